@@ -1,0 +1,88 @@
+"""Archives of plain arrays: written atomically, read without pickle and within a stated size."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.lib import format as npy
+
+MAX_BYTES = 16 * 2**30
+"""What an archive may claim to hold before it is read; a larger claim is refused."""
+
+
+def write_npz(path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray[Any, Any]]) -> Path:
+    """Write arrays to a compressed ``.npz``: the whole file appears at `path`, or nothing does."""
+    target = Path(path)
+    if target.suffix != ".npz":
+        target = target.with_name(target.name + ".npz")
+    for name, array in arrays.items():
+        if np.asarray(array).dtype.hasobject:
+            raise TypeError(f"{name!r} holds Python objects, which would need pickle; convert it to numbers or str")
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
+            file.flush()
+            os.fsync(file.fileno())
+        # mkstemp makes the file private; what the user saves gets the permissions of any new file.
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(temporary, 0o666 & ~mask)
+        os.replace(temporary, target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    return target
+
+
+def read_npz(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> dict[str, np.ndarray[Any, Any]]:
+    """Read every array of an ``.npz``, or raise a ValueError that says what is wrong with the file.
+
+    Pickled members are refused. The sizes that the archive and the array headers declare are checked
+    against `max_bytes` and against each other before any array is read.
+    """
+    source = Path(path)
+    try:
+        with zipfile.ZipFile(source) as archive:
+            declared = sum(member.file_size for member in archive.infolist())
+            if declared > max_bytes:
+                raise ValueError(
+                    f"{source} declares {declared:,} bytes, more than the {max_bytes:,} allowed; "
+                    "if it is yours, pass a larger max_bytes"
+                )
+            return {
+                member.filename.removesuffix(".npy"): _read_member(archive, member, source)
+                for member in archive.infolist()
+            }
+    except (zipfile.BadZipFile, zlib.error, EOFError, KeyError, NotImplementedError, RuntimeError) as error:
+        raise ValueError(f"{source} is not a readable npz archive ({error}); was it cut short?") from error
+
+
+def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, source: Path) -> np.ndarray[Any, Any]:
+    with archive.open(member) as file:
+        try:
+            version = npy.read_magic(file)
+            reader = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}.get(version)
+            if reader is None:
+                raise ValueError(f"npy format {version} is not supported")
+            shape, fortran, dtype = reader(file)
+            if dtype.hasobject:
+                raise ValueError("it holds pickled Python objects, which are never loaded")
+            size = int(np.prod([int(extent) for extent in shape], dtype=object)) * dtype.itemsize
+            # The archive states the member's length; a header that claims more lies about one of them.
+            if size + file.tell() != member.file_size:
+                raise ValueError(f"its header claims {size:,} bytes of data, the archive {member.file_size:,}")
+            data = file.read(size)
+            if len(data) != size:
+                raise ValueError("it is cut short")
+        except (ValueError, SyntaxError, TypeError, OverflowError) as error:
+            raise ValueError(f"{source}: member {member.filename!r} cannot be used: {error}") from error
+    array = np.frombuffer(data, dtype=dtype).copy()
+    return array.reshape(shape, order="F" if fortran else "C")

@@ -1,0 +1,28 @@
+"""Haar-type framelets on a hierarchy: filters, systems and their fast transforms."""
+
+from pegfan.framelets.coefficients import Coefficients
+from pegfan.framelets.filters import (
+    FilterCheck,
+    Filters,
+    binary_haar,
+    check_filters,
+    haar_basis,
+    left_inverse,
+    permuted,
+)
+from pegfan.framelets.operators import Operator, adjoint_test
+from pegfan.framelets.system import FrameletSystem
+
+__all__ = [
+    "Coefficients",
+    "FilterCheck",
+    "Filters",
+    "FrameletSystem",
+    "Operator",
+    "adjoint_test",
+    "binary_haar",
+    "check_filters",
+    "haar_basis",
+    "left_inverse",
+    "permuted",
+]

@@ -1,0 +1,57 @@
+"""Signals in: vectors, matrices, sparse matrices and torch tensors, checked once."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether a value is a torch tensor, without importing torch for somebody who has not."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+def as_signal(f: Any, rows: int, what: str = "the signal") -> Any:
+    """A signal as a float array of its own kind, with its first dimension checked.
+
+    float32 and float64 stay as they are, integers and booleans become float64.
+    """
+    if is_tensor(f):
+        return _check_shape(_as_tensor(f, what), rows, what)
+    if issparse(f):
+        if f.dtype.kind not in "biuf":
+            raise TypeError(f"{what} must hold real numbers, got dtype {f.dtype}")
+        return _check_shape(csr_array(f, dtype=_float(f.dtype)), rows, what)
+    try:
+        array = np.asarray(f)
+    except ValueError as error:
+        raise ValueError(f"{what} must be a vector or a matrix: {error}") from error
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"{what} must hold real numbers, got dtype {array.dtype}")
+    return _check_shape(array.astype(_float(array.dtype), copy=False), rows, what)
+
+
+def _float(dtype: np.dtype[Any]) -> type[np.floating[Any]]:
+    return np.float32 if dtype in (np.float32, np.float16) else np.float64
+
+
+def _as_tensor(f: Any, what: str) -> Any:
+    import torch
+
+    if f.is_complex() or f.layout != torch.strided:
+        raise TypeError(f"{what} must be a dense real tensor, got {f.dtype}, {f.layout}; use .to_dense()")
+    if f.dtype in (torch.float32, torch.float64):
+        return f
+    return f.to(torch.float32 if f.dtype in (torch.float16, torch.bfloat16) else torch.float64)
+
+
+def _check_shape(array: Any, rows: int, what: str) -> Any:
+    if array.ndim not in (1, 2):
+        raise ValueError(f"{what} must be a vector or a matrix with one row per node, got {array.ndim} dimensions")
+    if array.shape[0] != rows:
+        raise ValueError(f"{what} has {array.shape[0]} rows and {rows} are needed, one for every node or coefficient")
+    return array

@@ -1,0 +1,134 @@
+"""Shrinking coefficients: denoising thresholds, and the best few coefficients.
+
+The frame may be redundant, and then a framelet is shorter than 1: unit noise has the standard deviation ‖ψ‖
+in its coefficient. Thresholds are therefore stated for unit framelets and scaled by ‖ψ‖. The rules are the
+classical ones for orthonormal wavelets, which is what they are for ``filters="haar-basis"``; with the redundant
+binary Haar system they are well-tried heuristics.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from pegfan.framelets._signals import is_tensor
+
+if TYPE_CHECKING:
+    from pegfan.framelets.coefficients import Coefficients
+
+FloatArray = NDArray[np.float64]
+RULES = ("universal", "sure", "bayes")
+_MAD = 0.6744897501960817  # median of |N(0, 1)|
+
+
+def shrink(c: Coefficients, threshold: Any, mode: str, sigma: float | None) -> Coefficients:
+    """Coefficients with every framelet part shrunk by a number or a rule."""
+    if mode not in ("soft", "hard"):
+        raise ValueError(f"mode must be 'soft' or 'hard', got {mode!r}")
+    parts = [_unit(c, j) for j in range(c.j0, c.system.K)]
+    if isinstance(threshold, str):
+        if threshold not in RULES:
+            raise ValueError(f"unknown threshold rule {threshold!r}; choose one of {', '.join(RULES)}, or a number")
+        noise = _noise(parts) if sigma is None else np.asarray(_positive(sigma, "sigma"))
+        levels = [_rule(threshold, part, noise, c.system.n) for part in parts]
+    else:
+        levels = [np.asarray(_positive(threshold, "threshold"))] * len(parts)
+    limit = np.concatenate(
+        [np.zeros((c[0].shape[0], 1 if c.array.ndim == 1 else c.array.shape[1]))]
+        + [
+            np.broadcast_to(level, part.shape[1:]) * c.system.norms(j)[:, None]
+            for j, level, part in zip(range(c.j0, c.system.K), levels, parts, strict=True)
+        ]
+    ).reshape(c.array.shape)
+    return c.replace(_threshold(c.array, limit, mode))
+
+
+def keep_largest(c: Coefficients, keep: float) -> Coefficients:
+    """Coefficients with all but the `keep` largest framelet coefficients of every column set to zero."""
+    total, scaling = c.array.shape[0], c[0].shape[0]
+    wanted = _positive(keep, "keep")
+    count = round(wanted * total) if 0 < wanted < 1 else int(wanted)
+    if count != wanted and not 0 < wanted < 1:
+        raise ValueError(f"keep is a whole number of coefficients or a fraction below 1, got {keep}")
+    values = np.abs(_numpy(c.array)).reshape(total, -1)[scaling:]
+    kept = max(count - scaling, 0)
+    mask = np.zeros((total, values.shape[1]), bool)
+    mask[:scaling] = True
+    if kept >= len(values):
+        mask[:] = True
+    elif kept:
+        largest = np.argpartition(-values, kept - 1, axis=0)[:kept]
+        np.put_along_axis(mask[scaling:], largest, True, axis=0)
+    mask = mask.reshape(c.array.shape)
+    if is_tensor(c.array):
+        import torch
+
+        return c.replace(c.array * torch.from_numpy(mask).to(c.array.device))
+    return c.replace(c.array.multiply(mask).tocsr() if issparse(c.array) else c.array * mask)
+
+
+def _unit(c: Coefficients, j: int) -> FloatArray:
+    """The framelet coefficients of a level in columns, divided by the framelets' norms."""
+    values = _numpy(c.framelets(j)).astype(np.float64)
+    return values.reshape(values.shape[0], -1) / c.system.norms(j)[:, None]
+
+
+def _numpy(array: Any) -> Any:
+    if issparse(array):
+        return array.toarray()
+    return array.detach().cpu().numpy() if is_tensor(array) else array
+
+
+def _noise(parts: list[FloatArray]) -> FloatArray:
+    """σ of every column, from the finest level that has framelets."""
+    for part in reversed(parts):
+        if len(part):
+            return np.median(np.abs(part), axis=0) / _MAD
+    return np.zeros(1)
+
+
+def _rule(rule: str, part: FloatArray, noise: FloatArray, n: int) -> FloatArray:
+    if rule == "universal" or not len(part):
+        return noise * np.sqrt(2.0 * np.log(max(n, 2)))
+    if rule == "bayes":
+        signal = np.sqrt(np.maximum((part**2).mean(axis=0) - noise**2, 0.0))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(signal > 0, noise**2 / signal, np.abs(part).max(axis=0))
+    return _sure(part, np.broadcast_to(noise, part.shape[1:]))
+
+
+def _sure(part: FloatArray, noise: FloatArray) -> FloatArray:
+    """The threshold, among the coefficients' sizes, with the least of Stein's unbiased estimates of risk.
+
+    risk(t) = m σ² − 2 σ² #{|y| ≤ t} + Σ min(|y|, t)².
+    """
+    size = np.sort(np.abs(part), axis=0)
+    size = np.concatenate([np.zeros((1, size.shape[1])), size])
+    m = len(part)
+    below = np.arange(m + 1)[:, None]
+    risk = (m - 2 * below) * noise**2 + np.cumsum(size**2, axis=0) + (m - below) * size**2
+    return np.take_along_axis(size, risk.argmin(axis=0)[None, :], axis=0)[0]
+
+
+def _threshold(array: Any, limit: FloatArray, mode: str) -> Any:
+    if is_tensor(array):
+        import torch
+
+        bound = torch.from_numpy(np.ascontiguousarray(limit)).to(array)
+        kept = array.abs() > bound
+        return torch.where(kept, array - torch.sign(array) * bound if mode == "soft" else array, 0.0)
+    dense = _numpy(array)
+    shrunk = np.where(np.abs(dense) > limit, dense - np.sign(dense) * limit if mode == "soft" else dense, 0.0)
+    result = np.ascontiguousarray(shrunk, dtype=dense.dtype)
+    return type(array)(result) if issparse(array) else result
+
+
+def _positive(value: Any, what: str) -> float:
+    if isinstance(value, (bool, str)) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise TypeError(f"{what} must be a number, got {value!r}")
+    if not np.isfinite(value) or value < 0:
+        raise ValueError(f"{what} must be finite and not negative, got {value}")
+    return float(value)

@@ -1,0 +1,1011 @@
+"""The graph: the one boundary where data from outside is checked.
+
+Whatever the caller has (SciPy, NumPy, an edge list, NetworkX, PyG, PyGSP) becomes a :class:`Graph`. Its arrays are
+checked here, once, and are read-only from then on, so that the rest of the package never checks them again.
+"""
+
+from __future__ import annotations
+
+import importlib
+import numbers
+import operator
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array, csr_matrix, diags_array, issparse, triu
+from scipy.sparse.csgraph import connected_components
+
+if TYPE_CHECKING:
+    from pegfan.measures import Description
+
+__all__ = ["Graph", "Split"]
+
+_METRICS = ("accuracy", "roc_auc")
+_MERGE_RULES = {"max": np.maximum, "min": np.minimum, "sum": np.add}
+# Node pairs are sorted by the single key i * n + j, which has to fit in an int64.
+_LARGEST_N = 3_037_000_499
+
+
+class Split(NamedTuple):
+    """Three disjoint sets of nodes, each a sorted int64 array of node indices."""
+
+    train: NDArray[np.int64]
+    val: NDArray[np.int64]
+    test: NDArray[np.int64]
+
+
+class Graph:
+    """A graph with what is known about its nodes, checked once and read-only.
+
+    Parameters
+    ----------
+    adjacency : sparse array, sparse matrix or 2-D array, (n, n)
+        ``adjacency[i, j]`` is the weight of the edge from i to j: finite and not negative, 0 for no edge. Duplicate
+        entries of a COO matrix are summed, as SciPy does. The input is copied.
+    features : 2-D array or sparse array, (n, d), optional
+        One row per node. float32 and float64 are kept, half precision becomes float32, integers and booleans float64.
+    labels : 1-D array, (n,), optional
+        Class positions 0..k-1; -1, NaN or None marks a node without a label. Strings (and other objects) are encoded
+        by their place in `class_names`, or in sorted order, which then becomes `class_names`.
+    splits : sequence of splits, optional
+        Each a :class:`Split`, a triple (train, val, test) or a mapping with these keys (OGB's ``"valid"`` is read as
+        ``"val"``); each part a boolean mask of length n or an array of node indices. Parts must be disjoint.
+    directed : bool, optional
+        By default a symmetric adjacency makes an undirected graph, any other a directed one. Symmetry is exact.
+    metric : {"accuracy", "roc_auc"}
+        How predictions on this graph are scored.
+    node_names, class_names : 1-D array, optional
+        Distinct names of the nodes and of the classes.
+    positions : array, (n, 2) or (n, 3), optional
+        Where to draw the nodes.
+
+    Attributes
+    ----------
+    adjacency : csr_array of float64
+        Sorted indices, no duplicates, no stored zeros.
+    features : array or csr_array or None
+    labels : int64 array or None
+    splits : tuple of Split
+    directed : bool
+    metric : str
+    node_names, class_names : array or None
+    positions : float64 array or None
+
+    Notes
+    -----
+    All arrays are read-only. :meth:`replace` gives a graph with other attributes. ``torch.from_numpy`` warns about
+    read-only arrays; ``torch.tensor`` copies and does not.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> g = Graph(np.array([[0, 1, 0], [1, 0, 2], [0, 2, 0]]), labels=["cat", None, "ant"])
+    >>> g
+    Graph(n=3, edges=2, undirected, classes=2)
+    >>> g.labels, g.class_names
+    (array([ 1, -1,  0]), array(['ant', 'cat'], dtype='<U3'))
+    """
+
+    adjacency: csr_array
+    features: Any
+    labels: NDArray[np.int64] | None
+    splits: tuple[Split, ...]
+    directed: bool
+    metric: str
+    node_names: NDArray[Any] | None
+    class_names: NDArray[Any] | None
+    positions: NDArray[np.float64] | None
+
+    def __init__(
+        self,
+        adjacency: Any,
+        *,
+        features: Any = None,
+        labels: Any = None,
+        splits: Iterable[Any] = (),
+        directed: bool | None = None,
+        metric: str = "accuracy",
+        node_names: Any = None,
+        class_names: Any = None,
+        positions: Any = None,
+    ) -> None:
+        if metric not in _METRICS:
+            raise ValueError(f"metric must be one of {_METRICS}, got {metric!r}")
+        matrix = _check_adjacency(adjacency)
+        n = matrix.shape[0]
+        names = None if class_names is None else _check_names(class_names, "class_names")
+        codes = None
+        if labels is not None:
+            codes, names = _check_labels(labels, n, names)
+        self.__dict__.update(
+            adjacency=matrix,
+            features=None if features is None else _check_features(features, n),
+            labels=codes,
+            splits=_check_splits(splits, n),
+            directed=_check_directed(directed, matrix),
+            metric=str(metric),
+            node_names=None if node_names is None else _check_names(node_names, "node_names", n),
+            class_names=names,
+            positions=None if positions is None else _check_positions(positions, n),
+        )
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"a Graph is read-only; use graph.replace({name}=...) to get a changed copy")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"a Graph is read-only; {name!r} cannot be deleted")
+
+    def __repr__(self) -> str:
+        facts = [f"n={self.n}", f"edges={self.n_edges}", "directed" if self.directed else "undirected"]
+        if self.features is not None:
+            facts.append(
+                f"features={self.features.shape[1]}" + (" sparse" if issparse(self.features) else "")
+            )
+        if self.labels is not None:
+            facts.append(f"classes={self.n_classes}")
+        if self.splits:
+            facts.append(f"splits={len(self.splits)}")
+        return f"Graph({', '.join(facts)})"
+
+    @property
+    def n(self) -> int:
+        """Number of nodes."""
+        return int(self.adjacency.shape[0])
+
+    @property
+    def n_edges(self) -> int:
+        """Number of edges: stored arcs of a directed graph, unordered pairs (a self loop is one) otherwise."""
+        arcs = int(self.adjacency.nnz)
+        if self.directed:
+            return arcs
+        return (arcs + np.count_nonzero(self.adjacency.diagonal())) // 2
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes: of `class_names` if there are any, else the largest label plus one."""
+        if self.class_names is not None:
+            return len(self.class_names)
+        return 0 if self.labels is None else int(self.labels.max()) + 1
+
+    # ---------------------------------------------------------------- in
+
+    @classmethod
+    def from_scipy(cls, adjacency: Any, **attributes: Any) -> Graph:
+        """Make a graph from a SciPy sparse matrix or a dense array; the same as ``Graph(adjacency, ...)``.
+
+        Examples
+        --------
+        >>> import scipy.sparse as sp
+        >>> Graph.from_scipy(sp.coo_array(([1.0, 1.0], ([0, 1], [1, 2])), shape=(3, 3)))
+        Graph(n=3, edges=2, directed)
+        """
+        return cls(adjacency, **attributes)
+
+    @classmethod
+    def from_edges(
+        cls,
+        edges: Any,
+        weights: Any = None,
+        *,
+        n: int | None = None,
+        directed: bool = False,
+        duplicates: str = "max",
+        **attributes: Any,
+    ) -> Graph:
+        """Make a graph from a list of edges.
+
+        Parameters
+        ----------
+        edges : integer array, (m, 2)
+            Node ids 0..n-1, one edge a row. An undirected edge is given once, in either direction.
+        weights : array, (m,), optional
+            Finite and not negative; ones by default. A row of weight 0 is no edge.
+        n : int, optional
+            Number of nodes; by default the largest id plus one.
+        directed : bool
+            Whether row (i, j) is the arc from i to j only.
+        duplicates : {"max", "min", "sum", "error"}
+            What becomes of an edge given more than once; undirected, (i, j) and (j, i) are the same edge.
+        **attributes
+            Passed to :class:`Graph`.
+
+        Examples
+        --------
+        >>> g = Graph.from_edges([[0, 1], [1, 0], [2, 1]], [3.0, 4.0, 5.0])
+        >>> g.adjacency.toarray()
+        array([[0., 4., 0.],
+               [4., 0., 5.],
+               [0., 5., 0.]])
+        """
+        if not isinstance(directed, bool | np.bool_):
+            raise TypeError(f"directed must be True or False, got {directed!r}")
+        adjacency = _edges_to_adjacency(edges, weights, n, duplicates, mirror=not directed)
+        return cls(adjacency, directed=bool(directed), **attributes)
+
+    @classmethod
+    def from_networkx(
+        cls,
+        nx_graph: Any,
+        *,
+        weight: str | None = "weight",
+        features: str | Sequence[str] | None = None,
+        labels: str | None = None,
+        positions: str | None = "pos",
+        duplicates: str = "sum",
+        **attributes: Any,
+    ) -> Graph:
+        """Make a graph from a NetworkX graph; nodes keep their order, and their keys become `node_names`.
+
+        Parameters
+        ----------
+        nx_graph : networkx.Graph, DiGraph, MultiGraph or MultiDiGraph
+        weight : str, optional
+            Edge attribute to read; edges without it weigh 1. None: all edges weigh 1.
+        features : str or sequence of str, optional
+            Node attributes, each a number or a vector, that make the columns of the features.
+        labels : str, optional
+            Node attribute with the label; nodes without it, or with None, are unlabelled.
+        positions : str, optional
+            Node attribute with the positions. The default is used only if the graph has it; None ignores it.
+        duplicates : {"max", "min", "sum", "error"}
+            How parallel edges of a multigraph are merged.
+        **attributes
+            Passed to :class:`Graph`.
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> g = Graph.from_networkx(nx.path_graph(["x", "y", "z"]))
+        >>> g, g.node_names.tolist()
+        (Graph(n=3, edges=2, undirected), ['x', 'y', 'z'])
+        """
+        if not (hasattr(nx_graph, "is_multigraph") and hasattr(nx_graph, "nodes")):
+            raise TypeError(f"from_networkx needs a NetworkX graph, got {type(nx_graph).__name__}")
+        nodes = list(nx_graph.nodes)
+        if not nodes:
+            raise ValueError("the NetworkX graph has no nodes; a Graph needs at least one")
+        if positions == "pos" and not any("pos" in data for _, data in nx_graph.nodes(data=True)):
+            positions = None
+        found: dict[str, Any] = {"node_names": nodes}
+        if features is not None:
+            columns = [features] if isinstance(features, str) else features
+            found["features"] = np.hstack([_node_columns(nx_graph, name) for name in columns])
+        if labels is not None:
+            found["labels"] = _node_attribute(nx_graph, labels, required=False)
+        if positions is not None:
+            found["positions"] = _node_columns(nx_graph, positions)
+
+        index = {node: i for i, node in enumerate(nodes)}
+        triples = list(nx_graph.edges(data=weight, default=1.0)) if weight else list(nx_graph.edges())
+        edges = np.array([(index[u], index[v]) for u, v, *_ in triples], dtype=np.int64).reshape(-1, 2)
+        weights = [value for _, _, value in triples] if weight else None
+        return cls.from_edges(
+            edges,
+            weights,
+            n=len(nodes),
+            directed=nx_graph.is_directed(),
+            duplicates=duplicates,
+            **{**found, **attributes},
+        )
+
+    @classmethod
+    def from_pyg(
+        cls, data: Any, *, directed: bool | None = None, duplicates: str = "max", **attributes: Any
+    ) -> Graph:
+        """Make a graph from a PyTorch Geometric ``Data`` object (OGB's node datasets give these too).
+
+        Read are ``edge_index``; ``edge_weight``, or else an ``edge_attr`` of one number per edge, as weights; ``x``,
+        dense or sparse; ``y`` of shape (n,) or (n, 1), where NaN means unlabelled; ``pos``; ``num_nodes``; and the
+        masks ``train_mask``, ``val_mask`` and ``test_mask`` of shape (n,) or (n, k), which become k splits (a mask of
+        shape (n,) serves every split, a missing one leaves its part empty).
+
+        Parameters
+        ----------
+        data : torch_geometric.data.Data
+        directed : bool, optional
+            By default, whether ``edge_index`` holds an arc without its reverse.
+        duplicates : {"max", "min", "sum", "error"}
+            How repeated columns of ``edge_index`` are merged.
+        **attributes
+            Passed to :class:`Graph`, in place of what `data` holds (``labels=None`` ignores ``y``).
+
+        Examples
+        --------
+        >>> Graph.from_pyg(Graph.from_edges([[0, 1], [1, 2]], labels=[0, 1, 0]).to_pyg())
+        Graph(n=3, edges=2, undirected, classes=2)
+        """
+        edge_index = getattr(data, "edge_index", None)
+        if edge_index is None:
+            raise TypeError(
+                f"from_pyg needs a Data object with an edge_index, got {type(data).__name__} without one "
+                "(undo ToSparseTensor, or use to_homogeneous() on heterogeneous data)"
+            )
+        pairs = _from_torch(edge_index)
+        if pairs.ndim != 2 or pairs.shape[0] != 2:
+            raise ValueError(f"edge_index must have shape (2, m), got {pairs.shape}")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # PyG warns where it guesses n as we do: the largest id plus one
+            n = getattr(data, "num_nodes", None)
+        labels = _from_torch(getattr(data, "y", None))
+        if labels is not None and labels.ndim == 2 and labels.shape[1] == 1:
+            labels = labels[:, 0]
+        found = {
+            "features": _from_torch(getattr(data, "x", None)),
+            "labels": labels,
+            "splits": _mask_splits(data),
+            "positions": _from_torch(getattr(data, "pos", None)),
+        }
+        adjacency = _edges_to_adjacency(pairs.T, _edge_weights(data), n, duplicates, mirror=False)
+        return cls(adjacency, directed=directed, **{**found, **attributes})
+
+    @classmethod
+    def from_pygsp(cls, pygsp_graph: Any, **attributes: Any) -> Graph:
+        """Make a graph from a PyGSP graph: its ``W``, and its ``coords`` where they have two or three columns.
+
+        Examples
+        --------
+        >>> import pygsp
+        >>> Graph.from_pygsp(pygsp.graphs.Ring(5))
+        Graph(n=5, edges=5, undirected)
+        """
+        if not (hasattr(pygsp_graph, "W") and hasattr(pygsp_graph, "is_directed")):
+            raise TypeError(f"from_pygsp needs a PyGSP graph, got {type(pygsp_graph).__name__}")
+        coords = np.asarray(getattr(pygsp_graph, "coords", ()))
+        drawable = coords.ndim == 2 and coords.shape[1] in (2, 3)
+        found = {"positions": coords if drawable else None, "directed": bool(pygsp_graph.is_directed())}
+        return cls(pygsp_graph.W, **{**found, **attributes})
+
+    # ---------------------------------------------------------------- out
+
+    def edges(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return the edges, (m, 2), and their weights, (m,); undirected edges once, with i <= j.
+
+        Examples
+        --------
+        >>> Graph.from_edges([[2, 0], [1, 2]]).edges()
+        (array([[0, 2],
+               [1, 2]]), array([1., 1.]))
+        """
+        arcs = (self.adjacency if self.directed else triu(self.adjacency)).tocoo()
+        return np.column_stack(arcs.coords).astype(np.int64), arcs.data.copy()
+
+    def to_networkx(self) -> Any:
+        """Return a ``networkx.Graph`` or ``DiGraph`` with edge attribute ``"weight"``.
+
+        Nodes are keyed by `node_names`, or else by 0..n-1. They carry ``"label"`` (the class name if there is one, else
+        the class number, None if unlabelled), ``"features"`` (the row, if features are dense) and ``"pos"``.
+
+        Examples
+        --------
+        >>> print(Graph.from_edges([[0, 1], [1, 2]]).to_networkx())
+        Graph with 3 nodes and 2 edges
+        """
+        nx = _import("networkx")
+        result = nx.DiGraph() if self.directed else nx.Graph()
+        keys = list(range(self.n)) if self.node_names is None else self.node_names.tolist()
+        result.add_nodes_from(keys)
+        columns: dict[str, list[Any]] = {}
+        if self.labels is not None:
+            names = range(self.n_classes) if self.class_names is None else self.class_names.tolist()
+            columns["label"] = [None if k < 0 else names[k] for k in self.labels.tolist()]
+        if self.features is not None and not issparse(self.features):
+            columns["features"] = list(self.features)
+        if self.positions is not None:
+            columns["pos"] = [tuple(row) for row in self.positions.tolist()]
+        for attribute, values in columns.items():
+            nx.set_node_attributes(result, dict(zip(keys, values, strict=True)), attribute)
+        edges, weights = self.edges()
+        result.add_weighted_edges_from(
+            (keys[i], keys[j], w) for (i, j), w in zip(edges.tolist(), weights.tolist(), strict=True)
+        )
+        return result
+
+    def to_pyg(self) -> Any:
+        """Return a ``torch_geometric.data.Data``: the inverse of :meth:`from_pyg`.
+
+        ``edge_index`` holds both directions of an undirected edge; ``edge_weight`` is there if any weight is not 1. Types
+        are kept, so features may be float64. One split gives masks of shape (n,), more give (n, k). Names and metric
+        have no place in ``Data``; pass them to :meth:`from_pyg` again.
+
+        Examples
+        --------
+        >>> Graph.from_edges([[0, 1], [1, 2]], labels=[0, 1, 0]).to_pyg()
+        Data(edge_index=[2, 4], y=[3], num_nodes=3)
+        """
+        torch, pyg = _import("torch"), _import("torch_geometric.data", "torch_geometric")
+        arcs = self.adjacency.tocoo()
+        fields: dict[str, Any] = {"edge_index": torch.tensor(np.stack(arcs.coords).astype(np.int64))}
+        if np.any(arcs.data != 1):
+            fields["edge_weight"] = torch.tensor(arcs.data)
+        if self.features is not None:
+            fields["x"] = _to_torch(self.features, torch)
+        if self.labels is not None:
+            fields["y"] = torch.tensor(self.labels)
+        if self.positions is not None:
+            fields["pos"] = torch.tensor(self.positions)
+        for part in Split._fields if self.splits else ():
+            mask = np.zeros((self.n, len(self.splits)), dtype=bool)
+            for k, split in enumerate(self.splits):
+                mask[getattr(split, part), k] = True
+            fields[f"{part}_mask"] = torch.tensor(mask[:, 0] if len(self.splits) == 1 else mask)
+        return pyg.Data(**fields, num_nodes=self.n)
+
+    def to_pygsp(self) -> Any:
+        """Return a ``pygsp.graphs.Graph`` with these weights, and the positions as ``coords``.
+
+        Examples
+        --------
+        >>> Graph.from_edges([[0, 1], [1, 2]]).to_pygsp()
+        Graph(n_vertices=3, n_edges=2)
+        """
+        pygsp = _import("pygsp")
+        coords = None if self.positions is None else self.positions.copy()
+        return pygsp.graphs.Graph(csr_matrix(self.adjacency.copy()), coords=coords)
+
+    # ---------------------------------------------------------------- other graphs
+
+    def replace(self, **changes: Any) -> Graph:
+        """Return a graph with some attributes changed; everything is checked again.
+
+        Examples
+        --------
+        >>> g = Graph.from_edges([[0, 1], [1, 2]])
+        >>> g.replace(labels=[0, 1, 0])
+        Graph(n=3, edges=2, undirected, classes=2)
+        """
+        unknown = changes.keys() - self.__dict__.keys()
+        if unknown:
+            raise TypeError(f"a Graph has no attribute {min(unknown)!r}; it has {', '.join(self.__dict__)}")
+        return Graph(**{**self.__dict__, **changes})
+
+    def permute(self, perm: Any) -> Graph:
+        """Renumber the nodes: new node i is old node ``perm[i]``, with everything that belongs to it.
+
+        Examples
+        --------
+        >>> g = Graph.from_edges([[0, 1]], n=3, labels=[5, 6, 7]).permute([2, 0, 1])
+        >>> g.edges()[0].tolist(), g.labels.tolist()
+        ([[1, 2]], [7, 5, 6])
+        """
+        order = _as_array(perm, "perm")
+        if order.shape != (self.n,):
+            raise ValueError(f"perm must have shape ({self.n},), got {order.shape}")
+        if order.dtype.kind == "b":
+            raise TypeError("perm must hold node indices, got a boolean mask")
+        return self._take(_check_nodes(order, self.n, "perm"))
+
+    def symmetrize(self, rule: str = "max") -> Graph:
+        """Return the undirected graph with each edge wherever there is an arc in one direction or the other.
+
+        Parameters
+        ----------
+        rule : {"max", "sum"}
+            ``"max"`` takes max(A, Aᵀ) entry by entry and leaves an undirected graph as it is. ``"sum"`` takes A + Aᵀ with
+            the diagonal counted once; the weights of a graph that is already symmetric are doubled.
+
+        Examples
+        --------
+        >>> Graph.from_edges([[0, 1], [1, 0], [1, 2]], directed=True).symmetrize("sum").edges()[1]
+        array([2., 1.])
+        """
+        a = self.adjacency
+        if rule == "max":
+            symmetric = a.maximum(a.T)
+        elif rule == "sum":
+            symmetric = a + (a - diags_array(a.diagonal())).T
+        else:
+            raise ValueError(f"rule must be 'max' or 'sum', got {rule!r}")
+        return self.replace(adjacency=symmetric, directed=False)
+
+    def subgraph(self, nodes: Any) -> Graph:
+        """Return the graph on some nodes, in the order given, with the edges among them.
+
+        Parameters
+        ----------
+        nodes : array
+            Distinct node indices, at least one, or a boolean mask of length n. Splits keep the nodes that remain.
+
+        Examples
+        --------
+        >>> g = Graph.from_edges([[0, 1], [1, 2], [2, 3]]).subgraph([3, 2, 0])
+        >>> g.n, g.edges()[0].tolist()
+        (3, [[0, 1]])
+        """
+        kept = _check_nodes(nodes, self.n, "nodes")
+        if kept.size == 0:
+            raise ValueError("nodes is empty; a Graph needs at least one node")
+        return self._take(kept)
+
+    def largest_component(self) -> Graph:
+        """Return the largest weakly connected component, its nodes in their order here.
+
+        Of components of equal size it is the one with the smallest node index: a choice by node number, the only thing
+        here that renumbering the nodes can change.
+
+        Examples
+        --------
+        >>> Graph.from_edges([[0, 1], [2, 3], [3, 4]]).largest_component()
+        Graph(n=3, edges=2, undirected)
+        """
+        _, component = connected_components(self.adjacency, directed=True, connection="weak")
+        size = np.bincount(component)[component]
+        return self._take(np.flatnonzero(component == component[size.argmax()]))
+
+    def describe(self) -> Description:
+        """Return the sizes and the homophily of this graph; see :func:`pegfan.measures.describe`.
+
+        Examples
+        --------
+        >>> Graph.from_edges([[0, 1], [1, 2]]).describe().edges
+        2
+        """
+        from pegfan.measures import describe  # noqa: PLC0415 - measures stands after graph
+
+        return describe(self)
+
+    def _take(self, nodes: NDArray[np.int64]) -> Graph:
+        new = np.full(self.n, -1)
+        new[nodes] = np.arange(nodes.size)
+
+        def rows(array: Any) -> Any:
+            return None if array is None else array[nodes]
+
+        def renumber(part: NDArray[np.int64]) -> NDArray[np.int64]:
+            return new[part][new[part] >= 0]
+
+        return self.replace(
+            adjacency=self.adjacency[nodes][:, nodes],
+            features=rows(self.features),
+            labels=rows(self.labels),
+            splits=[Split(*map(renumber, split)) for split in self.splits],
+            node_names=rows(self.node_names),
+            positions=rows(self.positions),
+        )
+
+
+# -------------------------------------------------------------------- reading arrays
+
+
+def _as_array(values: Any, what: str) -> NDArray[Any]:
+    """Return `values` as an array; refuse what NumPy would turn into something else without a word."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise TypeError(f"{what} is a masked array, whose mask would be lost; use .filled(value) first")
+    listed = isinstance(values, Sequence) and not isinstance(values, str | bytes)
+    if not (listed or hasattr(values, "__array__")):
+        raise TypeError(f"{what} must be an array, got {type(values).__name__}")
+    try:
+        return np.asarray(values)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ValueError(f"{what} cannot be read as an array: {error}") from error
+
+
+def _as_real(values: Any, what: str, ndim: int) -> NDArray[Any]:
+    array = _as_array(values, what)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"{what} must hold real numbers, got dtype {array.dtype}")
+    if array.ndim != ndim:
+        fix = f"; use {what}.reshape(-1, 1) for a single column" if (array.ndim, ndim) == (1, 2) else ""
+        raise ValueError(f"{what} must have {ndim} dimension(s), got shape {array.shape}{fix}")
+    return array
+
+
+def _as_objects(values: Iterable[Any]) -> NDArray[Any]:
+    """Return a vector of the objects as they are, even where NumPy would see rows or convert to strings."""
+    items = list(values)
+    array = np.empty(len(items), dtype=object)
+    for i, item in enumerate(items):
+        array[i] = item
+    return array
+
+
+def _cast(array: Any, dtype: Any) -> Any:
+    # A long double too large for a float64 becomes inf, which the finiteness checks then report.
+    with np.errstate(over="ignore"):
+        return array.astype(dtype)
+
+
+def _freeze(*arrays: NDArray[Any]) -> None:
+    for array in arrays:
+        array.setflags(write=False)
+
+
+def _canonical_csr(matrix: Any, what: str, dtype: Any) -> csr_array:
+    """Return an independent, read-only CSR copy: sorted, duplicates summed, zeros dropped, entries finite."""
+    if matrix.ndim != 2:
+        raise ValueError(f"{what} must have 2 dimensions, got shape {matrix.shape}")
+    if matrix.dtype.kind not in "biuf":
+        raise TypeError(f"{what} must hold real numbers, got dtype {matrix.dtype}")
+    # Small integers would wrap around when duplicates are summed, so cast first; True + True is True in SciPy.
+    copied = matrix.copy() if matrix.dtype.kind == "b" else _cast(matrix, dtype)
+    try:
+        if hasattr(copied, "check_format"):
+            copied.check_format()  # in full: an index out of range would make SciPy's C++ code crash
+        csr = csr_array(csr_array(copied), dtype=dtype)
+        csr.check_format()
+    except ValueError as error:
+        raise ValueError(f"{what} is not a valid sparse matrix: {error}") from error
+    csr.sum_duplicates()
+    csr.eliminate_zeros()
+    index = np.int32 if max(*csr.shape, csr.nnz) <= np.iinfo(np.int32).max else np.int64
+    csr.indices, csr.indptr = csr.indices.astype(index, copy=False), csr.indptr.astype(index, copy=False)
+    _require(np.isfinite(csr.data), csr, what, "is not finite")
+    _freeze(csr.data, csr.indices, csr.indptr)
+    return csr
+
+
+def _require(good: NDArray[np.bool_], csr: csr_array, what: str, complaint: str) -> None:
+    if not good.all():
+        k = int(good.argmin())
+        i = int(np.searchsorted(csr.indptr, k, side="right")) - 1
+        raise ValueError(f"{what}[{i}, {csr.indices[k]}] = {csr.data[k]} {complaint}")
+
+
+# -------------------------------------------------------------------- checking attributes
+
+
+def _check_adjacency(adjacency: Any) -> csr_array:
+    if not issparse(adjacency):
+        if not isinstance(adjacency, Sequence) and not hasattr(adjacency, "__array__"):
+            raise TypeError(
+                f"adjacency must be a SciPy sparse matrix or a 2-D array, got {type(adjacency).__name__}; "
+                "see also Graph.from_edges, from_networkx, from_pyg and from_pygsp"
+            )
+        adjacency = csr_array(_cast(_as_real(adjacency, "adjacency", ndim=2), np.float64))
+    csr = _canonical_csr(adjacency, "adjacency", np.float64)
+    if csr.shape[0] != csr.shape[1] or csr.shape[0] == 0:
+        raise ValueError(f"adjacency must be square with at least one node, got shape {csr.shape}")
+    _require(csr.data >= 0, csr, "adjacency", "is negative; weights must be 0 (no edge) or more")
+    return csr
+
+
+def _check_directed(directed: bool | None, adjacency: csr_array) -> bool:
+    if directed is not None and not isinstance(directed, bool | np.bool_):
+        raise TypeError(f"directed must be True, False or None, got {directed!r}")
+    if directed:
+        return True
+    odd = (adjacency - adjacency.T).tocoo()
+    if odd.nnz == 0:
+        return False
+    if directed is None:
+        return True
+    i, j = int(odd.coords[0][0]), int(odd.coords[1][0])
+    raise ValueError(
+        f"directed=False needs a symmetric adjacency, but [{i}, {j}] = {adjacency[i, j]} and [{j}, {i}] = "
+        f"{adjacency[j, i]}; use directed=True, and .symmetrize() on the result for an undirected graph"
+    )
+
+
+def _check_rows(rows: int, n: int, what: str) -> None:
+    if rows != n:
+        raise ValueError(f"{what} has {rows} rows, but the graph has {n} nodes")
+
+
+def _check_features(features: Any, n: int) -> Any:
+    array = features if issparse(features) else _as_real(features, "features", ndim=2)
+    dtype = np.float32 if array.dtype.char in "ef" else np.float64
+    if issparse(features):
+        csr = _canonical_csr(features, "features", dtype)
+        _check_rows(csr.shape[0], n, "features")
+        return csr
+    _check_rows(len(array), n, "features")
+    return _finite_copy(array, "features", dtype)
+
+
+def _check_positions(positions: Any, n: int) -> NDArray[np.float64]:
+    array = _as_real(positions, "positions", ndim=2)
+    _check_rows(len(array), n, "positions")
+    if array.shape[1] not in (2, 3):
+        raise ValueError(f"positions must have 2 or 3 columns, got {array.shape[1]}")
+    return _finite_copy(array, "positions", np.float64)
+
+
+def _finite_copy(array: NDArray[Any], what: str, dtype: Any) -> NDArray[Any]:
+    copied = np.ascontiguousarray(_cast(array, dtype))
+    bad = ~np.isfinite(copied)
+    if bad.any():
+        i, j = (int(k) for k in np.unravel_index(bad.argmax(), bad.shape))
+        raise ValueError(f"{what}[{i}, {j}] = {copied[i, j]} is not finite (row {i}, column {j})")
+    _freeze(copied)
+    return copied
+
+
+def _check_names(names: Any, what: str, n: int | None = None) -> NDArray[Any]:
+    if isinstance(names, np.ndarray):
+        array = np.array(names)
+    elif isinstance(names, Sequence) and not isinstance(names, str | bytes):
+        uniform = {type(name) for name in names} in ({str}, {int})
+        array = np.array(names) if uniform else _as_objects(names)
+    else:
+        array = np.array(_as_array(names, what))
+    if array.ndim != 1:
+        raise ValueError(f"{what} must have 1 dimension, got shape {array.shape}")
+    if n is not None:
+        _check_rows(len(array), n, what)
+    seen = set()
+    for name in array.tolist():
+        try:
+            repeated = name in seen
+        except TypeError:
+            raise TypeError(f"{what} must be hashable, got {name!r}") from None
+        if repeated:
+            raise ValueError(f"{what} must be distinct, but {name!r} occurs more than once")
+        seen.add(name)
+    _freeze(array)
+    return array
+
+
+def _is_missing(label: Any) -> bool:
+    return label is None or (isinstance(label, numbers.Real) and bool(label != label))
+
+
+def _check_labels(
+    values: Any, n: int, class_names: NDArray[Any] | None
+) -> tuple[NDArray[np.int64], NDArray[Any] | None]:
+    array = _as_array(values, "labels")
+    if array.dtype.kind in "US" and not isinstance(values, np.ndarray):
+        array = _as_objects(values)  # among strings, NumPy would spell a missing label "nan"
+    if array.ndim != 1:
+        raise ValueError(f"labels must have 1 dimension, got shape {array.shape}")
+    _check_rows(len(array), n, "labels")
+    if array.dtype.kind in "USTO":
+        array, class_names = _encode(array.astype(object), class_names)
+    codes = _integer_labels(array)
+    if class_names is not None and codes.max() >= len(class_names):
+        raise ValueError(
+            f"labels go up to {codes.max()}, but there are {len(class_names)} class_names; give more, or class_names=None"
+        )
+    _freeze(codes)
+    return codes, class_names
+
+
+def _encode(
+    labels: NDArray[Any], class_names: NDArray[Any] | None
+) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    """Turn objects into class numbers, -1 for missing ones."""
+    missing = np.fromiter(map(_is_missing, labels), dtype=bool, count=len(labels))
+    present = labels[~missing].tolist()
+    if all(isinstance(label, numbers.Real) for label in present):  # numbers with None among them
+        return np.array(
+            [-1.0 if gap else float(x) for x, gap in zip(labels, missing, strict=True)]
+        ), class_names
+    try:
+        if class_names is None:
+            class_names = _check_names(sorted(set(present)), "class_names")
+        number = {name: k for k, name in enumerate(class_names.tolist())}
+        codes = np.full(len(labels), -1)
+        codes[~missing] = [number[label] for label in present]
+    except TypeError as error:
+        raise TypeError(f"labels must be numbers, or objects of one kind that sort: {error}") from error
+    except KeyError as error:
+        raise ValueError(f"label {error.args[0]!r} is not among class_names") from error
+    return codes, class_names
+
+
+def _integer_labels(array: NDArray[Any]) -> NDArray[np.int64]:
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"labels must be integers or strings, got dtype {array.dtype}")
+    if array.dtype.kind == "f":
+        array = np.where(np.isnan(array), -1, array)
+    # Class numbers size the last layer of a model: a stray id among them must not get that far.
+    wrong = (array < -1) | (array > 10**6 + len(array)) | (array != np.floor(array))
+    if array.dtype.kind != "b" and wrong.any():
+        i = int(wrong.argmax())
+        raise ValueError(
+            f"labels[{i}] = {array[i]} is not a class number 0..k-1, or -1 for no label; "
+            "np.unique(labels, return_inverse=True)[1] numbers the classes"
+        )
+    return array.astype(np.int64)
+
+
+def _check_nodes(values: Any, n: int, what: str) -> NDArray[np.int64]:
+    """Return distinct node indices in the order given; a boolean mask of length n gives those it selects."""
+    array = _as_array(values, what)
+    if array.ndim != 1:
+        raise ValueError(f"{what} must have 1 dimension, got shape {array.shape}")
+    if array.dtype.kind == "b":
+        if len(array) != n:
+            raise ValueError(f"{what} is a mask of length {len(array)}, but the graph has {n} nodes")
+        return np.flatnonzero(array)
+    if array.size == 0:
+        return np.empty(0, dtype=np.int64)
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"{what} must be a boolean mask or node indices, got dtype {array.dtype}")
+    outside = (array < 0) | (array >= n)
+    if outside.any():
+        raise ValueError(f"{what} holds {array[outside.argmax()]}, but nodes are 0..{n - 1}")
+    nodes = array.astype(np.int64)
+    times = np.bincount(nodes)
+    if times.max() > 1:
+        raise ValueError(f"{what} holds node {times.argmax()} more than once")
+    return nodes
+
+
+def _check_splits(splits: Any, n: int) -> tuple[Split, ...]:
+    if isinstance(splits, Split | Mapping):
+        raise ValueError("splits must be a sequence of splits; wrap a single one in a list: splits=[split]")
+    if not isinstance(splits, Iterable) or isinstance(splits, str | bytes):
+        raise TypeError(f"splits must be a sequence of splits, got {type(splits).__name__}")
+    return tuple(_check_split(split, n, f"splits[{k}]") for k, split in enumerate(splits))
+
+
+def _check_split(split: Any, n: int, what: str) -> Split:
+    if isinstance(split, Mapping):
+        named = {"val" if key == "valid" else key: part for key, part in split.items()}
+        if named.keys() != set(Split._fields):
+            raise ValueError(f"{what} must have the keys train, val and test, got {list(split)}")
+        split = [named[name] for name in Split._fields]
+    if not isinstance(split, Sequence) or isinstance(split, str | bytes) or len(split) != 3:
+        raise ValueError(f"{what} must be a triple (train, val, test); a single split goes in a list")
+    parts = [
+        np.sort(_check_nodes(part, n, f"{what}.{name}"))
+        for name, part in zip(Split._fields, split, strict=True)
+    ]
+    times = np.bincount(np.concatenate(parts), minlength=1)
+    if times.max() > 1:
+        raise ValueError(f"{what}: node {times.argmax()} is in more than one of train, val and test")
+    _freeze(*parts)
+    return Split(*parts)
+
+
+# -------------------------------------------------------------------- edge lists
+
+
+def _edges_to_adjacency(
+    edges: Any, weights: Any, n: int | None, duplicates: str, *, mirror: bool
+) -> csr_array:
+    """Merge repeated edges and build the matrix; with `mirror`, (i, j) and (j, i) are one edge."""
+    if duplicates not in (*_MERGE_RULES, "error"):
+        raise ValueError(f"duplicates must be 'max', 'min', 'sum' or 'error', got {duplicates!r}")
+    pairs = _check_edges(edges)
+    n = _check_n(n, pairs)
+    i, j = pairs[:, 0].astype(np.int64), pairs[:, 1].astype(np.int64)
+    w = np.ones(len(pairs)) if weights is None else _check_weights(weights, len(pairs))
+    if weights is not None and not w.all():
+        i, j, w = i[w > 0], j[w > 0], w[w > 0]
+    key = np.minimum(i, j) * n + np.maximum(i, j) if mirror else i * n + j
+    order = np.argsort(key, kind="stable")
+    key, w = key[order], w[order]
+    first = np.flatnonzero(np.diff(key, prepend=-1))
+    if len(first) < len(key):
+        if duplicates == "error":
+            k = int(np.flatnonzero(np.diff(key) == 0)[0])
+            raise ValueError(
+                f"edge ({key[k] // n}, {key[k] % n}) is given more than once; choose duplicates='max', 'min' or 'sum'"
+            )
+        with np.errstate(over="ignore"):  # an infinite sum is reported by Graph
+            key, w = key[first], _MERGE_RULES[duplicates].reduceat(w, first)
+    i, j = np.divmod(key, n)
+    if mirror:
+        off = i != j
+        i, j, w = np.append(i, j[off]), np.append(j, i[off]), np.append(w, w[off])
+    return coo_array((w, (i, j)), shape=(n, n)).tocsr()
+
+
+def _check_edges(edges: Any) -> NDArray[Any]:
+    array = _as_array(edges, "edges")
+    if array.size == 0 and array.shape in ((0,), (0, 2)):
+        return np.empty((0, 2), dtype=np.int64)
+    if array.ndim != 2 or array.shape[1] != 2:
+        fix = "; transpose it: edges.T" if array.ndim == 2 and array.shape[0] == 2 else ""
+        raise ValueError(f"edges must have shape (m, 2), one edge a row, got {array.shape}{fix}")
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"edges must hold integer node ids, got dtype {array.dtype}")
+    if array.min() < 0:
+        row = int((array < 0).any(axis=1).argmax())
+        raise ValueError(f"edges[{row}] = {array[row].tolist()} has a negative node id; ids are 0..n-1")
+    return array
+
+
+def _check_n(n: int | None, pairs: NDArray[Any]) -> int:
+    """Return the number of nodes, given or from the largest id; ids that are not positions stop here."""
+    largest = int(pairs.max(initial=-1)) if pairs.dtype.kind == "i" else int(pairs.max())
+    if n is None:
+        if largest < 0:
+            raise ValueError("there are no edges to take the number of nodes from; give n")
+        if largest > 10**6 + 1000 * len(pairs):
+            raise ValueError(
+                f"the largest node id is {largest} with {len(pairs)} edges: ids must be positions 0..n-1; "
+                "names, ids = np.unique(edges, return_inverse=True) makes them so, or give n if it is right"
+            )
+        n = largest + 1
+    try:
+        n = operator.index(n)
+    except TypeError:
+        raise TypeError(f"n must be an integer, got {n!r}") from None
+    if not 1 <= n <= _LARGEST_N:
+        raise ValueError(f"n must be between 1 and {_LARGEST_N}, got {n}")
+    if largest >= n:
+        row = int((pairs >= n).any(axis=1).argmax())
+        raise ValueError(f"edges[{row}] = {pairs[row].tolist()} is outside the nodes 0..{n - 1}")
+    return n
+
+
+def _check_weights(weights: Any, m: int) -> NDArray[np.float64]:
+    array: NDArray[np.float64] = _cast(_as_real(weights, "weights", ndim=1), np.float64)
+    if len(array) != m:
+        raise ValueError(f"weights has length {len(array)}, but there are {m} edges")
+    good = np.isfinite(array) & (array >= 0)
+    if not good.all():
+        k = int(good.argmin())
+        raise ValueError(f"weights[{k}] = {array[k]} must be finite and not negative")
+    return array
+
+
+# -------------------------------------------------------------------- other libraries
+
+
+def _import(name: str, package: str | None = None) -> Any:
+    """Import an optional package, or say how to get it."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter(
+                "ignore"
+            )  # what it says about its own dependencies is not the caller's business
+            return importlib.import_module(name)
+    except ImportError as error:
+        package = package or name
+        raise ImportError(f"this conversion needs {package}: pip install {package}") from error
+
+
+def _node_attribute(nx_graph: Any, name: str, *, required: bool = True) -> list[Any]:
+    """Return the attribute of every node; None where it is missing, unless required."""
+    lacking = [node for node, data in nx_graph.nodes(data=True) if name not in data]
+    if lacking and (required or len(lacking) == len(nx_graph)):
+        raise ValueError(
+            f"node {lacking[0]!r} has no attribute {name!r}; set it, or do not ask for it (None)"
+        )
+    return [data.get(name) for _, data in nx_graph.nodes(data=True)]
+
+
+def _node_columns(nx_graph: Any, name: str) -> NDArray[Any]:
+    array = _as_array(_node_attribute(nx_graph, name), f"node attribute {name!r}")
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"node attribute {name!r} must hold numbers or vectors, got dtype {array.dtype}")
+    return array.reshape(len(array), -1)
+
+
+def _from_torch(tensor: Any) -> Any:
+    """Return a NumPy array, or a SciPy array for a sparse tensor; None and NumPy arrays pass."""
+    if not hasattr(tensor, "detach"):
+        return tensor
+    tensor = tensor.detach().cpu()
+    if tensor.is_sparse or tensor.is_sparse_csr:
+        coo = tensor.to_sparse_coo().coalesce()
+        return coo_array((coo.values().numpy(), tuple(coo.indices().numpy())), shape=tuple(coo.shape))
+    return tensor.numpy()
+
+
+def _to_torch(features: Any, torch: Any) -> Any:
+    if not issparse(features):
+        return torch.tensor(features)
+    coo = features.tocoo()
+    indices = torch.tensor(np.stack(coo.coords).astype(np.int64))
+    return torch.sparse_coo_tensor(
+        indices, torch.tensor(coo.data), coo.shape, is_coalesced=True, check_invariants=True
+    )
+
+
+def _edge_weights(data: Any) -> Any:
+    """Return the weights of a PyG graph; edge features of several columns are no weights."""
+    weights = _from_torch(getattr(data, "edge_weight", None))
+    if weights is None:
+        weights = _from_torch(getattr(data, "edge_attr", None))
+        if weights is not None and weights.ndim == 2 and weights.shape[1] != 1:
+            return None
+    return weights[:, 0] if weights is not None and weights.ndim == 2 else weights
+
+
+def _mask_splits(data: Any) -> list[Split]:
+    """Return the splits that a PyG graph's masks describe."""
+    masks = {part: _from_torch(getattr(data, f"{part}_mask", None)) for part in Split._fields}
+    columns = {part: np.atleast_2d(mask.T).astype(bool) for part, mask in masks.items() if mask is not None}
+    counts = {len(mask) for mask in columns.values()} - {1}
+    if len(counts) > 1:
+        raise ValueError(f"the masks of data hold different numbers of splits: {sorted(counts)}")
+    repeats = max(counts, default=1) if columns else 0
+    empty = np.empty((1, 0), dtype=np.int64)
+    every = [columns.get(part, empty) for part in Split._fields]
+    return [Split(*(mask[k if len(mask) > 1 else 0] for mask in every)) for k in range(repeats)]
