@@ -1,7 +1,8 @@
 """The graph: the one boundary where data from outside is checked.
 
-Whatever the caller has (SciPy, NumPy, an edge list, NetworkX, PyG, PyGSP) becomes a :class:`Graph`. Its arrays are
-checked here, once, and are read-only from then on, so that the rest of the package never checks them again.
+Whatever the caller has (SciPy, NumPy, an edge list, NetworkX, PyG, PyGSP) becomes a :class:`Graph`. Its
+arrays are checked here, once, and are read-only from then on, so that the rest of the package never checks
+them again.
 """
 
 from __future__ import annotations
@@ -43,18 +44,21 @@ class Graph:
     Parameters
     ----------
     adjacency : sparse array, sparse matrix or 2-D array, (n, n)
-        ``adjacency[i, j]`` is the weight of the edge from i to j: finite and not negative, 0 for no edge. Duplicate
-        entries of a COO matrix are summed, as SciPy does. The input is copied.
+        ``adjacency[i, j]`` is the weight of the edge from i to j: finite and not negative, 0 for no edge.
+        Duplicate entries of a COO matrix are summed, as SciPy does. The input is copied.
     features : 2-D array or sparse array, (n, d), optional
-        One row per node. float32 and float64 are kept, half precision becomes float32, integers and booleans float64.
+        One row per node. float32 and float64 are kept, half precision becomes float32, integers and
+        booleans float64.
     labels : 1-D array, (n,), optional
-        Class positions 0..k-1; -1, NaN or None marks a node without a label. Strings (and other objects) are encoded
-        by their place in `class_names`, or in sorted order, which then becomes `class_names`.
+        Class positions 0..k-1; -1, NaN or None marks a node without a label. Strings (and other objects)
+        are encoded by their place in `class_names`, or in sorted order, which then becomes `class_names`.
     splits : sequence of splits, optional
-        Each a :class:`Split`, a triple (train, val, test) or a mapping with these keys (OGB's ``"valid"`` is read as
-        ``"val"``); each part a boolean mask of length n or an array of node indices. Parts must be disjoint.
+        Each a :class:`Split`, a triple (train, val, test) or a mapping with these keys (OGB's ``"valid"``
+        is read as ``"val"``); each part a boolean mask of length n or an array of node indices. Parts must
+        be disjoint.
     directed : bool, optional
-        By default a symmetric adjacency makes an undirected graph, any other a directed one. Symmetry is exact.
+        By default a symmetric adjacency makes an undirected graph, any other a directed one. Symmetry is
+        exact.
     metric : {"accuracy", "roc_auc"}
         How predictions on this graph are scored.
     node_names, class_names : 1-D array, optional
@@ -76,8 +80,8 @@ class Graph:
 
     Notes
     -----
-    All arrays are read-only. :meth:`replace` gives a graph with other attributes. ``torch.from_numpy`` warns about
-    read-only arrays; ``torch.tensor`` copies and does not.
+    All arrays are read-only. :meth:`replace` gives a graph with other attributes. ``torch.from_numpy``
+    warns about read-only arrays; ``torch.tensor`` copies and does not.
 
     Examples
     --------
@@ -157,11 +161,11 @@ class Graph:
 
     @property
     def n_edges(self) -> int:
-        """Number of edges: stored arcs of a directed graph, unordered pairs (a self loop is one) otherwise."""
+        """Number of edges: arcs if directed, else unordered pairs (a self loop counts once)."""
         arcs = int(self.adjacency.nnz)
         if self.directed:
             return arcs
-        return (arcs + np.count_nonzero(self.adjacency.diagonal())) // 2
+        return (arcs + int(np.count_nonzero(self.adjacency.diagonal()))) // 2
 
     @property
     def n_classes(self) -> int:
@@ -249,7 +253,8 @@ class Graph:
         labels : str, optional
             Node attribute with the label; nodes without it, or with None, are unlabelled.
         positions : str, optional
-            Node attribute with the positions. The default is used only if the graph has it; None ignores it.
+            Node attribute with the positions. The default is used only if the graph has it; None ignores
+            it.
         duplicates : {"max", "min", "sum", "error"}
             How parallel edges of a multigraph are merged.
         **attributes
@@ -270,7 +275,7 @@ class Graph:
         if positions == "pos" and not any("pos" in data for _, data in nx_graph.nodes(data=True)):
             positions = None
         found: dict[str, Any] = {"node_names": nodes}
-        if features is not None:
+        if features:
             columns = [features] if isinstance(features, str) else features
             found["features"] = np.hstack([_node_columns(nx_graph, name) for name in columns])
         if labels is not None:
@@ -279,9 +284,9 @@ class Graph:
             found["positions"] = _node_columns(nx_graph, positions)
 
         index = {node: i for i, node in enumerate(nodes)}
-        triples = list(nx_graph.edges(data=weight, default=1.0)) if weight else list(nx_graph.edges())
-        edges = np.array([(index[u], index[v]) for u, v, *_ in triples], dtype=np.int64).reshape(-1, 2)
-        weights = [value for _, _, value in triples] if weight else None
+        arcs = list(nx_graph.edges(data=weight or False, default=1.0))
+        edges = np.array([(index[u], index[v]) for u, v, *_ in arcs], dtype=np.int64).reshape(-1, 2)
+        weights = [value for _, _, value in arcs] if weight else None
         return cls.from_edges(
             edges,
             weights,
@@ -297,10 +302,11 @@ class Graph:
     ) -> Graph:
         """Make a graph from a PyTorch Geometric ``Data`` object (OGB's node datasets give these too).
 
-        Read are ``edge_index``; ``edge_weight``, or else an ``edge_attr`` of one number per edge, as weights; ``x``,
-        dense or sparse; ``y`` of shape (n,) or (n, 1), where NaN means unlabelled; ``pos``; ``num_nodes``; and the
-        masks ``train_mask``, ``val_mask`` and ``test_mask`` of shape (n,) or (n, k), which become k splits (a mask of
-        shape (n,) serves every split, a missing one leaves its part empty).
+        Read are ``edge_index``; ``edge_weight``, or else an ``edge_attr`` of one number per edge, as
+        weights; ``x``, dense or sparse; ``y`` of shape (n,) or (n, 1), where NaN means unlabelled; ``pos``;
+        ``num_nodes``; and the masks ``train_mask``, ``val_mask`` and ``test_mask`` of shape (n,) or (n, k),
+        which become k splits (a mask of shape (n,) serves every split, a missing one leaves its part
+        empty).
 
         Parameters
         ----------
@@ -327,7 +333,7 @@ class Graph:
         if pairs.ndim != 2 or pairs.shape[0] != 2:
             raise ValueError(f"edge_index must have shape (2, m), got {pairs.shape}")
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # PyG warns where it guesses n as we do: the largest id plus one
+            warnings.simplefilter("ignore")  # PyG warns where it guesses n as we do, from the largest id
             n = getattr(data, "num_nodes", None)
         labels = _from_torch(getattr(data, "y", None))
         if labels is not None and labels.ndim == 2 and labels.shape[1] == 1:
@@ -343,7 +349,7 @@ class Graph:
 
     @classmethod
     def from_pygsp(cls, pygsp_graph: Any, **attributes: Any) -> Graph:
-        """Make a graph from a PyGSP graph: its ``W``, and its ``coords`` where they have two or three columns.
+        """Make a graph from a PyGSP graph: its ``W``, and its ``coords`` if they have two or three columns.
 
         Examples
         --------
@@ -375,8 +381,9 @@ class Graph:
     def to_networkx(self) -> Any:
         """Return a ``networkx.Graph`` or ``DiGraph`` with edge attribute ``"weight"``.
 
-        Nodes are keyed by `node_names`, or else by 0..n-1. They carry ``"label"`` (the class name if there is one, else
-        the class number, None if unlabelled), ``"features"`` (the row, if features are dense) and ``"pos"``.
+        Nodes are keyed by `node_names`, or else by 0..n-1. They carry ``"label"`` (the class name if there
+        is one, else the class number, None if unlabelled), ``"features"`` (the row, if features are dense)
+        and ``"pos"``.
 
         Examples
         --------
@@ -406,9 +413,9 @@ class Graph:
     def to_pyg(self) -> Any:
         """Return a ``torch_geometric.data.Data``: the inverse of :meth:`from_pyg`.
 
-        ``edge_index`` holds both directions of an undirected edge; ``edge_weight`` is there if any weight is not 1. Types
-        are kept, so features may be float64. One split gives masks of shape (n,), more give (n, k). Names and metric
-        have no place in ``Data``; pass them to :meth:`from_pyg` again.
+        ``edge_index`` holds both directions of an undirected edge; ``edge_weight`` is there if any weight
+        is not 1. Types are kept, so features may be float64. One split gives masks of shape (n,), more give
+        (n, k). Names and metric have no place in ``Data``; pass them to :meth:`from_pyg` again.
 
         Examples
         --------
@@ -483,8 +490,9 @@ class Graph:
         Parameters
         ----------
         rule : {"max", "sum"}
-            ``"max"`` takes max(A, Aᵀ) entry by entry and leaves an undirected graph as it is. ``"sum"`` takes A + Aᵀ with
-            the diagonal counted once; the weights of a graph that is already symmetric are doubled.
+            ``"max"`` takes max(A, Aᵀ) entry by entry and leaves an undirected graph as it is. ``"sum"``
+            takes A + Aᵀ with the diagonal counted once; the weights of a graph that is already symmetric
+            are doubled.
 
         Examples
         --------
@@ -506,7 +514,8 @@ class Graph:
         Parameters
         ----------
         nodes : array
-            Distinct node indices, at least one, or a boolean mask of length n. Splits keep the nodes that remain.
+            Distinct node indices, at least one, or a boolean mask of length n. Splits keep the nodes that
+            remain.
 
         Examples
         --------
@@ -522,8 +531,8 @@ class Graph:
     def largest_component(self) -> Graph:
         """Return the largest weakly connected component, its nodes in their order here.
 
-        Of components of equal size it is the one with the smallest node index: a choice by node number, the only thing
-        here that renumbering the nodes can change.
+        Of components of equal size it is the one with the smallest node index: a choice by node number, the
+        only thing here that renumbering the nodes can change.
 
         Examples
         --------
@@ -618,7 +627,7 @@ def _canonical_csr(matrix: Any, what: str, dtype: Any) -> csr_array:
         raise ValueError(f"{what} must have 2 dimensions, got shape {matrix.shape}")
     if matrix.dtype.kind not in "biuf":
         raise TypeError(f"{what} must hold real numbers, got dtype {matrix.dtype}")
-    # Small integers would wrap around when duplicates are summed, so cast first; True + True is True in SciPy.
+    # Cast first, as small integers would wrap around in the sum of duplicates; True + True is True in SciPy.
     copied = matrix.copy() if matrix.dtype.kind == "b" else _cast(matrix, dtype)
     try:
         if hasattr(copied, "check_format"):
@@ -738,7 +747,7 @@ def _check_names(names: Any, what: str, n: int | None = None) -> NDArray[Any]:
 
 
 def _is_missing(label: Any) -> bool:
-    return label is None or (isinstance(label, numbers.Real) and bool(label != label))
+    return label is None or (isinstance(label, float | np.floating) and bool(np.isnan(label)))
 
 
 def _check_labels(
@@ -755,7 +764,8 @@ def _check_labels(
     codes = _integer_labels(array)
     if class_names is not None and codes.max() >= len(class_names):
         raise ValueError(
-            f"labels go up to {codes.max()}, but there are {len(class_names)} class_names; give more, or class_names=None"
+            f"labels go up to {codes.max()}, but there are only {len(class_names)} class_names; "
+            "name every class, or give class_names=None"
         )
     _freeze(codes)
     return codes, class_names
@@ -764,21 +774,22 @@ def _check_labels(
 def _encode(
     labels: NDArray[Any], class_names: NDArray[Any] | None
 ) -> tuple[NDArray[Any], NDArray[Any] | None]:
-    """Turn objects into class numbers, -1 for missing ones."""
+    """Turn objects into class numbers, NaN for missing ones; numbers with gaps are kept."""
     missing = np.fromiter(map(_is_missing, labels), dtype=bool, count=len(labels))
+    codes = np.full(len(labels), np.nan)
     present = labels[~missing].tolist()
-    if all(isinstance(label, numbers.Real) for label in present):  # numbers with None among them
-        return np.array(
-            [-1.0 if gap else float(x) for x, gap in zip(labels, missing, strict=True)]
-        ), class_names
     try:
+        if all(isinstance(label, numbers.Real) for label in present):
+            codes[~missing] = [float(label) for label in present]
+            return codes, class_names
         if class_names is None:
             class_names = _check_names(sorted(set(present)), "class_names")
         number = {name: k for k, name in enumerate(class_names.tolist())}
-        codes = np.full(len(labels), -1)
         codes[~missing] = [number[label] for label in present]
     except TypeError as error:
         raise TypeError(f"labels must be numbers, or objects of one kind that sort: {error}") from error
+    except OverflowError as error:
+        raise ValueError(f"labels must be class numbers 0..k-1: {error}") from error
     except KeyError as error:
         raise ValueError(f"label {error.args[0]!r} is not among class_names") from error
     return codes, class_names
@@ -787,11 +798,13 @@ def _encode(
 def _integer_labels(array: NDArray[Any]) -> NDArray[np.int64]:
     if array.dtype.kind not in "biuf":
         raise TypeError(f"labels must be integers or strings, got dtype {array.dtype}")
+    if array.dtype.kind == "b":
+        return array.astype(np.int64)
     if array.dtype.kind == "f":
-        array = np.where(np.isnan(array), -1, array)
+        array = np.where(np.isnan(array), -1, _cast(array, np.float64))
     # Class numbers size the last layer of a model: a stray id among them must not get that far.
     wrong = (array < -1) | (array > 10**6 + len(array)) | (array != np.floor(array))
-    if array.dtype.kind != "b" and wrong.any():
+    if wrong.any():
         i = int(wrong.argmax())
         raise ValueError(
             f"labels[{i}] = {array[i]} is not a class number 0..k-1, or -1 for no label; "
@@ -873,7 +886,8 @@ def _edges_to_adjacency(
         if duplicates == "error":
             k = int(np.flatnonzero(np.diff(key) == 0)[0])
             raise ValueError(
-                f"edge ({key[k] // n}, {key[k] % n}) is given more than once; choose duplicates='max', 'min' or 'sum'"
+                f"edge ({key[k] // n}, {key[k] % n}) is given more than once; "
+                "choose duplicates='max', 'min' or 'sum'"
             )
         with np.errstate(over="ignore"):  # an infinite sum is reported by Graph
             key, w = key[first], _MERGE_RULES[duplicates].reduceat(w, first)
@@ -901,7 +915,7 @@ def _check_edges(edges: Any) -> NDArray[Any]:
 
 def _check_n(n: int | None, pairs: NDArray[Any]) -> int:
     """Return the number of nodes, given or from the largest id; ids that are not positions stop here."""
-    largest = int(pairs.max(initial=-1)) if pairs.dtype.kind == "i" else int(pairs.max())
+    largest = int(pairs.max()) if len(pairs) else -1
     if n is None:
         if largest < 0:
             raise ValueError("there are no edges to take the number of nodes from; give n")
@@ -963,14 +977,14 @@ def _node_attribute(nx_graph: Any, name: str, *, required: bool = True) -> list[
 def _node_columns(nx_graph: Any, name: str) -> NDArray[Any]:
     array = _as_array(_node_attribute(nx_graph, name), f"node attribute {name!r}")
     if array.dtype.kind not in "biuf":
-        raise TypeError(f"node attribute {name!r} must hold numbers or vectors, got dtype {array.dtype}")
+        raise TypeError(f"node attribute {name!r} must hold numbers, got dtype {array.dtype}; None skips it")
     return array.reshape(len(array), -1)
 
 
 def _from_torch(tensor: Any) -> Any:
-    """Return a NumPy array, or a SciPy array for a sparse tensor; None and NumPy arrays pass."""
+    """Return a NumPy array, or a SciPy array for a sparse tensor; None passes."""
     if not hasattr(tensor, "detach"):
-        return tensor
+        return tensor if tensor is None or issparse(tensor) else np.asarray(tensor)
     tensor = tensor.detach().cpu()
     if tensor.is_sparse or tensor.is_sparse_csr:
         coo = tensor.to_sparse_coo().coalesce()

@@ -20,7 +20,10 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 LINE = 64
-"""Bytes of a cache line; what a streamed row must be aligned to and a multiple of."""
+"""Bytes of a cache line; a streamed row must be a multiple of it, and start on one if rows are scattered."""
+
+ALIGNMENT = 16
+"""Bytes that every streamed row must be aligned to, as NumPy's arrays are."""
 
 _AHEAD = np.uint64(16)
 _ONE = np.uint64(1)
@@ -35,7 +38,7 @@ def _row_pointer(context: Any, builder: Any, array_type: Any, array: Any, row: A
     return cgutils.pointer_add(builder, view.data, builder.mul(row, stride)), length
 
 
-@intrinsic
+@intrinsic  # type: ignore[untyped-decorator]
 def _stream(
     context: Any, out: Any, r: Any, a: Any, x: Any, i: Any, b: Any, y: Any, j: Any
 ) -> Any:  # pragma: no cover - runs inside the compiler
@@ -65,14 +68,14 @@ def _stream(
         with cgutils.for_range_slice(builder, length.type(0), length, step, inc=True) as (column, _):
             left = builder.fmul(a, builder.load(at(first, column), align=itemsize))
             right = builder.fmul(b, builder.load(at(second, column), align=itemsize))
-            store = builder.store(builder.fadd(left, right), at(target, column), align=LINE)
+            store = builder.store(builder.fadd(left, right), at(target, column), align=ALIGNMENT)
             store.set_metadata("nontemporal", builder.module.add_metadata([int32(1)]))
         return context.get_dummy_value()
 
     return signature, codegen
 
 
-@intrinsic
+@intrinsic  # type: ignore[untyped-decorator]
 def _prefetch(context: Any, x: Any, i: Any) -> Any:  # pragma: no cover - runs inside the compiler
     """Ask for row i of x, to be read soon."""
     signature = types.void(x, types.uint64)
@@ -177,7 +180,7 @@ def synthesise(first, p, up, y, x, rows, streaming):  # type: ignore[no-untyped-
 
 @njit(cache=True, error_model="numpy", nogil=True)
 def lift(leaf, weight, x, out, rows, streaming):  # type: ignore[no-untyped-def]
-    """out = Φᵀ x: every leaf s of cluster c gets weight[s] x[c]."""
+    """Compute out = Φᵀ x: every leaf s of cluster c gets weight[s] x[c]."""
     gather = rows.size > 0
     for c in range(leaf.size - 1):
         for s in range(leaf[c], leaf[c + 1]):
@@ -187,7 +190,7 @@ def lift(leaf, weight, x, out, rows, streaming):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy", nogil=True)
 def detail(first, p, leaf, weight, x, rows_of_x, up, out, rows, streaming):  # type: ignore[no-untyped-def]
-    """out = Φ_fineᵀ (x − p up): what the children x of every cluster add to its average up."""
+    """Compute out = Φ_fineᵀ (x − p up): what the children x of every cluster add to its average up."""
     gather, scattered, n = rows.size > 0, rows_of_x.size > 0, np.uint64(x.shape[0])
     for c in range(first.size - 1):
         for i in range(first[c], first[c + 1]):

@@ -67,12 +67,12 @@ class Level:
         return int(sizes[self.B.indices].sum())
 
     @cached_property
-    def P(self) -> csr_array:  # noqa: N802 - the paper's letter
+    def P(self) -> csr_array:
         """All p in one matrix: coefficients of children to those of their parents, N_j × N_(j+1)."""
         return csr_array((self.p, np.arange(len(self.p)), self.first), shape=(len(self.first) - 1, len(self.p)))
 
     @cached_property
-    def B(self) -> csr_array:  # noqa: N802
+    def B(self) -> csr_array:
         """All B in one matrix: coefficients of children to framelet coefficients, M_j × N_(j+1)."""
         return self._pair_matrix() if self.chosen is None else self._bank_matrix()
 
@@ -112,7 +112,8 @@ class Level:
     def norms(self) -> FloatArray:
         """‖ψ‖ of every framelet: the norms of the rows of B, as scaling vectors are orthonormal."""
         squared = csr_array((self.B.data**2, self.B.indices, self.B.indptr), shape=self.B.shape)
-        return np.sqrt(squared.sum(axis=1))
+        norms: FloatArray = np.sqrt(squared.sum(axis=1))
+        return norms
 
     def bounds(self) -> tuple[float, float]:
         """Enclosure of the eigenvalues of p pᵀ + BᵀB over all clusters; both ends are 1 for tight filters."""
@@ -131,8 +132,10 @@ def make_levels(tree: Hierarchy, filters: Any, weights: str) -> list[Level]:
         raise ValueError(f"weights must be 'equal' or 'size', got {weights!r}")
     if isinstance(filters, str):
         if filters not in FAMILIES:
-            raise ValueError(f"unknown filters {filters!r}; choose one of {', '.join(map(repr, FAMILIES))}, or pass "
-                             "a function of L or a table of (p, B)")
+            raise ValueError(
+                f"unknown filters {filters!r}; choose one of {', '.join(map(repr, FAMILIES))}, or pass "
+                "a function of L or a table of (p, B)"
+            )
     elif weights == "size":
         raise ValueError("weights='size' goes with 'binary-haar' and 'haar-basis'; your own filters bring their own p")
     elif not callable(filters) and not isinstance(filters, Mapping):
@@ -194,7 +197,7 @@ class _FilterTable:
                 raise ValueError(f"no filters for {where}: add an entry {key} to the table") from error
             if not isinstance(pair, (tuple, list)) or len(pair) != 2:
                 raise TypeError(f"the filters of {where} must be a pair (p, B), got {type(pair).__name__}")
-            self.made[key] = tight_filters(*pair, where)
+            self.made[key] = tight_filters(pair[0], pair[1], where)
         if len(self.made[key].p) != children:
             raise ValueError(f"the filters of {where} have {len(self.made[key].p)} weights; {children} are needed")
         return self.made[key]

@@ -24,7 +24,7 @@ class _Linear(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
-        return _Linear.apply(gradients[0], *ctx.maps), None, None
+        return linear(gradients[0], *ctx.maps), None, None
 
 
 def linear(x: torch.Tensor, forward: Map, transposed: Map) -> torch.Tensor:

@@ -18,6 +18,8 @@ from pegfan.framelets._levels import Level
 _LARGE = 16 * 2**20
 """Results of more bytes than this are written past the caches."""
 
+_LINE = 64  # bytes of a cache line
+
 
 class Transforms:
     """Transforms of signals in rows, by sparse products.
@@ -153,7 +155,7 @@ class CompiledTransforms(Transforms):
             below = out if last else empty((len(self._p[j - 1]), c.shape[1]), self.dtype)
             rows = self._rows if last else self._slots
             _kernels.synthesise(
-                self._first[j - 1], self._p[j - 1], x, c[start:end], below, rows, last and _streams(out)
+                self._first[j - 1], self._p[j - 1], x, c[start:end], below, rows, last and self._streams(out)
             )
             x = below
         return out
@@ -166,7 +168,7 @@ class CompiledTransforms(Transforms):
 
         out = empty((len(self.order), x.shape[1]), self.dtype)
         leaf, weight = self._leaves(j)
-        _kernels.lift(leaf, weight, np.ascontiguousarray(x), out, self._rows, _streams(out))
+        _kernels.lift(leaf, weight, np.ascontiguousarray(x), out, self._rows, self._streams(out))
         return out
 
     def projections(self, x: Any, scales: Sequence[int], out: Sequence[Any] | None = None) -> list[Any]:
@@ -175,21 +177,33 @@ class CompiledTransforms(Transforms):
         x = np.ascontiguousarray(x)
         results = list(out) if out is not None else [empty(x.shape, self.dtype) for _ in scales]
         averages = self._averages(x, max(min(scales), 1))
-        leaf, weight = np.arange(len(self.order) + 1, dtype=np.uint64), np.ones(len(self.order), self.dtype)
+        leaf, weight = np.arange(len(self.order) + 1), np.ones(len(self.order), self.dtype)
         wanted = dict(zip(scales, results, strict=True))
         for j in range(self.K - 1, 0, -1):
             first, p = self._first[j - 1], self._p[j - 1]
             if j in wanted:
                 rows_of_x = self._rows if j + 1 == self.K else self._slots
-                streaming = _streams(wanted[j])
+                streaming = self._streams(wanted[j])
                 _kernels.detail(
-                    first, p, leaf, weight, averages[j + 1], rows_of_x, averages[j], wanted[j], self._rows, streaming
+                    first,
+                    p,
+                    leaf.view(np.uint64),
+                    weight,
+                    averages[j + 1],
+                    rows_of_x,
+                    averages[j],
+                    wanted[j],
+                    self._rows,
+                    streaming,
                 )
-            weight, leaf = weight * np.repeat(p, np.diff(leaf.view(np.int64))), leaf[first]
+            weight, leaf = weight * np.repeat(p, np.diff(leaf)), leaf[self.levels[j - 1].first]
         if 0 in wanted:
             top = averages[1] if self.K > 1 else x
-            _kernels.lift(leaf, weight, top, wanted[0], self._rows, _streams(wanted[0]))
+            _kernels.lift(leaf.view(np.uint64), weight, top, wanted[0], self._rows, self._streams(wanted[0]))
         return results
+
+    def _streams(self, out: Any) -> bool:
+        return _streams(out, scattered=len(self._rows) > 0)
 
     def _averages(self, x: Any, j: int) -> dict[int, Any]:
         from pegfan.framelets import _kernels
@@ -212,13 +226,15 @@ class CompiledTransforms(Transforms):
 def empty(shape: tuple[int, int], dtype: np.dtype[Any]) -> Any:
     """An array that starts on a cache line, as streamed stores need."""
     size = shape[0] * shape[1] * dtype.itemsize
-    raw = np.empty(size + 64, np.uint8)
-    start = -raw.ctypes.data % 64
+    raw = np.empty(size + _LINE, np.uint8)
+    start = -raw.ctypes.data % _LINE
     return raw[start : start + size].view(dtype).reshape(shape)
 
 
-def _streams(out: Any) -> bool:
-    return out.nbytes > _LARGE and out.ctypes.data % 64 == 0 and out.strides[0] % 64 == 0
+def _streams(out: Any, scattered: bool = False) -> bool:
+    """Whether results may be written past the caches; scattered rows must not share a cache line."""
+    alignment = _LINE if scattered else 16
+    return bool(out.nbytes > _LARGE and out.ctypes.data % alignment == 0 and out.strides[0] % _LINE == 0)
 
 
 def _into(out: Any, result: Any) -> Any:

@@ -60,7 +60,9 @@ def binary_haar(children: int | ArrayLike) -> Filters:
     """
     p = _weights(children)
     if len(p) > MAX_CHILDREN:
-        raise ValueError(f"{len(p):,} children have {len(p) * (len(p) - 1) // 2:,} pairs; use haar_basis, or more levels")
+        raise ValueError(
+            f"{len(p):,} children have {len(p) * (len(p) - 1) // 2:,} pairs; use haar_basis, or more levels"
+        )
     first, second = np.triu_indices(len(p), 1)
     rows = np.column_stack([first, second]).ravel()
     values = np.column_stack([p[second], -p[first]]).ravel()
@@ -94,7 +96,7 @@ def haar_basis(children: int | ArrayLike) -> Filters:
     p = _weights(children)
     if not p.all():
         raise ValueError(f"haar_basis needs non-zero weights, but p[{np.argmin(p != 0)}] is 0; use binary_haar")
-    start, middle, stop = halves(len(p))
+    start, _, stop = halves(len(p))
     lengths = stop - start
     indptr = np.concatenate([[0], np.cumsum(lengths)])
     columns = np.arange(indptr[-1]) - np.repeat(indptr[:-1] - start, lengths)
@@ -183,7 +185,7 @@ class FilterCheck:
         return "tight: Theorem 1 holds" if self.tight else "not tight: " + "; ".join(self.failures)
 
 
-def check_filters(p: ArrayLike, B: Any, tolerance: float = TOLERANCE) -> FilterCheck:  # noqa: N803 - the paper's letter
+def check_filters(p: ArrayLike, B: Any, tolerance: float = TOLERANCE) -> FilterCheck:
     """Check Theorem 1's conditions and Proposition 1 for a pair (p, B), and say which fails and by how much.
 
     Examples
@@ -210,7 +212,7 @@ def check_filters(p: ArrayLike, B: Any, tolerance: float = TOLERANCE) -> FilterC
     )
 
 
-def left_inverse(p: ArrayLike, B: Any) -> FloatArray:  # noqa: N803
+def left_inverse(p: ArrayLike, B: Any) -> FloatArray:
     """The L×(1 + M) matrix C with C (p; B) = I of the appendix, for any (p; B) of full column rank.
 
     It is the pseudo-inverse; for tight filters that is C = (p, Bᵀ), and fast reconstruction uses no other.
@@ -230,7 +232,7 @@ def left_inverse(p: ArrayLike, B: Any) -> FloatArray:  # noqa: N803
     return np.linalg.pinv(stacked)
 
 
-def tight_filters(p: ArrayLike, B: Any, where: str) -> Filters:  # noqa: N803
+def tight_filters(p: ArrayLike, B: Any, where: str) -> Filters:
     """A user's (p, B) as `Filters`, or a ValueError that says what Theorem 1 misses."""
     check = check_filters(p, B)
     if not check.tight:
@@ -254,8 +256,8 @@ def halves(children: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray
                 splits.append((start, middle, stop))
                 below += [(start, middle), (middle, stop)]
         runs = below
-    start, middle, stop = np.array(splits, np.int64).reshape(-1, 3).T
-    return start, middle, stop
+    table = np.array(splits, np.int64).reshape(-1, 3)
+    return table[:, 0], table[:, 1], table[:, 2]
 
 
 def halves_values(p: FloatArray) -> FloatArray:
@@ -332,8 +334,8 @@ def _distinct_permutations(vector: FloatArray) -> Sequence[tuple[float, ...]]:
         if len(prefix) == len(vector):
             rows.append(prefix)
             return
-        for value in left:
-            if left[value]:
+        for value, count in left.items():
+            if count:
                 left[value] -= 1
                 place((*prefix, value))
                 left[value] += 1

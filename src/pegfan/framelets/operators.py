@@ -49,10 +49,10 @@ class Operator(LinearOperator):  # type: ignore[misc]
             result = self._forward(columns)
         return result.reshape(-1) if x.ndim == 1 else result
 
-    def _matmat(self, X: Any) -> Any:  # noqa: N803 - SciPy's name
+    def _matmat(self, X: Any) -> Any:
         return self._forward(np.ascontiguousarray(X, dtype=np.float64))
 
-    def _rmatmat(self, X: Any) -> Any:  # noqa: N803
+    def _rmatmat(self, X: Any) -> Any:
         return self._transposed(np.ascontiguousarray(X, dtype=np.float64))
 
     def _adjoint(self) -> Operator:
@@ -87,5 +87,7 @@ def adjoint_test(operator: LinearOperator, tolerance: float = 1e-10, seed: int =
     scale = np.linalg.norm(forward) * np.linalg.norm(y) + np.linalg.norm(x) * np.linalg.norm(transposed)
     difference = float(abs(left - right) / max(scale, np.finfo(float).tiny))
     if not difference <= tolerance:
-        raise ValueError(f"⟨A x, y⟩ = {left:.12g} but ⟨x, Aᵀ y⟩ = {right:.12g}: the transpose does not fit the operator")
+        raise ValueError(
+            f"⟨A x, y⟩ = {left:.12g} but ⟨x, Aᵀ y⟩ = {right:.12g}: the transpose does not fit the operator"
+        )
     return difference

@@ -86,18 +86,22 @@ def _noise(parts: list[FloatArray]) -> FloatArray:
     """σ of every column, from the finest level that has framelets."""
     for part in reversed(parts):
         if len(part):
-            return np.median(np.abs(part), axis=0) / _MAD
+            noise: FloatArray = np.median(np.abs(part), axis=0) / _MAD
+            return noise
     return np.zeros(1)
 
 
 def _rule(rule: str, part: FloatArray, noise: FloatArray, n: int) -> FloatArray:
+    limit: FloatArray
     if rule == "universal" or not len(part):
-        return noise * np.sqrt(2.0 * np.log(max(n, 2)))
-    if rule == "bayes":
+        limit = noise * np.sqrt(2.0 * np.log(max(n, 2)))
+    elif rule == "bayes":
         signal = np.sqrt(np.maximum((part**2).mean(axis=0) - noise**2, 0.0))
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(signal > 0, noise**2 / signal, np.abs(part).max(axis=0))
-    return _sure(part, np.broadcast_to(noise, part.shape[1:]))
+            limit = np.where(signal > 0, noise**2 / signal, np.abs(part).max(axis=0))
+    else:
+        limit = _sure(part, np.broadcast_to(noise, part.shape[1:]))
+    return limit
 
 
 def _sure(part: FloatArray, noise: FloatArray) -> FloatArray:
@@ -110,7 +114,8 @@ def _sure(part: FloatArray, noise: FloatArray) -> FloatArray:
     m = len(part)
     below = np.arange(m + 1)[:, None]
     risk = (m - 2 * below) * noise**2 + np.cumsum(size**2, axis=0) + (m - below) * size**2
-    return np.take_along_axis(size, risk.argmin(axis=0)[None, :], axis=0)[0]
+    best: FloatArray = np.take_along_axis(size, risk.argmin(axis=0)[None, :], axis=0)[0]
+    return best
 
 
 def _threshold(array: Any, limit: FloatArray, mode: str) -> Any:

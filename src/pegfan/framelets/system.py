@@ -85,7 +85,7 @@ class FrameletSystem:
         return self.hierarchy.n
 
     @property
-    def K(self) -> int:  # noqa: N802 - the paper's letter
+    def K(self) -> int:
         """The number of levels."""
         return self.hierarchy.K
 
@@ -120,7 +120,10 @@ class FrameletSystem:
     def offsets(self, j0: int = 1) -> tuple[int, ...]:
         """Where the parts of the coefficients start: those of Φ_j0, Ψ_j0, ..., Ψ_(K−1), and the end."""
         self.hierarchy._check_level(j0, 1, self.K)
-        counts = [self.hierarchy.n_clusters[j0 - 1], *(int(level.n_framelets.sum()) for level in self._levels[j0 - 1 :])]
+        counts = [
+            self.hierarchy.n_clusters[j0 - 1],
+            *(int(level.n_framelets.sum()) for level in self._levels[j0 - 1 :]),
+        ]
         return (0, *np.cumsum(counts).tolist())
 
     def count(self, j0: int = 1) -> int:
@@ -337,7 +340,9 @@ class FrameletSystem:
     def _own(self, coefficients: Coefficients | Sequence[Any]) -> Coefficients:
         if isinstance(coefficients, Coefficients):
             if coefficients.system is not self and coefficients.system != self:
-                raise ValueError("these coefficients belong to another tree or other filters; decompose with this system")
+                raise ValueError(
+                    "these coefficients belong to another tree or other filters; decompose with this system"
+                )
             return coefficients
         if isinstance(coefficients, (str, bytes)) or not isinstance(coefficients, Sequence):
             raise TypeError(f"reconstruct takes Coefficients or a list of parts, got {type(coefficients).__name__}")
@@ -363,10 +368,7 @@ class FrameletSystem:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, FrameletSystem):
             return NotImplemented
-        return self is other or (
-            self.hierarchy == other.hierarchy
-            and self._filter_key == other._filter_key
-        )
+        return self is other or (self.hierarchy == other.hierarchy and self._filter_key == other._filter_key)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -391,8 +393,9 @@ def _target(out: Any, shape: tuple[int, ...], like: Any) -> Any:
     if not isinstance(out, np.ndarray) or not isinstance(like, np.ndarray):
         raise TypeError("out= takes NumPy arrays, for NumPy signals")
     if out.shape != shape or out.dtype != like.dtype or not out.flags.c_contiguous or not out.flags.writeable:
-        raise ValueError(f"out must be a writeable C-ordered {like.dtype} array of shape {shape}, "
-                         f"got {out.dtype} {out.shape}")
+        raise ValueError(
+            f"out must be a writeable C-ordered {like.dtype} array of shape {shape}, got {out.dtype} {out.shape}"
+        )
     if np.shares_memory(out, like):
         raise ValueError("out must not share memory with the input")
     return out

@@ -245,7 +245,7 @@ class Hierarchy:
         return len(self.order)
 
     @property
-    def K(self) -> int:  # noqa: N802 - the paper's letter
+    def K(self) -> int:
         """The number of levels; level 1 is the root, level K the single nodes."""
         return len(self.parents) + 1
 
@@ -383,8 +383,7 @@ class Hierarchy:
         if self.n_clusters != other.n_clusters:
             return False
         return all(
-            np.array_equal(_by_appearance(self.labels(j)), _by_appearance(other.labels(j)))
-            for j in range(2, self.K)
+            np.array_equal(_by_appearance(self.labels(j)), _by_appearance(other.labels(j))) for j in range(2, self.K)
         )
 
     # ------------------------------------------------------------------- files
@@ -425,9 +424,9 @@ class Hierarchy:
 
     def draw(self, ax: Axes | None = None, **options: Any) -> Axes:
         """Draw the tree, leaves at the bottom; see `pegfan.plots.tree` for the options."""
-        from pegfan import plots
+        from pegfan.plots import tree
 
-        return plots.tree(self, ax=ax, **options)
+        return tree(self, ax=ax, **options)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Hierarchy):
@@ -604,7 +603,9 @@ def _check_linkage(linkage: ArrayLike) -> tuple[IntArray, IntArray]:
     made = n + np.arange(n - 1)[:, None]
     bad = ~((pairs >= 0) & (pairs < made) & (pairs == np.floor(pairs))).all(axis=1)
     if bad.any():
-        raise ValueError(f"row {np.argmax(bad)} of the linkage merges {pairs[np.argmax(bad)]}, which are not earlier ids")
+        raise ValueError(
+            f"row {np.argmax(bad)} of the linkage merges {pairs[np.argmax(bad)]}, which are not earlier ids"
+        )
     merges = pairs.astype(np.int64)
     used = np.bincount(merges.ravel(), minlength=2 * n - 1)
     if (used > 1).any():

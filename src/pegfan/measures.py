@@ -1,0 +1,287 @@
+"""How the labels of a graph lie on its edges: homophily, label informativeness, and a summary of the whole.
+
+Edges count once each whatever their weight, self loops are left out, and so is every edge with an
+unlabelled end. The measures are made of one matrix, :func:`class_edges`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array
+from scipy.sparse.csgraph import connected_components
+
+from pegfan.graph import Graph
+
+__all__ = [
+    "Description",
+    "adjusted_homophily",
+    "class_edges",
+    "describe",
+    "edge_homophily",
+    "label_informativeness",
+    "node_homophily",
+]
+
+
+def class_edges(graph: Graph) -> NDArray[np.int64]:
+    """Count the edges from each class to each class.
+
+    Entry (a, b) of the result is the number of stored a_ij, i ≠ j, with node i of class a and node j of
+    class b. An undirected edge is stored in both directions: the matrix is then symmetric, and an edge
+    inside a class counts two.
+
+    Parameters
+    ----------
+    graph : Graph
+        With labels.
+
+    Returns
+    -------
+    array of int64, (n_classes, n_classes)
+
+    Examples
+    --------
+    >>> class_edges(Graph.from_edges([[0, 1], [1, 2]], labels=[0, 0, 1]))
+    array([[2, 1],
+           [1, 0]])
+    """
+    counts: NDArray[np.int64] = _class_edges(graph).toarray()
+    return counts
+
+
+def edge_homophily(graph: Graph) -> float:
+    """Return the fraction of edges whose ends have the same label.
+
+    It is trace(C) / sum(C) for C = :func:`class_edges`; NaN if no edge joins two labelled nodes.
+
+    Examples
+    --------
+    >>> edge_homophily(Graph.from_edges([[0, 1], [1, 2]], labels=[0, 0, 1]))
+    0.5
+    """
+    counts = _class_edges(graph)
+    total = counts.sum()
+    return float(counts.trace() / total) if total else float("nan")
+
+
+def node_homophily(graph: Graph) -> float:
+    """Return the mean over nodes of the fraction of their neighbours that have their label.
+
+    The mean is over the labelled nodes with a labelled neighbour [1]_; neighbours in a directed graph are
+    those that the arcs lead to. NaN if there is no such node.
+
+    References
+    ----------
+    .. [1] Pei et al., "Geom-GCN: Geometric Graph Convolutional Networks", ICLR 2020.
+
+    Examples
+    --------
+    >>> node_homophily(Graph.from_edges([[0, 1], [1, 2]], labels=[0, 0, 1]))  # (1 + 1/2 + 0) / 3
+    0.5
+    """
+    labels, i, j = _labelled_arcs(graph)
+    neighbours = np.bincount(i, minlength=graph.n)
+    alike = np.bincount(i[labels[i] == labels[j]], minlength=graph.n)
+    counted = neighbours > 0
+    return float(np.mean(alike[counted] / neighbours[counted])) if counted.any() else float("nan")
+
+
+def adjusted_homophily(graph: Graph) -> float:
+    """Return the edge homophily, corrected for the classes' degrees.
+
+    With p(a) the fraction of edge ends in class a, and h the edge homophily, it is [1]_::
+
+        (h - Σ_a p(a)²) / (1 - Σ_a p(a)²)
+
+    1 if all edges stay inside their class; 0 if ends meet at random. Directions are dropped, each arc
+    counting as one edge. By definition here 0 if all ends are in one class (no edge could be otherwise, so
+    the excess over chance is 0), and NaN if no edge joins two labelled nodes.
+
+    References
+    ----------
+    .. [1] Platonov et al., "Characterizing Graph Datasets for Node Classification: Homophily-Heterophily
+    Dichotomy and
+       Beyond", NeurIPS 2023.
+
+    Examples
+    --------
+    >>> adjusted_homophily(Graph.from_edges([[0, 1], [2, 3]], labels=[0, 1, 0, 1]))
+    -1.0
+    """
+    joint, ends = _end_distribution(graph)
+    if ends.size < 2:
+        return 0.0 if ends.size else float("nan")
+    chance = np.sum(ends**2)
+    return float((joint.trace() - chance) / (1 - chance))
+
+
+def label_informativeness(graph: Graph) -> float:
+    """Return how much of the uncertainty about a label is removed by a neighbour's label.
+
+    With p(a, b) the fraction of edges, both directions of each, from class a to class b, and p(a) its
+    marginal, it is the mutual information of the two ends over the entropy of one (LI_edge of [1]_)::
+
+        2 - Σ_ab p(a, b) log p(a, b) / Σ_a p(a) log p(a)
+
+    between 0 (a neighbour's label tells nothing) and 1 (it tells everything, be it by likeness or by
+    contrast). Directions are dropped, each arc counting as one edge. By definition here 0 if all ends are
+    in one class (there is nothing to tell), and NaN if no edge joins two labelled nodes.
+
+    References
+    ----------
+    .. [1] Platonov et al., "Characterizing Graph Datasets for Node Classification: Homophily-Heterophily
+    Dichotomy and
+       Beyond", NeurIPS 2023.
+
+    Examples
+    --------
+    >>> label_informativeness(Graph.from_edges([[0, 1], [2, 3]], labels=[0, 1, 0, 1]))
+    1.0
+    """
+    joint, ends = _end_distribution(graph)
+    if ends.size < 2:
+        return 0.0 if ends.size else float("nan")
+    informativeness = 2 - np.sum(joint.data * np.log(joint.data)) / np.sum(ends * np.log(ends))
+    return float(np.clip(informativeness, 0, 1))  # rounding may step over the bounds
+
+
+@dataclass(frozen=True)
+class Description:
+    """The sizes of a graph and the measures of its labels; ``print`` it, or take it :meth:`to_dict`.
+
+    Attributes
+    ----------
+    nodes, edges : int
+        As ``graph.n`` and ``graph.n_edges``.
+    nonzeros : int
+        Stored entries of the adjacency.
+    directed, weighted : bool
+        Weighted if any weight is not 1.
+    density : float
+        nonzeros / nodes².
+    self_loops, components, isolated : int
+        Components are weakly connected; a node is isolated if it has no edge other than a self loop.
+    features, classes, labelled, splits : int
+        Columns of the features, classes, nodes with a label, splits; 0 where there are none.
+    edge_homophily, node_homophily, adjusted_homophily, label_informativeness : float or None
+        None if no edge joins two labelled nodes.
+    """
+
+    nodes: int
+    edges: int
+    nonzeros: int
+    directed: bool
+    weighted: bool
+    density: float
+    self_loops: int
+    components: int
+    isolated: int
+    features: int
+    classes: int
+    labelled: int
+    splits: int
+    edge_homophily: float | None
+    node_homophily: float | None
+    adjusted_homophily: float | None
+    label_informativeness: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the facts by name, as plain Python numbers that JSON can hold."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        facts = self.to_dict()
+        width = max(map(len, facts))
+        lines = [f"{name.replace('_', ' '):<{width}}  {_shown(fact)}" for name, fact in facts.items()]
+        return "\n".join(lines)
+
+
+def describe(graph: Graph) -> Description:
+    """Return the sizes of a graph and the measures of its labels.
+
+    Examples
+    --------
+    >>> print(describe(Graph.from_edges([[0, 1], [1, 2], [3, 3]], labels=[0, 0, 1, -1])))
+    nodes                  4
+    edges                  3
+    nonzeros               5
+    directed               no
+    weighted               no
+    density                0.3125
+    self loops             1
+    components             2
+    isolated               1
+    features               0
+    classes                2
+    labelled               3
+    splits                 0
+    edge homophily         0.5000
+    node homophily         0.5000
+    adjusted homophily     -0.3333
+    label informativeness  0.1511
+    """
+    adjacency = graph.adjacency
+    i, j = adjacency.tocoo().coords
+    joined = np.zeros(graph.n, dtype=bool)
+    joined[i[i != j]] = joined[j[i != j]] = True
+    measured = graph.labels is not None and _labelled_arcs(graph)[1].size > 0
+    return Description(
+        nodes=graph.n,
+        edges=graph.n_edges,
+        nonzeros=int(adjacency.nnz),
+        directed=graph.directed,
+        weighted=bool(np.any(adjacency.data != 1)),
+        density=adjacency.nnz / graph.n**2,
+        self_loops=int(np.count_nonzero(i == j)),
+        components=int(connected_components(adjacency, connection="weak", return_labels=False)),
+        isolated=int(np.count_nonzero(~joined)),
+        features=0 if graph.features is None else int(graph.features.shape[1]),
+        classes=graph.n_classes,
+        labelled=0 if graph.labels is None else int(np.count_nonzero(graph.labels >= 0)),
+        splits=len(graph.splits),
+        edge_homophily=edge_homophily(graph) if measured else None,
+        node_homophily=node_homophily(graph) if measured else None,
+        adjusted_homophily=adjusted_homophily(graph) if measured else None,
+        label_informativeness=label_informativeness(graph) if measured else None,
+    )
+
+
+def _shown(fact: bool | float | None) -> str:
+    if fact is None:
+        return "-"
+    if isinstance(fact, bool):
+        return "yes" if fact else "no"
+    if isinstance(fact, int):
+        return f"{fact:,}"
+    # A density of a large graph is far below the four decimals that a measure needs.
+    return f"{fact:.4f}" if abs(fact) >= 0.001 or fact == 0 else f"{fact:.2e}"
+
+
+def _labelled_arcs(graph: Graph) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[Any]]:
+    """Return the labels, and the tails and heads of the arcs between two different labelled nodes."""
+    labels = graph.labels
+    if labels is None:
+        raise ValueError("the graph has no labels; give them with graph.replace(labels=...)")
+    i, j = graph.adjacency.tocoo().coords
+    kept = (i != j) & (labels[i] >= 0) & (labels[j] >= 0)
+    return labels, i[kept], j[kept]
+
+
+def _class_edges(graph: Graph) -> csr_array:
+    """Return the counts of :func:`class_edges`, sparse: there may be as many classes as nodes."""
+    labels, i, j = _labelled_arcs(graph)
+    k = max(graph.n_classes, 1)
+    return coo_array((np.ones(i.size, dtype=np.int64), (labels[i], labels[j])), shape=(k, k)).tocsr()
+
+
+def _end_distribution(graph: Graph) -> tuple[csr_array, NDArray[np.float64]]:
+    """Return p(a, b), and p(a) of the classes that occur; empty if there are no edges."""
+    counts = _class_edges(graph)
+    counts = counts + counts.T
+    joint = counts / max(counts.sum(), 1)
+    ends = joint.sum(axis=1)
+    return joint, ends[ends > 0]
