@@ -109,7 +109,7 @@ class Graph:
         *,
         features: Any = None,
         labels: Any = None,
-        splits: Iterable[Any] = (),
+        splits: Sequence[Any] = (),
         directed: bool | None = None,
         metric: str = "accuracy",
         node_names: Any = None,
@@ -145,9 +145,7 @@ class Graph:
     def __repr__(self) -> str:
         facts = [f"n={self.n}", f"edges={self.n_edges}", "directed" if self.directed else "undirected"]
         if self.features is not None:
-            facts.append(
-                f"features={self.features.shape[1]}" + (" sparse" if issparse(self.features) else "")
-            )
+            facts.append(f"features={self.features.shape[1]}" + (" sparse" if issparse(self.features) else ""))
         if self.labels is not None:
             facts.append(f"classes={self.n_classes}")
         if self.splits:
@@ -208,7 +206,7 @@ class Graph:
         weights : array, (m,), optional
             Finite and not negative; ones by default. A row of weight 0 is no edge.
         n : int, optional
-            Number of nodes; by default the largest id plus one.
+            Number of nodes; by default the largest id plus one. Give it if the last nodes have no edge.
         directed : bool
             Whether row (i, j) is the arc from i to j only.
         duplicates : {"max", "min", "sum", "error"}
@@ -297,9 +295,7 @@ class Graph:
         )
 
     @classmethod
-    def from_pyg(
-        cls, data: Any, *, directed: bool | None = None, duplicates: str = "max", **attributes: Any
-    ) -> Graph:
+    def from_pyg(cls, data: Any, *, directed: bool | None = None, duplicates: str = "max", **attributes: Any) -> Graph:
         """Make a graph from a PyTorch Geometric ``Data`` object (OGB's node datasets give these too).
 
         Read are ``edge_index``; ``edge_weight``, or else an ``edge_attr`` of one number per edge, as
@@ -551,7 +547,7 @@ class Graph:
         >>> Graph.from_edges([[0, 1], [1, 2]]).describe().edges
         2
         """
-        from pegfan.measures import describe  # noqa: PLC0415 - measures stands after graph
+        from pegfan.measures import describe  # measures stands after graph
 
         return describe(self)
 
@@ -596,7 +592,8 @@ def _as_real(values: Any, what: str, ndim: int) -> NDArray[Any]:
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{what} must hold real numbers, got dtype {array.dtype}")
     if array.ndim != ndim:
-        fix = f"; use {what}.reshape(-1, 1) for a single column" if (array.ndim, ndim) == (1, 2) else ""
+        column = what == "features" and array.ndim == 1
+        fix = "; use features.reshape(-1, 1) for a single column" if column else ""
         raise ValueError(f"{what} must have {ndim} dimension(s), got shape {array.shape}{fix}")
     return array
 
@@ -627,9 +624,9 @@ def _canonical_csr(matrix: Any, what: str, dtype: Any) -> csr_array:
         raise ValueError(f"{what} must have 2 dimensions, got shape {matrix.shape}")
     if matrix.dtype.kind not in "biuf":
         raise TypeError(f"{what} must hold real numbers, got dtype {matrix.dtype}")
-    # Cast first, as small integers would wrap around in the sum of duplicates; True + True is True in SciPy.
-    copied = matrix.copy() if matrix.dtype.kind == "b" else _cast(matrix, dtype)
     try:
+        # Cast first: small integers would wrap around in the sum of duplicates. True + True is True in SciPy.
+        copied = matrix.copy() if matrix.dtype.kind == "b" else _cast(matrix, dtype)
         if hasattr(copied, "check_format"):
             copied.check_format()  # in full: an index out of range would make SciPy's C++ code crash
         csr = csr_array(csr_array(copied), dtype=dtype)
@@ -771,9 +768,7 @@ def _check_labels(
     return codes, class_names
 
 
-def _encode(
-    labels: NDArray[Any], class_names: NDArray[Any] | None
-) -> tuple[NDArray[Any], NDArray[Any] | None]:
+def _encode(labels: NDArray[Any], class_names: NDArray[Any] | None) -> tuple[NDArray[Any], NDArray[Any] | None]:
     """Turn objects into class numbers, NaN for missing ones; numbers with gaps are kept."""
     missing = np.fromiter(map(_is_missing, labels), dtype=bool, count=len(labels))
     codes = np.full(len(labels), np.nan)
@@ -839,7 +834,7 @@ def _check_nodes(values: Any, n: int, what: str) -> NDArray[np.int64]:
 def _check_splits(splits: Any, n: int) -> tuple[Split, ...]:
     if isinstance(splits, Split | Mapping):
         raise ValueError("splits must be a sequence of splits; wrap a single one in a list: splits=[split]")
-    if not isinstance(splits, Iterable) or isinstance(splits, str | bytes):
+    if not isinstance(splits, Sequence) or isinstance(splits, str | bytes):
         raise TypeError(f"splits must be a sequence of splits, got {type(splits).__name__}")
     return tuple(_check_split(split, n, f"splits[{k}]") for k, split in enumerate(splits))
 
@@ -852,10 +847,7 @@ def _check_split(split: Any, n: int, what: str) -> Split:
         split = [named[name] for name in Split._fields]
     if not isinstance(split, Sequence) or isinstance(split, str | bytes) or len(split) != 3:
         raise ValueError(f"{what} must be a triple (train, val, test); a single split goes in a list")
-    parts = [
-        np.sort(_check_nodes(part, n, f"{what}.{name}"))
-        for name, part in zip(Split._fields, split, strict=True)
-    ]
+    parts = [np.sort(_check_nodes(part, n, f"{what}.{name}")) for name, part in zip(Split._fields, split, strict=True)]
     times = np.bincount(np.concatenate(parts), minlength=1)
     if times.max() > 1:
         raise ValueError(f"{what}: node {times.argmax()} is in more than one of train, val and test")
@@ -866,9 +858,7 @@ def _check_split(split: Any, n: int, what: str) -> Split:
 # -------------------------------------------------------------------- edge lists
 
 
-def _edges_to_adjacency(
-    edges: Any, weights: Any, n: int | None, duplicates: str, *, mirror: bool
-) -> csr_array:
+def _edges_to_adjacency(edges: Any, weights: Any, n: int | None, duplicates: str, *, mirror: bool) -> csr_array:
     """Merge repeated edges and build the matrix; with `mirror`, (i, j) and (j, i) are one edge."""
     if duplicates not in (*_MERGE_RULES, "error"):
         raise ValueError(f"duplicates must be 'max', 'min', 'sum' or 'error', got {duplicates!r}")
@@ -879,15 +869,17 @@ def _edges_to_adjacency(
     if weights is not None and not w.all():
         i, j, w = i[w > 0], j[w > 0], w[w > 0]
     key = np.minimum(i, j) * n + np.maximum(i, j) if mirror else i * n + j
-    order = np.argsort(key, kind="stable")
-    key, w = key[order], w[order]
+    if weights is None:
+        key.sort()  # all weigh 1, so there is nothing to carry along
+    else:
+        order = np.argsort(key, kind="stable")
+        key, w = key[order], w[order]
     first = np.flatnonzero(np.diff(key, prepend=-1))
     if len(first) < len(key):
         if duplicates == "error":
             k = int(np.flatnonzero(np.diff(key) == 0)[0])
             raise ValueError(
-                f"edge ({key[k] // n}, {key[k] % n}) is given more than once; "
-                "choose duplicates='max', 'min' or 'sum'"
+                f"edge ({key[k] // n}, {key[k] % n}) is given more than once; choose duplicates='max', 'min' or 'sum'"
             )
         with np.errstate(over="ignore"):  # an infinite sum is reported by Graph
             key, w = key[first], _MERGE_RULES[duplicates].reduceat(w, first)
@@ -955,9 +947,7 @@ def _import(name: str, package: str | None = None) -> Any:
     """Import an optional package, or say how to get it."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # what it says about its own dependencies is not the caller's business
+            warnings.simplefilter("ignore")  # what it says about its own dependencies is not the caller's business
             return importlib.import_module(name)
     except ImportError as error:
         package = package or name
@@ -968,9 +958,7 @@ def _node_attribute(nx_graph: Any, name: str, *, required: bool = True) -> list[
     """Return the attribute of every node; None where it is missing, unless required."""
     lacking = [node for node, data in nx_graph.nodes(data=True) if name not in data]
     if lacking and (required or len(lacking) == len(nx_graph)):
-        raise ValueError(
-            f"node {lacking[0]!r} has no attribute {name!r}; set it, or do not ask for it (None)"
-        )
+        raise ValueError(f"node {lacking[0]!r} has no attribute {name!r}; set it, or do not ask for it (None)")
     return [data.get(name) for _, data in nx_graph.nodes(data=True)]
 
 
@@ -997,9 +985,7 @@ def _to_torch(features: Any, torch: Any) -> Any:
         return torch.tensor(features)
     coo = features.tocoo()
     indices = torch.tensor(np.stack(coo.coords).astype(np.int64))
-    return torch.sparse_coo_tensor(
-        indices, torch.tensor(coo.data), coo.shape, is_coalesced=True, check_invariants=True
-    )
+    return torch.sparse_coo_tensor(indices, torch.tensor(coo.data), coo.shape, is_coalesced=True, check_invariants=True)
 
 
 def _edge_weights(data: Any) -> Any:

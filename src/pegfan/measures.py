@@ -274,7 +274,7 @@ def _labelled_arcs(graph: Graph) -> tuple[NDArray[np.int64], NDArray[Any], NDArr
 def _class_edges(graph: Graph) -> csr_array:
     """Return the counts of :func:`class_edges`, sparse: there may be as many classes as nodes."""
     labels, i, j = _labelled_arcs(graph)
-    k = max(graph.n_classes, 1)
+    k = graph.n_classes
     return coo_array((np.ones(i.size, dtype=np.int64), (labels[i], labels[j])), shape=(k, k)).tocsr()
 
 
