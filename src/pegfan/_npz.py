@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 import tempfile
 import zipfile
 import zlib
@@ -15,6 +16,8 @@ from numpy.lib import format as npy
 
 MAX_BYTES = 16 * 2**30
 """What an archive may claim to hold before it is read; a larger claim is refused."""
+
+_DAMAGE = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, LookupError, OSError, OverflowError, RuntimeError)
 
 
 def write_npz(path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray[Any, Any]]) -> Path:
@@ -49,20 +52,21 @@ def read_npz(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> dict[s
     against `max_bytes` and against each other before any array is read.
     """
     source = Path(path)
-    try:
-        with zipfile.ZipFile(source) as archive:
-            declared = sum(member.file_size for member in archive.infolist())
-            if declared > max_bytes:
-                raise ValueError(
-                    f"{source} declares {declared:,} bytes, more than the {max_bytes:,} allowed; "
-                    "if it is yours, pass a larger max_bytes"
-                )
-            return {
-                member.filename.removesuffix(".npy"): _read_member(archive, member, source)
-                for member in archive.infolist()
-            }
-    except (zipfile.BadZipFile, zlib.error, EOFError, KeyError, NotImplementedError, RuntimeError) as error:
-        raise ValueError(f"{source} is not a readable npz archive ({error}); was it cut short?") from error
+    with source.open("rb") as file:
+        try:
+            with zipfile.ZipFile(file) as archive:
+                declared = sum(member.file_size for member in archive.infolist())
+                if declared > max_bytes:
+                    raise ValueError(
+                        f"{source} declares {declared:,} bytes, more than the {max_bytes:,} allowed; "
+                        "if it is yours, pass a larger max_bytes"
+                    )
+                return {
+                    member.filename.removesuffix(".npy"): _read_member(archive, member, source)
+                    for member in archive.infolist()
+                }
+        except _DAMAGE as error:
+            raise ValueError(f"{source} is not a readable npz archive ({error}); was it cut short?") from error
 
 
 def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, source: Path) -> np.ndarray[Any, Any]:

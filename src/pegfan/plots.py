@@ -37,17 +37,18 @@ Index = tuple[int, ...]
 
 # Blue and vermilion of Okabe and Ito, told apart by everybody; the rest is grey.
 BLUE, VERMILION = "#0072b2", "#d55e00"
-INK, PALE, GROUND = "#363b42", "#b3b9c1", "#f3f4f6"
+INK, GREY, PALE, GROUND = "#363b42", "#7a828c", "#b8bec6", "#f3f4f6"
 DIVERGING = LinearSegmentedColormap.from_list(
     "vermilion-blue", ["#8f3d00", VERMILION, "#f2b380", "#f1f1ef", "#86c1e6", BLUE, "#00446b"]
 )
 SEQUENTIAL = "viridis"
-CHILDREN = LinearSegmentedColormap.from_list("children", ["#0072b2", "#56b4e9", "#e69f00", "#d55e00"])
+# Green to purple: children must not look like positive and negative values.
+CHILDREN = LinearSegmentedColormap.from_list("green-purple", ["#00735a", "#5cb89c", "#b9b3bf", "#c58fbb", "#7d3c7a"])
 
-_TEXT, _SMALL = 9.0, 7.5  # points
+_TITLE, _SMALL = 10.5, 7.5  # points
 _INCH = 72.0
 _SMALL_LAYOUT = 500  # nodes; beyond, stress layouts take minutes
-_SHEAR, _DEPTH = 0.38, 0.9  # of the oblique plane: how far back goes right, and up in units of the tallest stem
+_SHEAR, _DEPTH = 0.36, 1.6  # of the oblique plane: how far back goes right, and up in units of the tallest stem
 
 
 class _Picture(Figure):
@@ -134,6 +135,7 @@ class _TreeShape:
         margin = 0.6 if n > 1 else 1.0
         ax.set_xlim(-margin, n - 1 + margin)
         ax.set_ylim(self.levels[-1] + 0.35, self.levels[0] - 0.35)
+        ax.set_xticks([])
         written = names is not None and _write_leaves(ax, names)
         self._name_levels(ax, counts=not written)
         for spine in ax.spines.values():
@@ -184,10 +186,12 @@ def _write_leaves(ax: Axes, names: Sequence[str]) -> bool:
         for size in (8.0, 7.0, 6.0, 5.0)
         if room >= (size * (0.62 * longest + 0.5) if angle == 0 else 1.15 * size) and longest <= 24
     ]
-    size, angle = fitting[0] if fitting else (0.0, 0)
-    ax.set_xticks(range(len(names)) if fitting else [], names if fitting else [], rotation=angle)
-    ax.tick_params(axis="x", length=0, labelsize=size or _SMALL, labelcolor=INK, pad=2)
-    return bool(fitting)
+    if not fitting:
+        return False
+    size, angle = fitting[0]
+    ax.set_xticks(range(len(names)), names, rotation=angle)
+    ax.tick_params(axis="x", length=0, labelsize=size, labelcolor=INK, pad=1)
+    return True
 
 
 def _names(hierarchy: Hierarchy, labels: bool | Sequence[Any]) -> list[str] | None:
@@ -300,7 +304,7 @@ def decomposition(
     >>> system = pf.FrameletSystem(pf.Hierarchy.from_nested([[0, 1], [2, 3]]))
     >>> figure = plots.decomposition(path, system, [3.0, 1.0, 0.0, 0.0])
     >>> [ax.get_title() for ax in figure.axes[:4]]
-    ['$f$', '$F_{0} f$   40.0 %', '$F_{1} f$   40.0 %', '$F_{2} f$   20.0 %']
+    ['$f$', '$F_{0}f\\quad40.0\\,\\%$', '$F_{1}f\\quad40.0\\,\\%$', '$F_{2}f\\quad20.0\\,\\%$']
     """
     _check_graph(graph, system)
     values = _check_signal(f, graph.n)
@@ -308,9 +312,10 @@ def decomposition(
     parts = system.projections(values)
     energy = float(values @ values) or 1.0
     limits = _limits(np.concatenate([values, *parts]))
-    titles = ["$f$"] + [f"$F_{{{j}}} f$   {100 * float(p @ p) / energy:.1f} %" for j, p in enumerate(parts)]
+    shares = [100 * float(part @ part) / energy for part in parts]
+    titles = ["$f$"] + [rf"$F_{{{j}}}f\quad{share:.1f}\,\%$" for j, share in enumerate(shares)]
     flat = _is_flat(xy)
-    columns = 1 if flat else min(4, len(titles))
+    columns = 1 if flat else _columns(len(titles))
     rows = -(-len(titles) // columns)
     figure = _new_figure(6.0, 0.62 * rows + 0.2) if flat else _new_figure(2.3 * columns + 0.7, 2.45 * rows)
     grid = figure.subplots(rows, columns, squeeze=False)
@@ -401,7 +406,7 @@ def framelets(
     total = system.count(j0)
     rows = _spread(system.offsets(j0), max_panels) if vectors is None else _check_rows(vectors, total)
     stage = _Stage.of(graph, _coordinates(graph, positions))
-    columns = min(4, len(rows))
+    columns = _columns(len(rows))
     heights = _framelet_heights(stage, system, -(-len(rows) // columns))
     if figure is None:
         figure = _new_figure(2.0 * max(columns, 4 if stage.flat else 3), sum(heights))
@@ -537,6 +542,12 @@ def _evenly(count: int, most: int) -> IntArray:
     return (np.arange(kept) * count // max(kept, 1)).astype(np.int64)
 
 
+def _columns(panels: int) -> int:
+    """At most four columns, the rows filled as evenly as can be."""
+    rows = -(-panels // 4)
+    return -(-panels // rows)
+
+
 def _tuple(index: Index) -> str:
     return "(" + ",".join(map(str, index)) + ")"
 
@@ -570,9 +581,10 @@ class _Stage:
     @property
     def panel_height(self) -> float:
         """Inches."""
-        return 1.05 if self.flat else 1.55
+        return 1.05 if self.flat else 1.7
 
-    def draw(self, ax: Axes, panel: _Panel, peak: float, state_peak: bool) -> None:
+    def draw(self, ax: Axes, panel: _Panel, peak: float, limits: tuple[float, float]) -> None:
+        """Draw one vector; `limits` are the lowest and highest point of all panels in units of the peak."""
         base = self.base * [1.0, peak]
         points = _size(ax)[0] * _INCH
         dot = float(np.clip(0.4 * points / (self.graph.n if self.flat else np.sqrt(self.graph.n) * 2.2), 0.9, 4.0))
@@ -582,18 +594,15 @@ class _Stage:
             nodes = nodes[np.argsort(-base[nodes, 1], kind="stable")]  # far ones first, near ones over them
             tops = base[nodes] + np.column_stack([np.zeros(len(nodes)), panel.values[nodes]])
             stems = LineCollection(np.stack([base[nodes], tops], axis=1), colors=colour, zorder=3)
-            stems.set_linewidth(float(np.clip(0.42 * dot, 0.5, 1.3)))
+            stems.set_linewidth(float(np.clip(0.4 * dot, 0.4, 1.3)))
             stems.set_gid("stems")
             ax.add_collection(stems, autolim=False)
             ax.scatter(*tops.T, s=(1.3 * dot) ** 2, color=colour, linewidths=0, zorder=4)
-        depth = 0.0 if self.flat else _DEPTH
+        margin = 0.06 * (limits[1] - limits[0])
         ax.set_xlim(-0.08, 1.08 + (0.0 if self.flat else _SHEAR))
-        ax.set_ylim(-1.15 * peak, (1.15 + depth) * peak)
+        ax.set_ylim((limits[0] - margin) * peak, (limits[1] + margin) * peak)
         ax.set_axis_off()
         _title(ax, panel.title)
-        if state_peak:
-            text = f"{np.abs(panel.values).max():.2g}"
-            ax.text(1.0, 1.0, text, transform=ax.transAxes, ha="right", va="bottom", fontsize=6.5, color="#7a828c")
 
     def _draw_ground(self, ax: Axes, base: FloatArray, dot: float, peak: float) -> None:
         if not self.flat:
@@ -610,10 +619,16 @@ def _draw_panels(
     """Draw every panel, all heights on one scale where the smallest of them can still be seen."""
     peaks = np.array([np.abs(panel.values).max() for panel in panels])
     own = bool(peaks.min() < peaks.max() / 4)
+    scales = peaks if own else np.full(len(peaks), peaks.max())
+    tips = [stage.base[:, 1] + panel.values / scale for panel, scale in zip(panels, scales, strict=True)]
+    limits = min(tip.min() for tip in tips), max(tip.max() for tip in tips)
     grid = place.subgridspec(-(-len(panels) // columns), columns)
-    for i, (panel, peak) in enumerate(zip(panels, peaks, strict=True)):
+    for i, (panel, scale) in enumerate(zip(panels, scales, strict=True)):
         ax = figure.add_subplot(grid[i // columns, i % columns])
-        stage.draw(ax, panel, float(peak if own else peaks.max()), state_peak=own)
+        stage.draw(ax, panel, float(scale), limits)
+        if own:
+            where = {"transform": ax.transAxes, "ha": "right", "va": "bottom"}
+            ax.text(1.0, 1.0, f"max {scale:.2g}", fontsize=6.5, color=GREY, **where)
 
 
 def _framelet_heights(stage: _Stage, system: FrameletSystem, rows: int) -> list[float]:
@@ -665,13 +680,13 @@ def _draw_graph(
     flat = _is_flat(xy)
     width, height = _size(ax)
     points = _INCH * width / graph.n if flat else _INCH * min(width, height) / np.sqrt(graph.n)
-    diameter = float(np.clip(0.5 * points, 1.0, 9.0)) if node_size is None else node_size
+    diameter = float(np.clip((0.5 if values is not None else 0.35) * points, 1.0, 9.0 if values is not None else 6.0)) if node_size is None else node_size
     edges, _ = graph.edges()
     lines = LineCollection(xy[edges], colors=PALE, linewidths=float(np.clip(0.14 * diameter, 0.15, 1.0)), zorder=1)
     lines.set_rasterized(len(edges) > 20_000)  # keeps vector files small
     ax.add_collection(lines, autolim=False)
     # Pale values stay visible on white by a thin rim.
-    rim = {"edgecolors": INK, "linewidths": 0.05 * diameter} if values is not None else {"linewidths": 0}
+    rim = {"edgecolors": GREY, "linewidths": 0.05 * diameter} if values is not None else {"linewidths": 0}
     colours = {"c": values} if values is not None else {"color": INK}
     nodes = ax.scatter(*xy.T, s=diameter**2, zorder=2, **rim, **colours)
     low, extent = xy.min(axis=0), np.ptp(xy, axis=0)
@@ -725,7 +740,8 @@ def _layout(graph: Graph) -> FloatArray:
     sizes = np.bincount(component)
     nodes = np.split(np.argsort(component, kind="stable"), np.cumsum(sizes)[:-1])
     side = np.sqrt(sizes)
-    row_length = 1.2 * np.sqrt((side**2).sum())
+    whole = float(np.sqrt(graph.n))
+    row_length = side.max() if side.max() > 0.85 * whole else 1.45 * whole  # crumbs go below the one that dominates
     xy = np.empty((graph.n, 2))
     x = y = row_height = 0.0
     for c in np.argsort(-sizes, kind="stable"):
@@ -755,7 +771,7 @@ def _component_layout(links: csr_array) -> FloatArray:
     # Nodes with the same neighbours coincide in the spectral layout; a nudge lets the next one part them.
     start = spectral + np.random.default_rng(0).normal(0.0, 1e-3, spectral.shape)
     placed = nx.kamada_kawai_layout(nx.from_scipy_sparse_array(links), pos=dict(enumerate(start)), weight=None)
-    return np.array([placed[node] for node in range(n)])
+    return _longest_across(np.array([placed[node] for node in range(n)]))
 
 
 def _path_order(links: csr_array) -> IntArray | None:
@@ -783,11 +799,22 @@ def _spectral_layout(links: csr_array) -> FloatArray:
     return np.asarray(xy / np.abs(xy).max(axis=0))
 
 
+def _longest_across(xy: FloatArray) -> FloatArray:
+    """Turn a layout so that it is wide rather than tall."""
+    centred = xy - xy.mean(axis=0)
+    axes = np.linalg.svd(centred, full_matrices=False)[2]
+    return np.asarray(centred @ axes.T)
+
+
 # ---------------------------------------------------------------------- figures
 
 
 def _new_figure(width: float, height: float) -> Figure:
-    return _Picture(figsize=(width, height), layout="constrained", facecolor="white")
+    figure = _Picture(figsize=(width, height), layout="constrained", facecolor="white")
+    engine = figure.get_layout_engine()
+    assert engine is not None
+    engine.set(h_pad=0.05, w_pad=0.06, hspace=0.02, wspace=0.02)
+    return figure
 
 
 def _size(ax: Axes) -> tuple[float, float]:
@@ -799,7 +826,7 @@ def _size(ax: Axes) -> tuple[float, float]:
 
 
 def _title(ax: Axes, text: str) -> None:
-    ax.set_title(text, fontsize=_TEXT, color=INK, pad=3, math_fontfamily="stix")
+    ax.set_title(text, fontsize=_TITLE, color=INK, pad=3, math_fontfamily="stix")
 
 
 # ------------------------------------------------------------------ the boundary

@@ -31,7 +31,7 @@ Index = tuple[int, ...]
 """An index vector Λ = (1, λ_2, ..., λ_j) of the paper: counted from 1, as long as the cluster's level."""
 
 _FORMAT = "pegfan hierarchy 1"
-_MAX_NESTING = 10_000
+_MAX_NESTING = 1_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,6 +179,9 @@ class Hierarchy:
         while any(isinstance(item, (list, tuple)) for item in row):
             if len(parents) == _MAX_NESTING:
                 raise ValueError(f"the lists are nested more than {_MAX_NESTING} deep; does one contain itself?")
+            lists = [id(item) for item in row if isinstance(item, (list, tuple))]
+            if len(set(lists)) < len(lists):  # shared lists may unfold to more nodes than memory holds
+                raise ValueError("one list stands in two places, so its nodes appear more than once")
             below: list[Any] = []
             above: list[int] = []
             for slot, item in enumerate(row):
@@ -294,8 +297,9 @@ class Hierarchy:
 
     def labels(self, level: int) -> IntArray:
         """The slot of every node's cluster at a level."""
+        sizes = self.sizes(level)
         labels = np.empty(self.n, np.int64)
-        labels[self.order] = np.repeat(np.arange(self.n_clusters[level - 1]), self.sizes(level))
+        labels[self.order] = np.repeat(np.arange(len(sizes)), sizes)
         return labels
 
     # ---------------------------------------------------------------- clusters
@@ -470,8 +474,8 @@ class Hierarchy:
 
 
 def _frozen(array: IntArray) -> IntArray:
-    array = np.ascontiguousarray(array)
-    if array.flags.writeable and array.base is not None:
+    """A read-only array that nobody else can change; arrays of another tree are shared."""
+    if array.flags.writeable or array.base is not None:
         array = array.copy()
     array.flags.writeable = False
     return array
