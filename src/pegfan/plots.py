@@ -7,18 +7,20 @@ Neither pyplot nor any global setting of matplotlib is touched.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from io import BytesIO
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PathCollection
-from matplotlib.colors import Colormap, LinearSegmentedColormap
+from matplotlib.colors import Colormap, LinearSegmentedColormap, to_rgba
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.gridspec import SubplotSpec
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.patches import Polygon
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, diags_array
@@ -47,6 +49,7 @@ CHILDREN = LinearSegmentedColormap.from_list("green-purple", ["#00735a", "#5cb89
 
 _TITLE, _SMALL = 10.5, 7.5  # points
 _INCH = 72.0
+_MANY_EDGES = 20_000
 _SMALL_LAYOUT = 500  # nodes; beyond, stress layouts take minutes
 _SHEAR, _DEPTH = 0.36, 1.6  # of the oblique plane: how far back goes right, and up in units of the tallest stem
 
@@ -99,81 +102,75 @@ def tree(
     if ax is None:
         width = float(np.clip(1.2 + 0.22 * hierarchy.n, 3.2, 13.0))
         ax = _new_figure(width, _tree_height(hierarchy.K)).subplots()
-    names = _names(hierarchy, labels)
-    shape = _TreeShape.of(hierarchy)
-    shape.draw(ax, names)
+    paint = _Paint.plain(hierarchy)
     if highlight is not None:
-        cluster = hierarchy.cluster(highlight)
-        shape.draw_branch(ax, hierarchy, cluster.level, cluster.slot, VERMILION)
+        paint.branch(hierarchy, highlight, VERMILION)
+    _draw_tree(ax, hierarchy, _names(hierarchy, labels), paint)
     return ax
 
 
 @dataclass(frozen=True)
-class _TreeShape:
-    """Where the clusters of a tree stand, level by level, and whose children they are."""
+class _Paint:
+    """The colours of a tree, level by level: of its clusters, and of the lines from their parents to them."""
 
-    x: list[FloatArray]
-    parents: list[IntArray]  # of levels 2, ..., K
-    first_level: int = 1
+    dots: list[FloatArray]
+    lines: list[FloatArray]
 
     @classmethod
-    def of(cls, hierarchy: Hierarchy, first_level: int = 1) -> _TreeShape:
-        x = [np.arange(hierarchy.n, dtype=np.float64)]
-        for level in range(hierarchy.K - 1, 0, -1):
-            first = hierarchy.first_child(level)
-            x.insert(0, (x[0][first[:-1]] + x[0][first[1:] - 1]) / 2)
-        return cls(x, list(reversed(hierarchy.parents)), first_level)
+    def plain(cls, hierarchy: Hierarchy) -> _Paint:
+        dots, lines = ([np.tile(to_rgba(c), (count, 1)) for count in hierarchy.n_clusters] for c in (INK, PALE))
+        return cls(dots, lines)
 
-    @property
-    def levels(self) -> range:
-        return range(self.first_level, self.first_level + len(self.x))
+    def branch(self, hierarchy: Hierarchy, index: Index, colour: Any) -> None:
+        """Give the subtree of a cluster another colour."""
+        for level, start, stop in _slots_below(hierarchy, index):
+            self.dots[level - 1][start:stop] = to_rgba(colour)
+            if level > len(index):
+                self.lines[level - 1][start:stop] = to_rgba(colour)
 
-    def draw(self, ax: Axes, names: Sequence[str] | None) -> None:
-        slots = [np.arange(len(x)) for x in self.x]
-        self._draw(ax, slots, PALE, INK)
-        n = len(self.x[-1])
-        margin = 0.6 if n > 1 else 1.0
-        ax.set_xlim(-margin, n - 1 + margin)
-        ax.set_ylim(self.levels[-1] + 0.35, self.levels[0] - 0.35)
-        ax.set_xticks([])
-        written = names is not None and _write_leaves(ax, names)
-        self._name_levels(ax, counts=not written)
-        for spine in ax.spines.values():
-            spine.set_visible(False)
+    def children(self, hierarchy: Hierarchy, colours: FloatArray) -> None:
+        """Give the subtree of each child of the root its colour."""
+        self.dots[1][:] = colours
+        for i in range(2, hierarchy.K):
+            self.dots[i][:] = self.lines[i][:] = self.dots[i - 1][hierarchy.parent(i)]
 
-    def draw_branch(self, ax: Axes, hierarchy: Hierarchy, level: int, slot: int, colour: Any) -> None:
-        """Draw the subtree of one cluster again, in its own colour."""
-        slots = [np.empty(0, np.int64)] * (level - 1)
-        start, stop = slot, slot + 1
-        for j in range(level, hierarchy.K + 1):
-            slots.append(np.arange(start, stop))
-            first = hierarchy.first_child(j)
-            start, stop = int(first[start]), int(first[stop])
-        self._draw(ax, slots, colour, colour, above=1)
 
-    def _draw(self, ax: Axes, slots: list[IntArray], line: Any, dot: Any, above: int = 0) -> None:
-        points = _size(ax)[0] * _INCH
-        for i, here in enumerate(slots):
-            spacing, y = points / len(self.x[i]), self.levels[i]
-            if i and len(slots[i - 1]) and len(here):
-                ends = np.empty((len(here), 2, 2))
-                ends[:, 0, 0], ends[:, 0, 1] = self.x[i - 1][self.parents[i - 1][here]], y - 1
-                ends[:, 1, 0], ends[:, 1, 1] = self.x[i][here], y
-                width = float(np.clip(0.3 * spacing, 0.08, 1.1))
-                ax.add_collection(LineCollection(ends, colors=line, linewidths=width, zorder=1 + above), autolim=False)
-            diameter = float(np.clip(0.45 * spacing, 0.0, 6.5))
-            if diameter > 1.0 and len(here):
-                xs = self.x[i][here]
-                ax.scatter(xs, np.full(len(xs), y), s=diameter**2, color=dot, linewidths=0, zorder=3 + above)
+def _draw_tree(
+    ax: Axes, hierarchy: Hierarchy, names: Sequence[str] | None, paint: _Paint, first_level: int = 1
+) -> None:
+    x = np.arange(hierarchy.n, dtype=np.float64)
+    points = _size(ax)[0] * _INCH
+    for level in range(hierarchy.K, 0, -1):
+        i, y, spacing = level - 1, level + first_level - 1, points / len(x)
+        diameter = min(0.45 * spacing, 6.5)
+        if diameter > 1.0:  # closer dots would run into a bar
+            ax.scatter(x, np.full(len(x), y), s=diameter**2, color=paint.dots[i], linewidths=0, zorder=3)
+        if level == 1:
+            break
+        first = hierarchy.first_child(level - 1)
+        above = (x[first[:-1]] + x[first[1:] - 1]) / 2
+        ends = np.empty((len(x), 2, 2))
+        ends[:, 0, 0], ends[:, 0, 1] = above[hierarchy.parent(level - 1)], y - 1
+        ends[:, 1, 0], ends[:, 1, 1] = x, y
+        width = float(np.clip(0.3 * spacing, 0.02, 1.1))
+        _draw_lines(ax, ends, paint.lines[i], width, 1)
+        x = above
+    margin = 0.6 if hierarchy.n > 1 else 1.0
+    ax.set_xlim(-margin, hierarchy.n - 1 + margin)
+    ax.set_ylim(hierarchy.K + first_level - 0.65, first_level - 0.35)
+    ax.set_xticks([])
+    written = names is not None and _write_leaves(ax, names)
+    _name_levels(ax, hierarchy, first_level, counts=not written)
+    for spine in ax.spines.values():
+        spine.set_visible(False)
 
-    def _name_levels(self, ax: Axes, counts: bool) -> None:
-        step = -(-len(self.x) // 20)
-        ticks = self.levels[::step]
-        texts = [f"level {j}" for j in ticks]
-        if counts:
-            texts = [f"{text}  ({len(self.x[j - self.first_level]):,})" for text, j in zip(texts, ticks, strict=True)]
-        ax.set_yticks(list(ticks), texts)
-        ax.tick_params(axis="y", length=0, labelsize=_SMALL, labelcolor=INK)
+
+def _name_levels(ax: Axes, hierarchy: Hierarchy, first_level: int, counts: bool) -> None:
+    shown = range(0, hierarchy.K, -(-hierarchy.K // 20))
+    sizes = [f"  ({hierarchy.n_clusters[i]:,})" if counts else "" for i in shown]
+    texts = [f"level {first_level + i}{size}" for i, size in zip(shown, sizes, strict=True)]
+    ax.set_yticks([first_level + i for i in shown], texts)
+    ax.tick_params(axis="y", length=0, labelsize=_SMALL, labelcolor=INK)
 
 
 def _write_leaves(ax: Axes, names: Sequence[str]) -> bool:
@@ -275,10 +272,8 @@ def signal(
     return ax
 
 
-def decomposition(
-    graph: Graph, system: FrameletSystem, f: ArrayLike, positions: ArrayLike | None = None
-) -> Figure:
-    """Draw a signal and its parts F_0 f, F_1 f, ..., F_(K−1) f, which add up to it.
+def decomposition(graph: Graph, system: FrameletSystem, f: ArrayLike, positions: ArrayLike | None = None) -> Figure:
+    r"""Draw a signal and its parts F_0 f, F_1 f, ..., F_(K−1) f, which add up to it.
 
     Parameters
     ----------
@@ -344,7 +339,7 @@ def _colour_bar(nodes: Any, axes: list[Axes]) -> None:
     figure = axes[0].get_figure()
     assert figure is not None
     bar = figure.colorbar(nodes, ax=axes, fraction=0.05, pad=0.02, aspect=28, shrink=0.85)
-    bar.outline.set_visible(False)  # type: ignore[operator]
+    bar.outline.set_visible(False)
     bar.ax.tick_params(length=2, width=0.6, color=PALE, labelsize=_SMALL, labelcolor=INK)
 
 
@@ -360,7 +355,7 @@ def framelets(
     max_panels: int = 16,
     figure: Figure | SubFigure | None = None,
 ) -> Figure | SubFigure:
-    """Draw a graph, its tree and the vectors of its frame: Figure 1 of the paper, for any graph.
+    r"""Draw a graph, its tree and the vectors of its frame: Figure 1 of the paper, for any graph.
 
     A vector is drawn over the graph with a stem at every node where it is not zero, upwards if its value is
     positive and downwards if negative, as long as the value says. Graphs whose nodes are not on a line lie in
@@ -410,13 +405,13 @@ def framelets(
     heights = _framelet_heights(stage, system, -(-len(rows) // columns))
     if figure is None:
         figure = _new_figure(2.0 * max(columns, 4 if stage.flat else 3), sum(heights))
-    top, middle, bottom = figure.add_gridspec(3, 1, height_ratios=heights)
-    ax = figure.add_subplot(top)
+    grid = figure.add_gridspec(3, 1, height_ratios=heights)
+    ax = figure.add_subplot(grid[0])
     _draw_graph(ax, graph, stage.xy)
     if stage.flat:  # the nodes stand over the leaves of the tree, with the same margins
         _span_leaves(ax, stage.xy, system.n)
-    tree(system.hierarchy, figure.add_subplot(middle))
-    _draw_panels(figure, bottom, columns, stage, [_vector(system, j0, row) for row in rows])
+    tree(system.hierarchy, figure.add_subplot(grid[1]))
+    _draw_panels(figure, grid[2], columns, stage, [_vector(system, j0, row) for row in rows])
     if len(rows) < total:
         figure.supxlabel(f"{len(rows)} of {total:,} vectors", fontsize=_SMALL, color=INK)
     return figure
@@ -430,7 +425,7 @@ def partition_permutation(
     positions: ArrayLike | None = None,
     max_panels: int = 6,
 ) -> Figure:
-    """Draw what reordering the children of one cluster does: Figure 2 of the paper, for any cluster.
+    r"""Draw what reordering the children of one cluster does: Figure 2 of the paper, for any cluster.
 
     Parameters
     ----------
@@ -473,16 +468,18 @@ def partition_permutation(
     rows = _rows_of(before, cluster.level, cluster.slot)
     shown = rows[_evenly(len(rows), max_panels)]
 
-    heights = [0.3 + 0.45 * (before.K - cluster.level + 1), max(len(shown), 1) * stage.panel_height]
+    heights = [0.3 + 0.45 * (before.K - cluster.level + 1), max(len(shown), 0.2) * stage.panel_height]
     figure = _new_figure(6.4, sum(heights))
-    top, bottom = figure.add_gridspec(2, 1, height_ratios=heights)
-    pair = top.subgridspec(1, 2).subplots()
+    grid = figure.add_gridspec(2, 1, height_ratios=heights)
+    pair = grid[0].subgridspec(1, 2).subplots(squeeze=False)[0]
     places = np.asarray(permutation)
     _draw_subtree(pair[0], before.hierarchy, cluster.index, np.arange(len(places)), f"$s_{{{_tuple(index)}}}$")
     _draw_subtree(pair[1], moved, cluster.index, places, rf"$\tilde{{s}}_{{{_tuple(index)}}}$")
     panels = [_vector(s, cluster.level, row, mark) for row in shown for s, mark in ((before, ""), (after, r"\tilde"))]
     if panels:
-        _draw_panels(figure, bottom, 2, stage, panels)
+        _draw_panels(figure, grid[1], 2, stage, panels)
+    else:
+        figure.supxlabel("a cluster with one child has no framelets", fontsize=_SMALL, color=INK)
     if len(shown) < len(rows):
         figure.supxlabel(f"{len(shown)} of {len(rows):,} framelets of the cluster", fontsize=_SMALL, color=INK)
     return figure
@@ -526,14 +523,12 @@ def _spread(offsets: Sequence[int], most: int) -> IntArray:
     """At most so many rows, some of every part: the coarse parts first have all they need, evenly in each."""
     if most < 1:
         raise ValueError(f"max_panels must be at least 1, got {most}")
-    counts = np.diff(offsets)
-    share = np.zeros(len(counts), np.int64)
-    share[np.flatnonzero(counts)[_evenly(np.count_nonzero(counts), most)]] = 1
-    while share.sum() < most and (share < counts).any():
-        wanting = np.flatnonzero(share < counts)
-        share[wanting[np.argmin(share[wanting])]] += 1
-    rows = [start + _evenly(count, k) for start, count, k in zip(offsets, counts, share, strict=False)]
-    return np.concatenate(rows)
+    counts = [stop - start for start, stop in pairwise(offsets)]
+    filled = [part for part, count in enumerate(counts) if count]
+    share = dict.fromkeys((filled[i] for i in _evenly(len(filled), most)), 1)
+    while sum(share.values()) < most and any(share[part] < counts[part] for part in share):
+        share[min((part for part in share if share[part] < counts[part]), key=lambda part: share[part])] += 1
+    return np.concatenate([offsets[part] + _evenly(counts[part], k) for part, k in share.items()])
 
 
 def _evenly(count: int, most: int) -> IntArray:
@@ -571,7 +566,7 @@ class _Stage:
     @classmethod
     def of(cls, graph: Graph, xy: FloatArray) -> _Stage:
         low, extent = xy.min(axis=0), np.ptp(xy, axis=0)
-        unit = (xy - low) / np.where(extent > 0, extent, 1.0)
+        unit = np.where(extent > 0, (xy - low) / np.where(extent > 0, extent, 1.0), 0.5)
         if _is_flat(xy):
             return cls(graph, xy, np.column_stack([unit[:, 0], np.zeros(len(xy))]), True, np.empty((0, 2)))
         plane = np.array([[1.0, 0.0], [_SHEAR, _DEPTH]])
@@ -593,11 +588,9 @@ class _Stage:
             nodes = np.flatnonzero(panel.values * side > 0)
             nodes = nodes[np.argsort(-base[nodes, 1], kind="stable")]  # far ones first, near ones over them
             tops = base[nodes] + np.column_stack([np.zeros(len(nodes)), panel.values[nodes]])
-            stems = LineCollection(np.stack([base[nodes], tops], axis=1), colors=colour, zorder=3)
-            stems.set_linewidth(float(np.clip(0.4 * dot, 0.4, 1.3)))
-            stems.set_gid("stems")
-            ax.add_collection(stems, autolim=False)
-            ax.scatter(*tops.T, s=(1.3 * dot) ** 2, color=colour, linewidths=0, zorder=4)
+            width = float(np.clip(0.4 * dot, 0.4, 1.3))
+            _draw_lines(ax, np.stack([base[nodes], tops], axis=1), colour, width, 3).set_gid("stems")
+            ax.scatter(tops[:, 0], tops[:, 1], s=(1.3 * dot) ** 2, color=colour, linewidths=0, zorder=4)
         margin = 0.06 * (limits[1] - limits[0])
         ax.set_xlim(-0.08, 1.08 + (0.0 if self.flat else _SHEAR))
         ax.set_ylim((limits[0] - margin) * peak, (limits[1] + margin) * peak)
@@ -608,9 +601,11 @@ class _Stage:
         if not self.flat:
             ax.add_patch(Polygon(self.floor * [1.0, peak], facecolor=GROUND, edgecolor="none", zorder=0))
         edges, _ = self.graph.edges()
+        if len(edges) > _MANY_EDGES:
+            edges = edges[:0]  # a small panel would be solid grey, after a long wait
         width = float(np.clip(0.3 * dot, 0.25, 0.8))
-        ax.add_collection(LineCollection(base[edges], colors=PALE, linewidths=width, zorder=1), autolim=False)
-        ax.scatter(*base.T, s=dot**2, color=PALE, linewidths=0, zorder=2)
+        _draw_lines(ax, base[edges], PALE, width, 1)
+        ax.scatter(base[:, 0], base[:, 1], s=dot**2, color=PALE, linewidths=0, zorder=2)
 
 
 def _draw_panels(
@@ -621,14 +616,14 @@ def _draw_panels(
     own = bool(peaks.min() < peaks.max() / 4)
     scales = peaks if own else np.full(len(peaks), peaks.max())
     tips = [stage.base[:, 1] + panel.values / scale for panel, scale in zip(panels, scales, strict=True)]
-    limits = min(tip.min() for tip in tips), max(tip.max() for tip in tips)
+    limits = min(0.0, *(tip.min() for tip in tips)), max(tip.max() for tip in tips)
     grid = place.subgridspec(-(-len(panels) // columns), columns)
     for i, (panel, scale) in enumerate(zip(panels, scales, strict=True)):
         ax = figure.add_subplot(grid[i // columns, i % columns])
         stage.draw(ax, panel, float(scale), limits)
         if own:
-            where = {"transform": ax.transAxes, "ha": "right", "va": "bottom"}
-            ax.text(1.0, 1.0, f"max {scale:.2g}", fontsize=6.5, color=GREY, **where)
+            note = ax.text(1.0, 1.0, f"max {scale:.2g}", fontsize=6.5, color=GREY, transform=ax.transAxes)
+            note.set(ha="right", va="bottom")
 
 
 def _framelet_heights(stage: _Stage, system: FrameletSystem, rows: int) -> list[float]:
@@ -649,25 +644,27 @@ def _span_leaves(ax: Axes, xy: FloatArray, n: int) -> None:
 def _draw_subtree(ax: Axes, hierarchy: Hierarchy, index: Index, places: IntArray, title: str) -> None:
     """Draw the subtree of a cluster; `places` are the old places of its children, which choose their colours."""
     branch = _branch(hierarchy, index)
-    shape = _TreeShape.of(branch, first_level=len(index))
-    shape.draw(ax, [str(node) for node in hierarchy.members(index)])
-    for slot, place in enumerate(places):
-        colour = CHILDREN(place / max(len(places) - 1, 1))
-        shape.draw_branch(ax, branch, 2, slot, colour)
+    paint = _Paint.plain(branch)
+    paint.children(branch, CHILDREN(places / max(len(places) - 1, 1)))
+    _draw_tree(ax, branch, [str(node) for node in hierarchy.members(index)], paint, first_level=len(index))
     _title(ax, title)
 
 
 def _branch(hierarchy: Hierarchy, index: Index) -> Hierarchy:
     """The subtree of a cluster as a tree by itself, its leaves numbered in their order."""
+    below = list(_slots_below(hierarchy, index))
+    parents = [hierarchy.parent(above)[start:stop] - first for (above, first, _), (_, start, stop) in pairwise(below)]
+    return Hierarchy(parents[::-1])
+
+
+def _slots_below(hierarchy: Hierarchy, index: Index) -> Iterator[tuple[int, int, int]]:
+    """(level, start, stop) of the slots of a cluster and, level by level, of its descendants."""
     cluster = hierarchy.cluster(index)
     start, stop = cluster.slot, cluster.slot + 1
-    parents: list[IntArray] = []
-    for level in range(cluster.level, hierarchy.K):
+    for level in range(cluster.level, hierarchy.K + 1):
+        yield level, start, stop
         first = hierarchy.first_child(level)
-        a, b = int(first[start]), int(first[stop])
-        parents.insert(0, hierarchy.parent(level)[a:b] - start)
-        start, stop = a, b
-    return Hierarchy(parents)
+        start, stop = int(first[start]), int(first[stop])
 
 
 # ------------------------------------------------------------------------ graphs
@@ -680,15 +677,17 @@ def _draw_graph(
     flat = _is_flat(xy)
     width, height = _size(ax)
     points = _INCH * width / graph.n if flat else _INCH * min(width, height) / np.sqrt(graph.n)
-    diameter = float(np.clip((0.5 if values is not None else 0.35) * points, 1.0, 9.0 if values is not None else 6.0)) if node_size is None else node_size
+    diameter = (
+        float(np.clip((0.5 if values is not None else 0.35) * points, 1.0, 9.0 if values is not None else 6.0))
+        if node_size is None
+        else node_size
+    )
     edges, _ = graph.edges()
-    lines = LineCollection(xy[edges], colors=PALE, linewidths=float(np.clip(0.14 * diameter, 0.15, 1.0)), zorder=1)
-    lines.set_rasterized(len(edges) > 20_000)  # keeps vector files small
-    ax.add_collection(lines, autolim=False)
+    lines = _draw_lines(ax, xy[edges], PALE, float(np.clip(0.14 * diameter, 0.15, 1.0)), 1)
+    lines.set_rasterized(len(edges) > _MANY_EDGES)  # keeps vector files small
+    nodes = ax.scatter(xy[:, 0], xy[:, 1], s=diameter**2, c=INK if values is None else values, zorder=2)
     # Pale values stay visible on white by a thin rim.
-    rim = {"edgecolors": GREY, "linewidths": 0.05 * diameter} if values is not None else {"linewidths": 0}
-    colours = {"c": values} if values is not None else {"color": INK}
-    nodes = ax.scatter(*xy.T, s=diameter**2, zorder=2, **rim, **colours)
+    nodes.set(edgecolor=GREY, linewidth=0.0 if values is None else 0.05 * diameter)
     low, extent = xy.min(axis=0), np.ptp(xy, axis=0)
     margin = 0.04 * max(float(extent.max()), 1e-12) if graph.n > 1 else 1.0
     ax.set_xlim(low[0] - margin, low[0] + extent[0] + margin)
@@ -766,7 +765,7 @@ def _component_layout(links: csr_array) -> FloatArray:
     spectral = _spectral_layout(links)
     if n > _SMALL_LAYOUT or find_spec("networkx") is None:
         return spectral
-    import networkx as nx  # type: ignore[import-untyped]
+    import networkx as nx
 
     # Nodes with the same neighbours coincide in the spectral layout; a nudge lets the next one part them.
     start = spectral + np.random.default_rng(0).normal(0.0, 1e-3, spectral.shape)
@@ -782,7 +781,7 @@ def _path_order(links: csr_array) -> IntArray | None:
     if links.nnz != 2 * (n - 1) or degree.max() > 2:
         return None
     start = int(np.flatnonzero(degree == 1)[0])
-    return breadth_first_order(links, start, return_predecessors=False).astype(np.int64)
+    return np.asarray(breadth_first_order(links, start, return_predecessors=False), np.int64)
 
 
 def _spectral_layout(links: csr_array) -> FloatArray:
@@ -810,19 +809,20 @@ def _longest_across(xy: FloatArray) -> FloatArray:
 
 
 def _new_figure(width: float, height: float) -> Figure:
-    figure = _Picture(figsize=(width, height), layout="constrained", facecolor="white")
-    engine = figure.get_layout_engine()
-    assert engine is not None
-    engine.set(h_pad=0.05, w_pad=0.06, hspace=0.02, wspace=0.02)
-    return figure
+    layout = ConstrainedLayoutEngine(h_pad=0.05, w_pad=0.06, hspace=0.02, wspace=0.02)
+    return _Picture(figsize=(width, height), layout=layout, facecolor="white")
 
 
 def _size(ax: Axes) -> tuple[float, float]:
     """The width and height of an axes in inches, before the layout gives up room for labels."""
-    box, figure = ax.get_position(), ax.get_figure(root=True)
-    assert figure is not None
-    width, height = figure.get_size_inches()
-    return float(width * box.width), float(height * box.height)
+    box, figure = ax.get_position(), ax.figure
+    return float(figure.bbox.width * box.width / figure.dpi), float(figure.bbox.height * box.height / figure.dpi)
+
+
+def _draw_lines(ax: Axes, ends: Any, colour: Any, width: float, zorder: int) -> LineCollection:
+    lines = LineCollection(ends, colors=colour, linewidths=width, zorder=zorder)
+    ax.add_collection(lines, autolim=False)
+    return lines
 
 
 def _title(ax: Axes, text: str) -> None:
@@ -840,7 +840,9 @@ def _check_graph(graph: Graph, system: FrameletSystem | None = None) -> None:
     if not isinstance(system, FrameletSystem):
         raise TypeError(f"the second argument must be a pegfan.FrameletSystem, got {type(system).__name__}")
     if system.n != graph.n:
-        raise ValueError(f"the framelet system has {system.n} nodes, the graph {graph.n}; build it on this graph's tree")
+        raise ValueError(
+            f"the framelet system has {system.n} nodes, the graph {graph.n}; build it on this graph's tree"
+        )
 
 
 def _check_signal(values: ArrayLike, n: int) -> FloatArray:

@@ -311,7 +311,11 @@ def test_flipped_bytes_never_load_as_another_tree_or_crash(tmp_path):
         (lambda: Hierarchy([[0, 0]], [0, 1, 2]), ValueError, "3 entries"),
         (lambda: Hierarchy.from_labels([]), ValueError, "no levels"),
         (lambda: Hierarchy.from_labels([[0, 0], [0, 0, 0]]), ValueError, "level 1 has 3 labels"),
-        (lambda: Hierarchy.from_labels([[0, 0, 1, 2], [0, 1, 1, 1]]), ValueError, "nodes 0 and 1 share cluster 0 of level 0"),
+        (
+            lambda: Hierarchy.from_labels([[0, 0, 1, 2], [0, 1, 1, 1]]),
+            ValueError,
+            "nodes 0 and 1 share cluster 0 of level 0",
+        ),
         (lambda: Hierarchy.from_labels([["x", "x", "y", "z"], [0, 1, 1, 1]]), ValueError, "cluster 'x' of level 0"),
         (lambda: Hierarchy.from_labels([[0, 1, 2], [0, 0, 0], [0, 1, 1]]), ValueError, "fine to coarse"),
         (lambda: Hierarchy.from_labels([[0.5, 1.5]]), TypeError, "level 0"),

@@ -24,7 +24,12 @@ def npy(array):
 
 
 def test_round_trip(tmp_path):
-    arrays = {"a": np.arange(6).reshape(2, 3), "f": np.asfortranarray(np.eye(3)), "s": np.array(["x", "yy"]), "e": np.empty((0, 2))}
+    arrays = {
+        "a": np.arange(6).reshape(2, 3),
+        "f": np.asfortranarray(np.eye(3)),
+        "s": np.array(["x", "yy"]),
+        "e": np.empty((0, 2)),
+    }
     back = read_npz(write_npz(tmp_path / "x.npz", arrays))
     assert back.keys() == arrays.keys()
     for name, array in arrays.items():

@@ -345,7 +345,9 @@ def test_theorem_4_iii_both_permutations_commute(tree, seed):
     assert both == tree.permute(perm).permute_children(np.random.default_rng(seed + 1))
     star, signs = exhibit(tree, shuffled, 1)
     F = pf.FrameletSystem(tree).matrix().toarray()
-    np.testing.assert_allclose(pf.FrameletSystem(both).matrix().toarray(), signs[:, None] * F[star][:, perm], atol=1e-12)
+    np.testing.assert_allclose(
+        pf.FrameletSystem(both).matrix().toarray(), signs[:, None] * F[star][:, perm], atol=1e-12
+    )
 
 
 def test_theorem_4_ii_is_special_to_the_binary_haar_system():

@@ -53,5 +53,5 @@ def _check_shape(array: Any, rows: int, what: str) -> Any:
     if array.ndim not in (1, 2):
         raise ValueError(f"{what} must be a vector or a matrix with one row per node, got {array.ndim} dimensions")
     if array.shape[0] != rows:
-        raise ValueError(f"{what} has {array.shape[0]} rows and {rows} are needed, one for every node or coefficient")
+        raise ValueError(f"{what} has {array.shape[0]} rows and {rows} are needed; does it belong to another tree?")
     return array

@@ -34,6 +34,8 @@ class Transforms:
         From a SciPy matrix to one that multiplies the arrays at hand.
     concatenate
         Stacks the arrays at hand.
+    index
+        From a NumPy index array to one that indexes the arrays at hand.
     """
 
     def __init__(
@@ -42,11 +44,13 @@ class Transforms:
         order: NDArray[np.int64],
         convert: Callable[[Any], Any],
         concatenate: Callable[[list[Any]], Any],
+        index: Callable[[Any], Any] = np.asarray,
     ) -> None:
-        self.levels, self.order, self.concatenate = levels, order, concatenate
+        self.levels, self.concatenate = levels, concatenate
         self.K = len(levels) + 1
-        self.place = np.empty(len(order), np.int64)
-        self.place[order] = np.arange(len(order))
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order))
+        self.order, self.place = index(order), index(place)
         self._convert = convert
         self._matrices: dict[tuple[str, int], Any] = {}
 

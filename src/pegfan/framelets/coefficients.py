@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from pegfan.framelets._signals import as_signal
+
 if TYPE_CHECKING:
     from pegfan.framelets.system import FrameletSystem
 
@@ -28,12 +30,7 @@ class Coefficients(Sequence[Any]):
     """
 
     def __init__(self, array: Any, system: FrameletSystem, j0: int) -> None:
-        expected = system.count(j0)
-        if array.ndim not in (1, 2) or array.shape[0] != expected:
-            raise ValueError(
-                f"a system with j0 = {j0} has {expected} coefficients per column, got an array of shape "
-                f"{tuple(array.shape)}; do they belong to another tree or another j0?"
-            )
+        array = as_signal(array, system.count(j0), f"a coefficient array with j0 = {j0}")
         self.array, self.system, self.j0 = array, system, j0
 
     @property

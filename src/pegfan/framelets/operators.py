@@ -87,7 +87,5 @@ def adjoint_test(operator: LinearOperator, tolerance: float = 1e-10, seed: int =
     scale = np.linalg.norm(forward) * np.linalg.norm(y) + np.linalg.norm(x) * np.linalg.norm(transposed)
     difference = float(abs(left - right) / max(scale, np.finfo(float).tiny))
     if not difference <= tolerance:
-        raise ValueError(
-            f"⟨A x, y⟩ = {left:.12g} but ⟨x, Aᵀ y⟩ = {right:.12g}: the transpose does not fit the operator"
-        )
+        raise ValueError(f"⟨A x, y⟩ = {left:.12g} but ⟨x, Aᵀ y⟩ = {right:.12g}: they must agree")
     return difference

@@ -73,7 +73,9 @@ def keep_largest(c: Coefficients, keep: float) -> Coefficients:
 def _unit(c: Coefficients, j: int) -> FloatArray:
     """The framelet coefficients of a level in columns, divided by the framelets' norms."""
     values = _numpy(c.framelets(j)).astype(np.float64)
-    return values.reshape(values.shape[0], -1) / c.system.norms(j)[:, None]
+    columns = 1 if values.ndim == 1 else values.shape[1]
+    unit: FloatArray = values.reshape(-1, columns) / c.system.norms(j)[:, None]
+    return unit
 
 
 def _numpy(array: Any) -> Any:

@@ -170,7 +170,13 @@ class FrameletSystem:
         """
         f = as_signal(f, self.n)
         if out is None:
-            return Coefficients(self.operator("analysis", j0) @ f, self, j0)
+            try:
+                return Coefficients(self.operator("analysis", j0) @ f, self, j0)
+            except MemoryError as error:
+                raise MemoryError(
+                    f"{self.count(j0):,} coefficients per column do not fit into memory: clusters have up to "
+                    f"{self.hierarchy.h:,} children; use filters='haar-basis', or a tree with more levels"
+                ) from error
         array = _target(out.array if isinstance(out, Coefficients) else out, (self.count(j0), *f.shape[1:]), f)
         self._for(f).decompose(_columns(f), j0, _columns(array))
         return Coefficients(array, self, j0)
@@ -327,7 +333,13 @@ class FrameletSystem:
 
             from pegfan.framelets._torch import sparse_csr
 
-            return Transforms(self._levels, order, lambda m: sparse_csr(m, x.dtype, x.device), torch.cat)
+            return Transforms(
+                self._levels,
+                order,
+                convert=lambda matrix: sparse_csr(matrix, x.dtype, x.device),
+                concatenate=torch.cat,
+                index=lambda array: torch.tensor(array, device=x.device),
+            )
         if issparse(x):
             return Transforms(self._levels, order, lambda m: m.astype(x.dtype), partial(sparse.vstack, format="csr"))
         if find_spec("numba") is None:

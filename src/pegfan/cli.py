@@ -1,0 +1,78 @@
+"""The command line: ``pegfan --help``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from pegfan.demo import Numbers
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", add_completion=False)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from pegfan import __version__
+
+        typer.echo(f"pegfan {__version__}")
+        raise typer.Exit
+
+
+@app.callback(epilog="Example:  [bold]pegfan demo -o demo[/bold]  then open demo/framelets.png")
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    """Take signals on graphs apart by scale, and put them together again: permutation equivariant graph framelets."""
+
+
+@app.command(epilog="Example:  [bold]pegfan demo -o /tmp/demo --seed 1[/bold]")
+def demo(
+    folder: Annotated[
+        Path, typer.Option("-o", "--output", help="Where to write framelets.png; made if it is missing.")
+    ] = Path("demo"),
+    seed: Annotated[int, typer.Option(min=0, help="Of the graph and the noise.")] = 0,
+) -> None:
+    """Decompose, denoise and reconstruct a noisy signal on a graph of 1000 nodes; a few seconds."""
+    from pegfan.demo import run
+
+    console = Console()
+    try:
+        with console.status("building a graph, its tree and its framelets"):
+            numbers = run(folder, seed)
+    except OSError as error:
+        _fail(f"Cannot write to {folder}: {error.strerror or error}. Choose another folder with -o.")
+    console.print(_demo_table(numbers))
+    console.print(f"Picture: [bold]{escape(str(numbers['picture']))}[/bold]", soft_wrap=True)
+
+
+def _demo_table(numbers: Numbers) -> Table:
+    low, high = numbers["frame_bounds"]
+    gain = numbers["snr_denoised"] - numbers["snr_noisy"]
+    table = Table(title="Framelets on a random geometric graph", show_header=False, title_justify="left")
+    table.add_column(style="cyan", no_wrap=True)
+    table.add_column()
+    table.add_row("nodes", f"{numbers['nodes']:,}")
+    table.add_row("edges", f"{numbers['edges']:,}")
+    table.add_row("clusters of the tree, level by level", " - ".join(map(str, numbers["clusters"])))
+    table.add_row("framelets", f"{numbers['framelets']:,}")
+    table.add_row("frame bounds (tight: 1 and 1)", f"{low:.12g} and {high:.12g}")
+    table.add_row("reconstruction error, largest", f"{numbers['reconstruction_error']:.1e}", end_section=True)
+    for j, share in enumerate(numbers["energy"]):
+        part = "F_0, the root's average" if j == 0 else f"F_{j}, level {j} against {j + 1}"
+        table.add_row(f"energy in {part}", f"{share:6.1%}", end_section=j == len(numbers["energy"]) - 1)
+    table.add_row("signal-to-noise ratio of the noisy signal", f"{numbers['snr_noisy']:5.1f} dB")
+    table.add_row("after denoising", f"{numbers['snr_denoised']:5.1f} dB  [green]({gain:+.1f} dB)[/green]")
+    return table
+
+
+def _fail(sentence: str) -> NoReturn:
+    Console(stderr=True).print(f"[red]{escape(sentence)}[/red]", soft_wrap=True)
+    raise typer.Exit(1)
