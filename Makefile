@@ -1,0 +1,53 @@
+# Every target makes what it needs: `make demo` and `make test` work in a fresh clone.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+# The CPU build of torch: the ordinary one brings gigabytes of CUDA. Where it is on no configured index, it
+# comes from PyTorch's own.
+TORCH := torch==2.13.0
+TORCH_INDEX := https://download.pytorch.org/whl/cpu
+INSTALLED := $(VENV)/.installed
+
+.PHONY: help install demo test test-data test-slow check format bench clean
+.DEFAULT_GOAL := help
+
+help:  ## Show this list
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+install: $(INSTALLED)  ## Make the virtual environment and install everything into it
+
+$(INSTALLED): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "pegfan needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet '$(TORCH)+cpu' \
+	  || $(BIN)/pip install --quiet '$(TORCH)' --index-url $(TORCH_INDEX)
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,graphs]'
+	touch $@
+
+demo: $(INSTALLED)  ## A graph, its tree, its framelets; a signal taken apart, denoised and put together
+	$(BIN)/pegfan demo
+
+test: $(INSTALLED)  ## The self-contained tests and every example in the documentation
+	$(BIN)/pytest -n 2 tests/unit
+	$(BIN)/pytest --doctest-modules src/pegfan
+
+test-data: $(INSTALLED)  ## Tests on real data: make test-data PEGFAN_DATA=folder
+	$(BIN)/pytest tests/data
+
+test-slow: $(INSTALLED)  ## Long sweeps: many more random examples, large trees
+	PEGFAN_HYPOTHESIS=thorough $(BIN)/pytest -n 2 tests/unit tests/slow
+
+check: $(INSTALLED)  ## Lint, formatting and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(INSTALLED)  ## Format the code and mend what the linter can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(INSTALLED)  ## Speed and memory, as ratios inside one run
+	$(BIN)/python benchmarks/transforms.py
+
+clean:  ## Remove the environment and caches
+	rm -rf $(VENV) demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
