@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from io import BytesIO
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -123,20 +123,21 @@ def random_geometric(n: int, degree: float, rng: np.random.Generator) -> Graph:
 
 
 def piecewise_smooth(positions: FloatArray) -> FloatArray:
-    """A signal on the unit square: smooth above and below a wave, with a bump on a disc.
+    """A signal on the unit square: smooth above and below a wave, with a hole in the upper part.
 
     Examples
     --------
     >>> import numpy as np
     >>> from pegfan import demo
-    >>> demo.piecewise_smooth(np.array([[0.0, 1.0], [0.0, 0.0], [0.7, 0.28]]))
-    array([ 2.  , -1.  ,  0.58])
+    >>> demo.piecewise_smooth(np.array([[0.0, 1.0], [0.5, 0.0], [0.75, 0.64]]))
+    array([ 2. , -1.3, -1. ])
     """
     x, y = positions.T
     above = 1.2 + 0.8 * y * np.cos(2 * np.pi * x)
     below = -1.0 - 0.6 * x
-    bump = 2.0 * ((x - 0.7) ** 2 + (y - 0.28) ** 2 < 0.025)
-    return np.where(y > 0.5 + 0.22 * np.sin(2 * np.pi * x), above, below) + bump
+    hole = (x - 0.72) ** 2 + (y - 0.64) ** 2 < 0.022
+    wave = 0.5 + 0.22 * np.sin(2 * np.pi * x)
+    return np.asarray(np.where(y > wave, above, below) - 2.2 * hole)
 
 
 def _decibels(clean: FloatArray, other: FloatArray) -> float:
@@ -150,23 +151,18 @@ def _draw(graph: Graph, system: FrameletSystem, clean: FloatArray, noisy: FloatA
 
     from pegfan import plots
 
-    scales = (1, 3, system.K - 1)
-    above = [
-        ("true signal", clean),
-        (f"with noise, {_decibels(clean, noisy):.1f} dB", noisy),
-        (f"denoised, {_decibels(clean, denoised):.1f} dB", denoised),
-    ]
-    below: list[tuple[str, Any]] = [
-        (f"noisy signal at scale {j}:  $F_{{{j}}}f$", system.project(noisy, j)) for j in scales
-    ]
-    figure = Figure(figsize=(10.2, 6.7), layout="constrained", facecolor="white")
-    axes = figure.subplots(2, 3)
-    for row, panels in zip(axes, (above, below), strict=True):
-        # The noise's largest values would pale everything else.
-        limit = float(np.quantile(np.abs(np.concatenate([values for _, values in panels])), 0.99))
-        for ax, (title, values) in zip(row, panels, strict=True):
-            plots.signal(graph, values, ax=ax, title=title, limits=(-limit, limit), colorbar=False)
-        figure.colorbar(row[0].collections[-1], ax=list(row), fraction=0.03, pad=0.01, extend="both")
+    figure = Figure(figsize=(10.2, 6.8), layout="constrained", facecolor="white")
+    top, bottom = figure.subfigures(2, 1, squeeze=False)[:, 0]
+    panels = {
+        f"noisy signal, {_decibels(clean, noisy):.1f} dB": noisy,
+        f"denoised, {_decibels(clean, denoised):.1f} dB": denoised,
+        "true signal": clean,
+    }
+    limit = float(np.abs(clean).max())
+    plots.signals(graph, panels, limits=(-limit, limit), figure=top)
+    parts = {f"noisy signal at scale {j},  $F_{{{j}}}f$": system.project(noisy, j) for j in (1, 3, 5)}
+    limit = float(np.quantile(np.abs(np.concatenate(list(parts.values()))), 0.99))
+    plots.signals(graph, parts, limits=(-limit, limit), figure=bottom)
     buffer = BytesIO()
     figure.savefig(buffer, format="png", dpi=160)
     return buffer.getvalue()

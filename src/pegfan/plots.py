@@ -7,7 +7,7 @@ Neither pyplot nor any global setting of matplotlib is touched.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from io import BytesIO
@@ -31,7 +31,7 @@ from pegfan.framelets import FrameletSystem
 from pegfan.graph import Graph
 from pegfan.trees import Hierarchy
 
-__all__ = ["decomposition", "framelets", "partition_permutation", "signal", "tree"]
+__all__ = ["decomposition", "framelets", "partition_permutation", "signal", "signals", "tree"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -268,8 +268,60 @@ def signal(
     if title is not None:
         _title(ax, title)
     if colorbar:
-        _colour_bar(nodes, [ax])
+        _colour_bar(nodes, [ax], _extend(f, low, high))
     return ax
+
+
+def signals(
+    graph: Graph,
+    values: Mapping[str, ArrayLike],
+    positions: ArrayLike | None = None,
+    *,
+    limits: tuple[float, float] | None = None,
+    figure: Figure | SubFigure | None = None,
+) -> Figure:
+    """Draw several signals on one graph side by side, with one colour scale.
+
+    Parameters
+    ----------
+    graph
+        The graph.
+    values
+        The signals by title.
+    positions, limits
+        See `signal`; by default the limits of all signals together.
+    figure
+        A figure (or part of one) to draw in; by default a new one.
+
+    Examples
+    --------
+    >>> import pegfan as pf
+    >>> from pegfan import plots
+    >>> path = pf.Graph.from_edges([[0, 1], [1, 2]])
+    >>> figure = plots.signals(path, {"before": [0.0, 1.0, 2.0], "after": [0.0, -3.0, 0.0]})
+    >>> [ax.collections[-1].get_clim() for ax in figure.axes[:2]]
+    [(-3.0, 3.0), (-3.0, 3.0)]
+    """
+    _check_graph(graph)
+    if not values:
+        raise ValueError("no signals given; pass at least one, by its title")
+    checked = [_check_signal(f, graph.n) for f in values.values()]
+    xy = _coordinates(graph, positions)
+    low, high = _limits(np.concatenate(checked)) if limits is None else limits
+    flat = _is_flat(xy)
+    columns = 1 if flat else _columns(len(checked))
+    rows = -(-len(checked) // columns)
+    if figure is None:
+        size = (6.0, 0.62 * rows + 0.2) if flat else (2.3 * columns + 0.7, 2.45 * rows)
+        figure = _new_figure(*size)
+    grid = figure.subplots(rows, columns, squeeze=False)
+    axes = list(grid.flat[: len(checked)])
+    for ax, title, f in zip(axes, values, checked, strict=True):
+        signal(graph, f, xy, ax, title=title, limits=(low, high), colorbar=False)
+    for ax in grid.flat[len(checked) :]:
+        ax.remove()
+    _colour_bar(axes[0].collections[-1], axes, _extend(np.concatenate(checked), low, high))
+    return figure.figure
 
 
 def decomposition(graph: Graph, system: FrameletSystem, f: ArrayLike, positions: ArrayLike | None = None) -> Figure:
@@ -303,23 +355,11 @@ def decomposition(graph: Graph, system: FrameletSystem, f: ArrayLike, positions:
     """
     _check_graph(graph, system)
     values = _check_signal(f, graph.n)
-    xy = _coordinates(graph, positions)
-    parts = system.projections(values)
+    panels = {"$f$": values}
     energy = float(values @ values) or 1.0
-    limits = _limits(np.concatenate([values, *parts]))
-    shares = [100 * float(part @ part) / energy for part in parts]
-    titles = ["$f$"] + [rf"$F_{{{j}}}f\quad{share:.1f}\,\%$" for j, share in enumerate(shares)]
-    flat = _is_flat(xy)
-    columns = 1 if flat else _columns(len(titles))
-    rows = -(-len(titles) // columns)
-    figure = _new_figure(6.0, 0.62 * rows + 0.2) if flat else _new_figure(2.3 * columns + 0.7, 2.45 * rows)
-    grid = figure.subplots(rows, columns, squeeze=False)
-    for ax, part, title in zip(grid.flat, [values, *parts], titles, strict=False):
-        signal(graph, part, xy, ax, title=title, limits=limits, colorbar=False)
-    for ax in grid.flat[len(titles) :]:
-        ax.remove()
-    _colour_bar(grid.flat[0].collections[-1], list(grid.flat[: len(titles)]))
-    return figure
+    for j, part in enumerate(system.projections(values)):
+        panels[rf"$F_{{{j}}}f\quad{100 * float(part @ part) / energy:.1f}\,\%$"] = part
+    return signals(graph, panels, positions)
 
 
 def _limits(values: FloatArray) -> tuple[float, float]:
@@ -335,10 +375,15 @@ def _colour_map(low: float, high: float) -> str | Colormap:
     return DIVERGING if low < 0 < high else SEQUENTIAL
 
 
-def _colour_bar(nodes: Any, axes: list[Axes]) -> None:
-    figure = axes[0].get_figure()
-    assert figure is not None
-    bar = figure.colorbar(nodes, ax=axes, fraction=0.05, pad=0.02, aspect=28, shrink=0.85)
+def _extend(values: FloatArray, low: float, high: float) -> str:
+    """Which ends of the colour bar are pointed, as there are values beyond them."""
+    beyond = (bool(values.min() < low), bool(values.max() > high))
+    return {(False, False): "neither", (True, False): "min", (False, True): "max", (True, True): "both"}[beyond]
+
+
+def _colour_bar(nodes: Any, axes: list[Axes], extend: str) -> None:
+    figure = axes[0].figure
+    bar = figure.colorbar(nodes, ax=axes, fraction=0.05, pad=0.02, aspect=28, shrink=0.85, extend=extend)
     bar.outline.set_visible(False)
     bar.ax.tick_params(length=2, width=0.6, color=PALE, labelsize=_SMALL, labelcolor=INK)
 
@@ -354,7 +399,7 @@ def framelets(
     positions: ArrayLike | None = None,
     max_panels: int = 16,
     figure: Figure | SubFigure | None = None,
-) -> Figure | SubFigure:
+) -> Figure:
     r"""Draw a graph, its tree and the vectors of its frame: Figure 1 of the paper, for any graph.
 
     A vector is drawn over the graph with a stem at every node where it is not zero, upwards if its value is
@@ -414,7 +459,7 @@ def framelets(
     _draw_panels(figure, grid[2], columns, stage, [_vector(system, j0, row) for row in rows])
     if len(rows) < total:
         figure.supxlabel(f"{len(rows)} of {total:,} vectors", fontsize=_SMALL, color=INK)
-    return figure
+    return figure.figure
 
 
 def partition_permutation(
@@ -678,12 +723,12 @@ def _draw_graph(
     width, height = _size(ax)
     points = _INCH * width / graph.n if flat else _INCH * min(width, height) / np.sqrt(graph.n)
     diameter = (
-        float(np.clip((0.5 if values is not None else 0.35) * points, 1.0, 9.0 if values is not None else 6.0))
+        float(np.clip(0.7 * points, 1.0, 9.0) if values is not None else np.clip(0.35 * points, 1.0, 6.0))
         if node_size is None
         else node_size
     )
     edges, _ = graph.edges()
-    lines = _draw_lines(ax, xy[edges], PALE, float(np.clip(0.14 * diameter, 0.15, 1.0)), 1)
+    lines = _draw_lines(ax, xy[edges], PALE, float(np.clip(0.13 * diameter, 0.15, 1.0)), 1)
     lines.set_rasterized(len(edges) > _MANY_EDGES)  # keeps vector files small
     nodes = ax.scatter(xy[:, 0], xy[:, 1], s=diameter**2, c=INK if values is None else values, zorder=2)
     # Pale values stay visible on white by a thin rim.

@@ -94,28 +94,22 @@ class FrameletSystem:
     def scaling(self, j: int) -> csr_array:
         """Φ_j: the scaling vectors of level j in rows, N_j × n."""
         self.hierarchy._check_level(j, 1, self.K)
-        values = np.ones(self.n)
-        for i in range(j, self.K):
-            values *= np.repeat(self._level(i).p, self.hierarchy.sizes(i + 1))
-        first = self.hierarchy.first_leaf(j)
-        matrix = csr_array((values, self.hierarchy.order, first), shape=(len(first) - 1, self.n), copy=True)
-        matrix.sort_indices()
-        return matrix
+        return _sorted(self._scalings(j)[0])
 
     def framelets(self, j: int) -> csr_array:
         """Ψ_j: the framelets of the clusters at level j in rows, M_j × n; cluster by cluster, then m."""
         self.hierarchy._check_level(j, 1, self.K - 1)
-        matrix = self._level(j).B @ self.scaling(j + 1)
-        matrix.sort_indices()
-        return matrix
+        return _sorted(self._level(j).B @ self._scalings(j + 1)[0])
 
     def matrix(self, j0: int = 1) -> csr_array:
         """All vectors of the frame in rows, M × n: ``matrix(j0) @ f`` are the coefficients of f.
 
         It is the transpose of the paper's F, and as sparse as Theorem 3 says; transforms do not need it.
         """
-        parts = [self.scaling(j0), *(self.framelets(j) for j in range(j0, self.K))]
-        return csr_array(sparse.vstack(parts, format="csr"))
+        self.hierarchy._check_level(j0, 1, self.K)
+        phi = self._scalings(j0)
+        psi = (self._level(j).B @ phi[j + 1 - j0] for j in range(j0, self.K))
+        return _sorted(csr_array(sparse.vstack([phi[0], *psi], format="csr")))
 
     def offsets(self, j0: int = 1) -> tuple[int, ...]:
         """Where the parts of the coefficients start: those of Φ_j0, Ψ_j0, ..., Ψ_(K−1), and the end."""
@@ -316,6 +310,16 @@ class FrameletSystem:
     def _level(self, j: int) -> Level:
         return self._levels[j - 1]
 
+    def _scalings(self, j0: int) -> list[csr_array]:
+        """Φ_j0, ..., Φ_K, by equation (1) from the leaves up; every row is a run of leaves."""
+        order, values, leaf = self.hierarchy.order, np.ones(self.n), np.arange(self.n + 1)
+        matrices = [csr_array((values, order, leaf), shape=(self.n, self.n))]
+        for level in reversed(self._levels[j0 - 1 :]):
+            values = values * np.repeat(level.p, np.diff(leaf))
+            leaf = leaf[level.first]
+            matrices.append(csr_array((values, order, leaf), shape=(len(leaf) - 1, self.n)))
+        return matrices[::-1]
+
     def _for(self, x: Any) -> Any:
         """The transforms for signals of this kind, made once."""
         if is_tensor(x):
@@ -392,6 +396,13 @@ class FrameletSystem:
         name = self.filters if isinstance(self.filters, str) else "your filters"
         weights = "" if self.weights == "equal" else f", weights={self.weights!r}"
         return f"FrameletSystem({self.hierarchy}, {name}{weights}, {self.count()} framelets)"
+
+
+def _sorted(matrix: csr_array) -> csr_array:
+    """A matrix of its own memory with columns in order."""
+    matrix = matrix.copy()
+    matrix.sort_indices()
+    return matrix
 
 
 def _columns(array: Any) -> Any:
