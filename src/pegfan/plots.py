@@ -517,9 +517,9 @@ def partition_permutation(
     figure = _new_figure(6.4, sum(heights))
     grid = figure.add_gridspec(2, 1, height_ratios=heights)
     pair = grid[0].subgridspec(1, 2).subplots(squeeze=False)[0]
-    places = np.asarray(permutation)
-    _draw_subtree(pair[0], before.hierarchy, cluster.index, np.arange(len(places)), f"$s_{{{_tuple(index)}}}$")
-    _draw_subtree(pair[1], moved, cluster.index, places, rf"$\tilde{{s}}_{{{_tuple(index)}}}$")
+    places, name = np.asarray(permutation), _tuple(cluster.index)
+    _draw_subtree(pair[0], before.hierarchy, cluster.index, np.arange(len(places)), f"$s_{{{name}}}$")
+    _draw_subtree(pair[1], moved, cluster.index, places, rf"$\tilde{{s}}_{{{name}}}$")
     panels = [_vector(s, cluster.level, row, mark) for row in shown for s, mark in ((before, ""), (after, r"\tilde"))]
     if panels:
         _draw_panels(figure, grid[1], 2, stage, panels)
@@ -565,9 +565,7 @@ def _rows_of(system: FrameletSystem, level: int, slot: int) -> IntArray:
 
 
 def _spread(offsets: Sequence[int], most: int) -> IntArray:
-    """At most so many rows, some of every part: the coarse parts first have all they need, evenly in each."""
-    if most < 1:
-        raise ValueError(f"max_panels must be at least 1, got {most}")
+    """At most so many rows, about as many of every part as the parts have them, evenly spaced in each."""
     counts = [stop - start for start, stop in pairwise(offsets)]
     filled = [part for part, count in enumerate(counts) if count]
     share = dict.fromkeys((filled[i] for i in _evenly(len(filled), most)), 1)
@@ -578,6 +576,8 @@ def _spread(offsets: Sequence[int], most: int) -> IntArray:
 
 def _evenly(count: int, most: int) -> IntArray:
     """At most so many of 0, ..., count − 1, evenly spaced."""
+    if most < 1:
+        raise ValueError(f"max_panels must be at least 1, got {most}")
     kept = min(count, most)
     return (np.arange(kept) * count // max(kept, 1)).astype(np.int64)
 

@@ -79,7 +79,7 @@ def test_the_graph_is_seeded_and_joins_close_nodes():
 
 def test_signal_to_noise_ratio_by_hand():
     clean = np.array([3.0, 4.0])
-    assert demo._decibels(clean, clean + [0.3, 0.4]) == pytest.approx(20.0)
+    assert demo._decibels(clean, np.array([3.3, 4.4])) == pytest.approx(20.0)
 
 
 # ------------------------------------------------------------------ command line

@@ -1,5 +1,6 @@
 """Figures: what is drawn where, and with which names."""
 
+import itertools
 import subprocess
 import sys
 from io import BytesIO
@@ -205,9 +206,9 @@ def test_signal_errors(values, positions, message):
 
 
 def test_wrong_types_are_named():
-    with pytest.raises(TypeError, match="must be a pegfan.Graph, got ndarray"):
+    with pytest.raises(TypeError, match=r"must be a pegfan\.Graph, got ndarray"):
         plots.signal(np.eye(3), np.ones(3))
-    with pytest.raises(TypeError, match="must be a pegfan.FrameletSystem, got Hierarchy"):
+    with pytest.raises(TypeError, match=r"must be a pegfan\.FrameletSystem, got Hierarchy"):
         plots.framelets(path_graph(8), BINARY)
     with pytest.raises(ValueError, match="has 8 nodes, the graph 5"):
         plots.framelets(path_graph(5), pf.FrameletSystem(BINARY))
@@ -228,9 +229,6 @@ def test_several_signals_share_one_scale():
 
 def test_values_beyond_the_limits_point_the_colour_bar():
     graph = path_graph(3)
-    tall = plots.signal(graph, [0.0, 1.0, 9.0], limits=(0, 2)).figure.axes[1]
-    plain = plots.signal(graph, [0.0, 1.0, 2.0]).figure.axes[1]
-    assert (len(tall.patches) + len(tall.collections)) >= (len(plain.patches) + len(plain.collections))
     assert nodes_of(plots.signal(graph, [0.0, 1.0, 9.0], limits=(0, 2))).colorbar.extend == "max"
     assert nodes_of(plots.signal(graph, [-5.0, 1.0, 9.0], limits=(0, 2))).colorbar.extend == "both"
     assert nodes_of(plots.signal(graph, [-5.0, 1.0, 2.0], limits=(0, 2))).colorbar.extend == "min"
@@ -276,15 +274,19 @@ def test_layouts_part_all_nodes(edges):
     assert np.array_equal(xy, layout(graph)), "the same in every call"
 
 
-def test_components_do_not_overlap():
-    grid = plane_graph(40, seed=2)
-    first, second = (pf.Graph.from_edges(grid.edges()[0], n=40), path_graph(6))
-    edges = np.concatenate([first.edges()[0], second.edges()[0] + 40])
-    xy = layout(pf.Graph.from_edges(edges, n=50))
-    boxes = [(xy[s].min(axis=0), xy[s].max(axis=0)) for s in (slice(40, 46), slice(46, 47), slice(49, 50))]
-    for i, (low, high) in enumerate(boxes):
-        for other_low, other_high in boxes[:i]:
-            assert (high < other_low).any() or (low > other_high).any()
+@pytest.mark.parametrize("sizes", [(40, 6, 1, 1, 1), (9, 9, 9, 2), (1, 1)], ids=["crumbs", "equal", "no edges"])
+def test_components_do_not_overlap(sizes):
+    ends = np.cumsum((0, *sizes))
+    rings = [[start + i, start + (i + 1) % size] for start, size in zip(ends, sizes, strict=False) for i in range(size)]
+    xy = layout(pf.Graph.from_edges(rings))
+    boxes = [(xy[a:b].min(axis=0), xy[a:b].max(axis=0)) for a, b in itertools.pairwise(ends)]
+    for (low, high), (other_low, other_high) in itertools.combinations(boxes, 2):
+        assert (high < other_low).any() or (low > other_high).any()
+
+
+def test_small_components_lie_below_one_that_dominates():
+    xy = layout(pf.Graph.from_edges([[i, (i + 1) % 40] for i in range(40)], n=43))
+    assert xy[40:, 1].max() < xy[:40, 1].min()
 
 
 def test_without_networkx_the_layout_is_spectral(monkeypatch):
@@ -399,6 +401,12 @@ def test_titles_carry_m_where_a_cluster_has_several_framelets():
         r"$\varphi_{(1,2)}$",
         r"$\varphi_{(1,3)}$",
     ]
+
+
+def test_m_counts_from_one_in_every_cluster():
+    tree = pf.Hierarchy.from_nested([[0, 1, 2], [3, 4, 5]])
+    found = titles(plots.framelets(path_graph(6), pf.FrameletSystem(tree)).axes[2:])
+    assert found[2:] == [rf"$\psi_{{((1,{cluster}),{m})}}$" for cluster in (1, 2) for m in (1, 2, 3)]
 
 
 @pytest.mark.parametrize("most", [4, 5, 9, 16])
@@ -519,6 +527,8 @@ def test_partition_permutation_errors():
         plots.partition_permutation(path_graph(8), BINARY, (1, 1, 1, 1), [0])
     with pytest.raises(ValueError, match="3 entries"):
         plots.partition_permutation(path_graph(8), BINARY, (1,), [0, 1, 2])
+    with pytest.raises(ValueError, match="max_panels must be at least 1"):
+        plots.partition_permutation(path_graph(8), BINARY, (1,), [1, 0], max_panels=0)
     with pytest.raises(ValueError, match="has no child number 3"):
         plots.partition_permutation(path_graph(8), BINARY, (1, 3), [0, 1])
 

@@ -25,7 +25,7 @@ LINE = 64
 ALIGNMENT = 16
 """Bytes that every streamed row must be aligned to, as NumPy's arrays are."""
 
-_AHEAD = np.uint64(16)
+_AHEAD = np.uint64(8)
 _ONE = np.uint64(1)
 _ZERO = np.uint64(0)
 
@@ -150,15 +150,19 @@ def analyse(first, p, x, rows, up, y, streaming):  # type: ignore[no-untyped-def
 @njit(cache=True, error_model="numpy", nogil=True)
 def synthesise(first, p, up, y, x, rows, streaming):  # type: ignore[no-untyped-def]
     """One level up the fast reconstruction, the transpose of `analyse`: x = p up + Bᵀ y, cluster by cluster."""
-    gather, m, half = rows.size > 0, _ZERO, p.dtype.type(0.5)
-    rows_of_y = np.uint64(y.shape[0])
+    gather, m, rows_of_y = rows.size > 0, _ZERO, np.uint64(y.shape[0])
+    one, half = p.dtype.type(1), p.dtype.type(0.5)
     most = _ZERO
     for c in range(first.size - 1):
         most = max(most, first[c + 1] - first[c])
-    # The children of one cluster are summed here, in the fastest cache, and leave it once.
+    # The children of one cluster are summed here, in the fastest cache; the last term goes straight to x.
     children = np.empty((most, x.shape[1]), x.dtype)
     for c in range(first.size - 1):
         a, b = first[c], first[c + 1]
+        if b - a == 1:
+            r = rows[a] if gather else a
+            _combine(x, r, half * p[a], up, np.uint64(c), half * p[a], up, np.uint64(c), streaming)
+            continue
         for i in range(a, b):
             weight = p[i]
             for t in range(x.shape[1]):
@@ -167,15 +171,19 @@ def synthesise(first, p, up, y, x, rows, streaming):  # type: ignore[no-untyped-
             for j in range(i + _ONE, b):
                 if m + _AHEAD < rows_of_y:
                     _prefetch(y, m + _AHEAD)
-                first_weight, second_weight = p[j], p[i]
-                for t in range(x.shape[1]):
-                    children[i - a, t] += first_weight * y[m, t]
-                for t in range(x.shape[1]):
-                    children[j - a, t] -= second_weight * y[m, t]
+                weight = p[j]
+                if j + _ONE == b:
+                    _combine(x, rows[i] if gather else i, one, children, i - a, weight, y, m, streaming)
+                else:
+                    for t in range(x.shape[1]):
+                        children[i - a, t] += weight * y[m, t]
+                weight = -p[i]
+                if i + np.uint64(2) == b:
+                    _combine(x, rows[j] if gather else j, one, children, j - a, weight, y, m, streaming)
+                else:
+                    for t in range(x.shape[1]):
+                        children[j - a, t] += weight * y[m, t]
                 m += _ONE
-        for i in range(a, b):
-            r = rows[i] if gather else i
-            _combine(x, r, half, children, i - a, half, children, i - a, streaming)
 
 
 @njit(cache=True, error_model="numpy", nogil=True)
