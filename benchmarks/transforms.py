@@ -13,6 +13,7 @@ import sys
 import time
 
 import numpy as np
+
 import pegfan as pf
 from measure import peak_memory, pin, seconds, show, verdict
 

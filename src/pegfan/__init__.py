@@ -4,6 +4,11 @@ A graph becomes a tree (`Hierarchy`), a tree becomes framelets (`FrameletSystem`
 signals apart by scale and put them together again.
 """
 
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from pegfan.framelets import (
     Coefficients,
     FrameletSystem,
@@ -17,6 +22,9 @@ from pegfan.framelets import (
 from pegfan.graph import Graph, Split
 from pegfan.trees import Hierarchy
 
+if TYPE_CHECKING:
+    from pegfan import datasets, measures, plots
+
 __version__ = "0.1.0"
 
 __all__ = [
@@ -28,7 +36,23 @@ __all__ = [
     "adjoint_test",
     "binary_haar",
     "check_filters",
+    "datasets",
     "haar_basis",
     "left_inverse",
+    "measures",
     "permuted",
+    "plots",
 ]
+
+_PARTS = ("datasets", "measures", "plots")
+
+
+def __getattr__(name: str) -> Any:
+    """Import the parts that need heavy packages when they are first used."""
+    if name in _PARTS:
+        return importlib.import_module(f"pegfan.{name}")
+    raise AttributeError(f"module 'pegfan' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_PARTS])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import struct
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -13,6 +12,8 @@ from typing import Any
 
 import numpy as np
 from numpy.lib import format as npy
+
+from pegfan._atomic import replacing
 
 MAX_BYTES = 16 * 2**30
 """What an archive may claim to hold before it is read; a larger claim is refused."""
@@ -28,20 +29,8 @@ def write_npz(path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray[Any,
     for name, array in arrays.items():
         if np.asarray(array).dtype.hasobject:
             raise TypeError(f"{name!r} holds Python objects, which would need pickle; convert it to numbers or str")
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
-            file.flush()
-            os.fsync(file.fileno())
-        # mkstemp makes the file private; what the user saves gets the permissions of any new file.
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(temporary, 0o666 & ~mask)
-        os.replace(temporary, target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with replacing(target) as file:
+        np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
     return target
 
 

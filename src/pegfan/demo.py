@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial import cKDTree
 
+from pegfan._atomic import replacing
 from pegfan.framelets import FrameletSystem
 from pegfan.graph import Graph
 from pegfan.trees import Hierarchy
@@ -82,7 +83,8 @@ def run(folder: str | os.PathLike[str], seed: int = 0) -> Numbers:
     noisy = clean + NOISE * rng.standard_normal(graph.n)
     coefficients = system.decompose(noisy)
     denoised = system.denoise(noisy, threshold="sure")
-    _write(target, _draw(graph, system, clean, noisy, denoised))
+    with replacing(target) as file:
+        file.write(_draw(graph, system, clean, noisy, denoised))
     return {
         "nodes": graph.n,
         "edges": graph.n_edges,
@@ -166,13 +168,3 @@ def _draw(graph: Graph, system: FrameletSystem, clean: FloatArray, noisy: FloatA
     buffer = BytesIO()
     figure.savefig(buffer, format="png", dpi=160)
     return buffer.getvalue()
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Write a file so that it appears whole or not at all."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        part.write_bytes(content)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)

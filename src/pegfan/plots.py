@@ -546,7 +546,7 @@ def _vector(system: FrameletSystem, j0: int, row: int, mark: str = "") -> _Panel
     if part == 0:
         return _Panel(rf"$\varphi_{{{_tuple(system.hierarchy.cluster_at(j0, row).index)}}}$", values)
     level = j0 + part - 1
-    first = np.concatenate([[0], np.cumsum(system._level(level).n_framelets)])
+    first = np.concatenate([[0], np.cumsum(system.n_framelets(level))])
     slot = int(np.searchsorted(first, row - ends[part], side="right")) - 1
     name = _tuple(system.hierarchy.cluster_at(level, slot).index)
     if first[slot + 1] - first[slot] > 1:
@@ -559,7 +559,7 @@ def _rows_of(system: FrameletSystem, level: int, slot: int) -> IntArray:
     """The rows of ``system.matrix(level)`` with the framelets of one cluster."""
     if level == system.K:
         return np.empty(0, np.int64)
-    counts = system._level(level).n_framelets
+    counts = system.n_framelets(level)
     start = system.offsets(level)[1] + int(counts[:slot].sum())
     return np.arange(start, start + int(counts[slot]))
 

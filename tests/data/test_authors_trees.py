@@ -1,8 +1,9 @@
 """Framelet systems on the trees that the paper's authors used."""
 
 import numpy as np
-import pegfan as pf
 import pytest
+
+import pegfan as pf
 from pegfan._npz import read_npz
 
 NAMES = ["actor", "chameleon", "citeseer", "cora", "cornell", "squirrel", "texas", "wisconsin"]

@@ -2,6 +2,7 @@
 
 import numpy as np
 from hypothesis import strategies as st
+
 from pegfan import Hierarchy
 
 

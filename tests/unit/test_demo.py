@@ -1,7 +1,6 @@
 """The demonstration and the command line."""
 
 import struct
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -53,19 +52,6 @@ def test_the_picture_is_a_png_of_a_sensible_size(numbers, folder):
     assert 1200 <= width <= 2400
     assert 800 <= height <= 1600
     assert [file.name for file in folder.iterdir()] == ["framelets.png"], "nothing else is left behind"
-
-
-def test_a_failed_write_leaves_the_old_picture(numbers, folder, monkeypatch):
-    before = numbers["picture"].read_bytes()
-
-    def fail(self, target):
-        raise OSError("disk full")
-
-    monkeypatch.setattr(Path, "replace", fail)
-    with pytest.raises(OSError, match="disk full"):
-        demo._write(numbers["picture"], b"half")
-    assert numbers["picture"].read_bytes() == before
-    assert len(list(folder.iterdir())) == 1
 
 
 def test_the_graph_is_seeded_and_joins_close_nodes():

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pegfan import Hierarchy
 from scipy.cluster.hierarchy import linkage
+
+from pegfan import Hierarchy
 from support.strategies import random_tree, trees
 
 FIGURE_1 = [[[0, 1], [2, 3]], [[4, 5], [6, 7]]]

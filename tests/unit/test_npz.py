@@ -6,6 +6,7 @@ import zipfile
 
 import numpy as np
 import pytest
+
 from pegfan import Hierarchy
 from pegfan._npz import read_npz, write_npz
 

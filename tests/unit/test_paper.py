@@ -6,11 +6,12 @@ Where the printed claim is off (FACTS: slips), the test holds what is true and s
 from math import log
 
 import numpy as np
-import pegfan as pf
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
+
+import pegfan as pf
 from support import plain
 from support.strategies import admissible, random_tree, signal, trees, unit
 
@@ -491,7 +492,7 @@ def test_every_unit_p_has_pair_and_basis_filters(seed, children):
 
 
 def test_haar_basis_of_eight_children_is_the_haar_matrix():
-    p, B = pf.haar_basis(8)
+    _, B = pf.haar_basis(8)
     sign = np.sign(B.toarray()).astype(int)
     assert sign.tolist() == [
         [1, 1, 1, 1, -1, -1, -1, -1],

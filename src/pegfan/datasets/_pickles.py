@@ -1,7 +1,7 @@
 """The Planetoid pickles, read as data.
 
 A pickle is a program that may import and call anything. These were written by Python 2 with protocol 2, use
-27 of the instructions and name six things; here they are taken apart without running them. The instructions
+28 of the instructions and name six things; here they are taken apart without running them. The instructions
 only move numbers and strings about, what a pickle says about an object is kept as a record, and of these
 records exactly three shapes are understood: an array, a CSR matrix, a dict of lists.
 """
@@ -11,11 +11,11 @@ from __future__ import annotations
 import math
 import os
 import pickletools
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,11 +33,14 @@ _ADMITTED = (
     "scipy.sparse.csr csr_matrix",
 )
 _NUMBERS = ("i4", "i8", "f4", "f8")
+# pickletools decodes even what is refused later, and may then warn of strange escapes in strings.
+_DAMAGE = (ValueError, IndexError, KeyError, DeprecationWarning)
 
 
 def read_array(path: str | os.PathLike[str]) -> NDArray[Any]:
     """Return the array that a Planetoid pickle holds."""
-    return _read(path, _array)
+    array: NDArray[Any] = _read(path, _array)
+    return array
 
 
 def read_csr(path: str | os.PathLike[str]) -> csr_array:
@@ -47,7 +50,8 @@ def read_csr(path: str | os.PathLike[str]) -> csr_array:
 
 def read_lists(path: str | os.PathLike[str]) -> dict[int, list[int]]:
     """Return the adjacency lists that a Planetoid pickle holds."""
-    return _read(path, _lists)
+    lists: dict[int, list[int]] = _read(path, _lists)
+    return lists
 
 
 def _read(path: str | os.PathLike[str], understand: Callable[[Any], Any]) -> Any:
@@ -59,18 +63,12 @@ def _read(path: str | os.PathLike[str], understand: Callable[[Any], Any]) -> Any
         return understand(_Machine().run(data))
     except _Refused as error:
         raise ValueError(f"{path} asks for {error}, which no Planetoid pickle needs; it was not run") from error
-    except (ValueError, IndexError, KeyError) as error:
+    except _DAMAGE as error:
         raise ValueError(f"{path} is not a Planetoid pickle, or damaged: {error}") from error
 
 
 class _Refused(Exception):
     """Something in a pickle that these files have no need of."""
-
-
-class _Name(str):
-    """A global that a pickle names; never looked up."""
-
-    __slots__ = ()
 
 
 @dataclass
@@ -91,10 +89,11 @@ class _Machine:
         self.memo: dict[int, Any] = {}
 
     def run(self, data: bytes) -> Any:
-        for name, argument in _instructions(data):
-            step = _STEPS.get(name)
+        """Follow the instructions; none of them allocates more than the data it stands in."""
+        for instruction, argument, _ in pickletools.genops(data):
+            step = _STEPS.get(instruction.name)
             if step is None:
-                raise _Refused(_wanted(data) or f"the instruction {name}")
+                raise _Refused(_wanted(data) or f"the pickle instruction {instruction.name}")
             step(self, argument)
         return self.stack.pop()
 
@@ -119,7 +118,7 @@ class _Machine:
     def name(self, argument: str) -> None:
         if argument not in _ADMITTED:
             raise _Refused(argument.replace(" ", "."))
-        self.push(_Name(argument))
+        self.push(argument)
 
     def append(self, items: list[Any]) -> None:
         _expect(self.stack[-1], list).extend(items)
@@ -142,8 +141,8 @@ class _Machine:
 
     def make(self, _: None) -> None:
         arguments = _expect(self.stack.pop(), tuple)
-        maker = _expect(self.stack.pop(), _Name)
-        self.push({} if maker == "collections defaultdict" else _Record(str(maker), arguments))
+        maker = _expect(self.stack.pop(), str)
+        self.push({} if maker == "collections defaultdict" else _Record(maker, arguments))
 
     def build(self, _: None) -> None:
         state = self.stack.pop()
@@ -185,32 +184,65 @@ _STEPS: dict[str, Callable[[_Machine, Any], None]] = {
 }
 
 
-def _instructions(data: bytes) -> Iterator[tuple[str, Any]]:
-    """Decode the instructions up to the end of the pickle; nothing longer than the data is ever allocated."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of strange escapes in strings, which are refused anyway
-        for instruction, argument, _ in pickletools.genops(data):
-            yield instruction.name, argument
-
-
 def _wanted(data: bytes) -> str:
     """Return the first global that a pickle of any protocol names and we do not admit, if it can be told."""
     strings: list[str] = []
-    try:
-        for name, argument in _instructions(data):
-            if name in ("GLOBAL", "INST") and argument not in _ADMITTED:
+    with suppress(*_DAMAGE):
+        for instruction, argument, _ in pickletools.genops(data):
+            if instruction.name in ("GLOBAL", "INST") and argument not in _ADMITTED:
                 return str(argument).replace(" ", ".")
-            if name == "STACK_GLOBAL":
+            if instruction.name == "STACK_GLOBAL":
                 return ".".join(strings[-2:])
             if isinstance(argument, str):
                 strings.append(argument)
-    except ValueError:
-        pass
     return ""
 
 
 # -------------------------------------------------------------------- what the records mean
 
 
-def _expect[T](value: Any, kind: type[T]) -> T:
+def _expect(value: Any, kind: type) -> Any:
+    if not isinstance(value, kind):
+        raise ValueError(f"there is a {type(value).__name__} where a {kind.__name__} should be")
     return value
+
+
+def _array(record: Any) -> NDArray[Any]:
+    match record:
+        case _Record("numpy.core.multiarray _reconstruct", ("numpy ndarray", _, _), (1, shape, kind, False, data)):
+            dtype = _dtype(kind)
+            if not all(type(extent) is int and extent >= 0 for extent in _expect(shape, tuple)):
+                raise ValueError("the shape of an array is not made of numbers")
+            if math.prod(shape) * dtype.itemsize != len(_expect(data, str)):
+                raise ValueError(f"an array has {len(data)} bytes, which do not fit its shape")
+            return np.frombuffer(data.encode("latin-1"), dtype).reshape(shape)
+    raise ValueError("it holds no array where there should be one")
+
+
+def _dtype(record: Any) -> np.dtype[Any]:
+    match record:
+        case _Record("numpy dtype", (code, 0, 1), (3, "<", None, None, None, -1, -1, 0)) if code in _NUMBERS:
+            return np.dtype(f"<{code}")
+    raise ValueError("an array is not made of plain numbers")
+
+
+def _csr(record: Any) -> csr_array:
+    match record:
+        case _Record("scipy.sparse.csr csr_matrix", (), {"_shape": shape, **state}):
+            data, indices, indptr = (_array(state.get(part)) for part in ("data", "indices", "indptr"))
+            if {indices.dtype.kind, indptr.dtype.kind} != {"i"} or not {data.ndim, indices.ndim, indptr.ndim} == {1}:
+                raise ValueError("the parts of a sparse matrix are not vectors, or its indices no integers")
+            if [type(extent) for extent in _expect(shape, tuple)] != [int, int]:
+                raise ValueError("the shape of a sparse matrix is not two numbers")
+            matrix = csr_array((data, indices, indptr), shape=shape)
+            matrix.check_format(full_check=True)
+            return matrix
+    raise ValueError("it holds no CSR matrix")
+
+
+def _lists(record: Any) -> dict[int, list[int]]:
+    lists: dict[int, list[int]] = _expect(record, dict)
+    for node, neighbours in lists.items():
+        if type(node) is not int or any(type(neighbour) is not int for neighbour in _expect(neighbours, list)):
+            raise ValueError("the graph is not a dict of lists of numbers")
+    return lists

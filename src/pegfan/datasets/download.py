@@ -237,8 +237,8 @@ def _open(request: urllib.request.Request, timeout: float, part: Path) -> Any:
             part.unlink(missing_ok=True)  # it is longer than the file: it cannot be the beginning of it
         elif error.code not in _WORTH_RETRYING:
             raise OSError(
-                f"cannot download {request.full_url}: the server answers {error.code} {error.reason}; set PEGFAN_MIRROR "
-                f"to a server that has it, or put the file at {part.with_suffix('')}"
+                f"cannot download {request.full_url}: the server answers {error.code} {error.reason}; "
+                f"set PEGFAN_MIRROR to a server that has it, or put the file at {part.with_suffix('')}"
             ) from error
         raise _Broken(f"the server answers {error.code} {error.reason}") from error
     except (OSError, http.client.HTTPException) as error:

@@ -21,7 +21,7 @@ Layout = Literal["planetoid", "geom-gcn", "heterophilous"]
 
 @dataclass(frozen=True)
 class File:
-    """One file of a data set.
+    r"""One file of a data set.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class File:
     digest : str
         Of its bytes, in hexadecimal.
     algorithm : {"sha256", "git-sha1"}
-        The second is the blob id of git: SHA-1 of ``b"blob <size>\\0"`` and the bytes.
+        The second is the blob id of git: SHA-1 of ``b"blob <size>\0"`` and the bytes.
     """
 
     role: str
@@ -227,7 +227,7 @@ def _heterophilous(
 
 
 def _filtered(name: str, *, directed: bool) -> Dataset:
-    note = f"{name.split('-')[0].capitalize()} without the nodes that repeat another's out-neighbours."
+    note = f"{name.partition('-')[0].capitalize()} without the nodes that repeat another's out-neighbours."
     return _heterophilous(name, directed=directed, sparse=True, citation=f"{_ROZEMBERCZKI}\n{_PLATONOV}", note=note)
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pegfan.framelets.coefficients import Coefficients
 
 FloatArray = NDArray[np.float64]
-RULES = ("universal", "sure", "bayes")
+RULES = ("sure", "bayes", "universal")
 _MAD = 0.6744897501960817  # median of |N(0, 1)|
 
 

@@ -129,6 +129,11 @@ class FrameletSystem:
         self.hierarchy._check_level(j0, 1, self.K)
         return self.n + sum(self._level(j).nnz(self.hierarchy.sizes(j + 1)) for j in range(j0, self.K))
 
+    def n_framelets(self, j: int) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """The number M_Λ of framelets of every cluster at level j."""
+        self.hierarchy._check_level(j, 1, self.K - 1)
+        return self._level(j).n_framelets
+
     def norms(self, j: int) -> np.ndarray[Any, np.dtype[np.float64]]:
         """The norms of the framelets of level j; a unit noise has these standard deviations there."""
         self.hierarchy._check_level(j, 1, self.K - 1)
@@ -266,7 +271,7 @@ class FrameletSystem:
     def denoise(
         self,
         f: Any,
-        threshold: float | Literal["universal", "sure", "bayes"] = "universal",
+        threshold: float | Literal["sure", "bayes", "universal"] = "sure",
         mode: Literal["soft", "hard"] = "soft",
         sigma: float | None = None,
         j0: int = 1,
@@ -278,15 +283,19 @@ class FrameletSystem:
         f
             A signal; every column is treated by itself.
         threshold
-            In units of the signal, for framelets of unit norm (others are scaled by their norm); or a
-            rule: ``"universal"`` σ√(2 ln n), ``"sure"`` (Stein's risk, level by level), ``"bayes"``
-            (σ²/σ_signal, level by level).
+            A rule: ``"sure"`` (least of Stein's unbiased risk, level by level), ``"bayes"``
+            (σ²/σ_signal, level by level), ``"universal"`` (σ√(2 ln n), which smooths most); or a number
+            in units of the signal, for framelets of unit norm (others are scaled by their norm).
         mode
             ``"soft"`` shrinks what it keeps by the threshold, ``"hard"`` does not.
         sigma
             The noise's standard deviation; by default the median absolute deviation of the finest level.
         j0
             The coarsest level.
+
+        Notes
+        -----
+        ``weights="size"`` suits signals that are smooth in pieces: its framelets are blind to constants.
         """
         c = self.decompose(f, j0)
         return self.reconstruct(shrinkage.shrink(c, threshold, mode, sigma))
