@@ -46,7 +46,7 @@ def fetch(
     *,
     offline: bool | None = None,
     timeout: float = 30.0,
-    attempts: int = 5,
+    attempts: int = 4,
     pause: float = 1.0,
 ) -> list[Path]:
     """Return where each file is on this machine, with the right hash; download what is missing.
@@ -166,8 +166,7 @@ class _Courier:
 
     def bring(self, file: File, target: Path) -> None:
         """Put the file at `target`, whole and with the right hash, or raise and leave at most a ``.part``."""
-        mirror = os.environ.get("PEGFAN_MIRROR")
-        url = f"{mirror.rstrip('/')}/{file.path}" if mirror else file.url
+        url = _address(file)
         part = target.with_name(target.name + ".part")
         target.parent.mkdir(parents=True, exist_ok=True)
         with _alone(target.parent):
@@ -228,6 +227,15 @@ class _Courier:
             raise _Broken(f"the connection closed after {done:,} of {total:,} bytes")
 
 
+def _address(file: File) -> str:
+    mirror = os.environ.get("PEGFAN_MIRROR")
+    if not mirror:
+        return file.url
+    if not mirror.startswith(("http://", "https://")):
+        raise ValueError(f"PEGFAN_MIRROR is {mirror!r}; it must begin with http:// or https://")
+    return f"{mirror.rstrip('/')}/{file.path}"
+
+
 def _open(request: urllib.request.Request, timeout: float, part: Path) -> Any:
     try:
         return urllib.request.urlopen(request, timeout=timeout)
@@ -242,7 +250,7 @@ def _open(request: urllib.request.Request, timeout: float, part: Path) -> Any:
             ) from error
         raise _Broken(f"the server answers {error.code} {error.reason}") from error
     except (OSError, http.client.HTTPException) as error:
-        raise _Broken(str(error) or type(error).__name__) from error
+        raise _Broken(str(getattr(error, "reason", error)) or type(error).__name__) from error
 
 
 def _read(answer: Any) -> bytes:

@@ -238,7 +238,7 @@ DATASETS: Mapping[str, Dataset] = MappingProxyType(
             _planetoid("cora", "The splits cover the largest component only, 2485 of 2708 nodes."),
             _planetoid(
                 "citeseer",
-                "15 nodes have no label, features or edges and count as class 0, as everywhere. Splits 4 and 5 cover "
+                "15 nodes have neither label nor features and count as class 0, as everywhere. Splits 4 and 5 cover "
                 "the largest component only, 2120 of 3327 nodes.",
             ),
             _planetoid("pubmed", ""),

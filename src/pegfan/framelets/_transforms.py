@@ -7,7 +7,8 @@ loops over clusters. No framelet is ever formed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,9 @@ from pegfan.framelets._levels import Level
 
 _LARGE = 16 * 2**20
 """Results of more bytes than this are written past the caches."""
+
+_KEEP = 128 * 2**20
+"""Scratch memory of at most so many bytes is kept from one call to the next."""
 
 _LINE = 64  # bytes of a cache line
 
@@ -123,24 +127,24 @@ class CompiledTransforms(Transforms):
         self._first = [level.first.view(np.uint64) for level in levels]
         self._p = [level.p.astype(dtype) for level in levels]
         self._pairs = all(level.pairs for level in levels)
+        self._kept: list[Any] = []
 
     def decompose(self, x: Any, j0: int, out: Any = None) -> Any:
-        if not self._pairs:
+        if not self._pairs or j0 == self.K:
             return _into(out, super().decompose(x, j0))
         from pegfan.framelets import _kernels
 
         counts = [int(level.n_framelets.sum()) for level in self.levels]
-        top = len(self.order) if j0 == self.K else len(self.levels[j0 - 1].n_children)
+        top = len(self.levels[j0 - 1].n_children)
         if out is None:
             out = empty((top + sum(counts[j0 - 1 :]), x.shape[1]), self.dtype)
-        if j0 == self.K:
-            return _into(out, x[self.order])
         x, rows, end, streaming = np.ascontiguousarray(x), self._rows, len(out), _streams(out)
-        for j in range(self.K - 1, j0 - 1, -1):
-            start = end - counts[j - 1]
-            up = out[:top] if j == j0 else empty((len(self._first[j - 1]) - 1, x.shape[1]), self.dtype)
-            _kernels.analyse(self._first[j - 1], self._p[j - 1], x, rows, up, out[start:end], streaming)
-            x, rows, end = up, self._slots, start
+        with self._scratch(x.shape[1]) as scaling:
+            for j in range(self.K - 1, j0 - 1, -1):
+                start = end - counts[j - 1]
+                up = out[:top] if j == j0 else scaling[j]
+                _kernels.analyse(self._first[j - 1], self._p[j - 1], x, rows, up, out[start:end], streaming)
+                x, rows, end = up, self._slots, start
         return out
 
     def reconstruct(self, c: Any, j0: int, out: Any = None) -> Any:
@@ -151,28 +155,33 @@ class CompiledTransforms(Transforms):
         if out is None:
             out = empty((len(self.order), c.shape[1]), self.dtype)
         c = np.ascontiguousarray(c)
-        end = len(self._first[j0 - 1]) - 1
+        end = len(self.levels[j0 - 1].n_children)
         x = c[:end]
-        for j in range(j0, self.K):
-            start, end = end, end + int(self.levels[j - 1].n_framelets.sum())
-            last = j == self.K - 1
-            below = out if last else empty((len(self._p[j - 1]), c.shape[1]), self.dtype)
-            rows = self._rows if last else self._slots
-            _kernels.synthesise(
-                self._first[j - 1], self._p[j - 1], x, c[start:end], below, rows, last and self._streams(out)
-            )
-            x = below
+        with self._scratch(c.shape[1]) as scaling:
+            for j in range(j0, self.K):
+                start, end = end, end + int(self.levels[j - 1].n_framelets.sum())
+                last = j == self.K - 1
+                below, rows = (out, self._rows) if last else (scaling[j + 1], self._slots)
+                streaming = last and self._streams(out)
+                _kernels.synthesise(self._first[j - 1], self._p[j - 1], x, c[start:end], below, rows, streaming)
+                x = below
         return out
 
     def average(self, x: Any, j: int) -> Any:
-        return self._averages(np.ascontiguousarray(x), j)[j] if j < self.K else x[self.order]
+        if j == self.K:
+            return x[self.order]
+        with self._scratch(x.shape[1]) as scaling:
+            self._average_into(scaling, np.ascontiguousarray(x), j)
+            return scaling[j].copy()
 
     def lift(self, x: Any, j: int) -> Any:
         from pegfan.framelets import _kernels
 
         out = empty((len(self.order), x.shape[1]), self.dtype)
-        leaf, weight = self._leaves(j)
-        _kernels.lift(leaf, weight, np.ascontiguousarray(x), out, self._rows, self._streams(out))
+        leaf, weight = np.arange(len(self.order) + 1), np.ones(len(self.order), self.dtype)
+        for i in range(self.K - 1, j - 1, -1):
+            weight, leaf = self._climb(weight, leaf, i)
+        _kernels.lift(leaf.view(np.uint64), weight, np.ascontiguousarray(x), out, self._rows, self._streams(out))
         return out
 
     def projections(self, x: Any, scales: Sequence[int], out: Sequence[Any] | None = None) -> list[Any]:
@@ -180,51 +189,61 @@ class CompiledTransforms(Transforms):
 
         x = np.ascontiguousarray(x)
         results = list(out) if out is not None else [empty(x.shape, self.dtype) for _ in scales]
-        averages = self._averages(x, max(min(scales), 1))
-        leaf, weight = np.arange(len(self.order) + 1), np.ones(len(self.order), self.dtype)
         wanted = dict(zip(scales, results, strict=True))
-        for j in range(self.K - 1, 0, -1):
-            first, p = self._first[j - 1], self._p[j - 1]
-            if j in wanted:
-                rows_of_x = self._rows if j + 1 == self.K else self._slots
-                streaming = self._streams(wanted[j])
-                _kernels.detail(
-                    first,
-                    p,
-                    leaf.view(np.uint64),
-                    weight,
-                    averages[j + 1],
-                    rows_of_x,
-                    averages[j],
-                    wanted[j],
-                    self._rows,
-                    streaming,
-                )
-            weight, leaf = weight * np.repeat(p, np.diff(leaf)), leaf[self.levels[j - 1].first]
-        if 0 in wanted:
-            top = averages[1] if self.K > 1 else x
-            _kernels.lift(leaf.view(np.uint64), weight, top, wanted[0], self._rows, self._streams(wanted[0]))
+        lowest = max(min(scales), 1)
+        leaf, weight = np.arange(len(self.order) + 1), np.ones(len(self.order), self.dtype)
+        with self._scratch(x.shape[1]) as scaling:
+            self._average_into(scaling, x, lowest)
+            fine, rows_of_fine = x, self._rows
+            for j in range(self.K - 1, lowest - 1, -1):
+                first, p = self._first[j - 1], self._p[j - 1]
+                if j in wanted:
+                    target = wanted[j]
+                    _kernels.detail(
+                        *(first, p, leaf.view(np.uint64), weight, fine, rows_of_fine, scaling[j]),
+                        *(target, self._rows, self._streams(target)),
+                    )
+                weight, leaf = self._climb(weight, leaf, j)
+                fine, rows_of_fine = scaling[j], self._slots
+            if 0 in wanted:
+                target = wanted[0]
+                _kernels.lift(leaf.view(np.uint64), weight, fine, target, self._rows, self._streams(target))
         return results
+
+    def _average_into(self, scaling: dict[int, Any], x: Any, j: int) -> None:
+        """Φ_i x into scaling[i] for the levels i = K−1, ..., j."""
+        from pegfan.framelets import _kernels
+
+        rows = self._rows
+        for i in range(self.K - 1, j - 1, -1):
+            _kernels.average(self._first[i - 1], self._p[i - 1], x, rows, scaling[i])
+            x, rows = scaling[i], self._slots
+
+    def _climb(self, weight: Any, leaf: Any, j: int) -> tuple[Any, Any]:
+        """From level j + 1 to j: the value of φ on every leaf, and the offsets of each cluster's leaves."""
+        return weight * np.repeat(self._p[j - 1], np.diff(leaf)), leaf[self.levels[j - 1].first]
 
     def _streams(self, out: Any) -> bool:
         return _streams(out, scattered=len(self._rows) > 0)
 
-    def _averages(self, x: Any, j: int) -> dict[int, Any]:
-        from pegfan.framelets import _kernels
+    @contextmanager
+    def _scratch(self, columns: int) -> Iterator[dict[int, Any]]:
+        """Room for scaling coefficients of the levels 1, ..., K−1.
 
-        averages, rows = {self.K: x}, self._rows
-        for i in range(self.K - 1, j - 1, -1):
-            averages[i] = empty((len(self._first[i - 1]) - 1, x.shape[1]), self.dtype)
-            _kernels.average(self._first[i - 1], self._p[i - 1], averages[i + 1], rows, averages[i])
-            rows = self._slots
-        return averages
-
-    def _leaves(self, j: int) -> tuple[Any, Any]:
-        """Offsets of the leaves of level j's clusters, and the value of φ on every leaf."""
-        leaf, weight = np.arange(len(self.order) + 1), np.ones(len(self.order), self.dtype)
-        for i in range(self.K - 1, j - 1, -1):
-            weight, leaf = weight * np.repeat(self._p[i - 1], np.diff(leaf)), leaf[self.levels[i - 1].first]
-        return leaf.view(np.uint64), weight
+        Fresh memory costs as much as a fifth of a transform (the system clears it, page by page), so one piece of
+        moderate size is kept for the next call. A list's pop and append are atomic: threads never share a piece.
+        """
+        ends = np.cumsum([0, *(len(first) - 1 for first in self._first)]).tolist()
+        try:
+            room = self._kept.pop()
+        except IndexError:
+            room = None
+        if room is None or room.size < ends[-1] * columns:
+            room = empty((ends[-1], columns), self.dtype).reshape(-1)
+        table = room[: ends[-1] * columns].reshape(ends[-1], columns)
+        yield {j: table[ends[j - 1] : ends[j]] for j in range(1, self.K)}
+        if room.nbytes <= _KEEP and not self._kept:
+            self._kept.append(room)
 
 
 def empty(shape: tuple[int, int], dtype: np.dtype[Any]) -> Any:
