@@ -19,6 +19,7 @@ from pegfan.graph import Graph
 __all__ = [
     "Description",
     "adjusted_homophily",
+    "ccns",
     "class_edges",
     "describe",
     "edge_homophily",
@@ -149,6 +150,52 @@ def label_informativeness(graph: Graph) -> float:
     return float(np.clip(informativeness, 0, 1))  # rounding may step over the bounds
 
 
+def ccns(graph: Graph) -> NDArray[np.float64]:
+    """Return the cross-class neighbourhood similarity s(c, c') of every two classes.
+
+    s(c, c') is the mean of cos⟨d(i), d(j)⟩ over nodes i of class c and j of class c', where d(i) counts the
+    neighbours of i in each class [1]_ (the paper's definition; self loops count, as nodes are neighbours of
+    themselves there). It is the inner product of the mean directions of the two classes, so no pair of nodes is
+    ever formed. A node without labelled neighbours has no direction and contributes 0; a class without nodes has
+    the similarity NaN.
+
+    Parameters
+    ----------
+    graph : Graph
+        With labels. Neighbours in a directed graph are those that the arcs lead to.
+
+    Returns
+    -------
+    array, (n_classes, n_classes)
+
+    References
+    ----------
+    .. [1] Ma et al., "Is homophily a necessity for graph neural networks?", ICLR 2022.
+
+    Examples
+    --------
+    >>> star = Graph.from_edges([[0, 1], [0, 2], [0, 3]], labels=[0, 1, 1, 1])
+    >>> ccns(star)
+    array([[1., 0.],
+           [0., 1.]])
+    """
+    labels = _labels(graph)
+    i, j = graph.adjacency.tocoo().coords
+    kept = (labels[i] >= 0) & (labels[j] >= 0)
+    k, n = graph.n_classes, graph.n
+    ones = np.ones(int(kept.sum()))
+    counts = coo_array((ones, (i[kept], labels[j[kept]])), shape=(n, k)).tocsr()
+    norms = np.sqrt((counts * counts).sum(axis=1))
+    direction = counts.multiply(1 / np.maximum(norms, 1)[:, None]).tocsr()
+    known = np.flatnonzero(labels >= 0)
+    sizes = np.bincount(labels[known], minlength=k)
+    member = coo_array((np.ones(len(known)), (labels[known], known)), shape=(k, n)).tocsr()
+    with np.errstate(invalid="ignore"):
+        mean = (member @ direction).toarray() / np.where(sizes, sizes, np.nan)[:, None]
+    similarity: NDArray[np.float64] = mean @ mean.T
+    return similarity
+
+
 @dataclass(frozen=True)
 class Description:
     """The sizes of a graph and the measures of its labels; ``print`` it, or take it :meth:`to_dict`.
@@ -261,11 +308,15 @@ def _shown(fact: bool | float | None) -> str:
     return f"{fact:.4f}" if abs(fact) >= 0.001 or fact == 0 else f"{fact:.2e}"
 
 
+def _labels(graph: Graph) -> NDArray[np.int64]:
+    if graph.labels is None:
+        raise ValueError("the graph has no labels; give them with graph.replace(labels=...)")
+    return graph.labels
+
+
 def _labelled_arcs(graph: Graph) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[Any]]:
     """Return the labels, and the tails and heads of the arcs between two different labelled nodes."""
-    labels = graph.labels
-    if labels is None:
-        raise ValueError("the graph has no labels; give them with graph.replace(labels=...)")
+    labels = _labels(graph)
     i, j = graph.adjacency.tocoo().coords
     kept = (i != j) & (labels[i] >= 0) & (labels[j] >= 0)
     return labels, i[kept], j[kept]

@@ -324,6 +324,53 @@ def signals(
     return figure.figure
 
 
+def ccns(graphs: Graph | Mapping[str, Graph]) -> Figure:
+    """Draw the cross-class neighbourhood similarity of one graph or of several as heat maps.
+
+    Parameters
+    ----------
+    graphs
+        A graph with labels, or several by title.
+
+    Examples
+    --------
+    >>> import pegfan as pf
+    >>> from pegfan import plots
+    >>> graphs = {f"γ = {gamma}": pf.datasets.synthetic(gamma, features=0) for gamma in (0, 1)}
+    >>> figure = plots.ccns(graphs)
+    >>> [ax.get_title() for ax in figure.axes[:2]]
+    ['γ = 0', 'γ = 1']
+    """
+    from pegfan.measures import ccns as similarity
+
+    titled = {"": graphs} if isinstance(graphs, Graph) else graphs
+    if not titled:
+        raise ValueError("no graphs given; pass at least one, by its title")
+    matrices = {title: (similarity(graph), graph) for title, graph in titled.items()}
+    columns = min(len(matrices), 3)
+    rows = -(-len(matrices) // columns)
+    figure = _new_figure(2.6 * columns + 0.7, 2.6 * rows)
+    grid = figure.subplots(rows, columns, squeeze=False)
+    axes = list(grid.flat[: len(matrices)])
+    for ax, (title, (matrix, graph)) in zip(axes, matrices.items(), strict=True):
+        image = ax.imshow(matrix, vmin=0.0, vmax=1.0, cmap="Blues")
+        names = range(len(matrix)) if graph.class_names is None else graph.class_names.tolist()
+        ticks = range(len(matrix)) if len(matrix) <= 12 else ()
+        ax.set_xticks(ticks, names if ticks else ())
+        ax.set_yticks(ticks, names if ticks else ())
+        ax.tick_params(length=0, labelsize=8)
+        ax.spines[:].set_visible(False)
+        if ticks:
+            for (i, j), value in np.ndenumerate(matrix):
+                colour = "white" if value > 0.6 else "black"
+                ax.text(j, i, f"{value:.2f}", ha="center", va="center", color=colour, fontsize=8)
+        _title(ax, title)
+    for ax in grid.flat[len(matrices) :]:
+        ax.remove()
+    figure.colorbar(image, ax=axes, shrink=0.8, aspect=30).outline.set_visible(False)
+    return figure
+
+
 def decomposition(graph: Graph, system: FrameletSystem, f: ArrayLike, positions: ArrayLike | None = None) -> Figure:
     r"""Draw a signal and its parts F_0 f, F_1 f, ..., F_(K−1) f, which add up to it.
 

@@ -527,7 +527,7 @@ EVERY_FILE = [(layout, role) for layout, write in CONTENTS.items() for role in w
     "change",
     [
         pytest.param(lambda data: b"", id="empty"),
-        pytest.param(lambda data: data[: len(data) // 2], id="truncated"),
+        pytest.param(lambda data: data[: len(data) // 2 + 1], id="truncated"),
         pytest.param(lambda data: b"\xff\xfe\x00caf\xe9" * 50, id="not UTF-8"),
         pytest.param(lambda data: b"<html>404</html>\n", id="a web page"),
         pytest.param(lambda data: npz(something=np.zeros(3)), id="another npz"),

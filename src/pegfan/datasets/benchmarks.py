@@ -295,7 +295,7 @@ def _read_geom_gcn(paths: Mapping[str, Path], dataset: Dataset) -> _Contents:
 
 def _read_nodes(path: Path) -> tuple[NDArray[np.int64], list[bytes], NDArray[np.int64]]:
     """Return the number of each node, its features as they are written, and its label."""
-    lines = path.read_bytes().removesuffix(b"\n").split(b"\n")
+    lines = _split(path)
     if not lines[0].startswith(b"node_id\tfeature"):
         raise ValueError(f"{path}, line 1: the header should be node_id, feature and label, got {lines[0][:60]!r}")
     rows = [line.split(b"\t") for line in lines[1:]]
@@ -345,7 +345,7 @@ def _read_columns(path: Path, rows: list[bytes], columns: int) -> csr_array:
 
 def _lines(path: Path, pattern: re.Pattern[bytes], what: str, header: bytes | None = None) -> list[bytes]:
     """Return the lines of a file without its header; each must be what the pattern says."""
-    lines = path.read_bytes().removesuffix(b"\n").split(b"\n")
+    lines = _split(path)
     start = 0 if header is None else 1
     if header is not None and lines[0] != header:
         raise ValueError(f"{path}, line 1: the header should be {header!r}, got {lines[0][:60]!r}")
@@ -353,6 +353,13 @@ def _lines(path: Path, pattern: re.Pattern[bytes], what: str, header: bytes | No
         if not pattern.fullmatch(line):
             raise ValueError(f"{path}, line {number}: expected {what}, got {line[:60]!r}")
     return lines[start:]
+
+
+def _split(path: Path) -> list[bytes]:
+    *lines, rest = path.read_bytes().split(b"\n")
+    if rest or not lines:
+        raise ValueError(f"{path}, line {len(lines) + 1}: the last line has no end; the file was cut short")
+    return lines
 
 
 def _integers(lines: list[bytes]) -> NDArray[np.int64]:
@@ -383,7 +390,7 @@ def _read_heterophilous(paths: Mapping[str, Path], dataset: Dataset) -> _Content
 def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:
     try:
         return read_npz(path, max_bytes=_LARGEST_NPZ)
-    except LZMAError as error:
+    except (LZMAError, UnicodeDecodeError) as error:  # of a damaged method or name of a member
         raise ValueError(f"{path} is not a readable npz archive ({error})") from error
 
 

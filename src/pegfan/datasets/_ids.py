@@ -1,0 +1,181 @@
+"""Node ids of any kind: brought to one kind, numbered, and compared between tables."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pegfan.datasets._table import Table
+
+WHOLE_NUMBER = r"-?(?:0|[1-9]\d{0,17})"
+LARGEST_EXACT = 2**53
+"""From here on, a float no longer tells one integer from the next."""
+
+
+class Ids(NamedTuple):
+    """Node ids as a Series, all of one kind: "int", "str", or "other" for any other hashable."""
+
+    values: Any
+    kind: str
+
+
+def is_text(series: Any) -> bool:
+    """Whether a column holds texts and gaps only."""
+    import pandas as pd
+
+    if isinstance(series.dtype, pd.StringDtype):
+        return True
+    return bool(series.dtype == object and pd.api.types.infer_dtype(series, skipna=True) == "string")
+
+
+def is_number(series: Any) -> bool:
+    """Whether a column has a type of numbers; booleans are none."""
+    import pandas as pd
+
+    types = pd.api.types
+    return bool(types.is_numeric_dtype(series.dtype) and not types.is_bool_dtype(series.dtype))
+
+
+def blanks(series: Any) -> NDArray[np.bool_]:
+    """Return where a column holds nothing."""
+    gaps = np.array(series.isna(), dtype=bool)
+    if is_text(series):
+        gaps |= np.asarray((series.str.strip() == "").fillna(True), dtype=bool)
+    return gaps
+
+
+def read_ids(series: Any, table: Table) -> Ids:
+    """Return the ids of a column without blanks, all of one kind."""
+    import pandas as pd
+
+    types = pd.api.types
+    if isinstance(series.dtype, pd.CategoricalDtype):
+        series = series.astype(series.cat.categories.dtype)
+    if series.dtype == object:
+        series = _typed(series, table)
+    if is_text(series):
+        return Ids(series, "str")
+    if types.is_integer_dtype(series.dtype):
+        if types.is_unsigned_integer_dtype(series.dtype) and len(series) and series.max() > np.iinfo(np.int64).max:
+            return Ids(series.astype(object), "other")
+        return Ids(series.astype(np.int64), "int")
+    if types.is_float_dtype(series.dtype):
+        return Ids(_whole(series, table), "int")
+    return Ids(series.astype(object), "other")
+
+
+def _whole(series: Any, table: Table) -> Any:
+    values = series.to_numpy(dtype=np.float64)
+    exact = np.abs(values) < LARGEST_EXACT
+    good = exact & (values == np.floor(values))
+    if not good.all():
+        row = int(good.argmin())
+        why = (
+            "is no node id; ids are whole numbers or texts"
+            if exact[row]
+            else "is too large to be told from its neighbours; write ids of this size as text, with a letter in them"
+        )
+        raise ValueError(f"{table.where(row)}: {float(values[row])!r} in column {series.name!r} {why}")
+    return series.astype(np.int64)
+
+
+def _typed(series: Any, table: Table) -> Any:
+    """Give a column of Python objects the type that they share; integers among texts become text."""
+    kinds = {type(value) for value in series} or {str}
+
+    def all_are(*allowed: type) -> bool:
+        return bool not in kinds and all(issubclass(kind, allowed) for kind in kinds)
+
+    if all_are(int, np.integer):
+        fits = all(abs(int(value)) <= np.iinfo(np.int64).max for value in series)
+        return series.astype(np.int64) if fits else series
+    if all_are(int, float, np.integer, np.floating):
+        return series.astype(np.float64)
+    if all_are(str, int, np.integer):
+        text = series.astype("str")
+        _require_one_spelling(series, text, table)
+        return text
+    for row, value in enumerate(series):
+        try:
+            hash(value)
+        except TypeError:
+            raise ValueError(f"{table.where(row)}: {value!r} cannot be a node id; ids must be hashable") from None
+    return series
+
+
+def _require_one_spelling(series: Any, text: Any, table: Table) -> None:
+    """Refuse a column in which both 1 and "1" occur."""
+    words = {value for value in series if isinstance(value, str)}
+    for row, (value, word) in enumerate(zip(series, text, strict=True)):
+        if not isinstance(value, str) and word in words:
+            raise ValueError(
+                f"{table.where(row)}: column {series.name!r} holds both the number {word} and the text {word!r}; "
+                "make them one kind, for example with .astype(str)"
+            )
+
+
+def agree(first: Ids, second: Ids) -> tuple[Ids, Ids]:
+    """Bring two columns to one kind: text that is all integers becomes integers, else integers become text."""
+    kinds = {first.kind, second.kind}
+    if len(kinds) == 1:
+        return first, second
+    if kinds != {"int", "str"}:
+        return Ids(first.values.astype(object), "other"), Ids(second.values.astype(object), "other")
+    text = first if first.kind == "str" else second
+    numeric = text.values.str.fullmatch(WHOLE_NUMBER).all() and not (text.values == "-0").any()
+    dtype, kind = (np.int64, "int") if numeric else ("str", "str")
+    return Ids(first.values.astype(dtype), kind), Ids(second.values.astype(dtype), kind)
+
+
+def number_ids(first: Ids, second: Ids) -> tuple[NDArray[np.int64], Ids]:
+    """Return the place of every id among the distinct ids, (m, 2), and these, sorted where they sort."""
+    import pandas as pd
+
+    codes = np.empty((len(first.values), 2), dtype=np.int64)
+    if first.kind == "int" and len(codes):
+        a, b = first.values.to_numpy(), second.values.to_numpy()
+        low, high = int(min(a.min(), b.min())), int(max(a.max(), b.max()))
+        if high - low < 4 * len(a) + 1000:  # near enough to 0..n-1 for a table in place of hashing
+            seen = np.zeros(high - low + 1, dtype=bool)
+            seen[a - low] = seen[b - low] = True
+            rank = np.cumsum(seen) - 1
+            codes[:, 0], codes[:, 1] = rank[a - low], rank[b - low]
+            return codes, Ids(pd.Series(np.flatnonzero(seen) + low), "int")
+    both = pd.concat([first.values, second.values], ignore_index=True)
+    flat, distinct = pd.factorize(both, sort=first.kind != "other")
+    codes[:, 0], codes[:, 1] = flat[: len(codes)], flat[len(codes) :]
+    return codes, Ids(pd.Series(distinct), first.kind)
+
+
+def share_found(ids: Ids, column: Ids) -> float:
+    """Return the share of the ids that the column holds."""
+    ids, column = agree(ids, column)
+    return float(ids.values.isin(column.values).mean()) if len(ids.values) else 0.0
+
+
+def distinct_columns(nodes: Table) -> dict[str, Ids]:
+    """Return the columns that could be ids: whole numbers, texts or objects, all different, none missing."""
+    found = {}
+    for column in nodes.frame.columns:
+        series = nodes.frame[column]
+        if series.dtype.kind not in "iuO" or len(series) == 0:
+            continue
+        try:
+            if not blanks(series).any() and not series.duplicated().any():
+                found[column] = read_ids(series, nodes)
+        except (TypeError, ValueError):  # lists, or numbers among texts: no ids
+            continue
+    return found
+
+
+def name_array(names: list[Any]) -> NDArray[Any]:
+    """Return names as an array: of strings if they are, else of objects."""
+    # NumPy gives every string the room of the longest: one very long name among many would exhaust the memory.
+    if all(isinstance(name, str) for name in names) and max(map(len, names), default=0) <= 256:
+        return np.array(names, dtype=np.str_)
+    array = np.empty(len(names), dtype=object)
+    for i, name in enumerate(names):  # slice assignment would take tuples apart
+        array[i] = name
+    return array

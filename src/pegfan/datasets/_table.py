@@ -1,0 +1,139 @@
+"""What the readers hand around: tables that know where their rows come from, the options, and the report."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+_KINDS = ("number", "category", "tokens", "vector")
+_SHOWN = 5
+
+
+@dataclass
+class ReadReport:
+    """What was guessed, changed and left out on the way from tables to a graph; ``print`` it.
+
+    Attributes
+    ----------
+    files : dict
+        For each file, what it was read as.
+    columns : dict
+        For each role (edges, weight, id, label, splits, positions), the column that plays it, and why.
+    features : dict
+        For each feature column, how it was read.
+    feature_names : list of str
+        The name of each column of ``graph.features``; empty where a file does not name them.
+    dropped : dict
+        For each column that was left out, why.
+    unknown : int
+        Distinct ids of the edge list that the nodes do not have; they were added or their edges dropped.
+    merged, self_loops : int
+        Repeated edges that were merged into one; self loops, which are kept.
+    notes : list of str
+        Anything else that a careful user would want to know.
+    """
+
+    files: dict[str, str] = field(default_factory=dict)
+    columns: dict[str, str] = field(default_factory=dict)
+    features: dict[str, str] = field(default_factory=dict)
+    feature_names: list[str] = field(default_factory=list, repr=False)
+    dropped: dict[str, str] = field(default_factory=dict)
+    unknown: int = 0
+    merged: int = 0
+    self_loops: int = 0
+    notes: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        counts = f"{self.merged} repeated merged, {self.self_loops} self loops, {self.unknown} unknown ids"
+        lines = [*(("read", f"{file}: {how}") for file, how in self.files.items()), *self.columns.items()]
+        lines += [("feature", f"{column}: {how}") for column, how in _shortened(self.features)]
+        if not self.features:
+            lines.append(("feature", "none"))
+        lines += [("dropped", f"{column}: {why}") for column, why in _shortened(self.dropped)]
+        lines += [("counts", counts), *(("note", note) for note in self.notes)]
+        return "\n".join(f"{head:<10}{text}" for head, text in lines)
+
+
+def _shortened(entries: dict[str, str], most: int = 12) -> list[tuple[str, str]]:
+    items = list(entries.items())
+    left = len(items) - most
+    return items if left <= 1 else [*items[:most], ("...", f"{left} more")]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the caller decides; None leaves it to a guess, False says that there is none."""
+
+    id: Any = None
+    label: Any = None
+    split: Any = None
+    features: Any = None
+    source: Any = None
+    target: Any = None
+    weight: Any = None
+    directed: bool | None = None
+    duplicates: str = "max"
+    unknown: str = "error"
+    missing: str = "mean"
+    categories_max: int = 50
+    positions: Sequence[str] | None = None
+    metric: str = "accuracy"
+
+    def __post_init__(self) -> None:
+        for name, allowed in (("unknown", ("error", "add", "drop")), ("missing", ("mean", "zero", "error"))):
+            if getattr(self, name) not in allowed:
+                raise ValueError(f"{name} must be one of {allowed}, got {getattr(self, name)!r}")
+        if isinstance(self.features, Mapping):
+            for column, kind in self.features.items():
+                if kind not in _KINDS:
+                    raise ValueError(f"features[{column!r}] must be one of {_KINDS}, got {kind!r}")
+
+
+@dataclass(frozen=True)
+class Table:
+    """A data frame, what to call it, and where its rows come from."""
+
+    frame: Any
+    name: str
+    line_of: Callable[[int], int] | None = None
+
+    def where(self, row: Any) -> str:
+        """Return the place of a row, for error messages."""
+        row = int(row)
+        return f"{self.name}, row {row}" if self.line_of is None else f"{self.name}, line {self.line_of(row)}"
+
+    def find(self, column: Any, role: str) -> str:
+        """Return the column that the caller named, or say which he may have meant."""
+        name = str(column)
+        if name in self.frame.columns:
+            return name
+        raise ValueError(f"{self.name} has no {role} column {name!r}; {suggestion(name, self.frame.columns)}")
+
+    def named(self, *names: str) -> list[str]:
+        """Return the columns that bear one of the names, whatever their case, in the order of the names."""
+        lower = {column.strip().lower(): column for column in reversed(self.frame.columns)}
+        return [lower[name] for name in names if name in lower]
+
+
+def suggestion(name: str, choices: Any) -> str:
+    """Say which of the choices comes nearest to the name, and which there are."""
+    every = [str(choice) for choice in choices]
+    near = difflib.get_close_matches(name.lower(), [choice.lower() for choice in every], n=1)
+    meant = next((f"did you mean {choice!r}? " for choice in every if near and choice.lower() == near[0]), "")
+    shown = ", ".join(map(repr, every[:12])) + (f" and {len(every) - 12} more" if len(every) > 12 else "")
+    return f"{meant}it has {shown}"
+
+
+def plain(value: Any) -> Any:
+    """Return a Python object in place of a NumPy scalar, whose repr would show its type."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def few(values: Any) -> str:
+    """Show the first few values."""
+    shown = ", ".join(repr(plain(value)) for value in values[:_SHOWN])
+    return shown + (", ..." if len(values) > _SHOWN else "")
