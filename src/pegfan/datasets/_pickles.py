@@ -230,10 +230,14 @@ def _csr(record: Any) -> csr_array:
     match record:
         case _Record("scipy.sparse.csr csr_matrix", (), {"_shape": shape, **state}):
             data, indices, indptr = (_array(state.get(part)) for part in ("data", "indices", "indptr"))
-            if {indices.dtype.kind, indptr.dtype.kind} != {"i"} or not {data.ndim, indices.ndim, indptr.ndim} == {1}:
+            if {indices.dtype.kind, indptr.dtype.kind} != {"i"} or {data.ndim, indices.ndim, indptr.ndim} != {1}:
                 raise ValueError("the parts of a sparse matrix are not vectors, or its indices no integers")
             if [type(extent) for extent in _expect(shape, tuple)] != [int, int]:
                 raise ValueError("the shape of a sparse matrix is not two numbers")
+            # SciPy subtracts neighbouring pointers, which may overflow, and does not look at those of an empty
+            # matrix; past its checks, its C++ code would read anywhere.
+            if (indptr[:-1] > indptr[1:]).any():
+                raise ValueError("the index pointers of a sparse matrix decrease")
             matrix = csr_array((data, indices, indptr), shape=shape)
             matrix.check_format(full_check=True)
             return matrix

@@ -1,0 +1,394 @@
+"""Delimited text: its delimiter, header, comments and quotes are found out, then Arrow parses it.
+
+The file is read in blocks. A line number costs a second, slow pass and is worked out for an error message only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import gzip
+import io
+import re
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pegfan.datasets._table import Table
+
+_BLOCK = 2**20  # small enough for the processor's cache
+_LARGEST_BLOCK = 2**26  # a row must fit into it
+_SAMPLE_LINES = 50
+_DELIMITERS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar", " ": "white space"}
+_GZIP = b"\x1f\x8b"
+
+
+@dataclass(frozen=True)
+class TextSettings:
+    """What the caller says about text files; None leaves it to a guess."""
+
+    delimiter: str | None = None
+    header: bool | None = None
+    comments: str = "#%"
+    max_bytes: int = 0
+    known_names: frozenset[str] = frozenset()  # in lower case; any of them in the first line makes it a header
+
+
+@dataclass(frozen=True)
+class _Layout:
+    path: Path
+    settings: TextSettings
+    delimiter: str
+    header: bool
+    names: list[str]
+    skip: int  # lines before the first row of data
+    decimal: str  # "." or ","
+    padded: bool  # spaces after the delimiter
+    as_text: list[str]  # columns of digits too long for an integer
+    quoted: bool = False
+    odd_quotes: bool = False
+    commented: bool = False  # lines among the rows may be comments
+    uneven: bool = False  # white space of several characters, or at the end of lines
+
+
+class _Unpacked(io.RawIOBase):
+    """The bytes in a gzip file; no more than allowed, and damage reported with the name of the file."""
+
+    def __init__(self, path: Path, max_bytes: int) -> None:
+        self._path, self._limit, self._read = path, max_bytes, 0
+        self._file = path.open("rb")
+        self._stream = gzip.GzipFile(fileobj=self._file)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            count = int(self._stream.readinto(buffer))
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise ValueError(f"{self._path} is damaged or cut short: {error}") from error
+        self._read += count
+        if self._read > self._limit:
+            raise ValueError(
+                f"{self._path} unpacks to more than the {self._limit:,} bytes allowed; if it is yours, pass a larger "
+                "max_bytes"
+            )
+        return count
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+def is_packed(path: Path) -> bool:
+    """Whether a file is packed by gzip, whatever its name."""
+    with path.open("rb") as file:
+        return file.read(len(_GZIP)) == _GZIP
+
+
+def open_bytes(path: Path, max_bytes: int) -> io.BufferedReader:
+    """Open a file, packed by gzip or not; a packed one may unpack to `max_bytes`."""
+    if is_packed(path):
+        return io.BufferedReader(_Unpacked(path, max_bytes), buffer_size=2**20)
+    return path.open("rb")
+
+
+# -------------------------------------------------------------------- finding the layout out
+
+
+def read_text(path: Path, settings: TextSettings) -> tuple[Table, str]:
+    """Return the table in a delimited text file, and what was found out about it."""
+    layout = _find_layout(path, settings)
+    frame = _parse(layout)
+
+    def line_of(row: int) -> int:
+        return next((line for k, (line, _) in enumerate(_records(layout)) if k == row), 0)
+
+    how = f"{_DELIMITERS.get(layout.delimiter, repr(layout.delimiter))}, {'' if layout.header else 'no '}header"
+    decimal = ", decimal comma" if layout.decimal == "," else ""
+    return Table(frame, path.name, line_of), f"{how}{decimal}, {len(frame):,} rows"
+
+
+def _find_layout(path: Path, settings: TextSettings) -> _Layout:
+    lines = _first_lines(path, settings.max_bytes)
+    kept = [k for k, line in enumerate(lines) if line.strip() and line.lstrip()[0] not in settings.comments]
+    if not kept:
+        raise ValueError(f"{path} holds no rows, only blank lines and comments (comments={settings.comments!r})")
+    sample = [lines[k] for k in kept][:_SAMPLE_LINES]
+    delimiter = settings.delimiter or _guess_delimiter(sample, path)
+    if len(delimiter) != 1:
+        raise ValueError(f"delimiter must be a single character (' ' for white space), got {delimiter!r}")
+    rows = _split(sample, delimiter)
+    header = _has_header(rows, settings.known_names) if settings.header is None else settings.header
+    names = _column_names(rows, header)
+    cells = [cell for row in rows[header:] for cell in row]
+    fractions = {mark for mark in ".," if any(re.fullmatch(rf"-?\d+[{mark}]\d+", cell.strip()) for cell in cells)}
+    long = {k for row in rows[header:] for k, cell in enumerate(row) if re.fullmatch(r"\d{19,}", cell.strip())}
+    layout = _Layout(
+        path=path,
+        settings=settings,
+        delimiter=delimiter,
+        header=header,
+        names=names,
+        skip=kept[0] + header,
+        decimal="," if delimiter == ";" and fractions == {","} else ".",
+        padded=delimiter != " " and any(cell != cell.strip() for cell in cells),
+        as_text=[names[k] for k in sorted(long) if k < len(names)],
+    )
+    return _inspect(layout)
+
+
+def _first_lines(path: Path, max_bytes: int) -> list[str]:
+    """Return the whole lines at the start of the file, at least two."""
+    with open_bytes(path, max_bytes) as stream:
+        start = stream.read(2**16)
+        while start.count(b"\n") < (_SAMPLE_LINES if len(start) < 2**20 else 2) and len(start) < _LARGEST_BLOCK:
+            more = stream.read(2**18)
+            if not more:
+                break
+            start += more
+        complete = not stream.read(1)
+    if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise ValueError(f"{path} is UTF-16 text; save it as UTF-8")
+    if b"\0" in start:
+        raise ValueError(f"{path} is not a text table: it holds zero bytes; is its suffix right?")
+    lines = start.removeprefix(b"\xef\xbb\xbf").splitlines()
+    if not complete and len(lines) > 1:
+        lines.pop()
+    try:
+        return [line.decode() for line in lines]
+    except UnicodeDecodeError:
+        number = next(k for k, line in enumerate(lines, 1) if not _is_utf8(line))
+        raise ValueError(f"{path}, line {number}: not UTF-8 text; save the file as UTF-8") from None
+
+
+def _is_utf8(line: bytes) -> bool:
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _split(lines: list[str], delimiter: str) -> list[list[str]]:
+    if delimiter == " ":
+        return [line.split() for line in lines]
+    try:
+        return [row for row in csv.reader([line + "\n" for line in lines], delimiter=delimiter) if row]
+    except csv.Error:  # a stray quote; the parser will say where
+        return [line.split(delimiter) for line in lines]
+
+
+def _guess_delimiter(lines: list[str], path: Path) -> str:
+    """Return the delimiter that cuts the most lines into equally many fields, at least two."""
+    tabbed = any(suffix in (".tsv", ".tab") for suffix in path.suffixes)
+    best, most = ",", 0
+    for delimiter in sorted(_DELIMITERS, key=lambda mark: mark != "\t" if tabbed else False):
+        counts = [len(row) for row in _split(lines, delimiter)]
+        usual = max(counts[1:] or counts, key=counts.count)
+        # R leaves out the name of the first column.
+        agreeing = counts.count(usual) + (counts[0] == usual - 1)
+        if usual > 1 and agreeing > most:
+            best, most = delimiter, agreeing
+    return best
+
+
+def _has_header(rows: list[list[str]], known_names: frozenset[str]) -> bool:
+    first, rest = rows[0], rows[1:]
+    if any(cell.strip().lower() in known_names for cell in first):
+        return True
+    columns = [[row[k] for row in rest if k < len(row) and row[k].strip()] for k in range(len(first))]
+    if any(
+        not _is_number(cell) and column and all(map(_is_number, column))
+        for cell, column in zip(first, columns, strict=True)
+    ):
+        return True
+    # Texts over texts: two or three columns are taken for edges, whose first one must not get lost.
+    return len(first) > 3 and not any(map(_is_number, first))
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _column_names(rows: list[list[str]], header: bool) -> list[str]:
+    width = len(rows[header]) if len(rows) > header else len(rows[0])
+    if not header:
+        return ["source", "target", "weight"][:width] if width in (2, 3) else [f"column{k}" for k in range(width)]
+    given = [cell.strip() for cell in rows[0]]
+    given = ["", *given] if len(given) == width - 1 else given
+    names: list[str] = []
+    for k, name in enumerate(given):
+        unique = name or ("index" if k == 0 else f"column{k}")
+        while unique in names:
+            unique += ".1"
+        names.append(unique)
+    return names
+
+
+def _inspect(layout: _Layout) -> _Layout:
+    """Look through the whole file for what changes how it must be parsed."""
+    marks = [mark.encode() for mark in layout.settings.comments]
+    ragged = [b"  ", b"\t", b" \n", b"\n ", b" \r"] if layout.delimiter == " " else []
+    quotes, commented, uneven = 0, False, False
+    with open_bytes(layout.path, layout.settings.max_bytes) as stream:
+        for _ in range(layout.skip):
+            stream.readline()
+        while block := stream.read(_BLOCK):
+            if b"\0" in block:
+                raise ValueError(f"{layout.path} is not a text table: it holds zero bytes; is its suffix right?")
+            quotes += block.count(b'"')
+            commented = commented or any(mark in block for mark in marks)
+            uneven = uneven or block[:1] == b" " or any(mark in block for mark in ragged)
+    # Among quotes, a line may start with # inside a text: only the comments at the top count there.
+    return replace(
+        layout, quoted=quotes > 0, odd_quotes=quotes % 2 == 1, commented=commented and not quotes, uneven=uneven
+    )
+
+
+# -------------------------------------------------------------------- parsing
+
+
+def _parse(layout: _Layout) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as arrow
+
+    if layout.odd_quotes:
+        _require_quotes_to_end(layout)
+    try:
+        table = _arrow_table(layout, _BLOCK)
+    except pa.ArrowInvalid as error:
+        try:
+            if "straddl" not in str(error):
+                raise
+            table = _arrow_table(layout, _LARGEST_BLOCK)  # a row longer than a block
+        except pa.ArrowInvalid as final:
+            raise ValueError(_diagnosis(layout, str(final))) from final
+    for k, column in enumerate(table.columns):
+        if pa.types.is_binary(column.type):
+            raise ValueError(_diagnosis(layout, "it is not UTF-8 text"))
+        if layout.padded and pa.types.is_string(column.type):
+            table = table.set_column(k, table.column_names[k], arrow.utf8_trim_whitespace(column))
+    return table.to_pandas(split_blocks=True, self_destruct=True)
+
+
+def _arrow_table(layout: _Layout, block: int) -> Any:
+    import pyarrow as pa
+    from pyarrow import csv as arrow_csv
+
+    as_it_is = not (layout.commented or layout.uneven or is_packed(layout.path))
+    with contextlib.nullcontext(str(layout.path)) if as_it_is else _clean_stream(layout) as source:
+        return arrow_csv.read_csv(
+            source,
+            read_options=arrow_csv.ReadOptions(column_names=layout.names, skip_rows=layout.skip, block_size=block),
+            parse_options=arrow_csv.ParseOptions(delimiter=layout.delimiter, newlines_in_values=layout.quoted),
+            convert_options=arrow_csv.ConvertOptions(
+                decimal_point=layout.decimal, column_types={name: pa.string() for name in layout.as_text}
+            ),
+        )
+
+
+def _clean_stream(layout: _Layout) -> io.BufferedIOBase:
+    stream = open_bytes(layout.path, layout.settings.max_bytes)
+    return io.BufferedReader(_Cleaned(stream, layout), _BLOCK) if layout.commented or layout.uneven else stream
+
+
+class _Cleaned(io.RawIOBase):
+    """A stream with comment lines blanked and runs of white space made single spaces; lines keep their numbers."""
+
+    def __init__(self, stream: io.BufferedReader, layout: _Layout) -> None:
+        self._stream, self._layout = stream, layout
+        self._ready, self._rest = b"", b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._ready:
+            block = self._stream.read(_BLOCK)
+            whole, newline, rest = block.rpartition(b"\n")
+            if not block:
+                self._ready, self._rest = self._clean(self._rest), b""
+                break
+            if not newline and len(self._rest) > _BLOCK:
+                raise ValueError(f"{self._layout.path} has a line of more than {_BLOCK:,} bytes; is it a table?")
+            if newline:
+                self._ready, self._rest = self._clean(self._rest + whole + newline), rest
+            else:
+                self._rest += rest
+        count = min(len(buffer), len(self._ready))
+        buffer[:count], self._ready = self._ready[:count], self._ready[count:]
+        return count
+
+    def _clean(self, block: bytes) -> bytes:
+        if self._layout.commented:
+            marks = re.escape(self._layout.settings.comments).encode()
+            block = re.sub(rb"(?m)^[ \t]*[" + marks + rb"][^\n]*", b"", block)
+        if self._layout.uneven:
+            block = re.sub(rb"[ \t]+", b" ", block)
+            block = re.sub(rb"(?m)^ | (?=\r?$)", b"", block)
+        return block
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
+
+
+# -------------------------------------------------------------------- saying where
+
+
+def _records(layout: _Layout) -> Iterator[tuple[int, list[str]]]:
+    """Yield every row of data with the number of its (last) line."""
+    with _clean_stream(layout) as stream:
+        for _ in range(layout.skip):
+            stream.readline()
+        lines = (line.decode(errors="replace") for line in stream)
+        if not layout.quoted:
+            for number, line in enumerate(lines, layout.skip + 1):
+                if line.strip("\r\n"):
+                    yield number, line.rstrip("\r\n").split(layout.delimiter)
+            return
+        reader = csv.reader(lines, delimiter=layout.delimiter)
+        for row in reader:
+            if row:
+                yield layout.skip + reader.line_num, row
+
+
+def _require_quotes_to_end(layout: _Layout) -> None:
+    """Refuse a quoted text that runs to the end of the file; Arrow would take the rest of the file for one cell."""
+    with _clean_stream(layout) as stream:
+        lines = (line.decode(errors="replace") for line in stream)
+        reader, line = csv.reader(lines, delimiter=layout.delimiter, strict=True), 0
+        try:
+            for _ in reader:
+                line = reader.line_num
+        except csv.Error as error:
+            if "end of data" in str(error):
+                raise ValueError(f"{layout.path}, line {line + 1}: a quoted text starts here and never ends") from None
+
+
+def _diagnosis(layout: _Layout, complaint: str) -> str:
+    """Say what is wrong and in which line; `complaint` is what the parser said."""
+    with open_bytes(layout.path, layout.settings.max_bytes) as stream:
+        for number, line in enumerate(stream, 1):
+            if not _is_utf8(line):
+                return f"{layout.path}, line {number}: not UTF-8 text; save the file as UTF-8"
+    width = len(layout.names)
+    try:
+        for number, row in _records(layout):
+            if len(row) != width:
+                text = layout.delimiter.join(row)
+                shown = text if len(text) <= 80 else text[:80] + "..."
+                return (
+                    f"{layout.path}, line {number}: {len(row)} fields where {width} are expected "
+                    f"({_DELIMITERS.get(layout.delimiter, layout.delimiter)} separated): {shown!r}"
+                )
+    except csv.Error:  # quotes that never end: there is no telling rows apart
+        complaint = "a quoted text does not end"
+    return f"{layout.path} cannot be read as a table: {complaint.splitlines()[0][:200]}"

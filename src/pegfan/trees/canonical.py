@@ -1,0 +1,274 @@
+"""A canonical order of nodes: by structure and features, never by node number.
+
+Colour refinement gives every node a 64-bit colour that depends on its features, its degree, its neighbours' colours,
+theirs, and so on. Sums of integers that wrap around are the same in any order, bit for bit, so the colours of a
+renumbered graph are the renumbered colours. Nodes of equal colour are either symmetric, or colour refinement cannot
+tell them apart; on graphs small enough for it, look-ahead and individualisation go on from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, issparse
+from scipy.sparse.csgraph import connected_components
+
+from pegfan.graph import Graph
+
+__all__ = ["Colouring", "canonical_order"]
+
+IntArray = NDArray[np.int64]
+Colours = NDArray[np.uint64]
+
+_ROUNDS = 64
+"""Rounds of refinement that any graph gets; small ones get as many as they need."""
+
+_VISITS = 100_000_000
+"""Arcs that refinement may visit beyond that, and that individualisation may visit: a second or so."""
+
+_OVERHEAD = 50_000
+"""Arcs that could be visited in the time that a component takes whatever its size."""
+
+
+@dataclass(frozen=True, eq=False)
+class Colouring:
+    """What `canonical_order` found.
+
+    Attributes
+    ----------
+    order
+        The nodes in canonical order: ``graph.permute(order)`` is the same for every numbering of the graph, as far as
+        the colours tell.
+    classes
+        The class of every node: nodes of one class look alike (numbered in canonical order of the classes).
+    tied
+        The number of nodes that share their class with another.
+    symmetric
+        How many choices were made between nodes that are twins, or that look-ahead could not tell apart: any
+        choice gives the same graph.
+    arbitrary
+        How many nodes were ordered by their number because nothing better was affordable. With 0, renumbering the
+        graph renumbers the order.
+    """
+
+    order: IntArray
+    classes: IntArray
+    tied: int
+    symmetric: int
+    arbitrary: int
+
+
+def canonical_order(graph: Graph, use_features: bool = True) -> Colouring:
+    """Order the nodes of a graph by what they are, not by how they are numbered.
+
+    Parameters
+    ----------
+    graph
+        A graph; directions, weights and (unless `use_features` is false) features tell nodes apart. Labels do not.
+    use_features
+        Whether features count.
+
+    Examples
+    --------
+    The nodes of a path are told apart up to its mirror symmetry:
+
+    >>> import pegfan as pf
+    >>> path = pf.Graph.from_edges([[0, 1], [1, 2], [2, 3], [3, 4]])
+    >>> colouring = pf.trees.canonical_order(path)
+    >>> colouring.classes[[0, 1]].tolist() == colouring.classes[[4, 3]].tolist()
+    True
+    >>> colouring.tied, colouring.arbitrary
+    (4, 0)
+    """
+    largest = float(graph.adjacency.data.max(initial=0.0)) or 1.0
+    # 40 bits of each weight: what rounding changes, where weights were summed in another order, stays unseen.
+    weights = graph.adjacency.copy()
+    weights.data = np.rint(weights.data / largest * 2.0**40).astype(np.uint64)
+    refiner = _Refiner(weights, graph.directed)
+    colours = refiner.refine(_initial_colours(graph, use_features))
+    stable = colours
+    _, classes, sizes = np.unique(stable, return_inverse=True, return_counts=True)
+    tied = int((sizes[classes] > 1).sum())
+    symmetric = arbitrary = 0
+    if tied:
+        colours, symmetric, arbitrary = _break_ties(refiner, colours)
+    # The stable colours come first, so that ties are broken inside their class.
+    return Colouring(np.lexsort((colours, stable)), classes, tied, symmetric, arbitrary)
+
+
+class _Refiner:
+    """Colour refinement on one graph."""
+
+    def __init__(self, weights: csr_array, directed: bool) -> None:
+        self.weights, self.directed = weights, directed
+        self.sides = [(weights.indptr, weights.indices, weights.data, np.uint64(5))]
+        if directed:
+            incoming = weights.T.tocsr()
+            self.sides.append((incoming.indptr, incoming.indices, incoming.data, np.uint64(7)))
+        self.arcs = max(weights.nnz * len(self.sides), weights.shape[0])
+        self.visited = 0
+
+    def restrict(self, nodes: IntArray) -> _Refiner:
+        """The same on the graph of some nodes."""
+        return _Refiner(self.weights[nodes][:, nodes].tocsr(), self.directed)
+
+    def step(self, colours: Colours) -> Colours:
+        from pegfan.trees import _kernels
+
+        total = colours * np.uint64(3)
+        for indptr, indices, weights, factor in self.sides:
+            _kernels.gather_colours(indptr, indices, weights, colours, factor, total)
+        _kernels.mix(total, total)
+        self.visited += self.arcs
+        return total
+
+    def refine(self, colours: Colours, count: int = 0) -> Colours:
+        """Step until no class splits any more, or the rounds run out."""
+        limit = max(_ROUNDS, _VISITS // self.arcs)
+        count = count or _count(colours)
+        for _ in range(limit):
+            if count == len(colours):
+                break
+            refined = self.step(colours)
+            found = _count(refined)
+            if found <= count:
+                break
+            colours, count = refined, found
+        return colours
+
+
+def _initial_colours(graph: Graph, use_features: bool) -> Colours:
+    from pegfan.trees import _kernels
+
+    colours = np.ones(graph.n, np.uint64)
+    if use_features and graph.features is not None:
+        X: Any = graph.features if issparse(graph.features) else csr_array(graph.features)
+        bits = (X.data.astype(np.float64) + 0.0).view(np.uint64)  # + 0.0: no negative zero
+        _kernels.hash_rows(X.indptr, X.indices, bits, False, colours)
+    return colours
+
+
+def _break_ties(refiner: _Refiner, colours: Colours) -> tuple[Colours, int, int]:
+    """Distinct colours for all nodes, with the numbers of symmetric and of arbitrary choices on the way."""
+    colours, symmetric = _break_twins(refiner, colours.copy())
+    count, component = connected_components(refiner.weights, directed=True, connection="weak")
+    arbitrary, budget = 0, _VISITS
+    for nodes in _components_with_ties(colours, component):
+        part = refiner if count == 1 else refiner.restrict(nodes)
+        part.visited = 0
+        colours[nodes], chosen, left = _individualise(part, colours[nodes], budget)
+        symmetric, arbitrary = symmetric + chosen, arbitrary + left
+        budget -= part.visited + _OVERHEAD
+    colours, copies = _break_copies(colours, component)
+    return colours, symmetric + copies, arbitrary
+
+
+def _break_twins(refiner: _Refiner, colours: Colours) -> tuple[Colours, int]:
+    """Number the twins of every group: nodes with the same neighbours, which nobody else can tell apart."""
+    from pegfan.trees import _kernels
+
+    symmetric = 0
+    # Twins that are joined to each other share their rows once they count as their own neighbours.
+    plain = not refiner.directed and len(np.unique(refiner.weights.data)) == 1
+    for joined in (False, True) if plain else (False,):
+        key, part = np.zeros_like(colours), np.empty_like(colours)
+        for indptr, indices, weights, factor in refiner.sides:
+            _kernels.hash_rows(indptr, indices, weights, joined, part)
+            key += factor * part
+        order = np.lexsort((key, colours))
+        starts = _starts(colours[order], key[order])
+        rank = np.empty(len(order), np.int64)
+        rank[order] = np.arange(len(order)) - starts
+        colours = _numbered(colours, rank, salt=2 + joined)
+        symmetric += int((rank > 0).sum())
+    return colours, symmetric
+
+
+def _components_with_ties(colours: Colours, component: NDArray[Any]) -> Iterator[IntArray]:
+    """The nodes of every component in which two nodes have one colour."""
+    order = np.lexsort((colours, component))
+    starts = _starts(component[order], colours[order])
+    tied = np.unique(component[order][np.flatnonzero(starts < np.arange(len(order)))])
+    ends = np.cumsum(np.bincount(component))
+    for which in tied:
+        yield np.sort(order[ends[which - 1] if which else 0 : ends[which]])
+
+
+def _individualise(refiner: _Refiner, colours: Colours, budget: int) -> tuple[Colours, int, int]:
+    """Single nodes out, one at a time, until all colours differ; by node number once the budget is spent."""
+    colours, symmetric = colours.copy(), 0
+    while (nodes := _smallest_tied_class(colours)) is not None:
+        if refiner.visited + len(nodes) * refiner.arcs > budget:
+            _, classes, sizes = np.unique(colours, return_inverse=True, return_counts=True)
+            left = np.flatnonzero(sizes[classes] > 1)
+            order = left[np.argsort(colours[left], kind="stable")]
+            colours[order] = _numbered(colours[order], np.arange(1, len(order) + 1), salt=4)
+            return colours, symmetric, len(left)
+        count = _count(colours)
+        ahead = np.array([_look_ahead(refiner, colours, node, count) for node in nodes], np.uint64)
+        if (ahead != ahead[0]).any():
+            colours[nodes] = _scramble(colours[nodes] ^ ahead)
+        else:
+            symmetric += 1
+            colours[nodes[:1]] = _numbered(colours[nodes[:1]], 1, salt=5)
+        colours = refiner.refine(colours)
+    return colours, symmetric, 0
+
+
+def _look_ahead(refiner: _Refiner, colours: Colours, node: int, count: int) -> np.uint64:
+    """What the whole colouring becomes if this node were singled out, in one number."""
+    singled = colours.copy()
+    singled[node : node + 1] = _numbered(singled[node : node + 1], 1, salt=5)
+    return np.sum(_scramble(refiner.refine(singled, count + 1)), dtype=np.uint64)
+
+
+def _break_copies(colours: Colours, component: NDArray[Any]) -> tuple[Colours, int]:
+    """Number the components that look the same as a whole."""
+    order = np.argsort(component, kind="stable")
+    first = np.concatenate([[0], np.flatnonzero(np.diff(component[order])) + 1])
+    key = np.add.reduceat(_scramble(colours)[order], first)
+    by_key = np.argsort(key, kind="stable")
+    rank = np.empty(len(key), np.int64)
+    rank[by_key] = np.arange(len(key)) - _starts(key[by_key])
+    return _numbered(colours, rank[component], salt=6), int((rank > 0).sum())
+
+
+def _starts(*columns: NDArray[Any]) -> IntArray:
+    """For sorted columns, where the run of equal rows began that every row belongs to."""
+    new = np.zeros(len(columns[0]), bool)
+    new[:1] = True
+    for column in columns:
+        new[1:] |= column[1:] != column[:-1]
+    return np.maximum.accumulate(np.where(new, np.arange(len(new)), 0))
+
+
+def _smallest_tied_class(colours: Colours) -> IntArray | None:
+    """The nodes of the smallest class of more than one (of equal sizes, the one of the smallest colour)."""
+    values, counts = np.unique(colours, return_counts=True)
+    tied = counts > 1
+    if not tied.any():
+        return None
+    return np.flatnonzero(colours == values[tied][counts[tied].argmin()])
+
+
+def _numbered(colours: Colours, rank: Any, salt: int) -> Colours:
+    """A new colour for every node of a rank above 0; each purpose has its salt, so that no two meet."""
+    fresh = _scramble(_scramble(colours ^ np.uint64(salt)) + np.asarray(rank).astype(np.uint64))
+    return np.where(np.asarray(rank) > 0, fresh, colours)
+
+
+def _scramble(colours: Colours) -> Colours:
+    from pegfan.trees import _kernels
+
+    out = np.empty_like(colours)
+    _kernels.mix(colours, out)
+    return out
+
+
+def _count(colours: Colours) -> int:
+    ordered = np.sort(colours)
+    return int((ordered[1:] != ordered[:-1]).sum()) + 1
