@@ -20,10 +20,10 @@ from pegfan.framelets import (
     permuted,
 )
 from pegfan.graph import Graph, Split
-from pegfan.trees import Hierarchy
+from pegfan.trees import Hierarchy, build_tree
 
 if TYPE_CHECKING:
-    from pegfan import datasets, measures, plots
+    from pegfan import datasets, measures, plots, trees
 
 __version__ = "0.1.0"
 
@@ -35,6 +35,7 @@ __all__ = [
     "Split",
     "adjoint_test",
     "binary_haar",
+    "build_tree",
     "check_filters",
     "datasets",
     "haar_basis",
@@ -42,9 +43,10 @@ __all__ = [
     "measures",
     "permuted",
     "plots",
+    "trees",
 ]
 
-_PARTS = ("datasets", "measures", "plots")
+_PARTS = ("datasets", "measures", "plots", "trees")
 
 
 def __getattr__(name: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import lzma
 import os
 import struct
 import zipfile
@@ -18,7 +19,10 @@ from pegfan._atomic import replacing
 MAX_BYTES = 16 * 2**30
 """What an archive may claim to hold before it is read; a larger claim is refused."""
 
-_DAMAGE = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, LookupError, OSError, OverflowError, RuntimeError)
+_DAMAGE = (
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, UnicodeDecodeError),
+    *(EOFError, LookupError, OSError, OverflowError, RuntimeError),
+)
 
 
 def write_npz(path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray[Any, Any]]) -> Path:

@@ -629,6 +629,8 @@ def _canonical_csr(matrix: Any, what: str, dtype: Any) -> csr_array:
         copied = matrix.copy() if matrix.dtype.kind == "b" else _cast(matrix, dtype)
         if hasattr(copied, "check_format"):
             copied.check_format()  # in full: an index out of range would make SciPy's C++ code crash
+        if hasattr(copied, "indptr") and (copied.indptr[1:] < copied.indptr[:-1]).any():
+            raise ValueError("indptr decreases")  # SciPy does not look where nothing is stored
         csr = csr_array(csr_array(copied), dtype=dtype)
         csr.check_format()
     except ValueError as error:

@@ -210,7 +210,7 @@ def _read_column(nodes: Table, column: str, extra: int, options: Options, kind: 
     if kind is None:
         kind = _guess_kind(nodes, column, lists)
     if kind == "number":
-        values, lacking = read_numbers(nodes, column, options.missing, extra)
+        values, lacking = _numbers(nodes, column, options.missing, extra)
         return _Block(values.reshape(-1, 1), [column], "number" + _filled(lacking, options.missing))
     if kind == "category":
         return _one_hot(column, series, extra, options.categories_max, asked=asked)
@@ -262,7 +262,7 @@ def _guess_kind(nodes: Table, column: str, lists: list[list[Any]] | None) -> str
     return "category"
 
 
-def read_numbers(nodes: Table, column: str, missing: str, extra: int = 0) -> tuple[NDArray[Any], int]:
+def _numbers(nodes: Table, column: str, missing: str, extra: int = 0) -> tuple[NDArray[Any], int]:
     """Return a column as floats with the gaps filled, and how many there were."""
     import pandas as pd
 
@@ -288,6 +288,14 @@ def read_numbers(nodes: Table, column: str, missing: str, extra: int = 0) -> tup
     lacking = np.isnan(filled)
     filled[lacking] = values[~gaps].mean(dtype=np.float64) if missing == "mean" else 0
     return filled, int(lacking.sum())
+
+
+def read_positions(nodes: Table, columns: list[str]) -> NDArray[np.float64]:
+    """Return columns of coordinates, none of them missing."""
+    try:
+        return np.column_stack([_numbers(nodes, column, "error")[0] for column in columns]).astype(np.float64)
+    except _Unusable as why:
+        raise ValueError(f"{nodes.name}: columns {few(columns)} cannot be positions: {why}") from None
 
 
 def _one_hot(column: str, series: Any, extra: int, most: int, *, asked: bool) -> _Block:

@@ -7,25 +7,21 @@ declarations of its own is refused, and what a file claims to hold is checked be
 from __future__ import annotations
 
 import contextlib
-import io
 import json
 import re
 import zipfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
-from scipy.sparse import coo_array, csc_array, csr_array, triu
-
-from pegfan._npz import MAX_BYTES, read_npz
+from pegfan._npz import MAX_BYTES
 from pegfan.datasets._columns import ID_NAMES, LABEL_NAMES
+from pegfan.datasets._graph_files import Parts, read_whole, reading
 from pegfan.datasets._table import Options, ReadReport, Table, few, suggestion
-from pegfan.datasets._text import TextSettings, is_packed, open_bytes, read_text
+from pegfan.datasets._text import TextSettings, open_bytes, read_text
 from pegfan.datasets.tables import END_NAMES, WEIGHT_NAMES, build, edges_fit, end_columns
-from pegfan.graph import Graph, _import
+from pegfan.graph import Graph
 
 __all__ = ["read_graph"]
 
@@ -46,21 +42,6 @@ _REFUSED = {
     **dict.fromkeys([".xlsx", ".xls", ".ods"], "spreadsheets are not read"),
     ".zip": "zip archives are not read",
 }
-_DEEPEST_XML = 100
-# What an edge of a Matrix Market file and an entry of a sparse array cost at least.
-_SHORTEST_ENTRY = len(b"1 1\n")
-
-
-@dataclass(frozen=True)
-class _Parts:
-    """What a file of a whole graph holds: tables to build it from, or the graph itself."""
-
-    edges: Table | None = None
-    nodes: Table | None = None
-    n: int | None = None
-    directed: bool | None = None
-    id: str | None = None
-    graph: Graph | None = None
 
 
 def read_graph(
@@ -75,7 +56,7 @@ def read_graph(
     report: bool = False,
     **options: Any,
 ) -> Any:
-    """Read a graph from a file, or from a file of edges and one of nodes.
+    r"""Read a graph from a file, or from a file of edges and one of nodes.
 
     Parameters
     ----------
@@ -98,8 +79,8 @@ def read_graph(
     edges, nodes : path, optional
         The file of edges and the file of nodes, where the guess goes wrong.
     format : str or dict, optional
-        One of "text", "parquet", "json", "mtx", "npz", "graphml", "gml", "edgelist" and "pt", where the suffix does not say
-        it; or a dict {path: format}.
+        One of "text", "parquet", "json", "mtx", "npz", "graphml", "gml", "edgelist" and "pt", where the suffix does not
+        say it; or a dict {path: format}.
     delimiter : str or dict, optional
         A single character, " " for any white space; or a dict {path: delimiter}.
     header : bool or dict, optional
@@ -133,8 +114,8 @@ def read_graph(
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     edges, nodes = pathlib.Path(folder, "edges.csv"), pathlib.Path(folder, "nodes.csv")
-    ...     _ = edges.write_text("7 8\\n8 9\\n")
-    ...     _ = nodes.write_text("id,colour,size\\n7,red,1.5\\n8,blue,2\\n9,red,\\n")
+    ...     _ = edges.write_text("7 8\n8 9\n")
+    ...     _ = nodes.write_text("id,colour,size\n7,red,1.5\n8,blue,2\n9,red,\n")
     ...     graph, report = read_graph(edges, nodes, label="colour", report=True)
     >>> graph
     Graph(n=3, edges=2, undirected, features=1, classes=2)
@@ -166,7 +147,7 @@ def read_graph(
     tables = {path: _read_table(path, formats[path], settings[path], account) for path in every if path not in wholes}
     bags = {path.stem.removesuffix(".json"): tables.pop(path) for path in every if formats[path] == "json"}
     with _complaints_about(*every):
-        parts = _read_whole(wholes[0], formats[wholes[0]], chosen, max_bytes, account) if wholes else _Parts()
+        parts = read_whole(wholes[0], formats[wholes[0]], chosen, max_bytes, account) if wholes else Parts()
         if parts.graph is None:
             parts = _complete(parts, tables, bags, _role(edges), _role(nodes), chosen, account)
             graph = _build(parts, bags, chosen, account)
@@ -250,7 +231,7 @@ def _by_content(path: Path, start: bytes) -> str:
     if start[:4] == b"PAR1":
         return "parquet"
     if start[:4] == b"PK\x03\x04":
-        with _reading(path, "a zip archive"), zipfile.ZipFile(path) as archive:
+        with reading(path, "a zip archive"), zipfile.ZipFile(path) as archive:
             return "npz" if any(name.endswith(".npy") for name in archive.namelist()) else "pt"
     if start[:1] == b"\x80":
         raise ValueError(f"{path} is a pickle, which can run code and is never read; save the graph in another format")
@@ -258,24 +239,6 @@ def _by_content(path: Path, start: bytes) -> str:
         if re.match(pattern, start):
             return found
     return "gml" if re.search(rb"(?m)^\s*graph\s*\[", start) else "text"
-
-
-@contextlib.contextmanager
-def _reading(path: Path, what: str) -> Iterator[None]:
-    """Turn whatever a parser of somebody else's raises into one ValueError that names the file."""
-    try:
-        yield
-    except OSError as error:
-        if error.filename is not None:  # the file system's own complaint
-            raise
-        raise ValueError(f"{path} cannot be read as {what}: {error}") from error
-    except MemoryError as error:
-        raise ValueError(f"{path} needs more memory than there is") from error
-    except Exception as error:
-        words = " ".join(str(error).split())
-        if isinstance(error, ValueError) and str(path) in words:
-            raise
-        raise ValueError(f"{path} cannot be read as {what}: {words[:300] or type(error).__name__}") from error
 
 
 @contextlib.contextmanager
@@ -290,11 +253,6 @@ def _complaints_about(*paths: Path) -> Iterator[None]:
         raise ValueError(f"{', '.join(path.name for path in paths)}: {words}") from error
 
 
-def _require_plausible(path: Path, n: int, entries: int) -> None:
-    if n > 10**6 + 1000 * entries:
-        raise ValueError(f"{path} declares {n:,} nodes for {entries:,} entries; the size is not believable")
-
-
 # -------------------------------------------------------------------- tables, and which is which
 
 
@@ -306,7 +264,7 @@ def _read_table(path: Path, kind: str, settings: TextSettings, report: ReadRepor
     if kind == "parquet":
         table, how = _read_parquet(path, settings.max_bytes)
     else:
-        with _reading(path, "a text table"):
+        with reading(path, "a text table"):
             table, how = read_text(path, settings)
     report.files[path.name] = how
     return table
@@ -315,7 +273,7 @@ def _read_table(path: Path, kind: str, settings: TextSettings, report: ReadRepor
 def _read_parquet(path: Path, max_bytes: int) -> tuple[Table, str]:
     from pyarrow import parquet
 
-    with _reading(path, "Parquet"), parquet.ParquetFile(path) as file:
+    with reading(path, "Parquet"), parquet.ParquetFile(path) as file:
         about = file.metadata
         groups = [about.row_group(k) for k in range(about.num_row_groups)]
         declared = max(about.num_rows * about.num_columns * 8, sum(group.total_byte_size for group in groups))
@@ -341,7 +299,7 @@ def _read_json(path: Path, max_bytes: int) -> dict[str, list[Any]]:
             raise ValueError(f"{path}: {next(key for key in found if keys.count(key) > 1)!r} is given more than once")
         return found
 
-    with _reading(path, "JSON"), open_bytes(path, max_bytes) as stream:
+    with reading(path, "JSON"), open_bytes(path, max_bytes) as stream:
         try:
             content = json.loads(stream.read().decode(), object_pairs_hook=unique)
         except json.JSONDecodeError as error:
@@ -357,14 +315,14 @@ def _read_json(path: Path, max_bytes: int) -> dict[str, list[Any]]:
 
 
 def _complete(
-    parts: _Parts,
+    parts: Parts,
     tables: dict[Path, Table],
     bags: Mapping[str, Mapping[Any, Any]],
     edges: Path | None,
     nodes: Path | None,
     options: Options,
     report: ReadReport,
-) -> _Parts:
+) -> Parts:
     """Add the tables to what a graph file gave, each in its role."""
     import pandas as pd
 
@@ -427,12 +385,12 @@ def _require_edges(table: Table, options: Options) -> None:
     names = table.named(*ID_NAMES, *LABEL_NAMES)
     if names or len(table.frame.columns) > 3:
         raise ValueError(
-            f"{table.name} looks like a table of nodes (columns {few(list(table.frame.columns))}); give the file of edges "
-            "too, or name its columns with source= and target="
+            f"{table.name} looks like a table of nodes (columns {few(list(table.frame.columns))}); give the file of "
+            "edges too, or name its columns with source= and target="
         )
 
 
-def _build(parts: _Parts, bags: Mapping[str, Mapping[Any, Any]], options: Options, report: ReadReport) -> Graph:
+def _build(parts: Parts, bags: Mapping[str, Mapping[Any, Any]], options: Options, report: ReadReport) -> Graph:
     assert parts.edges is not None
     directed = options.directed if options.directed is not None else bool(parts.directed)
     options = replace(options, directed=directed, id=options.id if parts.id is None else parts.id)
@@ -448,339 +406,3 @@ def _refuse_node_options(edges: Table, options: Options) -> None:
             raise ValueError(
                 f"{name}={given!r} is a column of the nodes, but {edges.name} holds edges only; give the nodes"
             )
-
-
-# -------------------------------------------------------------------- files with a whole graph
-
-
-def _read_whole(path: Path, kind: str, options: Options, max_bytes: int, report: ReadReport) -> _Parts:
-    if kind == "mtx":
-        return _from_matrix(_read_mtx(path, max_bytes), path, "Matrix Market", options, report)
-    if kind == "npz":
-        arrays = read_npz(path, max_bytes)
-        if {"format", "shape", "data"} <= arrays.keys():
-            return _from_matrix(_sparse_from(arrays, path), path, "npz of a sparse matrix", options, report)
-        return _Parts(graph=_graph_from_arrays(arrays, path, options, report))
-    if kind == "pt":
-        return _Parts(graph=_read_pyg(path, options, max_bytes, report))
-    read = {"graphml": _read_graphml, "gml": _read_gml, "edgelist": _read_edgelist}[kind]
-    with _reading(path, {"graphml": "GraphML", "gml": "GML", "edgelist": "an edge list of NetworkX"}[kind]):
-        nx_graph = read(path, max_bytes)
-    report.files[path.name] = f"{kind}, {nx_graph.number_of_nodes():,} nodes, {nx_graph.number_of_edges():,} edges"
-    return _from_networkx(nx_graph, path, directed=None if kind == "edgelist" else nx_graph.is_directed())
-
-
-def _from_matrix(matrix: coo_array, path: Path, what: str, options: Options, report: ReadReport) -> _Parts:
-    import pandas as pd
-
-    n = matrix.shape[0]
-    if matrix.ndim != 2 or n != matrix.shape[1] or n == 0:
-        raise ValueError(f"{path} holds a matrix of shape {matrix.shape}; an adjacency matrix is square")
-    if matrix.dtype.kind not in "biuf":
-        raise ValueError(f"{path} holds a matrix of {matrix.dtype}; weights are real numbers")
-    _require_plausible(path, n, matrix.nnz)
-    report.files[path.name] = f"{what}, {n:,} nodes, {matrix.nnz:,} entries"
-    csr = matrix.astype(np.float64).tocsr()
-    directed = (csr != csr.T).nnz > 0
-    if not directed and not options.directed:
-        csr = triu(csr, format="csr")
-    arcs = csr.tocoo()
-    frame = pd.DataFrame({"source": arcs.coords[0], "target": arcs.coords[1]})
-    if np.any(arcs.data != 1):
-        frame["weight"] = arcs.data
-    return _Parts(edges=Table(frame, path.name), n=n, directed=directed)
-
-
-def _read_mtx(path: Path, max_bytes: int) -> coo_array:
-    from scipy.io import mminfo, mmread
-
-    with _reading(path, "Matrix Market"), open_bytes(path, max_bytes) as stream:
-        content = io.BytesIO(stream.read())
-        rows, columns, entries, layout, *_ = mminfo(content)
-        least = entries * _SHORTEST_ENTRY if layout == "coordinate" else rows * columns // 2
-        if least > len(content.getbuffer()):
-            raise ValueError(
-                f"{path} declares {entries:,} entries, more than its {len(content.getbuffer()):,} bytes hold"
-            )
-        if layout == "coordinate":
-            _require_plausible(path, max(rows, columns), entries)
-        content.seek(0)
-        return coo_array(mmread(content))
-
-
-def _sparse_from(arrays: dict[str, Any], path: Path) -> coo_array:
-    """Return the matrix that ``scipy.sparse.save_npz`` wrote."""
-    layout = arrays["format"].item() if arrays["format"].size == 1 else ""
-    layout = layout.decode(errors="replace") if isinstance(layout, bytes) else str(layout)
-    wanted = {"csr": ("indices", "indptr"), "csc": ("indices", "indptr"), "coo": ("row", "col")}.get(layout)
-    if wanted is None or not set(wanted) <= arrays.keys():
-        raise ValueError(f"{path}: a sparse matrix of format {layout!r} cannot be read; save it as matrix.tocsr()")
-    with _reading(path, f"a sparse matrix of format {layout!r}"):
-        shape = tuple(int(extent) for extent in arrays["shape"])
-        if len(shape) == 2:
-            _require_plausible(path, max(shape), arrays["data"].size)
-        if layout == "coo":
-            matrix: Any = coo_array((arrays["data"], (arrays["row"], arrays["col"])), shape=shape)
-        else:
-            make = csr_array if layout == "csr" else csc_array
-            matrix = make((arrays["data"], arrays["indices"], arrays["indptr"]), shape=shape)
-        matrix.check_format() if layout != "coo" else None
-        return matrix.tocoo()
-
-
-# -------------------------------------------------------------------- arrays
-
-
-def _graph_from_arrays(arrays: dict[str, Any], path: Path, options: Options, report: ReadReport) -> Graph:
-    _only_array_options(options, path)
-
-    def first(*names: str) -> Any:
-        return next((arrays[name] for name in names if name in arrays), None)
-
-    pairs = first("edge_index", "edges")
-    if pairs is None:
-        raise ValueError(
-            f"{path} holds the arrays {few(sorted(arrays))}; a graph needs 'edge_index' or 'edges', or the layout of "
-            "scipy.sparse.save_npz"
-        )
-    if "edge_index" in arrays:
-        pairs = pairs.T
-    if pairs.ndim != 2 or pairs.shape[1] != 2:
-        raise ValueError(f"{path}: edges must have shape (m, 2) and edge_index (2, m), got {pairs.shape[::-1]}")
-    labels = first("y", "node_labels", "labels")
-    if options.label is not None and options.label is not False:
-        labels = arrays.get(str(options.label))
-        if labels is None:
-            raise ValueError(
-                f"{path} has no array {options.label!r} for the label; {suggestion(options.label, arrays)}"
-            )
-    labels = (
-        None
-        if labels is None or options.label is False
-        else labels.reshape(len(labels) if labels.ndim else 1, -1)[:, 0]
-    )
-    features = None if options.features is False else first("x", "node_features", "features")
-    if features is None and options.features is not False and "x_data" in arrays:
-        features = _csr_parts(arrays, path)
-    n = first("num_nodes")
-    n = len(labels) if n is None and labels is not None else n if n is None else int(n.item())
-    n = features.shape[0] if n is None and features is not None else n
-    if n is not None:
-        _require_plausible(path, n, len(pairs) + (0 if labels is None else len(labels)))
-    masks = (
-        {}
-        if options.split is False
-        else {part: first(f"{part}_mask", f"{part}_masks") for part in ("train", "val", "test")}
-    )
-    graph = Graph.from_edges(
-        pairs,
-        first("edge_weight", "edge_weights", "weights"),
-        n=n,
-        directed=bool(options.directed),
-        duplicates=options.duplicates,
-        features=features,
-        labels=labels,
-        splits=_splits_from(masks, n, path),
-        metric=options.metric,
-    )
-    report.files[path.name] = f"npz of arrays {few(sorted(arrays))}"
-    _describe_arrays(graph, len(pairs), report)
-    return graph
-
-
-def _only_array_options(options: Options, path: Path) -> None:
-    tabular = [name for name in ("id", "source", "target", "weight", "positions") if getattr(options, name) is not None]
-    tabular += [name for name in ("split", "features") if getattr(options, name) not in (None, False)]
-    if tabular:
-        raise ValueError(f"{tabular[0]}= names a column of a table, but {path} holds arrays; leave it out")
-
-
-def _csr_parts(arrays: dict[str, Any], path: Path) -> csr_array:
-    with _reading(path, "features in x_data, x_indices, x_indptr and x_shape"):
-        parts = [arrays[f"x_{part}"] for part in ("data", "indices", "indptr")]
-        shape = tuple(int(extent) for extent in arrays["x_shape"])
-        indices, indptr = (part.astype(np.int64) for part in parts[1:])
-        return csr_array((parts[0], indices, indptr), shape=shape)
-
-
-def _splits_from(masks: dict[str, Any], n: int | None, path: Path) -> list[tuple[Any, Any, Any]]:
-    """Return the splits that masks of shape (n,), (k, n) or (n, k) describe."""
-    if not any(mask is not None for mask in masks.values()):
-        return []
-    if any(mask is None for mask in masks.values()):
-        raise ValueError(
-            f"{path} has {few([part for part in masks if masks[part] is not None])} masks only; give all three"
-        )
-    stacked = {}
-    for part, mask in masks.items():
-        rows = np.atleast_2d(mask)
-        rows = rows.T if rows.ndim == 2 and rows.shape[1] != n and rows.shape[0] == n else rows
-        if rows.ndim != 2 or rows.shape[1] != n:
-            raise ValueError(f"{path}: the {part} mask has shape {mask.shape}, but there are {n} nodes")
-        stacked[part] = rows.astype(bool)
-    if len({len(rows) for rows in stacked.values()}) > 1:
-        raise ValueError(f"{path}: the masks hold different numbers of splits")
-    return list(zip(stacked["train"], stacked["val"], stacked["test"], strict=True))
-
-
-def _describe_arrays(graph: Graph, rows: int, report: ReadReport) -> None:
-    report.columns["edges"] = "directed" if graph.directed else "undirected"
-    report.columns["label"] = "none" if graph.labels is None else f"{graph.n_classes} classes"
-    report.columns["splits"] = str(len(graph.splits))
-    if graph.features is not None:
-        report.features["x"] = f"{graph.features.shape[1]} columns"
-    report.merged = max(0, rows - graph.n_edges)
-    report.self_loops = int(np.count_nonzero(graph.adjacency.diagonal()))
-
-
-# -------------------------------------------------------------------- NetworkX
-
-
-def _read_graphml(path: Path, max_bytes: int) -> Any:
-    nx = _import("networkx")
-    with open_bytes(path, max_bytes) as stream:
-        content = stream.read()
-    _check_xml(content, path)
-    return nx.read_graphml(io.BytesIO(content))
-
-
-def _check_xml(content: bytes, path: Path) -> None:
-    """Refuse XML that declares anything: entities can expand without end, or name other files."""
-    from xml.parsers import expat
-
-    depth = 0
-
-    def refuse(*_: Any) -> None:
-        raise ValueError(f"{path}, line {parser.CurrentLineNumber}: a DOCTYPE or entity, which is refused; remove it")
-
-    def deeper(*_: Any) -> None:
-        nonlocal depth
-        depth += 1
-        if depth > _DEEPEST_XML:
-            raise ValueError(f"{path}, line {parser.CurrentLineNumber}: elements more than {_DEEPEST_XML} deep")
-
-    def higher(*_: Any) -> None:
-        nonlocal depth
-        depth -= 1
-
-    parser = expat.ParserCreate()
-    parser.StartDoctypeDeclHandler = parser.EntityDeclHandler = refuse
-    parser.StartElementHandler, parser.EndElementHandler = deeper, higher
-    try:
-        parser.Parse(content, True)
-    except expat.ExpatError as error:
-        raise ValueError(
-            f"{path}, line {error.lineno}: not well-formed XML: {expat.ErrorString(error.code)}"
-        ) from error
-
-
-def _read_gml(path: Path, max_bytes: int) -> Any:
-    nx = _import("networkx")
-    with open_bytes(path, max_bytes) as stream:
-        lines = stream.read().decode().splitlines()
-    try:
-        return nx.parse_gml(lines)
-    except nx.NetworkXError as error:
-        if "label" not in str(error):
-            raise
-        return nx.parse_gml(lines, label="id")  # labels that are missing, or not all different, name no nodes
-
-
-def _read_edgelist(path: Path, max_bytes: int) -> Any:
-    nx = _import("networkx")
-    with open_bytes(path, max_bytes) as stream:
-        lines = stream.read().decode().splitlines()
-    return nx.parse_edgelist(lines, create_using=nx.MultiDiGraph, data=True)
-
-
-def _from_networkx(nx_graph: Any, path: Path, directed: bool | None) -> _Parts:
-    import pandas as pd
-
-    if nx_graph.number_of_nodes() == 0:
-        raise ValueError(f"{path} holds no nodes")
-    columns = list(dict.fromkeys(name for _, data in nx_graph.nodes(data=True) for name in data))
-    key = next(name for name in ("id", "node", "node key") if name not in columns)
-    # What the file holds as text or number is not known to be meant so; text that is all numbers is taken for these.
-    frame = pd.DataFrame({key: _as_integers(list(nx_graph.nodes))})
-    for name in columns:
-        frame[str(name)] = pd.Series([data.get(name) for _, data in nx_graph.nodes(data=True)])
-    ends = {node: value for node, value in zip(nx_graph.nodes, frame[key], strict=True)}
-    rows = list(nx_graph.edges(data="weight"))
-    edges = {"source": [ends[u] for u, _, _ in rows], "target": [ends[v] for _, v, _ in rows]}
-    if any(weight is not None for _, _, weight in rows):
-        edges["weight"] = [1.0 if weight is None else weight for _, _, weight in rows]
-    nodes = Table(frame, path.name)
-    return _Parts(edges=Table(pd.DataFrame(edges), path.name), nodes=nodes, directed=directed, id=key)
-
-
-def _as_integers(names: list[Any]) -> list[Any]:
-    if all(isinstance(name, str) and re.fullmatch(r"0|-?[1-9]\d{0,17}", name) for name in names):
-        return [int(name) for name in names]
-    return names
-
-
-# -------------------------------------------------------------------- PyTorch Geometric
-
-
-def _read_pyg(path: Path, options: Options, max_bytes: int, report: ReadReport) -> Graph:
-    _only_array_options(options, path)
-    data = _load_pyg(path, max_bytes)
-    attributes: dict[str, Any] = {"metric": options.metric}
-    if options.label is not None:
-        values = None if options.label is False else getattr(data, str(options.label), None)
-        if values is None and options.label is not False:
-            raise ValueError(f"{path} has no attribute {options.label!r} for the label")
-        attributes["labels"] = None if values is None else np.asarray(values).reshape(len(values), -1)[:, 0]
-    if options.features is False:
-        attributes["features"] = None
-    if options.split is False:
-        attributes["splits"] = ()
-    graph = Graph.from_pyg(data, directed=options.directed, duplicates=options.duplicates, **attributes)
-    report.files[path.name] = "PyG data"
-    _describe_arrays(graph, graph.n_edges, report)
-    return graph
-
-
-def _load_pyg(path: Path, max_bytes: int) -> Any:
-    """Load tensors and PyG's plain data classes, nothing else."""
-    import pickle
-
-    torch = _import("torch")
-    pyg = _import("torch_geometric.data.data", "torch_geometric")
-    storage = _import("torch_geometric.data.storage", "torch_geometric")
-    allowed = [pyg.Data, pyg.DataEdgeAttr, pyg.DataTensorAttr, storage.GlobalStorage]
-    if not zipfile.is_zipfile(path):
-        raise ValueError(f"{path} is not a file of torch.save as it is since torch 1.6 (a zip); save it again")
-    with _reading(path, "PyG data"):
-        with zipfile.ZipFile(path) as archive:
-            declared = sum(member.file_size for member in archive.infolist())
-            if declared > max_bytes:
-                raise ValueError(f"{path} declares {declared:,} bytes, more than the {max_bytes:,} allowed")
-            damaged = archive.testzip()
-            if damaged is not None:
-                raise ValueError(f"{path} is damaged: {damaged}")
-        try:
-            with torch.serialization.safe_globals(allowed):
-                content = torch.load(path, map_location="cpu", weights_only=True)
-        except pickle.UnpicklingError as error:
-            culprit = re.search(r"GLOBAL (\S+)", str(error))
-            asks = f"it asks for {culprit[1]}, which" if culprit else "it holds what"
-            raise ValueError(
-                f"{path}: {asks} is not loaded from files, as it could run code; save the Data object alone, "
-                "or use Graph.from_pyg on the object in memory"
-            ) from error
-        return _single_data(content, path)
-
-
-def _single_data(content: Any, path: Path) -> Any:
-    """Return the one graph in what was loaded: a Data object, its dict, or an InMemoryDataset's (data, slices, class)."""
-    if isinstance(content, tuple) and content:
-        slices = content[1] if len(content) > 1 else None
-        if slices and any(len(bounds) > 2 for bounds in slices.values()):
-            raise ValueError(f"{path} holds several graphs; save the one that is meant")
-        content = content[0]
-    if isinstance(content, dict):
-        content = SimpleNamespace(**content)
-    if getattr(content, "edge_index", None) is None:
-        raise ValueError(f"{path} holds {type(content).__name__} without an edge_index; save a Data object")
-    return content

@@ -23,7 +23,7 @@ from pegfan.datasets._columns import (
     pick_splits,
     read_features,
     read_labels,
-    read_numbers,
+    read_positions,
     read_split,
 )
 from pegfan.datasets._ids import (
@@ -503,7 +503,7 @@ def _stranger_message(
     codes: NDArray[np.int64],
     report: ReadReport,
 ) -> str:
-    touched = strangers[codes].any(axis=1)
+    touched = np.asarray(strangers[codes]).any(axis=1)
     row = int(touched.argmax())
     culprit = ends.values.iloc[codes[row][strangers[codes[row]]][0]]
     strange = list(ends.values[strangers])
@@ -511,7 +511,7 @@ def _stranger_message(
     hint = f"; column {elsewhere[0]!r} has them all: id={elsewhere[0]!r}?" if elsewhere else ""
     return (
         f"{edges.where(row)}: node {plain(culprit)!r} is not in {nodes.name} (id: {report.columns['id']}); "
-        f"{len(strange)} ids in {int(touched.sum())} of {len(touched)} edges are unknown: {few(strange)}. "
+        f"{len(strange)} ids in {int(touched.sum())} of {len(codes)} edges are unknown: {few(strange)}. "
         f"Pass unknown='add' to add them as nodes, or unknown='drop' to leave out their edges{hint}"
     )
 
@@ -537,7 +537,7 @@ def _read_attributes(
         columns = [rest.find(column, "position") for column in options.positions]
         if extra:
             raise ValueError(f"{extra} added nodes have no position; pass unknown='drop', or no positions")
-        found["positions"] = np.column_stack([read_numbers(rest, column, "error")[0] for column in columns])
+        found["positions"] = read_positions(rest, columns)
         report.columns["positions"] = few(columns)
         rest = _without(rest, columns)
 

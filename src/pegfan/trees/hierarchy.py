@@ -225,19 +225,7 @@ class Hierarchy:
         cuts = sorted({_integer(size, "a size") for size in sizes})
         if not cuts or cuts[0] < 2:
             raise ValueError(f"sizes must hold numbers of at least 2, got {cuts}")
-        above = np.full(2 * n - 1, -1)
-        above[merges.ravel()] = np.repeat(np.arange(n, 2 * n - 1), 2)
-        # A node of the dendrogram is a cluster of a level if it fits the size and what it merges into does not.
-        levels = [np.arange(n)]
-        for size in cuts:
-            if size >= n:
-                break
-            labels = np.arange(2 * n - 1)
-            inside = np.flatnonzero((above >= 0) & (counts[above] <= size))
-            labels[inside] = above[inside]
-            while not np.array_equal(further := labels[labels], labels):  # each round doubles the climb
-                labels = further
-            levels.append(labels[:n])
+        levels = [np.arange(n), *(_cut(merges, counts, size) for size in cuts if size < n)]
         return cls.from_labels([*levels, np.zeros(n, np.int64)], info)
 
     # ------------------------------------------------------------- plain facts
@@ -387,7 +375,7 @@ class Hierarchy:
         if self.n_clusters != other.n_clusters:
             return False
         return all(
-            np.array_equal(_by_appearance(self.labels(j)), _by_appearance(other.labels(j))) for j in range(2, self.K)
+            np.array_equal(by_appearance(self.labels(j)), by_appearance(other.labels(j))) for j in range(2, self.K)
         )
 
     # ------------------------------------------------------------------- files
@@ -493,10 +481,34 @@ def _inverse(perm: IntArray) -> IntArray:
     return inverse
 
 
-def _by_appearance(labels: IntArray) -> IntArray:
+def by_appearance(labels: IntArray) -> IntArray:
     """Renumber labels in the order in which they first appear, so that equal partitions look equal."""
     _, first, codes = np.unique(labels, return_index=True, return_inverse=True)
     return _inverse(np.argsort(first))[codes]
+
+
+def offsets_within(keys: IntArray) -> IntArray:
+    """For sorted keys, how many equal ones stand before each."""
+    new = np.concatenate([[True], keys[1:] != keys[:-1]]) if len(keys) else np.empty(0, bool)
+    return np.arange(len(keys)) - np.maximum.accumulate(np.where(new, np.arange(len(keys)), 0))
+
+
+def cut_linkage(linkage: ArrayLike, size: int) -> IntArray:
+    """The largest merges of a linkage that hold at most `size` nodes: a label for every node."""
+    return _cut(*_check_linkage(linkage), size)
+
+
+def _cut(merges: IntArray, counts: IntArray, size: int) -> IntArray:
+    n = len(merges) + 1
+    above = np.full(2 * n - 1, -1)
+    above[merges.ravel()] = np.repeat(np.arange(n, 2 * n - 1), 2)
+    # A node of the dendrogram is a cluster if it fits the size and what it merges into does not.
+    labels = np.arange(2 * n - 1)
+    inside = np.flatnonzero((above >= 0) & (counts[above] <= size))
+    labels[inside] = above[inside]
+    while not np.array_equal(further := labels[labels], labels):  # each round doubles the climb
+        labels = further
+    return labels[:n]
 
 
 def _sort_slots(levels: list[IntArray]) -> tuple[list[IntArray], IntArray | None]:

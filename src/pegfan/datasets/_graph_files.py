@@ -1,0 +1,403 @@
+"""Files that hold a whole graph: Matrix Market, npz, GraphML, GML, NetworkX edge lists and PyG data.
+
+Each becomes tables for :func:`~pegfan.datasets.tables.build`, or, where the file holds arrays, a Graph at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import pickle
+import re
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from scipy.sparse import coo_array, csc_array, csr_array, triu
+
+from pegfan._npz import read_npz
+from pegfan.datasets._table import Options, ReadReport, Table, few, suggestion
+from pegfan.datasets._text import open_bytes
+from pegfan.graph import Graph, Split, _import
+
+_DEEPEST_XML = 100
+_SHORTEST_ENTRY = len(b"1 1\n")  # of a Matrix Market file
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a file of a whole graph holds: tables to build it from, or the graph itself."""
+
+    edges: Table | None = None
+    nodes: Table | None = None
+    n: int | None = None
+    directed: bool | None = None
+    id: str | None = None
+    graph: Graph | None = None
+
+
+@contextlib.contextmanager
+def reading(path: Path, what: str) -> Iterator[None]:
+    """Turn whatever a parser of somebody else's raises into one ValueError that names the file."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None:  # the file system's own complaint
+            raise
+        raise ValueError(f"{path} cannot be read as {what}: {error}") from error
+    except MemoryError as error:
+        raise ValueError(f"{path} needs more memory than there is") from error
+    except Exception as error:
+        words = " ".join(str(error).split())
+        if isinstance(error, ValueError) and str(path) in words:
+            raise
+        raise ValueError(f"{path} cannot be read as {what}: {words[:300] or type(error).__name__}") from error
+
+
+def _require_plausible(path: Path, n: int, entries: int) -> None:
+    if n > 10**6 + 1000 * entries:
+        raise ValueError(f"{path} declares {n:,} nodes for {entries:,} entries; the size is not believable")
+
+
+def read_whole(path: Path, kind: str, options: Options, max_bytes: int, report: ReadReport) -> Parts:
+    """Read a file that holds a whole graph."""
+    if kind == "mtx":
+        return _from_matrix(_read_mtx(path, max_bytes), path, "Matrix Market", options, report)
+    if kind == "npz":
+        arrays = read_npz(path, max_bytes)
+        if {"format", "shape", "data"} <= arrays.keys():
+            return _from_matrix(_sparse_from(arrays, path), path, "npz of a sparse matrix", options, report)
+        return Parts(graph=_graph_from_arrays(arrays, path, options, report))
+    if kind == "pt":
+        return Parts(graph=_read_pyg(path, options, max_bytes, report))
+    read = {"graphml": _read_graphml, "gml": _read_gml, "edgelist": _read_edgelist}[kind]
+    with reading(path, {"graphml": "GraphML", "gml": "GML", "edgelist": "an edge list of NetworkX"}[kind]):
+        nx_graph = read(path, max_bytes)
+    report.files[path.name] = f"{kind}, {nx_graph.number_of_nodes():,} nodes, {nx_graph.number_of_edges():,} edges"
+    return _from_networkx(nx_graph, path, directed=None if kind == "edgelist" else nx_graph.is_directed())
+
+
+def _from_matrix(matrix: coo_array, path: Path, what: str, options: Options, report: ReadReport) -> Parts:
+    import pandas as pd
+
+    n = matrix.shape[0]
+    if matrix.ndim != 2 or n != matrix.shape[1] or n == 0:
+        raise ValueError(f"{path} holds a matrix of shape {matrix.shape}; an adjacency matrix is square")
+    if matrix.dtype.kind not in "biuf":
+        raise ValueError(f"{path} holds a matrix of {matrix.dtype}; weights are real numbers")
+    _require_plausible(path, n, matrix.nnz)
+    report.files[path.name] = f"{what}, {n:,} nodes, {matrix.nnz:,} entries"
+    csr = matrix.astype(np.float64).tocsr()
+    directed = (csr != csr.T).nnz > 0
+    if not directed and not options.directed:
+        csr = triu(csr, format="csr")
+    arcs = csr.tocoo()
+    frame = pd.DataFrame({"source": arcs.coords[0], "target": arcs.coords[1]})
+    if np.any(arcs.data != 1):
+        frame["weight"] = arcs.data
+    return Parts(edges=Table(frame, path.name), n=n, directed=directed)
+
+
+def _read_mtx(path: Path, max_bytes: int) -> coo_array:
+    from scipy.io import mminfo, mmread
+
+    with reading(path, "Matrix Market"), open_bytes(path, max_bytes) as stream:
+        content = io.BytesIO(stream.read())
+        rows, columns, entries, layout, *_ = mminfo(content)
+        least = entries * _SHORTEST_ENTRY if layout == "coordinate" else rows * columns // 2
+        if least > len(content.getbuffer()):
+            raise ValueError(
+                f"{path} declares {entries:,} entries, more than its {len(content.getbuffer()):,} bytes hold"
+            )
+        if layout == "coordinate":
+            _require_plausible(path, max(rows, columns), entries)
+        content.seek(0)
+        return coo_array(mmread(content))
+
+
+def _sparse_from(arrays: dict[str, Any], path: Path) -> coo_array:
+    """Return the matrix that ``scipy.sparse.save_npz`` wrote."""
+    layout = arrays["format"].item() if arrays["format"].size == 1 else ""
+    layout = layout.decode(errors="replace") if isinstance(layout, bytes) else str(layout)
+    wanted = {"csr": ("indices", "indptr"), "csc": ("indices", "indptr"), "coo": ("row", "col")}.get(layout)
+    if wanted is None or not set(wanted) <= arrays.keys():
+        raise ValueError(f"{path}: a sparse matrix of format {layout!r} cannot be read; save it as matrix.tocsr()")
+    with reading(path, f"a sparse matrix of format {layout!r}"):
+        shape = tuple(int(extent) for extent in arrays["shape"])
+        if len(shape) == 2:
+            _require_plausible(path, max(shape), arrays["data"].size)
+        if layout == "coo":
+            matrix: Any = coo_array((arrays["data"], (arrays["row"], arrays["col"])), shape=shape)
+        else:
+            make = csr_array if layout == "csr" else csc_array
+            matrix = make((arrays["data"], arrays["indices"], arrays["indptr"]), shape=shape)
+            matrix.check_format()  # an index out of range would make SciPy's C++ code crash
+        return matrix.tocoo()
+
+
+# -------------------------------------------------------------------- arrays
+
+
+def _graph_from_arrays(arrays: dict[str, Any], path: Path, options: Options, report: ReadReport) -> Graph:
+    _only_array_options(options, path)
+    pairs = _pairs_from(arrays, path)
+    labels = _labels_from(arrays, path, options)
+    features = _features_from(arrays, path, options)
+    n = _node_count(arrays, path, pairs, labels, features)
+    graph = Graph.from_edges(
+        pairs,
+        _first(arrays, "edge_weight", "edge_weights", "weights"),
+        n=n,
+        directed=bool(options.directed),
+        duplicates=options.duplicates,
+        features=features,
+        labels=labels,
+        splits=[] if options.split is False else _splits_from(arrays, path, n),
+        metric=options.metric,
+    )
+    report.files[path.name] = f"npz of arrays {few(sorted(arrays))}"
+    _describe_arrays(graph, len(pairs), report)
+    return graph
+
+
+def _first(arrays: dict[str, Any], *names: str) -> Any:
+    return next((arrays[name] for name in names if name in arrays), None)
+
+
+def _pairs_from(arrays: dict[str, Any], path: Path) -> Any:
+    if "edge_index" not in arrays and "edges" not in arrays:
+        raise ValueError(
+            f"{path} holds the arrays {few(sorted(arrays))}; a graph needs 'edge_index' or 'edges', or the layout of "
+            "scipy.sparse.save_npz"
+        )
+    pairs = arrays["edge_index"].T if "edge_index" in arrays else arrays["edges"]
+    if pairs.ndim != 2 or pairs.shape[1] != 2:
+        raise ValueError(f"{path}: edge_index must have shape (2, m) and edges (m, 2); they are the other way round")
+    return pairs
+
+
+def _labels_from(arrays: dict[str, Any], path: Path, options: Options) -> Any:
+    if options.label is False:
+        return None
+    if options.label is None:
+        labels = _first(arrays, "y", "node_labels", "labels")
+    elif str(options.label) in arrays:
+        labels = arrays[str(options.label)]
+    else:
+        raise ValueError(f"{path} has no array {options.label!r} for the label; {suggestion(options.label, arrays)}")
+    return labels[:, 0] if labels is not None and labels.ndim == 2 and labels.shape[1] == 1 else labels
+
+
+def _features_from(arrays: dict[str, Any], path: Path, options: Options) -> Any:
+    if options.features is False:
+        return None
+    if "x_data" not in arrays:
+        return _first(arrays, "x", "node_features", "features")
+    with reading(path, "features in x_data, x_indices, x_indptr and x_shape"):
+        shape = tuple(int(extent) for extent in arrays["x_shape"])
+        indices, indptr = (arrays[f"x_{part}"].astype(np.int64) for part in ("indices", "indptr"))
+        return csr_array((arrays["x_data"], indices, indptr), shape=shape)
+
+
+def _node_count(arrays: dict[str, Any], path: Path, pairs: Any, labels: Any, features: Any) -> int | None:
+    if "num_nodes" in arrays and arrays["num_nodes"].size == 1:
+        n = int(arrays["num_nodes"].item())
+        _require_plausible(path, n, len(pairs))
+        return n
+    rows = [array.shape[0] for array in (labels, features) if array is not None and array.ndim > 0]
+    return rows[0] if rows else None
+
+
+def _only_array_options(options: Options, path: Path) -> None:
+    tabular = [name for name in ("id", "source", "target", "weight", "positions") if getattr(options, name) is not None]
+    tabular += [name for name in ("split", "features") if getattr(options, name) not in (None, False)]
+    if tabular:
+        raise ValueError(f"{tabular[0]}= names a column of a table, but {path} holds arrays; leave it out")
+
+
+def _splits_from(arrays: dict[str, Any], path: Path, n: int | None) -> list[tuple[Any, ...]]:
+    """Return the splits that masks of shape (n,), (k, n) or (n, k) describe."""
+    masks = {part: _first(arrays, f"{part}_mask", f"{part}_masks") for part in Split._fields}
+    present = [part for part, mask in masks.items() if mask is not None]
+    if not present:
+        return []
+    if len(present) < len(masks):
+        raise ValueError(
+            f"{path} has masks for {few(present)} only; a split needs all three (split=False ignores them)"
+        )
+    stacked = []
+    for part, mask in masks.items():
+        rows = np.atleast_2d(mask)
+        if rows.ndim == 2 and rows.shape[1] != n:
+            rows = rows.T
+        if rows.ndim != 2 or rows.shape[1] != n:
+            raise ValueError(f"{path}: the {part} mask has shape {mask.shape}, but there are {n} nodes")
+        stacked.append(rows.astype(bool))
+    if len({len(rows) for rows in stacked}) > 1:
+        raise ValueError(f"{path}: the masks hold different numbers of splits: {[len(rows) for rows in stacked]}")
+    return list(zip(*stacked, strict=True))
+
+
+def _describe_arrays(graph: Graph, rows: int, report: ReadReport) -> None:
+    report.columns["edges"] = "directed" if graph.directed else "undirected"
+    report.columns["label"] = "none" if graph.labels is None else f"{graph.n_classes} classes"
+    report.columns["splits"] = str(len(graph.splits))
+    if graph.features is not None:
+        report.features["x"] = f"{graph.features.shape[1]} columns"
+    report.merged = max(0, rows - graph.n_edges)
+    report.self_loops = int(np.count_nonzero(graph.adjacency.diagonal()))
+
+
+# -------------------------------------------------------------------- NetworkX
+
+
+def _read_graphml(path: Path, max_bytes: int) -> Any:
+    nx = _import("networkx")
+    with open_bytes(path, max_bytes) as stream:
+        content = stream.read()
+    _check_xml(content, path)
+    return nx.read_graphml(io.BytesIO(content))
+
+
+def _check_xml(content: bytes, path: Path) -> None:
+    """Refuse XML that declares anything: entities can expand without end, or name other files."""
+    from xml.parsers import expat
+
+    depth = 0
+
+    def refuse(*_: Any) -> None:
+        raise ValueError(f"{path}, line {parser.CurrentLineNumber}: a DOCTYPE or entity, which is refused; remove it")
+
+    def deeper(*_: Any) -> None:
+        nonlocal depth
+        depth += 1
+        if depth > _DEEPEST_XML:
+            raise ValueError(f"{path}, line {parser.CurrentLineNumber}: elements more than {_DEEPEST_XML} deep")
+
+    def higher(*_: Any) -> None:
+        nonlocal depth
+        depth -= 1
+
+    parser = expat.ParserCreate()
+    parser.StartDoctypeDeclHandler = parser.EntityDeclHandler = refuse
+    parser.StartElementHandler, parser.EndElementHandler = deeper, higher
+    try:
+        parser.Parse(content, True)
+    except expat.ExpatError as error:
+        raise ValueError(
+            f"{path}, line {error.lineno}: not well-formed XML: {expat.ErrorString(error.code)}"
+        ) from error
+
+
+def _read_gml(path: Path, max_bytes: int) -> Any:
+    nx = _import("networkx")
+    with open_bytes(path, max_bytes) as stream:
+        lines = stream.read().decode().splitlines()
+    try:
+        return nx.parse_gml(lines)
+    except nx.NetworkXError as error:
+        if "label" not in str(error):
+            raise
+        return nx.parse_gml(lines, label="id")  # labels that are missing, or not all different, name no nodes
+
+
+def _read_edgelist(path: Path, max_bytes: int) -> Any:
+    nx = _import("networkx")
+    with open_bytes(path, max_bytes) as stream:
+        lines = stream.read().decode().splitlines()
+    return nx.parse_edgelist(lines, create_using=nx.MultiDiGraph, data=True)
+
+
+def _from_networkx(nx_graph: Any, path: Path, directed: bool | None) -> Parts:
+    import pandas as pd
+
+    if nx_graph.number_of_nodes() == 0:
+        raise ValueError(f"{path} holds no nodes")
+    columns = list(dict.fromkeys(name for _, data in nx_graph.nodes(data=True) for name in data))
+    key = next(name for name in ("id", "node", "node key") if name not in columns)
+    # What the file holds as text or number is not known to be meant so; text that is all numbers is taken for these.
+    frame = pd.DataFrame({key: _as_integers(list(nx_graph.nodes))})
+    for name in columns:
+        frame[str(name)] = pd.Series([data.get(name) for _, data in nx_graph.nodes(data=True)])
+    ends = dict(zip(nx_graph.nodes, frame[key], strict=True))
+    rows = list(nx_graph.edges(data="weight"))
+    edges = {"source": [ends[u] for u, _, _ in rows], "target": [ends[v] for _, v, _ in rows]}
+    if any(weight is not None for _, _, weight in rows):
+        edges["weight"] = [1.0 if weight is None else weight for _, _, weight in rows]
+    nodes = Table(frame, path.name)
+    return Parts(edges=Table(pd.DataFrame(edges), path.name), nodes=nodes, directed=directed, id=key)
+
+
+def _as_integers(names: list[Any]) -> list[Any]:
+    if all(isinstance(name, str) and re.fullmatch(r"0|-?[1-9]\d{0,17}", name) for name in names):
+        return [int(name) for name in names]
+    return names
+
+
+# -------------------------------------------------------------------- PyTorch Geometric
+
+
+def _read_pyg(path: Path, options: Options, max_bytes: int, report: ReadReport) -> Graph:
+    _only_array_options(options, path)
+    data = _load_pyg(path, max_bytes)
+    attributes: dict[str, Any] = {"metric": options.metric}
+    if options.label is not None:
+        values = None if options.label is False else getattr(data, str(options.label), None)
+        if values is None and options.label is not False:
+            raise ValueError(f"{path} has no attribute {options.label!r} for the label")
+        attributes["labels"] = None if values is None else np.asarray(values).reshape(len(values), -1)[:, 0]
+    if options.features is False:
+        attributes["features"] = None
+    if options.split is False:
+        attributes["splits"] = ()
+    graph = Graph.from_pyg(data, directed=options.directed, duplicates=options.duplicates, **attributes)
+    report.files[path.name] = "PyG data"
+    _describe_arrays(graph, graph.n_edges, report)
+    return graph
+
+
+def _load_pyg(path: Path, max_bytes: int) -> Any:
+    """Load tensors and PyG's plain data classes, nothing else."""
+    torch = _import("torch")
+    pyg = _import("torch_geometric.data.data", "torch_geometric")
+    storage = _import("torch_geometric.data.storage", "torch_geometric")
+    allowed = [pyg.Data, pyg.DataEdgeAttr, pyg.DataTensorAttr, storage.GlobalStorage]
+    if not zipfile.is_zipfile(path):
+        raise ValueError(f"{path} is not a file of torch.save as it is since torch 1.6 (a zip); save it again")
+    with reading(path, "PyG data"):
+        with zipfile.ZipFile(path) as archive:
+            declared = sum(member.file_size for member in archive.infolist())
+            if declared > max_bytes:
+                raise ValueError(f"{path} declares {declared:,} bytes, more than the {max_bytes:,} allowed")
+            damaged = archive.testzip()
+            if damaged is not None:
+                raise ValueError(f"{path} is damaged: {damaged}")
+        try:
+            with torch.serialization.safe_globals(allowed):
+                content = torch.load(path, map_location="cpu", weights_only=True)
+        except pickle.UnpicklingError as error:
+            culprit = re.search(r"GLOBAL (\S+)", str(error))
+            asks = f"it asks for {culprit[1]}, which" if culprit else "it holds what"
+            raise ValueError(
+                f"{path}: {asks} is not loaded from files, as it could run code; save the Data object alone, "
+                "or use Graph.from_pyg on the object in memory"
+            ) from error
+        return _single_data(content, path)
+
+
+def _single_data(content: Any, path: Path) -> Any:
+    """Return the one graph in a Data object, in its dict, or in an InMemoryDataset's (data, slices, class)."""
+    if isinstance(content, tuple) and content:
+        slices = content[1] if len(content) > 1 else None
+        if slices and any(len(bounds) > 2 for bounds in slices.values()):
+            raise ValueError(f"{path} holds several graphs; save the one that is meant")
+        content = content[0]
+    if isinstance(content, dict):
+        content = SimpleNamespace(**content)
+    if getattr(content, "edge_index", None) is None:
+        raise ValueError(f"{path} holds {type(content).__name__} without an edge_index; save a Data object")
+    return content

@@ -1,0 +1,51 @@
+"""Ward's linkage on an embedding, cut into clusters of at most h: the paper's clustering, and one that sees more."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pegfan.trees.build import LevelGraph
+from pegfan.trees.embeddings import adjacency_embedding, one_thread, spectral_embedding
+from pegfan.trees.hierarchy import cut_linkage
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+MOST_NODES = 200_000
+"""Where comparing all pairs stops being sensible: some minutes."""
+
+
+def ward(level: LevelGraph, h: int) -> IntArray:
+    """The paper's builder: a ten-dimensional spectral embedding, Ward linkage, a balanced cut."""
+    return _cluster(level, spectral_embedding, h)
+
+
+def adjacency(level: LevelGraph, h: int) -> IntArray:
+    """Nodes with similar adjacency rows together: a truncated SVD of the rows, Ward linkage, a balanced cut."""
+    return _cluster(level, adjacency_embedding, h)
+
+
+def _cluster(level: LevelGraph, embed: object, h: int) -> IntArray:
+    from fastcluster import linkage_vector
+
+    labels = np.arange(level.n)
+    joined = np.flatnonzero(np.diff(level.edges.indptr))  # nodes without edges have no place in an embedding
+    if len(joined) < 2:
+        return labels
+    part = _restrict(level, joined)
+    points = embed(part)  # type: ignore[operator]
+    if part.features is not None:
+        points = np.column_stack([points, part.feature_weight * part.features])
+    with one_thread():
+        linkage = linkage_vector(np.ascontiguousarray(points), method="ward")
+    labels[joined] = level.n + cut_linkage(linkage, h)
+    return labels
+
+
+def _restrict(level: LevelGraph, nodes: IntArray) -> LevelGraph:
+    if len(nodes) == level.n:
+        return level
+    arcs, edges = (matrix[nodes][:, nodes].tocsr() for matrix in (level.arcs, level.edges))
+    features = None if level.features is None else level.features[nodes]
+    return LevelGraph(arcs, edges, features, level.feature_weight, level.direction, level.score, level.notes)
