@@ -208,6 +208,60 @@ def _tree_height(levels: int) -> float:
 # ----------------------------------------------------------------------- signals
 
 
+def levels(
+    graph: Graph,
+    hierarchy: Hierarchy,
+    levels: Sequence[int] | None = None,
+    positions: ArrayLike | None = None,
+) -> Figure:
+    """Draw a tree over its graph: one small picture a level, nodes of one cluster in one colour.
+
+    Colours are nested: they run along the leaves of the tree, so that clusters of one parent have colours near to
+    each other's.
+
+    Parameters
+    ----------
+    graph, hierarchy
+        A graph and a tree over its nodes.
+    levels
+        Which levels; by default all between the root and the single nodes, at most six of them.
+    positions
+        See `signal`.
+
+    Examples
+    --------
+    >>> import pegfan as pf
+    >>> from pegfan import plots
+    >>> path = pf.Graph.from_edges([[i, i + 1] for i in range(7)])
+    >>> figure = plots.levels(path, pf.Hierarchy.from_nested([[[0, 1], [2, 3]], [[4, 5], [6, 7]]]))
+    >>> [ax.get_title() for ax in figure.axes]
+    ['level 2: 2 clusters', 'level 3: 4 clusters']
+    """
+    from matplotlib import colormaps
+
+    _check_graph(graph)
+    if hierarchy.n != graph.n:
+        raise ValueError(f"the tree has {hierarchy.n} nodes and the graph {graph.n}; they must belong together")
+    inner = list(range(2, hierarchy.K)) or [hierarchy.K]
+    shown = [inner[i] for i in _evenly(len(inner), 6)] if levels is None else list(levels)
+    xy = _coordinates(graph, positions)
+    flat = _is_flat(xy)
+    columns = 1 if flat else _columns(len(shown))
+    rows = -(-len(shown) // columns)
+    figure = _new_figure(*((6.0, 0.62 * rows + 0.2) if flat else (2.6 * columns, 2.8 * rows)))
+    grid = figure.subplots(rows, columns, squeeze=False)
+    for ax, level in zip(grid.flat, shown, strict=False):
+        first = hierarchy.first_leaf(level)
+        middle = (first[1:] + first[:-1]) / (2 * hierarchy.n)
+        nodes = _draw_graph(ax, graph, xy, None, values=middle[hierarchy.labels(level)])
+        nodes.set_cmap(colormaps["turbo"])
+        nodes.set_clim(0.0, 1.0)
+        _title(ax, f"level {level}: {hierarchy.n_clusters[level - 1]:,} clusters")
+    for ax in list(grid.flat)[len(shown) :]:
+        ax.remove()
+    return figure
+
+
 def signal(
     graph: Graph,
     values: ArrayLike,

@@ -317,9 +317,9 @@ def _one_hot(column: str, series: Any, extra: int, most: int, *, asked: bool) ->
 
 # -------------------------------------------------------------------- lists of tokens and of numbers
 
-_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+_NUMBERS = re.compile(r"[-+.,;|eE\d\s]*")
 _BRACKETED = re.compile(r"\s*\[.*\]\s*", re.DOTALL)
-_NUMBER_LIST = re.compile(rf"\s*{_NUMBER}(?:\s*[,;|]\s*{_NUMBER})*\s*")
 
 
 def _as_lists(series: Any) -> list[list[Any]] | None:
@@ -333,10 +333,13 @@ def _as_lists(series: Any) -> list[list[Any]] | None:
     if not all(isinstance(cell, str) for cell in present):
         return None
     texts = [cell for cell in present if cell.strip() not in _MISSING_WORDS]
-    bracketed = bool(texts) and all(_BRACKETED.fullmatch(text) for text in texts)
+    if texts and all(map(_BRACKETED.fullmatch, texts)):
+        return _cut(cells)
     # A decimal comma makes lists of two: three numbers somewhere show that commas separate.
-    listed = any(len(re.findall("[,;|]", text)) > 1 for text in texts) and all(map(_NUMBER_LIST.fullmatch, texts))
-    return _cut(cells) if bracketed or listed else None
+    if not any(len(re.findall("[,;|]", text)) > 1 for text in texts) or not all(map(_NUMBERS.fullmatch, texts)):
+        return None
+    lists = _cut(cells)
+    return lists if _are_numbers(lists) else None
 
 
 def _no_value(cell: Any) -> bool:
@@ -365,20 +368,25 @@ def _cut(cells: list[Any]) -> list[list[Any]]:
     separator = next((mark for mark in "|;," if any(mark in text for text in bare)), None)
     rows = [[piece.strip(" \t\r\n'\"") for piece in text.split(separator)] for text in bare]
     rows = [[piece for piece in row if piece not in _MISSING_WORDS] for row in rows]
-    flat = [piece for row in rows for piece in row]
-    for read, pattern in ((int, re.compile(WHOLE_NUMBER)), (float, re.compile(_NUMBER))):
-        if all(map(pattern.fullmatch, flat)):
-            return [[read(piece) for piece in row] for row in rows]
+    pieces = {piece for row in rows for piece in row}
+    for read, pattern in ((int, re.compile(WHOLE_NUMBER)), (float, _NUMBER)):
+        if all(map(pattern.fullmatch, pieces)):
+            value = {piece: read(piece) for piece in pieces}
+            return [[value[piece] for piece in row] for row in rows]
     return rows
+
+
+def _are_numbers(lists: list[list[Any]]) -> bool:
+    return all(isinstance(value, int | float) for value in {value for row in lists for value in row})
 
 
 def _are_vectors(lists: list[list[Any]]) -> bool:
     """Whether lists are coordinates: numbers, as many in every list, that cannot well be numbers of tokens."""
     lengths = {len(row) for row in lists} - {0}
-    flat = [value for row in lists for value in row]
-    if len(lengths) != 1 or not all(isinstance(value, int | float) for value in flat):
+    if len(lengths) != 1 or not _are_numbers(lists):
         return False
-    return any(isinstance(value, float) or value < 0 for value in flat) or (max(flat) <= 1 and min(lengths) > 1)
+    values = {value for row in lists for value in row}
+    return any(isinstance(value, float) or value < 0 for value in values) or (max(values) <= 1 and min(lengths) > 1)
 
 
 def _bag(column: str, lists: list[list[Any]], extra: int) -> _Block:

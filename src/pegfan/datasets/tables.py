@@ -444,16 +444,20 @@ def _pick_id(nodes: Table, edges: Table, ends: Ids, options: Options) -> tuple[s
             f"{nodes.name} and {edges.name} look swapped: the first columns of {nodes.name} hold ids of {edges.name}; "
             "exchange them"
         )
-    positions = ends.kind == "int" and (
-        not len(ends.values) or 0 <= ends.values.min() <= ends.values.max() < len(nodes.frame)
-    )
-    if positions and not any(is_number(nodes.frame[column]) for column in named):
+    # A column called "name" may be no more than that; one called "id" is an id, and other ends are an error.
+    if _may_be_rows(ends, nodes) and not set(named) - set(nodes.named("name", "node_name", "index", "unnamed: 0")):
         return None, "no column holds the edge ends"
     if named:
         return named[0], "by name"
     raise ValueError(
         f"no column of {nodes.name} holds the ids of {edges.name} (such as {few(ends.values)}): name it with id=, or "
         f"pass id=False for row numbers; its columns are {few(list(nodes.frame.columns))}"
+    )
+
+
+def _may_be_rows(ends: Ids, nodes: Table) -> bool:
+    return ends.kind == "int" and (
+        len(ends.values) == 0 or 0 <= ends.values.min() <= ends.values.max() < len(nodes.frame)
     )
 
 
@@ -509,6 +513,8 @@ def _stranger_message(
     strange = list(ends.values[strangers])
     elsewhere = [column for column, ids in distinct_columns(nodes).items() if share_found(ends, ids) == 1]
     hint = f"; column {elsewhere[0]!r} has them all: id={elsewhere[0]!r}?" if elsewhere else ""
+    if not elsewhere and strangers.all() and _may_be_rows(ends, nodes):
+        hint = "; if the edges hold row numbers, id=False"
     return (
         f"{edges.where(row)}: node {plain(culprit)!r} is not in {nodes.name} (id: {report.columns['id']}); "
         f"{len(strange)} ids in {int(touched.sum())} of {len(codes)} edges are unknown: {few(strange)}. "

@@ -55,3 +55,25 @@ def _check_shape(array: Any, rows: int, what: str) -> Any:
     if array.shape[0] != rows:
         raise ValueError(f"{what} has {array.shape[0]} rows and {rows} are needed; does it belong to another tree?")
     return array
+
+
+def class_means(x: Any, classes: Any) -> Any:
+    """Every row of a signal replaced by the mean of the rows of its class."""
+    numbers = np.asarray(classes)
+    if numbers.shape != (x.shape[0],) or numbers.dtype.kind not in "iu" or (numbers.size and numbers.min() < 0):
+        raise ValueError(
+            f"classes must hold {x.shape[0]} class numbers, not negative; got {numbers.dtype} {numbers.shape}"
+        )
+    _, first, numbers, sizes = np.unique(numbers, return_index=True, return_inverse=True, return_counts=True)
+    if len(first) == len(numbers):
+        return x
+    if is_tensor(x):
+        import torch
+
+        index = torch.tensor(numbers, device=x.device)
+        sums = torch.zeros((len(sizes), *x.shape[1:]), dtype=x.dtype, device=x.device).index_add(0, index, x)
+        count = torch.tensor(sizes, device=x.device).to(x.dtype)
+        return (sums / count.reshape(-1, *[1] * (x.ndim - 1)))[index]
+    weights = (1.0 / sizes[numbers]).astype(x.dtype)
+    mean = csr_array((weights, (numbers, np.arange(len(numbers)))), shape=(len(sizes), len(numbers)))
+    return (mean @ x)[numbers]

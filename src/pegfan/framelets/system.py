@@ -13,7 +13,7 @@ from scipy.sparse import csr_array, issparse
 
 from pegfan.framelets import shrinkage
 from pegfan.framelets._levels import Level, make_levels
-from pegfan.framelets._signals import as_signal, is_tensor
+from pegfan.framelets._signals import as_signal, class_means, is_tensor
 from pegfan.framelets._transforms import CompiledTransforms, Transforms
 from pegfan.framelets.coefficients import Coefficients
 from pegfan.framelets.filters import Filters
@@ -198,14 +198,16 @@ class FrameletSystem:
         self._for(array).reconstruct(_columns(array), c.j0, _columns(signal))
         return signal
 
-    def project(self, f: Any, j: int) -> Any:
+    def project(self, f: Any, j: int, classes: Any = None) -> Any:
         """F_j f, the part of a signal at scale j: F_0 = Φ_1ᵀΦ_1 and F_j = Ψ_jᵀΨ_j for 1 ≤ j ≤ K−1.
 
-        Costs O(n) whatever the filters are: by Proposition 1 Ψ_jᵀΨ_j = Φ_(j+1)ᵀΦ_(j+1) − Φ_jᵀΦ_j.
+        Costs O(n) whatever the filters are: by Proposition 1 Ψ_jᵀΨ_j = Φ_(j+1)ᵀΦ_(j+1) − Φ_jᵀΦ_j. For `classes` see
+        `projections`.
         """
-        return self.operator("projection", j) @ f
+        result = self.operator("projection", j) @ f
+        return result if classes is None else class_means(result, classes)
 
-    def projections(self, f: Any, out: Sequence[Any] | None = None) -> list[Any]:
+    def projections(self, f: Any, out: Sequence[Any] | None = None, classes: Any = None) -> list[Any]:
         """[F_0 f, F_1 f, ..., F_(K−1) f]; they add up to f.
 
         Parameters
@@ -214,9 +216,17 @@ class FrameletSystem:
             A signal.
         out
             K arrays of its shape to write into; NumPy only.
+        classes
+            A class number for every node, such as ``pegfan.trees.canonical_order(graph).classes``: every projection
+            is averaged over the nodes of a class. Where a tree had to choose between symmetric nodes, this undoes
+            the choice. The parts still add up to f where f is constant on classes, as features and S·features are.
         """
         f = as_signal(f, self.n)
         scales = range(self.K)
+        if classes is not None:
+            if out is not None:
+                raise ValueError("out= and classes= do not go together")
+            return [class_means(part, classes) for part in self.projections(f)]
         if out is not None:
             if len(out) != self.K:
                 raise ValueError(f"out must hold K = {self.K} arrays, got {len(out)}")

@@ -72,6 +72,17 @@ def join_in_order(pairs, left, right, size, parent, most):  # type: ignore[no-un
 
 
 @njit(cache=True, nogil=True)
+def best_neighbours(pairs, left, right, parent, size, best):  # type: ignore[no-untyped-def]
+    """For every node that is alone, the cluster at the other end of its first pair."""
+    for e in pairs:
+        i, j = left[e], right[e]
+        if size[i] == 1 and parent[i] == i and best[i] < 0:
+            best[i] = parent[j]
+        if size[j] == 1 and parent[j] == j and best[j] < 0:
+            best[j] = parent[i]
+
+
+@njit(cache=True, nogil=True)
 def common_weight(indptr, indices, data, left, right, out):  # type: ignore[no-untyped-def]
     """Inner products of the rows left[e] and right[e]; columns of a row are in order."""
     for e in range(left.size):

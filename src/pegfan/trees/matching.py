@@ -28,11 +28,12 @@ def matching(level: LevelGraph, h: int) -> IntArray:
     if level.features is not None and len(left):
         alike = np.einsum("ij,ij->i", level.features[left], level.features[right])
         score = score * (1.0 + level.feature_weight * alike)
-    # Pairs stand in canonical order, so that a stable sort breaks ties by it.
-    order = np.argsort(-score, kind="stable")
+    order = _best_first(score)
     parent, size = np.arange(level.n), np.ones(level.n, np.int64)
     _kernels.join_in_order(order, left, right, size, parent, h)
-    return _gather_by_neighbour(parent, left, right, order, h)
+    best = np.full(level.n, -1)
+    _kernels.best_neighbours(order, left, right, parent, size, best)
+    return _gather_by_neighbour(parent, best, h)
 
 
 def _scored_pairs(level: LevelGraph) -> tuple[NDArray[np.int32], NDArray[np.int32], FloatArray]:
@@ -67,27 +68,25 @@ def _cosines(level: LevelGraph) -> tuple[NDArray[np.int32], NDArray[np.int32], F
     return left, right, common / np.where(both > 0, both, 1.0) + 1e-9
 
 
-def _gather_by_neighbour(
-    parent: IntArray, left: NDArray[np.int32], right: NDArray[np.int32], order: IntArray, h: int
-) -> IntArray:
-    alone = np.bincount(parent, minlength=len(parent))[parent] == 1
-    if not len(order) or not alone.any():
-        return parent
-    # The first pair, in order, of every node that is alone names its best neighbour.
-    nodes = np.concatenate([left[order], right[order]])
-    others = np.concatenate([right[order], left[order]])
-    rank = np.concatenate([np.arange(len(order))] * 2)
-    mine = alone[nodes]
-    nodes, others, rank = nodes[mine], others[mine], rank[mine]
-    if not len(nodes):
-        return parent
-    by_node = np.lexsort((rank, nodes))
-    first = by_node[np.concatenate([[True], np.diff(nodes[by_node]) != 0])]
-    nodes, best = nodes[first], parent[others[first]]
-    by_best = np.lexsort((nodes, best))
-    nodes, best = nodes[by_best], best[by_best]
-    group = offsets_within(best) // h
-    starts = np.concatenate([[True], (np.diff(best) != 0) | (np.diff(group) != 0)])
+def _best_first(score: FloatArray) -> IntArray:
+    """Pairs by falling score; of equal ones, those that stand first in the canonical order.
+
+    Scores count as 16-bit numbers on a logarithmic scale: that is finer than they mean anything, and is sorted in
+    linear time.
+    """
+    if not len(score):
+        return np.empty(0, np.int64)
+    height = np.log2(score)
+    low, high = height.min(), height.max()
+    key = np.rint((high - height) * (65535.0 / max(high - low, 1e-12))).astype(np.uint16)
+    return np.argsort(key, kind="stable")
+
+
+def _gather_by_neighbour(parent: IntArray, best: IntArray, h: int) -> IntArray:
+    """Put nodes that stayed alone together with those of the same best neighbour, h at a time."""
+    nodes = np.flatnonzero(best >= 0)
+    nodes = nodes[np.argsort(best[nodes], kind="stable")]
+    place = offsets_within(best[nodes])
     parent = parent.copy()
-    parent[nodes] = nodes[np.maximum.accumulate(np.where(starts, np.arange(len(nodes)), 0))]
+    parent[nodes] = nodes[np.arange(len(nodes)) - place % h]
     return parent

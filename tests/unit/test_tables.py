@@ -1,0 +1,617 @@
+"""Tables become graphs: what is guessed, what can be overridden, what is refused and in which words."""
+
+import datetime
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pegfan.datasets.tables import ReadReport, graph_from_tables, stand_in_features
+from pegfan.graph import Graph
+
+PATH = [("a", "b"), ("b", "c")]
+
+
+def nodes(**columns):
+    return pd.DataFrame({"id": ["a", "b", "c"], **columns})
+
+
+def read(nodes, edges=PATH, **options):
+    return graph_from_tables(nodes, edges, report=True, **options)
+
+
+def dense(graph):
+    return graph.features.toarray() if sp.issparse(graph.features) else graph.features
+
+
+# -------------------------------------------------------------------- edges
+
+
+def test_edges_alone_name_the_nodes_in_sorted_order():
+    g = graph_from_tables(None, [("b", "c"), ("a", "b")])
+    assert g.node_names.tolist() == ["a", "b", "c"]
+    assert g.edges()[0].tolist() == [[0, 1], [1, 2]]
+    assert g.features is None
+    assert g.labels is None
+
+
+def test_numbers_from_zero_need_no_names_and_others_do():
+    assert graph_from_tables(None, np.array([[0, 2], [1, 2]])).node_names is None
+    assert graph_from_tables(None, np.array([[10, 12], [11, 12]])).node_names.tolist() == [10, 11, 12]
+    far = graph_from_tables(None, np.array([[-5, 10**12], [10**12, 7]]))
+    assert far.node_names.tolist() == [-5, 7, 10**12]
+    assert far.edges()[0].tolist() == [[0, 2], [1, 2]]
+
+
+@pytest.mark.parametrize(
+    "edges",
+    [
+        pd.DataFrame({"source": ["a", "b"], "target": ["b", "c"], "weight": [2.0, 3.0]}),
+        pd.DataFrame({"weight": [2, 3], "To": ["b", "c"], "From": ["a", "b"]}),
+        pd.DataFrame({"x": ["a", "b"], "z": ["b", "c"], "strangely named": [2, 3]}),
+        {"u": ["a", "b"], "v": ["b", "c"], "w": [2, 3]},
+        [("a", "b", 2), ("b", "c", 3)],
+        np.array([("a", "b", 2), ("b", "c", 3)], dtype=object),
+        pd.DataFrame({"source": ["a", "b"], "target": ["b", "c"], "weight": ["2", "3"]}),
+    ],
+)
+def test_ends_and_weights_by_name_or_place(edges):
+    g = graph_from_tables(None, edges)
+    assert g.node_names.tolist() == ["a", "b", "c"]
+    assert g.adjacency.toarray().tolist() == [[0, 2, 0], [2, 0, 3], [0, 3, 0]]
+
+
+def test_ends_and_weight_as_given():
+    edges = pd.DataFrame({"source": [1, 1], "target": [1, 1], "s": ["a", "b"], "t": ["b", "c"], "cost": [5, 7]})
+    g, report = read(None, edges, source="s", target="t", weight="cost", directed=True)
+    assert g.directed
+    assert g.adjacency.toarray().tolist() == [[0, 5, 0], [0, 0, 7], [0, 0, 0]]
+    assert report.columns["edges"] == "'s' to 't' (as given), directed"
+    assert set(report.dropped) == {"edges 'source'", "edges 'target'"}
+    assert not graph_from_tables(None, edges, source="s", target="t", weight=False).adjacency.data.max() > 1
+
+
+def test_a_third_column_of_times_or_texts_is_no_weight():
+    for column in ("timestamp", "Year"):
+        g, report = read(None, pd.DataFrame({"a": [0], "b": [1], column: [2020]}))
+        assert g.adjacency.max() == 1
+        assert report.dropped == {f"edges {column!r}": "not used"}
+    assert graph_from_tables(None, pd.DataFrame({"a": [0], "b": [1], "note": ["x"]})).adjacency.max() == 1
+
+
+def test_what_happened_to_the_edges_is_counted():
+    g, report = read(None, [(0, 1, 1.0), (1, 0, 3.0), (1, 1, 1.0), (0, 2, 0.0)])
+    assert g.adjacency.toarray().tolist() == [[0, 3, 0], [3, 1, 0], [0, 0, 0]]
+    assert (report.merged, report.self_loops) == (1, 1)
+    assert report.notes == ["1 rows of edges have weight 0, which is no edge"]
+    assert graph_from_tables(None, [(0, 1, 1.0), (1, 0, 3.0)], duplicates="sum").adjacency[0, 1] == 4
+    assert graph_from_tables(None, [(0, 1, 1.0), (1, 0, 3.0)], directed=True).adjacency[0, 1] == 1
+
+
+def test_bad_edges():
+    with pytest.raises(ValueError, match=r"edges, row 1: column 'target' is blank.*\(2 of 3 rows"):
+        graph_from_tables(None, {"source": ["a", "b", "c"], "target": ["b", None, " "]})
+    with pytest.raises(ValueError, match=r"edges, row 1: weight -2\.0 .*weight=False"):
+        graph_from_tables(None, [(0, 1, 1.0), (1, 2, -2.0)])
+    with pytest.raises(ValueError, match="edges, row 0: weight 'x'"):
+        graph_from_tables(None, {"source": [0], "target": [1], "weight": ["x"]})
+    with pytest.raises(ValueError, match=r"edges has 1 column\(s\): 'a'"):
+        graph_from_tables(None, {"a": [1]})
+    with pytest.raises(ValueError, match=r"shape \(m, 2\).*edges\.T"):
+        graph_from_tables(None, np.zeros((2, 5), int))
+    with pytest.raises(ValueError, match="no source column 'form'; did you mean 'From'"):
+        graph_from_tables(None, {"From": [1], "To": [1]}, source="form")
+    with pytest.raises(ValueError, match="same column 'b'"):
+        graph_from_tables(None, {"a": [1], "b": [1]}, source="b")
+    with pytest.raises(ValueError, match="no edges and there is no table of nodes"):
+        graph_from_tables(None, [])
+    with pytest.raises(ValueError, match="two columns named 'a'"):
+        graph_from_tables(None, pd.DataFrame([[0, 1]], columns=["a", "a"]))
+    with pytest.raises(TypeError, match="nodes must be a pandas DataFrame or a dict"):
+        graph_from_tables([1, 2], PATH)
+    with pytest.raises(ValueError, match=r"edges, row 0: 0\.5 in column 'source' is no node id"):
+        graph_from_tables(None, [(0.5, 1)])
+    with pytest.raises(ValueError, match="too large to be told from its neighbours"):
+        graph_from_tables(None, np.array([[1.8e19, 1.0]]))
+    with pytest.raises(ValueError, match="cannot be a node id; ids must be hashable"):
+        graph_from_tables(None, pd.DataFrame({"a": [[1], [2]], "b": [0, 1]}))
+
+
+# -------------------------------------------------------------------- ids
+
+
+def test_node_i_is_row_i():
+    table = pd.DataFrame({"id": [2, 0, 1], "label": [7, 5, 6], "x": [0.2, 0.0, 0.1]})
+    g = graph_from_tables(table, [(0, 2)])
+    assert g.node_names.tolist() == [2, 0, 1]
+    assert g.class_names[g.labels].tolist() == [7, 5, 6]
+    assert g.features.ravel().tolist() == [0.2, 0.0, 0.1]
+    assert g.edges()[0].tolist() == [[0, 1]]
+    assert graph_from_tables(table.sort_values("id"), [(0, 2)]).node_names is None
+
+
+def test_the_id_column_by_name_by_content_and_as_given():
+    table = {"id": [70, 80, 90], "rank": [2, 0, 1], "other": [0, 1, 2]}
+    g, report = read(table, [(0, 1), (1, 2)])
+    assert report.columns["id"].startswith("'rank' (by content: 100% of the edge ends are in it, 0% in 'id')")
+    assert g.node_names.tolist() == [2, 0, 1]
+    assert "id" in report.dropped  # distinct whole numbers named like an id are no feature
+    g, report = read(table, [(0, 1), (1, 2)], id="other")
+    assert report.columns["id"] == "'other' (as given)"
+    assert g.node_names is None
+    g, report = read(table, [(70, 80), (80, 90)])
+    assert report.columns["id"] == "'id' (by name)"
+
+
+def test_a_named_id_column_stays_if_a_few_ends_are_missing_and_the_error_points_to_the_better_one():
+    table = {"id": [10, 11, 12], "rank": [10, 11, 13]}
+    with pytest.raises(
+        ValueError, match=r"edges, row 1: node 13 is not in nodes.*column 'rank' has them all: id='rank'"
+    ):
+        graph_from_tables(table, [(10, 11), (11, 13)])
+
+
+def test_row_numbers_where_no_column_holds_the_ends():
+    g, report = read({"height": [1.5, 2.5, 3.5]}, np.array([[0, 1], [1, 2]]))
+    assert report.columns["id"] == "row numbers (no column holds the edge ends)"
+    assert g.node_names is None
+    g, report = read({"name": ["x", "y", "z"], "h": [1.5, 2.5, 3.5]}, np.array([[0, 1], [1, 2]]))
+    assert report.columns["id"] == "row numbers (no column holds the edge ends)"
+    g, report = read({"id": [2, 1, 0], "h": [1.5, 2.5, 3.5]}, np.array([[0, 1], [0, 2]]), id=False)
+    assert g.edges()[0].tolist() == [[0, 1], [0, 2]]
+
+
+def test_a_column_called_id_is_never_passed_over_for_row_numbers():
+    with pytest.raises(ValueError, match=r"node 0 is not in nodes.*if the edges hold row numbers, id=False"):
+        graph_from_tables({"id": [70, 80, 90]}, [(0, 1)])
+
+
+def test_an_index_with_a_name_or_of_texts_is_a_column():
+    for index in (pd.Index([5, 6, 7], name="who"), pd.Index(["e", "f", "g"])):
+        g = graph_from_tables(pd.DataFrame({"x": [1.0, 2.0, 3.0]}, index=index), [(index[0], index[2])])
+        assert g.node_names.tolist() == index.tolist()
+        assert g.features.shape == (3, 1)
+    filtered = pd.DataFrame({"id": range(6), "x": range(6)}).query("id >= 3")
+    assert graph_from_tables(filtered, [(3, 5)]).features.ravel().tolist() == [3, 4, 5]
+
+
+def test_numbers_and_texts_are_reconciled_and_reported():
+    g, report = read({"id": ["1", "2", "3"]}, [(1, 2), (2, 3)])
+    assert g.node_names.tolist() == [1, 2, 3]
+    assert report.notes == ["ids are text in nodes and integers in edges; they were compared as integers"]
+    g, report = read({"id": ["1", "2", "x"]}, [(1, 2)])
+    assert g.node_names.tolist() == ["1", "2", "x"]
+    assert report.notes == ["ids are text in nodes and integers in edges; they were compared as text"]
+    g, report = read({"id": [1, 2, 3]}, [("1", "2")])
+    assert g.node_names.tolist() == [1, 2, 3]
+    with pytest.raises(ValueError, match=r"node '1' is not in nodes"):
+        graph_from_tables({"id": ["01", "02", "x"]}, [(1, 2)])
+    assert graph_from_tables(None, {"s": [1, 2], "t": ["2", "x"]}).node_names.tolist() == ["1", "2", "x"]
+
+
+def test_one_column_with_both_1_and_text_1_is_an_error():
+    with pytest.raises(
+        ValueError, match=r"nodes, row 2: column 'id' holds both the number 1 and the text '1'; .*astype"
+    ):
+        graph_from_tables({"id": ["1", "2", 1]}, [("1", "2")])
+    assert graph_from_tables({"id": ["x", 2, 1]}, [("x", 1)]).node_names.tolist() == ["x", "2", "1"]
+
+
+def test_any_hashable_is_an_id():
+    day = datetime.date(2020, 1, 1)
+    g = graph_from_tables(pd.DataFrame({"id": [(1, 2), "x", day], "v": [1, 2, 3]}), [((1, 2), "x"), ("x", day)])
+    assert g.node_names.tolist() == [(1, 2), "x", day]
+    assert g.edges()[0].tolist() == [[0, 1], [1, 2]]
+    huge = graph_from_tables({"id": np.array([2**63 + 1, 5], np.uint64)}, {"s": [2**63 + 1], "t": [5]})
+    assert huge.node_names.tolist() == [2**63 + 1, 5]
+    whole = graph_from_tables({"id": [1.0, 2.0]}, {"s": pd.Categorical([2]), "t": pd.array([1], dtype="Int64")})
+    assert whole.node_names.tolist() == [1, 2]
+    flags = graph_from_tables(pd.DataFrame({"id": [True, False]}), [(True, False)])
+    assert flags.node_names.tolist() == [True, False]
+
+
+def test_a_very_long_id_costs_its_own_length_only():
+    ids = [f"n{k}" for k in range(2000)] + ["x" * 10**6]
+    g = graph_from_tables({"id": ids}, [(ids[0], ids[-1])])
+    assert g.node_names.dtype == object
+    assert g.node_names[-1] == ids[-1]
+
+
+def test_unknown_ids():
+    edges = [("a", "b"), ("b", "z"), ("y", "z"), ("c", "c")]
+    with pytest.raises(
+        ValueError, match=r"edges, row 1: node 'z' is not in nodes.*2 ids in 2 of 4 edges.*'y', 'z'"
+    ) as error:
+        graph_from_tables(nodes(), edges)
+    assert "unknown='add'" in str(error.value)
+    assert "unknown='drop'" in str(error.value)
+    g, report = read(nodes(), edges, unknown="drop")
+    assert g.n == 3
+    assert g.edges()[0].tolist() == [[0, 1], [2, 2]]
+    assert report.unknown == 2
+    table = nodes(x=[1.0, 2.0, 6.0], k=["u", "v", "u"], label=["p", "q", "p"], tags=[["t"], ["t"], ["s"]])
+    g, report = read(table, edges, unknown="add")
+    assert g.node_names.tolist() == ["a", "b", "c", "y", "z"]
+    assert g.labels.tolist() == [0, 1, 0, -1, -1]
+    assert dense(g)[3].tolist() == [3.0, 0, 0, 0, 0]  # the mean, no category, no token
+    assert report.notes == ["2 ids of edges are not in nodes: added as nodes ('y', 'z')"]
+    with pytest.raises(ValueError, match="2 added nodes: no number in column 'x'"):
+        graph_from_tables(table, edges, unknown="add", missing="error")
+    with pytest.raises(ValueError, match="2 added nodes have no position"):
+        graph_from_tables(nodes(x=[1, 2, 3], y=[1, 2, 3]), edges, unknown="add", positions=["x", "y"])
+
+
+def test_bad_nodes():
+    with pytest.raises(
+        ValueError, match=r"nodes, row 2: id 'a' in column 'id' was already given in nodes, row 0 \(1 doubled"
+    ):
+        graph_from_tables({"id": ["a", "b", "a"]}, [("a", "b")])
+    with pytest.raises(ValueError, match="nodes, row 1: the id in column 'id' is blank"):
+        graph_from_tables({"id": ["a", None, "b"]}, [("a", "b")])
+    with pytest.raises(ValueError, match="nodes has no id column 'naem'; did you mean 'name'"):
+        graph_from_tables({"name": ["a", "b"]}, [("a", "b")], id="naem")
+    with pytest.raises(ValueError, match=r"no column of nodes holds the ids of edges \(such as 'a', 'b'"):
+        graph_from_tables({"x": [0.5, 1.5]}, [("a", "b")])
+    with pytest.raises(ValueError, match="nodes has no rows"):
+        graph_from_tables({"id": []}, [("a", "b")])
+    with pytest.raises(ValueError, match="nodes is not a table"):
+        graph_from_tables({"id": [1, 2], "x": [1]}, [(1, 2)])
+    with pytest.raises(ValueError, match="unknown must be one of"):
+        graph_from_tables(nodes(), PATH, unknown="ignore")
+    with pytest.raises(ValueError, match="missing must be one of"):
+        graph_from_tables(nodes(), PATH, missing="median")
+
+
+def test_swapped_tables_are_noticed():
+    people = pd.DataFrame({"name": ["a", "b", "c"], "age": [1, 2, 3]})
+    with pytest.raises(ValueError, match=r"nodes and edges look swapped.*exchange them"):
+        graph_from_tables(pd.DataFrame(PATH * 3, columns=["p", "q"]), people)
+
+
+def test_nodes_without_edges():
+    g = graph_from_tables(nodes(x=[1, 2, 3]), [])
+    assert g.n == 3
+    assert g.n_edges == 0
+
+
+# -------------------------------------------------------------------- labels and splits
+
+
+@pytest.mark.parametrize(
+    ("column", "codes", "names"),
+    [
+        (["x", None, "w"], [1, -1, 0], ["w", "x"]),
+        (["x", "NA", " "], [0, -1, -1], ["x"]),
+        ([0, 2, 1], [0, 2, 1], None),
+        ([1.0, np.nan, 0.0], [1, -1, 0], None),
+        ([5, 3, 5], [1, 0, 1], [3, 5]),
+        ([0, -1, 1], [0, -1, 1], None),
+        ([-1, 1, 1], [0, 1, 1], [-1, 1]),
+        ([True, False, True], [1, 0, 1], [False, True]),
+        (pd.Categorical(["q", "p", "q"]), [1, 0, 1], ["p", "q"]),
+        (pd.array([1, None, 0], dtype="Int64"), [1, -1, 0], None),
+        (pd.array([True, None, True], dtype="boolean"), [0, -1, 0], [True]),
+        ([1, "1", "b"], [0, 0, 1], ["1", "b"]),
+    ],
+)
+def test_labels(column, codes, names):
+    g = graph_from_tables(nodes(label=column), PATH)
+    assert g.labels.tolist() == codes
+    assert (None if g.class_names is None else g.class_names.tolist()) == names
+
+
+def test_the_label_column_is_guessed_only_if_it_holds_classes():
+    g, report = read(nodes(y=[0.25, 1.5, 3.0], kind=["p", "q", "p"]))
+    assert report.columns["label"].startswith("'kind' (by name)")
+    assert g.features.ravel().tolist() == [0.25, 1.5, 3.0]
+    g, report = read(nodes(y=[0.25, 1.5, 3.0]))
+    assert report.columns["label"] == "none; 'y' does not hold classes"
+    g, report = read(nodes(Label=["p", "q", "p"], group=["r", "r", "s"]), label="group")
+    assert g.class_names.tolist() == ["r", "s"]
+    assert report.features == {"Label": "2 categories"}
+    assert graph_from_tables(nodes(label=["p", "q", "p"]), PATH, label=False).labels is None
+
+
+def test_bad_labels():
+    with pytest.raises(ValueError, match="nodes has no label column 'kid'; did you mean 'kind'"):
+        graph_from_tables(nodes(kind=[1, 2, 3]), PATH, label="kid")
+    with pytest.raises(ValueError, match=r"nodes: every label in column 'label' is missing.*label=False"):
+        graph_from_tables(nodes(label=[None, "NA", ""]), PATH)
+    with pytest.raises(ValueError, match=r"nodes, row 1: label column 'z' holds 0\.5; labels are classes"):
+        graph_from_tables(nodes(z=[1, 0.5, 2]), PATH, label="z")
+    many = {"id": range(30), "z": [f"t{k}" for k in range(30)]}
+    with pytest.raises(ValueError, match="holds 30 values that all differ: names, not classes"):
+        graph_from_tables(many, [(0, 1)], label="z")
+    with pytest.raises(ValueError, match="label column 'z' holds dates"):
+        graph_from_tables(nodes(z=pd.date_range("2020", periods=3)), PATH, label="z")
+    with pytest.raises(ValueError, match="label column 'z' holds lists"):
+        graph_from_tables(nodes(z=[[1], [2], [3]]), PATH, label="z")
+
+
+def test_splits():
+    table = nodes(
+        split=["Train", "valid", "test"], split_10=["test", None, "train"], split_2=["validation", "", "train"]
+    )
+    g, report = read(table)
+    assert [[part.tolist() for part in split] for split in g.splits] == [
+        [[0], [1], [2]],
+        [[2], [0], []],
+        [[2], [], [0]],
+    ]
+    assert report.columns["splits"] == "'split', 'split_2', 'split_10'"
+    assert g.features is None
+    g = graph_from_tables(nodes(fold=["train", "val", "test"]), PATH, split="fold")
+    assert [part.tolist() for part in g.splits[0]] == [[0], [1], [2]]
+    g = graph_from_tables(nodes(split=["x", "y", "x"]), PATH, split=False)
+    assert g.splits == ()
+    assert g.features.shape == (3, 2)
+
+
+def test_bad_splits():
+    with pytest.raises(
+        ValueError, match=r"nodes, row 1: split column 'split' holds 'holdout', 'dev'; it may hold train"
+    ):
+        graph_from_tables(nodes(split=["train", "holdout", "dev"]), PATH)
+    with pytest.raises(ValueError, match="split column 'split' holds '0', '1', '2'"):
+        graph_from_tables(nodes(split=[0, 1, 2]), PATH)
+    with pytest.raises(ValueError, match="split column 'split' is empty"):
+        graph_from_tables(nodes(split=[None, "", None]), PATH)
+    with pytest.raises(ValueError, match="no split column 'fold'"):
+        graph_from_tables(nodes(), PATH, split=["fold"])
+
+
+# -------------------------------------------------------------------- features
+
+
+def test_numbers_are_kept_and_constant_columns_too():
+    g, report = read(nodes(a=[1, 2, 3], b=[0.5, 0.5, 0.5]))
+    assert isinstance(g.features, np.ndarray)
+    assert g.features.tolist() == [[1, 0.5], [2, 0.5], [3, 0.5]]
+    assert report.features == {"a": "number", "b": "number"}
+    assert report.feature_names == ["a", "b"]
+    assert graph_from_tables(nodes(a=np.array([1, 2, 3], np.float32)), PATH).features.dtype == np.float32
+
+
+def test_missing_numbers_by_rule():
+    table = nodes(a=[1, None, 4], b=pd.array([1, None, 4], dtype="Int64"), c=["1", "NA", "4"])
+    assert graph_from_tables(table, PATH).features[1].tolist() == [2.5, 2.5, 2.5]
+    assert graph_from_tables(table, PATH, missing="zero").features[1].tolist() == [0, 0, 0]
+    with pytest.raises(ValueError, match=r"nodes, row 1: no number in column 'a'.*missing='mean' or 'zero'"):
+        graph_from_tables(table, PATH, missing="error")
+    _, report = read(nodes(a=[None, None, None], b=[1, 2, 3]))
+    assert report.dropped == {"a": "every value is missing"}
+    with pytest.raises(ValueError, match="nodes, row 2: inf in column 'a' is not a finite number"):
+        graph_from_tables(nodes(a=[1, 2, np.inf]), PATH)
+
+
+def test_booleans_and_categories_are_one_hot():
+    g, report = read(nodes(flag=[True, False, True], kindness=["low", None, "low"], n=[5, 6, 7]))
+    assert sp.issparse(g.features)
+    assert report.feature_names == ["flag=False", "flag=True", "kindness=low", "n"]
+    assert dense(g).tolist() == [[0, 1, 1, 5], [1, 0, 0, 6], [0, 1, 1, 7]]
+    assert report.features["kindness"] == "1 categories, 1 missing"
+    g = graph_from_tables(nodes(c=pd.Categorical(["u", "v", "u"])), PATH)
+    assert dense(g).tolist() == [[1, 0], [0, 1], [1, 0]]
+
+
+def test_texts_dates_and_ids_are_dropped_with_a_reason():
+    n = 60
+    table = pd.DataFrame(
+        {
+            "id": range(n),
+            "bio": [f"text {k // 2}" for k in range(n)],
+            "name": [f"name {k}" for k in range(n)],
+            "when": pd.date_range("2020", periods=n),
+            "took": pd.to_timedelta(range(n)),
+            "day": [datetime.date(2020, 1, 1)] * n,
+            "user_id": range(100, 100 + n),
+            "thing": [{"a": 1}] * n,
+            "x": 1.0,
+        }
+    )
+    g, report = read(table, [(0, 1)], categories_max=20)
+    assert g.features.shape == (n, 1)
+    assert report.dropped.keys() == set(table.columns) - {"id", "x"}
+    assert "30 different texts, more than categories_max=20" in report.dropped["bio"]
+    assert "all differ" in report.dropped["name"]
+    assert report.dropped["when"] == report.dropped["day"] == report.dropped["took"]
+    assert "named like an id" in report.dropped["user_id"]
+    assert graph_from_tables(table, [(0, 1)], categories_max=30).features.shape == (n, 31)
+
+
+def test_lists_of_tokens_are_bags():
+    for column in ([["x", "y", "x"], [], ["z"]], ["['x', 'y', 'x']", "[]", "['z']"]):
+        g, report = read(nodes(tags=column))
+        assert dense(g).tolist() == [[2, 1, 0], [0, 0, 0], [0, 0, 1]]
+        assert report.feature_names == ["tags:x", "tags:y", "tags:z"]
+        assert report.features["tags"] == "bag of 3 tokens, 1 empty"
+    g = graph_from_tables(nodes(tags=["x|y|x", None, "z"]), PATH, features={"tags": "tokens"})
+    assert dense(g).tolist() == [[2, 1, 0], [0, 0, 0], [0, 0, 1]]
+    for column in ([[7, 3], [10], []], ["7,3,10", "10", ""], [np.array([7, 3]), (10,), None]):
+        g, report = read(nodes(tags=column))
+        assert report.feature_names == ["tags:3", "tags:7", "tags:10"]
+
+
+def test_lists_of_numbers_of_one_length_are_vectors():
+    for column in ([[0.5, 1.0], [2.0, 3.0], None], ["[0.5 1.0]", "[2.0\n 3.0]", ""]):
+        g, report = read(nodes(e=column))
+        assert g.features.tolist() == [[0.5, 1], [2, 3], [1.25, 2]]
+        assert report.features["e"] == "vector of 2, 1 missing: the mean"
+        assert report.feature_names == ["e[0]", "e[1]"]
+    g = graph_from_tables(nodes(e=["0,1,1", "0,0,0", "1,0,0"]), PATH)
+    assert g.features.tolist() == [[0, 1, 1], [0, 0, 0], [1, 0, 0]]
+    g = graph_from_tables(nodes(e=[[1, 2], [3, 4], [5, 6]]), PATH, features={"e": "vector"})
+    assert g.features.tolist() == [[1, 2], [3, 4], [5, 6]]
+    with pytest.raises(ValueError, match="nodes, row 1: column 'e' holds 1 numbers here and 2 elsewhere"):
+        graph_from_tables(nodes(e=[[1.0, 2.0], [3.0], [4.0, 5.0]]), PATH, features={"e": "vector"})
+    with pytest.raises(ValueError, match="nodes, row 2: no vector in column 'e'"):
+        graph_from_tables(nodes(e=[[0.5], [1.5], None]), PATH, missing="error")
+    with pytest.raises(ValueError, match="nodes, row 1: the vector in column 'e' is not finite"):
+        graph_from_tables(nodes(e=[[0.5], [np.inf], [1.5]]), PATH)
+
+
+def test_decimal_commas_are_not_lists():
+    with pytest.raises(ValueError, match="cannot be a feature"):
+        graph_from_tables(nodes(e=["0,5", "1,5", "2,5"]), PATH, features=["e"], categories_max=1)
+
+
+def test_features_as_given():
+    table = nodes(a=[1, 2, 3], b=["u", "v", "w"], c=[4, 5, 6])
+    g, report = read(table, features=["c", "b"])
+    assert report.feature_names == ["c", "b=u", "b=v", "b=w"]
+    assert report.dropped == {"a": "not asked for"}
+    g = graph_from_tables(table, PATH, features={"a": "category"})
+    assert dense(g).tolist() == np.eye(3).tolist()
+    assert graph_from_tables(table, PATH, features=False).features is None
+    assert graph_from_tables(nodes(), PATH).features is None
+    assert dense(graph_from_tables(nodes(z=[-1, 0, -1]), PATH, features={"z": "category"})).tolist() == [
+        [1, 0],
+        [0, 1],
+        [1, 0],
+    ]
+
+
+def test_features_that_cannot_be_what_they_should():
+    with pytest.raises(ValueError, match="nodes has no feature column 'agee'; did you mean 'age'"):
+        graph_from_tables(nodes(age=[1, 2, 3]), PATH, features=["agee"])
+    with pytest.raises(ValueError, match="nodes, row 1: 'x' in column 'age' is not a finite number"):
+        graph_from_tables(nodes(age=["1", "x", "y"]), PATH, features={"age": "number"})
+    with pytest.raises(
+        ValueError, match=r"nodes, row 1: 'x' in column 'age' is not a number, as most values there are"
+    ):
+        graph_from_tables(nodes(age=["1", "x", "3"]), PATH)
+    with pytest.raises(ValueError, match="column 'when' cannot be a feature: dates or times"):
+        graph_from_tables(nodes(when=pd.date_range("2020", periods=3)), PATH, features=["when"])
+    with pytest.raises(ValueError, match="column 't' cannot be a feature: 3 different texts"):
+        graph_from_tables(nodes(t=["u", "v", "w"]), PATH, features=["t"], categories_max=2)
+    with pytest.raises(ValueError, match="nodes, row 0: 1 in column 'a' is not a list"):
+        graph_from_tables(nodes(a=[1, 2, 3]), PATH, features={"a": "tokens"})
+    with pytest.raises(ValueError, match=r"features\['a'\] must be one of"):
+        graph_from_tables(nodes(a=[1, 2, 3]), PATH, features={"a": "text"})
+
+
+def test_positions():
+    g, _ = read(nodes(lon=[1, 2, 3], lat=[4, 5, 6], x=[7, 8, 9]), positions=["lon", "lat"])
+    assert g.positions.tolist() == [[1, 4], [2, 5], [3, 6]]
+    assert g.features.shape == (3, 1)
+    with pytest.raises(ValueError, match="no number in column 'lat'"):
+        graph_from_tables(nodes(lon=[1, 2, 3], lat=[4, None, 6]), PATH, positions=["lon", "lat"])
+    with pytest.raises(ValueError, match="cannot be positions"):
+        graph_from_tables(nodes(lon=[1, 2, 3], lat=pd.date_range("2020", periods=3)), PATH, positions=["lon", "lat"])
+
+
+def test_the_report_is_one_readable_block():
+    table = nodes(age=[31, None, 35], born=pd.date_range("1990", periods=3), label=["p", "q", "p"])
+    _, report = read(table, [("a", "b"), ("b", "a"), ("c", "c"), ("c", "z")], unknown="drop")
+    assert str(report).splitlines() == [
+        "edges     'source' to 'target' (by name), undirected",
+        "weight    none: every edge weighs 1",
+        "id        'id' (by name)",
+        "label     'label' (by name): 2 classes, 0 of 3 nodes without",
+        "feature   age: number, 1 missing: the mean",
+        "dropped   born: dates or times; make numbers of them if they matter",
+        "counts    1 repeated merged, 1 self loops, 1 unknown ids",
+        "note      1 ids of edges are not in nodes: dropped with their edges ('z')",
+    ]
+    wide = ReadReport(features={f"f{k}": "number" for k in range(40)})
+    assert "feature   ...: 28 more" in str(wide)
+
+
+def test_the_tables_are_not_changed():
+    table, edges = nodes(a=[1.0, None, 3.0], label=["p", "q", "p"]), pd.DataFrame(PATH, columns=["s", "t"])
+    before = table.copy(), edges.copy()
+    graph_from_tables(table, edges)
+    pd.testing.assert_frame_equal(table, before[0])
+    pd.testing.assert_frame_equal(edges, before[1])
+
+
+@st.composite
+def small_tables(draw):
+    """A graph as somebody's tables: ids of any kind, in any order."""
+    kind = draw(st.sampled_from([st.integers(-(2**62), 2**62), st.integers(0, 12), st.text(min_size=1, max_size=4)]))
+    ids = draw(st.lists(kind, min_size=1, max_size=8, unique=True).filter(lambda ids: all(str(i).strip() for i in ids)))
+    pairs = draw(st.lists(st.tuples(st.integers(0, len(ids) - 1), st.integers(0, len(ids) - 1)), max_size=12))
+    values = draw(st.lists(st.floats(-1e6, 1e6), min_size=len(ids), max_size=len(ids)))
+    labels = draw(st.lists(st.integers(-1, 3), min_size=len(ids), max_size=len(ids)))
+    return ids, pairs, values, labels
+
+
+@given(small_tables())
+def test_round_trip_against_a_plain_construction(tables):
+    ids, pairs, values, labels = tables
+    table = pd.DataFrame({"id": pd.Series(ids), "value": values, "label": labels})
+    edges = pd.DataFrame({"source": [ids[i] for i, _ in pairs], "target": [ids[j] for _, j in pairs]})
+    label = "label" if max(labels) >= 0 else False
+    g = graph_from_tables(table, edges, directed=True, label=label)
+    expected = np.zeros((len(ids), len(ids)))
+    for i, j in pairs:
+        expected[i, j] = 1
+    assert g.adjacency.toarray().tolist() == expected.tolist()
+    assert (list(range(len(ids))) if g.node_names is None else g.node_names.tolist()) == ids
+    assert g.features[:, 0].tolist() == values
+    if label:
+        names = np.arange(g.n_classes) if g.class_names is None else g.class_names
+        back = np.where(g.labels < 0, -1, names[g.labels])
+        same = back.tolist() == labels
+        binary = set(labels) == {-1, 1}
+        assert same or binary
+
+
+# -------------------------------------------------------------------- graphs without features
+
+
+def test_degrees_stand_in():
+    arcs = Graph.from_edges([[0, 1], [0, 2], [1, 2]], directed=True)
+    assert np.allclose(np.expm1(stand_in_features(arcs).features), [[2, 0], [1, 1], [0, 2]])
+    weighted = Graph.from_edges([[0, 1], [1, 2]], [5.0, 7.0])
+    assert np.allclose(np.expm1(stand_in_features(weighted).features), [[1], [2], [1]])
+
+
+def random_graph(n, m, directed, seed=0):
+    rng = np.random.default_rng(seed)
+    return Graph.from_edges(rng.integers(0, n, (m, 2)), rng.uniform(0.5, 2, m), n=n, directed=directed)
+
+
+@pytest.mark.parametrize("n", [5, 40, 300])
+def test_singular_vectors_stand_in(n):
+    g = random_graph(n, 4 * n, directed=True)
+    x = stand_in_features(g, "svd", dimension=2 * n).features
+    assert np.allclose(x[:, :n] @ x[:, n:].T, g.adjacency.toarray())
+    few = stand_in_features(g, "svd", dimension=6).features
+    sigma = np.linalg.svd(g.adjacency.toarray())[1]
+    assert np.allclose(few[:, :3].T @ few[:, :3], np.diag(sigma[:3]), atol=1e-8)
+    assert np.allclose(few[:, 3:].T @ few[:, 3:], np.diag(sigma[:3]), atol=1e-8)
+    undirected = stand_in_features(g.symmetrize(), "svd", dimension=3).features
+    assert undirected.shape == (n, 3)
+    assert (undirected[np.abs(undirected).argmax(axis=0), np.arange(3)] > 0).all()
+    assert np.array_equal(undirected, stand_in_features(g.symmetrize(), "svd", dimension=3).features)
+
+
+def test_singular_vectors_follow_the_nodes():
+    g = random_graph(200, 800, directed=False)
+    order = np.random.default_rng(1).permutation(200)
+    a, b = stand_in_features(g, "svd", 4).features, stand_in_features(g.permute(order), "svd", 4).features
+    assert np.allclose(a[order], b, atol=1e-6)
+
+
+def test_a_graph_without_edges_has_stand_ins():
+    empty = Graph(sp.csr_array((100, 100)))
+    assert not stand_in_features(empty).features.any()
+    assert not stand_in_features(empty, "svd", dimension=4).features.any()
+
+
+def test_identity_stands_in():
+    g = stand_in_features(random_graph(6, 9, directed=False), "identity")
+    assert sp.issparse(g.features)
+    assert np.array_equal(g.features.toarray(), np.eye(6))
+
+
+def test_bad_stand_ins():
+    g = random_graph(4, 4, directed=False)
+    with pytest.raises(ValueError, match="how must be 'degree', 'svd' or 'identity'"):
+        stand_in_features(g, "ones")
+    with pytest.raises(ValueError, match="dimension must be at least 1"):
+        stand_in_features(g, "svd", dimension=0)
