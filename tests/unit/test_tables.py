@@ -597,6 +597,18 @@ def test_singular_vectors_follow_the_nodes():
     assert np.allclose(a[order], b, atol=1e-6)
 
 
+def test_singular_vectors_are_the_same_in_every_run_even_where_they_are_not_unique():
+    star = [[0, k] for k in range(1, 200)]
+    bipartite = [[i, j] for i in range(60) for j in range(60, 200)]
+    cliques = [[10 * c + i, 10 * c + j] for c in range(20) for i in range(10) for j in range(i)]
+    for edges in (star, bipartite, cliques):
+        g = Graph.from_edges(edges)
+        runs = [stand_in_features(g, "svd", dimension=12).features for _ in range(3)]
+        assert np.array_equal(runs[0], runs[1])
+        assert np.array_equal(runs[0], runs[2])
+    assert np.linalg.matrix_rank(stand_in_features(Graph.from_edges(star), "svd", dimension=12).features) == 2
+
+
 def test_a_graph_without_edges_has_stand_ins():
     empty = Graph(sp.csr_array((100, 100)))
     assert not stand_in_features(empty).features.any()

@@ -305,10 +305,10 @@ def _one_hot(column: str, series: Any, extra: int, most: int, *, asked: bool) ->
         names, codes = _categories(series.iloc[rows])
     except TypeError:
         raise _Unusable("its values are no categories") from None
-    if len(names) > most:
-        raise _Unusable(f"{len(names)} different texts, more than categories_max={most}")
     if not asked and len(names) == len(rows) > 1:
         raise _Unusable("texts that all differ: names, not categories")
+    if len(names) > most:
+        raise _Unusable(f"{len(names)} different texts, more than categories_max={most}")
     block = csr_array((np.ones(len(rows)), (rows, codes)), shape=(len(series) + extra, len(names)))
     gaps = len(series) - len(rows)
     how = f"{len(names)} categories" + (f", {gaps} missing" if gaps else "")

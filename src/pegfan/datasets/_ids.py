@@ -121,6 +121,10 @@ def agree(first: Ids, second: Ids) -> tuple[Ids, Ids]:
     kinds = {first.kind, second.kind}
     if len(kinds) == 1:
         return first, second
+    if len(first.values) == 0:
+        return Ids(second.values[:0], second.kind), second
+    if len(second.values) == 0:
+        return first, Ids(first.values[:0], first.kind)
     if kinds != {"int", "str"}:
         return Ids(first.values.astype(object), "other"), Ids(second.values.astype(object), "other")
     text = first if first.kind == "str" else second

@@ -7,6 +7,7 @@ column; ``False`` in place of a name says that there is no such column.
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -14,8 +15,8 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import eye_array
-from scipy.sparse.linalg import svds
+from scipy.sparse import csr_array, eye_array
+from scipy.sparse.linalg import LinearOperator, eigsh
 
 from pegfan.datasets._columns import (
     ID_NAMES,
@@ -646,15 +647,25 @@ def _singular_vectors(graph: Graph, dimension: int) -> NDArray[np.float64]:
     if dimension < 1:
         raise ValueError(f"dimension must be at least 1, got {dimension}")
     k = min(graph.n, (dimension + 1) // 2 if graph.directed else dimension)
+    if graph.adjacency.nnz == 0:
+        return np.zeros((graph.n, min(dimension, 2 * k if graph.directed else k)))
     if 2 * k > graph.n or graph.n <= 64:  # ARPACK wants k well below n
         u, sigma, vt = np.linalg.svd(graph.adjacency.toarray(), full_matrices=False)
         u, sigma, vt = u[:, :k], sigma[:k], vt[:k]
     else:
-        start = np.random.default_rng(0).standard_normal(graph.n)
-        u, sigma, vt = svds(graph.adjacency, k=k, v0=start)
-        order = np.argsort(-sigma, kind="stable")
-        u, sigma, vt = u[:, order], sigma[order], vt[order]
+        u, sigma, vt = _truncated_svd(graph.adjacency, k)
     signs = np.where(u[np.abs(u).argmax(axis=0), np.arange(k)] < 0, -1, 1)
-    root = np.sqrt(sigma) * signs
+    # Where the rank is lower than k, the solver's noise must not become features: √ would magnify it.
+    root = np.sqrt(np.where(sigma > 1e-8 * sigma[0], sigma, 0)) * signs
     sides = [u * root, vt.T * root] if graph.directed else [u * root]
     return np.hstack(sides)[:, :dimension]
+
+
+def _truncated_svd(a: csr_array, k: int) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """As ``scipy.sparse.linalg.svds``, which offers no way to fix the vectors that ARPACK restarts from."""
+    normal = LinearOperator(a.shape, matvec=lambda x: a.T @ (a @ x), dtype=np.float64)
+    seeded = {"rng": 0} if "rng" in inspect.signature(eigsh).parameters else {}  # since SciPy 1.17
+    _, v = eigsh(normal, k=k, v0=np.random.default_rng(0).standard_normal(a.shape[0]), **seeded)
+    v = np.linalg.qr(v)[0]
+    u, sigma, wt = np.linalg.svd(a @ v, full_matrices=False)
+    return u, sigma, wt @ v.T

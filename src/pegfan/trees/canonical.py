@@ -227,14 +227,16 @@ def _look_ahead(refiner: _Refiner, colours: Colours, node: int, count: int) -> n
 
 
 def _break_copies(colours: Colours, component: NDArray[Any]) -> tuple[Colours, int]:
-    """Number the components that look the same as a whole."""
+    """Tell components apart, and number those that look the same as a whole."""
     order = np.argsort(component, kind="stable")
     first = np.concatenate([[0], np.flatnonzero(np.diff(component[order])) + 1])
     key = np.add.reduceat(_scramble(colours)[order], first)
     by_key = np.argsort(key, kind="stable")
     rank = np.empty(len(key), np.int64)
     rank[by_key] = np.arange(len(key)) - _starts(key[by_key])
-    return _numbered(colours, rank[component], salt=6), int((rank > 0).sum())
+    # The whole component enters the colour: parts of different ones may look alike on their own.
+    whole = _scramble(key + rank.astype(np.uint64))
+    return _scramble(colours ^ whole[component]), int((rank > 0).sum())
 
 
 def _starts(*columns: NDArray[Any]) -> IntArray:

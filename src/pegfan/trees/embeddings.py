@@ -25,7 +25,8 @@ def spectral_embedding(level: LevelGraph, dimension: int = 10) -> FloatArray:
 
     These are D^(-1/2) v for the leading eigenvectors v of D^(-1/2) A D^(-1/2). A directed level is the bipartite
     graph of rows and columns, and rows are embedded. As in scikit-network's ``Spectral``, a disconnected graph is
-    regularised by A + 11ᵀ/n.
+    regularised by A + 11ᵀ/n. Few nodes get fewer dimensions, half their number: all eigenvectors together would put
+    every two nodes at the same distance.
     """
     A = level.rows()
     n = A.shape[0]
@@ -42,6 +43,7 @@ def spectral_embedding(level: LevelGraph, dimension: int = 10) -> FloatArray:
         x = x.reshape(size, -1)
         return S @ x + extra * np.outer(scale, scale @ x)
 
+    dimension = min(dimension, max(n // 2, 1))
     vectors = leading_eigenvectors(product, size, dimension + 1, level.notes)
     return unit_rows((scale[:, None] * vectors[:, 1:])[:n])
 

@@ -27,7 +27,7 @@ def matching(level: LevelGraph, h: int) -> IntArray:
     left, right, score = _scored_pairs(level)
     if level.features is not None and len(left):
         alike = np.einsum("ij,ij->i", level.features[left], level.features[right])
-        score = score * (1.0 + level.feature_weight * alike)
+        score = score * (1.0 + level.feature_weight * (1.0 + alike) / 2.0)
     order = _best_first(score)
     parent, size = np.arange(level.n), np.ones(level.n, np.int64)
     _kernels.join_in_order(order, left, right, size, parent, h)

@@ -1,0 +1,511 @@
+"""Builders and the canonical order: equivariance where it is promised, h kept everywhere, honesty elsewhere."""
+
+import subprocess
+import sys
+
+import networkx as nx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.cluster.hierarchy import linkage
+from scipy.sparse import csr_array
+
+import pegfan as pf
+from pegfan.trees import build, canonical, embeddings, ward
+from pegfan.trees.hierarchy import cut_linkage
+
+METHODS = [
+    ("ward", {}),
+    ("adjacency", {}),
+    ("matching", {}),
+    ("matching", {"score": "weight"}),
+    ("matching", {"score": "cosine"}),
+]
+seeds = st.integers(0, 2**32 - 1)
+
+
+def graph_of(nx_graph, **attributes):
+    plain = nx.convert_node_labels_to_integers(nx_graph)
+    for _, data in plain.nodes(data=True):
+        data.clear()
+    return pf.Graph.from_networkx(plain).replace(node_names=None, **attributes)
+
+
+def random_graph(seed, n=60, degree=3.0, features=True, directed=False, weighted=False):
+    rng = np.random.default_rng(seed)
+    m = int(n * degree / 2)
+    edges = rng.integers(n, size=(m, 2))
+    weights = rng.uniform(0.5, 2.0, m) if weighted else None
+    X = rng.standard_normal((n, 3)).round(2) if features else None
+    return pf.Graph.from_edges(edges, weights, n=n, directed=directed, features=X)
+
+
+SYMMETRIC = {
+    "cycle": nx.cycle_graph(24),
+    "grid": nx.grid_2d_graph(5, 6),
+    "torus": nx.grid_2d_graph(5, 5, periodic=True),
+    "hypercube": nx.hypercube_graph(5),
+    "petersen": nx.petersen_graph(),
+    "star": nx.star_graph(17),
+    "regular": nx.random_regular_graph(3, 50, seed=1),
+    "complete": nx.complete_graph(9),
+    "path": nx.path_graph(20),
+    "triangles": nx.disjoint_union_all([nx.complete_graph(3)] * 40),
+    "mixed": nx.disjoint_union_all([nx.path_graph(4), nx.cycle_graph(5), nx.path_graph(4), nx.empty_graph(7)]),
+    "binary tree": nx.balanced_tree(2, 4),
+    "edgeless": nx.empty_graph(30),
+}
+
+
+# ---------------------------------------------------------- the canonical order
+
+
+@pytest.mark.parametrize("name", SYMMETRIC)
+def test_symmetric_graphs_have_one_canonical_form(name):
+    graph = graph_of(SYMMETRIC[name])
+    colouring = pf.trees.canonical_order(graph)
+    assert colouring.arbitrary == 0
+    form = graph.permute(colouring.order).adjacency
+    for seed in range(5):
+        moved = graph.permute(np.random.default_rng(seed).permutation(graph.n))
+        again = pf.trees.canonical_order(moved)
+        assert (moved.permute(again.order).adjacency != form).nnz == 0
+        assert (again.tied, again.arbitrary) == (colouring.tied, 0)
+
+
+@given(seeds, st.integers(1, 40), st.floats(0, 4), st.booleans(), st.booleans(), st.booleans())
+@settings(max_examples=100)
+def test_random_graphs_have_one_canonical_form(seed, n, degree, directed, weighted, features):
+    graph = random_graph(seed, n, degree, features, directed, weighted)
+    colouring = pf.trees.canonical_order(graph)
+    assert sorted(colouring.order) == list(range(n))
+    assert colouring.arbitrary == 0
+    perm = np.random.default_rng(seed + 1).permutation(n)
+    moved = graph.permute(perm)
+    again = pf.trees.canonical_order(moved)
+    a, b = graph.permute(colouring.order), moved.permute(again.order)
+    assert (a.adjacency != b.adjacency).nnz == 0
+    np.testing.assert_array_equal(again.classes, colouring.classes[perm])
+    if features:
+        np.testing.assert_array_equal(a.features, b.features)
+
+
+def orbits(graph):
+    """Classes of nodes that an automorphism takes to each other, by brute force."""
+    A = nx.from_numpy_array(graph.adjacency.toarray())
+    classes = np.arange(graph.n)
+    for mapping in nx.isomorphism.GraphMatcher(A, A).isomorphisms_iter():
+        for i, j in mapping.items():
+            low, high = sorted((classes[i], classes[j]))
+            classes[classes == high] = low
+    return classes
+
+
+@pytest.mark.parametrize("name", ["grid", "petersen", "path", "star", "cycle"])
+def test_nodes_of_one_orbit_have_one_class(name):
+    graph = graph_of({"star": nx.star_graph(5), "grid": nx.grid_2d_graph(3, 4)}.get(name, SYMMETRIC[name]))
+    classes = pf.trees.canonical_order(graph).classes
+    for orbit in np.unique(orbits(graph)):
+        assert len(np.unique(classes[orbits(graph) == orbit])) == 1
+
+
+def test_twins_are_told_from_others_and_counted():
+    star = graph_of(nx.star_graph(6))
+    colouring = pf.trees.canonical_order(star)
+    assert (colouring.tied, colouring.symmetric) == (6, 5)
+    assert len(np.unique(colouring.classes)) == 2
+    lonely = star.replace(features=np.arange(7.0)[:, None])
+    assert pf.trees.canonical_order(lonely).tied == 0
+    assert pf.trees.canonical_order(lonely, use_features=False).tied == 6
+
+
+def test_direction_and_weights_tell_nodes_apart():
+    arcs = pf.Graph.from_edges([[0, 1], [1, 2], [2, 3]], directed=True)
+    assert pf.trees.canonical_order(arcs).tied == 0
+    assert pf.trees.canonical_order(arcs.symmetrize()).tied == 4
+    weighted = pf.Graph.from_edges([[0, 1], [1, 2], [2, 3]], [1.0, 1.0, 2.0])
+    assert pf.trees.canonical_order(weighted).tied == 0
+    noisy = pf.Graph.from_edges([[0, 1], [1, 2], [2, 3]], [1.0, 1.0, 1.0 + 1e-15])
+    assert pf.trees.canonical_order(noisy).tied == 4
+
+
+def test_what_is_too_large_to_single_out_is_admitted(monkeypatch):
+    graph = graph_of(nx.random_regular_graph(3, 40, seed=2))
+    monkeypatch.setattr(canonical, "_VISITS", 10)
+    colouring = pf.trees.canonical_order(graph)
+    assert 35 < colouring.arbitrary <= colouring.tied == 40  # all but twins
+    assert sorted(colouring.order) == list(range(40))
+    assert pf.build_tree(graph, "matching").info["arbitrary"] == colouring.arbitrary
+
+
+# --------------------------------------------------------------- equivariance
+
+
+@pytest.mark.parametrize(("method", "options"), METHODS)
+@pytest.mark.parametrize("h", [2, 4, 8])
+@given(seed=seeds, n=st.integers(1, 50), degree=st.floats(0, 5), directed=st.booleans(), weighted=st.booleans())
+@settings(max_examples=12)
+def test_the_tree_of_a_permuted_graph_is_the_permuted_tree(method, options, h, seed, n, degree, directed, weighted):
+    graph = random_graph(seed, n, degree, True, directed, weighted)
+    for direction in ("symmetric", "out", "in") if directed else ("symmetric",):
+        tree = pf.build_tree(graph, method, h=h, direction=direction, **options)
+        perm = np.random.default_rng(seed).permutation(n)
+        assert tree.info["arbitrary"] == tree.info["tied"] == 0
+        assert pf.build_tree(graph.permute(perm), method, h=h, direction=direction, **options) == tree.permute(perm)
+        assert tree.h <= h
+
+
+@pytest.mark.parametrize(("method", "options"), METHODS)
+@pytest.mark.parametrize("name", SYMMETRIC)
+def test_symmetric_graphs_have_one_tree_shape(name, method, options):
+    graph = graph_of(SYMMETRIC[name])
+    tree = pf.build_tree(graph, method, h=4, **options)
+    assert tree.h <= 4
+    for seed in range(4):
+        perm = np.random.default_rng(seed).permutation(graph.n)
+        other = pf.build_tree(graph.permute(perm), method, h=4, **options)
+        assert all(np.array_equal(a, b) for a, b in zip(other.parents, tree.parents, strict=True))
+        # the same tree, up to a symmetry of the graph: both put the same graph on the leaves
+        assert (graph.permute(perm).permute(other.order).adjacency != graph.permute(tree.order).adjacency).nnz == 0
+
+
+@pytest.mark.parametrize("name", ["star", "path", "grid", "triangles", "petersen", "binary tree"])
+def test_averaging_over_classes_restores_equality(name):
+    """Signals that are constant on classes: degrees, and their sums over neighbours."""
+    graph = graph_of(SYMMETRIC[name])
+    A = graph.adjacency
+    degree = np.asarray(A.sum(axis=1)).ravel()
+    f = np.column_stack([degree, A @ degree, np.ones(graph.n)])
+    perm = np.random.default_rng(3).permutation(graph.n)
+    moved = graph.permute(perm)
+    old, new = (pf.FrameletSystem(pf.build_tree(g, "matching", h=4)) for g in (graph, moved))
+    classes, moved_classes = (pf.trees.canonical_order(g).classes for g in (graph, moved))
+    before, after = old.projections(f, classes=classes), new.projections(f[perm], classes=moved_classes)
+    for a, b in zip(before, after, strict=True):
+        np.testing.assert_allclose(b, a[perm], atol=1e-9)
+    np.testing.assert_allclose(sum(before), f, atol=1e-9)
+
+
+def test_class_means_of_every_kind():
+    import torch
+
+    system = pf.FrameletSystem(pf.Hierarchy.from_nested([[0, 1], [2, 3]]))
+    f, classes = np.arange(8.0).reshape(4, 2) ** 2, [0, 1, 1, 1]
+    wanted = system.project(f, 1)
+    wanted = np.stack([wanted[0], *[wanted[1:].mean(axis=0)] * 3])
+    np.testing.assert_allclose(system.project(f, 1, classes=classes), wanted)
+    np.testing.assert_allclose(system.project(csr_array(f), 1, classes=classes).toarray(), wanted)
+    np.testing.assert_allclose(system.project(torch.tensor(f), 1, classes=classes).numpy(), wanted)
+    np.testing.assert_allclose(system.project(f[:, 0], 1, classes=classes), wanted[:, 0])
+    for bad in ([0, 1], [0.5] * 4, [-1, 0, 0, 0]):
+        with pytest.raises(ValueError, match="classes must hold 4"):
+            system.project(f, 1, classes=bad)
+    with pytest.raises(ValueError, match="do not go together"):
+        system.projections(f, out=[f] * 3, classes=classes)
+
+
+SCRIPT = """
+import sys, numpy as np, pegfan as pf
+graph = pf.datasets.synthetic(0.3, n=800, edges=4000, features=5)
+digest = []
+for method, options in [("ward", {}), ("adjacency", {}), ("matching", {}), ("matching", {"score": "cosine"})]:
+    tree = pf.build_tree(graph, method, h=4, **options)
+    digest.append(hash(tuple(level.tobytes() for level in tree.parents) + (tree.order.tobytes(),)))
+print(digest)
+"""
+
+
+def test_two_processes_and_two_threads_give_the_same_bytes():
+    import os
+
+    outputs = set()
+    for threads in ("1", "2", "2"):
+        env = {**os.environ, "PYTHONHASHSEED": "0", "OPENBLAS_NUM_THREADS": threads, "OMP_NUM_THREADS": threads}
+        run = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True, env=env)
+        outputs.add(run.stdout)
+    assert len(outputs) == 1
+
+
+# -------------------------------------------------------------------- builders
+
+
+@pytest.mark.parametrize(("method", "options"), METHODS)
+@given(seed=seeds, n=st.integers(1, 80), degree=st.floats(0, 3), h=st.integers(2, 9))
+@settings(max_examples=25)
+def test_clusters_hold_at_most_h_children_on_every_input(method, options, seed, n, degree, h):
+    graph = random_graph(seed, n, degree, features=False)
+    tree = pf.build_tree(graph, method, h=h, **options)
+    assert tree.n == n
+    assert tree.h <= max(h, 1)
+    assert tree.K <= 2 + 3 * np.log2(max(n, 2))  # shallow whatever the graph is
+    assert not tree.info["capped"]
+
+
+@pytest.mark.parametrize(("method", "options"), METHODS)
+def test_cliques_are_clusters(method, options):
+    graph = graph_of(nx.ring_of_cliques(6, 6)).replace(features=np.arange(36.0)[:, None])
+    edges, _ = graph.edges()
+    bridges = edges[:, 0] // 6 != edges[:, 1] // 6
+    graph = pf.Graph.from_edges(edges, np.where(bridges, 0.5, 1.0), features=graph.features)
+    tree = pf.build_tree(graph, method, h=6, **options)
+    cliques = {frozenset(range(6 * i, 6 * i + 6)) for i in range(6)}
+    clusters = {frozenset(tree.cluster_at(tree.K - 1, s).nodes.tolist()) for s in range(tree.n_clusters[-2])}
+    assert clusters == cliques
+
+
+def test_matching_joins_the_heaviest_edges_first():
+    graph = pf.Graph.from_edges([[0, 1], [1, 2], [2, 3], [3, 4]], [1.0, 5.0, 2.0, 4.0])
+    tree = pf.build_tree(graph, "matching", h=2, score="weight")
+    pairs = {frozenset(tree.cluster_at(tree.K - 1, s).nodes.tolist()) for s in range(tree.n_clusters[-2])}
+    assert {frozenset({1, 2}), frozenset({3, 4})} <= pairs
+
+
+def test_matching_by_cosine_joins_nodes_that_point_at_the_same():
+    arcs = [[0, 4], [0, 5], [1, 4], [1, 5], [2, 6], [2, 7], [3, 6], [3, 7]]
+    graph = pf.Graph.from_edges(arcs, n=8, directed=True, features=np.arange(8.0)[:, None])
+    tree = pf.build_tree(graph, "matching", h=2, score="cosine", direction="out")
+    labels = tree.labels(tree.K - 1)
+    assert labels[0] == labels[1] != labels[2] == labels[3]
+    back = pf.build_tree(graph, "matching", h=2, score="cosine", direction="in").labels(tree.K - 1)
+    assert back[4] == back[5] != back[6] == back[7]
+
+
+def test_leaves_of_a_star_are_gathered():
+    graph = graph_of(nx.star_graph(100))
+    tree = pf.build_tree(graph, "matching", h=4)
+    assert tree.K <= 6
+    assert tree.h <= 4
+
+
+def test_coarsening_sums_both_directions_between_different_clusters():
+    graph = pf.Graph.from_edges([[0, 2], [2, 1], [0, 1], [3, 0], [3, 3]], [1.0, 2.0, 4.0, 8.0, 16.0], directed=True)
+    level = build._first_level(graph, np.arange(4), "symmetric", "given", "weight", 0.0)
+    coarse = build.coarsen(level, np.array([0, 0, 1, 1])).edges.toarray()
+    np.testing.assert_array_equal(coarse, [[0, 11], [11, 0]])
+    swapped = build.coarsen(level, np.array([1, 1, 0, 0])).edges.toarray()
+    np.testing.assert_array_equal(swapped, coarse)  # the printed formula, summing p < q only, would differ
+    unit = build._first_level(graph, np.arange(4), "symmetric", "unit", "weight", 0.0)
+    np.testing.assert_array_equal(build.coarsen(unit, np.array([0, 0, 1, 1])).edges.toarray(), [[0, 3], [3, 0]])
+
+
+def test_max_levels_widens_the_root_and_says_so():
+    graph = random_graph(0, 200, 4.0)
+    free = pf.build_tree(graph, "matching", h=2)
+    tree = pf.build_tree(graph, "matching", h=2, max_levels=4)
+    assert tree.K == 4 < free.K
+    assert tree.info["capped"]
+    assert tree.branching[0] > 2
+    assert max(tree.branching[1:]) <= 2
+    assert pf.build_tree(graph, "matching", h=2, max_levels=2).n_clusters == (1, 200)
+    assert pf.build_tree(graph, "matching", h=2, max_levels=50) == free
+
+
+def test_auto_changes_the_method_with_the_size(monkeypatch):
+    graph = random_graph(0, 50)
+    assert pf.build_tree(graph).info["method"] == "ward"
+    monkeypatch.setattr(build, "AUTO_WARD", 49)
+    assert pf.build_tree(graph).info["method"] == "matching"
+
+
+def test_ward_is_scipys_ward_and_the_cut_is_the_balanced_one():
+    from fastcluster import linkage_vector
+
+    points = np.random.default_rng(0).standard_normal((60, 5))
+    ours, theirs = linkage_vector(points, method="ward"), linkage(points, "ward")
+    np.testing.assert_allclose(ours[:, 2:], theirs[:, 2:])
+    for size in (2, 4, 8):
+        np.testing.assert_array_equal(
+            *(np.unique(cut_linkage(Z, size), return_inverse=True)[1] for Z in (ours, theirs))
+        )
+
+
+def random_walk_eigenvectors(A, count):
+    """The definition, dense: leading eigenvectors of D^-1 A, the first left out, rows of unit length."""
+    degree = A.sum(axis=1)
+    values, vectors = np.linalg.eig(A / degree[:, None])
+    order = np.argsort(-values.real)[1 : count + 1]
+    return values.real[order], vectors.real[:, order]
+
+
+@pytest.mark.parametrize("n", [60, 900])
+def test_the_spectral_embedding_is_its_definition(n):
+    graph = pf.datasets.synthetic(0.2, n=n, edges=5 * n, features=0).largest_component()
+    level = build._first_level(graph, np.arange(graph.n), "symmetric", "given", "weight", 0.0)
+    E = embeddings.spectral_embedding(level, 3)
+    A = level.edges.toarray()
+    degree = A.sum(axis=1)
+    scaled = A / np.sqrt(np.outer(degree, degree))
+    values, vectors = np.linalg.eigh(scaled)
+    wanted = (vectors / np.sqrt(degree)[:, None])[:, ::-1][:, 1:4]
+    wanted /= np.linalg.norm(wanted, axis=1, keepdims=True)
+    np.testing.assert_allclose(np.abs(E), np.abs(wanted), atol=1e-6)  # signs of eigenvectors are free
+    np.testing.assert_allclose(np.linalg.norm(E, axis=1), 1)
+    assert values[-2] - values[-5] > 1e-6
+
+
+def test_the_directed_embedding_is_that_of_rows_of_the_bipartite_graph():
+    graph = random_graph(5, 40, 6.0, directed=True)
+    level = build._first_level(graph, np.arange(40), "out", "given", "weight", 0.0)
+    E = embeddings.spectral_embedding(level, 2)
+    A = level.arcs.toarray()
+    B = np.block([[np.zeros_like(A), A], [A.T, np.zeros_like(A)]])
+    components = nx.number_connected_components(nx.from_numpy_array(B))
+    B = B + (1 / len(B) if components > 1 else 0.0)
+    d = 1 / np.sqrt(B.sum(axis=1))
+    vectors = np.linalg.eigh(d[:, None] * B * d)[1][:, ::-1][:, 1:3] * d[:, None]
+    wanted = vectors[:40] / np.linalg.norm(vectors[:40], axis=1, keepdims=True)
+    np.testing.assert_allclose(np.abs(E), np.abs(wanted), atol=1e-8)
+
+
+def test_the_adjacency_embedding_keeps_distances_between_rows():
+    graph = random_graph(2, 30, 5.0)
+    level = build._first_level(graph, np.arange(30), "symmetric", "given", "weight", 0.0)
+    E = embeddings.adjacency_embedding(level, 30)
+    A = level.edges.toarray()
+    np.testing.assert_allclose(E @ E.T, A @ A.T, atol=1e-9)
+
+
+def test_a_failing_eigensolver_falls_back_and_says_so(monkeypatch):
+    from scipy.sparse.linalg import ArpackNoConvergence
+
+    graph = pf.datasets.synthetic(0.0, n=900, edges=9000, features=0)
+
+    def fail(*args, **options):
+        raise ArpackNoConvergence("no luck", np.empty(0), np.empty((0, 0)))
+
+    monkeypatch.setattr(embeddings, "eigsh", fail)
+    tree = pf.build_tree(graph, "ward", h=8)
+    assert "subspace iteration" in tree.info["eigensolver"]
+    assert pf.build_tree(graph, "ward", h=8) == tree
+    perm = np.random.default_rng(0).permutation(900)
+    assert pf.build_tree(graph.permute(perm), "ward", h=8) == tree.permute(perm)
+
+
+def test_subspace_iteration_finds_the_leading_eigenvectors():
+    rng = np.random.default_rng(0)
+    Q = np.linalg.qr(rng.standard_normal((50, 50)))[0]
+    values = np.concatenate([[1.0, 0.8, 0.6], np.linspace(0.2, -0.9, 47)])
+    M = (Q * values) @ Q.T
+    found = embeddings._subspace_iteration(lambda x: M @ x, 50, 3)
+    np.testing.assert_allclose(np.abs(np.sum(found * Q[:, :3], axis=0)), 1, atol=1e-6)
+
+
+def test_features_can_be_mixed_in():
+    """A ring tells nothing about two groups; their features do."""
+    n = 64
+    group = np.arange(n) % 2
+    X = group[:, None] * 4.0 + np.random.default_rng(0).standard_normal((n, 6)) * 0.1
+    rng = np.random.default_rng(1)
+    graph = pf.Graph.from_edges(rng.integers(n, size=(400, 2)), n=n, features=X - X.mean())
+    for method in ("ward", "adjacency", "matching"):
+        pure = []
+        for weight in (0.0, 5.0):
+            tree = pf.build_tree(graph, method, h=4, features=weight)
+            labels = tree.labels(tree.K - 1)
+            pure.append(np.mean([len(set(group[labels == c])) == 1 for c in np.unique(labels)]))
+        assert pure[1] > pure[0], method
+        perm = rng.permutation(n)
+        assert (
+            pf.build_tree(graph.permute(perm), method, h=4, features=5.0) == tree.permute(perm) or method != "matching"
+        )
+
+
+def test_progress_is_told_and_silent_by_default(capsys):
+    told = []
+    pf.build_tree(random_graph(0, 100), "matching", progress=told.append)
+    assert told[0] == "ordering 100 nodes"
+    assert "level 1: 100 clusters" in told[1]
+    assert capsys.readouterr() == ("", "")
+
+
+def test_info_survives_saving(tmp_path):
+    tree = pf.build_tree(random_graph(0, 40), "ward", h=4)
+    assert pf.Hierarchy.load(tree.save(tmp_path / "t.npz")).info == tree.info
+
+
+# --------------------------------------------------------------------- quality
+
+
+def test_quality_by_hand():
+    graph = pf.Graph.from_edges(
+        [[0, 1], [1, 2], [2, 3], [3, 3]], labels=[0, 0, 1, 1], features=np.array([[1.0], [-1.0], [1.0], [-1.0]])
+    )
+    table = pf.trees.quality(graph, pf.Hierarchy.from_nested([[0, 1], [2, 3]]))
+    assert table.index.tolist() == [1, 2, 3]
+    np.testing.assert_allclose(table["edges inside"], [1, 2 / 3, 0])
+    np.testing.assert_allclose(table["label energy"], [1, 0, 0], atol=1e-12)
+    np.testing.assert_allclose(table["feature energy"], [0, 1, 0], atol=1e-12)
+    assert table["balance"].tolist() == [1, 1, 1]
+    assert table["clusters"].tolist() == [1, 2, 4]
+    assert table["children"].tolist() == [2, 2, 0]
+    with pytest.raises(ValueError, match="5 nodes and the graph 4"):
+        pf.trees.quality(graph, pf.Hierarchy([np.zeros(5, int)]))
+
+
+def test_a_good_tree_has_its_energy_at_coarse_levels():
+    graph = graph_of(nx.connected_caveman_graph(8, 4), labels=np.arange(32) // 4)
+    good = pf.trees.quality(graph, pf.build_tree(graph, "ward", h=4))
+    rng = np.random.default_rng(0)
+    bad = pf.trees.quality(graph, pf.Hierarchy([np.arange(32) // 4, np.arange(8) // 4, [0, 0]], rng.permutation(32)))
+    assert good["label energy"].iloc[-2] < 0.1 < bad["label energy"].iloc[-2]
+    assert good["edges inside"].iloc[-2] > bad["edges inside"].iloc[-2]
+
+
+def test_levels_are_drawn_in_nested_colours():
+    graph = random_graph(0, 64, 4.0)
+    tree = pf.build_tree(graph, "matching", h=4)
+    figure = pf.plots.levels(graph, tree)
+    assert [ax.get_title() for ax in figure.axes] == [
+        f"level {j}: {tree.n_clusters[j - 1]} clusters" for j in range(2, tree.K)
+    ]
+    for ax, level in zip(figure.axes, range(2, tree.K), strict=True):
+        colours = ax.collections[-1].get_array()
+        assert len(np.unique(colours)) == tree.n_clusters[level - 1]
+        for slot in range(tree.n_clusters[level - 1]):
+            assert len(np.unique(colours[tree.labels(level) == slot])) == 1
+    with pytest.raises(ValueError, match="belong together"):
+        pf.plots.levels(graph, pf.Hierarchy([[0, 0]]))
+
+
+# ------------------------------------------------------------------- bad input
+
+GRAPH = random_graph(0, 20)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: pf.build_tree(np.eye(3)), TypeError, "Graph.from_edges"),
+        (lambda: pf.build_tree(GRAPH, "kmeans"), ValueError, "'auto', 'ward', 'matching', 'adjacency'"),
+        (lambda: pf.build_tree(GRAPH, h=1), ValueError, "h must be at least 2"),
+        (lambda: pf.build_tree(GRAPH, h=4.0), TypeError, "h must be an integer"),
+        (lambda: pf.build_tree(GRAPH, h=None), TypeError, "h must be an integer"),
+        (lambda: pf.build_tree(GRAPH, max_levels=1), ValueError, "max_levels"),
+        (lambda: pf.build_tree(GRAPH, direction="up"), ValueError, "'symmetric', 'out', 'in'"),
+        (lambda: pf.build_tree(GRAPH, weights="none"), ValueError, "'given', 'unit'"),
+        (lambda: pf.build_tree(GRAPH, score="jaccard"), ValueError, "'cosine'"),
+        (lambda: pf.build_tree(GRAPH, features=-1), ValueError, "not negative"),
+        (lambda: pf.build_tree(GRAPH, features="X"), TypeError, "a weight"),
+        (lambda: pf.build_tree(GRAPH.replace(features=None), features=1.0), ValueError, "has none"),
+    ],
+)
+def test_bad_input_is_answered(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
+
+
+def test_too_large_for_ward_names_the_memory_and_the_alternative(monkeypatch):
+    monkeypatch.setattr(ward, "MOST_NODES", 10)
+    for method in ("ward", "adjacency"):
+        with pytest.raises(ValueError, match=r"20 nodes .* GB\); above 10 use method='matching'"):
+            pf.build_tree(GRAPH, method)
+    assert pf.build_tree(GRAPH, "matching").n == 20
+
+
+def test_an_interrupted_build_stops(monkeypatch):
+    def interrupt(_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        pf.build_tree(GRAPH, "matching", progress=interrupt)
