@@ -1,8 +1,10 @@
-"""How property tests run: the same examples every time, so that a red run can be repeated."""
+"""How property tests run (the same examples every time, so that a red run can be repeated), and where real data is."""
 
 import os
+from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
@@ -11,3 +13,22 @@ settings.register_profile(
 settings.register_profile("thorough", parent=settings.get_profile("quick"), max_examples=1000, derandomize=False)
 settings.load_profile(os.environ.get("PEGFAN_HYPOTHESIS", "quick"))
 np.seterr(all="warn")
+
+
+def folder(variable: str, default: str | None, what: str) -> Path:
+    named = os.environ.get(variable, default)
+    if named is None or not Path(named).is_dir():
+        pytest.exit(f"these tests need {what}: set {variable} to the folder (it is {named!r} now)", returncode=2)
+    return Path(named)
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """Public data sets in the layout of their sources."""
+    return folder("PEGFAN_DATA", None, "the public data sets")
+
+
+@pytest.fixture(scope="session")
+def authors_trees(data: Path) -> Path:
+    """The authors' clusterings, one npz a data set and h, with the labels of every level."""
+    return folder("PEGFAN_TREES", str(data.parent / "reference" / "trees"), "the authors' trees")

@@ -244,12 +244,12 @@ def test_clusters_hold_at_most_h_children_on_every_input(method, options, seed, 
 
 @pytest.mark.parametrize(("method", "options"), METHODS)
 def test_cliques_are_clusters(method, options):
-    graph = graph_of(nx.ring_of_cliques(6, 6)).replace(features=np.arange(36.0)[:, None])
+    graph = graph_of(nx.ring_of_cliques(12, 6)).replace(features=np.arange(72.0)[:, None])
     edges, _ = graph.edges()
     bridges = edges[:, 0] // 6 != edges[:, 1] // 6
     graph = pf.Graph.from_edges(edges, np.where(bridges, 0.5, 1.0), features=graph.features)
     tree = pf.build_tree(graph, method, h=6, **options)
-    cliques = {frozenset(range(6 * i, 6 * i + 6)) for i in range(6)}
+    cliques = {frozenset(range(6 * i, 6 * i + 6)) for i in range(12)}
     clusters = {frozenset(tree.cluster_at(tree.K - 1, s).nodes.tolist()) for s in range(tree.n_clusters[-2])}
     assert clusters == cliques
 

@@ -1,0 +1,182 @@
+"""Trees: how building scales, against one product S·X, against SciPy's linkage, and against a plain pipeline.
+
+python benchmarks/trees.py [--quick]        (PEGFAN_DATA=folder adds the table of quality on real graphs)
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+import numpy as np
+from scipy.cluster.hierarchy import linkage
+from scipy.sparse.linalg import eigsh
+
+import pegfan as pf
+from measure import peak_memory, pin, seconds, show, verdict
+from pegfan.trees.build import _first_level
+from pegfan.trees.canonical import canonical_order
+from pegfan.trees.embeddings import spectral_embedding
+from pegfan.trees.hierarchy import by_appearance, cut_linkage
+
+QUICK = "--quick" in sys.argv
+Row = tuple[str, str, str, str]
+
+SCALE = """
+import time, numpy as np, pegfan as pf
+def held(): return int(next(l for l in open('/proc/self/status') if l.startswith('VmRSS')).split()[1]) * 1024 / 1e9
+pf.build_tree(pf.datasets.synthetic(0.5, n=1000, edges=5000, features=0, splits=0), 'matching', h=4)
+graph = pf.datasets.synthetic(0.5, n={n}, edges=5 * {n}, features=0, splits=0)
+open('/proc/self/clear_refs', 'w').write('5')  # forget the peak of making the graph
+before = held()
+start = time.process_time()
+tree = pf.build_tree(graph, 'matching', h=4)
+print(time.process_time() - start, before, tree.h)
+"""
+
+
+def scaling() -> list[Row]:
+    import subprocess
+
+    sizes = (10**4, 10**5, 10**6) if QUICK else (10**5, 10**6, 10**7)
+    report = "print(next(l for l in open('/proc/self/status') if l.startswith('VmHWM')).split()[1])"
+    per_edge, rows = {}, []
+    for n in sizes:
+        out = subprocess.run(
+            [sys.executable, "-c", SCALE.format(n=n) + report], check=True, capture_output=True, text=True
+        ).stdout.split()
+        taken, before, peak = float(out[0]), float(out[1]), float(out[3]) * 1024 / 1e9
+        per_edge[n] = taken / (5 * n)
+        bar = {10**6: 1.0, 10**7: 8.0}.get(n)
+        over = peak - before
+        rows.append(
+            (
+                f"matching, h=4, n={n:,}, mean degree 10",
+                f"{taken:.1f} s, {per_edge[n] * 1e6:.2f} µs an edge; {over:.2f} GB over the graph",
+                f"<= {bar} GB" if bar else "",
+                verdict(over <= bar) if bar else "",
+            )
+        )
+    growth = per_edge[sizes[-1]] / per_edge[sizes[0]]
+    rows.append(
+        (f"time per edge, n={sizes[-1]:,} over n={sizes[0]:,}", f"{growth:.2f}x", "<= 3x", verdict(growth <= 3))
+    )
+    return rows
+
+
+def against_a_product() -> list[Row]:
+    n = 10**5 if QUICK else 10**6
+    graph = pf.datasets.synthetic(0.5, n=n, edges=5 * n, features=0, splits=0)
+    X = np.ones((n, 64))
+    taken = seconds(
+        {
+            "product": lambda: graph.adjacency @ X,
+            "order": lambda: canonical_order(graph),
+            "tree": lambda: pf.build_tree(graph, "matching", h=4),
+        },
+        repeats=3,
+    )
+    tree, order = taken["tree"] / taken["product"], taken["order"] / taken["product"]
+    return [
+        (f"matching, n={n:,}, over S·X with d=64 (SciPy)", f"{tree:.1f}x", "<= 10x", verdict(tree <= 10)),
+        (f"canonical order, n={n:,}, over the same", f"{order:.1f}x", "<= 4x", verdict(order <= 4)),
+    ]
+
+
+def against_pairwise_linkage() -> list[Row]:
+    from fastcluster import linkage_vector
+
+    n = 4000 if QUICK else 20_000
+    graph = pf.datasets.synthetic(0.2, n=n, edges=5 * n, features=0, splits=0)
+    points = spectral_embedding(_first_level(graph, np.arange(n), "symmetric", "given", "weight", 0.0))
+    start = time.process_time()
+    ours = linkage_vector(points, method="ward")
+    middle = time.process_time()
+    theirs = linkage(points, "ward")
+    gain = (time.process_time() - middle) / (middle - start)
+    np.testing.assert_allclose(ours[:, 2], theirs[:, 2], rtol=1e-6)
+    over = peak_memory(SCALE.format(n=n).replace("'matching', h=4)\nprint", "'ward', h=4)\nprint")) - peak_memory(
+        SCALE.format(n=n).replace("tree = pf.build_tree(graph, 'matching', h=4)", "tree = pf.Hierarchy([[0, 0]])")
+    )
+    return [
+        (f"ward linkage, n={n:,}, over SciPy's of all pairs", f"{gain:.1f}x", ">= 10x", verdict(gain >= 10)),
+        (f"ward tree, n={n:,}", f"{over:.2f} GB over the graph", "<= 0.3 GB", verdict(over <= 0.3)),
+    ]
+
+
+def plain_tree(graph: pf.Graph, h: int) -> list[np.ndarray]:
+    """The authors' way, plainly: all-pairs Ward on an embedding, dense coarsening by a loop over edges."""
+    A = graph.adjacency.toarray()
+    levels = []
+    while len(A) > h:
+        A = A + 1e-3 / len(A)
+        scale = 1 / np.sqrt(A.sum(axis=1))
+        S = scale[:, None] * A * scale
+        vectors = eigsh(S, 11, which="LA")[1] if len(A) > 400 else np.linalg.eigh(S)[1][:, -11:]
+        points = scale[:, None] * vectors
+        points /= np.linalg.norm(points, axis=1, keepdims=True)
+        labels = by_appearance(cut_linkage(linkage(points, "ward"), h))
+        coarse = np.zeros((labels.max() + 1,) * 2)
+        for p, q in zip(*np.nonzero(np.triu(A > 0.5, 1)), strict=True):
+            if labels[p] != labels[q]:
+                coarse[labels[p], labels[q]] += A[p, q]
+                coarse[labels[q], labels[p]] += A[p, q]
+        levels.append(labels)
+        if len(coarse) == len(A):
+            break
+        A = coarse
+    return levels
+
+
+def against_a_plain_pipeline() -> list[Row]:
+    n = 2000 if QUICK else 7600
+    graph = pf.datasets.synthetic(0.5, n=n, edges=2 * n, features=0, splits=0)
+    start = time.process_time()
+    plain_tree(graph, 4)
+    plain = time.process_time() - start
+    ours = seconds({"tree": lambda: pf.build_tree(graph, "ward", h=4)}, repeats=3)["tree"]
+    gain = plain / ours
+    what = f"ward tree, n={n}, {2 * n:,} edges (actor's size), canonical order included"
+    return [(what, f"{gain:.0f}x a plain pipeline", ">= 8x", verdict(gain >= 8))]
+
+
+def quality_on_real_graphs(root: str) -> None:
+    names = ["cora", "citeseer", "pubmed", "texas", "wisconsin", "cornell", "actor", "chameleon", "squirrel"]
+    names += ["chameleon-filtered", "squirrel-filtered"]
+    print("\nTrees of real graphs, h=4: levels; edges inside the clusters of the finest level, and of level 3;")
+    print("label energy in the coarser half of the levels (a random tree keeps little of any)\n")
+    print(f"{'graph':20s}{'builder':20s}{'K':>3s}{'fine':>8s}{'level 3':>9s}{'labels':>8s}{'seconds':>9s}")
+    for name in names:
+        graph = pf.datasets.load(name, root=root, offline=True)
+        direction = "out" if graph.directed else "symmetric"
+        for method, options in (
+            ("ward", {}),
+            ("adjacency", {}),
+            ("matching", {}),
+            ("matching", {"score": "cosine"}),
+            ("random", {}),
+        ):
+            start = time.process_time()
+            if method == "random":
+                tree = pf.build_tree(graph, "matching", h=4)
+                tree = pf.Hierarchy(tree.parents, np.random.default_rng(0).permutation(graph.n))
+            else:
+                tree = pf.build_tree(graph, method, h=4, direction=direction, **options)
+            taken = time.process_time() - start
+            table = pf.trees.quality(graph, tree)
+            inside, labels = table["edges inside"], table["label energy"]
+            half = labels.iloc[: tree.K // 2].sum()
+            title = " ".join([method, *options.values()])
+            print(
+                f"{name:20s}{title:20s}{tree.K:3d}{inside.iloc[-2]:8.3f}{inside.get(3, np.nan):9.3f}"
+                f"{half:8.3f}{taken:9.2f}",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    pin()
+    show(against_a_product() + against_pairwise_linkage() + against_a_plain_pipeline() + scaling())
+    if "PEGFAN_DATA" in os.environ:
+        quality_on_real_graphs(os.environ["PEGFAN_DATA"])

@@ -1,0 +1,99 @@
+"""Hop matrices: one step along the edges of a graph, normalised or not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, eye_array
+
+from pegfan.graph import Graph
+
+__all__ = ["DIRECTIONS", "KINDS", "hop_matrix", "hop_name"]
+
+KINDS = ("S", "S~", "A", "random-walk")
+DIRECTIONS = ("out", "in", "symmetric")
+
+_SYMBOLS = {"random-walk": "RW"}
+_SUFFIXES = {"out": "", "in": "_in", "symmetric": "_sym"}
+
+
+def hop_matrix(graph: Graph, kind: str = "S", direction: str = "out") -> csr_array:
+    """Make the matrix of one hop on a graph.
+
+    ============= ======================= ==============================================
+    kind          matrix                  where
+    ============= ======================= ==============================================
+    "S"           D^-1/2 A D^-1/2         the paper's heterophilous presets (its A)
+    "S~"          D^-1/2 (A + I) D^-1/2   the paper's homophilous presets (its Ã)
+    "A"           A                       the matrix that the paper's text names
+    "random-walk" D^-1 A                  averages over neighbours
+    ============= ======================= ==============================================
+
+    D holds the row sums of the matrix that is normalised (so of A + I for "S~"), on both sides even if the
+    matrix is not symmetric; a row sum of zero counts as one. This is what the authors' code does.
+
+    Parameters
+    ----------
+    graph : Graph
+    kind : {"S", "S~", "A", "random-walk"}
+    direction : {"out", "in", "symmetric"}
+        Which A: as stored (a node looks at the nodes its arcs lead to), its transpose (at the nodes that
+        point to it), or max(A, Aᵀ). All the same if the graph is undirected.
+
+    Returns
+    -------
+    csr_array, (n, n)
+
+    Examples
+    --------
+    >>> path = Graph.from_edges([[0, 1], [1, 2]], directed=True)
+    >>> hop_matrix(path, "S").toarray()  # node 2 has no out-edges: its row sum counts as one
+    array([[0., 1., 0.],
+           [0., 0., 1.],
+           [0., 0., 0.]])
+    >>> hop_matrix(path, "random-walk", direction="symmetric").toarray()
+    array([[0. , 1. , 0. ],
+           [0.5, 0. , 0.5],
+           [0. , 1. , 0. ]])
+    """
+    _check(kind, KINDS, "hop matrix")
+    _check(direction, DIRECTIONS, "direction")
+    a = _directed(graph, direction)
+    if kind == "A":
+        return a.copy()
+    if kind == "S~":
+        a = csr_array(a + eye_array(graph.n, format="csr"))
+    degrees = np.asarray(a.sum(axis=1)).ravel()
+    degrees[degrees == 0] = 1
+    rows = np.repeat(degrees, np.diff(a.indptr))
+    # D^-1/2 A D^-1/2 entry by entry; one square root, so that a weight over equal degrees is exact.
+    values = a.data / (rows if kind == "random-walk" else np.sqrt(rows * degrees[a.indices]))
+    return csr_array((values, a.indices.copy(), a.indptr.copy()), shape=a.shape)
+
+
+def hop_name(kind: str, direction: str = "out", power: int = 1) -> str:
+    """Write the name of a power of a hop matrix, as channels carry it.
+
+    Examples
+    --------
+    >>> hop_name("S"), hop_name("S~", power=2), hop_name("random-walk", "in", 3)
+    ('S', 'S~^2', 'RW_in^3')
+    """
+    return _SYMBOLS.get(kind, kind) + _SUFFIXES[direction] + (f"^{power}" if power > 1 else "")
+
+
+def _directed(graph: Graph, direction: str) -> csr_array:
+    a = graph.adjacency
+    if direction == "out" or not graph.directed:
+        return a
+    return csr_array(a.T) if direction == "in" else csr_array(a.maximum(a.T))
+
+
+def _check(name: Any, known: tuple[str, ...], what: str) -> None:
+    if name not in known:
+        raise ValueError(f"unknown {what} {name!r}; choose one of {', '.join(map(repr, known))}")
+
+
+FloatArray = NDArray[np.float64]
