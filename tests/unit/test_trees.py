@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 
 import pegfan as pf
 from pegfan.trees import build, canonical, embeddings, ward
-from pegfan.trees.hierarchy import cut_linkage
+from pegfan.trees.hierarchy import by_appearance, cut_linkage
 
 METHODS = [
     ("ward", {}),
@@ -308,24 +308,24 @@ def test_auto_changes_the_method_with_the_size(monkeypatch):
     assert pf.build_tree(graph).info["method"] == "matching"
 
 
-def test_ward_is_scipys_ward_and_the_cut_is_the_balanced_one():
-    from fastcluster import linkage_vector
-
-    points = np.random.default_rng(0).standard_normal((60, 5))
-    ours, theirs = linkage_vector(points, method="ward"), linkage(points, "ward")
-    np.testing.assert_allclose(ours[:, 2:], theirs[:, 2:])
+@given(seeds, st.integers(2, 300), st.integers(1, 12))
+def test_ward_is_scipys_ward_and_the_cut_is_the_balanced_one(seed, n, dimension):
+    points = np.random.default_rng(seed).standard_normal((n, dimension))
+    ours, theirs = ward.ward_linkage(points), linkage(points, "ward")
+    np.testing.assert_allclose(ours[:, 2:], theirs[:, 2:], rtol=1e-9)
     for size in (2, 4, 8):
-        np.testing.assert_array_equal(
-            *(np.unique(cut_linkage(Z, size), return_inverse=True)[1] for Z in (ours, theirs))
-        )
+        np.testing.assert_array_equal(*(by_appearance(cut_linkage(Z, size)) for Z in (ours, theirs)))
 
 
-def random_walk_eigenvectors(A, count):
-    """The definition, dense: leading eigenvectors of D^-1 A, the first left out, rows of unit length."""
-    degree = A.sum(axis=1)
-    values, vectors = np.linalg.eig(A / degree[:, None])
-    order = np.argsort(-values.real)[1 : count + 1]
-    return values.real[order], vectors.real[:, order]
+@pytest.mark.parametrize("points", [np.zeros((50, 3)), np.repeat(np.eye(4), 9, axis=0), np.full((5, 2), 1e200)])
+def test_ward_with_equal_points_and_overflow(points):
+    with np.errstate(all="ignore"):
+        Z = ward.ward_linkage(points)
+    assert sorted(Z[:, :2].ravel()) == list(range(2 * len(points) - 2))
+    assert Z[-1, 3] == len(points)
+    if points.max() == 1:
+        copies = by_appearance(cut_linkage(Z, 9))
+        assert copies.tolist() == np.repeat(np.arange(4), 9).tolist()
 
 
 @pytest.mark.parametrize("n", [60, 900])

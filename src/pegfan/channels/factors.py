@@ -40,7 +40,7 @@ class Matrix(Operator):
 
     def __init__(self, name: str, matrix: Any) -> None:
         self.given = matrix  # also keeps its id from being used again, see `key`
-        self.matrix = csr_array(matrix) if issparse(matrix) else np.asarray(matrix)
+        self.matrix: Any = csr_array(matrix) if issparse(matrix) else np.asarray(matrix)
         self._converted: dict[Any, Any] = {}
         super().__init__(name, self.matrix.shape, self._multiply, self._multiply_transposed)
 
@@ -108,7 +108,9 @@ def as_factor(value: Any, name: str) -> Operator:
     if isinstance(value, Operator):
         return value
     if isinstance(value, LinearOperator):
-        return Foreign(name, value)
+        if value.dtype is not None and value.dtype.kind == "c":
+            raise TypeError(f"a factor of channel {name!r} must be real, got a LinearOperator of {value.dtype}")
+        return Foreign("L", value)
     if issparse(value) or (isinstance(value, np.ndarray) and value.ndim == 2):
         if value.dtype.kind not in "biuf":
             raise TypeError(f"a factor of channel {name!r} must hold real numbers, got dtype {value.dtype}")

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array, eye_array
 
 from pegfan.graph import Graph
 
-__all__ = ["DIRECTIONS", "KINDS", "hop_matrix", "hop_name"]
+__all__ = ["DIRECTIONS", "KINDS", "choose", "hop_matrix", "hop_name"]
 
 KINDS = ("S", "S~", "A", "random-walk")
 DIRECTIONS = ("out", "in", "symmetric")
@@ -58,8 +58,8 @@ def hop_matrix(graph: Graph, kind: str = "S", direction: str = "out") -> csr_arr
            [0.5, 0. , 0.5],
            [0. , 1. , 0. ]])
     """
-    _check(kind, KINDS, "hop matrix")
-    _check(direction, DIRECTIONS, "direction")
+    choose(kind, KINDS, "hop matrix")
+    choose(direction, DIRECTIONS, "direction")
     a = _directed(graph, direction)
     if kind == "A":
         return a.copy()
@@ -68,20 +68,19 @@ def hop_matrix(graph: Graph, kind: str = "S", direction: str = "out") -> csr_arr
     degrees = np.asarray(a.sum(axis=1)).ravel()
     degrees[degrees == 0] = 1
     rows = np.repeat(degrees, np.diff(a.indptr))
-    # D^-1/2 A D^-1/2 entry by entry; one square root, so that a weight over equal degrees is exact.
-    values = a.data / (rows if kind == "random-walk" else np.sqrt(rows * degrees[a.indices]))
+    values = a.data / (rows if kind == "random-walk" else np.sqrt(rows) * np.sqrt(degrees)[a.indices])
     return csr_array((values, a.indices.copy(), a.indptr.copy()), shape=a.shape)
 
 
-def hop_name(kind: str, direction: str = "out", power: int = 1) -> str:
-    """Write the name of a power of a hop matrix, as channels carry it.
+def hop_name(kind: str, direction: str = "out") -> str:
+    """Write the name of a hop matrix, as channels carry it.
 
     Examples
     --------
-    >>> hop_name("S"), hop_name("S~", power=2), hop_name("random-walk", "in", 3)
-    ('S', 'S~^2', 'RW_in^3')
+    >>> hop_name("S"), hop_name("S~", "symmetric"), hop_name("random-walk", "in")
+    ('S', 'S~_sym', 'RW_in')
     """
-    return _SYMBOLS.get(kind, kind) + _SUFFIXES[direction] + (f"^{power}" if power > 1 else "")
+    return _SYMBOLS.get(kind, kind) + _SUFFIXES[direction]
 
 
 def _directed(graph: Graph, direction: str) -> csr_array:
@@ -91,9 +90,8 @@ def _directed(graph: Graph, direction: str) -> csr_array:
     return csr_array(a.T) if direction == "in" else csr_array(a.maximum(a.T))
 
 
-def _check(name: Any, known: tuple[str, ...], what: str) -> None:
-    if name not in known:
-        raise ValueError(f"unknown {what} {name!r}; choose one of {', '.join(map(repr, known))}")
-
-
-FloatArray = NDArray[np.float64]
+def choose(name: Any, known: Iterable[str], what: str) -> None:
+    """Refuse a name that is not known, and list those that are."""
+    names = list(known)
+    if name not in names:
+        raise ValueError(f"unknown {what} {name!r}; choose one of {', '.join(map(repr, names))}")

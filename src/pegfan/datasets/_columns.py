@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack, issparse
 
 from pegfan.datasets._ids import LARGEST_EXACT, WHOLE_NUMBER, is_number, is_text, name_array
-from pegfan.datasets._table import Options, ReadReport, Table, few, plain
+from pegfan.datasets._table import MISSING_WORDS, Options, ReadReport, Table, few, plain
 from pegfan.graph import Split
 
 ID_NAMES = ("id", "node", "node_id", "nodeid", "name", "node_name", "vertex", "key", "index", "unnamed: 0")
@@ -25,7 +25,6 @@ _SPLIT_WORDS = {
     "validation": "val",
     "test": "test",
 }
-_MISSING_WORDS = ("", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None", "<NA>")
 _ALL_DIFFERENT = 20  # a label column in which more values than this all differ is a column of names
 
 
@@ -33,7 +32,7 @@ def _gaps(series: Any) -> NDArray[np.bool_]:
     """Return where a column has no value, in whatever word it says so."""
     gaps = np.array(series.isna(), dtype=bool)
     if is_text(series):
-        gaps |= np.asarray(series.str.strip().isin(_MISSING_WORDS), dtype=bool)
+        gaps |= np.asarray(series.str.strip().isin(MISSING_WORDS), dtype=bool)
     return gaps
 
 
@@ -238,6 +237,8 @@ def _guess_kind(nodes: Table, column: str, lists: list[list[Any]] | None) -> str
     series = nodes.frame[column]
     if lists is not None:
         return "vector" if _are_vectors(lists) else "tokens"
+    if is_number(series):
+        return "number"
     gaps = _gaps(series)
     if gaps.all():
         raise _Unusable("every value is missing")
@@ -270,20 +271,21 @@ def _numbers(nodes: Table, column: str, missing: str, extra: int = 0) -> tuple[N
     if series.dtype.kind in "cmM":
         raise _Unusable(f"values of type {series.dtype}")
     gaps = _gaps(series)
-    values = pd.to_numeric(series.where(~gaps), errors="coerce")
-    values = values.to_numpy(dtype=np.float32 if series.dtype == np.float32 else np.float64, na_value=np.nan)
+    if gaps.all():
+        raise _Unusable("every value is missing")
+    if gaps.any() or not is_number(series):
+        series = pd.to_numeric(series.where(~gaps), errors="coerce")
+    values = series.to_numpy(dtype=np.float32 if series.dtype == np.float32 else np.float64, na_value=np.nan)
     bad = ~gaps & ~np.isfinite(values)
     if bad.any():
         row = int(bad.argmax())
         raise ValueError(
-            f"{nodes.where(row)}: {plain(series.iloc[row])!r} in column {column!r} is not a finite number; correct it, "
-            "or leave it blank and choose a rule with missing="
+            f"{nodes.where(row)}: {plain(nodes.frame[column].iloc[row])!r} in column {column!r} is not a finite number; "
+            "correct it, or leave it blank and choose a rule with missing="
         )
     if missing == "error" and (gaps.any() or extra):
         where = nodes.where(gaps.argmax()) if gaps.any() else f"{extra} added nodes"
         raise ValueError(f"{where}: no number in column {column!r}; fill it in, or pass missing='mean' or 'zero'")
-    if gaps.all():
-        raise _Unusable("every value is missing")
     filled = np.append(values, np.full(extra, np.nan, dtype=values.dtype))
     lacking = np.isnan(filled)
     filled[lacking] = values[~gaps].mean(dtype=np.float64) if missing == "mean" else 0
@@ -332,7 +334,7 @@ def _as_lists(series: Any) -> list[list[Any]] | None:
         return [[] if cell is None else _items(cell) for cell in cells]
     if not all(isinstance(cell, str) for cell in present):
         return None
-    texts = [cell for cell in present if cell.strip() not in _MISSING_WORDS]
+    texts = [cell for cell in present if cell.strip() not in MISSING_WORDS]
     if texts and all(map(_BRACKETED.fullmatch, texts)):
         return _cut(cells)
     # A decimal comma makes lists of two: three numbers somewhere show that commas separate.
@@ -367,7 +369,7 @@ def _cut(cells: list[Any]) -> list[list[Any]]:
     bare = [(cell or "").strip().removeprefix("[").removesuffix("]") for cell in cells]
     separator = next((mark for mark in "|;," if any(mark in text for text in bare)), None)
     rows = [[piece.strip(" \t\r\n'\"") for piece in text.split(separator)] for text in bare]
-    rows = [[piece for piece in row if piece not in _MISSING_WORDS] for row in rows]
+    rows = [[piece for piece in row if piece not in MISSING_WORDS] for row in rows]
     pieces = {piece for row in rows for piece in row}
     for read, pattern in ((int, re.compile(WHOLE_NUMBER)), (float, _NUMBER)):
         if all(map(pattern.fullmatch, pieces)):

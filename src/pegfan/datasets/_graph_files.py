@@ -14,18 +14,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import coo_array, csc_array, csr_array, triu
 
 from pegfan._npz import read_npz
-from pegfan.datasets._table import Options, ReadReport, Table, few, suggestion
-from pegfan.datasets._text import open_bytes
+from pegfan.datasets._table import Options, ReadReport, Table, few, plain, suggestion
+from pegfan.datasets._text import open_bytes, read_numbers
 from pegfan.graph import Graph, Split, _import
 
 _DEEPEST_XML = 100
-_SHORTEST_ENTRY = len(b"1 1\n")  # of a Matrix Market file
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,8 @@ def read_whole(path: Path, kind: str, options: Options, max_bytes: int, report: 
     if kind == "mtx":
         return _from_matrix(_read_mtx(path, max_bytes), path, "Matrix Market", options, report)
     if kind == "npz":
-        arrays = read_npz(path, max_bytes)
+        with reading(path, "npz"):
+            arrays = read_npz(path, max_bytes)
         if {"format", "shape", "data"} <= arrays.keys():
             return _from_matrix(_sparse_from(arrays, path), path, "npz of a sparse matrix", options, report)
         return Parts(graph=_graph_from_arrays(arrays, path, options, report))
@@ -102,21 +103,83 @@ def _from_matrix(matrix: coo_array, path: Path, what: str, options: Options, rep
     return Parts(edges=Table(frame, path.name), n=n, directed=directed)
 
 
-def _read_mtx(path: Path, max_bytes: int) -> coo_array:
-    from scipy.io import mminfo, mmread
+class _Head(NamedTuple):
+    """What the first lines of a Matrix Market file declare, and how many they are."""
 
-    with reading(path, "Matrix Market"), open_bytes(path, max_bytes) as stream:
-        content = io.BytesIO(stream.read())
-        rows, columns, entries, layout, *_ = mminfo(content)
-        least = entries * _SHORTEST_ENTRY if layout == "coordinate" else rows * columns // 2
-        if least > len(content.getbuffer()):
+    layout: str
+    field: str
+    symmetric: bool
+    rows: int
+    columns: int
+    entries: int
+    lines: int
+
+
+def _read_mtx(path: Path, max_bytes: int) -> coo_array:
+    """Read a Matrix Market file; a damaged one can crash SciPy's own reader."""
+    with reading(path, "Matrix Market"):
+        head = _read_mtx_head(path, max_bytes)
+        _require_plausible(path, max(head.rows, head.columns), path.stat().st_size)
+        if head.entries == 0:
+            return coo_array((head.rows, head.columns))
+        names = ["value"] if head.layout == "array" else ["row", "column", "value"][: 3 - (head.field == "pattern")]
+        table = read_numbers(path, names, head.lines, "%", max_bytes)
+        if len(table.frame) != head.entries:
             raise ValueError(
-                f"{path} declares {entries:,} entries, more than its {len(content.getbuffer()):,} bytes hold"
+                f"{path} declares {head.entries:,} entries and holds {len(table.frame):,}; is it cut short?"
             )
-        if layout == "coordinate":
-            _require_plausible(path, max(rows, columns), entries)
-        content.seek(0)
-        return coo_array(mmread(content))
+        i, j = _mtx_places(table, head)
+        values = _mtx_numbers(table, "value") if "value" in names else np.ones(len(i))
+        if head.symmetric:
+            off = i != j
+            i, j, values = np.append(i, j[off]), np.append(j, i[off]), np.append(values, values[off])
+        return coo_array((values, (i, j)), shape=(head.rows, head.columns))
+
+
+def _read_mtx_head(path: Path, max_bytes: int) -> _Head:
+    with open_bytes(path, max_bytes) as stream:
+        words = stream.readline(1000).decode(errors="replace").lower().split()
+        if len(words) != 5 or words[:2] != ["%%matrixmarket", "matrix"]:
+            raise ValueError(f"{path}, line 1: not the first line of a Matrix Market file with a matrix")
+        layout, field, symmetry = words[2:]
+        if field not in ("real", "double", "integer", "pattern") or symmetry not in ("general", "symmetric"):
+            raise ValueError(f"{path}, line 1: a {field} {symmetry} matrix; weights are real, general or symmetric")
+        if (layout, field) == ("array", "pattern") or layout not in ("coordinate", "array"):
+            raise ValueError(f"{path}, line 1: there is no layout {layout!r} of a {field} matrix")
+        number, line = next(
+            ((k, line) for k, line in enumerate(stream, 2) if line.strip() and line.lstrip()[:1] != b"%"), (1, b"")
+        )
+    sizes = [int(word) for word in line.split() if word.isdigit()]
+    if len(sizes) != len(line.split()) or len(sizes) != (3 if layout == "coordinate" else 2):
+        raise ValueError(f"{path}, line {number}: the sizes of the matrix are expected here")
+    rows, columns = sizes[:2]
+    if symmetry == "symmetric" and rows != columns:
+        raise ValueError(f"{path}, line {number}: a symmetric matrix is square, but it is {rows} by {columns}")
+    full = rows * (rows + 1) // 2 if symmetry == "symmetric" else rows * columns
+    return _Head(layout, field, symmetry == "symmetric", rows, columns, [*sizes, full][2], number)
+
+
+def _mtx_places(table: Table, head: _Head) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the row and column of every entry, counted from 0; arrays are listed column by column."""
+    if head.layout == "array":
+        j, i = np.triu_indices(head.rows) if head.symmetric else np.divmod(np.arange(head.entries), head.rows)
+        return i, j
+    i, j = _mtx_numbers(table, "row") - 1, _mtx_numbers(table, "column") - 1
+    inside = (i >= 0) & (i < head.rows) & (j >= 0) & (j < head.columns) & (i == np.floor(i)) & (j == np.floor(j))
+    if not inside.all():
+        raise ValueError(f"{table.where(inside.argmin())}: no place in a matrix of {head.rows} by {head.columns}")
+    return i.astype(np.int64), j.astype(np.int64)
+
+
+def _mtx_numbers(table: Table, column: str) -> NDArray[np.float64]:
+    import pandas as pd
+
+    numbers = pd.to_numeric(table.frame[column], errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    good = np.isfinite(numbers)
+    if not good.all():
+        row = int(good.argmin())
+        raise ValueError(f"{table.where(row)}: {plain(table.frame[column].iloc[row])!r} is not a finite number")
+    return np.asarray(numbers)
 
 
 def _sparse_from(arrays: dict[str, Any], path: Path) -> coo_array:
@@ -366,9 +429,9 @@ def _load_pyg(path: Path, max_bytes: int) -> Any:
     pyg = _import("torch_geometric.data.data", "torch_geometric")
     storage = _import("torch_geometric.data.storage", "torch_geometric")
     allowed = [pyg.Data, pyg.DataEdgeAttr, pyg.DataTensorAttr, storage.GlobalStorage]
-    if not zipfile.is_zipfile(path):
-        raise ValueError(f"{path} is not a file of torch.save as it is since torch 1.6 (a zip); save it again")
     with reading(path, "PyG data"):
+        if not zipfile.is_zipfile(path):
+            raise ValueError(f"{path} is not a file of torch.save as it is since torch 1.6 (a zip); save it again")
         with zipfile.ZipFile(path) as archive:
             declared = sum(member.file_size for member in archive.infolist())
             if declared > max_bytes:

@@ -11,6 +11,8 @@ import numpy as np
 
 _KINDS = ("number", "category", "tokens", "vector")
 _SHOWN = 5
+MISSING_WORDS = ("", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None", "<NA>")
+"""Texts that say that there is no value, in a column of labels or features; an id may be any text."""
 
 
 @dataclass
@@ -100,6 +102,7 @@ class Table:
     frame: Any
     name: str
     line_of: Callable[[int], int] | None = None
+    header: bool = True  # whether the columns have names of their own
 
     def where(self, row: Any) -> str:
         """Return the place of a row, for error messages."""
@@ -115,7 +118,7 @@ class Table:
 
     def named(self, *names: str) -> list[str]:
         """Return the columns that bear one of the names, whatever their case, in the order of the names."""
-        lower = {column.strip().lower(): column for column in reversed(self.frame.columns)}
+        lower = {column.strip().lower(): column for column in reversed(self.frame.columns.tolist())}
         return [lower[name] for name in names if name in lower]
 
 

@@ -11,12 +11,12 @@ import gzip
 import io
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pegfan.datasets._table import Table
+from pegfan.datasets._table import MISSING_WORDS, Table
 
 _BLOCK = 2**20  # small enough for the processor's cache
 _LARGEST_BLOCK = 2**26  # a row must fit into it
@@ -102,13 +102,23 @@ def read_text(path: Path, settings: TextSettings) -> tuple[Table, str]:
     """Return the table in a delimited text file, and what was found out about it."""
     layout = _find_layout(path, settings)
     frame = _parse(layout)
+    how = f"{_DELIMITERS.get(layout.delimiter, repr(layout.delimiter))}, {'' if layout.header else 'no '}header"
+    decimal = ", decimal comma" if layout.decimal == "," else ""
+    return Table(frame, path.name, _line_finder(layout), layout.header), f"{how}{decimal}, {len(frame):,} rows"
 
+
+def read_numbers(path: Path, names: list[str], skip: int, comments: str, max_bytes: int) -> Table:
+    """Return the table of white-space separated columns, none of them named, after `skip` lines."""
+    settings = TextSettings(delimiter=" ", header=False, comments=comments, max_bytes=max_bytes)
+    layout = _inspect(_Layout(path, settings, " ", False, names, skip, ".", False, []))
+    return Table(_parse(layout), path.name, _line_finder(layout), header=False)
+
+
+def _line_finder(layout: _Layout) -> Callable[[int], int]:
     def line_of(row: int) -> int:
         return next((line for k, (line, _) in enumerate(_records(layout)) if k == row), 0)
 
-    how = f"{_DELIMITERS.get(layout.delimiter, repr(layout.delimiter))}, {'' if layout.header else 'no '}header"
-    decimal = ", decimal comma" if layout.decimal == "," else ""
-    return Table(frame, path.name, line_of), f"{how}{decimal}, {len(frame):,} rows"
+    return line_of
 
 
 def _find_layout(path: Path, settings: TextSettings) -> _Layout:
@@ -124,8 +134,7 @@ def _find_layout(path: Path, settings: TextSettings) -> _Layout:
     header = _has_header(rows, settings.known_names) if settings.header is None else settings.header
     names = _column_names(rows, header)
     cells = [cell for row in rows[header:] for cell in row]
-    fractions = {mark for mark in ".," if any(re.fullmatch(rf"-?\d+[{mark}]\d+", cell.strip()) for cell in cells)}
-    long = {k for row in rows[header:] for k, cell in enumerate(row) if re.fullmatch(r"\d{19,}", cell.strip())}
+    long = {k for row in rows[header:] for k, cell in enumerate(row) if len(cell) > 18 and cell.strip().isdigit()}
     layout = _Layout(
         path=path,
         settings=settings,
@@ -133,7 +142,7 @@ def _find_layout(path: Path, settings: TextSettings) -> _Layout:
         header=header,
         names=names,
         skip=kept[0] + header,
-        decimal="," if delimiter == ";" and fractions == {","} else ".",
+        decimal="," if delimiter == ";" and _has_decimal_commas(cells) else ".",
         padded=delimiter != " " and any(cell != cell.strip() for cell in cells),
         as_text=[names[k] for k in sorted(long) if k < len(names)],
     )
@@ -184,12 +193,12 @@ def _split(lines: list[str], delimiter: str) -> list[list[str]]:
 def _guess_delimiter(lines: list[str], path: Path) -> str:
     """Return the delimiter that cuts the most lines into equally many fields, at least two."""
     tabbed = any(suffix in (".tsv", ".tab") for suffix in path.suffixes)
-    best, most = ",", 0
+    best, most = ",", 0.0
     for delimiter in sorted(_DELIMITERS, key=lambda mark: mark != "\t" if tabbed else False):
         counts = [len(row) for row in _split(lines, delimiter)]
         usual = max(counts[1:] or counts, key=counts.count)
-        # R leaves out the name of the first column.
-        agreeing = counts.count(usual) + (counts[0] == usual - 1)
+        # R leaves out the name of the first column; a decimal comma looks alike, so that counts for less.
+        agreeing = counts.count(usual) + (counts[0] == usual - 1) / 2
         if usual > 1 and agreeing > most:
             best, most = delimiter, agreeing
     return best
@@ -215,6 +224,11 @@ def _is_number(cell: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _has_decimal_commas(cells: list[str]) -> bool:
+    marks = {match[1] for cell in cells if (match := re.fullmatch(r"-?\d+([.,])\d+", cell.strip()))}
+    return marks == {","}
 
 
 def _column_names(rows: list[list[str]], header: bool) -> list[str]:
@@ -273,9 +287,26 @@ def _parse(layout: _Layout) -> Any:
     for k, column in enumerate(table.columns):
         if pa.types.is_binary(column.type):
             raise ValueError(_diagnosis(layout, "it is not UTF-8 text"))
-        if layout.padded and pa.types.is_string(column.type):
-            table = table.set_column(k, table.column_names[k], arrow.utf8_trim_whitespace(column))
+        if pa.types.is_string(column.type):
+            trimmed = arrow.utf8_trim_whitespace(column) if layout.padded else column
+            table = table.set_column(k, table.column_names[k], _numbers_if_all(trimmed, layout))
     return table.to_pandas(split_blocks=True, self_destruct=True)
+
+
+def _numbers_if_all(column: Any, layout: _Layout) -> Any:
+    """Return a column of texts as numbers if it holds nothing but numbers and words for missing ones."""
+    import pyarrow as pa
+    import pyarrow.compute as arrow
+
+    if any(not _is_number(text) and text not in MISSING_WORDS for text in column.slice(0, 100).to_pylist()):
+        return column  # as nearly every column of texts
+    missing = arrow.is_in(column, value_set=pa.array(MISSING_WORDS))
+    if arrow.all(missing).as_py() or not arrow.any(missing).as_py() or layout.decimal != ".":
+        return column
+    try:
+        return arrow.cast(arrow.if_else(missing, None, column), pa.float64())
+    except pa.ArrowInvalid:
+        return column
 
 
 def _arrow_table(layout: _Layout, block: int) -> Any:
@@ -289,7 +320,9 @@ def _arrow_table(layout: _Layout, block: int) -> Any:
             read_options=arrow_csv.ReadOptions(column_names=layout.names, skip_rows=layout.skip, block_size=block),
             parse_options=arrow_csv.ParseOptions(delimiter=layout.delimiter, newlines_in_values=layout.quoted),
             convert_options=arrow_csv.ConvertOptions(
-                decimal_point=layout.decimal, column_types={name: pa.string() for name in layout.as_text}
+                null_values=[""],  # "NA" may be a name; what it means is for the columns to say
+                decimal_point=layout.decimal,
+                column_types={name: pa.string() for name in layout.as_text},
             ),
         )
 

@@ -80,11 +80,11 @@ def read_graph(
         The file of edges and the file of nodes, where the guess goes wrong.
     format : str or dict, optional
         One of "text", "parquet", "json", "mtx", "npz", "graphml", "gml", "edgelist" and "pt", where the suffix does not
-        say it; or a dict {path: format}.
+        say it; or a dict {path or file name: format}.
     delimiter : str or dict, optional
-        A single character, " " for any white space; or a dict {path: delimiter}.
+        A single character, " " for any white space; or a dict {path or file name: delimiter}.
     header : bool or dict, optional
-        Whether the first line of text files holds the names of the columns; or a dict {path: bool}.
+        Whether the first line of text files holds the names of the columns; or a dict {path or file name: bool}.
     comments : str
         Lines of text files that start with one of these characters are skipped (in a file with quotes, only before
         the first row).
@@ -169,7 +169,8 @@ def _options(options: dict[str, Any]) -> Options:
 def _for_file(option: Any, path: Path) -> Any:
     if not isinstance(option, Mapping):
         return option
-    return {Path(key): value for key, value in option.items()}.get(path)
+    named = {Path(key): value for key, value in option.items()}
+    return named.get(path, named.get(Path(path.name)))
 
 
 def _role(path: Any) -> Path | None:
@@ -382,7 +383,8 @@ def _require_edges(table: Table, options: Options) -> None:
     """Refuse a table of nodes that came alone."""
     if options.source is not None or end_columns(table) is not None:
         return
-    names = table.named(*ID_NAMES, *LABEL_NAMES)
+    weighted = table.named(*WEIGHT_NAMES)
+    names = [] if weighted else [name for name in table.named(*ID_NAMES, *LABEL_NAMES) if name.lower() != "y"]
     if names or len(table.frame.columns) > 3:
         raise ValueError(
             f"{table.name} looks like a table of nodes (columns {few(list(table.frame.columns))}); give the file of "

@@ -64,6 +64,7 @@ END_NAMES = (
     ("citing", "cited"),
     ("follower", "followee"),
 )
+_NO_WEIGHT = re.compile("time|date|year", re.IGNORECASE)
 
 
 class _Edges(NamedTuple):
@@ -243,6 +244,8 @@ def build(
     Without `nodes`, `n` says that they are 0..n-1, whether or not they have edges. `bags` are columns of lists by node
     id, joined to the nodes.
     """
+    if nodes is not None:
+        _refuse_swapped(nodes, edges, options)
     listed = _read_edges(edges, options, report)
     attributes: dict[str, Any] = {}
     if nodes is None:
@@ -364,15 +367,16 @@ def _pick_weight(edges: Table, ends: tuple[str, str], options: Options, report: 
     others = [column for column in edges.frame.columns if column not in ends]
     column, how = None, ""
     if options.weight is None:
-        named = replace(edges, frame=edges.frame[others]).named(*WEIGHT_NAMES)
-        if named:
+        rest = replace(edges, frame=edges.frame[others])
+        other = [*others, ""][0]
+        if named := rest.named(*WEIGHT_NAMES):
             column, how = named[0], "by name"
         elif (
             len(others) == 1
-            and is_number(edges.frame[others[0]])
-            and not re.search("time|date|year", others[0].lower())
+            and is_number(edges.frame[other])
+            and not (_NO_WEIGHT.search(other) or rest.named(*ID_NAMES))
         ):
-            column, how = others[0], "the third column"
+            column, how = other, "the third column"
     elif options.weight is not False:
         column, how = edges.find(options.weight, "weight"), "as given"
     report.columns["weight"] = "none: every edge weighs 1" if column is None else f"{column!r} ({how})"
@@ -394,6 +398,18 @@ def edges_fit(edges: Table, nodes: Table, rows: int = 10_000) -> float:
     except (TypeError, ValueError):  # not even ids
         return 0.0
     return max((share_found(ends, ids) for ids in distinct_columns(nodes).values()), default=0.0)
+
+
+def _refuse_swapped(nodes: Table, edges: Table, options: Options) -> None:
+    if options.source is not None or options.target is not None or options.id is not None:
+        return
+    named = end_columns(nodes) is not None, end_columns(edges) is not None
+    fits = named[0] >= named[1] and edges_fit(nodes, edges) >= 0.5
+    if fits and (named == (True, False) or edges_fit(edges, nodes) < 0.5):
+        raise ValueError(
+            f"{nodes.name} and {edges.name} look swapped: the edges seem to be in {nodes.name}, and the nodes in "
+            f"{edges.name}; exchange them, or name their columns with source=, target= and id="
+        )
 
 
 def _ids_of_nodes(
@@ -440,11 +456,6 @@ def _pick_id(nodes: Table, edges: Table, ends: Ids, options: Options) -> tuple[s
     if best is not None and found[best] >= 0.5:
         than = "".join(f", {share:.0%} in {column!r}" for column, share in shares.items())
         return best, f"by content: {found[best]:.0%} of the edge ends are in it{than}"
-    if edges_fit(nodes, edges) >= 0.5:
-        raise ValueError(
-            f"{nodes.name} and {edges.name} look swapped: the first columns of {nodes.name} hold ids of {edges.name}; "
-            "exchange them"
-        )
     # A column called "name" may be no more than that; one called "id" is an id, and other ends are an error.
     if _may_be_rows(ends, nodes) and not set(named) - set(nodes.named("name", "node_name", "index", "unnamed: 0")):
         return None, "no column holds the edge ends"
@@ -516,6 +527,8 @@ def _stranger_message(
     hint = f"; column {elsewhere[0]!r} has them all: id={elsewhere[0]!r}?" if elsewhere else ""
     if not elsewhere and strangers.all() and _may_be_rows(ends, nodes):
         hint = "; if the edges hold row numbers, id=False"
+    if not edges.header and row == 0 and strangers[codes[0]].all():
+        hint = f"; or is this line the header? header={{{edges.name!r}: True}}"
     return (
         f"{edges.where(row)}: node {plain(culprit)!r} is not in {nodes.name} (id: {report.columns['id']}); "
         f"{len(strange)} ids in {int(touched.sum())} of {len(codes)} edges are unknown: {few(strange)}. "

@@ -99,3 +99,94 @@ def common_weight(indptr, indices, data, left, right, out):  # type: ignore[no-u
             else:
                 j += 1
         out[e] = total
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def ward_merges(centres, merged, heights):  # type: ignore[no-untyped-def]
+    """Merge points by Ward's criterion along chains of nearest neighbours.
+
+    centres is (d, n), one column a point, and is used up. Merge k joins the clusters of the points merged[k] at the
+    squared height heights[k], the increase of the sum of squares. Merges come in the order of the chains.
+    """
+    d, n = centres.shape
+    size, point, alive = np.ones(n), np.arange(n), np.ones(n, np.bool_)
+    gap = np.empty(n)
+    chain = np.empty(n, np.int64)
+    length, count, used = 0, n, n  # of the chain, of clusters, of columns in use
+    for k in range(n - 1):
+        if used > 64 and count < 0.8 * used:  # squeeze out the columns of clusters that are gone
+            place = np.empty(used, np.int64)
+            kept = 0
+            for j in range(used):
+                if alive[j]:
+                    place[j] = kept
+                    size[kept], point[kept] = size[j], point[j]
+                    for t in range(d):
+                        centres[t, kept] = centres[t, j]
+                    kept += 1
+            for c in range(length):
+                chain[c] = place[chain[c]]
+            used = kept
+            alive[:used] = True
+        if length == 0:
+            first = 0
+            while not alive[first]:
+                first += 1
+            chain[0], length = first, 1
+        while True:
+            i = chain[length - 1]
+            for j in range(used):
+                gap[j] = 0.0
+            for t in range(0, d - 1, 2):
+                a, b = centres[t, i], centres[t + 1, i]
+                for j in range(used):
+                    x, y = centres[t, j] - a, centres[t + 1, j] - b
+                    gap[j] += x * x + y * y
+            if d % 2:
+                a = centres[d - 1, i]
+                for j in range(used):
+                    x = centres[d - 1, j] - a
+                    gap[j] += x * x
+            gap[i] = np.inf
+            mine = size[i]
+            least = mine / (mine + 1.0)  # no cluster has a smaller factor, so few need theirs worked out
+            # On ties the one before wins, which ends the chain; then the first.
+            best = chain[length - 2] if length > 1 else -1
+            lowest = gap[best] * (mine * size[best] / (mine + size[best])) if best >= 0 else np.inf
+            for j in range(used):
+                if gap[j] * least < lowest:
+                    value = gap[j] * (mine * size[j] / (mine + size[j]))
+                    if value < lowest:
+                        lowest, best = value, j
+            if best < 0:  # all distances overflow; any partner will do
+                for j in range(used):
+                    if alive[j] and j != i:
+                        best = j
+                        break
+            if length > 1 and best == chain[length - 2]:
+                break
+            chain[length] = best
+            length += 1
+        low, high = min(i, best), max(i, best)
+        total = size[low] + size[high]
+        for t in range(d):
+            centres[t, low] = (size[low] * centres[t, low] + size[high] * centres[t, high]) / total
+            centres[t, high] = np.inf  # infinitely far from everybody
+        merged[k, 0], merged[k, 1], heights[k] = point[low], point[high], lowest
+        size[low], alive[high] = total, False
+        count -= 1
+        length -= 2
+
+
+@njit(cache=True, nogil=True)
+def name_merges(merged, parent, linkage):  # type: ignore[no-untyped-def]
+    """Number merges as SciPy does: points 0..n-1, then one number a merge; fills the ids and the sizes."""
+    n = parent.size
+    name, size = np.arange(n), np.ones(n, np.int64)
+    for k in range(n - 1):
+        a, b = _root(parent, merged[k, 0]), _root(parent, merged[k, 1])
+        linkage[k, 0], linkage[k, 1] = min(name[a], name[b]), max(name[a], name[b])
+        parent[b] = a
+        size[a] += size[b]
+        name[a] = n + k
+        linkage[k, 3] = size[a]

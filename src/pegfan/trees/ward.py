@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pegfan.trees.build import LevelGraph
-from pegfan.trees.embeddings import adjacency_embedding, one_thread, spectral_embedding
+from pegfan.trees.embeddings import adjacency_embedding, spectral_embedding
 from pegfan.trees.hierarchy import cut_linkage
 
 IntArray = NDArray[np.int64]
@@ -27,8 +27,6 @@ def adjacency(level: LevelGraph, h: int) -> IntArray:
 
 
 def _cluster(level: LevelGraph, embed: object, h: int) -> IntArray:
-    from fastcluster import linkage_vector
-
     labels = np.arange(level.n)
     joined = np.flatnonzero(np.diff(level.edges.indptr))  # nodes without edges have no place in an embedding
     if len(joined) < 2:
@@ -37,10 +35,33 @@ def _cluster(level: LevelGraph, embed: object, h: int) -> IntArray:
     points = embed(part)  # type: ignore[operator]
     if part.features is not None:
         points = np.column_stack([points, part.feature_weight * part.features])
-    with one_thread():
-        linkage = linkage_vector(np.ascontiguousarray(points), method="ward")
-    labels[joined] = level.n + cut_linkage(linkage, h)
+    labels[joined] = level.n + cut_linkage(ward_linkage(points), h)
     return labels
+
+
+def ward_linkage(points: FloatArray) -> FloatArray:
+    """Ward's linkage of points in O(n) memory: what ``scipy.cluster.hierarchy.linkage(points, "ward")`` gives.
+
+    Chains of nearest neighbours end in pairs that may be merged at once, whatever else is merged before (Ward's
+    criterion is reducible). Ties fall to the point that stands first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pegfan.trees.ward import ward_linkage
+    >>> ward_linkage(np.array([[0.0], [1.0], [5.0]])).round(3)
+    array([[0.   , 1.   , 1.   , 2.   ],
+           [2.   , 3.   , 5.196, 3.   ]])
+    """
+    from pegfan.trees import _kernels
+
+    n = len(points)
+    merged, heights, linkage = np.empty((n - 1, 2), np.int64), np.empty(n - 1), np.empty((n - 1, 4))
+    _kernels.ward_merges(np.array(points.T, dtype=np.float64, order="C"), merged, heights)
+    order = np.argsort(heights, kind="stable")
+    linkage[:, 2] = np.sqrt(2.0 * heights[order])
+    _kernels.name_merges(merged[order], np.arange(n), linkage)
+    return linkage
 
 
 def _restrict(level: LevelGraph, nodes: IntArray) -> LevelGraph:

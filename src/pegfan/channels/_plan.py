@@ -1,0 +1,288 @@
+"""How a set of channels is computed: every product once, everything released as soon as it is not needed.
+
+A channel is a *stem* (hops applied to an input: X, S X, S² X, ...) or a projection F_j of one. Stems form a
+trie: S² X stands below S X, which stands below X. Walking it from the inputs down, each stem is one product
+with the stem above; all projections of a stem are computed together, and a stem that is no channel itself
+is dropped before the next one is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, diags_array, issparse
+
+from pegfan.channels.factors import Matrix, Projection, key, scaling_vectors
+from pegfan.framelets import FrameletSystem, Operator
+
+if TYPE_CHECKING:
+    from pegfan.channels.channels import Channel
+
+SPARSE_BELOW = 1 / 32
+"""A channel below this density is kept sparse: there torch's CSR products cost what dense ones do (measured)."""
+
+_BLOCK = 8 * 2**20
+"""Entries that are converted at a time between sparse and dense."""
+
+IntArray = NDArray[np.int64]
+
+
+@dataclass(eq=False)
+class Stem:
+    """An input with factors applied to it, none of them a leading projection."""
+
+    source: Any
+    factor: Operator | None
+    row_bounds: IntArray
+    channel: int | None = None
+    projections: dict[int, list[tuple[int, Projection]]] = field(default_factory=dict)
+    below: list[Stem] = field(default_factory=list)
+
+    @property
+    def columns(self) -> int:
+        """The number of columns of the input."""
+        return int(self.source.shape[1])
+
+    @property
+    def bound(self) -> int:
+        """At most so many entries are not zero."""
+        return int(self.row_bounds.sum())
+
+    @property
+    def sparse(self) -> bool:
+        """Whether it is cheaper kept sparse."""
+        return self.bound <= SPARSE_BELOW * len(self.row_bounds) * self.columns
+
+
+class Plan:
+    """The trie of stems of some channels, and bounds on their nonzeros."""
+
+    def __init__(self, channels: Sequence[Channel]) -> None:
+        self.n, self.count = channels[0].n, len(channels)
+        self.roots: list[Stem] = []
+        self.bounds: list[int] = []
+        self._stems: dict[Hashable, Stem] = {}
+        self.copies: dict[int, int] = {}
+        for i, channel in enumerate(channels):
+            head, factors = split(channel.factors)
+            stem = self._stem(channel.input, factors)
+            if head is not None:
+                stem.projections.setdefault(id(head.system), []).append((i, head))
+                self.bounds.append(int(_project_bounds(stem.row_bounds, head, stem.columns).sum()))
+                continue
+            if stem.channel is None:
+                stem.channel = i
+            else:
+                self.copies[i] = stem.channel
+            self.bounds.append(stem.bound)
+
+    def _stem(self, source: Any, factors: tuple[Operator, ...]) -> Stem:
+        place = (id(source), tuple(map(key, factors)))
+        if place not in self._stems:
+            if not factors:
+                self._stems[place] = Stem(source, None, _row_counts(source))
+                self.roots.append(self._stems[place])
+            else:
+                above = self._stem(source, factors[1:])
+                stem = Stem(source, factors[0], _bounds(above.row_bounds, factors[0], above.columns))
+                above.below.append(stem)
+                self._stems[place] = stem
+        return self._stems[place]
+
+    def walk(self, dtype: Any, sparse: Callable[[Stem], bool]) -> Iterator[tuple[Stem, Any]]:
+        """Every stem with its value; the caller keeps what it wants to keep."""
+        waiting: list[tuple[Stem, Any]] = [(root, None) for root in self.roots]
+        while waiting:
+            stem, above = waiting.pop()
+            value = _value(stem, above, dtype, sparse(stem))
+            waiting.extend((below, value) for below in stem.below)
+            del above
+            yield stem, value
+            del value
+
+    def materialize(self, dtype: Any, sparse: Sequence[bool]) -> list[Any]:
+        """The value of every channel, sparse or dense as asked."""
+        results: list[Any] = [None] * self.count
+
+        def format_of(stem: Stem) -> bool:
+            return stem.sparse if stem.channel is None else sparse[stem.channel]
+
+        for stem, value in self.walk(dtype, format_of):
+            if stem.channel is not None:
+                results[stem.channel] = value
+            for group in stem.projections.values():
+                for (i, _), part in zip(group, _projections(value, group, sparse), strict=True):
+                    results[i] = part
+            del value
+        for i, original in self.copies.items():
+            results[i] = results[original]
+        return results
+
+
+class Scales:
+    """Rows of F_j f in O(1) each, from the scaling coefficients c_j = Φ_j f of the levels.
+
+    By Proposition 1 F_j f = Φ_(j+1)ᵀ c_(j+1) − Φ_jᵀ c_j, and a row of Φ_jᵀ c_j is φ(i) times the row of c_j
+    that belongs to the cluster of i. All c_j together are a fraction 1/(h−1) of f.
+    """
+
+    def __init__(self, system: FrameletSystem, f: Any) -> None:
+        self.system, self.f = system, f
+        self._levels: dict[int, tuple[Any, Any, Any]] = {}
+
+    def rows(self, nodes: Any, scale: int) -> Any:
+        """The rows of F_j f that belong to some nodes."""
+        fine = self._lift(nodes, scale + 1)
+        return fine if scale == 0 else fine - self._lift(nodes, scale)
+
+    def prepare(self, scales: Sequence[int]) -> None:
+        """Compute the coefficients that these scales need."""
+        for level in sorted({level for j in scales for level in (j, j + 1) if 0 < level < self.system.K}):
+            self._level(level)
+
+    def _lift(self, nodes: Any, level: int) -> Any:
+        if level == self.system.K:
+            return self.f[nodes]
+        slots, phi, coefficients = self._level(level)
+        rows = coefficients[slots[nodes]]
+        return diags_array(phi[nodes]) @ rows if issparse(rows) else phi[nodes, None] * rows
+
+    def _level(self, level: int) -> tuple[Any, Any, Any]:
+        if level not in self._levels:
+            slots, phi = scaling_vectors(self.system, level)
+            coefficients = self.system.operator("scaling", level) @ self.f
+            self._levels[level] = slots.astype(np.int32), phi.astype(self.f.dtype), coefficients
+        return self._levels[level]
+
+
+def split(factors: tuple[Operator, ...]) -> tuple[Projection | None, tuple[Operator, ...]]:
+    """A leading projection, if there is one, and the other factors."""
+    if factors and isinstance(factors[0], Projection):
+        return factors[0], factors[1:]
+    return None, factors
+
+
+def dense_bytes(shape: tuple[int, int], dtype: Any) -> int:
+    """The size of a dense matrix."""
+    return shape[0] * shape[1] * int(np.dtype(dtype).itemsize)
+
+
+def sparse_bytes(shape: tuple[int, int], nnz: int, dtype: Any) -> int:
+    """The size of a CSR matrix."""
+    index = 4 if max(nnz, *shape) <= np.iinfo(np.int32).max else 8
+    return nnz * (int(np.dtype(dtype).itemsize) + index) + (shape[0] + 1) * index
+
+
+# ---------------------------------------------------------------------------- values
+
+
+def _value(stem: Stem, above: Any, dtype: Any, sparse: bool) -> Any:
+    if stem.factor is None:
+        return _convert(stem.source, dtype, sparse)
+    if issparse(above) and not sparse and isinstance(stem.factor, Matrix) and issparse(stem.factor.matrix):
+        matrix = stem.factor._like(above)
+        return _fill((matrix.shape[0], stem.columns), dtype, lambda block: matrix[block] @ above)
+    return _convert(stem.factor @ above, dtype, sparse)
+
+
+def _projections(value: Any, group: list[tuple[int, Projection]], sparse: Sequence[bool]) -> Iterator[Any]:
+    system, scales = group[0][1].system, [head.scale for _, head in group]
+    wanted = [sparse[i] for i, _ in group]
+    together = sorted(scales) == list(range(system.K)) and all(form == issparse(value) for form in wanted)
+    if together:
+        parts = system.projections(value)
+        for j in scales:
+            part, parts[j] = parts[j], None
+            yield _clean(part)
+        return
+    by_rows = Scales(system, value)
+    for form, (_, head) in zip(wanted, group, strict=True):
+        if issparse(value) and not form:
+            yield _fill(value.shape, value.dtype, lambda block, j=head.scale: by_rows.rows(block, j))  # type: ignore[misc]
+        else:
+            yield _convert(head @ value, value.dtype, form)
+
+
+def _convert(array: Any, dtype: Any, sparse: bool) -> Any:
+    if issparse(array):
+        if sparse:
+            return _clean(csr_array(array).astype(dtype, copy=False))
+        return csr_array(array).astype(dtype, copy=False).toarray()
+    return _to_sparse(array, dtype) if sparse else np.ascontiguousarray(array, dtype=dtype)
+
+
+def _clean(array: Any) -> Any:
+    """A sparse result without stored zeros, which differences of equal numbers leave, and with small indices."""
+    if not issparse(array):
+        return array
+    if not array.data.all():
+        array = array.copy()
+        array.eliminate_zeros()
+    if array.indices.dtype != np.int32 and max(array.nnz, *array.shape) <= np.iinfo(np.int32).max:
+        parts = (array.data, array.indices.astype(np.int32), array.indptr.astype(np.int32))
+        array = csr_array(parts, shape=array.shape)
+    return array
+
+
+def _blocks(rows: int, columns: int) -> Iterator[slice]:
+    """Blocks of rows that are small, and small beside the whole."""
+    step = max(min(_BLOCK // max(columns, 1), rows // 32), 1)
+    return (slice(start, min(start + step, rows)) for start in range(0, rows, step))
+
+
+def _fill(shape: tuple[int, int], dtype: Any, rows: Callable[[slice], Any]) -> Any:
+    """A dense matrix from sparse blocks of rows."""
+    out = np.empty(shape, dtype)
+    for block in _blocks(*shape):
+        out[block] = rows(block).toarray()
+    return out
+
+
+def _to_sparse(array: Any, dtype: Any) -> csr_array:
+    """A dense matrix as CSR, without SciPy's detour over three arrays of coordinates."""
+    counts = _row_counts(array)
+    nnz = int(counts.sum())
+    index = np.int32 if max(nnz, *array.shape) <= np.iinfo(np.int32).max else np.int64
+    ends = np.concatenate([[0], np.cumsum(counts)]).astype(index)
+    values, columns = np.empty(nnz, dtype), np.empty(nnz, index)
+    for block in _blocks(*array.shape):
+        here = slice(ends[block.start], ends[block.stop])
+        rows, columns[here] = np.nonzero(array[block])
+        values[here] = array[block][rows, columns[here]]
+    return csr_array((values, columns, ends), shape=array.shape)
+
+
+# ---------------------------------------------------------------------------- bounds
+
+
+def _row_counts(array: Any) -> IntArray:
+    counts = np.diff(array.indptr) if issparse(array) else np.count_nonzero(array, axis=1)
+    return np.asarray(counts, np.int64)
+
+
+def _bounds(above: IntArray, factor: Operator, columns: int) -> IntArray:
+    """At most how many entries of each row are not zero after one more factor."""
+    if isinstance(factor, Projection):
+        return _project_bounds(above, factor, columns)
+    if not (isinstance(factor, Matrix) and issparse(factor.matrix)):
+        return np.full(factor.shape[0], columns, np.int64)
+    matrix: Any = factor.matrix
+    if above.size and above.min() == columns:
+        return np.where(np.diff(matrix.indptr) > 0, columns, 0)
+    pattern = csr_array((np.ones(matrix.nnz, np.int64), matrix.indices, matrix.indptr), shape=matrix.shape)
+    bounds: IntArray = np.minimum(pattern @ above, columns)
+    return bounds
+
+
+def _project_bounds(above: IntArray, head: Projection, columns: int) -> IntArray:
+    """A row of F_j f mixes the rows of its cluster; a cluster with one child has no framelet."""
+    tree, level = head.system.hierarchy, max(head.scale, 1)
+    slots = tree.labels(level)
+    total = np.bincount(slots, weights=above, minlength=tree.n_clusters[level - 1]).astype(np.int64)
+    if head.scale > 0:
+        total[tree.n_children(level) == 1] = 0
+    return np.minimum(total, columns)[slots]

@@ -1,0 +1,512 @@
+"""Channels: named linear operators on a graph's features, the input X_1, ..., X_(n_C) of the network (Section IV).
+
+A channel is a product of factors (hops, a framelet projection, anything linear) on an input. A set of
+channels states what it would cost, materialises as matrices, or acts on weights without being formed:
+P(X W) = (P X) W.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import groupby
+from typing import Any, Literal, overload
+
+import numpy as np
+from scipy.sparse import csr_array, eye_array, issparse
+
+from pegfan.channels._plan import (
+    SPARSE_BELOW,
+    Plan,
+    Scales,
+    Stem,
+    dense_bytes,
+    sparse_bytes,
+)
+from pegfan.channels.factors import Matrix, all_finite, as_factor
+from pegfan.framelets import Operator
+
+__all__ = ["Channel", "Channels"]
+
+Format = Literal["auto", "dense", "sparse"]
+
+
+class Channel:
+    """A named linear operator on a named input, such as "F_3 S X".
+
+    Parameters
+    ----------
+    name
+        Its name; names are distinct in a set of channels.
+    operator
+        None for the input itself; a sparse matrix, 2-D array or `LinearOperator`; or several of them, a
+        product written as on paper: the last one acts first.
+    input
+        What it acts on: a matrix (dense or sparse) with one row per node, a vector for a single column, or
+        ``"I"`` for the identity, so that the channel's rows are those of the operator (adjacency rows).
+    input_name
+        What to call the input in tables.
+
+    Attributes
+    ----------
+    name, input_name : str
+    factors : tuple of Operator
+        The factors of the operator, the last one acting first: `Matrix` (with its ``matrix``), `Projection`
+        (with its ``system`` and ``scale``) or any other.
+    input : array or csr_array
+        What it acts on.
+    shape : tuple of int
+        Rows and columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pegfan as pf
+    >>> from pegfan.channels import Channel, hop_matrix
+    >>> graph = pf.Graph.from_edges([[0, 1], [1, 2]])
+    >>> channel = Channel("A^2 X", [hop_matrix(graph, "A")] * 2, np.array([[1.0], [10.0], [100.0]]), "X")
+    >>> channel
+    Channel('A^2 X', 3×1)
+    >>> channel.materialize(np.float64)
+    array([[101.],
+           [ 20.],
+           [101.]])
+    >>> Channel("A", hop_matrix(graph, "A"), "I").materialize().shape
+    (3, 3)
+    """
+
+    def __init__(self, name: str, operator: Any, input: Any, input_name: str | None = None) -> None:  # noqa: A002
+        if not isinstance(name, str) or not name:
+            raise TypeError(f"a channel's name must be a non-empty string, got {name!r}")
+        several = isinstance(operator, Sequence) and not isinstance(operator, str)
+        values = () if operator is None else tuple(operator) if several else (operator,)
+        self.name = name
+        self.factors = tuple(as_factor(value, name) for value in values)
+        identity = isinstance(input, str)
+        if identity and input != "I":
+            raise ValueError(f"the input of channel {name!r} is a matrix or 'I' for the identity, got {input!r}")
+        if identity and not self.factors:
+            raise ValueError(f"channel {name!r} is the identity itself: give it an operator, such as hop_matrix(graph)")
+        columns = self.factors[-1].shape[1] if self.factors else None
+        self.input = eye_array(columns, format="csr") if identity else _as_input(input, name)
+        self.input_name = input_name or ("I" if identity else "input")
+        rows = self.input.shape[0]
+        for factor in reversed(self.factors):
+            if factor.shape[1] != rows:
+                raise ValueError(
+                    f"channel {name!r}: factor {factor.name} is {factor.shape[0]}×{factor.shape[1]}, "
+                    f"and what it acts on has {rows} rows"
+                )
+            rows = factor.shape[0]
+        self.shape = (int(rows), int(self.input.shape[1]))
+
+    @property
+    def n(self) -> int:
+        """The number of rows."""
+        return self.shape[0]
+
+    @cached_property
+    def operator(self) -> Operator:
+        """The product of the factors, as one linear operator that is never formed."""
+        if not self.factors:
+            return Matrix("1", eye_array(self.n, format="csr"))
+
+        def forward(x: Any) -> Any:
+            for factor in reversed(self.factors):
+                x = factor._forward(x)
+            return x
+
+        def transposed(x: Any) -> Any:
+            for factor in self.factors:
+                x = factor._transposed(x)
+            return x
+
+        return Operator(product_name(self.factors), (self.n, self.factors[-1].shape[1]), forward, transposed)
+
+    @cached_property
+    def nnz(self) -> int:
+        """An upper bound on the entries that are not zero, found without computing them."""
+        return Plan([self]).bounds[0]
+
+    def apply(self, weights: Any) -> Any:
+        """P(X W) for weights W of shape (d, k): the operator acts on k columns, whatever d is.
+
+        Parameters
+        ----------
+        weights
+            An array or a torch tensor; gradients flow to it.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> channel = Channel("X", None, np.eye(3))
+        >>> channel.apply(np.ones((3, 2))).shape
+        (3, 2)
+        """
+        if weights.ndim != 2 or weights.shape[0] != self.shape[1]:
+            raise ValueError(
+                f"channel {self.name!r} has {self.shape[1]} columns: its weights must have as many rows, "
+                f"got shape {tuple(weights.shape)}"
+            )
+        for factor in (self._input_factor, *reversed(self.factors)):
+            weights = factor @ weights
+        return weights
+
+    def materialize(self, dtype: Any = np.float32, format: Format = "auto") -> Any:  # noqa: A002
+        """The channel as a matrix; see `Channels.materialize`."""
+        return Channels([self]).materialize(dtype, format)[0]
+
+    @cached_property
+    def _input_factor(self) -> Matrix:
+        return Matrix(self.input_name, self.input)
+
+    def __repr__(self) -> str:
+        return f"Channel({self.name!r}, {self.shape[0]}×{self.shape[1]})"
+
+
+class Channels(Sequence[Channel]):
+    """An ordered set of channels; ``print`` it for a table of what they are and what they would cost.
+
+    Parameters
+    ----------
+    channels
+        Channels with distinct names and the same number of rows.
+    info
+        How they were chosen (kind, regime, hop matrix); anything that JSON can hold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pegfan as pf
+    >>> graph = pf.Graph.from_edges([[0, 1], [1, 2], [2, 3]], features=np.eye(4))
+    >>> system = pf.FrameletSystem(pf.Hierarchy.from_nested([[0, 1], [2, 3]]))
+    >>> from pegfan.channels import make_channels
+    >>> channels = make_channels(graph, system, kind="b", regime="heterophily", hops=2)
+    >>> channels
+    Channels(X, S X, S^2 X, F_0 X, F_1 X, F_2 X)
+    >>> print(channels)
+    name   operator  input  shape  nonzeros    density  dense  sparse
+    X      1         X      4×4           4     25.00%   64 B    52 B
+    S X    S         X      4×4         ≤ 6   ≤ 37.50%   64 B    68 B
+    S^2 X  S^2       X      4×4        ≤ 10   ≤ 62.50%   64 B   100 B
+    F_0 X  F_0       X      4×4        ≤ 16  ≤ 100.00%   64 B   148 B
+    F_1 X  F_1       X      4×4        ≤ 16  ≤ 100.00%   64 B   148 B
+    F_2 X  F_2       X      4×4         ≤ 8   ≤ 50.00%   64 B    84 B
+    6 channels of float32: 384 B dense, at most 600 B sparse
+    >>> structure = Channel("degree", None, graph.adjacency.sum(axis=1))
+    >>> (channels[:2] + [structure]).names
+    ('X', 'S X', 'degree')
+    """
+
+    def __init__(self, channels: Iterable[Channel], info: Mapping[str, Any] | None = None) -> None:
+        self._channels = tuple(channels)
+        self.info = dict(info or {})
+        if not self._channels:
+            raise ValueError("no channels given; a network needs at least one")
+        for channel in self._channels:
+            if not isinstance(channel, Channel):
+                raise TypeError(f"Channels holds Channel objects, got {type(channel).__name__}")
+            if channel.n != self.n:
+                raise ValueError(
+                    f"channel {channel.name!r} has {channel.n} rows and channel {self._channels[0].name!r} "
+                    f"has {self.n}: all need one row per node of the same graph"
+                )
+        if len(set(self.names)) < len(self.names):
+            twice = next(name for i, name in enumerate(self.names) if name in self.names[:i])
+            raise ValueError(f"two channels are named {twice!r}; give one of them another name")
+        self._prepared: dict[Any, tuple[dict[int, Any], dict[int, Scales]]] = {}
+
+    @overload
+    def __getitem__(self, which: int | str) -> Channel: ...
+
+    @overload
+    def __getitem__(self, which: slice) -> Channels: ...
+
+    def __getitem__(self, which: int | str | slice) -> Channel | Channels:
+        if isinstance(which, slice):
+            return Channels(self._channels[which], self.info)
+        if isinstance(which, str):
+            if which not in self.names:
+                raise KeyError(f"no channel is named {which!r}; there are {', '.join(self.names)}")
+            return self._channels[self.names.index(which)]
+        return self._channels[which]
+
+    def __len__(self) -> int:
+        return len(self._channels)
+
+    def __iter__(self) -> Iterator[Channel]:
+        return iter(self._channels)
+
+    def __add__(self, others: Iterable[Channel]) -> Channels:
+        return Channels([*self._channels, *others], self.info)
+
+    @property
+    def n(self) -> int:
+        """The number of rows, one per node."""
+        return self._channels[0].n
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The channels' names, in order."""
+        return tuple(channel.name for channel in self._channels)
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """The numbers of columns d_1, ..., d_(n_C), as the models want them."""
+        return tuple(channel.shape[1] for channel in self._channels)
+
+    def memory(self, dtype: Any = np.float32, format: Literal["auto", "dense", "sparse", "rows"] = "auto") -> int:  # noqa: A002
+        """The bytes that the channels take when materialised; an upper bound where they are sparse.
+
+        Parameters
+        ----------
+        dtype
+            float32 or float64.
+        format
+            As in `materialize`; ``"rows"`` is what `rows` keeps.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> Channels([Channel("X", None, np.ones((10, 3)))]).memory()
+        120
+        """
+        dtype = _as_dtype(dtype)
+        if format == "rows":
+            return self._rows_memory(dtype)
+        return sum(
+            sparse_bytes(channel.shape, bound, dtype) if sparse else dense_bytes(channel.shape, dtype)
+            for channel, bound, sparse in zip(self, self._plan.bounds, self._formats(format), strict=True)
+        )
+
+    def materialize(self, dtype: Any = np.float32, format: Format = "auto", limit: int | None = None) -> list[Any]:  # noqa: A002
+        """The channels as matrices X_1, ..., X_(n_C).
+
+        Every product is computed once: S² X from S X, and the projections of one signal together, so that
+        all channels cost O((edges + n K) d). Beside the result little memory is taken.
+
+        Parameters
+        ----------
+        dtype
+            float32 or float64.
+        format
+            ``"dense"`` NumPy arrays, ``"sparse"`` CSR arrays, or ``"auto"``: CSR where at most 1 in 32
+            entries is not zero, by the bound that the table shows; there products with it become cheaper.
+        limit
+            Refuse to take more bytes than this; what would be taken is `memory`.
+
+        Returns
+        -------
+        list of array or csr_array
+            Read-only or shared with the input where a channel is its input.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import pegfan as pf
+        >>> graph = pf.Graph.from_edges([[0, 1]], features=np.array([[2.0], [4.0]]))
+        >>> from pegfan.channels import make_fsgnn_channels
+        >>> make_fsgnn_channels(graph, hops=1, option="heterophily").materialize(np.float64)
+        [array([[2.],
+               [4.]]), array([[4.],
+               [2.]])]
+        """
+        dtype = _as_dtype(dtype)
+        formats = self._formats(format)
+        needed = self.memory(dtype, format)
+        if limit is not None and needed > limit:
+            raise MemoryError(
+                f"the channels take up to {_bytes(needed)}, and the limit is {_bytes(limit)}; use apply or rows, "
+                "fewer channels, or another format"
+            )
+        try:
+            return self._plan.materialize(dtype, formats)
+        except MemoryError as error:
+            raise MemoryError(
+                f"the channels need up to {_bytes(needed)}, which could not be had; use apply, rows or fewer channels"
+            ) from error
+
+    def apply(self, weights: Sequence[Any]) -> list[Any]:
+        """P_i(X_i W_i) for every channel, without forming P_i X_i.
+
+        Parameters
+        ----------
+        weights
+            One matrix W_i a channel, with as many rows as the channel has columns: arrays or torch tensors.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import pegfan as pf
+        >>> graph = pf.Graph.from_edges([[0, 1]], features=np.array([[2.0], [4.0]]))
+        >>> from pegfan.channels import make_fsgnn_channels
+        >>> make_fsgnn_channels(graph, hops=1, option="heterophily").apply([np.array([[1.0]]), np.array([[3.0]])])
+        [array([[2.],
+               [4.]]), array([[12.],
+               [ 6.]])]
+        """
+        if len(weights) != len(self):
+            raise ValueError(f"{len(self)} channels need as many weights, got {len(weights)}")
+        return [channel.apply(w) for channel, w in zip(self, weights, strict=True)]
+
+    def rows(self, nodes: Any, dtype: Any = np.float32) -> list[Any]:
+        """Some rows of every channel, for training in batches of nodes.
+
+        The first call computes the hops and the scaling coefficients of their levels and keeps them; that is
+        a fraction of all channels (``memory(format="rows")``). After that, a row costs O(d) a channel.
+
+        Parameters
+        ----------
+        nodes
+            Node indices.
+        dtype
+            float32 or float64.
+
+        Returns
+        -------
+        list of array or csr_array
+            Sparse where a channel is best kept sparse.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> Channels([Channel("X", None, np.arange(6.0).reshape(3, 2))]).rows([2, 0])
+        [array([[4., 5.],
+               [0., 1.]], dtype=float32)]
+        """
+        index = np.asarray(nodes)
+        if index.ndim != 1 or index.dtype.kind not in "iu":
+            raise TypeError(f"nodes must be a vector of node indices, got {index.dtype} of shape {index.shape}")
+        if index.size and not 0 <= index.min() <= index.max() < self.n:
+            bad = index[(index < 0) | (index >= self.n)][0]
+            raise ValueError(f"there is no node {bad}: nodes are numbered 0 to {self.n - 1}")
+        dtype = _as_dtype(dtype)
+        if dtype not in self._prepared:
+            self._prepared[dtype] = self._prepare(dtype)
+        values, scales = self._prepared[dtype]
+        return [
+            values[i][index] if i in values else scales[i].rows(index, channel.factors[0].scale)
+            for i, channel in enumerate(self)
+        ]
+
+    # -------------------------------------------------------------------- inside
+
+    @cached_property
+    def _plan(self) -> Plan:
+        return Plan(self)
+
+    def _formats(self, format: str) -> list[bool]:  # noqa: A002
+        """Whether each channel is sparse."""
+        if format not in ("auto", "dense", "sparse"):
+            raise ValueError(f"format must be 'auto', 'dense' or 'sparse', got {format!r}")
+        if format != "auto":
+            return [format == "sparse"] * len(self)
+        return [
+            bound <= SPARSE_BELOW * channel.shape[0] * channel.shape[1]
+            for channel, bound in zip(self, self._plan.bounds, strict=True)
+        ]
+
+    def _prepare(self, dtype: Any) -> tuple[dict[int, Any], dict[int, Scales]]:
+        values: dict[int, Any] = {}
+        scales: dict[int, Scales] = {}
+        for stem, value in self._plan.walk(dtype, lambda stem: stem.sparse):
+            if stem.channel is not None:
+                values[stem.channel] = value
+            for group in stem.projections.values():
+                shared = Scales(group[0][1].system, value)
+                shared.prepare([head.scale for _, head in group])
+                scales.update((i, shared) for i, _ in group)
+        values.update((i, values[original]) for i, original in self._plan.copies.items())
+        return values, scales
+
+    def _rows_memory(self, dtype: Any) -> int:
+        total = 0
+        waiting = list(self._plan.roots)
+        while waiting:
+            stem = waiting.pop()
+            waiting.extend(stem.below)
+            if stem.channel is not None or stem.projections:
+                total += _stem_bytes(stem, (self.n, stem.columns), dtype)
+            for group in stem.projections.values():
+                tree = group[0][1].system.hierarchy
+                levels = {level for _, head in group for level in (head.scale, head.scale + 1) if 0 < level < tree.K}
+                for level in levels:
+                    shape = (tree.n_clusters[level - 1], stem.columns)
+                    total += _stem_bytes(stem, shape, dtype) + self.n * (4 + dtype.itemsize)
+        return total
+
+    def __repr__(self) -> str:
+        return f"Channels({', '.join(self.names)})"
+
+    def __str__(self) -> str:
+        head = ("name", "operator", "input", "shape", "nonzeros", "density", "dense", "sparse")
+        table = [head, *(self._line(channel, bound) for channel, bound in zip(self, self._plan.bounds, strict=True))]
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        lines = [
+            "  ".join([*map(str.ljust, row[:4], widths[:4]), *map(str.rjust, row[4:], widths[4:])]) for row in table
+        ]
+        dense, sparse = _bytes(self.memory(format="dense")), _bytes(self.memory(format="sparse"))
+        return "\n".join([*lines, f"{len(self)} channels of float32: {dense} dense, at most {sparse} sparse"])
+
+    def _line(self, channel: Channel, bound: int) -> tuple[str, ...]:
+        n, d = channel.shape
+        sign = "≤ " if channel.factors else ""
+        return (
+            channel.name,
+            product_name(channel.factors),
+            channel.input_name,
+            f"{n}×{d}",
+            f"{sign}{bound:,}",
+            f"{sign}{bound / max(n * d, 1):.2%}",
+            _bytes(dense_bytes(channel.shape, np.float32)),
+            _bytes(sparse_bytes(channel.shape, bound, np.float32)),
+        )
+
+
+def _as_input(values: Any, name: str) -> Any:
+    if issparse(values):
+        array: Any = values  # kept as it is where possible: channels that share an input share products
+        if not (isinstance(values, csr_array) and values.has_canonical_format):
+            array = csr_array(values, copy=True)
+            array.sum_duplicates()
+    else:
+        array = np.asarray(values)
+        array = array[:, None] if array.ndim == 1 else array
+    if array.ndim != 2 or array.dtype.kind not in "biuf":
+        raise ValueError(
+            f"the input of channel {name!r} must be a matrix of real numbers with one row per node, "
+            f"got {array.dtype} of shape {array.shape}"
+        )
+    if not all_finite(array):
+        raise ValueError(f"the input of channel {name!r} holds NaN or infinity; fill or remove these values")
+    return array
+
+
+def _as_dtype(dtype: Any) -> np.dtype[Any]:
+    found: np.dtype[Any] = np.dtype(dtype)
+    if found not in (np.float32, np.float64):
+        raise ValueError(f"dtype must be float32 or float64, got {found}")
+    return found
+
+
+def product_name(factors: Sequence[Operator]) -> str:
+    """The factors' names, powers gathered: "F_0 S^2"."""
+    runs = [(name, len(list(run))) for name, run in groupby(factor.name for factor in factors)]
+    return " ".join(_power(name, count) for name, count in runs) or "1"
+
+
+def _power(name: str, power: int) -> str:
+    return name if power == 1 else f"{name}^{power}"
+
+
+def _stem_bytes(stem: Stem, shape: tuple[int, int], dtype: Any) -> int:
+    if stem.sparse:
+        return sparse_bytes(shape, min(stem.bound, shape[0] * shape[1]), dtype)
+    return dense_bytes(shape, dtype)
+
+
+def _bytes(count: int) -> str:
+    if count < 1000:
+        return f"{count} B"
+    power = min(int(np.log10(count)) // 3, 4)
+    return f"{count / 1000**power:.3g} {('KB', 'MB', 'GB', 'TB')[power - 1]}"

@@ -1,0 +1,164 @@
+"""Inputs of channels other than features: training labels and the structure of the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, eye_array, issparse
+
+from pegfan.channels.factors import Matrix, Projection, as_factor, scaling_vectors
+from pegfan.framelets import Operator
+from pegfan.graph import Graph, Split
+
+__all__ = ["propagated_labels", "structural_features", "training_nodes"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+_STEP = 256
+"""Rows of a product of hops that are formed at a time."""
+
+
+def propagated_labels(graph: Graph, operator: Any, split: Split | int = 0) -> FloatArray:
+    """Propagate training labels, and leave every node's own label out.
+
+    With Y the one-hot labels of the training nodes (zero elsewhere) and P the operator, the result is
+    (P − diag P) Y: a node sees its neighbours' labels, and a network cannot learn to copy its own.
+
+    Parameters
+    ----------
+    graph : Graph
+        With labels.
+    operator : matrix or sequence of matrices
+        P, a product as in `Channel`: sparse matrices, and at most one `Projection`, in front.
+    split : Split or int
+        The split, or its place in ``graph.splits``.
+
+    Returns
+    -------
+    array, (n, n_classes)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pegfan.channels import hop_matrix
+    >>> graph = Graph.from_edges([[0, 1], [1, 2]], labels=[0, 1, 1])
+    >>> step = hop_matrix(graph, "A")
+    >>> propagated_labels(graph, [step, step], split=Split(np.array([0, 1]), np.array([]), np.array([2])))
+    array([[0., 0.],
+           [0., 0.],
+           [1., 0.]])
+
+    Two steps lead from node 0 to itself and to node 2, which is no training node; from node 1 to itself only.
+    """
+    if graph.labels is None:
+        raise ValueError("the graph has no labels; give them with graph.replace(labels=...)")
+    several = isinstance(operator, Sequence)
+    factors = [as_factor(value, "labels") for value in (operator if several else [operator])]
+    _check_factors(factors)
+    nodes = training_nodes(graph, split)
+    nodes = nodes[graph.labels[nodes] >= 0]
+    classes = graph.labels[nodes]
+    propagated = np.zeros((graph.n, graph.n_classes))
+    propagated[nodes, classes] = 1
+    for factor in reversed(factors):
+        propagated = factor @ propagated
+    own = _diagonal(factors, nodes)
+    rest = propagated[nodes, classes] - own
+    # What rounding leaves of a node's own label would be enough to recognise it by.
+    propagated[nodes, classes] = np.where(np.abs(rest) <= 1e-12 * np.abs(own), 0.0, rest)
+    return propagated
+
+
+def structural_features(graph: Graph) -> FloatArray:
+    """Describe each node by its degrees: log(1 + x) of four numbers.
+
+    The columns are the out-degree, the in-degree, the mean out-degree of the nodes that its arcs lead to,
+    and the mean in-degree of the nodes that point to it; degrees sum weights.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> np.expm1(structural_features(Graph.from_edges([[0, 1], [1, 2]], directed=True))).round(12)
+    array([[1., 0., 1., 0.],
+           [1., 1., 0., 0.],
+           [0., 1., 0., 1.]])
+    """
+    a = graph.adjacency
+    out, into = (np.asarray(a.sum(axis=axis)).ravel() for axis in (1, 0))
+    mean_out = (a @ out) / np.where(out == 0, 1, out)
+    mean_into = (a.T @ into) / np.where(into == 0, 1, into)
+    described: FloatArray = np.log1p(np.column_stack([out, into, mean_out, mean_into]))
+    return described
+
+
+def training_nodes(graph: Graph, split: Any) -> IntArray:
+    """The training nodes of a split, or of the split in that place of ``graph.splits``."""
+    if isinstance(split, int | np.integer) and not isinstance(split, bool):
+        if not -len(graph.splits) <= split < len(graph.splits):
+            raise ValueError(f"there is no split {split}: the graph has {len(graph.splits)}")
+        split = graph.splits[split]
+    if not (isinstance(split, tuple) and len(split) == 3):
+        raise TypeError(f"split must be a Split or a place in graph.splits, got {type(split).__name__}")
+    nodes = np.asarray(split[0])
+    if nodes.dtype.kind == "b" and nodes.shape == (graph.n,):
+        nodes = np.flatnonzero(nodes)
+    if nodes.ndim != 1 or not nodes.size or nodes.dtype.kind not in "iu":
+        raise ValueError(
+            f"the split's training part must hold at least one node, got {nodes.dtype} of shape {nodes.shape}"
+        )
+    outside = nodes[(nodes < 0) | (nodes >= graph.n)]
+    if outside.size:
+        raise ValueError(f"the split's training part holds node {outside[0]}, and the graph has {graph.n} nodes")
+    return nodes.astype(np.int64)
+
+
+def _check_factors(factors: Sequence[Operator]) -> None:
+    for place, factor in enumerate(factors):
+        sparse = isinstance(factor, Matrix) and issparse(factor.matrix)
+        if not (sparse or (place == 0 and isinstance(factor, Projection))):
+            raise TypeError(
+                f"labels are propagated by sparse matrices and at most one Projection in front: {factor.name} is "
+                "neither, so a node's own share cannot be told apart"
+            )
+    if not factors:
+        raise ValueError("labels propagated by nothing are the labels themselves; give an operator")
+
+
+def _diagonal(factors: Sequence[Operator], nodes: IntArray) -> FloatArray:
+    """The entries P_ii of a product, for some nodes; Σ_v L_iv R_vi for the first factor L and the rest R."""
+    first, rest = factors[0], [csr_array(factor.matrix.T) for factor in reversed(factors[1:])]
+    entries = _projection_entries(first) if isinstance(first, Projection) else None
+    identity = eye_array(first.shape[1], format="csr")
+    found = []
+    for part in _parts(nodes):
+        columns = identity[part]  # row b becomes column part[b] of R
+        for matrix in rest:
+            columns = columns @ matrix
+        if entries is None:
+            shares = columns.multiply(first.matrix[part])
+            found.append(np.asarray(shares.sum(axis=1)).ravel())
+        else:
+            at = columns.tocoo()
+            row, v = at.coords
+            found.append(np.bincount(row, weights=at.data * entries(part[row], v), minlength=len(part)))
+    return np.concatenate(found) if found else np.empty(0)
+
+
+def _projection_entries(projection: Projection) -> Any:
+    """The entries of F_j = Φ_(j+1)ᵀΦ_(j+1) − Φ_jᵀΦ_j at given places."""
+    fine = scaling_vectors(projection.system, projection.scale + 1)
+    coarse = scaling_vectors(projection.system, projection.scale) if projection.scale else None
+
+    def average(level: tuple[IntArray, FloatArray], i: IntArray, v: IntArray) -> FloatArray:
+        slots, phi = level
+        return np.where(slots[i] == slots[v], phi[i] * phi[v], 0.0)
+
+    return lambda i, v: average(fine, i, v) - (average(coarse, i, v) if coarse else 0.0)
+
+
+def _parts(nodes: IntArray) -> Iterator[IntArray]:
+    return (nodes[start : start + _STEP] for start in range(0, len(nodes), _STEP))

@@ -1,0 +1,275 @@
+"""PEGFAN and FSGNN: one network, which differs in the channels it is given (Section IV of the paper)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.sparse import csr_array, issparse
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from pegfan.framelets._torch import sparse_csr
+
+__all__ = ["FSGNN", "PEGFAN", "ChannelNetwork", "to_tensors"]
+
+
+class ChannelNetwork(nn.Module):
+    """A network of n_C channels with attention.
+
+    ::
+
+        H_1 = ‖_i α_i · N(X_i W_i + b_i)
+        Ŷ   = log softmax(dropout(ReLU(H_1)) W + b)
+
+    ‖ puts columns side by side, α = softmax(a) with trainable a that starts at ones, and N divides each row
+    by its Euclidean norm. (The paper writes no biases and no dropout; the authors' code has both.)
+
+    Parameters
+    ----------
+    widths
+        The numbers of columns d_1, ..., d_(n_C) of the channels: ``channels.widths``.
+    classes
+        The number of classes.
+    hidden
+        The width of each channel's output.
+    layers
+        2 is the network above; every further layer is ReLU and dropout of a linear map to `hidden` columns,
+        before the last one.
+    dropout
+        The probability that an entry is dropped in training.
+    hop_normalize
+        Whether N is applied.
+
+    Notes
+    -----
+    Half precision works by ``torch.autocast`` or ``model.half()``; norms and the softmax are then computed in
+    float32.
+
+    Examples
+    --------
+    >>> import torch
+    >>> model = ChannelNetwork([5, 3], classes=4)
+    >>> model([torch.ones(7, 5), torch.ones(7, 3)]).shape
+    torch.Size([7, 4])
+    >>> model.attention
+    tensor([0.5000, 0.5000])
+    """
+
+    def __init__(
+        self,
+        widths: Sequence[int],
+        classes: int,
+        hidden: int = 64,
+        layers: int = 2,
+        dropout: float = 0.5,
+        hop_normalize: bool = True,
+    ) -> None:
+        super().__init__()
+        widths = [int(width) for width in widths]
+        if not widths:
+            raise ValueError("a network needs at least one channel; widths is empty")
+        for name, value, least in (("classes", classes, 1), ("hidden", hidden, 1), ("layers", layers, 2)):
+            if value < least:
+                raise ValueError(f"{name} must be at least {least}, got {value}")
+        if not 0 <= dropout < 1:
+            raise ValueError(f"dropout must be at least 0 and below 1, got {dropout}")
+        self.widths = tuple(widths)
+        self.dropout, self.hop_normalize = dropout, hop_normalize
+        self.channel_layers = nn.ModuleList(nn.Linear(width, hidden) for width in widths)
+        self.attention_logits = nn.Parameter(torch.ones(len(widths)))
+        joined = len(widths) * hidden
+        inner = [joined, *[hidden] * (layers - 2)]
+        self.hidden_layers = nn.ModuleList(nn.Linear(d, hidden) for d in inner[:-1])
+        self.output = nn.Linear(inner[-1], classes)
+
+    def forward(self, channels: Iterable[Any]) -> Tensor:
+        """Log-probabilities of the classes, one row per node.
+
+        Parameters
+        ----------
+        channels
+            X_1, ..., X_(n_C): dense or sparse (CSR) tensors, or `pegfan.channels.Channel` objects, which act
+            on the weights without being formed. A `Channels` set is such a list.
+        """
+        inputs = self._check(channels)
+        alpha = self.attention_logits.softmax(dim=0)
+        parts = []
+        for i, (x, layer) in enumerate(zip(inputs, self.channel_layers, strict=True)):
+            h = linear(x, layer)
+            if self.hop_normalize:
+                h = normalize_rows(h)
+            parts.append(alpha[i] * h)
+        h = self._activate(torch.cat(parts, dim=1))
+        for hidden_layer in self.hidden_layers:
+            h = self._activate(hidden_layer(h))
+        return F.log_softmax(self.output(h), dim=1)
+
+    def _activate(self, h: Tensor) -> Tensor:
+        return F.dropout(F.relu(h), self.dropout, training=self.training)
+
+    @property
+    def attention(self) -> Tensor:
+        """The weights α of the channels; they sum to one."""
+        return self.attention_logits.detach().softmax(dim=0)
+
+    def parameter_groups(self, settings: Any) -> list[dict[str, Any]]:
+        """The three groups of parameters that the authors' Adam treats differently.
+
+        Parameters
+        ----------
+        settings
+            A mapping or an object with ``wd_fc1``, ``wd_fc2``, ``wd_sca``, ``lr_fc`` and ``lr_sca``: weight
+            decays of the channel layers, of what follows them, and of the attention; learning rates of the
+            layers and of the attention.
+
+        Examples
+        --------
+        >>> import torch
+        >>> settings = {"wd_fc1": 1e-4, "wd_fc2": 1e-3, "wd_sca": 0.1, "lr_fc": 0.01, "lr_sca": 0.04}
+        >>> optimizer = torch.optim.Adam(PEGFAN([5, 3], classes=4).parameter_groups(settings))
+        >>> [(group["name"], group["lr"], group["weight_decay"]) for group in optimizer.param_groups]
+        [('output', 0.01, 0.001), ('channels', 0.01, 0.0001), ('attention', 0.04, 0.1)]
+        """
+        value = _reader(settings)
+        after = [*self.hidden_layers.parameters(), *self.output.parameters()]
+        return [
+            {"name": "output", "params": after, "lr": value("lr_fc"), "weight_decay": value("wd_fc2")},
+            {
+                "name": "channels",
+                "params": list(self.channel_layers.parameters()),
+                "lr": value("lr_fc"),
+                "weight_decay": value("wd_fc1"),
+            },
+            {
+                "name": "attention",
+                "params": [self.attention_logits],
+                "lr": value("lr_sca"),
+                "weight_decay": value("wd_sca"),
+            },
+        ]
+
+    def _check(self, channels: Iterable[Any]) -> list[Any]:
+        inputs = list(channels)
+        if len(inputs) != len(self.widths):
+            raise ValueError(f"the network has {len(self.widths)} channels, got {len(inputs)}")
+        for i, (x, width) in enumerate(zip(inputs, self.widths, strict=True)):
+            if not (isinstance(x, Tensor) or hasattr(x, "apply")):
+                raise TypeError(f"channel {i} must be a tensor or a Channel, got {type(x).__name__}; use to_tensors")
+            if len(x.shape) != 2 or x.shape[1] != width or x.shape[0] != inputs[0].shape[0]:
+                raise ValueError(
+                    f"channel {i} has shape {tuple(x.shape)}; it must be a matrix of {inputs[0].shape[0]} rows, as "
+                    f"channel 0, and {width} columns"
+                )
+            weight = self.attention_logits
+            if isinstance(x, Tensor) and x.dtype != weight.dtype and not torch.is_autocast_enabled(weight.device.type):
+                raise ValueError(
+                    f"channel {i} is {x.dtype} and the network {weight.dtype}; convert one of them "
+                    "(materialize(dtype), model.to(dtype)), or use torch.autocast"
+                )
+        return inputs
+
+    def extra_repr(self) -> str:
+        """What ``print`` says beside the layers."""
+        return f"channels={len(self.widths)}, dropout={self.dropout}, hop_normalize={self.hop_normalize}"
+
+
+class PEGFAN(ChannelNetwork):
+    """The permutation equivariant graph framelet augmented network: channels of `pegfan.make_channels`.
+
+    See `ChannelNetwork` for its equations and parameters.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pegfan as pf
+    >>> from pegfan.channels import make_channels
+    >>> graph = pf.Graph.from_edges([[0, 1], [1, 2], [2, 3]], features=np.eye(4, dtype=np.float32))
+    >>> system = pf.FrameletSystem(pf.Hierarchy.from_nested([[0, 1], [2, 3]]))
+    >>> channels = make_channels(graph, system, kind="c", regime="heterophily")
+    >>> model = PEGFAN(channels.widths, classes=3).eval()
+    >>> materialised, lazy = model(to_tensors(channels.materialize())), model(channels)
+    >>> bool((materialised - lazy).abs().max() < 1e-5)
+    True
+    """
+
+
+class FSGNN(ChannelNetwork):
+    """The feature selection graph neural network: channels of `pegfan.make_fsgnn_channels`.
+
+    See `ChannelNetwork` for its equations and parameters.
+
+    References
+    ----------
+    .. [1] Maurya, Liu, Murata, "Simplifying approach to node classification in graph neural networks",
+       Journal of Computational Science 62, 2022.
+    """
+
+
+def to_tensors(
+    arrays: Iterable[Any], dtype: torch.dtype | None = None, device: torch.device | str | None = None
+) -> list[Tensor]:
+    """Turn materialised channels into tensors: arrays into dense ones, CSR arrays into sparse CSR ones.
+
+    Parameters
+    ----------
+    arrays
+        What `Channels.materialize` or `Channels.rows` gave.
+    dtype
+        By default that of each array.
+    device
+        By default the CPU. There, memory is shared with arrays that can be written to.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> to_tensors([np.ones((2, 1))])
+    [tensor([[1.],
+            [1.]], dtype=torch.float64)]
+    """
+    place = torch.device("cpu" if device is None else device)
+    tensors = []
+    for array in arrays:
+        if issparse(array):
+            kind = dtype or torch.from_numpy(np.empty(0, array.dtype)).dtype
+            tensors.append(sparse_csr(csr_array(array), kind, place))
+        else:
+            tensor = torch.from_numpy(array) if array.flags.writeable else torch.tensor(array)
+            tensors.append(tensor.to(place, dtype))
+    return tensors
+
+
+def linear(x: Any, layer: Any) -> Tensor:
+    """X W + b for a dense or sparse tensor, or for a channel P X, as P(X W) + b; torch stores Wᵀ."""
+    product: Tensor
+    if isinstance(x, Tensor) and x.layout == torch.strided:
+        product = F.linear(x, layer.weight, layer.bias)
+        return product
+    if isinstance(x, Tensor):
+        with torch.autocast(x.device.type, enabled=False):  # half precision has no sparse products on CPUs
+            product = torch.sparse.mm(x, layer.weight.T.to(x.dtype))
+    else:
+        product = x.apply(layer.weight.T)
+    result: Tensor = product + layer.bias
+    return result
+
+
+def normalize_rows(h: Tensor) -> Tensor:
+    """Each row divided by its Euclidean norm; in half precision, small entries would vanish in the squares."""
+    if h.dtype in (torch.float16, torch.bfloat16):
+        return F.normalize(h.float(), dim=1).to(h.dtype)
+    return F.normalize(h, dim=1)
+
+
+def _reader(settings: Any) -> Any:
+    def value(name: str) -> float:
+        try:
+            return float(settings[name] if isinstance(settings, Mapping) else getattr(settings, name))
+        except (KeyError, AttributeError):
+            raise ValueError(
+                f"settings have no {name!r}; parameter_groups needs wd_fc1, wd_fc2, wd_sca, lr_fc and lr_sca"
+            ) from None
+
+    return value
