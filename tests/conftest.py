@@ -15,6 +15,13 @@ settings.load_profile(os.environ.get("PEGFAN_HYPOTHESIS", "quick"))
 np.seterr(all="warn")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Say it once, before any worker starts, if tests on real data are asked for and there is none."""
+    wanted = any(part in str(argument) for argument in config.args for part in ("tests/data", "tests/slow"))
+    if wanted and "PEGFAN_DATA" not in os.environ:
+        pytest.exit("these tests need the public data sets: set PEGFAN_DATA to their folder", returncode=2)
+
+
 def folder(variable: str, default: str | None, what: str) -> Path:
     named = os.environ.get(variable, default)
     if named is None or not Path(named).is_dir():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import lzma
 import os
 import struct
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -79,7 +80,7 @@ def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, source: Path
             data = file.read(size)
             if len(data) != size:
                 raise ValueError("it is cut short")
-        except (ValueError, SyntaxError, TypeError, OverflowError) as error:
+        except (ValueError, SyntaxError, TypeError, OverflowError, tokenize.TokenError) as error:
             raise ValueError(f"{source}: member {member.filename!r} cannot be used: {error}") from error
     array = np.frombuffer(data, dtype=dtype).copy()
     return array.reshape(shape, order="F" if fortran else "C")

@@ -538,6 +538,20 @@ def test_rectangular_operators(small):
     assert Channel("up", phi, graph.features).shape == (2, 5)
 
 
+def test_channels_of_channels_share_products(small):
+    graph, system = small
+    hop = Counting(hop_matrix(graph).toarray())
+    once = Channel("once", hop, graph.features, "X")
+    twice = Channel("twice", hop, once)
+    fine = Channel("fine", Projection(system, 2), twice)
+    assert (len(fine.factors), fine.input_name) == (3, "X")
+    arrays = Channels([once, twice, fine]).materialize(np.float64)
+    assert hop.count == 2
+    wanted = hop.matrix @ hop.matrix @ graph.features
+    np.testing.assert_allclose(arrays[1], wanted, atol=1e-12)
+    np.testing.assert_allclose(arrays[2], plain_projections(system)[2] @ wanted, atol=1e-12)
+
+
 def test_inputs_with_duplicates_are_summed_and_left_alone():
     doubled = sparse.csr_array((np.array([1.0, 2.0]), np.array([0, 0]), np.array([0, 2])), shape=(1, 2))
     np.testing.assert_array_equal(dense(Channel("x", None, doubled).materialize(np.float64)), [[3, 0]])
@@ -704,7 +718,7 @@ def test_bad_channels(small):
         (ValueError, "factor of channel 'c' holds NaN", lambda: Channel("c", np.full((6, 6), np.nan), x)),
         (ValueError, "factor M is 6×6, and what it acts on has 4 rows", lambda: Channel("c", step, np.ones((4, 2)))),
         (ValueError, "factor F_1 is 6×6, and what", lambda: Channel("c", [Projection(system, 1), np.eye(3)], x[:3])),
-        (ValueError, "a matrix or 'I' for the identity, got 'X'", lambda: Channel("c", step, "X")),
+        (ValueError, "a matrix, a Channel, or 'I' for the identity; got 'X'", lambda: Channel("c", step, "X")),
         (ValueError, "is the identity itself", lambda: Channel("c", None, "I")),
         (ValueError, "holds NaN or infinity", lambda: Channel("c", None, np.array([1.0, np.inf]))),
         (ValueError, "matrix of real numbers", lambda: Channel("c", None, np.ones((2, 2, 2)))),

@@ -246,10 +246,16 @@ def test_theorem_3_bounds_for_every_tree(tree):
 
 
 def test_theorem_3_needs_more_than_it_says():
-    """Chains of single children make log_h n smaller than K: n = O(h^(K−1)) alone does not bound nnz."""
-    tree = pf.Hierarchy([np.arange(4)] * 10 + [[0, 0, 0, 0]])
-    assert tree.n <= 4 ** (tree.K - 1)
-    assert tree.K - 1 > 10 * log(tree.n) / log(4)
+    """A caterpillar, one leaf split off a level: n = O(h^(K−1)) holds, yet nnz(F) is of order n², not n h log_h n."""
+    nested = [0, 1]
+    for leaf in range(2, 400):
+        nested = [leaf, nested]
+    tree = pf.Hierarchy.from_nested(nested)
+    assert tree.h == 2
+    assert tree.n <= 2 ** (tree.K - 1)
+    system = pf.FrameletSystem(tree)
+    assert system.nnz() > 4 * tree.n * 2 * log(tree.n) / log(2)
+    assert system.nnz() > tree.n**2 / 2
 
 
 class Counted:

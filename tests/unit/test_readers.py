@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import os
+import re
 import warnings
 import zipfile
 
@@ -174,6 +175,17 @@ def test_rows_named_as_r_does(tmp_path):
     assert g.adjacency.toarray().tolist() == [[0, 2, 0], [2, 0, 3], [0, 3, 0]]
 
 
+def test_quoted_names_with_spaces_among_white_space(tmp_path):
+    g = read_graph(write(tmp_path / "e.txt", '"New York" "Rome"\n"Rome"  "San Jose"\n'))
+    assert g.node_names.tolist() == ["New York", "Rome", "San Jose"]
+
+
+def test_long_values_are_cut_short_in_messages(tmp_path):
+    nodes = write(tmp_path / "n.csv", "id,label\na,x\nb,y\n")
+    words = refused("is not in", write(tmp_path / "e.csv", "source,target\na,b\na," + "z" * 10**5 + "\n"), nodes)
+    assert len(words) < 1000
+
+
 def test_stated_delimiter_and_comments(tmp_path):
     path = write(tmp_path / "e.txt", "#a:#b\n#b:#c\n")
     with pytest.raises(ValueError, match="holds no rows, only blank lines and comments"):
@@ -221,11 +233,14 @@ def test_json_lists_join_the_nodes(tmp_path):
     g = read_graph(edges, bag)
     assert g.node_names.tolist() == [0, 2, 1]
     assert dense(g.features).tolist() == [[1, 1], [0, 2], [0, 0]]
+    named = write(tmp_path / "nodes.csv", "new_id,features\n2,9.5\n0,8.5\n1,7.5\n")
+    assert read_graph(edges, named, bag, report=True)[1].feature_names[0] == "features"
+    assert read_graph(edges, named, bag).features.shape == (3, 3)
     packed = tmp_path / "packed.json.gz"
     packed.write_bytes(gzip.compress(bag.read_bytes()))
     assert_same(read_graph(edges, packed), g)
     strange = write(tmp_path / "s.json", json.dumps({"0": [5], "8": [7]}))
-    with pytest.raises(ValueError, match=r"s: 1 of 2 ids are not in target\.csv: 8; pass unknown='drop'"):
+    with pytest.raises(ValueError, match=r"s\.json: 1 of 2 ids are not in target\.csv: 8; pass unknown='drop'"):
         read_graph(edges, nodes, strange)
     assert dense(read_graph(edges, nodes, strange, unknown="drop").features).tolist() == [[0], [1], [0]]
 
@@ -263,7 +278,7 @@ def test_roles_that_cannot_be(tmp_path, pair):
         read_graph(nodes=edges, edges=nodes)
     with pytest.raises(ValueError, match="3 tables; give one of edges and one of nodes"):
         read_graph(nodes, edges, write(tmp_path / "x.csv", "a,b\n"))
-    with pytest.raises(ValueError, match="the same file is given twice"):
+    with pytest.raises(ValueError, match="two files have the same name"):
         read_graph(nodes, nodes)
     with pytest.raises(ValueError, match="label='label' is a column of the nodes"):
         read_graph(edges, label="label")
@@ -451,6 +466,11 @@ def test_formats_are_recognised_without_their_suffix(tmp_path):
 # -------------------------------------------------------------------- bad files
 
 
+def brief(value):
+    """A short name for a parameter of a test: contents of files are long."""
+    return re.sub(r"\W+", " ", value)[:24].strip() if isinstance(value, str) else type(value).__name__
+
+
 def refused(words, *paths, **options):
     with pytest.raises(ValueError, match=words) as error:
         read_graph(*paths, **options)
@@ -480,7 +500,7 @@ def test_empty_files(tmp_path, suffix):
         ("source,target\nx,y\n# c\nz,\n", r"edges\.csv, line 4: column 'target' is blank"),
         ("1,2,-1\n", r"edges\.csv, line 1: weight -1 "),
         ("1,2,1\n2,3,\n", r"edges\.csv, line 2: weight nan "),
-        ("1,2,1\n2,3,x\n", r"edges\.csv, line 1: weight|edges\.csv, line 2: weight 'x'"),
+        ("1,2,1\n2,3,x\n", r"edges\.csv, line 2: weight 'x' in column 'weight'"),
         ("1.5,2\n", r"edges\.csv, line 1: 1\.5 in column 'source' is no node id"),
         ('source,target\n1,"2\n3,4\n', r"edges\.csv, line 2: a quoted text starts here and never ends"),
         ("abc\ndef\n", r"edges\.csv has 1 column\(s\).*delimiter"),
@@ -491,6 +511,7 @@ def test_empty_files(tmp_path, suffix):
         (b"a,b\n1,\x002\n", r"edges\.csv is not a text table: it holds zero bytes"),
         (b"source,target\n" + b"1,2\n" * 300_000 + b"1,\x00\n", r"edges\.csv is not a text table: it holds zero"),
     ],
+    ids=brief,
 )
 def test_bad_edge_files(tmp_path, text, words):
     refused(words, write(tmp_path / "edges.csv", text))
@@ -516,6 +537,7 @@ def test_bad_edge_files(tmp_path, text, words):
         ("id,x\n1,20\n2,5\n3\n", {}, r"nodes\.csv, line 4: 1 fields where 2 are expected"),
         ("id,x\n", {}, r"nodes\.csv has no rows"),
     ],
+    ids=brief,
 )
 def test_bad_node_files(tmp_path, text, options, words):
     edges = write(tmp_path / "edges.csv", "1,2\n2,3\n")
@@ -590,7 +612,7 @@ def test_rows_of_parquet_have_numbers_and_no_lines(tmp_path):
         ("g.mtx", "%%MatrixMarket vector coordinate real general\n2 2 1\n1 2 1\n", r"line 1: not the first line"),
         ("g.graphml", "<graphml><graph>", r"g\.graphml, line 1: not well-formed XML"),
         ("g.graphml", "<a>" * 200, r"g\.graphml, line 1: elements more than 100 deep"),
-        ("g.graphml", "<html/>", r"g\.graphml"),
+        ("g.graphml", "<html/>", r"g\.graphml cannot be read as GraphML"),
         ("g.gml", "graph [ node [ id 1 ", r"g\.gml cannot be read as GML"),
         ("g.gml", "graph " + "[ a " * 5_000, r"g\.gml cannot be read as GML"),
         ("g.edgelist", "a b {'weight': 1}\nc d {'weight': __import__('os')}\n", r"cannot be read as an edge list"),
@@ -599,8 +621,9 @@ def test_rows_of_parquet_have_numbers_and_no_lines(tmp_path):
         ("g.xlsx", b"PK", r"g\.xlsx: spreadsheets are not read; save the graph as CSV"),
         ("g.pt", b"\x80\x02.", r"g\.pt is not a file of torch\.save as it is since torch 1\.6"),
         ("g.npz", b"PK\x03\x04", r"g\.npz is not a readable npz archive"),
-        ("g.csv.gz", gzip.compress(b"1,2\n" * 9999)[:-20], r"g\.csv\.gz is damaged or cut short"),
+        ("g.csv.gz", gzip.compress(b"1,2\n" * 9999, mtime=0)[:-20], r"g\.csv\.gz is damaged or cut short"),
     ],
+    ids=brief,
 )
 def test_bad_graph_files(tmp_path, name, content, words):
     path = write(tmp_path / name, content)
@@ -658,14 +681,18 @@ def test_pickles_in_pyg_files_are_refused_not_run(tmp_path):
         (
             {"edges": [[0, 1]], "y": [0, 1]},
             {"label": "yy"},
-            r"no array 'yy' for the label; .*did you mean 'y'|no array 'yy'",
+            r"no array 'yy' for the label; did you mean 'y'",
         ),
         ({"edges": [[0, 1]], "y": [0, 1]}, {"id": "id"}, "id= names a column of a table"),
         ({"edges": [[0, 1]], "y": [0, 1]}, {"features": ["x"]}, "features= names a column of a table"),
         ({"edges": [[0, 1]], "num_nodes": 10**12}, {}, "not believable"),
         ({"edges": [[0, 1]], "y": [0, 1], "train_mask": [1, 0]}, {}, "masks for 'train' only"),
         ({"edges": [[0, 10**15]]}, {}, "largest node id is"),
-        ({"edges": [[0, 1]], "x_data": [1.0], "x_indices": [9], "x_indptr": [0, 1, 1], "x_shape": [2, 3]}, {}, "g.npz"),
+        (
+            {"edges": [[0, 1]], "x_data": [1.0], "x_indices": [9], "x_indptr": [0, 1, 1], "x_shape": [2, 3]},
+            {},
+            "features is not a valid sparse",
+        ),
         ({"edges": [[0, 1]], "x_data": [1.0]}, {}, "features in x_data, x_indices"),
         (
             {"format": b"csr", "shape": [2, 2], "data": [1.0], "indices": [7], "indptr": [0, 1, 1]},
@@ -677,8 +704,13 @@ def test_pickles_in_pyg_files_are_refused_not_run(tmp_path):
         ({"format": b"dia", "shape": [2, 2], "data": [[1.0]], "offsets": [0]}, {}, r"save it as matrix\.tocsr\(\)"),
         ({"format": b"csr", "shape": [2, 3], "data": [1.0], "indices": [0], "indptr": [0, 1, 1]}, {}, "square"),
         ({"format": b"csr", "shape": [2, 2], "data": [-1.0], "indices": [0], "indptr": [0, 1, 1]}, {}, r"weight -1\.0"),
-        ({"format": b"csr", "shape": [2, 2], "data": ["a"], "indices": [0], "indptr": [0, 1, 1]}, {}, "sparse|weights"),
+        (
+            {"format": b"csr", "shape": [2, 2], "data": ["a"], "indices": [0], "indptr": [0, 1, 1]},
+            {},
+            "cannot be read as a sparse",
+        ),
     ],
+    ids=brief,
 )
 def test_bad_arrays(tmp_path, arrays, options, words):
     np.savez(tmp_path / "g.npz", **arrays)

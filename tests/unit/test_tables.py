@@ -4,6 +4,7 @@ import datetime
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from hypothesis import given
@@ -393,6 +394,7 @@ def test_booleans_and_categories_are_one_hot():
     assert report.feature_names == ["flag=False", "flag=True", "kindness=low", "n"]
     assert dense(g).tolist() == [[0, 1, 1, 5], [1, 0, 0, 6], [0, 1, 1, 7]]
     assert report.features["kindness"] == "1 categories, 1 missing"
+    assert dense(graph_from_tables(nodes(flag=[True, None, False]), PATH)).tolist() == [[0, 1], [0, 0], [1, 0]]
     g = graph_from_tables(nodes(c=pd.Categorical(["u", "v", "u"])), PATH)
     assert dense(g).tolist() == [[1, 0], [0, 1], [1, 0]]
 
@@ -491,6 +493,17 @@ def test_features_that_cannot_be_what_they_should():
         graph_from_tables(nodes(a=[1, 2, 3]), PATH, features={"a": "tokens"})
     with pytest.raises(ValueError, match=r"features\['a'\] must be one of"):
         graph_from_tables(nodes(a=[1, 2, 3]), PATH, features={"a": "text"})
+
+
+def test_columns_of_arrow_types_are_read_as_others():
+    table = nodes(x=[1, None, 3], b=[True, None, False], s=["u", "v", "u"], label=["p", None, "q"], l=[["z"], [], None])
+    arrow = table.convert_dtypes(dtype_backend="pyarrow")
+    arrow["l"] = pd.Series(table["l"], dtype=pd.ArrowDtype(pa.list_(pa.string())))
+    edges = pd.DataFrame(PATH, columns=["s", "t"]).convert_dtypes(dtype_backend="pyarrow")
+    (g, report), (twin, other) = read(arrow, edges), read(table)
+    assert report.features == other.features
+    assert np.array_equal(dense(g), dense(twin))
+    assert g.labels.tolist() == twin.labels.tolist() == [0, -1, 1]
 
 
 def test_positions():

@@ -281,9 +281,9 @@ def test_leaves_of_a_star_are_gathered():
 def test_coarsening_sums_both_directions_between_different_clusters():
     graph = pf.Graph.from_edges([[0, 2], [2, 1], [0, 1], [3, 0], [3, 3]], [1.0, 2.0, 4.0, 8.0, 16.0], directed=True)
     level = build._first_level(graph, np.arange(4), "symmetric", "given", "weight", 0.0)
-    coarse = build.coarsen(level, np.array([0, 0, 1, 1])).edges.toarray()
+    coarse = build.coarsen(level, np.array([0, 0, 1, 1])).edges.toarray() * 16  # the largest weight counts as one
     np.testing.assert_array_equal(coarse, [[0, 11], [11, 0]])
-    swapped = build.coarsen(level, np.array([1, 1, 0, 0])).edges.toarray()
+    swapped = build.coarsen(level, np.array([1, 1, 0, 0])).edges.toarray() * 16
     np.testing.assert_array_equal(swapped, coarse)  # the printed formula, summing p < q only, would differ
     unit = build._first_level(graph, np.arange(4), "symmetric", "unit", "weight", 0.0)
     np.testing.assert_array_equal(build.coarsen(unit, np.array([0, 0, 1, 1])).edges.toarray(), [[0, 3], [3, 0]])
@@ -406,9 +406,7 @@ def test_features_can_be_mixed_in():
             pure.append(np.mean([len(set(group[labels == c])) == 1 for c in np.unique(labels)]))
         assert pure[1] > pure[0], method
         perm = rng.permutation(n)
-        assert (
-            pf.build_tree(graph.permute(perm), method, h=4, features=5.0) == tree.permute(perm) or method != "matching"
-        )
+        assert pf.build_tree(graph.permute(perm), method, h=4, features=5.0) == tree.permute(perm)
 
 
 def test_progress_is_told_and_silent_by_default(capsys):

@@ -33,11 +33,15 @@ IntArray = NDArray[np.int64]
 
 @dataclass(eq=False)
 class Stem:
-    """An input with factors applied to it, none of them a leading projection."""
+    """An input with factors applied to it, none of them a leading projection.
+
+    `row_bounds` says how many entries of each row may be other than zero; None if all may.
+    """
 
     source: Any
     factor: Operator | None
-    row_bounds: IntArray
+    rows: int
+    row_bounds: IntArray | None
     channel: int | None = None
     projections: dict[int, list[tuple[int, Projection]]] = field(default_factory=dict)
     below: list[Stem] = field(default_factory=list)
@@ -50,12 +54,17 @@ class Stem:
     @property
     def bound(self) -> int:
         """At most so many entries are not zero."""
-        return int(self.row_bounds.sum())
+        return _total(self.row_bounds, self.rows, self.columns)
+
+    @property
+    def spread(self) -> IntArray | None:
+        """Bounds for what is made of it: after half full comes full, for all that it matters."""
+        return None if 2 * self.bound > self.rows * self.columns else self.row_bounds
 
     @property
     def sparse(self) -> bool:
         """Whether it is cheaper kept sparse."""
-        return self.bound <= SPARSE_BELOW * len(self.row_bounds) * self.columns
+        return self.bound <= SPARSE_BELOW * self.rows * self.columns
 
 
 class Plan:
@@ -72,7 +81,8 @@ class Plan:
             stem = self._stem(channel.input, factors)
             if head is not None:
                 stem.projections.setdefault(id(head.system), []).append((i, head))
-                self.bounds.append(int(_project_bounds(stem.row_bounds, head, stem.columns).sum()))
+                projected = _project_bounds(stem.spread, head, stem.columns)
+                self.bounds.append(_total(projected, self.n, stem.columns))
                 continue
             if stem.channel is None:
                 stem.channel = i
@@ -84,11 +94,12 @@ class Plan:
         place = (id(source), tuple(map(key, factors)))
         if place not in self._stems:
             if not factors:
-                self._stems[place] = Stem(source, None, _row_counts(source))
+                self._stems[place] = Stem(source, None, source.shape[0], _row_counts(source))
                 self.roots.append(self._stems[place])
             else:
                 above = self._stem(source, factors[1:])
-                stem = Stem(source, factors[0], _bounds(above.row_bounds, factors[0], above.columns))
+                bounds = _bounds(above.spread, factors[0], above.columns)
+                stem = Stem(source, factors[0], factors[0].shape[0], bounds)
                 above.below.append(stem)
                 self._stems[place] = stem
         return self._stems[place]
@@ -117,7 +128,7 @@ class Plan:
             for group in stem.projections.values():
                 for (i, _), part in zip(group, _projections(value, group, sparse), strict=True):
                     results[i] = part
-            del value
+            del value  # the walk decides how long it is needed
         for i, original in self.copies.items():
             results[i] = results[original]
         return results
@@ -264,25 +275,29 @@ def _row_counts(array: Any) -> IntArray:
     return np.asarray(counts, np.int64)
 
 
-def _bounds(above: IntArray, factor: Operator, columns: int) -> IntArray:
-    """At most how many entries of each row are not zero after one more factor."""
+def _bounds(above: IntArray | None, factor: Operator, columns: int) -> IntArray | None:
+    """At most how many entries of each row are not zero after one more factor; None for all."""
     if isinstance(factor, Projection):
         return _project_bounds(above, factor, columns)
-    if not (isinstance(factor, Matrix) and issparse(factor.matrix)):
-        return np.full(factor.shape[0], columns, np.int64)
+    if above is None or not (isinstance(factor, Matrix) and issparse(factor.matrix)):
+        return None
     matrix: Any = factor.matrix
-    if above.size and above.min() == columns:
-        return np.where(np.diff(matrix.indptr) > 0, columns, 0)
     pattern = csr_array((np.ones(matrix.nnz, np.int64), matrix.indices, matrix.indptr), shape=matrix.shape)
     bounds: IntArray = np.minimum(pattern @ above, columns)
     return bounds
 
 
-def _project_bounds(above: IntArray, head: Projection, columns: int) -> IntArray:
+def _project_bounds(above: IntArray | None, head: Projection, columns: int) -> IntArray | None:
     """A row of F_j f mixes the rows of its cluster; a cluster with one child has no framelet."""
+    if above is None:
+        return None
     tree, level = head.system.hierarchy, max(head.scale, 1)
     slots = tree.labels(level)
     total = np.bincount(slots, weights=above, minlength=tree.n_clusters[level - 1]).astype(np.int64)
     if head.scale > 0:
         total[tree.n_children(level) == 1] = 0
     return np.minimum(total, columns)[slots]
+
+
+def _total(bounds: IntArray | None, rows: int, columns: int) -> int:
+    return rows * columns if bounds is None else int(bounds.sum())

@@ -42,8 +42,9 @@ class Channel:
         None for the input itself; a sparse matrix, 2-D array or `LinearOperator`; or several of them, a
         product written as on paper: the last one acts first.
     input
-        What it acts on: a matrix (dense or sparse) with one row per node, a vector for a single column, or
-        ``"I"`` for the identity, so that the channel's rows are those of the operator (adjacency rows).
+        What it acts on: a matrix (dense or sparse) with one row per node, a vector for a single column,
+        ``"I"`` for the identity, so that the channel's rows are those of the operator (adjacency rows), or
+        another channel, whose products are then shared.
     input_name
         What to call the input in tables.
 
@@ -71,9 +72,17 @@ class Channel:
     array([[101.],
            [ 20.],
            [101.]])
+    >>> Channel("A^3 X", hop_matrix(graph, "A"), channel).materialize(np.float64).ravel()
+    array([ 20., 202.,  20.])
     >>> Channel("A", hop_matrix(graph, "A"), "I").materialize().shape
     (3, 3)
     """
+
+    name: str
+    factors: tuple[Operator, ...]
+    input: Any
+    input_name: str
+    shape: tuple[int, int]
 
     def __init__(self, name: str, operator: Any, input: Any, input_name: str | None = None) -> None:  # noqa: A002
         if not isinstance(name, str) or not name:
@@ -82,14 +91,13 @@ class Channel:
         values = () if operator is None else tuple(operator) if several else (operator,)
         self.name = name
         self.factors = tuple(as_factor(value, name) for value in values)
-        identity = isinstance(input, str)
-        if identity and input != "I":
-            raise ValueError(f"the input of channel {name!r} is a matrix or 'I' for the identity, got {input!r}")
-        if identity and not self.factors:
-            raise ValueError(f"channel {name!r} is the identity itself: give it an operator, such as hop_matrix(graph)")
-        columns = self.factors[-1].shape[1] if self.factors else None
-        self.input = eye_array(columns, format="csr") if identity else _as_input(input, name)
-        self.input_name = input_name or ("I" if identity else "input")
+        if isinstance(input, Channel):
+            self.factors += input.factors
+            self.input, self.input_name = input.input, input_name or input.input_name
+        elif isinstance(input, str):
+            self.input, self.input_name = self._identity(input), input_name or "I"
+        else:
+            self.input, self.input_name = _as_input(input, name), input_name or "input"
         rows = self.input.shape[0]
         for factor in reversed(self.factors):
             if factor.shape[1] != rows:
@@ -155,6 +163,15 @@ class Channel:
     def materialize(self, dtype: Any = np.float32, format: Format = "auto") -> Any:  # noqa: A002
         """The channel as a matrix; see `Channels.materialize`."""
         return Channels([self]).materialize(dtype, format)[0]
+
+    def _identity(self, name: str) -> csr_array:
+        if name != "I":
+            raise ValueError(
+                f"the input of channel {self.name!r} is a matrix, a Channel, or 'I' for the identity; got {name!r}"
+            )
+        if not self.factors:
+            raise ValueError(f"channel {self.name!r} is the identity itself: give it an operator, as hop_matrix(graph)")
+        return csr_array(eye_array(self.factors[-1].shape[1], format="csr"))
 
     @cached_property
     def _input_factor(self) -> Matrix:

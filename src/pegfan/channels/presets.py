@@ -105,7 +105,7 @@ def make_channels(
         raise TypeError(f"system must be a FrameletSystem, got {type(system).__name__}")
     if system.n != graph.n:
         raise ValueError(f"the system is of a tree with {system.n} nodes, and the graph has {graph.n}")
-    x = _features(graph, normalize_features)
+    x = Channel("X", None, _features(graph, normalize_features), "X")
     info: dict[str, Any] = {"kind": kind, "regime": regime, "normalize_features": normalize_features}
     steps: list[Operator] = []
     if powers or projected:
@@ -118,7 +118,7 @@ def make_channels(
         if isinstance(hop, str):
             info["direction"] = direction
 
-    channels = [_channel([], x)] if include_features else []
+    channels = [x] if include_features else []
     channels += [_channel(steps * power, x) for power in range(1, powers + 1)]
     channels += [_channel([Projection(system, j), *steps * projected], x) for j in range(system.K)]
     return Channels(channels, info)
@@ -162,18 +162,17 @@ def make_fsgnn_channels(
     """
     choose(option, _OPTIONS, "option")
     hops = _as_count(hops)
-    x = _features(graph, normalize_features)
+    x = Channel("X", None, _features(graph, normalize_features), "X")
     steps = [_hop_factor(graph, kind, direction) for kind in _OPTIONS[option]]
-    channels = [_channel([], x)] if include_features else []
+    channels = [x] if include_features else []
     channels += [_channel([step] * power, x) for power in range(1, hops + 1) for step in steps]
     info = {"option": option, "direction": direction, "hops": hops, "normalize_features": normalize_features}
     return Channels(channels, info)
 
 
-def _channel(factors: Sequence[Operator], x: Any) -> Channel:
+def _channel(factors: Sequence[Operator], x: Channel) -> Channel:
     """P X, named after its factors."""
-    name = product_name(factors) + " X" if factors else "X"
-    return Channel(name, factors, x, "X")
+    return Channel(f"{product_name(factors)} X", factors, x)
 
 
 def _find_regime(graph: Graph, regime: str, split: Split | int | None) -> tuple[str, dict[str, float]]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack, issparse
 
 from pegfan.datasets._ids import LARGEST_EXACT, WHOLE_NUMBER, is_number, is_text, name_array
-from pegfan.datasets._table import MISSING_WORDS, Options, ReadReport, Table, few, plain
+from pegfan.datasets._table import MISSING_WORDS, Options, ReadReport, Table, few, plain, shown
 from pegfan.graph import Split
 
 ID_NAMES = ("id", "node", "node_id", "nodeid", "name", "node_name", "vertex", "key", "index", "unnamed: 0")
@@ -257,8 +257,8 @@ def _guess_kind(nodes: Table, column: str, lists: list[list[Any]] | None) -> str
     if 2 * numeric.sum() >= (~gaps).sum():
         row = int((~gaps & ~numeric).argmax())
         raise ValueError(
-            f"{nodes.where(row)}: {series.iloc[row]!r} in column {column!r} is not a number, as most values there are; "
-            f"correct it, or pass features={{{column!r}: 'category', ...}} or a list of features without it"
+            f"{nodes.where(row)}: {shown(series.iloc[row])} in column {column!r} is not a number, as most values there "
+            f"are; correct it, or pass features={{{column!r}: 'category', ...}} or a list of features without it"
         )
     return "category"
 
@@ -280,8 +280,8 @@ def _numbers(nodes: Table, column: str, missing: str, extra: int = 0) -> tuple[N
     if bad.any():
         row = int(bad.argmax())
         raise ValueError(
-            f"{nodes.where(row)}: {plain(nodes.frame[column].iloc[row])!r} in column {column!r} is not a finite number; "
-            "correct it, or leave it blank and choose a rule with missing="
+            f"{nodes.where(row)}: {shown(nodes.frame[column].iloc[row])} in column {column!r} is not a finite "
+            "number; correct it, or leave it blank and choose a rule with missing="
         )
     if missing == "error" and (gaps.any() or extra):
         where = nodes.where(gaps.argmax()) if gaps.any() else f"{extra} added nodes"
@@ -307,7 +307,7 @@ def _one_hot(column: str, series: Any, extra: int, most: int, *, asked: bool) ->
         names, codes = _categories(series.iloc[rows])
     except TypeError:
         raise _Unusable("its values are no categories") from None
-    if not asked and len(names) == len(rows) > 1:
+    if not asked and len(names) == len(rows) > 1 and isinstance(names[0], str):
         raise _Unusable("texts that all differ: names, not categories")
     if len(names) > most:
         raise _Unusable(f"{len(names)} different texts, more than categories_max={most}")
@@ -360,7 +360,7 @@ def _split_texts(nodes: Table, column: str) -> list[list[Any]]:
     cells = [None if _no_value(cell) else cell for cell in nodes.frame[column]]
     odd = next((row for row, cell in enumerate(cells) if not isinstance(cell, str | None)), None)
     if odd is not None:
-        raise ValueError(f"{nodes.where(odd)}: {plain(cells[odd])!r} in column {column!r} is not a list")
+        raise ValueError(f"{nodes.where(odd)}: {shown(cells[odd])} in column {column!r} is not a list")
     return _cut(cells)
 
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csc_array, csr_array, triu
 
 from pegfan._npz import read_npz
-from pegfan.datasets._table import Options, ReadReport, Table, few, plain, suggestion
+from pegfan.datasets._table import Options, ReadReport, Table, few, shown, suggestion
 from pegfan.datasets._text import open_bytes, read_numbers
 from pegfan.graph import Graph, Split, _import
 
@@ -53,7 +53,7 @@ def reading(path: Path, what: str) -> Iterator[None]:
         raise ValueError(f"{path} needs more memory than there is") from error
     except Exception as error:
         words = " ".join(str(error).split())
-        if isinstance(error, ValueError) and str(path) in words:
+        if isinstance(error, ValueError) and path.name in str(error):
             raise
         raise ValueError(f"{path} cannot be read as {what}: {words[:300] or type(error).__name__}") from error
 
@@ -178,7 +178,7 @@ def _mtx_numbers(table: Table, column: str) -> NDArray[np.float64]:
     good = np.isfinite(numbers)
     if not good.all():
         row = int(good.argmin())
-        raise ValueError(f"{table.where(row)}: {plain(table.frame[column].iloc[row])!r} is not a finite number")
+        raise ValueError(f"{table.where(row)}: {shown(table.frame[column].iloc[row])} is not a finite number")
     return np.asarray(numbers)
 
 

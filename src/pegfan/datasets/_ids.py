@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pegfan.datasets._table import Table
+from pegfan.datasets._table import Table, shown
 
 WHOLE_NUMBER = r"-?(?:0|[1-9]\d{0,17})"
 LARGEST_EXACT = 2**53
@@ -101,7 +101,7 @@ def _typed(series: Any, table: Table) -> Any:
         try:
             hash(value)
         except TypeError:
-            raise ValueError(f"{table.where(row)}: {value!r} cannot be a node id; ids must be hashable") from None
+            raise ValueError(f"{table.where(row)}: {shown(value)} cannot be a node id; ids must be hashable") from None
     return series
 
 

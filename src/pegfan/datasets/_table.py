@@ -110,7 +110,7 @@ class Table:
         return f"{self.name}, row {row}" if self.line_of is None else f"{self.name}, line {self.line_of(row)}"
 
     def find(self, column: Any, role: str) -> str:
-        """Return the column that the caller named, or say which he may have meant."""
+        """Return the column that the caller named, or say which one may have been meant."""
         name = str(column)
         if name in self.frame.columns:
             return name
@@ -136,7 +136,12 @@ def plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
+def shown(value: Any) -> str:
+    """Return a value for an error message, a long one cut short."""
+    text = repr(plain(value))
+    return text if len(text) <= 80 else f"{text[:80]}..."
+
+
 def few(values: Any) -> str:
     """Show the first few values."""
-    shown = ", ".join(repr(plain(value)) for value in values[:_SHOWN])
-    return shown + (", ..." if len(values) > _SHOWN else "")
+    return ", ".join(map(shown, values[:_SHOWN])) + (", ..." if len(values) > _SHOWN else "")

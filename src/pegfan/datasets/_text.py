@@ -183,7 +183,7 @@ def _is_utf8(line: bytes) -> bool:
 
 def _split(lines: list[str], delimiter: str) -> list[list[str]]:
     if delimiter == " ":
-        return [line.split() for line in lines]
+        lines = [" ".join(line.split()) for line in lines]
     try:
         return [row for row in csv.reader([line + "\n" for line in lines], delimiter=delimiter) if row]
     except csv.Error:  # a stray quote; the parser will say where
@@ -349,8 +349,8 @@ class _Cleaned(io.RawIOBase):
             if not block:
                 self._ready, self._rest = self._clean(self._rest), b""
                 break
-            if not newline and len(self._rest) > _BLOCK:
-                raise ValueError(f"{self._layout.path} has a line of more than {_BLOCK:,} bytes; is it a table?")
+            if not newline and len(self._rest) > _LARGEST_BLOCK:
+                raise ValueError(f"{self._layout.path} has a line of more than {_LARGEST_BLOCK:,} bytes")
             if newline:
                 self._ready, self._rest = self._clean(self._rest + whole + newline), rest
             else:

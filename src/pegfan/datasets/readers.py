@@ -133,8 +133,8 @@ def read_graph(
     every = [_existing(path) for path in (*paths, edges, nodes) if path is not None]
     if not every:
         raise ValueError("read_graph needs at least one file")
-    if len(set(every)) < len(every):
-        raise ValueError(f"the same file is given twice: {few([str(path) for path in every])}")
+    if len({path.name for path in every}) < len(every):
+        raise ValueError(f"two files have the same name: {few([str(path) for path in every])}")
     formats = {path: _format(path, _for_file(format, path)) for path in every}
     known = _known_names(chosen)
     settings = {
@@ -145,7 +145,7 @@ def read_graph(
     if len(wholes) > 1:
         raise ValueError(f"{wholes[0]} and {wholes[1]} each hold a graph; give one of them")
     tables = {path: _read_table(path, formats[path], settings[path], account) for path in every if path not in wholes}
-    bags = {path.stem.removesuffix(".json"): tables.pop(path) for path in every if formats[path] == "json"}
+    bags = {path.name: tables.pop(path) for path in every if formats[path] == "json"}
     with _complaints_about(*every):
         parts = read_whole(wholes[0], formats[wholes[0]], chosen, max_bytes, account) if wholes else Parts()
         if parts.graph is None:

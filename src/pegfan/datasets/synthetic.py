@@ -128,10 +128,11 @@ def _draw_by_rejection(labels: IntArray, D: FloatArray, wanted: int, rng: np.ran
     members, first = np.argsort(labels, kind="stable"), np.cumsum(sizes) - sizes
     steps = np.cumsum(D, axis=1)
     steps[steps >= steps[:, -1:]] = np.inf  # rounding must not point past the last class that has weight
+    able = np.flatnonzero(D.sum(axis=1)[labels] > 0)  # nodes that have somebody to choose
     keys = np.empty(0, np.int64)
     while len(keys) < wanted:
         count = int(1.05 * (wanted - len(keys))) + 64
-        i = rng.integers(n, size=count)
+        i = able[rng.integers(len(able), size=count)]
         uniform = rng.random(count)
         c = np.zeros(count, np.int64)
         for k in range(len(D) - 1):  # one comparison a class: no (count, k) table of probabilities

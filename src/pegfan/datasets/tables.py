@@ -38,7 +38,7 @@ from pegfan.datasets._ids import (
     read_ids,
     share_found,
 )
-from pegfan.datasets._table import Options, ReadReport, Table, few, plain
+from pegfan.datasets._table import Options, ReadReport, Table, few, shown
 from pegfan.graph import Graph
 
 __all__ = ["ReadReport", "graph_from_tables", "stand_in_features"]
@@ -64,7 +64,6 @@ END_NAMES = (
     ("citing", "cited"),
     ("follower", "followee"),
 )
-_NO_WEIGHT = re.compile("time|date|year", re.IGNORECASE)
 
 
 class _Edges(NamedTuple):
@@ -211,7 +210,8 @@ def _as_frame(table: Any, what: str) -> Any:
     twice = frame.columns[frame.columns.duplicated()]
     if len(twice):
         raise ValueError(f"{what} has two columns named {twice[0]!r}; rename one of them")
-    return frame
+    arrow = {name: dtype for name, dtype in frame.dtypes.items() if isinstance(dtype, pd.ArrowDtype)}
+    return frame.assign(**{name: frame[name].array.__arrow_array__().to_pandas() for name in arrow})
 
 
 def _edge_frame(edges: Any) -> Any:
@@ -357,7 +357,7 @@ def _read_weights(
     if not good.all():
         row = int(good.argmin())
         raise ValueError(
-            f"{edges.where(row)}: weight {plain(series.iloc[row])!r} in column {column!r} must be a finite number, "
+            f"{edges.where(row)}: weight {shown(series.iloc[row])} in column {column!r} must be a finite number, "
             "not negative (weight=False ignores the column)"
         )
     return np.asarray(weights)
@@ -365,20 +365,16 @@ def _read_weights(
 
 def _pick_weight(edges: Table, ends: tuple[str, str], options: Options, report: ReadReport) -> str | None:
     others = [column for column in edges.frame.columns if column not in ends]
+    rest = replace(edges, frame=edges.frame[others])
     column, how = None, ""
-    if options.weight is None:
-        rest = replace(edges, frame=edges.frame[others])
-        other = [*others, ""][0]
-        if named := rest.named(*WEIGHT_NAMES):
-            column, how = named[0], "by name"
-        elif (
-            len(others) == 1
-            and is_number(edges.frame[other])
-            and not (_NO_WEIGHT.search(other) or rest.named(*ID_NAMES))
-        ):
-            column, how = other, "the third column"
-    elif options.weight is not False:
-        column, how = edges.find(options.weight, "weight"), "as given"
+    if options.weight is not None:
+        column, how = None if options.weight is False else edges.find(options.weight, "weight"), "as given"
+    elif named := rest.named(*WEIGHT_NAMES):
+        column, how = named[0], "by name"
+    elif len(others) == 1 and is_number(edges.frame[others[0]]):
+        # Neither when an edge was made nor the number of its row is a weight.
+        unfit = re.search("time|date|year", others[0].lower()) or rest.named(*ID_NAMES)
+        column, how = None if unfit else others[0], "the third column"
     report.columns["weight"] = "none: every edge weighs 1" if column is None else f"{column!r} ({how})"
     report.dropped.update({f"{edges.name} {other!r}": "not used" for other in others if other != column})
     return column
@@ -433,7 +429,7 @@ def _ids_of_nodes(
         culprit = ids.values.iloc[int(again.argmax())]
         earlier = int(np.asarray(ids.values == culprit).argmax())
         raise ValueError(
-            f"{nodes.where(again.argmax())}: id {plain(culprit)!r} in column {column!r} was already given in "
+            f"{nodes.where(again.argmax())}: id {shown(culprit)} in column {column!r} was already given in "
             f"{nodes.where(earlier)} ({int(again.sum())} doubled rows); keep one row a node, or name another column "
             "with id="
         )
@@ -530,7 +526,7 @@ def _stranger_message(
     if not edges.header and row == 0 and strangers[codes[0]].all():
         hint = f"; or is this line the header? header={{{edges.name!r}: True}}"
     return (
-        f"{edges.where(row)}: node {plain(culprit)!r} is not in {nodes.name} (id: {report.columns['id']}); "
+        f"{edges.where(row)}: node {shown(culprit)} is not in {nodes.name} (id: {report.columns['id']}); "
         f"{len(strange)} ids in {int(touched.sum())} of {len(codes)} edges are unknown: {few(strange)}. "
         f"Pass unknown='add' to add them as nodes, or unknown='drop' to leave out their edges{hint}"
     )
@@ -591,7 +587,7 @@ def _join(
 
     columns = {}
     for name, bag in bags.items():
-        keys, among = agree(read_ids(pd.Series(list(bag), name=name, dtype=object), Table(None, name)), ids)
+        keys, among = agree(read_ids(pd.Series(list(bag), name="id", dtype=object), Table(None, name)), ids)
         place = pd.Index(among.values).get_indexer(pd.Index(keys.values))
         strange = list(keys.values[place < 0])
         if strange and options.unknown == "error":
@@ -605,7 +601,8 @@ def _join(
         for row, items in zip(place.tolist(), bag.values(), strict=True):
             if 0 <= row < len(cells):
                 cells[row] = items
-        columns[name] = cells
+        column = name.split(".")[0]
+        columns[name if column in nodes.frame.columns or column in columns else column] = cells
     return columns
 
 

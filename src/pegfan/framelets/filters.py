@@ -130,7 +130,8 @@ def permuted(w: ArrayLike, max_rows: int = 10_000) -> Filters:
     _, repeats = np.unique(vector, return_counts=True)
     count = factorial(len(vector)) // prod(factorial(int(k)) for k in repeats)
     if count > max_rows:
-        raise ValueError(f"w has {count:,} distinct permutations, more than max_rows={max_rows:,}")
+        many = f"{count:,}" if count.bit_length() < 200 else f"about 10^{int(count.bit_length() * 0.30103)}"
+        raise ValueError(f"w has {many} distinct permutations, more than max_rows={max_rows:,}")
     rows = np.array(_distinct_permutations(vector))
     # Σ over permutations of w wᵀ is a multiple of I − 11ᵀ/L; its trace M ‖w‖² tells which.
     rows *= np.sqrt((len(vector) - 1) / (count * (vector @ vector)))
@@ -267,15 +268,19 @@ def halves_values(p: FloatArray) -> FloatArray:
     and −p √(a/(b(a+b))) in the second: a unit vector orthogonal to p.
     """
     start, middle, stop = halves(p.shape[1])
-    mass = np.concatenate([np.zeros((len(p), 1)), np.cumsum(p * p, axis=1)], axis=1)
-    a, b = mass[:, middle] - mass[:, start], mass[:, stop] - mass[:, middle]
+    if not len(start):
+        return np.empty((len(p), 0))
     lengths = np.column_stack([middle - start, stop - middle]).ravel()
-    scale = np.stack([np.sqrt(b / (a * (a + b))), -np.sqrt(a / (b * (a + b)))], axis=2).reshape(len(p), -1)
-    total = int(lengths.sum())
     ends = np.cumsum(lengths)
     starts = np.column_stack([start, middle]).ravel()
-    columns = np.arange(total) - np.repeat(ends - lengths - starts, lengths)
-    return np.repeat(scale, lengths, axis=1) * p[:, columns]
+    columns = np.arange(int(lengths.sum())) - np.repeat(ends - lengths - starts, lengths)
+    # Each half is summed by itself: differences of running sums would lose small masses beside large ones.
+    mass = np.add.reduceat(p[:, columns] ** 2, ends - lengths, axis=1).reshape(len(p), -1, 2)
+    a, b = mass[:, :, 0], mass[:, :, 1]
+    root = np.sqrt(a + b)
+    scale = np.stack([np.sqrt(b) / (np.sqrt(a) * root), -np.sqrt(a) / (np.sqrt(b) * root)], axis=2).reshape(len(p), -1)
+    values: FloatArray = np.repeat(scale, lengths, axis=1) * p[:, columns]
+    return values
 
 
 # ---------------------------------------------------------------- the boundary
@@ -327,18 +332,13 @@ def _weights(children: int | ArrayLike) -> FloatArray:
 def _distinct_permutations(vector: FloatArray) -> Sequence[tuple[float, ...]]:
     # One value at a time: repeated entries make the distinct permutations few although L! is large.
     values, counts = np.unique(vector, return_counts=True)
-    rows: list[tuple[float, ...]] = []
-    left = dict(zip(values.tolist()[::-1], counts.tolist()[::-1], strict=True))
-
-    def place(prefix: tuple[float, ...]) -> None:
-        if len(prefix) == len(vector):
-            rows.append(prefix)
-            return
-        for value, count in left.items():
-            if count:
-                left[value] -= 1
-                place((*prefix, value))
-                left[value] += 1
-
-    place(())
-    return rows
+    begun: list[tuple[tuple[float, ...], tuple[int, ...]]] = [((), tuple(counts.tolist()[::-1]))]
+    largest_first = values.tolist()[::-1]
+    for _ in range(len(vector)):
+        begun = [
+            ((*row, value), (*left[:i], left[i] - 1, *left[i + 1 :]))
+            for row, left in begun
+            for i, value in enumerate(largest_first)
+            if left[i]
+        ]
+    return [row for row, _ in begun]

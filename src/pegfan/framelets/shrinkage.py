@@ -50,9 +50,10 @@ def keep_largest(c: Coefficients, keep: float) -> Coefficients:
     """Coefficients with all but the `keep` largest framelet coefficients of every column set to zero."""
     total, scaling = c.array.shape[0], c[0].shape[0]
     wanted = _positive(keep, "keep")
-    count = round(wanted * total) if 0 < wanted < 1 else int(wanted)
-    if count != wanted and not 0 < wanted < 1:
-        raise ValueError(f"keep is a whole number of coefficients or a fraction below 1, got {keep}")
+    share = isinstance(keep, (float, np.floating))
+    if share and wanted > 1:
+        raise ValueError(f"keep is a whole number of coefficients or a fraction up to 1.0, got {keep}")
+    count = round(wanted * total) if share else int(wanted)
     values = np.abs(_numpy(c.array)).reshape(total, -1)[scaling:]
     kept = max(count - scaling, 0)
     mask = np.zeros((total, values.shape[1]), bool)
@@ -74,7 +75,8 @@ def _unit(c: Coefficients, j: int) -> FloatArray:
     """The framelet coefficients of a level in columns, divided by the framelets' norms."""
     values = _numpy(c.framelets(j)).astype(np.float64)
     columns = 1 if values.ndim == 1 else values.shape[1]
-    unit: FloatArray = values.reshape(-1, columns) / c.system.norms(j)[:, None]
+    norms = c.system.norms(j)
+    unit: FloatArray = values.reshape(-1, columns) / np.where(norms > 0, norms, 1.0)[:, None]
     return unit
 
 
@@ -125,11 +127,11 @@ def _threshold(array: Any, limit: FloatArray, mode: str) -> Any:
         import torch
 
         bound = torch.from_numpy(np.ascontiguousarray(limit)).to(array)
-        kept = array.abs() > bound
-        return torch.where(kept, array - torch.sign(array) * bound if mode == "soft" else array, 0.0)
+        shrunk = array - torch.sign(array) * bound if mode == "soft" else array
+        return torch.where(array.abs() <= bound, 0.0, shrunk)  # NaN is neither, and stays
     dense = _numpy(array)
-    shrunk = np.where(np.abs(dense) > limit, dense - np.sign(dense) * limit if mode == "soft" else dense, 0.0)
-    result = np.ascontiguousarray(shrunk, dtype=dense.dtype)
+    shrunk = dense - np.sign(dense) * limit if mode == "soft" else dense
+    result = np.ascontiguousarray(np.where(np.abs(dense) <= limit, 0.0, shrunk), dtype=dense.dtype)
     return type(array)(result) if issparse(array) else result
 
 

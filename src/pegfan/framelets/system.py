@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 from importlib.util import find_spec
+from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
@@ -231,6 +232,8 @@ class FrameletSystem:
             if len(out) != self.K:
                 raise ValueError(f"out must hold K = {self.K} arrays, got {len(out)}")
             targets = [_target(array, f.shape, f) for array in out]
+            if any(np.may_share_memory(a, b) for a, b in combinations(targets, 2)):
+                raise ValueError("the arrays of out share memory with each other; they must be K different ones")
             self._for(f).projections(_columns(f), scales, [_columns(array) for array in targets])
             return targets
         if is_tensor(f):
@@ -318,8 +321,8 @@ class FrameletSystem:
         f
             A signal.
         keep
-            How many to keep: a count, or a fraction below 1 of all coefficients. Scaling coefficients
-            are always kept. `reconstruct` gives the approximation; an orthonormal system
+            How many to keep: an integer is a count, a float up to 1.0 a fraction of all coefficients. Scaling
+            coefficients are always kept. `reconstruct` gives the approximation; an orthonormal system
             (``filters="haar-basis"``) wastes none of them.
         """
         return shrinkage.keep_largest(self.decompose(f), keep)
@@ -403,13 +406,20 @@ class FrameletSystem:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, FrameletSystem):
             return NotImplemented
-        return self is other or (self.hierarchy == other.hierarchy and self._filter_key == other._filter_key)
+        return self is other or (self.hierarchy == other.hierarchy and self._same_filters(other))
 
     __hash__ = None  # type: ignore[assignment]
 
-    @cached_property
-    def _filter_key(self) -> Any:
-        return (self.filters, self.weights) if isinstance(self.filters, str) else id(self.filters)
+    def _same_filters(self, other: FrameletSystem) -> bool:
+        if isinstance(self.filters, str) and isinstance(other.filters, str):
+            return (self.filters, self.weights) == (other.filters, other.weights)
+        return all(
+            np.array_equal(mine.p, theirs.p) and mine.B.shape == theirs.B.shape and (mine.B != theirs.B).nnz == 0
+            for mine, theirs in zip(self._levels, other._levels, strict=True)
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_transforms": {}}  # they hold compiled functions, and are made again when needed
 
     def __repr__(self) -> str:
         name = self.filters if isinstance(self.filters, str) else "your filters"

@@ -46,7 +46,7 @@ class ChannelNetwork(nn.Module):
     Notes
     -----
     Half precision works by ``torch.autocast`` or ``model.half()``; norms and the softmax are then computed in
-    float32.
+    float32, and so is the output.
 
     Examples
     --------
@@ -105,7 +105,7 @@ class ChannelNetwork(nn.Module):
         h = self._activate(torch.cat(parts, dim=1))
         for hidden_layer in self.hidden_layers:
             h = self._activate(hidden_layer(h))
-        return F.log_softmax(self.output(h), dim=1)
+        return F.log_softmax(at_least_single(self.output(h)), dim=1)
 
     def _activate(self, h: Tensor) -> Tensor:
         return F.dropout(F.relu(h), self.dropout, training=self.training)
@@ -258,9 +258,12 @@ def linear(x: Any, layer: Any) -> Tensor:
 
 def normalize_rows(h: Tensor) -> Tensor:
     """Each row divided by its Euclidean norm; in half precision, small entries would vanish in the squares."""
-    if h.dtype in (torch.float16, torch.bfloat16):
-        return F.normalize(h.float(), dim=1).to(h.dtype)
-    return F.normalize(h, dim=1)
+    return F.normalize(at_least_single(h), dim=1).to(h.dtype)
+
+
+def at_least_single(h: Tensor) -> Tensor:
+    """Half precision as float32."""
+    return h.float() if h.dtype in (torch.float16, torch.bfloat16) else h
 
 
 def _reader(settings: Any) -> Any:

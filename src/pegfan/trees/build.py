@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -124,11 +125,11 @@ def build_tree(
 
     Notes
     -----
-    The promise: where ``info["arbitrary"]`` is 0, the tree of a renumbered graph is the renumbered tree, bit for bit
-    on one machine; symmetric nodes may be swapped, which averaging projections over colour classes undoes
-    (``system.projections(f, classes=...)``). No method can promise more: a star with more than h leaves has no
-    symmetric clustering into groups of at most h. Where ``arbitrary`` is not 0, colours did not tell all nodes apart
-    and the graph was too large to single them out.
+    The promise: where ``info["tied"]`` is 0, the tree of a renumbered graph is the renumbered tree, bit for bit on one
+    machine. Where ``tied`` is not 0 but ``arbitrary`` is, symmetric nodes may be swapped, which averaging projections
+    over colour classes undoes (``system.projections(f, classes=...)``). No method can promise more: a star with more
+    than h leaves has no symmetric clustering into groups of at most h. Where ``arbitrary`` is not 0, some nodes could
+    be neither told apart nor shown to be symmetric at a bearable cost.
 
     Examples
     --------
@@ -143,7 +144,7 @@ def build_tree(
     True
     """
     builder_name = _check(graph, method, h, max_levels, direction, weights, score, features)
-    report = progress or (lambda _: None)
+    builder, report = _builder(builder_name), progress or (lambda _: None)
     report(f"ordering {graph.n:,} nodes")
     colouring = canonical_order(graph)
     level = _first_level(graph, colouring.order, direction, weights, score, features)
@@ -151,19 +152,19 @@ def build_tree(
     most = max_levels if max_levels is not None else graph.n + 2
     while level.n > h and len(parents) + 2 < most:
         report(f"level {len(parents) + 1}: {level.n:,} clusters, {level.edges.nnz // 2:,} edges")
-        labels = _gather(level, _BUILDERS[builder_name](level, h), h)
+        labels = _gather(level, builder(level, h), h)
         parents.append(labels)
         level = coarsen(level, labels)
     if level.n > 1 or graph.n > 1:
         parents.append(np.zeros(level.n, np.int64))
     info = {
         "method": builder_name,
-        "h": h,
-        "max_levels": max_levels,
-        "direction": direction,
+        "h": int(h),
+        "max_levels": None if max_levels is None else int(max_levels),
+        "direction": direction if graph.directed else "symmetric",
         "weights": weights,
         "score": score if builder_name == "matching" else None,
-        "features": features,
+        "features": float(features),
         "tied": colouring.tied,
         "symmetric": colouring.symmetric,
         "arbitrary": colouring.arbitrary,
@@ -202,16 +203,19 @@ def _first_level(
     arcs = moved.adjacency.copy()
     if weights == "unit":
         arcs.data = np.ones_like(arcs.data)
+    largest = float(arcs.data.max(initial=0.0))
+    if largest > 0:  # weights of any scale: sums and products below stay far from overflow and underflow
+        arcs.data = arcs.data / largest
     edges = csr_array(arcs + arcs.T) if graph.directed else arcs.copy()
     edges.setdiag(0)
     edges.eliminate_zeros()
-    features = None
+    side = direction if graph.directed else "symmetric"
+    level = LevelGraph(arcs, csr_array(edges), None, feature_weight, side, score)
     if feature_weight:
         from pegfan.trees.embeddings import propagated_features
 
-        features = propagated_features(edges, moved.features)
-    side = direction if graph.directed else "symmetric"
-    return LevelGraph(arcs, csr_array(edges), features, feature_weight, side, score)
+        level.features = propagated_features(level.edges, moved.features, level.notes)
+    return level
 
 
 def _gather(level: LevelGraph, labels: IntArray, h: int) -> IntArray:
@@ -227,23 +231,18 @@ def _gather(level: LevelGraph, labels: IntArray, h: int) -> IntArray:
     return by_appearance(labels)
 
 
-def _builders() -> dict[str, Builder]:
-    from pegfan.trees.matching import matching
-    from pegfan.trees.ward import adjacency, ward
-
-    return {"ward": ward, "matching": matching, "adjacency": adjacency}
-
-
-class _Builders(dict[str, Builder]):
-    """The builders by name; a new one is a function from `LevelGraph` and h to labels, and a line here."""
-
-    def __missing__(self, name: str) -> Builder:
-        self.update(_builders())
-        return self[name]
+BUILDERS = {
+    "ward": "pegfan.trees.ward:ward",
+    "matching": "pegfan.trees.matching:matching",
+    "adjacency": "pegfan.trees.ward:adjacency",
+}
+"""Where the builders are; a new one is a function from `LevelGraph` and h to labels, and a line here."""
 
 
-_BUILDERS = _Builders()
-METHODS = ("auto", "ward", "matching", "adjacency")
+def _builder(name: str) -> Builder:
+    module, function = BUILDERS[name].split(":")
+    found: Builder = getattr(importlib.import_module(module), function)
+    return found
 
 
 def _check(
@@ -259,7 +258,7 @@ def _check(
     if not isinstance(graph, Graph):
         raise TypeError(f"build_tree takes a Graph, got {type(graph).__name__}; see Graph.from_edges and its kin")
     for value, name, allowed in (
-        (method, "method", METHODS),
+        (method, "method", ("auto", *BUILDERS)),
         (direction, "direction", DIRECTIONS),
         (weights, "weights", ("given", "unit")),
         (score, "score", SCORES),

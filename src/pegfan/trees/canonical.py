@@ -48,11 +48,12 @@ class Colouring:
     tied
         The number of nodes that share their class with another.
     symmetric
-        How many choices were made between nodes that are twins, or that look-ahead could not tell apart: any
-        choice gives the same graph.
+        How many choices were made between nodes that are symmetric (twins, copies of a component, or nodes that an
+        automorphism was found for): any choice gives the same graph.
     arbitrary
-        How many nodes were ordered by their number because nothing better was affordable. With 0, renumbering the
-        graph renumbers the order.
+        How many choices went by node number between nodes that could be neither told apart nor shown to be
+        symmetric at a bearable cost. With 0, ``graph.permute(order)`` does not depend on the numbering; with
+        ``tied`` 0 as well, renumbering the graph renumbers the order.
     """
 
     order: IntArray
@@ -84,13 +85,10 @@ def canonical_order(graph: Graph, use_features: bool = True) -> Colouring:
     >>> colouring.tied, colouring.arbitrary
     (4, 0)
     """
-    largest = float(graph.adjacency.data.max(initial=0.0)) or 1.0
-    # 40 bits of each weight: what rounding changes, where weights were summed in another order, stays unseen.
     weights = graph.adjacency.copy()
-    weights.data = np.rint(weights.data / largest * 2.0**40).astype(np.uint64)
+    weights.data = _leading_bits(weights.data, weights.data)
     refiner = _Refiner(weights, graph.directed)
-    colours = refiner.refine(_initial_colours(graph, use_features))
-    stable = colours
+    stable = colours = _refine_within_budget(refiner, _initial_colours(graph, use_features))
     _, classes, sizes = np.unique(stable, return_inverse=True, return_counts=True)
     tied = int((sizes[classes] > 1).sum())
     symmetric = arbitrary = 0
@@ -100,8 +98,12 @@ def canonical_order(graph: Graph, use_features: bool = True) -> Colouring:
     return Colouring(np.lexsort((colours, stable)), classes, tied, symmetric, arbitrary)
 
 
+class _SpentError(Exception):
+    """The budget of visits is used up."""
+
+
 class _Refiner:
-    """Colour refinement on one graph."""
+    """Colour refinement on one graph, within a budget."""
 
     def __init__(self, weights: csr_array, directed: bool) -> None:
         self.weights, self.directed = weights, directed
@@ -110,7 +112,11 @@ class _Refiner:
             incoming = weights.T.tocsr()
             self.sides.append((incoming.indptr, incoming.indices, incoming.data, np.uint64(7)))
         self.arcs = max(weights.nnz * len(self.sides), weights.shape[0])
-        self.visited = 0
+        self.visited, self.budget = 0, max(_ROUNDS * self.arcs, _VISITS)
+
+    def start(self, budget: int) -> None:
+        """Count visits from here on, and stop with `_SpentError` when there are more than these."""
+        self.visited, self.budget = 0, budget
 
     def restrict(self, nodes: IntArray) -> _Refiner:
         """The same on the graph of some nodes."""
@@ -124,15 +130,14 @@ class _Refiner:
             _kernels.gather_colours(indptr, indices, weights, colours, factor, total)
         _kernels.mix(total, total)
         self.visited += self.arcs
+        if self.visited > self.budget:
+            raise _SpentError
         return total
 
     def refine(self, colours: Colours, count: int = 0) -> Colours:
-        """Step until no class splits any more, or the rounds run out."""
-        limit = max(_ROUNDS, _VISITS // self.arcs)
+        """Step until no class splits any more."""
         count = count or _count(colours)
-        for _ in range(limit):
-            if count == len(colours):
-                break
+        while count < len(colours):
             refined = self.step(colours)
             found = _count(refined)
             if found <= count:
@@ -149,6 +154,32 @@ def _initial_colours(graph: Graph, use_features: bool) -> Colours:
         X: Any = graph.features if issparse(graph.features) else csr_array(graph.features)
         bits = (X.data.astype(np.float64) + 0.0).view(np.uint64)  # + 0.0: no negative zero
         _kernels.hash_rows(X.indptr, X.indices, bits, False, colours)
+    # A loop leads to a node of one's own colour, as an edge to an equal node does: tell them apart from the start.
+    return colours + _scramble(_leading_bits(graph.adjacency.diagonal(), graph.adjacency.data))
+
+
+def _leading_bits(weights: Any, all_weights: Any) -> Colours:
+    """40 significant bits of each weight, relative to the largest of all.
+
+    What rounding changes, where weights were summed in another order, stays unseen, and so does the unit.
+    """
+    mantissa, exponent = np.frexp(weights / (float(all_weights.max(initial=0.0)) or 1.0))
+    bits = np.rint(mantissa * 2.0**40).astype(np.uint64) << np.uint64(12)
+    return np.asarray(bits ^ exponent.astype(np.int64).view(np.uint64))
+
+
+def _refine_within_budget(refiner: _Refiner, colours: Colours) -> Colours:
+    """Refined colours, or the best that the budget allows (long paths and grids of millions of nodes)."""
+    count = _count(colours)
+    try:
+        while count < len(colours):
+            refined = refiner.step(colours)
+            found = _count(refined)
+            if found <= count:
+                break
+            colours, count = refined, found
+    except _SpentError:
+        pass
     return colours
 
 
@@ -159,8 +190,8 @@ def _break_ties(refiner: _Refiner, colours: Colours) -> tuple[Colours, int, int]
     arbitrary, budget = 0, _VISITS
     for nodes in _components_with_ties(colours, component):
         part = refiner if count == 1 else refiner.restrict(nodes)
-        part.visited = 0
-        colours[nodes], chosen, left = _individualise(part, colours[nodes], budget)
+        part.start(budget)
+        colours[nodes], chosen, left = _individualise(part, colours[nodes])
         symmetric, arbitrary = symmetric + chosen, arbitrary + left
         budget -= part.visited + _OVERHEAD
     colours, copies = _break_copies(colours, component)
@@ -198,32 +229,79 @@ def _components_with_ties(colours: Colours, component: NDArray[Any]) -> Iterator
         yield np.sort(order[ends[which - 1] if which else 0 : ends[which]])
 
 
-def _individualise(refiner: _Refiner, colours: Colours, budget: int) -> tuple[Colours, int, int]:
+def _individualise(refiner: _Refiner, colours: Colours) -> tuple[Colours, int, int]:
     """Single nodes out, one at a time, until all colours differ; by node number once the budget is spent."""
-    colours, symmetric = colours.copy(), 0
+    given = colours
+    symmetric = arbitrary = 0
+    try:
+        while (nodes := _smallest_tied_class(colours)) is not None:
+            count = _count(colours)
+            ahead = np.array([_look_ahead(refiner, colours, node, count) for node in nodes], np.uint64)
+            if (ahead != ahead[0]).any():
+                apart = colours.copy()
+                apart[nodes] = _scramble(colours[nodes] ^ ahead)
+            else:
+                if any(_one_orbit(refiner, given, colours, nodes, at_once) for at_once in (True, False)):
+                    symmetric += 1
+                else:
+                    arbitrary += 1
+                apart = _single_out(colours, nodes[0])
+            colours = refiner.refine(apart)
+    except _SpentError:
+        _, classes, sizes = np.unique(colours, return_inverse=True, return_counts=True)
+        left = np.flatnonzero(sizes[classes] > 1)
+        order = left[np.argsort(colours[left], kind="stable")]
+        colours = colours.copy()
+        colours[order] = _numbered(colours[order], np.arange(1, len(order) + 1), salt=4)
+        arbitrary += len(left)
+    return colours, symmetric, arbitrary
+
+
+def _one_orbit(refiner: _Refiner, given: Colours, colours: Colours, nodes: IntArray, at_once: bool) -> bool:
+    """Whether automorphisms that keep all colours take the first of these nodes to each of the others.
+
+    Each node is singled out in turn and ties after it are broken anyhow; if two orders so found put the same graph on
+    the same places, they are an automorphism. Orbits grow with every one that is found, so that few are needed.
+    Breaking the ties of all classes at once is cheap, and enough where symmetries are local; one at a time sees the
+    others.
+    """
+    orbit = np.arange(len(colours))
+    form = _finish(refiner, colours, nodes[0], at_once)
+    weights, before = refiner.weights[form][:, form].tocsr(), given[form]
+    for node in nodes[1:]:
+        if orbit[node] == orbit[nodes[0]]:
+            continue
+        other = _finish(refiner, colours, node, at_once)
+        same = np.array_equal(given[other], before) and (refiner.weights[other][:, other].tocsr() != weights).nnz == 0
+        if not same:
+            return False
+        for i, j in zip(form, other, strict=True):
+            if orbit[i] != orbit[j]:
+                orbit[orbit == orbit[j]] = orbit[i]
+    return True
+
+
+def _finish(refiner: _Refiner, colours: Colours, node: int, at_once: bool) -> IntArray:
+    """An order of all nodes that starts with singling one out."""
+    colours = refiner.refine(_single_out(colours, node))
     while (nodes := _smallest_tied_class(colours)) is not None:
-        if refiner.visited + len(nodes) * refiner.arcs > budget:
-            _, classes, sizes = np.unique(colours, return_inverse=True, return_counts=True)
-            left = np.flatnonzero(sizes[classes] > 1)
-            order = left[np.argsort(colours[left], kind="stable")]
-            colours[order] = _numbered(colours[order], np.arange(1, len(order) + 1), salt=4)
-            return colours, symmetric, len(left)
-        count = _count(colours)
-        ahead = np.array([_look_ahead(refiner, colours, node, count) for node in nodes], np.uint64)
-        if (ahead != ahead[0]).any():
-            colours[nodes] = _scramble(colours[nodes] ^ ahead)
-        else:
-            symmetric += 1
-            colours[nodes[:1]] = _numbered(colours[nodes[:1]], 1, salt=5)
-        colours = refiner.refine(colours)
-    return colours, symmetric, 0
+        if at_once:
+            _, first, counts = np.unique(colours, return_index=True, return_counts=True)
+            nodes = first[counts > 1]
+        colours = refiner.refine(_single_out(colours, nodes if at_once else nodes[:1]))
+    return np.argsort(colours, kind="stable")
+
+
+def _single_out(colours: Colours, nodes: Any) -> Colours:
+    singled = colours.copy()
+    nodes = np.atleast_1d(nodes)
+    singled[nodes] = _numbered(singled[nodes], np.ones(len(nodes), np.int64), salt=5)
+    return singled
 
 
 def _look_ahead(refiner: _Refiner, colours: Colours, node: int, count: int) -> np.uint64:
     """What the whole colouring becomes if this node were singled out, in one number."""
-    singled = colours.copy()
-    singled[node : node + 1] = _numbered(singled[node : node + 1], 1, salt=5)
-    return np.sum(_scramble(refiner.refine(singled, count + 1)), dtype=np.uint64)
+    return np.sum(_scramble(refiner.refine(_single_out(colours, node), count + 1)), dtype=np.uint64)
 
 
 def _break_copies(colours: Colours, component: NDArray[Any]) -> tuple[Colours, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ FloatArray = NDArray[np.float64]
 
 _DENSE = 400
 """Matrices up to this size are decomposed whole."""
+
+_LIMIT = RLock()
 
 
 def spectral_embedding(level: LevelGraph, dimension: int = 10) -> FloatArray:
@@ -57,10 +60,12 @@ def adjacency_embedding(level: LevelGraph, dimension: int = 32) -> FloatArray:
     return np.asarray(vectors * np.linalg.norm(transposed @ vectors, axis=0))
 
 
-def propagated_features(edges: csr_array, features: Any, dimension: int = 10) -> FloatArray:
+def propagated_features(edges: csr_array, features: Any, notes: dict[str, Any], dimension: int = 10) -> FloatArray:
     """Unit rows of features averaged with the neighbours', reduced to their leading directions."""
     X = csr_array(features, dtype=np.float64) if issparse(features) else np.asarray(features, dtype=np.float64)
     n = X.shape[0]
+    largest = abs(X).max()
+    X = X / largest if largest > 0 else X
     degree = np.asarray(edges.sum(axis=1)).ravel()
     mean = csr_array(diags_array(1.0 / np.where(degree > 0, degree, 1.0)) @ edges)
 
@@ -71,8 +76,11 @@ def propagated_features(edges: csr_array, features: Any, dimension: int = 10) ->
     def columns(x: Any) -> Any:
         return X.T @ (0.5 * (x + mean.T @ x))
 
-    vectors = leading_eigenvectors(lambda x: rows(columns(x.reshape(n, -1))), n, min(dimension, n), {})
-    return unit_rows(vectors * np.linalg.norm(columns(vectors), axis=0))
+    vectors = leading_eigenvectors(lambda x: rows(columns(x.reshape(n, -1))), n, min(dimension, n), notes)
+    points = vectors * np.linalg.norm(columns(vectors), axis=0)
+    # Directions without energy and rows without features are rounding, not something to give unit length.
+    points[np.abs(points) < 1e-9 * max(float(np.abs(points).max()), 1e-300)] = 0.0
+    return unit_rows(points)
 
 
 def leading_eigenvectors(product: Callable[[Any], Any], n: int, count: int, notes: dict[str, Any]) -> FloatArray:
@@ -84,9 +92,9 @@ def leading_eigenvectors(product: Callable[[Any], Any], n: int, count: int, note
         start = np.cos(np.arange(1.0, n + 1.0))  # no symmetry of the graph makes it orthogonal to what is sought
         operator = LinearOperator((n, n), matvec=product, matmat=product, dtype=np.float64)
         try:
-            values, vectors = eigsh(operator, count, which="LA", v0=start, maxiter=2000)
+            values, vectors = eigsh(operator, count, which="LA", v0=start, maxiter=2000, rng=np.random.default_rng(0))
             return np.asarray(vectors[:, np.argsort(-values, kind="stable")])
-        except ArpackError:
+        except (ArpackError, np.linalg.LinAlgError):
             notes["eigensolver"] = "subspace iteration, because ARPACK did not converge"
             return _subspace_iteration(product, n, count)
 
@@ -105,7 +113,7 @@ def one_thread() -> Iterator[None]:
     """Linear algebra on one thread: sums in another order would change the last bits."""
     from threadpoolctl import threadpool_limits
 
-    with threadpool_limits(limits=1):
+    with _LIMIT, threadpool_limits(limits=1):  # the limit is the process's: two at once would restore the wrong one
         yield
 
 

@@ -409,7 +409,7 @@ class Hierarchy:
             if not isinstance(info, dict):
                 raise ValueError("info is not a table")
             return cls(parents, arrays["order"], info)
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
             raise ValueError(f"{path} is damaged: {error}") from error
 
     # ------------------------------------------------------------------- faces
@@ -430,6 +430,9 @@ class Hierarchy:
         )
 
     __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.parents, self.order, self.info)  # so that copies are checked and read-only too
 
     def __repr__(self) -> str:
         counts = [str(count) for count in self.n_clusters]
@@ -462,9 +465,8 @@ class Hierarchy:
 
 
 def _frozen(array: IntArray) -> IntArray:
-    """A read-only array that nobody else can change; arrays of another tree are shared."""
-    if array.flags.writeable or array.base is not None:
-        array = array.copy()
+    """A read-only copy, which nobody else can change."""
+    array = array.copy()
     array.flags.writeable = False
     return array
 

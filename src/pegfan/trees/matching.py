@@ -44,7 +44,7 @@ def _scored_pairs(level: LevelGraph) -> tuple[NDArray[np.int32], NDArray[np.int3
         return left, right, upper.data
     if level.score == "normalized":
         degree = np.asarray(level.edges.sum(axis=1)).ravel()
-        return left, right, upper.data / np.sqrt(degree[left] * degree[right])
+        return left, right, upper.data / (np.sqrt(degree[left]) * np.sqrt(degree[right]))
     return _cosines(level)
 
 
@@ -76,7 +76,7 @@ def _best_first(score: FloatArray) -> IntArray:
     """
     if not len(score):
         return np.empty(0, np.int64)
-    height = np.log2(score)
+    height = np.log2(np.maximum(score, 1e-300))
     low, high = height.min(), height.max()
     key = np.rint((high - height) * (65535.0 / max(high - low, 1e-12))).astype(np.uint16)
     return np.argsort(key, kind="stable")
