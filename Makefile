@@ -49,6 +49,8 @@ format: $(INSTALLED)  ## Format the code and mend what the linter can
 bench: $(INSTALLED)  ## Speed and memory, as ratios inside one run
 	$(BIN)/python benchmarks/transforms.py
 	$(BIN)/python benchmarks/trees.py
+	$(BIN)/python benchmarks/synthetic.py
+	$(BIN)/python benchmarks/readers.py
 
 clean:  ## Remove the environment and caches
 	rm -rf $(VENV) demo .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -3,7 +3,6 @@
 import os
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -12,7 +11,6 @@ settings.register_profile(
 )
 settings.register_profile("thorough", parent=settings.get_profile("quick"), max_examples=1000, derandomize=False)
 settings.load_profile(os.environ.get("PEGFAN_HYPOTHESIS", "quick"))
-np.seterr(all="warn")
 
 
 def pytest_configure(config: pytest.Config) -> None:

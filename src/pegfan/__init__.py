@@ -23,7 +23,9 @@ from pegfan.graph import Graph, Split
 from pegfan.trees import Hierarchy, build_tree
 
 if TYPE_CHECKING:
-    from pegfan import datasets, measures, plots, trees
+    from pegfan import channels, datasets, measures, plots, trees
+    from pegfan.channels import make_channels, make_fsgnn_channels
+    from pegfan.datasets import read_graph
 
 __version__ = "0.1.0"
 
@@ -36,25 +38,35 @@ __all__ = [
     "adjoint_test",
     "binary_haar",
     "build_tree",
+    "channels",
     "check_filters",
     "datasets",
     "haar_basis",
     "left_inverse",
+    "make_channels",
+    "make_fsgnn_channels",
     "measures",
     "permuted",
     "plots",
+    "read_graph",
     "trees",
 ]
 
-_PARTS = ("datasets", "measures", "plots", "trees")
+_FROM_DATASETS = ("read_graph",)
+_FROM_CHANNELS = ("make_channels", "make_fsgnn_channels")
+_PARTS = ("channels", "datasets", "measures", "plots", "trees")
 
 
 def __getattr__(name: str) -> Any:
     """Import the parts that need heavy packages when they are first used."""
     if name in _PARTS:
         return importlib.import_module(f"pegfan.{name}")
+    if name in _FROM_DATASETS:
+        return getattr(importlib.import_module("pegfan.datasets"), name)
+    if name in _FROM_CHANNELS:
+        return getattr(importlib.import_module("pegfan.channels"), name)
     raise AttributeError(f"module 'pegfan' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_PARTS])
+    return sorted([*globals(), *_PARTS, *_FROM_DATASETS, *_FROM_CHANNELS])

@@ -360,6 +360,30 @@ class Graph:
         found = {"positions": coords if drawable else None, "directed": bool(pygsp_graph.is_directed())}
         return cls(pygsp_graph.W, **{**found, **attributes})
 
+    @classmethod
+    def from_tables(cls, nodes: Any, edges: Any, **options: Any) -> Graph:
+        """Make a graph from a table of nodes and a table of edges; see `pegfan.datasets.graph_from_tables`.
+
+        Parameters
+        ----------
+        nodes : DataFrame, mapping of columns, or None
+            One row per node: an id, and optionally a label, splits and features.
+        edges : DataFrame or array
+            Source, target and optionally weight.
+        **options
+            What to take each column for, where the guess is not right, and ``report=True`` to be told the guesses.
+
+        Examples
+        --------
+        >>> nodes = {"id": ["a", "b", "c"], "age": [30, 40, 50], "kind": ["x", "y", "x"]}
+        >>> Graph.from_tables(nodes, [["a", "b"], ["b", "c"]], label="kind")
+        Graph(n=3, edges=2, undirected, features=1, classes=2)
+        """
+        from pegfan.datasets.tables import graph_from_tables
+
+        graph: Graph = graph_from_tables(nodes, edges, **options)
+        return graph
+
     # ---------------------------------------------------------------- out
 
     def edges(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

@@ -12,11 +12,14 @@ from pegfan.channels import density, hop_matrix, make_channels, make_fsgnn_chann
 from pegfan.models import FSGNN, PEGFAN, to_tensors
 
 
+def load(name, data, authors_trees):
+    tree = pf.Hierarchy.from_labels(read_npz(authors_trees / f"{name}_h4.npz")["labels"])
+    return name, datasets.load(name, data), pf.FrameletSystem(tree)
+
+
 @pytest.fixture(scope="module", params=["chameleon", "squirrel"])
 def example(request, data, authors_trees):
-    graph = datasets.load(request.param, data)
-    tree = pf.Hierarchy.from_labels(read_npz(authors_trees / f"{request.param}_h4.npz")["labels"])
-    return request.param, graph, pf.FrameletSystem(tree)
+    return load(request.param, data, authors_trees)
 
 
 def dense(array):
@@ -70,8 +73,8 @@ def test_channels_of_type_c(example):
         np.testing.assert_allclose(product.numpy(), dense(array) @ w.numpy(), atol=1e-3)
 
 
-def test_networks_on_real_channels(example):
-    _, graph, system = example
+def test_networks_on_real_channels(data, authors_trees):
+    _, graph, system = load("chameleon", data, authors_trees)
     for network, channels in (
         (PEGFAN, make_channels(graph, system, "as", "heterophily", normalize_features="l1")),
         (FSGNN, make_fsgnn_channels(graph, 2, "all", normalize_features="l1")),

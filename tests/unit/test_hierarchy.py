@@ -198,6 +198,15 @@ def test_what_is_handed_in_stays_the_users():
         tree.order[0] = 1
 
 
+def test_an_array_that_was_read_only_when_handed_in_stays_the_users_too():
+    mine = np.zeros(3, int)
+    mine.flags.writeable = False
+    tree = Hierarchy([mine])
+    mine.flags.writeable = True
+    mine[0] = 7
+    assert tree.parents[0].tolist() == [0, 0, 0]
+
+
 # --------------------------------------------------------------------- files
 
 
@@ -260,6 +269,7 @@ def test_the_format_is_as_documented(tmp_path):
         {"n_clusters": np.array([1, -2, 7])},
         {"info": "not json"},
         {"info": "[1]"},
+        {"info": "[" * 100_000},
     ],
 )
 def test_damaged_and_foreign_files_are_refused(tmp_path, changes):

@@ -104,6 +104,16 @@ def test_only_pairs_that_the_distributions_allow_are_joined():
     assert set(step.tolist()) == {1, 2}
 
 
+def test_a_class_that_can_choose_nobody_starts_no_edge():
+    """Class 0 may choose class 2 only, which has no node."""
+    D = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [0.0, 1.0, 0.0]])
+    for seed in range(200):
+        graph = synthetic(0, distributions=D, n=6, edges=0, features=0, splits=0, seed=seed)
+        if set(graph.labels) == {0, 1}:
+            graph = synthetic(0, distributions=D, n=6, edges=1, features=0, splits=0, seed=seed)
+            assert set(graph.labels[graph.edges()[0].ravel()]) == {1}
+
+
 def test_impossible_requests_name_what_is_possible():
     sizes = np.bincount(synthetic(0, distributions=np.eye(2), n=10, edges=0, features=0, seed=3).labels, minlength=2)
     possible = sum(s * (s + 1) // 2 for s in sizes)

@@ -405,6 +405,8 @@ def test_compress_keeps_the_largest(tree, family, seed, keep):
 def test_compress_by_fraction_and_by_pythagoras():
     tree, clean, noisy = noisy_steps()
     basis = pf.FrameletSystem(tree, "haar-basis")
+    np.testing.assert_allclose(basis.reconstruct(basis.compress(noisy, 1.0)), noisy, atol=1e-12)
+    assert np.count_nonzero(basis.compress(noisy, 1).array) == 1
     c = basis.compress(noisy, 0.1)
     assert np.count_nonzero(c.array) == round(0.1 * tree.n)
     lost = (basis.decompose(noisy).array ** 2).sum() - (c.array**2).sum()
@@ -412,6 +414,63 @@ def test_compress_by_fraction_and_by_pythagoras():
     np.testing.assert_allclose(basis.reconstruct(basis.compress(clean, 16)), clean, atol=1e-12)
     for kind in (lambda f: sparse.csr_array(f[:, None]), torch.tensor):
         assert float(abs(basis.compress(kind(noisy), 0.1).array).sum()) == pytest.approx(np.abs(c.array).sum())
+
+
+def test_what_is_not_a_number_stays_so():
+    system = pf.FrameletSystem(pf.Hierarchy.from_nested([[0, 1], [2, 3]]))
+    for kind in (np.asarray, torch.tensor):
+        result = system.denoise(kind([1.0, np.nan, 3.0, 4.0]), 0.1)
+        assert np.isnan(np.asarray(result)).all()  # the root's average is one too
+
+
+def test_zero_rows_in_B_change_nothing():
+    p, B = pf.binary_haar(2)
+    tree = pf.Hierarchy.from_nested([[0, 1], [2, 3]])
+    padded = pf.FrameletSystem(tree, {2: (p, np.vstack([B.toarray(), np.zeros(2)]))})
+    f = np.array([1.0, 2.0, 3.0, 5.0])
+    np.testing.assert_allclose(
+        padded.denoise(f, "sure", sigma=0.01), pf.FrameletSystem(tree).denoise(f, "sure", sigma=0.01)
+    )
+
+
+def test_haar_weights_of_very_different_size():
+    for weights in ([1.0, 1e-9, 1e-9], [1.0, 1e-6, 1e-6], [1e-7, 1.0, 1e-7, 1e-3]):
+        check = pf.check_filters(*pf.haar_basis(np.array(weights) / np.linalg.norm(weights)))
+        assert check.tight, check
+    wide = pf.FrameletSystem(pf.Hierarchy([np.zeros(100_000, int)]), "haar-basis")
+    f = signal(wide.hierarchy, 0)
+    np.testing.assert_allclose(wide.reconstruct(wide.decompose(f)), f, atol=1e-12)
+
+
+def test_systems_trees_and_coefficients_can_be_copied_and_pickled(system):
+    import copy
+    import pickle
+
+    f = signal(system.hierarchy, 0, 2)
+    c = system.decompose(f)
+    for again in (pickle.loads(pickle.dumps(c)), copy.deepcopy(c)):
+        np.testing.assert_array_equal(again.array, c.array)
+        np.testing.assert_allclose(system.reconstruct(again), f, atol=1e-12)
+        assert again.system == system
+        assert not again.system.hierarchy.order.flags.writeable
+
+
+def test_systems_with_equal_filters_are_equal(system):
+    table = {L: pf.haar_basis(L) for L in range(2, 5)}
+    one, two = (pf.FrameletSystem(system.hierarchy, dict(table)) for _ in range(2))
+    assert one == two
+    assert one == pf.FrameletSystem(system.hierarchy, "haar-basis")
+    assert one != pf.FrameletSystem(system.hierarchy, pf.binary_haar)
+
+
+def test_threads_may_share_a_system(system):
+    from concurrent.futures import ThreadPoolExecutor
+
+    signals = [signal(system.hierarchy, seed, 8) for seed in range(40)]
+    with ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(lambda f: system.reconstruct(system.decompose(f)), signals))
+    for f, back in zip(signals, results, strict=True):
+        np.testing.assert_allclose(back, f, atol=1e-12)
 
 
 # ----------------------------------------------------------------- bad input
@@ -475,6 +534,8 @@ SYSTEM = pf.FrameletSystem(TREE)
         (lambda: SYSTEM.denoise(np.ones(4), 1.0, "firm"), ValueError, "'firm'"),
         (lambda: SYSTEM.denoise(np.ones(4), sigma=np.nan), ValueError, "sigma"),
         (lambda: SYSTEM.compress(np.ones(4), -1), ValueError, "keep"),
+        (lambda: SYSTEM.projections(np.ones(4), out=[np.ones(4)] * 3), ValueError, "share memory with each other"),
+        (lambda: pf.permuted(np.arange(3001) - 1500.0), ValueError, "about 10"),
         (lambda: SYSTEM.compress(np.ones(4), 2.5), ValueError, "2.5"),
         (lambda: SYSTEM.compress(np.ones(4), "all"), TypeError, "keep"),
         (lambda: pf.binary_haar(0), ValueError, "at least one child"),

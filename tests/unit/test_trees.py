@@ -507,3 +507,178 @@ def test_an_interrupted_build_stops(monkeypatch):
 
     with pytest.raises(KeyboardInterrupt):
         pf.build_tree(GRAPH, "matching", progress=interrupt)
+
+
+# ------------------------------------------------- graphs that are hard to cluster alike
+
+
+def low_rank():
+    return {
+        "star": nx.star_graph(600),
+        "bipartite": nx.complete_bipartite_graph(300, 300),
+        "uneven": nx.complete_bipartite_graph(200, 450),
+        "multipartite": nx.complete_multipartite_graph(*[100] * 5),
+    }
+
+
+@pytest.mark.parametrize("name", low_rank())
+@pytest.mark.parametrize("method", ["ward", "adjacency"])
+def test_eigenvectors_of_low_rank_graphs_are_the_same_every_time(name, method):
+    """ARPACK restarts from random vectors where the first ones span everything: they must be fixed too."""
+    graph = graph_of(low_rank()[name])
+    tree = pf.build_tree(graph, method)
+    assert pf.build_tree(graph, method) == tree
+    perm = np.random.default_rng(0).permutation(graph.n)
+    other = pf.build_tree(graph.permute(perm), method)
+    assert all(np.array_equal(a, b) for a, b in zip(other.parents, tree.parents, strict=True))
+
+
+def shrikhande():
+    steps = [(0, 1), (1, 0), (1, 1), (0, 3), (3, 0), (3, 3)]
+    return nx.Graph(((i, j), ((i + a) % 4, (j + b) % 4)) for i in range(4) for j in range(4) for a, b in steps)
+
+
+def rook():
+    return nx.line_graph(nx.complete_bipartite_graph(4, 4))
+
+
+def test_strongly_regular_components_are_told_apart():
+    graph = graph_of(nx.disjoint_union(rook(), shrikhande()))
+    colouring = pf.trees.canonical_order(graph)
+    assert colouring.arbitrary == 0
+    form = graph.permute(colouring.order).adjacency
+    for seed in range(5):
+        moved = graph.permute(np.random.default_rng(seed).permutation(32))
+        assert (moved.permute(pf.trees.canonical_order(moved).order).adjacency != form).nnz == 0
+
+
+def test_what_colours_cannot_tell_apart_is_not_called_symmetric():
+    """Two strongly regular graphs of equal parameters behind one hub: no automorphism swaps them."""
+    joined = nx.disjoint_union(rook(), shrikhande())
+    joined.add_edges_from(("hub", node) for node in list(joined))
+    assert pf.trees.canonical_order(graph_of(joined)).arbitrary > 0
+
+
+def test_loops_are_not_edges_to_an_equal_node():
+    graph = pf.Graph.from_edges([[0, 1], [2, 2]])
+    classes = pf.trees.canonical_order(graph).classes
+    assert classes[0] == classes[1] != classes[2]
+
+
+@pytest.mark.parametrize(("method", "options"), METHODS)
+@pytest.mark.parametrize("unit", [1e-200, 1e155, 1e300])
+def test_the_unit_of_the_weights_does_not_matter(method, options, unit):
+    graph = random_graph(3, 60, 5.0, weighted=True)
+    edges, weights = graph.edges()
+    scaled = pf.Graph.from_edges(edges, weights * unit, n=60, features=graph.features)
+    assert pf.build_tree(scaled, method, **options).equivalent(pf.build_tree(graph, method, **options))
+
+
+def test_tiny_weights_still_tell_nodes_apart():
+    graph = pf.Graph.from_edges([[0, 1], [1, 2], [2, 3], [3, 4], [5, 6]], [1e-14, 2e-14, 3e-14, 4e-14, 1.0])
+    assert len(np.unique(pf.trees.canonical_order(graph).classes[:5])) == 5
+
+
+def test_nodes_without_features_stay_without():
+    X = np.zeros((60, 3))
+    X[:20, 0] = 1.0
+    level = build._first_level(
+        pf.Graph.from_edges([[i, i + 1] for i in range(19)], n=60, features=X),
+        np.arange(60),
+        "symmetric",
+        "given",
+        "weight",
+        1.0,
+    )
+    norms = np.linalg.norm(level.features, axis=1)
+    np.testing.assert_allclose(norms, np.repeat([1.0, 0.0], [20, 40]), atol=1e-12)
+
+
+def test_numbers_of_numpy_are_settings_too(tmp_path):
+    tree = pf.build_tree(GRAPH, h=np.int64(4), max_levels=np.int32(9), features=np.float32(1.0))
+    assert pf.Hierarchy.load(tree.save(tmp_path / "t.npz")).info == tree.info
+
+
+def test_an_expensive_look_ahead_stops_at_its_budget(monkeypatch):
+    """A long cycle needs n/2 rounds for each of its n nodes."""
+    monkeypatch.setattr(canonical, "_VISITS", 2_000_000)
+    graph = graph_of(nx.cycle_graph(600))
+    refiner_visits = []
+    original = canonical._Refiner.step
+
+    def counted(self, colours):
+        refiner_visits.append(self.arcs)
+        return original(self, colours)
+
+    monkeypatch.setattr(canonical._Refiner, "step", counted)
+    colouring = pf.trees.canonical_order(graph)
+    assert colouring.arbitrary > 0
+    assert sum(refiner_visits) < 5_000_000
+
+
+def test_threads_that_build_at_once_leave_the_thread_limit_alone():
+    from concurrent.futures import ThreadPoolExecutor
+
+    from threadpoolctl import threadpool_info
+
+    before = [pool["num_threads"] for pool in threadpool_info()]
+    graphs = [pf.datasets.synthetic(0.1, n=700, edges=3000, features=0, seed=s) for s in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(lambda g: pf.build_tree(g, "ward"), graphs))
+    assert [pool["num_threads"] for pool in threadpool_info()] == before
+    assert together == [pf.build_tree(g, "ward") for g in graphs]
+
+
+# ---------------------------------------------------------- plain twins of the kernels
+
+
+@given(seeds, st.integers(1, 30))
+def test_kernels_equal_their_plain_twins(seed, n):
+    from pegfan.trees import _kernels
+
+    rng = np.random.default_rng(seed)
+    A = random_graph(seed, n, 4.0, features=False, weighted=True).adjacency
+    colours = rng.integers(0, 2**63, n).astype(np.uint64)
+    weights = rng.integers(0, 2**63, A.nnz).astype(np.uint64)
+
+    def mix(x):
+        x = int(x)
+        x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) % 2**64
+        x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) % 2**64
+        return x ^ (x >> 31)
+
+    out = np.zeros(n, np.uint64)
+    _kernels.gather_colours(A.indptr, A.indices, weights, colours, np.uint64(5), out)
+    row = np.empty(n, np.uint64)
+    _kernels.hash_rows(A.indptr, A.indices, weights, False, row)
+    for i in range(n):
+        arcs = range(A.indptr[i], A.indptr[i + 1])
+        wanted = 5 * sum(mix(int(colours[A.indices[e]]) ^ int(weights[e])) for e in arcs) % 2**64
+        assert int(out[i]) == wanted
+        hashed = mix(sum(mix(int(weights[e]) ^ mix(int(A.indices[e]) + 0x94D049BB133111EB)) for e in arcs) % 2**64)
+        assert int(row[i]) == hashed
+
+    pairs = np.array([(i, j) for i in range(n) for j in range(i + 1, n)], np.int64).reshape(-1, 2)
+    order, most = rng.permutation(len(pairs)), int(rng.integers(1, 6))
+    parent, size = np.arange(n), np.ones(n, np.int64)
+    _kernels.join_in_order(order, pairs[:, 0].copy(), pairs[:, 1].copy(), size, parent, most)
+    clusters = [{i} for i in range(n)]
+    for e in order:
+        a, b = (next(c for c in clusters if node in c) for node in pairs[e])
+        if a is not b and len(a) + len(b) <= most:
+            clusters.remove(b)
+            a |= b
+    assert sorted(map(sorted, clusters)) == sorted(np.flatnonzero(parent == r).tolist() for r in np.unique(parent))
+
+    best = np.full(n, -1)
+    _kernels.best_neighbours(order, pairs[:, 0].copy(), pairs[:, 1].copy(), parent, size, best)
+    for i in range(n):
+        alone = (parent == parent[i]).sum() == 1
+        mine = [e for e in order if i in pairs[e]]
+        other = next((pairs[e][0] + pairs[e][1] - i for e in mine), None)
+        assert best[i] == (parent[other] if alone and other is not None else -1)
+
+    common = np.empty(len(pairs))
+    _kernels.common_weight(A.indptr, A.indices, A.data, pairs[:, 0].copy(), pairs[:, 1].copy(), common)
+    dense = A.toarray()
+    np.testing.assert_allclose(common, [dense[i] @ dense[j] for i, j in pairs], atol=1e-12)

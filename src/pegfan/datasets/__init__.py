@@ -1,7 +1,21 @@
-"""Graphs to work with: public benchmarks by name, your own files, generated graphs."""
+"""Graphs to work with: public benchmarks by name, your own tables and files, generated graphs."""
 
 from pegfan.datasets.benchmarks import info, load, names, table
+from pegfan.datasets.readers import read_graph
 from pegfan.datasets.splits import random_splits
 from pegfan.datasets.synthetic import D4, synthetic
+from pegfan.datasets.tables import ReadReport, graph_from_tables, stand_in_features
 
-__all__ = ["D4", "info", "load", "names", "random_splits", "synthetic", "table"]
+__all__ = [
+    "D4",
+    "ReadReport",
+    "graph_from_tables",
+    "info",
+    "load",
+    "names",
+    "random_splits",
+    "read_graph",
+    "stand_in_features",
+    "synthetic",
+    "table",
+]

@@ -151,7 +151,8 @@ def _draw_by_race(labels: IntArray, D: FloatArray, wanted: int, rng: np.random.G
     a, b = labels[i], labels[j]
     rate = D[a, b] / sizes[b] + np.where(i == j, 0.0, D[b, a] / sizes[a])  # a pair is drawn from either end
     pairs = np.flatnonzero(rate > 0)
-    arrival = rng.exponential(size=len(pairs)) / rate[pairs]
+    with np.errstate(over="ignore"):  # what is all but impossible arrives at infinity
+        arrival = rng.exponential(size=len(pairs)) / rate[pairs]
     chosen = pairs[np.argsort(arrival, kind="stable")[:wanted]]
     return i[chosen] * n + j[chosen]
 

@@ -168,7 +168,7 @@ def build_tree(
         "tied": colouring.tied,
         "symmetric": colouring.symmetric,
         "arbitrary": colouring.arbitrary,
-        "capped": level.n > h,
+        "capped": bool(level.n > h),
         **level.notes,
     }
     return Hierarchy(parents, colouring.order, info)

@@ -164,8 +164,8 @@ def _leading_bits(weights: Any, all_weights: Any) -> Colours:
     What rounding changes, where weights were summed in another order, stays unseen, and so does the unit.
     """
     mantissa, exponent = np.frexp(weights / (float(all_weights.max(initial=0.0)) or 1.0))
-    bits = np.rint(mantissa * 2.0**40).astype(np.uint64) << np.uint64(12)
-    return np.asarray(bits ^ exponent.astype(np.int64).view(np.uint64))
+    rounded = np.ldexp(np.rint(np.ldexp(mantissa, 40)), exponent - 40)
+    return np.asarray(rounded, dtype=np.float64).view(np.uint64)
 
 
 def _refine_within_budget(refiner: _Refiner, colours: Colours) -> Colours:
