@@ -9,9 +9,9 @@ import sys
 import time
 
 import numpy as np
-from measure import pin, show, verdict
 
 import pegfan as pf
+from measure import pin, show, verdict
 
 N = 10**5 if "--quick" in sys.argv else 10**6
 
