@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pegfan import channels, datasets, measures, plots, trees
     from pegfan.channels import make_channels, make_fsgnn_channels
     from pegfan.datasets import read_graph
+    from pegfan.training import Settings, train
 
 __version__ = "0.1.0"
 
@@ -34,6 +35,7 @@ __all__ = [
     "FrameletSystem",
     "Graph",
     "Hierarchy",
+    "Settings",
     "Split",
     "adjoint_test",
     "binary_haar",
@@ -49,10 +51,12 @@ __all__ = [
     "permuted",
     "plots",
     "read_graph",
+    "train",
     "trees",
 ]
 
 _FROM_DATASETS = ("read_graph",)
+_FROM_TRAINING = ("Settings", "train")
 _FROM_CHANNELS = ("make_channels", "make_fsgnn_channels")
 _PARTS = ("channels", "datasets", "measures", "plots", "trees")
 
@@ -63,10 +67,12 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"pegfan.{name}")
     if name in _FROM_DATASETS:
         return getattr(importlib.import_module("pegfan.datasets"), name)
+    if name in _FROM_TRAINING:
+        return getattr(importlib.import_module("pegfan.training"), name)
     if name in _FROM_CHANNELS:
         return getattr(importlib.import_module("pegfan.channels"), name)
     raise AttributeError(f"module 'pegfan' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_PARTS, *_FROM_DATASETS, *_FROM_CHANNELS])
+    return sorted([*globals(), *_PARTS, *_FROM_DATASETS, *_FROM_CHANNELS, *_FROM_TRAINING])

@@ -125,7 +125,8 @@ class FastNetwork:
         if not self.masks[0].size:
             self.masks = [np.empty(self.gradient.shape, np.uint8) for _ in self.H]
         for i, mask in enumerate(self.masks):
-            _kernels.keep_mask(np.uint64((seed * 1_000_003 + i) << 24), np.uint64(threshold), mask)
+            start = ((seed * 1_000_003 + i) * 0x9E3779B97F4A7C15) % 2**64  # far from the start of any other mask
+            _kernels.keep_mask(np.uint64(start), np.uint64(threshold), mask)
 
     def loss(self) -> float:
         """The loss of the training rows with the masks at hand; prepares `gradients`."""

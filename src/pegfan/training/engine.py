@@ -1,0 +1,387 @@
+"""The training loop: the paper's protocol on given channels, splits and settings."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pegfan.channels import Channels
+from pegfan.graph import Split
+from pegfan.training.settings import Run, Settings, TrainingResult
+
+__all__ = ["score", "train"]
+
+IntArray = NDArray[np.int64]
+Progress = Callable[[str], None]
+
+
+def train(
+    channels: Channels,
+    labels: Any,
+    splits: Split | Sequence[Split],
+    settings: Settings | Mapping[str, Any] | None = None,
+    *,
+    classes: int | None = None,
+    metric: Literal["accuracy", "roc_auc"] = "accuracy",
+    seed: int = 42,
+    engine: Literal["auto", "fast", "plain"] = "auto",
+    device: str | None = None,
+    workers: int = 1,
+    history: bool = False,
+    progress: Progress | None = None,
+) -> TrainingResult:
+    """Train the network on every split: Adam in three groups, early stopping on validation, test at the best epoch.
+
+    Parameters
+    ----------
+    channels
+        What the network sees.
+    labels
+        Class numbers of all nodes; −1 where there is none.
+    splits
+        One split or several.
+    settings
+        Settings, or a mapping of those that differ from the defaults.
+    classes
+        The number of classes, where it is more than the largest label plus one.
+    metric
+        Accuracy, or ROC AUC for two classes.
+    seed
+        Of the first split; split i has seed + i, so that splits do not depend on each other.
+    engine
+        ``"plain"`` is PyTorch on any device; ``"fast"`` the same mathematics on CPUs, in compiled loops;
+        ``"auto"`` takes the fast one on CPUs for networks of two layers.
+    device
+        For the plain engine, such as ``"cuda"``.
+    workers
+        Processes that share the splits; results do not depend on their number.
+    history
+        Whether to keep losses, metrics and attention of every epoch.
+    progress
+        Called with a sentence now and then.
+
+    Returns
+    -------
+    TrainingResult
+        Runs in the order of the splits; those that are finished if Ctrl-C came.
+
+    Examples
+    --------
+    >>> import pegfan as pf
+    >>> graph = pf.datasets.synthetic(0.0, n=300, edges=3000, features=20, splits=2)
+    >>> channels = pf.make_channels(graph, pf.FrameletSystem(pf.build_tree(graph)), kind="b", regime="heterophily")
+    >>> result = pf.train(channels, graph.labels, graph.splits, {"epochs": 60})
+    >>> len(result.runs), result.mean > 0.5
+    (2, True)
+    """
+    chosen = Settings.of(settings)
+    y, parts, count = _check(channels, labels, splits, classes, metric)
+    name = _choose_engine(engine, device, chosen)
+    if progress:
+        progress(f"{name} engine, {len(channels)} channels, {len(parts)} splits")
+    jobs = [
+        (channels, y, part, i, seed + i, chosen, count, metric, name, device, history) for i, part in enumerate(parts)
+    ]
+    runs: list[Run] = []
+    interrupted = False
+    try:
+        for run in _results(jobs, workers):
+            runs.append(run)
+            if progress:
+                progress(
+                    f"split {run.split}: {100 * run.test_metric:.2f} on test, {100 * run.val_metric:.2f} on "
+                    f"validation, {run.epochs} epochs, {1000 * run.seconds / run.epochs:.1f} ms an epoch"
+                )
+    except KeyboardInterrupt:
+        interrupted = True
+        if not runs:
+            raise
+    return TrainingResult(runs, chosen, metric, name, interrupted)
+
+
+def score(log_probabilities: Any, labels: Any, metric: str) -> float:
+    """Accuracy, or the area under the ROC curve of class 1; NaN without nodes (or, for AUC, without both classes)."""
+    if not len(labels):
+        return float("nan")
+    if metric == "accuracy":
+        return float((log_probabilities.argmax(axis=1) == labels).mean())
+    values = log_probabilities[:, 1] - log_probabilities[:, 0]
+    positive = labels == 1
+    pairs = int(positive.sum()) * int((~positive).sum())
+    if not pairs:
+        return float("nan")
+    order = np.argsort(values, kind="stable")
+    _, ties, counts = np.unique(values[order], return_inverse=True, return_counts=True)
+    ends = np.cumsum(counts)
+    rank = np.empty(len(values))
+    rank[order] = (ends - (counts - 1) / 2.0)[ties]  # ties share their mean rank
+    wins = rank[positive].sum() - positive.sum() * (positive.sum() + 1) / 2.0
+    return float(wins / pairs)
+
+
+# ------------------------------------------------------------------- one split
+
+
+def _run(
+    channels: Channels,
+    y: IntArray,
+    split: Split,
+    index: int,
+    seed: int,
+    settings: Settings,
+    classes: int,
+    metric: str,
+    engine: str,
+    device: str | None,
+    history: bool,
+) -> Run:
+    import torch
+
+    from pegfan.models import ChannelNetwork
+
+    torch.manual_seed(seed)
+    model = ChannelNetwork(
+        channels.widths, classes, settings.hidden, settings.layers, settings.dropout, settings.hop_normalize
+    )
+    start = time.process_time()
+    steps = _fast_steps if engine == "fast" else _plain_steps
+    trainer = steps(channels, y, split, seed, settings, model, device)
+    record: dict[str, list[Any]] = {"train_loss": [], "val_loss": [], "val_metric": [], "attention": []}
+    best, best_epoch, kept, at_best = np.inf, 0, None, (np.nan, np.nan)
+    epoch = 0
+    for epoch in range(settings.epochs):
+        loss, val_loss, val_logits = trainer.step(epoch)
+        if not np.isfinite(loss):
+            raise ValueError(f"the training loss became {loss} in epoch {epoch} of split {index} with {settings}")
+        aim = val_loss
+        if history or settings.stop == "metric":
+            value = score(val_logits, y[split.val], metric)
+            aim = -value if settings.stop == "metric" else val_loss
+            if history:
+                for key, entry in zip(record, (loss, val_loss, value, trainer.attention()), strict=True):
+                    record[key].append(entry)
+        if aim < best or kept is None:
+            best, best_epoch, kept = aim, epoch, trainer.snapshot()
+            at_best = (val_loss, score(val_logits, y[split.val], metric))
+        elif epoch - best_epoch >= settings.patience:
+            break
+    state = trainer.state(kept)
+    model.load_state_dict({name: torch.tensor(value) for name, value in state.items()})
+    test = predict(model, channels, split.test)
+    return Run(
+        split=index,
+        seed=seed,
+        epochs=epoch + 1,
+        best_epoch=best_epoch,
+        val_loss=float(at_best[0]),
+        val_metric=float(at_best[1]),
+        test_metric=score(test, y[split.test], metric),
+        seconds=time.process_time() - start,
+        attention=model.attention.numpy(),
+        state=state,
+        history=record if history else None,
+    )
+
+
+def predict(model: Any, channels: Channels, nodes: Any) -> Any:
+    """Log-probabilities of some nodes, without dropout."""
+    import torch
+
+    from pegfan.models import to_tensors
+
+    if not len(nodes):
+        return np.empty((0, model.output.out_features), np.float32)
+    model.eval()
+    with torch.no_grad():
+        return model(to_tensors(channels.rows(nodes))).numpy()
+
+
+class _FastSteps:
+    """Epochs on the fast path."""
+
+    def __init__(
+        self, channels: Channels, y: IntArray, split: Split, seed: int, settings: Settings, model: Any
+    ) -> None:
+        from pegfan.training.fast import FastNetwork
+
+        state = {name: value.numpy() for name, value in model.state_dict().items()}
+        weights = loss_weights(y[split.train], settings.class_weights)
+        self.network = FastNetwork(channels, state, split.train, split.val, y, weights, settings.hop_normalize)
+        self.seed, self.settings = seed, settings
+
+    def step(self, epoch: int) -> tuple[float, float, Any]:
+        self.network.drop(self.seed * 100_003 + epoch, self.settings.dropout)
+        loss = self.network.loss()
+        self.network.step(self.settings)
+        return (loss, *self.network.validate())
+
+    def attention(self) -> Any:
+        return self.network.alpha.copy()
+
+    def snapshot(self) -> Any:
+        return self.network.snapshot()
+
+    def state(self, snapshot: Any) -> dict[str, Any]:
+        return self.network.state_dict(snapshot)
+
+
+class _PlainSteps:
+    """Epochs in PyTorch, on any device: the network as it is written in `pegfan.models`."""
+
+    def __init__(
+        self, channels: Channels, y: IntArray, split: Split, settings: Settings, model: Any, device: str | None
+    ) -> None:
+        import torch
+
+        from pegfan.models import to_tensors
+
+        self.torch = torch
+        self.model = model.to(device or "cpu")
+        rows = np.concatenate([split.train, split.val])
+        inputs = to_tensors(channels.rows(rows), device=device)
+        self.n_train = len(split.train)
+        self.train_inputs = [x[: self.n_train] for x in inputs]
+        self.val_inputs = [x[self.n_train :] for x in inputs]
+        self.y = torch.tensor(y[rows], device=device)
+        self.weights = torch.tensor(loss_weights(y[split.train], settings.class_weights), device=device).float()
+        self.optimizer = torch.optim.Adam(self.model.parameter_groups(settings))
+
+    def step(self, epoch: int) -> tuple[float, float, Any]:
+        del epoch
+        torch = self.torch
+        self.model.train()
+        self.optimizer.zero_grad()
+        output = self.model(self.train_inputs)
+        picked = output.gather(1, self.y[: self.n_train, None])[:, 0]
+        loss = -(self.weights * picked).sum()
+        loss.backward()
+        self.optimizer.step()
+        self.model.eval()
+        with torch.no_grad():
+            validation = self.model(self.val_inputs)
+            val_loss = -validation.gather(1, self.y[self.n_train :, None]).mean()
+        return float(loss.detach()), float(val_loss), validation.cpu().numpy()
+
+    def attention(self) -> Any:
+        return self.model.attention.cpu().numpy()
+
+    def snapshot(self) -> Any:
+        return {name: value.detach().clone() for name, value in self.model.state_dict().items()}
+
+    def state(self, snapshot: Any) -> dict[str, Any]:
+        self.model.to("cpu")
+        return {name: value.cpu().numpy() for name, value in snapshot.items()}
+
+
+def _fast_steps(
+    channels: Channels, y: IntArray, split: Split, seed: int, settings: Settings, model: Any, device: str | None
+) -> _FastSteps:
+    del device
+    return _FastSteps(channels, y, split, seed, settings, model)
+
+
+def _plain_steps(
+    channels: Channels, y: IntArray, split: Split, seed: int, settings: Settings, model: Any, device: str | None
+) -> _PlainSteps:
+    del seed  # the weights were drawn with it, and dropout goes on from there
+    return _PlainSteps(channels, y, split, settings, model, device)
+
+
+def loss_weights(labels: IntArray, by_class: bool) -> NDArray[np.float64]:
+    """The weight of every training node in the loss: equal, or equal for every class that occurs."""
+    if not by_class:
+        return np.full(len(labels), 1.0 / len(labels))
+    _, codes, sizes = np.unique(labels, return_inverse=True, return_counts=True)
+    return np.asarray(1.0 / (len(sizes) * sizes[codes]))
+
+
+# --------------------------------------------------------------- several splits
+
+
+def _results(jobs: list[Any], workers: int) -> Iterable[Run]:
+    if workers == 1 or len(jobs) == 1:
+        for job in jobs:
+            yield _on_one_thread(job)
+        return
+    from joblib import Parallel, delayed
+
+    parallel = Parallel(n_jobs=workers, return_as="generator", max_nbytes="10M")
+    yield from parallel(delayed(_on_one_thread)(job) for job in jobs)
+
+
+def _on_one_thread(job: Any) -> Run:
+    """A run that keeps to one core, so that several side by side do not get in each other's way."""
+    import torch
+    from threadpoolctl import threadpool_limits
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with threadpool_limits(limits=1):
+            return _run(*job)
+    finally:
+        torch.set_num_threads(before)
+
+
+# ---------------------------------------------------------------- the boundary
+
+
+def _choose_engine(engine: str, device: str | None, settings: Settings) -> str:
+    if engine not in ("auto", "fast", "plain"):
+        raise ValueError(f"engine must be 'auto', 'fast' or 'plain', got {engine!r}")
+    on_cpu = device in (None, "cpu")
+    if not on_cpu:
+        import torch
+
+        kind = torch.device(device).type  # type: ignore[arg-type]
+        if kind == "cuda" and not torch.cuda.is_available():
+            raise ValueError(
+                "device='cuda' was asked for, but torch finds no CUDA device; leave device out for the CPU"
+            )
+    if engine == "fast" and (not on_cpu or settings.layers != 2):
+        raise ValueError("the fast engine is for CPUs and networks of two layers; use engine='plain'")
+    return "fast" if engine != "plain" and on_cpu and settings.layers == 2 else "plain"
+
+
+def _check(
+    channels: Channels, labels: Any, splits: Any, classes: int | None, metric: str
+) -> tuple[IntArray, list[Split], int]:
+    if not isinstance(channels, Channels) or not len(channels):
+        raise TypeError(f"train takes Channels, at least one of them; got {type(channels).__name__}: see make_channels")
+    y = np.asarray(labels)
+    if y.shape != (channels.n,) or y.dtype.kind not in "iu":
+        raise ValueError(f"labels must be {channels.n} integers, one a node, got {y.dtype} {y.shape}")
+    if metric not in ("accuracy", "roc_auc"):
+        raise ValueError(f"metric must be 'accuracy' or 'roc_auc', got {metric!r}")
+    parts = [splits] if isinstance(splits, Split) else list(splits)
+    if not parts:
+        raise ValueError("no split given; graph.splits holds them, or see pegfan.datasets.random_splits")
+    y = y.astype(np.int64)
+    count = max(int(y.max(initial=0)) + 1, classes or 0)
+    if metric == "roc_auc" and count != 2:
+        raise ValueError(f"ROC AUC is for two classes, these labels have {count}")
+    return y, [_check_split(part, y, i) for i, part in enumerate(parts)], count
+
+
+def _check_split(split: Any, y: IntArray, index: int) -> Split:
+    if not isinstance(split, tuple) or len(split) != 3:
+        raise TypeError(f"split {index} must be a Split(train, val, test), got {type(split).__name__}")
+    parts = Split(*(np.flatnonzero(p) if np.asarray(p).dtype == bool else np.asarray(p, dtype=np.int64) for p in split))
+    for name, part in zip(Split._fields, parts, strict=True):
+        if part.size and (part.min() < 0 or part.max() >= len(y)):
+            raise ValueError(f"split {index}: {name} holds node {part.max()}, but there are {len(y)} nodes")
+        if name != "test" and not part.size:
+            raise ValueError(f"split {index} has no {name} nodes; training needs them (the test part may be empty)")
+        missing = part[y[part] < 0]
+        if missing.size and name != "test":
+            raise ValueError(f"split {index}: node {missing[0]} is in {name} but has no label; leave it out")
+    test = parts.test[y[parts.test] >= 0]
+    together = np.concatenate([parts.train, parts.val, parts.test])
+    if len(np.unique(together)) < len(together):
+        seen, counts = np.unique(together, return_counts=True)
+        raise ValueError(f"split {index}: node {seen[counts > 1][0]} is in two parts; parts must be disjoint")
+    return Split(parts.train, parts.val, test)

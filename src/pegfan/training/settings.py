@@ -1,0 +1,174 @@
+"""What a training run is told, and what it tells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal, Self
+
+import numpy as np
+
+__all__ = ["Run", "Settings", "TrainingResult"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of the network and of its training; the defaults do well on chameleon.
+
+    Attributes
+    ----------
+    hidden, layers, dropout, hop_normalize
+        Of the network, see `pegfan.models.ChannelNetwork`.
+    lr_fc, wd_fc1, wd_fc2
+        Learning rate of the layers; weight decay of the channel layers and of the output layer.
+    lr_sca, wd_sca
+        Learning rate and weight decay of the attention.
+    epochs, patience
+        The most epochs, and how many without improvement on validation end the training.
+    stop
+        What must improve: the validation ``"loss"``, as in the paper, or the ``"metric"``.
+    class_weights
+        Whether classes count equally in the loss, whatever their sizes.
+    """
+
+    hidden: int = 64
+    layers: int = 2
+    dropout: float = 0.5
+    hop_normalize: bool = True
+    lr_fc: float = 0.005
+    lr_sca: float = 0.04
+    wd_fc1: float = 1e-4
+    wd_fc2: float = 1e-4
+    wd_sca: float = 1e-3
+    epochs: int = 1500
+    patience: int = 100
+    stop: Literal["loss", "metric"] = "loss"
+    class_weights: bool = False
+
+    def __post_init__(self) -> None:
+        for name, least in (("hidden", 1), ("layers", 2), ("epochs", 1), ("patience", 1)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+                raise TypeError(f"{name} must be an integer, got {value!r}")
+            if value < least:
+                raise ValueError(f"{name} must be at least {least}, got {value}")
+        for name in ("dropout", "lr_fc", "lr_sca", "wd_fc1", "wd_fc2", "wd_sca"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+                raise TypeError(f"{name} must be a number, got {value!r}")
+            if not np.isfinite(value) or value < 0:
+                raise ValueError(f"{name} must be finite and not negative, got {value}")
+        if self.dropout >= 1:
+            raise ValueError(f"dropout must be below 1, got {self.dropout}")
+        if self.stop not in ("loss", "metric"):
+            raise ValueError(f"stop must be 'loss' or 'metric', got {self.stop!r}")
+
+    @classmethod
+    def of(cls, given: Settings | Mapping[str, Any] | None) -> Self:
+        """Settings from settings, from a mapping of some of them, or the defaults."""
+        if given is None:
+            return cls()
+        if isinstance(given, cls):
+            return given
+        if not isinstance(given, Mapping):
+            raise TypeError(f"settings are a Settings object or a mapping, got {type(given).__name__}")
+        unknown = set(given) - set(cls.__dataclass_fields__)
+        if unknown:
+            names = ", ".join(cls.__dataclass_fields__)
+            raise ValueError(f"unknown setting {sorted(unknown)[0]!r}; the settings are {names}")
+        return replace(cls(), **given)
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """Training on one split.
+
+    Attributes
+    ----------
+    split, seed
+        Which split, and the seed of its weights and dropout.
+    epochs, best_epoch
+        How many epochs ran, and which one was best on validation (counted from 0).
+    val_loss, val_metric, test_metric
+        At the best epoch; the test nodes are looked at once, at the end. NaN where a part is empty.
+    seconds
+        CPU time.
+    attention
+        The weights of the channels.
+    state
+        The network's ``state_dict`` as NumPy arrays.
+    history
+        ``train_loss``, ``val_loss``, ``val_metric`` and ``attention`` of every epoch, where asked for.
+    """
+
+    split: int
+    seed: int
+    epochs: int
+    best_epoch: int
+    val_loss: float
+    val_metric: float
+    test_metric: float
+    seconds: float
+    attention: Any = field(repr=False)
+    state: dict[str, Any] = field(repr=False)
+    history: dict[str, list[Any]] | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingResult:
+    """Runs on several splits.
+
+    Attributes
+    ----------
+    runs
+        One a split, in their order; fewer if the training was interrupted.
+    settings, metric, engine
+        What was asked for, and which path was taken.
+    interrupted
+        Whether Ctrl-C ended it early.
+    """
+
+    runs: Sequence[Run]
+    settings: Settings
+    metric: str
+    engine: str
+    interrupted: bool = False
+
+    @property
+    def mean(self) -> float:
+        """The mean of the test metric over splits."""
+        return float(np.mean([run.test_metric for run in self.runs]))
+
+    @property
+    def std(self) -> float:
+        """Its population standard deviation, as the paper reports it."""
+        return float(np.std([run.test_metric for run in self.runs]))
+
+    @property
+    def val_mean(self) -> float:
+        """The mean of the validation metric: what settings are chosen by."""
+        return float(np.mean([run.val_metric for run in self.runs]))
+
+    def __str__(self) -> str:
+        seconds = sum(run.seconds for run in self.runs)
+        epochs = sum(run.epochs for run in self.runs)
+        return (
+            f"{self.metric} {100 * self.mean:.2f} ± {100 * self.std:.2f} on test, {100 * self.val_mean:.2f} on "
+            f"validation; {len(self.runs)} splits, {epochs} epochs, {seconds:.1f} s CPU ({self.engine})"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but weights and histories, for JSON."""
+        return {
+            "settings": asdict(self.settings),
+            "metric": self.metric,
+            "engine": self.engine,
+            "interrupted": self.interrupted,
+            "mean": self.mean,
+            "std": self.std,
+            "runs": [
+                {k: v for k, v in vars(run).items() if k not in ("state", "history", "attention")}
+                | {"attention": [float(a) for a in run.attention]}
+                for run in self.runs
+            ],
+        }

@@ -1,0 +1,343 @@
+"""The training engine: the fast path is the plain one, the protocol is the paper's, bad input is answered."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from scipy.sparse.linalg import aslinearoperator
+
+import pegfan as pf
+from pegfan.channels import Channel, Channels, hop_matrix
+from pegfan.graph import Split
+from pegfan.models import ChannelNetwork, to_tensors
+from pegfan.training import Settings, _kernels, chains, score, train
+from pegfan.training.fast import FastNetwork
+
+seeds = st.integers(0, 2**32 - 1)
+RATES = SimpleNamespace(lr_fc=0.01, lr_sca=0.04, wd_fc1=1e-3, wd_fc2=1e-4, wd_sca=1e-2)
+
+
+def make(seed=0, kind="c", n=120, sparse_features=True, **options):
+    rng = np.random.default_rng(seed)
+    graph = pf.datasets.synthetic(0.2, n=n, edges=6 * n, features=0, seed=seed, splits=2)
+    X = rng.standard_normal((n, 30)) * (rng.random((n, 30)) < 0.15)
+    X[:, 7] = 0  # a column that nobody has
+    graph = graph.replace(features=sparse.csr_array(X) if sparse_features else X)
+    system = pf.FrameletSystem(pf.build_tree(graph, "matching", h=4))
+    return graph, pf.make_channels(graph, system, kind=kind, regime="heterophily", **options)
+
+
+def both(channels, graph, dtype, hidden=16, normalize=True, split=0, by_class=False):
+    """A plain network and the fast one with its weights."""
+    torch.manual_seed(1)
+    part = graph.splits[split]
+    model = ChannelNetwork(channels.widths, graph.n_classes, hidden, dropout=0.0, hop_normalize=normalize)
+    model = model.to(torch.float64 if dtype == np.float64 else torch.float32)
+    state = {name: value.numpy() for name, value in model.state_dict().items()}
+    from pegfan.training.engine import loss_weights
+
+    weights = loss_weights(graph.labels[part.train], by_class)
+    fast = FastNetwork(channels, state, part.train, part.val, graph.labels, weights, normalize, dtype)
+    inputs = to_tensors(channels.rows(np.concatenate([part.train, part.val]), dtype))
+    return model, fast, inputs, part, torch.tensor(weights, dtype=inputs[0].dtype)
+
+
+def plain_loss(model, inputs, graph, part, weights, masks=None, scale=1.0):
+    """The loss with given dropout masks, written out with autograd."""
+    n = len(part.train)
+    alpha = model.attention_logits.softmax(dim=0)
+    blocks = []
+    for i, (x, layer) in enumerate(zip(inputs, model.channel_layers, strict=True)):
+        dense = x.to_dense() if x.layout != torch.strided else x
+        h = dense[:n] @ layer.weight.T + layer.bias
+        h = torch.nn.functional.normalize(h, dim=1) if model.hop_normalize else h
+        a = torch.relu(alpha[i] * h)
+        blocks.append(a if masks is None else a * torch.tensor(masks[i], dtype=a.dtype) * scale)
+    output = torch.log_softmax(torch.cat(blocks, dim=1) @ model.output.weight.T + model.output.bias, dim=1)
+    return -(weights * output[torch.arange(n), torch.tensor(graph.labels[part.train])]).sum()
+
+
+def relative(a, b):
+    return np.abs(np.asarray(a) - np.asarray(b)).max() / max(np.abs(np.asarray(b)).max(), 1e-30)
+
+
+def compare(fast, model, tolerance):
+    for i, layer in enumerate(model.channel_layers):
+        gradient = fast.channel_gradient(i)
+        assert relative(gradient, layer.weight.grad.numpy().T[fast.chains[i].used]) < tolerance
+        assert relative(fast.grad_b[i], layer.bias.grad.numpy()) < tolerance
+    assert relative(np.concatenate(fast.grad_V, axis=1), model.output.weight.grad.numpy()) < tolerance
+    assert relative(fast.error.sum(axis=0), model.output.bias.grad.numpy()) < tolerance
+    assert relative(fast.attention_gradient(), model.attention_logits.grad.numpy()) < tolerance
+
+
+def load(model, fast):
+    state = fast.state_dict(fast.snapshot())
+    model.load_state_dict({name: torch.tensor(value) for name, value in state.items()})
+
+
+@pytest.mark.parametrize("kind", ["a", "b", "c", "as"])
+@pytest.mark.parametrize("sparse_features", [True, False])
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-10), (np.float32, 1e-4)])
+def test_losses_and_gradients_equal_autograds_along_30_epochs(kind, sparse_features, normalize, dtype, tolerance):
+    graph, channels = make(3, kind, sparse_features=sparse_features)
+    model, fast, inputs, part, weights = both(channels, graph, dtype, normalize=normalize)
+    for epoch in range(30):
+        rate = 0.5 if epoch % 2 else 0.0
+        fast.drop(epoch, rate)
+        loss = fast.loss()
+        if epoch % 5 < 2:
+            load(model, fast)
+            model.zero_grad()
+            masks = fast.masks if rate else None
+            wanted = plain_loss(model, inputs, graph, part, weights, masks, float(fast.scale))
+            wanted.backward()
+            assert loss == pytest.approx(wanted.item(), rel=tolerance)
+            compare(fast, model, tolerance)
+        fast.step(RATES)
+
+
+def test_the_network_of_pegfan_models_is_the_one_trained():
+    graph, channels = make(1)
+    model, fast, inputs, part, _ = both(channels, graph, np.float64)
+    model.eval()
+    output = model(inputs)
+    n = len(part.train)
+    wanted = torch.nn.functional.nll_loss(output[:n], torch.tensor(graph.labels[part.train])).item()
+    assert fast.loss() == pytest.approx(wanted, rel=1e-12)
+    val_loss, logits = fast.validate()
+    wanted = torch.nn.functional.nll_loss(output[n:], torch.tensor(graph.labels[part.val])).item()
+    assert val_loss == pytest.approx(wanted, rel=1e-12)
+    np.testing.assert_allclose(torch.log_softmax(torch.tensor(logits), 1), output[n:].detach(), atol=1e-12)
+
+
+def test_one_step_of_adam_is_torchs():
+    graph, channels = make(2)
+    model, fast, inputs, part, weights = both(channels, graph, np.float64)
+    optimizer = torch.optim.Adam(model.parameter_groups(RATES))
+    for _ in range(4):
+        fast.loss()
+        fast.step(RATES)
+        optimizer.zero_grad()
+        plain_loss(model, inputs, graph, part, weights).backward()
+        optimizer.step()
+    for name, value in fast.state_dict(fast.snapshot()).items():
+        theirs = model.state_dict()[name].numpy()
+        used = np.delete(np.arange(30), 7) if name.startswith("channel") and "weight" in name else slice(None)
+        np.testing.assert_allclose(value[..., used], theirs[..., used], rtol=1e-8, atol=1e-12)
+
+
+@given(seeds, st.sampled_from([1, 5, 16, 24, 64, 80]), st.sampled_from([np.float32, np.float64]))
+@settings(max_examples=30)
+def test_sparse_products_equal_scipys(seed, width, dtype):
+    rng = np.random.default_rng(seed)
+    M = sparse.random_array((20, 15), density=0.3, rng=rng, format="csr").astype(dtype)
+    B = rng.standard_normal((15, width)).astype(dtype)
+    out = np.full((20, width), np.nan, dtype)
+    _kernels.product(M.indptr.astype(np.int64), M.indices.astype(np.int64), M.data, B, out)
+    np.testing.assert_allclose(out, M @ B, atol=1e-5 if dtype == np.float32 else 1e-13)
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.5, 0.7])
+def test_dropout_keeps_its_share_and_repeats(rate):
+    graph, channels = make()
+    _, fast, *_ = both(channels, graph, np.float32)
+    fast.drop(3, rate)
+    first = [mask.copy() for mask in fast.masks]
+    assert np.mean([mask.mean() for mask in first]) == pytest.approx(1 - rate, abs=0.02)
+    assert float(fast.scale) == pytest.approx(1 / (1 - rate), rel=1e-3)
+    columns = np.concatenate(first, axis=1).astype(float)
+    assert np.abs(np.corrcoef(columns.T)[np.triu_indices(columns.shape[1], 1)]).mean() < 0.15
+    fast.drop(4, rate)
+    assert any((a != b).any() for a, b in zip(first, fast.masks, strict=True))
+    fast.drop(3, rate)
+    assert all((a == b).all() for a, b in zip(first, fast.masks, strict=True))
+
+
+@given(seeds)
+@settings(max_examples=15)
+def test_chains_are_the_channels(seed):
+    graph, channels = make(seed % 1000, "c", n=60)
+    A = hop_matrix(graph, "A")
+    extra = [Channel("rows", A, "I"), Channel("mine", aslinearoperator(A.toarray()), np.eye(graph.n)[:, :5])]
+    rng = np.random.default_rng(seed)
+    rows = rng.permutation(graph.n)[:40]
+    for channel in Channels([*channels, *extra]):
+        chain = chains.Chain(channel, rows, 25, np.float64)
+        W = rng.standard_normal((len(chain.used), 16))
+        forward, backward = chain.buffers(16, np.float64)
+        dense = channel.materialize(np.float64, "dense")[rows][:, chain.used]
+        np.testing.assert_allclose(chain.forward(W, forward), dense @ W, atol=1e-10)
+        G = rng.standard_normal((25, 16))
+        np.testing.assert_allclose(chain.backward(G, backward), dense[:25].T @ G, atol=1e-10)
+
+
+# ------------------------------------------------------------------- protocol
+
+
+def test_both_engines_learn_alike():
+    graph = pf.datasets.synthetic(0.0, n=400, edges=6000, features=20, splits=4)
+    channels = pf.make_channels(graph, pf.FrameletSystem(pf.build_tree(graph)), kind="b", regime="heterophily")
+    fast, plain = (train(channels, graph.labels, graph.splits, {"epochs": 150}, engine=e) for e in ("fast", "plain"))
+    assert (fast.engine, plain.engine) == ("fast", "plain")
+    assert fast.mean > 0.8
+    assert abs(fast.mean - plain.mean) < 0.06
+
+
+def test_results_do_not_depend_on_workers_or_on_other_splits():
+    graph, channels = make(5)
+    options = {"epochs": 25}
+    one = train(channels, graph.labels, graph.splits, options)
+    two = train(channels, graph.labels, graph.splits, options, workers=2)
+    alone = train(channels, graph.labels, graph.splits[1], options, seed=43)
+    for a, b in ((one.runs[0], two.runs[0]), (one.runs[1], two.runs[1]), (one.runs[1], alone.runs[0])):
+        assert (a.val_loss, a.test_metric, a.epochs) == (b.val_loss, b.test_metric, b.epochs)
+        assert all((a.state[name] == b.state[name]).all() for name in a.state)
+    other = train(channels, graph.labels, graph.splits, options, seed=7)
+    assert other.runs[0].val_loss != one.runs[0].val_loss
+
+
+def test_early_stopping_keeps_the_best_epoch():
+    graph, channels = make(6)
+    result = train(channels, graph.labels, graph.splits[0], {"epochs": 200, "patience": 10}, history=True)
+    run = result.runs[0]
+    losses = run.history["val_loss"]
+    assert run.epochs == len(losses) == len(run.history["attention"])
+    assert run.best_epoch == int(np.argmin(losses))
+    assert run.val_loss == min(losses)
+    assert run.epochs == min(200, run.best_epoch + 11)
+    assert run.history["train_loss"][-1] < run.history["train_loss"][0]
+    np.testing.assert_allclose(sum(run.history["attention"][0]), 1, rtol=1e-5)
+    by_metric = train(
+        channels, graph.labels, graph.splits[0], {"epochs": 60, "patience": 60, "stop": "metric"}, history=True
+    )
+    assert by_metric.runs[0].val_metric == max(by_metric.runs[0].history["val_metric"])
+
+
+def test_mean_and_population_deviation():
+    graph, channels = make(5)
+    result = train(channels, graph.labels, graph.splits, {"epochs": 5})
+    values = [run.test_metric for run in result.runs]
+    assert result.mean == pytest.approx(np.mean(values))
+    assert result.std == pytest.approx(np.std(values, ddof=0))
+    assert "2 splits, 10 epochs" in str(result)
+    assert result.to_dict()["runs"][0]["epochs"] == 5
+
+
+def test_ctrl_c_returns_what_is_finished():
+    graph, channels = make(5)
+
+    def interrupt(sentence):
+        if sentence.startswith("split 0"):
+            raise KeyboardInterrupt
+
+    result = train(channels, graph.labels, graph.splits, {"epochs": 5}, progress=interrupt)
+    assert result.interrupted
+    assert len(result.runs) == 1
+
+
+def test_class_weights_count_classes_equally():
+    labels = np.array([0] * 90 + [1] * 10)
+    from pegfan.training.engine import loss_weights
+
+    weights = loss_weights(labels, True)
+    assert weights[labels == 0].sum() == pytest.approx(0.5)
+    assert weights.sum() == pytest.approx(1)
+    graph, channels = make(4)
+    model, fast, inputs, part, torch_weights = both(channels, graph, np.float64, by_class=True)
+    assert fast.loss() == pytest.approx(plain_loss(model, inputs, graph, part, torch_weights).item(), rel=1e-12)
+    assert train(channels, graph.labels, graph.splits[0], {"epochs": 5, "class_weights": True}).runs
+
+
+@given(seeds, st.integers(2, 40))
+def test_roc_auc_is_the_share_of_pairs_in_order(seed, n):
+    rng = np.random.default_rng(seed)
+    y = np.concatenate([[0, 1], rng.integers(0, 2, n)])
+    values = rng.integers(0, 5, n + 2) / 4.0
+    output = np.column_stack([np.zeros(n + 2), values])
+    pairs = [(a > b) + 0.5 * (a == b) for a in values[y == 1] for b in values[y == 0]]
+    assert score(output, y, "roc_auc") == pytest.approx(np.mean(pairs))
+    assert np.isnan(score(output[:1], y[:1], "roc_auc"))
+    assert np.isnan(score(output[:0], y[:0], "accuracy"))
+
+
+def test_roc_auc_trains():
+    graph, channels = make(7)
+    labels = (graph.labels > 1).astype(int)
+    result = train(channels, labels, graph.splits, {"epochs": 30}, metric="roc_auc")
+    assert 0.4 < result.mean <= 1
+
+
+def test_more_layers_take_the_plain_engine():
+    graph, channels = make(5)
+    result = train(channels, graph.labels, graph.splits[0], {"epochs": 3, "layers": 3})
+    assert result.engine == "plain"
+    assert any(name.startswith("hidden_layers") for name in result.runs[0].state)
+
+
+def test_a_class_without_training_nodes_works():
+    graph, channels = make(5)
+    labels = graph.labels.copy()
+    part = graph.splits[0]
+    labels[part.test[0]] = 4
+    result = train(channels, labels, part, {"epochs": 5})
+    assert result.runs[0].state["output.bias"].shape == (5,)
+
+
+# ------------------------------------------------------------------- bad input
+
+GRAPH, CHANNELS = make(0)
+PART = GRAPH.splits[0]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: train([], GRAPH.labels, PART), TypeError, "make_channels"),
+        (lambda: train(CHANNELS, GRAPH.labels[:5], PART), ValueError, "120 integers"),
+        (lambda: train(CHANNELS, GRAPH.labels.astype(float), PART), ValueError, "integers"),
+        (lambda: train(CHANNELS, GRAPH.labels, []), ValueError, "no split"),
+        (lambda: train(CHANNELS, GRAPH.labels, [3]), TypeError, "split 0 must be a Split"),
+        (lambda: train(CHANNELS, GRAPH.labels, PART._replace(val=np.array([], int))), ValueError, "no val nodes"),
+        (lambda: train(CHANNELS, GRAPH.labels, PART._replace(train=np.array([], int))), ValueError, "no train nodes"),
+        (lambda: train(CHANNELS, GRAPH.labels, PART._replace(test=np.array([999]))), ValueError, "node 999"),
+        (lambda: train(CHANNELS, GRAPH.labels, PART._replace(val=PART.train)), ValueError, "in two parts"),
+        (lambda: train(CHANNELS, np.full(120, -1), PART), ValueError, "has no label"),
+        (lambda: train(CHANNELS, GRAPH.labels, PART, {"lr": 1}), ValueError, "unknown setting 'lr'"),
+        (lambda: train(CHANNELS, GRAPH.labels, PART, 5), TypeError, "mapping"),
+        (lambda: train(CHANNELS, GRAPH.labels, PART, {"dropout": 1.0}), ValueError, "dropout"),
+        (lambda: train(CHANNELS, GRAPH.labels, PART, {"lr_fc": -1}), ValueError, "lr_fc"),
+        (lambda: train(CHANNELS, GRAPH.labels, PART, {"hidden": 2.5}), TypeError, "hidden"),
+        (lambda: train(CHANNELS, GRAPH.labels, PART, {"stop": "never"}), ValueError, "stop"),
+        (lambda: train(CHANNELS, GRAPH.labels, PART, {"epochs": 0}), ValueError, "epochs"),
+        (lambda: train(CHANNELS, GRAPH.labels, PART, engine="slow"), ValueError, "engine"),
+        (lambda: train(CHANNELS, GRAPH.labels, PART, {"layers": 3}, engine="fast"), ValueError, "plain"),
+        (lambda: train(CHANNELS, GRAPH.labels, PART, metric="f1"), ValueError, "metric"),
+        (lambda: train(CHANNELS, GRAPH.labels, PART, metric="roc_auc"), ValueError, "two classes"),
+        (lambda: train(CHANNELS, GRAPH.labels, PART, device="cuda"), ValueError, "no CUDA device"),
+        (lambda: train(CHANNELS, GRAPH.labels, PART, {"lr_fc": 1e30}), ValueError, "loss became"),
+    ],
+)
+def test_bad_input_is_answered(call, error, words):
+    with np.errstate(all="ignore"), pytest.raises(error, match=words):
+        call()
+
+
+def test_masks_and_an_empty_test_part_are_fine():
+    masks = Split(*(np.isin(np.arange(120), part) for part in PART))
+    one, two = (train(CHANNELS, GRAPH.labels, part, {"epochs": 3}).runs[0] for part in (PART, masks))
+    assert one.val_loss == two.val_loss
+    empty = train(CHANNELS, GRAPH.labels, PART._replace(test=np.array([], int)), {"epochs": 3})
+    assert np.isnan(empty.runs[0].test_metric)
+
+
+def test_settings_by_hand():
+    chosen = Settings.of({"hidden": 8})
+    assert (chosen.hidden, chosen.patience) == (8, 100)
+    assert Settings.of(chosen) is chosen
+    assert Settings.of(None) == Settings()
