@@ -1,8 +1,9 @@
 """Accuracy on real data with the authors' trees and settings: two splits here, the whole table in the evidence."""
 
 import numpy as np
-import pegfan as pf
 import pytest
+
+import pegfan as pf
 from pegfan._npz import read_npz
 
 # The winning settings of the authors' search for these cells of Table III, and what the paper reports.
@@ -36,13 +37,14 @@ def test_type_c_with_the_authors_tree_and_settings(data, authors_trees, name, h)
 def test_fsgnn_on_chameleon(data):
     graph = pf.datasets.load("chameleon", root=data, offline=True)
     channels = pf.make_fsgnn_channels(graph, hops=3, option="heterophily", normalize_features="l1")
-    result = pf.train(channels, graph.labels, graph.splits[:2], {"lr_fc": 0.01}, classes=graph.n_classes)
-    assert 100 * result.mean == pytest.approx(78.6, abs=4.0)
+    result = pf.train(channels, graph.labels, graph.splits[:2], {"lr_fc": 0.005}, classes=graph.n_classes)
+    assert 100 * result.mean == pytest.approx(78.93, abs=3.0)  # FSGNN's own published figure, with its settings
 
 
 def test_the_whole_pipeline_is_equivariant(data):
     """A permuted graph, its own tree, channels and the same weights: permuted predictions (Proposition 2)."""
     import torch
+
     from pegfan.models import ChannelNetwork
     from pegfan.training import predict
 

@@ -280,6 +280,26 @@ def test_more_layers_take_the_plain_engine():
     assert any(name.startswith("hidden_layers") for name in result.runs[0].state)
 
 
+def test_batches_of_rows_bound_what_is_formed(monkeypatch):
+    graph, channels = make(5)
+    part = graph.splits[0]
+    options = {"epochs": 3, "dropout": 0.0}
+    whole = train(channels, graph.labels, part, options, engine="plain").runs[0]
+    one_batch = train(channels, graph.labels, part, options, batch=500).runs[0]
+    assert one_batch.val_loss == pytest.approx(whole.val_loss, rel=1e-4)
+    asked = []
+    rows = Channels.rows
+
+    def counted(self, nodes, *args):
+        asked.append(len(nodes))
+        return rows(self, nodes, *args)
+
+    monkeypatch.setattr(Channels, "rows", counted)
+    run = train(channels, graph.labels, part, options, batch=16, history=True).runs[0]
+    assert max(asked) == 16
+    assert run.history["train_loss"][-1] < run.history["train_loss"][0]
+
+
 def test_a_class_without_training_nodes_works():
     graph, channels = make(5)
     labels = graph.labels.copy()
@@ -317,10 +337,12 @@ PART = GRAPH.splits[0]
         (lambda: train(CHANNELS, GRAPH.labels, PART, {"epochs": 0}), ValueError, "epochs"),
         (lambda: train(CHANNELS, GRAPH.labels, PART, engine="slow"), ValueError, "engine"),
         (lambda: train(CHANNELS, GRAPH.labels, PART, {"layers": 3}, engine="fast"), ValueError, "plain"),
+        (lambda: train(CHANNELS, GRAPH.labels, PART, batch=0), ValueError, "batch"),
+        (lambda: train(CHANNELS, GRAPH.labels, PART, batch=8, engine="fast"), ValueError, "all rows at once"),
         (lambda: train(CHANNELS, GRAPH.labels, PART, metric="f1"), ValueError, "metric"),
         (lambda: train(CHANNELS, GRAPH.labels, PART, metric="roc_auc"), ValueError, "two classes"),
         (lambda: train(CHANNELS, GRAPH.labels, PART, device="cuda"), ValueError, "no CUDA device"),
-        (lambda: train(CHANNELS, GRAPH.labels, PART, {"lr_fc": 1e30}), ValueError, "loss became"),
+        (lambda: train(CHANNELS, GRAPH.labels, PART, {"lr_fc": 1e38}), ValueError, "loss became"),
     ],
 )
 def test_bad_input_is_answered(call, error, words):

@@ -30,6 +30,7 @@ def train(
     seed: int = 42,
     engine: Literal["auto", "fast", "plain"] = "auto",
     device: str | None = None,
+    batch: int | None = None,
     workers: int = 1,
     history: bool = False,
     progress: Progress | None = None,
@@ -57,6 +58,9 @@ def train(
         ``"auto"`` takes the fast one on CPUs for networks of two layers.
     device
         For the plain engine, such as ``"cuda"``.
+    batch
+        Rows that a step of the plain engine takes at a time, for graphs whose channels do not fit into memory: an
+        epoch is then as many steps as it takes, and no channel is formed for more rows than these. By default all.
     workers
         Processes that share the splits; results do not depend on their number.
     history
@@ -80,11 +84,12 @@ def train(
     """
     chosen = Settings.of(settings)
     y, parts, count = _check(channels, labels, splits, classes, metric)
-    name = _choose_engine(engine, device, chosen)
+    name = _choose_engine(engine, device, chosen, batch)
     if progress:
         progress(f"{name} engine, {len(channels)} channels, {len(parts)} splits")
     jobs = [
-        (channels, y, part, i, seed + i, chosen, count, metric, name, device, history) for i, part in enumerate(parts)
+        (channels, y, part, i, seed + i, chosen, count, metric, name, device, batch, history)
+        for i, part in enumerate(parts)
     ]
     runs: list[Run] = []
     interrupted = False
@@ -137,6 +142,7 @@ def _run(
     metric: str,
     engine: str,
     device: str | None,
+    batch: int | None,
     history: bool,
 ) -> Run:
     import torch
@@ -148,8 +154,11 @@ def _run(
         channels.widths, classes, settings.hidden, settings.layers, settings.dropout, settings.hop_normalize
     )
     start = time.process_time()
-    steps = _fast_steps if engine == "fast" else _plain_steps
-    trainer = steps(channels, y, split, seed, settings, model, device)
+    trainer: Any
+    if engine == "fast":
+        trainer = _FastSteps(channels, y, split, seed, settings, model)
+    else:
+        trainer = _PlainSteps(channels, y, split, seed, settings, model, device, batch)
     record: dict[str, list[Any]] = {"train_loss": [], "val_loss": [], "val_metric": [], "attention": []}
     best, best_epoch, kept, at_best = np.inf, 0, None, (np.nan, np.nan)
     epoch = 0
@@ -171,7 +180,7 @@ def _run(
             break
     state = trainer.state(kept)
     model.load_state_dict({name: torch.tensor(value) for name, value in state.items()})
-    test = predict(model, channels, split.test)
+    test = predict(model, channels, split.test, batch)
     return Run(
         split=index,
         seed=seed,
@@ -187,17 +196,24 @@ def _run(
     )
 
 
-def predict(model: Any, channels: Channels, nodes: Any) -> Any:
-    """Log-probabilities of some nodes, without dropout."""
+def predict(model: Any, channels: Channels, nodes: Any, batch: int | None = None) -> Any:
+    """Log-probabilities of some nodes, without dropout; `batch` rows at a time."""
     import torch
 
     from pegfan.models import to_tensors
 
-    if not len(nodes):
-        return np.empty((0, model.output.out_features), np.float32)
+    device = model.attention_logits.device
     model.eval()
+    parts = [np.empty((0, model.output.out_features), np.float32)]
     with torch.no_grad():
-        return model(to_tensors(channels.rows(nodes))).numpy()
+        for chunk in _chunks(np.asarray(nodes), batch):
+            parts.append(model(to_tensors(channels.rows(chunk), device=device)).cpu().numpy())
+    return np.concatenate(parts)
+
+
+def _chunks(nodes: IntArray, batch: int | None) -> Iterable[IntArray]:
+    size = batch or max(len(nodes), 1)
+    return (nodes[start : start + size] for start in range(0, len(nodes), size))
 
 
 class _FastSteps:
@@ -233,38 +249,67 @@ class _PlainSteps:
     """Epochs in PyTorch, on any device: the network as it is written in `pegfan.models`."""
 
     def __init__(
-        self, channels: Channels, y: IntArray, split: Split, settings: Settings, model: Any, device: str | None
+        self,
+        channels: Channels,
+        y: IntArray,
+        split: Split,
+        seed: int,
+        settings: Settings,
+        model: Any,
+        device: str | None,
+        batch: int | None,
     ) -> None:
         import torch
 
+        self.channels, self.split, self.batch, self.device = channels, split, batch, device
+        self.model = model.to(device or "cpu")
+        self.y = torch.tensor(y, device=device)
+        weights = np.zeros(len(y))
+        weights[split.train] = loss_weights(y[split.train], settings.class_weights)
+        self.weights = torch.tensor(weights, device=device).float()
+        self.optimizer = torch.optim.Adam(self.model.parameter_groups(settings))
+        self.order = np.random.default_rng(seed)
+        self.kept: dict[str, Any] = {}
+
+    def _inputs(self, nodes: IntArray, part: str) -> Any:
+        """The channels of some nodes; those of a whole part are made once."""
         from pegfan.models import to_tensors
 
-        self.torch = torch
-        self.model = model.to(device or "cpu")
-        rows = np.concatenate([split.train, split.val])
-        inputs = to_tensors(channels.rows(rows), device=device)
-        self.n_train = len(split.train)
-        self.train_inputs = [x[: self.n_train] for x in inputs]
-        self.val_inputs = [x[self.n_train :] for x in inputs]
-        self.y = torch.tensor(y[rows], device=device)
-        self.weights = torch.tensor(loss_weights(y[split.train], settings.class_weights), device=device).float()
-        self.optimizer = torch.optim.Adam(self.model.parameter_groups(settings))
+        if self.batch is not None:
+            return to_tensors(self.channels.rows(nodes), device=self.device)
+        if part not in self.kept:
+            self.kept[part] = to_tensors(self.channels.rows(nodes), device=self.device)
+        return self.kept[part]
 
     def step(self, epoch: int) -> tuple[float, float, Any]:
+        import torch
+
         del epoch
-        torch = self.torch
         self.model.train()
-        self.optimizer.zero_grad()
-        output = self.model(self.train_inputs)
-        picked = output.gather(1, self.y[: self.n_train, None])[:, 0]
-        loss = -(self.weights * picked).sum()
-        loss.backward()
-        self.optimizer.step()
+        nodes = self.split.train if self.batch is None else self.order.permutation(self.split.train)
+        total = 0.0
+        for chunk in _chunks(nodes, self.batch):
+            self.optimizer.zero_grad()
+            output = self.model(self._inputs(chunk, "train"))
+            where = torch.tensor(chunk, device=self.device)
+            picked = output.gather(1, self.y[where, None])[:, 0]
+            loss = -(self.weights[where] * picked).sum()
+            (loss * (len(nodes) / len(chunk))).backward()  # a batch stands for all
+            self.optimizer.step()
+            total += float(loss.detach())
+        return (total, *self._validate())
+
+    def _validate(self) -> tuple[float, Any]:
+        import torch
+
         self.model.eval()
+        outputs = []
         with torch.no_grad():
-            validation = self.model(self.val_inputs)
-            val_loss = -validation.gather(1, self.y[self.n_train :, None]).mean()
-        return float(loss.detach()), float(val_loss), validation.cpu().numpy()
+            for chunk in _chunks(self.split.val, self.batch):
+                outputs.append(self.model(self._inputs(chunk, "val")))
+            output = torch.cat(outputs)
+            loss = -output.gather(1, self.y[torch.tensor(self.split.val, device=self.device), None]).mean()
+        return float(loss), output.cpu().numpy()
 
     def attention(self) -> Any:
         return self.model.attention.cpu().numpy()
@@ -275,20 +320,6 @@ class _PlainSteps:
     def state(self, snapshot: Any) -> dict[str, Any]:
         self.model.to("cpu")
         return {name: value.cpu().numpy() for name, value in snapshot.items()}
-
-
-def _fast_steps(
-    channels: Channels, y: IntArray, split: Split, seed: int, settings: Settings, model: Any, device: str | None
-) -> _FastSteps:
-    del device
-    return _FastSteps(channels, y, split, seed, settings, model)
-
-
-def _plain_steps(
-    channels: Channels, y: IntArray, split: Split, seed: int, settings: Settings, model: Any, device: str | None
-) -> _PlainSteps:
-    del seed  # the weights were drawn with it, and dropout goes on from there
-    return _PlainSteps(channels, y, split, settings, model, device)
 
 
 def loss_weights(labels: IntArray, by_class: bool) -> NDArray[np.float64]:
@@ -330,7 +361,9 @@ def _on_one_thread(job: Any) -> Run:
 # ---------------------------------------------------------------- the boundary
 
 
-def _choose_engine(engine: str, device: str | None, settings: Settings) -> str:
+def _choose_engine(engine: str, device: str | None, settings: Settings, batch: int | None) -> str:
+    if batch is not None and (isinstance(batch, bool) or not isinstance(batch, (int, np.integer)) or batch < 1):
+        raise ValueError(f"batch is a number of rows, at least 1, or None for all; got {batch!r}")
     if engine not in ("auto", "fast", "plain"):
         raise ValueError(f"engine must be 'auto', 'fast' or 'plain', got {engine!r}")
     on_cpu = device in (None, "cpu")
@@ -342,9 +375,10 @@ def _choose_engine(engine: str, device: str | None, settings: Settings) -> str:
             raise ValueError(
                 "device='cuda' was asked for, but torch finds no CUDA device; leave device out for the CPU"
             )
-    if engine == "fast" and (not on_cpu or settings.layers != 2):
-        raise ValueError("the fast engine is for CPUs and networks of two layers; use engine='plain'")
-    return "fast" if engine != "plain" and on_cpu and settings.layers == 2 else "plain"
+    suits = on_cpu and settings.layers == 2 and batch is None
+    if engine == "fast" and not suits:
+        raise ValueError("the fast engine is for CPUs, two layers and all rows at once; use engine='plain'")
+    return "fast" if engine != "plain" and suits else "plain"
 
 
 def _check(

@@ -35,11 +35,11 @@ class Settings:
     layers: int = 2
     dropout: float = 0.5
     hop_normalize: bool = True
-    lr_fc: float = 0.005
-    lr_sca: float = 0.04
-    wd_fc1: float = 1e-4
-    wd_fc2: float = 1e-4
-    wd_sca: float = 1e-3
+    lr_fc: float = 0.01
+    lr_sca: float = 0.005
+    wd_fc1: float = 0.0
+    wd_fc2: float = 0.0
+    wd_sca: float = 0.1
     epochs: int = 1500
     patience: int = 100
     stop: Literal["loss", "metric"] = "loss"

@@ -1,0 +1,330 @@
+"""Training: epochs against a plain dense loop, whole grids beside the paper's GPU, and preparing the channels.
+
+    PEGFAN_DATA=folder python benchmarks/training.py [--quick] [--part epochs|splits|channels]
+
+"epochs" and "channels" are ratios inside one run on one core; "splits" uses two cores. The authors' trees are read
+from PEGFAN_TREES, or from ../reference/trees beside PEGFAN_DATA. The plain loop is the network as one would write
+it: dense channels of all nodes, forward with dropout and a loss on the training nodes, autograd, Adam, and another
+forward for validation. It is in torch, whose products of these shapes are faster than NumPy's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+import torch
+from threadpoolctl import threadpool_limits
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+import pegfan as pf
+from measure import pin, seconds, show, verdict
+from pegfan._npz import read_npz
+from pegfan.channels import hop_matrix
+from pegfan.training.engine import loss_weights
+from pegfan.training.fast import FastNetwork
+
+Row = tuple[str, str, str, str]
+
+EPOCHS = {"chameleon": (4, 28, 60), "squirrel": (4, 18, 45), "cora": (4, 20, 50), "texas": (8, 11, 25)}
+"""h of the tree, and how many times faster than the plain loop an epoch must be, and is to be."""
+
+GPU = {"chameleon": (47.66, 22.52, 125.25), "squirrel": (59.82, 32.87, 198.77)}
+"""Mean, least and most seconds of ten splits on an RTX 3090, from the paper's Table IV."""
+
+
+def data_folder() -> Path:
+    if "PEGFAN_DATA" not in os.environ:
+        raise FileNotFoundError("PEGFAN_DATA is not set: it names the folder with the paper's data sets")
+    return Path(os.environ["PEGFAN_DATA"])
+
+
+def of_the_paper(name: str, h: int) -> tuple[pf.Graph, pf.Channels]:
+    """A data set with channels of type c on the authors' tree."""
+    root = data_folder()
+    trees = Path(os.environ.get("PEGFAN_TREES", root.parent / "reference" / "trees"))
+    path = trees / f"{name}_h{h}.npz"
+    if not path.exists():
+        raise FileNotFoundError(f"{path} is missing: PEGFAN_TREES names the folder with the authors' trees")
+    graph = pf.datasets.load(name, root=root, offline=True)
+    system = pf.FrameletSystem(pf.Hierarchy.from_labels(read_npz(path)["labels"]))
+    regime = "homophily" if name == "cora" else "heterophily"
+    return graph, pf.make_channels(graph, system, kind="c", regime=regime, hops=3, normalize_features="l1")
+
+
+# ------------------------------------------------------------------------------- epochs
+
+
+class PlainNetwork(nn.Module):
+    """The paper's network, plainly."""
+
+    def __init__(self, widths: tuple[int, ...], classes: int, hidden: int) -> None:
+        super().__init__()
+        self.channel_layers = nn.ModuleList(nn.Linear(width, hidden) for width in widths)
+        self.attention_logits = nn.Parameter(torch.ones(len(widths)))
+        self.output = nn.Linear(hidden * len(widths), classes)
+
+    def forward(self, inputs: list[Tensor], dropout: float) -> Tensor:
+        alpha = self.attention_logits.softmax(dim=0)
+        layers = zip(alpha, self.channel_layers, inputs, strict=True)
+        h = torch.cat([a * F.normalize(layer(x), dim=1) for a, layer, x in layers], dim=1)
+        return F.log_softmax(self.output(F.dropout(F.relu(h), dropout, self.training)), dim=1)
+
+
+class PlainLoop:
+    """Epochs of the plain network on dense channels of all nodes."""
+
+    def __init__(self, channels: pf.Channels, graph: pf.Graph, settings: pf.Settings) -> None:
+        torch.manual_seed(0)
+        self.inputs = [torch.from_numpy(np.array(x)) for x in channels.materialize(format="dense")]
+        self.y = torch.from_numpy(np.array(graph.labels))
+        split = graph.splits[0]
+        self.train, self.val = torch.from_numpy(np.array(split.train)), torch.from_numpy(np.array(split.val))
+        self.dropout = settings.dropout
+        self.network = net = PlainNetwork(channels.widths, int(self.y.max()) + 1, settings.hidden)
+        self.optimizer = torch.optim.Adam(
+            [
+                {"params": net.output.parameters(), "lr": settings.lr_fc, "weight_decay": settings.wd_fc2},
+                {"params": net.channel_layers.parameters(), "lr": settings.lr_fc, "weight_decay": settings.wd_fc1},
+                {"params": [net.attention_logits], "lr": settings.lr_sca, "weight_decay": settings.wd_sca},
+            ]
+        )
+
+    def epoch(self) -> float:
+        self.network.train()
+        self.optimizer.zero_grad()
+        output = self.network(self.inputs, self.dropout)
+        loss = F.nll_loss(output[self.train], self.y[self.train])
+        loss.backward()
+        self.optimizer.step()
+        return self.validate()
+
+    def validate(self) -> float:
+        self.network.eval()
+        with torch.no_grad():
+            output = self.network(self.inputs, self.dropout)
+            return F.nll_loss(output[self.val], self.y[self.val]).item()
+
+    def products(self) -> tuple[Callable[[], None], float]:
+        """The matrix products of one epoch and nothing else, and how many GFLOP they are."""
+        weights = [layer.weight.detach() for layer in self.network.channel_layers]
+        V = self.network.output.weight.detach()
+        n, hidden = len(self.y), weights[0].shape[0]
+        H, G, E = torch.rand(n, V.shape[1]), torch.rand(n, hidden), torch.rand(n, V.shape[0])
+
+        def run() -> None:
+            for x, W in zip(self.inputs, weights, strict=True):
+                F.linear(x, W)  # training
+                G.T @ x
+                F.linear(x, W)  # validation
+            F.linear(H, V)
+            E.T @ H
+            E @ V
+            F.linear(H, V)
+
+        return run, 2e-9 * n * (3 * sum(W.numel() for W in weights) + 4 * V.numel())
+
+
+def fast_epochs(channels: pf.Channels, graph: pf.Graph, state: dict[str, Any], settings: pf.Settings) -> Any:
+    split = graph.splits[0]
+    weights = loss_weights(graph.labels[split.train], by_class=False)
+    network = FastNetwork(channels, state, split.train, split.val, graph.labels, weights, settings.hop_normalize)
+
+    def epoch() -> float:
+        network.drop(network.steps, settings.dropout)
+        network.loss()
+        network.step(settings)
+        return network.validate()[0]
+
+    return network, epoch
+
+
+def alternate(blocks: dict[str, tuple[Callable[[], object], int]], rounds: int) -> dict[str, float]:
+    """Median CPU seconds an epoch; rivals take turns in blocks of epochs, and the first round does not count."""
+    times: dict[str, list[float]] = {name: [] for name in blocks}
+    for turn in range(rounds + 1):
+        for name, (run, epochs) in blocks.items():
+            for _ in range(epochs):
+                start = time.process_time()
+                run()
+                if turn:
+                    times[name].append(time.process_time() - start)
+    return {name: median(taken) for name, taken in times.items()}
+
+
+def epoch_rows(name: str, quick: bool) -> list[Row]:
+    h, must, aim = EPOCHS[name]
+    settings = pf.Settings()
+    graph, channels = of_the_paper(name, h)
+    plain = PlainLoop(channels, graph, settings)
+    state = {key: value.numpy().copy() for key, value in plain.network.state_dict().items()}
+    network, fast_epoch = fast_epochs(channels, graph, state, settings)
+    np.testing.assert_allclose(network.validate()[0], plain.validate(), rtol=1e-4)  # the same network
+
+    products, gflop = plain.products()
+    a, b, c = (np.ones((2048, 2048), np.float32) for _ in range(3))
+    alone = seconds({"peak": lambda: np.matmul(a, b, out=c), "products": products}, repeats=3 if quick else 7)
+    peak, reached = 2e-9 * 2048**3 / alone["peak"], gflop / alone["products"]
+    many = 20 if name == "texas" else 2
+    taken = alternate({"plain": (plain.epoch, many), "fast": (fast_epoch, 5 * many)}, rounds=2 if quick else 7)
+    gain, share, within = taken["plain"] / taken["fast"], reached / peak, alone["products"] / taken["plain"]
+    what = f"{name}, type c, h={h}, {len(channels)} channels"
+    good = verdict(gain >= must) + (", aim met" if gain >= aim else ", below the aim" if gain >= must else "")
+    times = f"{1000 * taken['plain']:.1f} / {1000 * taken['fast']:.2f} ms"
+    speed = f"{reached:.0f} of {peak:.0f} GFLOP/s = {100 * share:.0f} %"
+    return [
+        (f"{what}: plain / fast epoch", f"{gain:.1f}x ({times})", f">= {must}x, aim {aim}x", good),
+        ("  products of the plain loop, of sgemm", f"{speed}", ">= 70 %", verdict(share >= 0.7)),
+        ("  products in the plain epoch", f"{gflop:.1f} GFLOP, {100 * within:.0f} % of its time", "", ""),
+    ]
+
+
+def epochs(quick: bool) -> None:
+    print("An epoch: a step on the training nodes and the loss of the validation nodes; one core, medians of CPU time")
+    print("sgemm: 2048×2048×2048 float32 in NumPy, in turns with the plain loop's products\n")
+    rows: list[Row] = []
+    for name in EPOCHS:
+        print(f"... {name}", file=sys.stderr, flush=True)
+        rows += epoch_rows(name, quick)
+    show(rows)
+
+
+# ------------------------------------------------------------------------------- splits
+
+
+def twelve_settings() -> Iterator[pf.Settings]:
+    """Twelve of the paper's 108 settings, in which every value of every setting occurs equally often."""
+    for i in range(12):
+        block, turn = divmod(i, 3)
+        yield pf.Settings(
+            wd_sca=(0.0, 0.001, 0.1)[turn],
+            wd_fc1=(0.0, 1e-4, 1e-3)[(turn + block) % 3],
+            wd_fc2=(0.0, 1e-4, 1e-3)[(turn + 2 * block) % 3],
+            lr_sca=(0.01, 0.04)[block // 2],
+            lr_fc=(0.005, 0.01)[block % 2],
+            dropout=0.5,
+        )
+
+
+def splits(quick: bool) -> None:
+    chosen, count = (list(twelve_settings())[::6], 2) if quick else (list(twelve_settings()), 10)
+    print(f"{count} splits with each of {len(chosen)} settings spread over the paper's 108; type c, h=4, two processes")
+    rows: list[Row] = []
+    for name, (mean, least, most) in GPU.items():
+        graph, channels = of_the_paper(name, 4)
+        pf.train(channels, graph.labels, graph.splits[:2], {"epochs": 2}, workers=2)  # start and compile
+        print(f"\n{name}\n{'wd_sca':>7s}{'lr_sca':>7s}{'wd_fc1':>8s}{'wd_fc2':>8s}{'lr_fc':>7s}", end="")
+        print(f"{'epochs':>8s}{'CPU s':>8s}{'wall s':>8s}{'test':>15s}", flush=True)
+        cpu, wall = [], []
+        for one in chosen:
+            start = time.perf_counter()
+            result = pf.train(channels, graph.labels, graph.splits[:count], one, workers=2)
+            wall.append(time.perf_counter() - start)
+            cpu.append(sum(run.seconds for run in result.runs))
+            print(f"{one.wd_sca:7g}{one.lr_sca:7g}{one.wd_fc1:8g}{one.wd_fc2:8g}{one.lr_fc:7g}", end="")
+            print(f"{sum(run.epochs for run in result.runs):8d}{cpu[-1]:8.1f}{wall[-1]:8.1f}", end="")
+            print(f"{100 * result.mean:8.2f} ± {100 * result.std:.2f}", flush=True)
+        gpu = f"{mean} s ({least} to {most})"
+        for kind, taken in (("wall", wall), ("CPU", cpu)):
+            middle = float(np.mean(taken))
+            measured = f"{middle:.1f} s ({min(taken):.1f} to {max(taken):.1f})"
+            good = "" if quick else "below" if middle < mean else "ABOVE"
+            rows.append((f"{name}, {count} splits, {kind} seconds, mean (least to most)", measured, gpu, good))
+    print("\nThe bar is what the paper measured on an RTX 3090: another machine, averaged over its settings.")
+    show(rows)
+
+
+# ----------------------------------------------------------------------------- channels
+
+
+def held(what: str) -> int:
+    """VmRSS or VmHWM in bytes."""
+    with open("/proc/self/status") as status:
+        return 1024 * int(next(line for line in status if line.startswith(what)).split()[1])
+
+
+def prepare(graph: pf.Graph, system: pf.FrameletSystem) -> pf.Channels:
+    return pf.make_channels(graph, system, kind="c", regime="heterophily", hops=3)
+
+
+def channels(quick: bool) -> None:
+    n = 10**5 if quick else 10**6
+    small = pf.datasets.synthetic(0.3, n=1000, edges=5000, features=64, splits=0)
+    prepare(small, pf.FrameletSystem(pf.build_tree(small, "matching", h=4))).materialize()  # compile
+    graph = pf.datasets.synthetic(0.3, n=n, edges=5 * n, features=64, splits=0)
+    system = pf.FrameletSystem(pf.build_tree(graph, "matching", h=4))
+    made = prepare(graph, system)
+    size = made.memory()
+    np.ones(int(1.4 * size), np.uint8)  # memory that this machine has not used yet is slow to come
+
+    ctypes.CDLL(None).malloc_trim(0)  # else what was freed before is used again, and not seen
+    Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
+    before = held("VmRSS")
+    arrays = made.materialize()
+    peak = held("VmHWM") - before
+    new = sum(array.nbytes for array in arrays if not np.shares_memory(array, graph.features))
+    del arrays
+
+    S, X = hop_matrix(graph, "S").astype(np.float32), graph.features
+    taken = seconds(
+        {
+            "products": lambda: S @ (S @ (S @ X)),
+            "materialize": made.materialize,
+            "all": lambda: prepare(graph, system).materialize(),
+        },
+        repeats=3 if quick else 2,
+    )
+    ratio, whole, over = (
+        taken["materialize"] / taken["products"],
+        taken["all"] / taken["products"],
+        peak / new,
+    )
+    print(f"n = {n:,}, {graph.adjacency.nnz:,} arcs, d = 64 float32, tree by matching with h = 4, K = {system.K};")
+    print(f"{len(made)} channels of type c, {size / 1e9:.2f} GB ({new / 1e9:.2f} GB without X, which is shared)\n")
+    base = f"{taken['products']:.2f} s"
+    show(
+        [
+            ("materialize, over three products S X (SciPy)", f"{ratio:.2f}x {base}", "<= 2.5x", verdict(ratio <= 2.5)),
+            ("  with make_channels before it", f"{whole:.2f}x", "", ""),
+            ("peak memory over the graph, of the channels without X", f"{over:.2f}x", "<= 1.3x", verdict(over <= 1.3)),
+        ]
+    )
+
+
+PARTS = {"epochs": epochs, "splits": splits, "channels": channels}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="small sizes and few repeats")
+    parser.add_argument("--part", choices=PARTS, help="one part only")
+    asked = parser.parse_args()
+    cores, code = os.sched_getaffinity(0), 0
+    torch.set_num_threads(1)
+    for name in [asked.part] if asked.part else PARTS:
+        print(f"\n== {name}")
+        if name == "splits":
+            os.sched_setaffinity(0, cores)
+        else:
+            pin()
+        try:
+            with threadpool_limits(limits=1):
+                PARTS[name](asked.quick)
+        except FileNotFoundError as error:
+            print(error, file=sys.stderr)
+            code = 2
+        os.sched_setaffinity(0, cores)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

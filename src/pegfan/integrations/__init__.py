@@ -1,0 +1,1 @@
+"""Bridges to other libraries; each module needs the library it is named after."""

@@ -1,0 +1,95 @@
+"""PyTorch Geometric: the channels as a transform, for use in models of your own."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from pegfan.graph import Graph, _import
+from pegfan.trees import build_tree
+
+__all__ = ["Framelets"]
+
+BaseTransform: Any = _import("torch_geometric.transforms", "torch_geometric").BaseTransform
+
+
+class Framelets(BaseTransform):  # type: ignore[misc]
+    """Write the channels of PEGFAN to ``data.x1``, ``data.x2``, ..., as PyG's ``SIGN`` does with its hops.
+
+    ``data.channel_names`` says what they are: ``data.x{i}`` is ``data.channel_names[i - 1]``, such as X, S X or
+    F_0 S X. All are dense, of the dtype and on the device of ``data.x``, which is left as it is.
+
+    Parameters
+    ----------
+    h, method
+        Of the tree, see `pegfan.build_tree`.
+    kind, regime, hops, include_features, normalize_features
+        Of the channels, see `pegfan.make_channels`. ``regime="auto"`` needs ``data.y`` and ``data.train_mask``.
+    direction
+        Which side of directed edges tree and hops use: ``"out"``, as the paper's code, lets a node look at the
+        targets of its edges; PyG's message passing looks at the sources, which is ``"in"``.
+    split
+        Which column of the masks decides ``regime="auto"``.
+
+    Examples
+    --------
+    >>> import pegfan as pf
+    >>> from pegfan.integrations.pyg import Framelets
+    >>> data = pf.datasets.synthetic(0.0, n=300, edges=3000, features=20).to_pyg()
+    >>> data = Framelets(h=8, kind="c", regime="heterophily", hops=1)(data)
+    >>> data.channel_names
+    ['X', 'S X', 'F_0 S X', 'F_1 S X', 'F_2 S X']
+    >>> data.x5.shape
+    torch.Size([300, 20])
+    """
+
+    def __init__(
+        self,
+        h: int = 8,
+        kind: Literal["a", "b", "c", "as"] = "c",
+        regime: Literal["homophily", "heterophily", "auto"] = "auto",
+        hops: int = 3,
+        *,
+        method: Literal["auto", "ward", "matching", "adjacency"] = "auto",
+        direction: Literal["out", "in", "symmetric"] = "out",
+        include_features: bool = True,
+        normalize_features: Literal[False, "l1"] = False,
+        split: int = 0,
+    ) -> None:
+        self.h, self.kind, self.regime, self.hops = h, kind, regime, hops
+        self.method, self.direction, self.include_features = method, direction, include_features
+        self.normalize_features, self.split = normalize_features, split
+
+    def forward(self, data: Any) -> Any:
+        """Write the channels of `data` to it."""
+        import torch
+
+        from pegfan.channels import make_channels
+        from pegfan.framelets import FrameletSystem
+
+        if getattr(data, "x", None) is None:
+            raise ValueError("data.x is missing, and the channels are made of it; set it, for example to degrees")
+        graph = Graph.from_pyg(data)
+        if self.regime == "auto" and (graph.labels is None or getattr(data, "train_mask", None) is None):
+            raise ValueError("regime='auto' needs data.y and data.train_mask; name the regime instead")
+        channels = make_channels(
+            graph,
+            FrameletSystem(build_tree(graph, self.method, self.h, direction=self.direction)),
+            kind=self.kind,
+            regime=self.regime,
+            hops=self.hops,
+            include_features=self.include_features,
+            direction=self.direction,
+            normalize_features=self.normalize_features,
+            split=self.split if self.regime == "auto" else None,
+        )
+        dtype = data.x.dtype if data.x.is_floating_point() else torch.float32
+        exact = np.float64 if dtype == torch.float64 else np.float32
+        for i, values in enumerate(channels.materialize(exact, format="dense"), start=1):
+            data[f"x{i}"] = torch.tensor(values, dtype=dtype, device=data.x.device)
+        data.channel_names = list(channels.names)
+        return data
+
+    def __repr__(self) -> str:
+        return f"Framelets(h={self.h}, kind={self.kind!r}, regime={self.regime!r}, hops={self.hops})"
