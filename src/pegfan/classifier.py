@@ -9,7 +9,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -136,6 +136,9 @@ class _ChannelClassifier:
 
         if self.features not in (None, "degree"):
             raise ValueError(f"features must be None or 'degree', got {self.features!r}")
+        normalize = self.get_params()["normalize_features"]
+        if normalize not in (False, "l1"):  # here, for features that stand in are not normalised
+            raise ValueError(f"normalize_features must be False or 'l1', got {normalize!r}")
         seed = _as_seed(self.random_state)
         given = as_graph(graph)
         if given.labels is None:
@@ -163,6 +166,7 @@ class _ChannelClassifier:
             history=True,
         )
         names = known.class_names
+        run = replace(result.runs[0], split=int(split)) if isinstance(split, (int, np.integer)) else result.runs[0]
         fitted = _Fitted(
             parameters=parameters,
             regime=channels.info.get("regime"),
@@ -174,7 +178,7 @@ class _ChannelClassifier:
             fingerprint=_fingerprint(known),
             graph=known,
         )
-        self._set(fitted, np.arange(known.n_classes) if names is None else names, tree, result.runs[0])
+        self._set(fitted, np.arange(known.n_classes) if names is None else names, tree, run)
         return self
 
     def predict(self, graph: Any = None) -> NDArray[Any]:
@@ -185,7 +189,8 @@ class _ChannelClassifier:
         graph
             As in `fit`; a tuple may leave y out. By default the graph that was fitted.
         """
-        return np.asarray(self.classes_[self._log_probabilities(graph).argmax(axis=1)])
+        best = self._log_probabilities(graph).argmax(axis=1)
+        return np.asarray(self.classes_[best])
 
     def predict_proba(self, graph: Any = None) -> NDArray[np.float32]:
         """The probabilities of the classes, in the order of ``classes_``; one row per node.
@@ -274,13 +279,15 @@ class _ChannelClassifier:
         folder
             The folder. `load_classifier` reads one whose class is not known.
         """
+        from safetensors import SafetensorError
+
         source = Path(folder)
         about = _read_description(source)
         if about["class"] != cls.__name__:
             raise ValueError(f"{source} holds a {about['class']}, not a {cls.__name__}; use {about['class']}.load")
         try:
             return cls._restore(source, about)
-        except (KeyError, TypeError, AttributeError, ValueError, OSError, RuntimeError) as error:
+        except (KeyError, TypeError, AttributeError, ValueError, OSError, RuntimeError, SafetensorError) as error:
             raise ValueError(f"{source} is not a usable model: {error}") from error
 
     # ----------------------------------------------------------------- inside
@@ -302,7 +309,7 @@ class _ChannelClassifier:
     def _set(self, fitted: _Fitted, classes: NDArray[Any], tree: Hierarchy | None, run: Run) -> None:
         import torch
 
-        import pegfan.models as models
+        from pegfan import models
 
         settings = {field: fitted.parameters[field] for field in ("hidden", "layers", "dropout", "hop_normalize")}
         with torch.device("meta"):  # the weights are known: none need be drawn, no memory taken
@@ -334,8 +341,8 @@ class _ChannelClassifier:
         known = self._fitted_graph(fitted) if graph is None else _with_features(as_graph(graph), fitted.stand_in)
         if known.features.shape[1] != fitted.columns:
             raise ValueError(
-                f"the graph has {known.features.shape[1]} feature columns, and the model was fitted to {fitted.columns}; "
-                "give it the same features in the same order"
+                f"the graph has {known.features.shape[1]} feature columns, and the model was fitted to "
+                f"{fitted.columns}; give it the same features in the same order"
             )
         tree = self._tree_of(known, fitted) if self._has_tree else None
         channels = self._make_channels(known, tree, fitted.parameters, fitted.regime, fitted.stand_in, None)
@@ -380,7 +387,7 @@ class _ChannelClassifier:
             "attention": [float(value) for value in self.run_.attention],
             "metric": fitted.metric,
             "graph": fitted.fingerprint,
-            "run": {key: None if value != value else value for key, value in run.items()},  # JSON has no NaN
+            "run": {key: None if np.isnan(value) else value for key, value in run.items()},  # JSON has no NaN
             "files": {path.name: _digest(path.read_bytes()) for path in sorted(folder.iterdir())},
         }
         try:
@@ -405,14 +412,14 @@ class _ChannelClassifier:
         if cls._has_tree:
             _read_checked(source, _TREE, about)
             tree = Hierarchy.load(source / _TREE)
-            if tree.K != about["K"]:
+            if about["K"] != tree.K:
                 raise ValueError(f"the tree has {tree.K} levels, {_MODEL} says {about['K']}")
         names, widths = zip(*about["channels"], strict=True)
         # A network of the size that the description claims is not made before the weights are seen to be there.
         tensors = 2 * len(widths) + 2 * int(about["parameters"]["layers"]) - 1
         if len(state) != tensors:
             raise ValueError(f"{_WEIGHTS} holds {len(state)} tensors, {tensors} belong to this network")
-        run = {key: float("nan") if value is None else value for key, value in about["run"].items()}
+        run: dict[str, Any] = {key: float("nan") if value is None else value for key, value in about["run"].items()}
         attention = np.array(about["attention"], dtype=np.float32)
         classes = np.array(about["classes"]["names"], dtype=np.dtype(about["classes"]["dtype"]))
         fitted = _Fitted(
@@ -634,13 +641,14 @@ def as_graph(given: Any) -> Graph:
         return Graph.from_pyg(given)
     if hasattr(given, "is_multigraph") and hasattr(given, "nodes"):
         held = {name for _, data in given.nodes(data=True) for name in data}
-        found = {
+        found: dict[str, Any] = {
             key: next((name for name in names if name in held), None)
             for key, names in (("features", ("features", "x")), ("labels", ("label", "y")))
         }
         return Graph.from_networkx(given, **found)
     raise TypeError(
-        f"a graph is a pegfan.Graph, a tuple (adjacency, X, y), PyG Data or a NetworkX graph; got {type(given).__name__}"
+        f"a graph is a pegfan.Graph, a tuple (adjacency, X, y), PyG Data or a NetworkX graph; "
+        f"got {type(given).__name__}"
     )
 
 
@@ -698,14 +706,13 @@ def pad_levels(tree: Hierarchy, levels: int) -> Hierarchy:
 def _fingerprint(graph: Graph) -> str:
     """A digest of everything that a tree and its channels are made of: edges and features, not labels."""
     digest = hashlib.sha256(f"{graph.n} {graph.directed}".encode())
-    parts = [graph.adjacency, graph.features]
-    for matrix in parts:
+    for matrix in (graph.adjacency, graph.features):
         digest.update(f" {matrix.shape} {matrix.dtype.str}".encode())
         if issparse(matrix):
             for array in (matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data):
-                digest.update(np.ascontiguousarray(array))
+                digest.update(np.ascontiguousarray(array).data)
         else:
-            digest.update(np.ascontiguousarray(matrix))
+            digest.update(np.ascontiguousarray(matrix).data)
     return digest.hexdigest()
 
 

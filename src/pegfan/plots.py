@@ -243,6 +243,8 @@ def levels(
     if hierarchy.n != graph.n:
         raise ValueError(f"the tree has {hierarchy.n} nodes and the graph {graph.n}; they must belong together")
     inner = list(range(2, hierarchy.K)) or [hierarchy.K]
+    if levels is not None and (isinstance(levels, int) or not len(levels)):
+        raise ValueError(f"levels is a list of at least one level, got {levels!r}")
     shown = [inner[i] for i in _evenly(len(inner), 6)] if levels is None else list(levels)
     xy = _coordinates(graph, positions)
     flat = _is_flat(xy)
@@ -398,6 +400,8 @@ def ccns(graphs: Graph | Mapping[str, Graph]) -> Figure:
     from pegfan.measures import ccns as similarity
 
     titled = {"": graphs} if isinstance(graphs, Graph) else graphs
+    if not isinstance(titled, Mapping):
+        raise TypeError(f"ccns takes a Graph, or graphs by title; got {type(graphs).__name__}")
     if not titled:
         raise ValueError("no graphs given; pass at least one, by its title")
     matrices = {title: (similarity(graph), graph) for title, graph in titled.items()}

@@ -464,6 +464,11 @@ def test_levels_are_drawn_in_nested_colours():
             assert len(np.unique(colours[tree.labels(level) == slot])) == 1
     with pytest.raises(ValueError, match="belong together"):
         pf.plots.levels(graph, pf.Hierarchy([[0, 0]]))
+    for nothing in ([], 2):
+        with pytest.raises(ValueError, match="at least one level"):
+            pf.plots.levels(graph, tree, levels=nothing)
+    with pytest.raises(TypeError, match="by title"):
+        pf.plots.ccns([graph])
 
 
 # ------------------------------------------------------------------- bad input
@@ -499,6 +504,22 @@ def test_too_large_for_ward_names_the_memory_and_the_alternative(monkeypatch):
         with pytest.raises(ValueError, match=r"20 nodes .* GB\); above 10 use method='matching'"):
             pf.build_tree(GRAPH, method)
     assert pf.build_tree(GRAPH, "matching").n == 20
+
+
+def test_ctrl_c_reaches_a_long_linkage():
+    import _thread
+    import threading
+    import time
+
+    points = np.random.default_rng(0).standard_normal((30_000, 8))
+    ward.ward_linkage(points[:50])  # compile
+    timer = threading.Timer(0.3, _thread.interrupt_main)
+    timer.start()
+    start = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        ward.ward_linkage(points)
+        time.sleep(60)  # had it finished, the interrupt would come here, and the next line would tell
+    assert time.perf_counter() - start < 30
 
 
 def test_an_interrupted_build_stops(monkeypatch):

@@ -18,7 +18,8 @@ class Operator(LinearOperator):  # type: ignore[misc]
     """A SciPy `LinearOperator` that also takes sparse matrices and torch tensors on its right.
 
     ``op @ x`` multiplies a vector or a matrix of the kinds that signals come in, ``op.T`` is the transpose,
-    and everything that SciPy builds on linear operators works. Gradients flow through products with tensors.
+    and everything that SciPy builds on linear operators works (sums and products of operators take NumPy arrays only).
+    Gradients flow through products with tensors.
 
     Parameters
     ----------

@@ -167,6 +167,13 @@ class FrameletSystem:
         -------
         Coefficients
             The scaling coefficients of level j0, then the framelet coefficients, coarse to fine.
+
+        Examples
+        --------
+        >>> import pegfan as pf
+        >>> system = pf.FrameletSystem(pf.Hierarchy.from_nested([[0, 1], [2, 3]]))
+        >>> [part.round(2).tolist() for part in system.decompose([4.0, 2.0, 1.0, 1.0])]
+        [[4.0], [2.0], [1.41, 0.0]]
         """
         f = as_signal(f, self.n)
         if out is None:
@@ -190,6 +197,15 @@ class FrameletSystem:
             What `decompose` gave; or a list of its parts, from which j0 is inferred.
         out
             An array to write the signal into; NumPy only.
+
+        Examples
+        --------
+        >>> import pegfan as pf
+        >>> system = pf.FrameletSystem(pf.Hierarchy.from_nested([[0, 1], [2, 3]]))
+        >>> c = system.decompose([4.0, 2.0, 1.0, 1.0])
+        >>> c.framelets(2)[:] = 0  # the finest details go
+        >>> system.reconstruct(c).round(12)
+        array([3., 3., 1., 1.])
         """
         c = self._own(coefficients)
         array = as_signal(c.array, self.count(c.j0), "the coefficient array")
@@ -221,6 +237,13 @@ class FrameletSystem:
             A class number for every node, such as ``pegfan.trees.canonical_order(graph).classes``: every projection
             is averaged over the nodes of a class. Where a tree had to choose between symmetric nodes, this undoes
             the choice. The parts still add up to f where f is constant on classes, as features and S·features are.
+
+        Examples
+        --------
+        >>> import pegfan as pf
+        >>> system = pf.FrameletSystem(pf.Hierarchy.from_nested([[0, 1], [2, 3]]))
+        >>> [part.round(12).tolist() for part in system.projections([4.0, 2.0, 1.0, 1.0])]
+        [[2.0, 2.0, 2.0, 2.0], [1.0, 1.0, -1.0, -1.0], [1.0, -1.0, 0.0, 0.0]]
         """
         f = as_signal(f, self.n)
         scales = range(self.K)
@@ -309,6 +332,13 @@ class FrameletSystem:
         Notes
         -----
         ``weights="size"`` suits signals that are smooth in pieces: its framelets are blind to constants.
+
+        Examples
+        --------
+        >>> import pegfan as pf
+        >>> system = pf.FrameletSystem(pf.Hierarchy.from_nested([[0, 1], [2, 3]]))
+        >>> system.denoise([4.2, 3.8, 1.1, 0.9], threshold=0.5, mode="hard").round(12)
+        array([4., 4., 1., 1.])
         """
         c = self.decompose(f, j0)
         return self.reconstruct(shrinkage.shrink(c, threshold, mode, sigma))
@@ -324,6 +354,13 @@ class FrameletSystem:
             How many to keep: an integer is a count, a float up to 1.0 a fraction of all coefficients. Scaling
             coefficients are always kept. `reconstruct` gives the approximation; an orthonormal system
             (``filters="haar-basis"``) wastes none of them.
+
+        Examples
+        --------
+        >>> import pegfan as pf
+        >>> system = pf.FrameletSystem(pf.Hierarchy.from_nested([[0, 1], [2, 3]]), "haar-basis")
+        >>> system.reconstruct(system.compress([4.2, 3.8, 1.1, 0.9], keep=2)).round(12)
+        array([4., 4., 1., 1.])
         """
         return shrinkage.keep_largest(self.decompose(f), keep)
 

@@ -102,11 +102,12 @@ def common_weight(indptr, indices, data, left, right, out):  # type: ignore[no-u
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def ward_merges(centres, merged, heights):  # type: ignore[no-untyped-def]
+def ward_merges(centres, merged, heights, stop):  # type: ignore[no-untyped-def]
     """Merge points by Ward's criterion along chains of nearest neighbours.
 
     centres is (d, n), one column a point, and is used up. Merge k joins the clusters of the points merged[k] at the
-    squared height heights[k], the increase of the sum of squares. Merges come in the order of the chains.
+    squared height heights[k], the increase of the sum of squares. Merges come in the order of the chains. It ends early
+    when stop[0] is set, from another thread.
     """
     d, n = centres.shape
     size, point, alive = np.ones(n), np.arange(n), np.ones(n, np.bool_)
@@ -114,6 +115,8 @@ def ward_merges(centres, merged, heights):  # type: ignore[no-untyped-def]
     chain = np.empty(n, np.int64)
     length, count, used = 0, n, n  # of the chain, of clusters, of columns in use
     for k in range(n - 1):
+        if stop[0]:
+            return
         if used > 64 and count < 0.8 * used:  # squeeze out the columns of clusters that are gone
             place = np.empty(used, np.int64)
             kept = 0

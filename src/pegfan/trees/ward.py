@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -57,11 +61,23 @@ def ward_linkage(points: FloatArray) -> FloatArray:
 
     n = len(points)
     merged, heights, linkage = np.empty((n - 1, 2), np.int64), np.empty(n - 1), np.empty((n - 1, 4))
-    _kernels.ward_merges(np.array(points.T, dtype=np.float64, order="C"), merged, heights)
+    _interruptible(_kernels.ward_merges, np.array(points.T, dtype=np.float64, order="C"), merged, heights)
     order = np.argsort(heights, kind="stable")
     linkage[:, 2] = np.sqrt(2.0 * heights[order])
     _kernels.name_merges(merged[order], np.arange(n), linkage)
     return linkage
+
+
+def _interruptible(kernel: Callable[..., None], *arrays: Any) -> None:
+    """Run a compiled loop in a thread of its own, so that Ctrl-C reaches it: it looks at a flag and ends."""
+    stop = np.zeros(1, np.uint8)
+    with ThreadPoolExecutor(1) as pool:
+        future = pool.submit(kernel, *arrays, stop)
+        try:
+            future.result()
+        except BaseException:
+            stop[0] = 1
+            raise
 
 
 def _restrict(level: LevelGraph, nodes: IntArray) -> LevelGraph:
