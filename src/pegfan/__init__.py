@@ -25,6 +25,7 @@ from pegfan.trees import Hierarchy, build_tree
 if TYPE_CHECKING:
     from pegfan import channels, datasets, measures, plots, trees
     from pegfan.channels import make_channels, make_fsgnn_channels
+    from pegfan.classifier import FSGNNClassifier, PEGFANClassifier
     from pegfan.datasets import read_graph
     from pegfan.training import Settings, train
 
@@ -32,9 +33,11 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Coefficients",
+    "FSGNNClassifier",
     "FrameletSystem",
     "Graph",
     "Hierarchy",
+    "PEGFANClassifier",
     "Settings",
     "Split",
     "adjoint_test",
@@ -55,24 +58,26 @@ __all__ = [
     "trees",
 ]
 
-_FROM_DATASETS = ("read_graph",)
-_FROM_TRAINING = ("Settings", "train")
-_FROM_CHANNELS = ("make_channels", "make_fsgnn_channels")
 _PARTS = ("channels", "datasets", "measures", "plots", "trees")
+_LAZY = {
+    "FSGNNClassifier": "classifier",
+    "PEGFANClassifier": "classifier",
+    "Settings": "training",
+    "make_channels": "channels",
+    "make_fsgnn_channels": "channels",
+    "read_graph": "datasets",
+    "train": "training",
+}
 
 
 def __getattr__(name: str) -> Any:
     """Import the parts that need heavy packages when they are first used."""
     if name in _PARTS:
         return importlib.import_module(f"pegfan.{name}")
-    if name in _FROM_DATASETS:
-        return getattr(importlib.import_module("pegfan.datasets"), name)
-    if name in _FROM_TRAINING:
-        return getattr(importlib.import_module("pegfan.training"), name)
-    if name in _FROM_CHANNELS:
-        return getattr(importlib.import_module("pegfan.channels"), name)
+    if name in _LAZY:
+        return getattr(importlib.import_module(f"pegfan.{_LAZY[name]}"), name)
     raise AttributeError(f"module 'pegfan' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_PARTS, *_FROM_DATASETS, *_FROM_CHANNELS, *_FROM_TRAINING])
+    return sorted([*globals(), *_PARTS, *_LAZY])

@@ -101,7 +101,7 @@ def common_weight(indptr, indices, data, left, right, out):  # type: ignore[no-u
         out[e] = total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 def ward_merges(centres, merged, heights, stop):  # type: ignore[no-untyped-def]
     """Merge points by Ward's criterion along chains of nearest neighbours.
 
@@ -127,8 +127,8 @@ def ward_merges(centres, merged, heights, stop):  # type: ignore[no-untyped-def]
                     for t in range(d):
                         centres[t, kept] = centres[t, j]
                     kept += 1
-            for c in range(length):
-                chain[c] = place[chain[c]]
+            for link in range(length):
+                chain[link] = place[chain[link]]
             used = kept
             alive[:used] = True
         if length == 0:
@@ -140,16 +140,26 @@ def ward_merges(centres, merged, heights, stop):  # type: ignore[no-untyped-def]
             i = chain[length - 1]
             for j in range(used):
                 gap[j] = 0.0
-            for t in range(0, d - 1, 2):
-                a, b = centres[t, i], centres[t + 1, i]
+            t = 0
+            while t + 4 < d:  # five coordinates a pass: fewer passes over the gaps
+                a, b, c, e, f = (
+                    centres[t, i],
+                    centres[t + 1, i],
+                    centres[t + 2, i],
+                    centres[t + 3, i],
+                    centres[t + 4, i],
+                )
                 for j in range(used):
-                    x, y = centres[t, j] - a, centres[t + 1, j] - b
-                    gap[j] += x * x + y * y
-            if d % 2:
-                a = centres[d - 1, i]
+                    x, y, z = centres[t, j] - a, centres[t + 1, j] - b, centres[t + 2, j] - c
+                    v, w = centres[t + 3, j] - e, centres[t + 4, j] - f
+                    gap[j] += x * x + y * y + z * z + v * v + w * w
+                t += 5
+            while t < d:
+                a = centres[t, i]
                 for j in range(used):
-                    x = centres[d - 1, j] - a
+                    x = centres[t, j] - a
                     gap[j] += x * x
+                t += 1
             gap[i] = np.inf
             mine = size[i]
             least = mine / (mine + 1.0)  # no cluster has a smaller factor, so few need theirs worked out
