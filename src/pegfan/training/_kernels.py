@@ -112,6 +112,12 @@ def _bits(x):  # type: ignore[no-untyped-def]
 def keep_mask(seed, threshold, mask):  # type: ignore[no-untyped-def]
     """Set mask = 1 where 16 random bits are at least the threshold: the entries that dropout keeps."""
     flat = mask.reshape(-1)
+    if threshold == np.uint64(32768):  # a half: every bit serves
+        for block in range((flat.size + 63) // 64):
+            bits = _bits(seed + np.uint64(block))
+            for k in range(min(64, flat.size - 64 * block)):
+                flat[64 * block + k] = (bits >> np.uint64(k)) & np.uint64(1)
+        return
     for block in range((flat.size + 3) // 4):
         bits = _bits(seed + np.uint64(block))
         for k in range(min(4, flat.size - 4 * block)):

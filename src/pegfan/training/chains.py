@@ -153,7 +153,7 @@ def _parts(matrix: Any, dtype: Any) -> Any:
         return np.ascontiguousarray(matrix, dtype=dtype)
     sparse = csr_array(matrix)
     sparse.sort_indices()
-    return sparse.indptr.astype(np.int64), sparse.indices.astype(np.int64), sparse.data.astype(dtype)
+    return sparse.indptr.astype(np.int64), sparse.indices.astype(np.int32), sparse.data.astype(dtype)
 
 
 def _multiply(parts: Any, x: Any, out: Any) -> Any:

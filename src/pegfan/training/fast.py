@@ -70,6 +70,7 @@ class FastNetwork:
         ]
         self.b = [stored(f"channel_layers.{i}.bias") for i in range(count)]
         self.a = stored("attention_logits")
+        self._set_alpha()
         hidden = self.b[0].size
         V = stored("output.weight")
         self.V = [np.ascontiguousarray(V[:, i * hidden : (i + 1) * hidden]) for i in range(count)]
@@ -91,11 +92,10 @@ class FastNetwork:
         for i in range(count):
             self._forward(i)
 
-    @property
-    def alpha(self) -> Any:
+    def _set_alpha(self) -> None:
         """The attention α = softmax(a)."""
         e = np.exp(self.a - self.a.max())
-        return e / e.sum()
+        self.alpha = e / e.sum()
 
     def _forward(self, i: int) -> None:
         self.H[i] = self.chains[i].forward(self.W[i], self.buffers[i][0])
@@ -162,6 +162,7 @@ class FastNetwork:
             self._adam(self.V[i], self.grad_V[i], settings.lr_fc, settings.wd_fc2)
         self._adam(self.c, self.error.sum(axis=0), settings.lr_fc, settings.wd_fc2)
         self._adam(self.a, attention, settings.lr_sca, settings.wd_sca)
+        self._set_alpha()
 
     def _adam(self, w: Any, g: Any, rate: float, decay: float) -> None:
         from pegfan.training import _kernels
