@@ -212,7 +212,7 @@ def test_training_lowers_the_loss_and_state_can_be_carried_over(tmp_path):
     assert model.attention.std() > 0
     torch.save(model.state_dict(), tmp_path / "weights.pt")
     other = FSGNN(channels.widths, 3, dropout=0.0)
-    other.load_state_dict(torch.load(tmp_path / "weights.pt"))
+    other.load_state_dict(torch.load(tmp_path / "weights.pt", weights_only=True))
     assert torch.equal(other(tensors), model(tensors))
 
 

@@ -88,7 +88,8 @@ def canonical_order(graph: Graph, use_features: bool = True) -> Colouring:
     weights = graph.adjacency.copy()
     weights.data = _leading_bits(weights.data, weights.data)
     refiner = _Refiner(weights, graph.directed)
-    stable = colours = _refine_within_budget(refiner, _initial_colours(graph, use_features))
+    # Long paths and grids of millions of nodes would take as many rounds as they are long.
+    stable = colours = refiner.refine(_initial_colours(graph, use_features), or_what_is_affordable=True)
     _, classes, sizes = np.unique(stable, return_inverse=True, return_counts=True)
     tied = int((sizes[classes] > 1).sum())
     symmetric = arbitrary = 0
@@ -134,15 +135,19 @@ class _Refiner:
             raise _SpentError
         return total
 
-    def refine(self, colours: Colours, count: int = 0) -> Colours:
-        """Step until no class splits any more."""
+    def refine(self, colours: Colours, count: int = 0, or_what_is_affordable: bool = False) -> Colours:
+        """Step until no class splits any more; or, where that is enough, until the budget is spent."""
         count = count or _count(colours)
-        while count < len(colours):
-            refined = self.step(colours)
-            found = _count(refined)
-            if found <= count:
-                break
-            colours, count = refined, found
+        try:
+            while count < len(colours):
+                refined = self.step(colours)
+                found = _count(refined)
+                if found <= count:
+                    break
+                colours, count = refined, found
+        except _SpentError:
+            if not or_what_is_affordable:
+                raise
         return colours
 
 
@@ -166,21 +171,6 @@ def _leading_bits(weights: Any, all_weights: Any) -> Colours:
     mantissa, exponent = np.frexp(weights / (float(all_weights.max(initial=0.0)) or 1.0))
     rounded = np.ldexp(np.rint(np.ldexp(mantissa, 40)), exponent - 40)
     return np.asarray(rounded, dtype=np.float64).view(np.uint64)
-
-
-def _refine_within_budget(refiner: _Refiner, colours: Colours) -> Colours:
-    """Refined colours, or the best that the budget allows (long paths and grids of millions of nodes)."""
-    count = _count(colours)
-    try:
-        while count < len(colours):
-            refined = refiner.step(colours)
-            found = _count(refined)
-            if found <= count:
-                break
-            colours, count = refined, found
-    except _SpentError:
-        pass
-    return colours
 
 
 def _break_ties(refiner: _Refiner, colours: Colours) -> tuple[Colours, int, int]:
