@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,9 @@ IntArray = NDArray[np.int64]
 
 _DENSE_GAIN = 2.5
 """How much faster an entry of a dense matrix is multiplied than one of a sparse matrix."""
+
+
+_KNOWN: WeakKeyDictionary[Channel, tuple[list[Any], IntArray]] = WeakKeyDictionary()
 
 
 class Link:
@@ -55,11 +59,10 @@ class Chain:
     """
 
     def __init__(self, channel: Channel, rows: IntArray, train: int, dtype: Any) -> None:
-        used = _used_columns(channel.input)
-        matrices = simplify([*_factors(channel), channel.input[:, used]], rows)
-        self.used: IntArray = used
+        whole, self.used = _whole_chain(channel)
         self.width = channel.shape[1]
-        first = matrices[0]
+        first = whole[0][rows]
+        matrices = [first, *whole[1:]]
         self.links = [Link(m, (first[:train] if i == 0 else m).T, dtype) for i, m in enumerate(matrices)]
         self.cost = sum(_cost(matrix) for matrix in matrices)
 
@@ -88,22 +91,49 @@ class Chain:
         )
 
 
-def simplify(matrices: list[Any], rows: IntArray) -> list[Any]:
-    """The rows that are needed of a product, with neighbours multiplied where that makes the product cheaper."""
+def _whole_chain(channel: Channel) -> tuple[list[Any], IntArray]:
+    """The chain for all nodes, and the columns of the input that are not all zero; made once a channel."""
+    if channel not in _KNOWN:
+        used = _used_columns(channel.input)
+        _KNOWN[channel] = simplify([*_factors(channel), channel.input[:, used]]), used
+    return _KNOWN[channel]
+
+
+def simplify(matrices: list[Any]) -> list[Any]:
+    """A product with neighbours multiplied out where that makes it cheaper to apply."""
     matrices = [csr_array(m) if issparse(m) else np.asarray(m) for m in matrices]
-    matrices[0] = matrices[0][rows]
-    while len(matrices) > 1:
-        gains = []
-        for left, right in pairwise(matrices):
-            # A product of two sparse matrices cannot cost less than nothing: skip those that surely fill up.
-            merged = left @ right
-            merged = _prefer(merged)
-            gains.append((_cost(left) + _cost(right) - _cost(merged), merged))
-        best = max(range(len(gains)), key=lambda i: gains[i][0])
-        if gains[best][0] <= 0:
+    merged = [_merge(left, right) for left, right in pairwise(matrices)]
+    while merged:
+        gains = [
+            _cost(a) + _cost(b) - _cost(m) if m is not None else 0.0
+            for (a, b), m in zip(pairwise(matrices), merged, strict=True)
+        ]
+        best = int(np.argmax(gains))
+        if gains[best] <= 0:
             break
-        matrices[best : best + 2] = [gains[best][1]]
+        matrices[best : best + 2] = [merged[best]]
+        merged[best : best + 1] = []
+        for i in (best - 1, best):  # only the neighbours of what was merged have to be looked at again
+            if 0 <= i < len(merged):
+                merged[i] = _merge(matrices[i], matrices[i + 1])
     return matrices
+
+
+def _merge(left: Any, right: Any) -> Any:
+    """The product of two matrices, or None where it surely is not worth its size."""
+    together = _cost(left) + _cost(right)
+    if min(left.shape[0] * right.shape[1] / _DENSE_GAIN, _multiplications(left, right) / 8) > together:
+        return None
+    return _prefer(left @ right)
+
+
+def _multiplications(left: Any, right: Any) -> float:
+    """How many multiplications a product takes; entries of it rarely come from more than a few of them."""
+    columns = (
+        np.bincount(left.indices, minlength=left.shape[1]) if issparse(left) else np.full(left.shape[1], left.shape[0])
+    )
+    rows = np.diff(right.indptr) if issparse(right) else np.full(right.shape[0], right.shape[1])
+    return float(columns @ rows)
 
 
 def _factors(channel: Channel) -> list[Any]:
