@@ -51,6 +51,7 @@ bench: $(INSTALLED)  ## Speed and memory, as ratios inside one run
 	$(BIN)/python benchmarks/trees.py
 	$(BIN)/python benchmarks/synthetic.py
 	$(BIN)/python benchmarks/readers.py
+	$(BIN)/python benchmarks/training.py --part epochs
 
 clean:  ## Remove the environment and caches
 	rm -rf $(VENV) demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
