@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -51,7 +52,7 @@ class _Fitted:
     graph: Graph | None  # not saved
 
 
-class _ChannelClassifier:
+class _ChannelClassifier(ABC):
     """What the two classifiers share; they differ in the channels they make."""
 
     classes_: NDArray[Any]
@@ -292,6 +293,7 @@ class _ChannelClassifier:
 
     # ----------------------------------------------------------------- inside
 
+    @abstractmethod
     def _make_channels(
         self,
         graph: Graph,
@@ -301,10 +303,11 @@ class _ChannelClassifier:
         stand_in: bool,
         split: Split | None,
     ) -> Channels:
-        raise NotImplementedError
+        """The channels of a graph on a tree."""
 
     def _build_tree(self, graph: Graph, parameters: Mapping[str, Any], levels: int | None) -> Hierarchy:
-        raise NotImplementedError
+        """The tree of a graph, with as many levels as the fitted one; only for classifiers that have one."""
+        raise TypeError(f"{type(self).__name__} has no tree")
 
     def _set(self, fitted: _Fitted, classes: NDArray[Any], tree: Hierarchy | None, run: Run) -> None:
         import torch
