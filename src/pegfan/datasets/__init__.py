@@ -2,6 +2,7 @@
 
 from pegfan.datasets.benchmarks import info, load, names, table
 from pegfan.datasets.readers import read_graph
+from pegfan.datasets.sources import Source
 from pegfan.datasets.splits import random_splits
 from pegfan.datasets.synthetic import D4, synthetic
 from pegfan.datasets.tables import ReadReport, graph_from_tables, stand_in_features
@@ -9,6 +10,7 @@ from pegfan.datasets.tables import ReadReport, graph_from_tables, stand_in_featu
 __all__ = [
     "D4",
     "ReadReport",
+    "Source",
     "graph_from_tables",
     "info",
     "load",

@@ -177,6 +177,12 @@ def _role(path: Any) -> Path | None:
     return None if path is None else Path(path)
 
 
+def readable(path: Path) -> bool:
+    """Whether a file's name says that `read_graph` may know its format."""
+    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
+    return bool(suffixes) and suffixes[-1] in _SUFFIXES
+
+
 def _existing(path: Any) -> Path:
     found = Path(path)
     if found.is_dir():

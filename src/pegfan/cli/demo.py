@@ -1,39 +1,21 @@
-"""The command line: ``pegfan --help``."""
+"""``pegfan demo``."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+
+from pegfan.cli._shell import Fail, command, console, errors
 
 if TYPE_CHECKING:
     from pegfan.demo import Numbers
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", add_completion=False)
 
-
-def _version(wanted: bool) -> None:
-    if wanted:
-        from pegfan import __version__
-
-        typer.echo(f"pegfan {__version__}")
-        raise typer.Exit
-
-
-@app.callback(epilog="Example:  [bold]pegfan demo -o demo[/bold]  then open demo/framelets.png")
-def main(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
-    ] = False,
-) -> None:
-    """Take signals on graphs apart by scale, and put them together again: permutation equivariant graph framelets."""
-
-
-@app.command(epilog="Example:  [bold]pegfan demo -o /tmp/demo --seed 1[/bold]")
+@command("pegfan demo -o /tmp/demo --seed 1")
 def demo(
     folder: Annotated[
         Path, typer.Option("-o", "--output", help="Where to write framelets.png; made if it is missing.")
@@ -43,12 +25,11 @@ def demo(
     """Decompose, denoise and reconstruct a noisy signal on a graph of 1000 nodes; a few seconds."""
     from pegfan.demo import run
 
-    console = Console()
     try:
-        with console.status("building a graph, its tree and its framelets"):
+        with errors.status("building a graph, its tree and its framelets"):
             numbers = run(folder, seed)
     except OSError as error:
-        _fail(f"Cannot write to {folder}: {error.strerror or error}. Choose another folder with -o.")
+        raise Fail(f"Cannot write to {folder}: {error.strerror or error}. Choose another folder with -o.") from error
     console.print(_demo_table(numbers))
     console.print(f"Picture: [bold]{escape(str(numbers['picture']))}[/bold]", soft_wrap=True)
 
@@ -71,8 +52,3 @@ def _demo_table(numbers: Numbers) -> Table:
     table.add_row("signal-to-noise ratio of the noisy signal", f"{numbers['snr_noisy']:5.1f} dB")
     table.add_row("after denoising", f"{numbers['snr_denoised']:5.1f} dB  [green]({gain:+.1f} dB)[/green]")
     return table
-
-
-def _fail(sentence: str) -> NoReturn:
-    Console(stderr=True).print(f"[red]{escape(sentence)}[/red]", soft_wrap=True)
-    raise typer.Exit(1)

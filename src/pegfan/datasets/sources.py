@@ -1,0 +1,110 @@
+"""Where a graph comes from, as a value: a name or files and how to read them. It can be stored and opened again."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+from pegfan.datasets._table import ReadReport, suggestion
+from pegfan.datasets.benchmarks import load, names
+from pegfan.datasets.readers import read_graph, readable
+from pegfan.datasets.synthetic import synthetic
+from pegfan.graph import Graph
+
+__all__ = ["Source"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """A data set's name, ``"synthetic"``, a file, a folder of files, or several files; and options for the reader.
+
+    Attributes
+    ----------
+    where
+        The name or the paths.
+    options
+        Arguments of `load`, `synthetic` or `read_graph`.
+
+    Examples
+    --------
+    >>> graph, report = Source.of("synthetic", gamma=0.2, n=300, edges=900, features=5).open()
+    >>> graph
+    Graph(n=300, edges=900, undirected, features=5, classes=4, splits=1)
+    """
+
+    where: tuple[str, ...]
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, *where: str | os.PathLike[str], **options: Any) -> Self:
+        """Make a source; options that are None are left out."""
+        if not where:
+            raise ValueError("no graph given; name a data set (pegfan datasets lists them) or files")
+        return cls(tuple(os.fspath(path) for path in where), {k: v for k, v in options.items() if v is not None})
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any]) -> Self:
+        """The source that `to_dict` wrote."""
+        return cls.of(*stored["where"], **stored.get("options", {}))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON and TOML."""
+        return {"where": list(self.where), "options": dict(self.options)}
+
+    @property
+    def name(self) -> str:
+        """What to call the graph."""
+        return self.where[0] if len(self.where) == 1 else " + ".join(Path(path).name for path in self.where)
+
+    @property
+    def files(self) -> list[Path]:
+        """The files that are read; none for names."""
+        if self._by_name():
+            return []
+        return [file for path in self.where for file in _files(Path(path))]
+
+    def fingerprint(self) -> str:
+        """A hash of what is read: of the files' bytes and the options, not of where the files are."""
+        digest = hashlib.sha256(repr(sorted(self.options.items())).encode())
+        for part in sorted(_hash(file) for file in self.files) or [self.where[0].encode()]:
+            digest.update(part)
+        return digest.hexdigest()[:16]
+
+    def open(self) -> tuple[Graph, ReadReport | None]:
+        """Read the graph, and the report of what was guessed where files were read."""
+        if self._by_name():
+            if self.where[0] == "synthetic":
+                return synthetic(**{"gamma": 0.0, **self.options}), None
+            return load(self.where[0], **self.options), None
+        graph, report = read_graph(*self.files, report=True, **self.options)
+        return graph, report
+
+    def _by_name(self) -> bool:
+        return len(self.where) == 1 and not Path(self.where[0]).exists() and self.where[0] in _names()
+
+
+def _names() -> list[str]:
+    return ["synthetic", *names()]
+
+
+def _files(path: Path) -> Sequence[Path]:
+    if path.is_dir():
+        found = sorted(file for file in path.iterdir() if file.is_file() and readable(file))
+        if not found:
+            raise FileNotFoundError(
+                f"the folder {path} holds no file that could be a graph: CSV, Parquet, npz, GraphML"
+            )
+        return found
+    if not path.exists() and not path.suffix:
+        near = suggestion(str(path), _names()).split("it has")[0]
+        raise ValueError(f"{path} is neither a file nor a data set; {near}pegfan datasets lists the names")
+    return [path]
+
+
+def _hash(file: Path) -> bytes:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").digest()
