@@ -1,7 +1,11 @@
-"""Compiled loops of the fast training path: sparse products, the rows of the network, Adam.
+"""Compiled loops of the fast training path: sparse products, the rows of the network, Adam, and a whole step.
 
 Everything is C-ordered, in one dtype. Widths that fill whole cache lines (64 hidden units do) keep the sums of a
-row in registers while the entries of the sparse row go by.
+row in registers while the entries of the sparse row go by; rows that start at a cache line are read twice as fast.
+The width of 64 is compiled apart, for loops of known length need no remainders.
+
+A matrix is a row of a table: (dense, rows, columns, place of its row pointers, place of its entries); the numbers
+themselves stand one after another in three arrays.
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
-from numba.extending import intrinsic
+from numba.extending import intrinsic, overload
 
 _LINE = 64  # bytes of a cache line
 
@@ -79,24 +83,53 @@ def _one_line(
     return _row_product(1, indices, data, B, out)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def product(indptr, indices, data, B, out):  # type: ignore[no-untyped-def]
-    """Compute out = M B for a sparse M in CSR form."""
-    width = B.shape[1]
+@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+def _row(pointers, indices, data, B, width, i, out, r):  # type: ignore[no-untyped-def]
+    """Compute out[r] = row i of a sparse matrix times B."""
     lane = 64 // B.itemsize
-    for i in range(indptr.size - 1):
-        column = 0
-        while column + 4 * lane <= width:
-            _four_lines(indices, data, indptr[i], indptr[i + 1], B, out, i, column)
-            column += 4 * lane
-        while column + lane <= width:
-            _one_line(indices, data, indptr[i], indptr[i + 1], B, out, i, column)
-            column += lane
-        for t in range(column, width):
-            total = out.dtype.type(0)
-            for e in range(indptr[i], indptr[i + 1]):
-                total += data[e] * B[indices[e], t]
-            out[i, t] = total
+    column = 0
+    while column + 4 * lane <= width:
+        _four_lines(indices, data, pointers[i], pointers[i + 1], B, out, r, column)
+        column += 4 * lane
+    while column + lane <= width:
+        _one_line(indices, data, pointers[i], pointers[i + 1], B, out, r, column)
+        column += lane
+    for t in range(column, width):
+        total = out.dtype.type(0)
+        for e in range(pointers[i], pointers[i + 1]):
+            total += data[e] * B[indices[e], t]
+        out[r, t] = total
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def product(pointers, indices, data, B, out):  # type: ignore[no-untyped-def]
+    """Compute out = M B for a sparse M in CSR form."""
+    for i in range(pointers.size - 1):
+        _row(pointers, indices, data, B, B.shape[1], i, out, i)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _multiply(matrix, numbers, B, out):  # type: ignore[no-untyped-def]
+    """Compute out = M B for a matrix of a table."""
+    pointers, indices, data = numbers
+    dense, rows, columns, first, place = matrix[0], matrix[1], matrix[2], matrix[3], matrix[4]
+    if dense:
+        np.dot(data[place : place + rows * columns].reshape((rows, columns)), B, out)
+    else:
+        product(pointers[first : first + rows + 1], indices, data, B, out)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def chain(matrices, numbers, B, room, out):  # type: ignore[no-untyped-def]
+    """Compute out = M_last ... M_1 B, by turns in the two halves of the room."""
+    width, last = B.shape[1], matrices.shape[0] - 1
+    for k in range(last):
+        rows = matrices[k, 1]
+        place = k % 2 * (room.size // 2)
+        between = room[place : place + rows * width].reshape((rows, width))
+        _multiply(matrices[k], numbers, B, between)
+        B = between
+    _multiply(matrices[last], numbers, B, out)
 
 
 @njit(cache=True, inline="always")
@@ -124,114 +157,261 @@ def keep_mask(seed, threshold, mask):  # type: ignore[no-untyped-def]
             flat[4 * block + k] = ((bits >> np.uint64(16 * k)) & np.uint64(0xFFFF)) >= threshold
 
 
-@njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"}, error_model="numpy")
-def add_logits(H, bias, normalize, alpha, V, mask, scale, rows, inverse, logits):  # type: ignore[no-untyped-def]
-    """Add one channel to the logits of the first `rows` rows: α mask relu(N(H + bias)) V, V being classes × hidden.
+_FAST = {"contract", "reassoc", "nsz"}
 
-    H becomes N(H + bias) for the rows that are not normalised yet (inverse[r] == 0), and inverse holds 1/‖row‖.
-    """
-    width, classes = H.shape[1], V.shape[0]
-    masked = mask.size > 0
-    active = np.empty(width, H.dtype)
-    for r in range(rows):
-        if inverse[r] == 0:
-            total = H.dtype.type(0)
-            for t in range(width):
-                H[r, t] += bias[t]
-                total += H[r, t] * H[r, t]
-            factor = H.dtype.type(1) / max(np.sqrt(total), H.dtype.type(1e-12)) if normalize else H.dtype.type(1)
+
+@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy", forceinline=True)
+def _normalize(H, bias, wanted, inverse, width):  # type: ignore[no-untyped-def]
+    one = H.dtype.type(1)
+    for r in range(H.shape[0]):
+        total = H.dtype.type(0)
+        for t in range(width):
+            h = H[r, t] + bias[t]
+            H[r, t] = h
+            total += h * h
+        inverse[r] = one
+        if wanted:
+            factor = one / max(np.sqrt(total), H.dtype.type(1e-12))
             for t in range(width):
                 H[r, t] *= factor
             inverse[r] = factor
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def normalize(H, bias, wanted, inverse):  # type: ignore[no-untyped-def]
+    """Turn H into N(H + bias); inverse holds 1/‖row‖, or 1 where rows are not to be normalised."""
+    if H.shape[1] == 64:
+        _normalize(H, bias, wanted, inverse, 64)
+    else:
+        _normalize(H, bias, wanted, inverse, H.shape[1])
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy", forceinline=True)
+def _logits(H, alpha, V, masks, scale, start, c, logits, width):  # type: ignore[no-untyped-def]
+    zero = H.dtype.type(0)
+    masked = masks.size > 0
+    active = np.empty(width, H.dtype)
+    for r in range(logits.shape[0]):
+        for k in range(c.size):
+            logits[r, k] = c[k]
+        for i in range(H.shape[0]):
+            if masked:
+                factor = alpha[i] * scale
+                for t in range(width):
+                    active[t] = factor * max(H[i, start + r, t], zero) * masks[i, r, t]
+            else:
+                for t in range(width):
+                    active[t] = alpha[i] * max(H[i, start + r, t], zero)
+            for k in range(c.size):
+                total = zero
+                for t in range(width):
+                    total += active[t] * V[i, k, t]
+                logits[r, k] += total
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def compute_logits(H, alpha, V, masks, scale, start, c, logits):  # type: ignore[no-untyped-def]
+    """Compute Σ_i α_i mask_i relu(H_i) V_iᵀ + c for the rows from start on; V is channels × classes × hidden."""
+    if H.shape[2] == 64:
+        _logits(H, alpha, V, masks, scale, start, c, logits, 64)
+    else:
+        _logits(H, alpha, V, masks, scale, start, c, logits, H.shape[2])
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy", forceinline=True)
+def _backward(H, inverse, normalized, alpha, V, mask, scale, error, gradient, grad_V, grad_bias, width):  # type: ignore[no-untyped-def]
+    rows, classes, zero = error.shape[0], V.shape[0], H.dtype.type(0)
+    masked = mask.size > 0
+    grad_V[:] = 0
+    grad_bias[:] = 0
+    grad_alpha = zero
+    kept = np.empty(width, H.dtype)
+    back = np.empty(width, H.dtype)
+    for r in range(rows):
+        for t in range(width):
+            back[t] = error[r, 0] * V[0, t]
+        for k in range(1, classes):
+            e = error[r, k]
+            for t in range(width):
+                back[t] += e * V[k, t]
         if masked:
             for t in range(width):
-                active[t] = alpha * max(H[r, t], H.dtype.type(0)) * (scale * mask[r, t])
+                kept[t] = scale * mask[r, t] if H[r, t] > 0 else zero
         else:
             for t in range(width):
-                active[t] = alpha * max(H[r, t], H.dtype.type(0))
-        for c in range(classes):
-            total = H.dtype.type(0)
+                kept[t] = H.dtype.type(1) if H[r, t] > 0 else zero
+        inner = zero
+        for t in range(width):
+            back[t] *= kept[t]
+            kept[t] *= H[r, t]
+            inner += back[t] * H[r, t]
+        grad_alpha += inner
+        for k in range(classes):
+            e = error[r, k] * alpha
             for t in range(width):
-                total += active[t] * V[c, t]
-            logits[r, c] += total
+                grad_V[k, t] += e * kept[t]
+        factor = alpha * inverse[r]
+        through = inner * factor if normalized else zero
+        for t in range(width):
+            g = factor * back[t] - through * H[r, t]
+            gradient[r, t] = g
+            grad_bias[t] += g
+    return grad_alpha
 
 
-@njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"}, error_model="numpy")
-def backward(H, inverse, normalize, alpha, V, mask, scale, error, gradient, grad_V, grad_bias):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True, error_model="numpy")
+def backward(H, inverse, normalized, alpha, V, mask, scale, error, gradient, grad_V, grad_bias):  # type: ignore[no-untyped-def]
     """Back through one channel, from the error of the logits of the training rows.
 
     gradient becomes the gradient with respect to H before the normalisation, grad_V and grad_bias are overwritten, and
     the result is the derivative by α.
     """
-    rows, width, classes = error.shape[0], H.shape[1], V.shape[0]
-    masked = mask.size > 0
-    grad_V[:] = 0
-    grad_bias[:] = 0
-    grad_alpha = H.dtype.type(0)
-    for r in range(rows):
-        for t in range(width):
-            gradient[r, t] = 0
-        for c in range(classes):
-            e = error[r, c]
-            for t in range(width):
-                gradient[r, t] += e * V[c, t]
-        inner = H.dtype.type(0)
-        for t in range(width):
-            kept = scale * mask[r, t] if masked else H.dtype.type(1)
-            kept = kept if H[r, t] > 0 else H.dtype.type(0)
-            g = gradient[r, t] * kept
-            inner += g * H[r, t]
-            gradient[r, t] = g
-        grad_alpha += inner
-        for c in range(classes):
-            e = error[r, c] * alpha
-            for t in range(width):
-                kept = scale * mask[r, t] if masked else H.dtype.type(1)
-                grad_V[c, t] += e * kept * max(H[r, t], H.dtype.type(0))
-        factor = alpha * inverse[r]
-        if normalize:
-            for t in range(width):
-                gradient[r, t] = factor * (gradient[r, t] - inner * H[r, t])
-        else:
-            for t in range(width):
-                gradient[r, t] *= factor
-        for t in range(width):
-            grad_bias[t] += gradient[r, t]
-    return grad_alpha
+    if H.shape[1] == 64:
+        return _backward(H, inverse, normalized, alpha, V, mask, scale, error, gradient, grad_V, grad_bias, 64)
+    return _backward(H, inverse, normalized, alpha, V, mask, scale, error, gradient, grad_V, grad_bias, H.shape[1])
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def cross_entropy(logits, labels, weights, error):  # type: ignore[no-untyped-def]
-    """The weighted mean of −log softmax at the labels; error becomes its gradient, or the log-probabilities if empty.
+    """The weighted mean of −log softmax at the labels; error becomes its gradient, unless it is empty.
 
     weights are per row and sum to one.
     """
     rows, classes = logits.shape
     wanted = error.size > 0
     loss = 0.0
+    powers = np.empty(classes)
     for r in range(rows):
         top = logits[r, 0]
-        for c in range(1, classes):
-            top = max(top, logits[r, c])
+        for k in range(1, classes):
+            top = max(top, logits[r, k])
         total = 0.0
-        for c in range(classes):
-            total += np.exp(logits[r, c] - top)
+        for k in range(classes):
+            powers[k] = np.exp(logits[r, k] - top)
+            total += powers[k]
         loss -= weights[r] * (logits[r, labels[r]] - top - np.log(total))
         if wanted:
-            for c in range(classes):
-                error[r, c] = weights[r] * np.exp(logits[r, c] - top) / total
+            for k in range(classes):
+                error[r, k] = weights[r] * powers[k] / total
             error[r, labels[r]] -= weights[r]
     return loss
 
 
-@njit(cache=True, nogil=True, fastmath={"contract", "nsz", "arcp"}, error_model="numpy")
-def adam(w, g, m, v, rate, decay, correct_1, correct_2):  # type: ignore[no-untyped-def]
-    """One step of Adam with L2 decay in the gradient, as torch.optim.Adam does it."""
+@intrinsic  # type: ignore[untyped-decorator]
+def _as_integer(context: Any, x: Any) -> Any:  # pragma: no cover - runs inside the compiler
+    """The bits of a float32 as an int32."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.bitcast(args[0], ir.IntType(32))
+
+    return types.int32(types.float32), codegen
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _as_float(context: Any, x: Any) -> Any:  # pragma: no cover - runs inside the compiler
+    """The float32 that has the bits of an int32."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.bitcast(args[0], ir.FloatType())
+
+    return types.float32(types.int32), codegen
+
+
+def _root(x: Any) -> Any:
+    """√x; in float32 to one or two units in the last place, for processors take five times longer for the exact one."""
+    return np.sqrt(x)
+
+
+@overload(_root, jit_options={"fastmath": {"contract", "nsz"}}, inline="always")  # type: ignore[untyped-decorator]
+def _compiled_root(x):  # type: ignore[no-untyped-def]  # pragma: no cover - runs inside the compiler
+    if x != types.float32:
+        return lambda x: np.sqrt(x)  # noqa: PLW0108 - numba wants a function of Python
+
+    def quick(x):  # type: ignore[no-untyped-def]
+        half = np.float32(0.5) * x
+        y = _as_float(np.int32(0x5F3759DF) - (_as_integer(x) >> np.int32(1)))
+        # Newton's steps for 1/√x
+        y = y * (np.float32(1.5) - half * y * y)
+        y = y * (np.float32(1.5) - half * y * y)
+        y = y * (np.float32(1.5) - half * y * y)
+        return x * y
+
+    return quick
+
+
+@njit(cache=True, nogil=True, fastmath={"contract", "nsz", "arcp"}, error_model="numpy", forceinline=True)
+def _adam(weights, moments, squares, start, g, constants):  # type: ignore[no-untyped-def]
+    """One step of Adam for the weights from start on, with L2 decay in the gradient g, as torch.optim.Adam has it."""
+    step, decay, root = constants
+    stop = start + g.size
+    w, m, v = weights[start:stop], moments[start:stop], squares[start:stop]
     one = w.dtype.type(1)
     b1, b2, eps = w.dtype.type(0.9), w.dtype.type(0.999), w.dtype.type(1e-8)
-    step, root = rate / correct_1, np.sqrt(correct_2)
-    for i in range(w.size):
+    for i in range(g.size):
         grad = g[i] + decay * w[i]
         m[i] = b1 * m[i] + (one - b1) * grad
         v[i] = b2 * v[i] + (one - b2) * grad * grad
-        w[i] -= step * m[i] / (np.sqrt(v[i]) / root + eps)
+        w[i] -= step * m[i] / (_root(v[i]) * root + eps)
+
+
+@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+def _constants(w, rate, decay, steps):  # type: ignore[no-untyped-def]
+    number = w.dtype.type
+    return number(rate / (1.0 - 0.9**steps)), number(decay), number(1.0 / np.sqrt(1.0 - 0.999**steps))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def forward(i, tables, numbers, weights, room, bias, normalized, H, inverse):  # type: ignore[no-untyped-def]
+    """Compute H = N(A_i W_i + b_i) for the needed rows."""
+    rows, width = tables.sizes[i], H.shape[1]
+    W = weights[tables.places[i] : tables.places[i] + rows * width].reshape((rows, width))
+    chain(tables.forward[tables.forward_starts[i] : tables.forward_starts[i + 1]], numbers, W, room, H)
+    normalize(H, bias, normalized, inverse)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def weight_gradient(i, tables, numbers, gradient, room, out):  # type: ignore[no-untyped-def]
+    """Compute out = A_iᵀ G for the gradient G of the training rows."""
+    chain(tables.back[tables.back_starts[i] : tables.back_starts[i + 1]], numbers, gradient, room, out)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def step(tables, numbers, weights, rows_, masks, scale, grads, room, rates, steps):  # type: ignore[no-untyped-def]
+    """One step of Adam for all weights: for each channel backward, update and forward again; then the rest.
+
+    weights are (w, m, v), the views b and V into w, and α; rows are (H, inverse, normalized, error, gradient);
+    grads is the room for those by b, V, c, a and α; rates are those of the layers, of the attention, and the decays.
+    """
+    w, m, v, b, V, alpha = weights
+    H, inverse, normalized, error, gradient = rows_
+    grad_b, grad_V, grad_c, grad_a, grad_alpha = grads
+    lr_fc, lr_sca, wd_fc1, wd_fc2, wd_sca = rates
+    constants = _constants(w, lr_fc, wd_fc1, steps)
+    for i in range(H.shape[0]):
+        grad_alpha[i] = backward(
+            H[i], inverse[i], normalized, alpha[i], V[i], masks[i], scale, error, gradient, grad_V[i], grad_b[i]
+        )
+        rows, at = tables.sizes[i], tables.places[i]
+        g = tables.gradient[: rows * b.shape[1]]
+        weight_gradient(i, tables, numbers, gradient, room, g.reshape((rows, b.shape[1])))
+        _adam(w, m, v, at, g, constants)
+        _adam(w, m, v, tables.rest[0] + i * b.shape[1], grad_b[i], constants)
+        forward(i, tables, numbers, w, room, b[i], normalized, H[i], inverse[i])
+    grad_c[:] = 0
+    for r in range(error.shape[0]):
+        for k in range(error.shape[1]):
+            grad_c[k] += error[r, k]
+    attention_gradient(alpha, grad_alpha, grad_a)
+    constants = _constants(w, lr_fc, wd_fc2, steps)
+    _adam(w, m, v, tables.rest[1], grad_V.reshape(-1), constants)
+    _adam(w, m, v, tables.rest[2], grad_c, constants)
+    constants = _constants(w, lr_sca, wd_sca, steps)
+    _adam(w, m, v, tables.rest[3], grad_a, constants)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def attention_gradient(alpha, by_alpha, out):  # type: ignore[no-untyped-def]
+    """The gradient by a from that by α = softmax(a)."""
+    inner = (alpha * by_alpha).sum()
+    for i in range(alpha.size):
+        out[i] = alpha[i] * (by_alpha[i] - inner)

@@ -2,20 +2,42 @@
 
 What makes it fast: operators act on the weights' columns (see `chains`), only the rows of training and validation
 nodes are computed, one forward serves a step's validation and the next step's training loss, each channel's weights
-are updated and used again while they are in the caches, dropout takes 16 random bits an entry, and Adam is one loop.
+are updated and used again while they are in the caches, dropout takes 16 random bits an entry, and a whole step is
+one compiled call.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.linalg.cython_blas  # noqa: F401 - compiled code calls it; loaded here, so that limits of threads see it
 from numpy.typing import NDArray
 
 from pegfan.channels import Channels
 from pegfan.training.chains import Chain
 
 IntArray = NDArray[np.int64]
+
+_LINE = 64  # bytes of a cache line
+
+
+class Tables(NamedTuple):
+    """The matrices of all channels (see `_kernels`), and where the weights are.
+
+    ``forward`` and ``back`` hold matrices in the order of their use, those of channel i from ``_starts[i]`` on. W_i has
+    ``sizes[i]`` rows from ``places[i]`` on; b, V, c and a begin at the four places of ``rest``.
+    ``gradient`` is room for that of one W_i.
+    """
+
+    forward: Any
+    forward_starts: Any
+    back: Any
+    back_starts: Any
+    places: Any
+    sizes: Any
+    rest: Any
+    gradient: Any
 
 
 class FastNetwork:
@@ -50,90 +72,126 @@ class FastNetwork:
         hop_normalize: bool,
         dtype: Any = np.float32,
     ) -> None:
-        dtype = np.dtype(dtype)
-        self.dtype, self.normalize = dtype, hop_normalize
+        self.dtype, self.normalize = np.dtype(dtype), bool(hop_normalize)
         self.train, self.val = len(train), len(val)
         rows = np.concatenate([train, val])
         self.y = labels[rows]
-        self.loss_weights = np.asarray(weights, dtype)
-        self.val_weights = np.full(len(val), 1.0 / max(len(val), 1), dtype)
+        self.loss_weights = np.asarray(weights, self.dtype)
+        self.val_weights = np.full(len(val), 1.0 / max(len(val), 1), self.dtype)
         self.chains = [Chain(channel, rows, len(train), dtype) for channel in channels]
-        self.state = state
-        count = len(self.chains)
-
-        def stored(name: str) -> Any:
-            return np.array(state[name], dtype=dtype, order="C")
-
-        self.W = [
-            np.ascontiguousarray(stored(f"channel_layers.{i}.weight").T[chain.used])
-            for i, chain in enumerate(self.chains)
-        ]
-        self.b = [stored(f"channel_layers.{i}.bias") for i in range(count)]
-        self.a = stored("attention_logits")
-        self._set_alpha()
-        hidden = self.b[0].size
-        V = stored("output.weight")
-        self.V = [np.ascontiguousarray(V[:, i * hidden : (i + 1) * hidden]) for i in range(count)]
-        self.c = stored("output.bias")
-        classes = self.c.size
-        self.buffers = [chain.buffers(hidden, dtype) for chain in self.chains]
-        self.H: list[Any] = [None] * count
-        self.inverse = [np.zeros(len(rows), dtype) for _ in range(count)]
-        self.gradient = np.zeros((len(train), hidden), dtype)
-        self.error = np.zeros((len(train), classes), dtype)
-        self.no_mask: Any = np.zeros((0, 0), np.uint8)
-        self.masks: list[Any] = [self.no_mask] * count
-        self.scale = dtype.type(1)
-        self.grad_V = [np.zeros_like(v) for v in self.V]
-        self.grad_b = [np.zeros_like(b) for b in self.b]
-        self.grad_alpha = np.zeros(count)
-        self.moments: dict[int, tuple[Any, Any]] = {}
+        count, (classes, width) = len(self.chains), state["output.weight"].shape
+        hidden = width // count
+        self.tables, self.numbers = self._pack(count, classes, hidden)
+        self.w, self.m, self.v, self.kept = (_aligned(int(self.tables.rest[-1]), self.dtype) for _ in range(4))
+        self._set_views(count, classes, hidden)
+        self._take(state)
+        self.H = _aligned((count, len(rows), hidden), self.dtype)
+        self.inverse = np.zeros((count, len(rows)), self.dtype)
+        self.gradient = _aligned((len(train), hidden), self.dtype)
+        self.error = np.zeros((len(train), classes), self.dtype)
+        self.train_logits = np.zeros((len(train), classes), self.dtype)
+        self.val_logits = np.zeros((len(val), classes), self.dtype)
+        self.no_masks: Any = np.zeros((count, 0, 0), np.uint8)
+        self.masks, self.scale = self.no_masks, self.dtype.type(1)
+        self.grad_b, self.grad_V = np.zeros_like(self.b), np.zeros_like(self.V)
+        self.grad_c, self.grad_a = np.zeros_like(self.c), np.zeros_like(self.a)
+        self.grad_alpha = np.zeros_like(self.a)
         self.steps = 0
-        for i in range(count):
-            self._forward(i)
+        self._set_alpha()
+        self._forward()
+
+    # ------------------------------------------------------------------ layout
+
+    def _pack(self, count: int, classes: int, hidden: int) -> tuple[Tables, tuple[Any, Any, Any]]:
+        """The matrices of all channels one after another; a matrix that several channels share is stored once."""
+        pointers: list[Any] = []
+        indices: list[Any] = []
+        data: list[Any] = []
+        known: dict[Any, tuple[int, ...]] = {}
+        firsts = places = 0
+        ways: tuple[list[Any], list[Any]] = ([], [])
+        starts: tuple[list[int], list[int]] = ([0], [0])
+        for chain in self.chains:
+            for way, start, matrices in zip(ways, starts, (chain.forward_links, chain.back_links), strict=True):
+                for matrix in matrices:
+                    if matrix.digest not in known:
+                        known[matrix.digest] = (int(matrix.dense), *matrix.shape, firsts, places)
+                        pointers.append(matrix.pointers + places)
+                        indices.append(matrix.indices)
+                        data.append(matrix.data)
+                        firsts += len(matrix.pointers)
+                        places += len(matrix.data)
+                    way.append(known[matrix.digest])
+                start.append(len(way))
+        sizes = [len(chain.used) for chain in self.chains]
+        ends = np.cumsum([_whole(size * hidden) for size in sizes])
+        rest = np.cumsum(
+            [ends[-1], *(_whole(size) for size in (count * hidden, count * classes * hidden, classes, count))]
+        )
+        largest = max(entry[1] for way in ways for entry in way) * hidden
+        self.room = _aligned(2 * _whole(largest), self.dtype)
+        tables = Tables(
+            *(np.array(ways[0]), np.array(starts[0]), np.array(ways[1]), np.array(starts[1])),
+            *(np.concatenate([[0], ends[:-1]]), np.array(sizes), rest, _aligned(max(sizes) * hidden, self.dtype)),
+        )
+        numbers = (np.concatenate(pointers), np.concatenate(indices), np.concatenate(data))
+        return tables, numbers
+
+    def _set_views(self, count: int, classes: int, hidden: int) -> None:
+        places, sizes, (at_b, at_V, at_c, at_a, _) = self.tables.places, self.tables.sizes, self.tables.rest
+        self.W = [
+            self.w[place : place + size * hidden].reshape(size, hidden)
+            for place, size in zip(places, sizes, strict=True)
+        ]
+        self.b = self.w[at_b : at_b + count * hidden].reshape(count, hidden)
+        self.V = self.w[at_V : at_V + count * classes * hidden].reshape(count, classes, hidden)
+        self.c, self.a = self.w[at_c : at_c + classes], self.w[at_a : at_a + count]
+
+    def _take(self, state: dict[str, Any]) -> None:
+        count, classes, hidden = self.V.shape
+        for i, chain in enumerate(self.chains):
+            self.W[i][:] = state[f"channel_layers.{i}.weight"].T[chain.used]
+            self.b[i] = state[f"channel_layers.{i}.bias"]
+        self.V[:] = state["output.weight"].reshape(classes, count, hidden).transpose(1, 0, 2)
+        self.c[:], self.a[:] = state["output.bias"], state["attention_logits"]
+
+    # --------------------------------------------------------------------- use
 
     def _set_alpha(self) -> None:
         """The attention α = softmax(a)."""
         e = np.exp(self.a - self.a.max())
         self.alpha = e / e.sum()
 
-    def _forward(self, i: int) -> None:
-        self.H[i] = self.chains[i].forward(self.W[i], self.buffers[i][0])
-        self.inverse[i][:] = 0
-
-    def _logits(self, start: int, stop: int, masks: list[Any]) -> Any:
+    def _forward(self) -> None:
         from pegfan.training import _kernels
 
-        logits = np.repeat(self.c[None, :], stop - start, axis=0)
-        alpha = self.alpha
-        for i, H in enumerate(self.H):
-            _kernels.add_logits(
-                *(H[start:stop], self.b[i], self.normalize, alpha[i], self.V[i], masks[i], self.scale),
-                *(stop - start, self.inverse[i][start:stop], logits),
+        for i in range(len(self.chains)):
+            _kernels.forward(
+                *(i, self.tables, self.numbers, self.w, self.room, self.b[i]),
+                *(self.normalize, self.H[i], self.inverse[i]),
             )
-        return logits
 
     def drop(self, seed: int, rate: float) -> None:
         """Draw the masks of a step; rate 0 keeps everything."""
         from pegfan.training import _kernels
 
         if rate == 0:
-            self.masks, self.scale = [self.no_mask] * len(self.H), self.dtype.type(1)
+            self.masks, self.scale = self.no_masks, self.dtype.type(1)
             return
         threshold = round(rate * 65536)
         self.scale = self.dtype.type(65536 / (65536 - threshold))
-        if not self.masks[0].size:
-            self.masks = [np.empty(self.gradient.shape, np.uint8) for _ in self.H]
-        for i, mask in enumerate(self.masks):
-            start = ((seed * 1_000_003 + i) * 0x9E3779B97F4A7C15) % 2**64  # far from the start of any other mask
-            _kernels.keep_mask(np.uint64(start), np.uint64(threshold), mask)
+        if not self.masks.size:
+            self.masks = np.empty((len(self.chains), *self.gradient.shape), np.uint8)
+        start = (seed * 0x9E3779B97F4A7C15) % 2**64  # far from the start of any other step
+        _kernels.keep_mask(np.uint64(start), np.uint64(threshold), self.masks)
 
     def loss(self) -> float:
-        """The loss of the training rows with the masks at hand; prepares `gradients`."""
+        """The loss of the training rows with the masks at hand; prepares the gradients."""
         from pegfan.training import _kernels
 
-        self.train_logits = self._logits(0, self.train, self.masks)
-        return float(_kernels.cross_entropy(self.train_logits, self.y[: self.train], self.loss_weights, self.error))
+        logits = self.train_logits
+        _kernels.compute_logits(self.H, self.alpha, self.V, self.masks, self.scale, 0, self.c, logits)
+        return float(_kernels.cross_entropy(logits, self.y[: self.train], self.loss_weights, self.error))
 
     def channel_gradient(self, i: int) -> Any:
         """The gradient of the loss by W_i; those by b_i, V_i and α_i are kept aside."""
@@ -143,59 +201,74 @@ class FastNetwork:
             *(self.H[i], self.inverse[i], self.normalize, self.alpha[i], self.V[i], self.masks[i], self.scale),
             *(self.error, self.gradient, self.grad_V[i], self.grad_b[i]),
         )
-        return self.chains[i].backward(self.gradient, self.buffers[i][1])
+        out = np.zeros_like(self.W[i])
+        _kernels.weight_gradient(i, self.tables, self.numbers, self.gradient, self.room, out)
+        return out
 
     def attention_gradient(self) -> Any:
         """The gradient by a, once every channel's is known."""
-        alpha = self.alpha
-        return (alpha * (self.grad_alpha - (alpha * self.grad_alpha).sum())).astype(self.dtype)
+        from pegfan.training import _kernels
+
+        _kernels.attention_gradient(self.alpha, self.grad_alpha, self.grad_a)
+        return self.grad_a
 
     def step(self, settings: Any) -> None:
         """One step of Adam, channel by channel: backward, update, forward again."""
-        self.steps += 1
-        for i in range(len(self.W)):
-            self._adam(self.W[i], self.channel_gradient(i), settings.lr_fc, settings.wd_fc1)
-            self._adam(self.b[i], self.grad_b[i], settings.lr_fc, settings.wd_fc1)
-            self._forward(i)
-        attention = self.attention_gradient()
-        for i in range(len(self.V)):
-            self._adam(self.V[i], self.grad_V[i], settings.lr_fc, settings.wd_fc2)
-        self._adam(self.c, self.error.sum(axis=0), settings.lr_fc, settings.wd_fc2)
-        self._adam(self.a, attention, settings.lr_sca, settings.wd_sca)
-        self._set_alpha()
-
-    def _adam(self, w: Any, g: Any, rate: float, decay: float) -> None:
         from pegfan.training import _kernels
 
-        if id(w) not in self.moments:
-            self.moments[id(w)] = np.zeros(w.size, self.dtype), np.zeros(w.size, self.dtype)
-        number = self.dtype.type
-        _kernels.adam(
-            *(w.reshape(-1), g.reshape(-1), *self.moments[id(w)], number(rate), number(decay)),
-            *(number(1 - 0.9**self.steps), number(1 - 0.999**self.steps)),
+        self.steps += 1
+        _kernels.step(
+            *(self.tables, self.numbers),
+            (self.w, self.m, self.v, self.b, self.V, self.alpha),
+            (self.H, self.inverse, self.normalize, self.error, self.gradient),
+            *(self.masks, self.scale),
+            (self.grad_b, self.grad_V, self.grad_c, self.grad_a, self.grad_alpha),
+            self.room,
+            tuple(map(float, (settings.lr_fc, settings.lr_sca, settings.wd_fc1, settings.wd_fc2, settings.wd_sca))),
+            self.steps,
         )
+        self._set_alpha()
 
     def validate(self) -> tuple[float, Any]:
         """The loss of the validation rows, without dropout, and their logits."""
         from pegfan.training import _kernels
 
-        logits = self._logits(self.train, self.train + self.val, [self.no_mask] * len(self.H))
+        one, logits = self.dtype.type(1), self.val_logits
+        _kernels.compute_logits(self.H, self.alpha, self.V, self.no_masks, one, self.train, self.c, logits)
         nothing = np.zeros((0, 0), self.dtype)
         return float(_kernels.cross_entropy(logits, self.y[self.train :], self.val_weights, nothing)), logits
 
-    def snapshot(self) -> list[Any]:
-        """A copy of all weights."""
-        return [w.copy() for w in [*self.W, *self.b, *self.V, self.c, self.a]]
+    def snapshot(self) -> Any:
+        """A copy of all weights; there is room for one."""
+        self.kept[:] = self.w
+        return self.kept
 
-    def state_dict(self, snapshot: list[Any]) -> dict[str, Any]:
+    def state_dict(self, snapshot: Any) -> dict[str, Any]:
         """A snapshot as the ``state_dict`` of the network; weights of columns that are all zero are zero."""
-        count = len(self.chains)
-        W, b, V = (snapshot[k * count : (k + 1) * count] for k in range(3))
+        count, classes, hidden = self.V.shape
+        at_b, at_V, at_c, at_a, _ = self.tables.rest
         state = {}
         for i, chain in enumerate(self.chains):
-            full = np.zeros((W[i].shape[1], chain.width), self.dtype)
-            full[:, chain.used] = W[i].T
-            state[f"channel_layers.{i}.weight"], state[f"channel_layers.{i}.bias"] = full, b[i]
-        state["output.weight"], state["output.bias"] = np.concatenate(V, axis=1), snapshot[-2]
-        state["attention_logits"] = snapshot[-1]
+            place, size = self.tables.places[i], self.tables.sizes[i]
+            full = np.zeros((hidden, chain.width), self.dtype)
+            full[:, chain.used] = snapshot[place : place + size * hidden].reshape(size, hidden).T
+            state[f"channel_layers.{i}.weight"] = full
+            state[f"channel_layers.{i}.bias"] = snapshot[at_b + i * hidden : at_b + (i + 1) * hidden].copy()
+        V = snapshot[at_V : at_V + count * classes * hidden].reshape(count, classes, hidden)
+        state["output.weight"] = V.transpose(1, 0, 2).reshape(classes, count * hidden)
+        state["output.bias"] = snapshot[at_c : at_c + classes].copy()
+        state["attention_logits"] = snapshot[at_a : at_a + count].copy()
         return state
+
+
+def _whole(size: int) -> int:
+    """A number of entries that fills whole cache lines, whatever the dtype."""
+    return -(-size // _LINE) * _LINE
+
+
+def _aligned(shape: int | tuple[int, ...], dtype: Any) -> Any:
+    """Zeros that start at a cache line."""
+    size = int(np.prod(shape)) * dtype.itemsize
+    room = np.zeros(size + _LINE, np.uint8)
+    start = -room.ctypes.data % _LINE
+    return room[start : start + size].view(dtype).reshape(shape)
