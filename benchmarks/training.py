@@ -1,11 +1,11 @@
-"""Training: epochs against a plain dense loop, whole grids beside the paper's GPU, and preparing the channels.
+"""Training: epochs against a plain dense loop, preparing the channels of a large graph, and training on it in batches.
 
-    PEGFAN_DATA=folder python benchmarks/training.py [--quick] [--part epochs|splits|channels]
+    PEGFAN_DATA=folder python benchmarks/training.py [--quick] [--part epochs|channels|batches]
 
-"epochs" and "channels" are ratios inside one run on one core; "splits" uses two cores. The authors' trees are read
-from PEGFAN_TREES, or from ../reference/trees beside PEGFAN_DATA. The plain loop is the network as one would write
-it: dense channels of all nodes, forward with dropout and a loss on the training nodes, autograd, Adam, and another
-forward for validation. It is in torch, whose products of these shapes are faster than NumPy's.
+All are ratios inside one run on one core. (Ten splits beside the paper's GPU: ``pegfan reproduce table4``.) The
+authors' trees are read from PEGFAN_TREES, or from ../reference/trees beside PEGFAN_DATA. The plain loop is the network
+as one would write it: dense channels of all nodes, forward with dropout and a loss on the training nodes, autograd,
+Adam, and another forward for validation. It is in torch, whose products of these shapes are faster than NumPy's.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import ctypes
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -37,9 +37,6 @@ Row = tuple[str, str, str, str]
 
 EPOCHS = {"chameleon": (4, 28, 60), "squirrel": (4, 18, 45), "cora": (4, 20, 50), "texas": (8, 11, 25)}
 """h of the tree, and how many times faster than the plain loop an epoch must be, and is to be."""
-
-GPU = {"chameleon": (47.66, 22.52, 125.25), "squirrel": (59.82, 32.87, 198.77)}
-"""Mean, least and most seconds of ten splits on an RTX 3090, from the paper's Table IV."""
 
 
 def data_folder() -> Path:
@@ -198,51 +195,6 @@ def epochs(quick: bool) -> None:
     show(rows)
 
 
-# ------------------------------------------------------------------------------- splits
-
-
-def twelve_settings() -> Iterator[pf.Settings]:
-    """Twelve of the paper's 108 settings, in which every value of every setting occurs equally often."""
-    for i in range(12):
-        block, turn = divmod(i, 3)
-        yield pf.Settings(
-            wd_sca=(0.0, 0.001, 0.1)[turn],
-            wd_fc1=(0.0, 1e-4, 1e-3)[(turn + block) % 3],
-            wd_fc2=(0.0, 1e-4, 1e-3)[(turn + 2 * block) % 3],
-            lr_sca=(0.01, 0.04)[block // 2],
-            lr_fc=(0.005, 0.01)[block % 2],
-            dropout=0.5,
-        )
-
-
-def splits(quick: bool) -> None:
-    chosen, count = (list(twelve_settings())[::6], 2) if quick else (list(twelve_settings()), 10)
-    print(f"{count} splits with each of {len(chosen)} settings spread over the paper's 108; type c, h=4, two processes")
-    rows: list[Row] = []
-    for name, (mean, least, most) in GPU.items():
-        graph, channels = of_the_paper(name, 4)
-        pf.train(channels, graph.labels, graph.splits[:2], {"epochs": 2}, workers=2)  # start and compile
-        print(f"\n{name}\n{'wd_sca':>7s}{'lr_sca':>7s}{'wd_fc1':>8s}{'wd_fc2':>8s}{'lr_fc':>7s}", end="")
-        print(f"{'epochs':>8s}{'CPU s':>8s}{'wall s':>8s}{'test':>15s}", flush=True)
-        cpu, wall = [], []
-        for one in chosen:
-            start = time.perf_counter()
-            result = pf.train(channels, graph.labels, graph.splits[:count], one, workers=2)
-            wall.append(time.perf_counter() - start)
-            cpu.append(sum(run.seconds for run in result.runs))
-            print(f"{one.wd_sca:7g}{one.lr_sca:7g}{one.wd_fc1:8g}{one.wd_fc2:8g}{one.lr_fc:7g}", end="")
-            print(f"{sum(run.epochs for run in result.runs):8d}{cpu[-1]:8.1f}{wall[-1]:8.1f}", end="")
-            print(f"{100 * result.mean:8.2f} ± {100 * result.std:.2f}", flush=True)
-        gpu = f"{mean} s ({least} to {most})"
-        for kind, taken in (("wall", wall), ("CPU", cpu)):
-            middle = float(np.mean(taken))
-            measured = f"{middle:.1f} s ({min(taken):.1f} to {max(taken):.1f})"
-            good = "" if quick else "below" if middle < mean else "ABOVE"
-            rows.append((f"{name}, {count} splits, {kind} seconds, mean (least to most)", measured, gpu, good))
-    print("\nThe bar is what the paper measured on an RTX 3090: another machine, averaged over its settings.")
-    show(rows)
-
-
 # ----------------------------------------------------------------------------- channels
 
 
@@ -300,7 +252,43 @@ def channels(quick: bool) -> None:
     )
 
 
-PARTS = {"epochs": epochs, "splits": splits, "channels": channels}
+# ------------------------------------------------------------------------------ batches
+
+
+def batches(quick: bool) -> None:
+    n, batch = (10**5, 4096) if quick else (10**6, 16_384)
+    graph = pf.datasets.synthetic(0.3, n=n, edges=5 * n, features=64, splits=1)
+    system = pf.FrameletSystem(pf.build_tree(graph, "matching", h=4))
+    small = pf.datasets.synthetic(0.3, n=1000, edges=5000, features=64, splits=1)
+    made = prepare(small, pf.FrameletSystem(pf.build_tree(small, "matching", h=4)))
+    pf.train(made, small.labels, small.splits, {"epochs": 1}, batch=batch)  # compile
+    made = prepare(graph, system)
+    kept = made.memory(format="rows")
+
+    ctypes.CDLL(None).malloc_trim(0)
+    Path("/proc/self/clear_refs").write_text("5")
+    before = held("VmRSS")
+    start = time.perf_counter()
+    made.rows(np.zeros(1, np.int64))
+    ready = time.perf_counter() - start
+    result = pf.train(made, graph.labels, graph.splits, {"epochs": 1}, batch=batch)
+    peak = held("VmHWM") - before
+    rows, one = len(graph.splits[0].train), 4 * batch * sum(made.widths)
+    print(f"n = {n:,}, {graph.adjacency.nnz:,} arcs, d = 64, {len(made)} channels of type c; {rows:,} training nodes")
+    print(
+        f"in batches of {batch:,} rows, plain engine, one core. All channels would take {made.memory() / 1e9:.2f} GB.\n"
+    )
+    show(
+        [
+            ("hops and scaling coefficients, made once", f"{ready:.1f} s, {kept / 1e9:.2f} GB", "", ""),
+            ("one epoch, validation and test prediction", f"{result.runs[0].seconds:.1f} s CPU", "", ""),
+            ("peak memory over the graph", f"{peak / 1e9:.2f} GB", "", ""),
+            ("  what is above the kept part, in batches of all channels", f"{(peak - kept) / one:.1f}", "", ""),
+        ]
+    )
+
+
+PARTS = {"epochs": epochs, "channels": channels, "batches": batches}
 
 
 def main() -> int:
@@ -312,10 +300,7 @@ def main() -> int:
     torch.set_num_threads(1)
     for name in [asked.part] if asked.part else PARTS:
         print(f"\n== {name}")
-        if name == "splits":
-            os.sched_setaffinity(0, cores)
-        else:
-            pin()
+        pin()
         try:
             with threadpool_limits(limits=1):
                 PARTS[name](asked.quick)

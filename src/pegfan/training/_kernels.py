@@ -322,7 +322,7 @@ def _root(x: Any) -> Any:
     return np.sqrt(x)
 
 
-@overload(_root, jit_options={"fastmath": {"contract", "nsz"}}, inline="always")  # type: ignore[untyped-decorator]
+@overload(_root, jit_options={"fastmath": {"contract", "nsz"}}, inline="always")
 def _compiled_root(x):  # type: ignore[no-untyped-def]  # pragma: no cover - runs inside the compiler
     if x != types.float32:
         return lambda x: np.sqrt(x)  # noqa: PLW0108 - numba wants a function of Python

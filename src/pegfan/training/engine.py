@@ -18,6 +18,9 @@ __all__ = ["score", "train"]
 IntArray = NDArray[np.int64]
 Progress = Callable[[str], None]
 
+_TELL = 2.0
+"""Seconds between two sentences about a split that is being trained."""
+
 
 def train(
     channels: Channels,
@@ -66,7 +69,8 @@ def train(
     history
         Whether to keep losses, metrics and attention of every epoch.
     progress
-        Called with a sentence now and then.
+        Called with a sentence after every split, and with one worker every two seconds: the epoch, the rate of epochs,
+        the time that is left.
 
     Returns
     -------
@@ -87,8 +91,10 @@ def train(
     name = _choose_engine(engine, device, chosen, batch)
     if progress:
         progress(f"{name} engine, {len(channels)} channels, {len(parts)} splits")
+    within = progress if workers == 1 else None  # other processes cannot call it
+    start = time.perf_counter()
     jobs = [
-        (channels, y, part, i, seed + i, chosen, count, metric, name, device, batch, history)
+        (channels, y, part, i, seed + i, chosen, count, metric, name, device, batch, history, within)
         for i, part in enumerate(parts)
     ]
     runs: list[Run] = []
@@ -97,9 +103,11 @@ def train(
         for run in _results(jobs, workers):
             runs.append(run)
             if progress:
+                left = (time.perf_counter() - start) / len(runs) * (len(parts) - len(runs))
                 progress(
                     f"split {run.split}: {100 * run.test_metric:.2f} on test, {100 * run.val_metric:.2f} on "
-                    f"validation, {run.epochs} epochs, {1000 * run.seconds / run.epochs:.1f} ms an epoch"
+                    f"validation, {run.epochs} epochs, {run.epochs / max(run.seconds, 1e-9):.0f} a second"
+                    + (f"; about {left:.0f} s left" if len(runs) < len(parts) else "")
                 )
     except KeyboardInterrupt:
         interrupted = True
@@ -144,6 +152,7 @@ def _run(
     device: str | None,
     batch: int | None,
     history: bool,
+    progress: Progress | None,
 ) -> Run:
     import torch
 
@@ -161,9 +170,17 @@ def _run(
         trainer = _PlainSteps(channels, y, split, seed, settings, model, device, batch)
     record: dict[str, list[Any]] = {"train_loss": [], "val_loss": [], "val_metric": [], "attention": []}
     best, best_epoch, kept, at_best = np.inf, 0, None, (np.nan, np.nan)
-    epoch = 0
+    epoch, begun = 0, time.perf_counter()
+    told = begun
     for epoch in range(settings.epochs):
         loss, val_loss, val_logits = trainer.step(epoch)
+        if progress and (now := time.perf_counter()) - told >= _TELL:
+            rate, told = (epoch + 1) / (now - begun), now
+            most = min(settings.epochs - epoch - 1, settings.patience + best_epoch - epoch)
+            progress(
+                f"split {index}: epoch {epoch + 1}, {rate:.1f} a second, validation loss {val_loss:.4f}; "
+                f"{most / rate:.0f} s left if it does not improve, {(settings.epochs - epoch - 1) / rate:.0f} s at most"
+            )
         if not np.isfinite(loss):
             raise ValueError(f"the training loss became {loss} in epoch {epoch} of split {index} with {settings}")
         aim = val_loss
