@@ -8,7 +8,7 @@ TORCH := torch==2.13.0
 TORCH_INDEX := https://download.pytorch.org/whl/cpu
 INSTALLED := $(VENV)/.installed
 
-.PHONY: help install demo test test-data test-slow check format bench clean
+.PHONY: help install demo test test-data test-slow test-browser check format bench clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this list
@@ -36,6 +36,9 @@ test-data: $(INSTALLED)  ## Tests on real data: make test-data PEGFAN_DATA=folde
 
 test-slow: $(INSTALLED)  ## Long sweeps: many more random examples, large trees
 	PEGFAN_HYPOTHESIS=thorough $(BIN)/pytest -n 2 tests/unit tests/slow
+
+test-browser: $(INSTALLED)  ## The report in a real browser, the system's Chromium
+	$(BIN)/pytest tests/browser
 
 check: $(INSTALLED)  ## Lint, formatting and types
 	$(BIN)/ruff check .

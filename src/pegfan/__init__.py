@@ -24,6 +24,7 @@ from pegfan.trees import Hierarchy, build_tree
 
 if TYPE_CHECKING:
     from pegfan import channels, datasets, measures, plots, trees
+    from pegfan.auto import AutoClassifier
     from pegfan.channels import make_channels, make_fsgnn_channels
     from pegfan.classifier import FSGNNClassifier, PEGFANClassifier
     from pegfan.datasets import read_graph
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "AutoClassifier",
     "Coefficients",
     "FSGNNClassifier",
     "FrameletSystem",
@@ -60,6 +62,7 @@ __all__ = [
 
 _PARTS = ("channels", "datasets", "measures", "plots", "trees")
 _LAZY = {
+    "AutoClassifier": "auto",
     "FSGNNClassifier": "classifier",
     "PEGFANClassifier": "classifier",
     "Settings": "training",

@@ -159,7 +159,7 @@ class Graph:
 
     @property
     def n_edges(self) -> int:
-        """Number of edges: arcs if directed, else unordered pairs (a self loop counts once)."""
+        """Number of edges; arcs if directed, else unordered pairs (a self loop counts once)."""
         arcs = int(self.adjacency.nnz)
         if self.directed:
             return arcs
@@ -167,7 +167,7 @@ class Graph:
 
     @property
     def n_classes(self) -> int:
-        """Number of classes: of `class_names` if there are any, else the largest label plus one."""
+        """Number of classes; of `class_names` if there are any, else the largest label plus one."""
         if self.class_names is not None:
             return len(self.class_names)
         return 0 if self.labels is None else int(self.labels.max()) + 1

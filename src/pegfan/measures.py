@@ -105,8 +105,7 @@ def adjusted_homophily(graph: Graph) -> float:
     References
     ----------
     .. [1] Platonov et al., "Characterizing Graph Datasets for Node Classification: Homophily-Heterophily
-    Dichotomy and
-       Beyond", NeurIPS 2023.
+       Dichotomy and Beyond", NeurIPS 2023.
 
     Examples
     --------
@@ -135,8 +134,7 @@ def label_informativeness(graph: Graph) -> float:
     References
     ----------
     .. [1] Platonov et al., "Characterizing Graph Datasets for Node Classification: Homophily-Heterophily
-    Dichotomy and
-       Beyond", NeurIPS 2023.
+       Dichotomy and Beyond", NeurIPS 2023.
 
     Examples
     --------

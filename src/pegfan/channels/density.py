@@ -25,7 +25,7 @@ _BLUE, _VERMILION = "#0072b2", "#d55e00"
 def density(graph: Graph, system: FrameletSystem, powers: int = 3, sample: int | None = None) -> DataFrame:
     """Count the nonzeros of the projections F_j and of the powers of A, without forming any of them.
 
-    F_0 = Φ_1ᵀΦ_1 and F_j = Ψ_jᵀΨ_j are made of one full block a cluster of level j, so Σ |s_Λ|² entries are
+    F_0 = Φ_1ᵀΦ_1 and F_j = Ψ_jᵀΨ_j are made of one full block a cluster of level j, so ``Σ |s_Λ|²`` entries are
     not zero; a cluster with a single child has no framelet and no block. (Filters with zeros in p are counted
     as exactly.) Powers of A, by contrast, fill up.
 

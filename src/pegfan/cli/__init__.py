@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from pegfan.cli import demo
+from pegfan.cli import bench, datasets, demo, info, reproduce, search, train, transform, tree
 from pegfan.cli._shell import add_commands
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", add_completion=False)
@@ -20,14 +20,41 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(epilog="Example:  [bold]pegfan demo -o demo[/bold]  then open demo/framelets.png")
+_EPILOG = (
+    "Examples:  [bold]pegfan demo -o demo[/bold]   [bold]pegfan info nodes.csv edges.csv --label kind[/bold]\n\n"
+    "A GRAPH is a data set's name, a file or folder, or a file of nodes and one of edges. Every command has its own "
+    "[bold]--help[/bold] with an example, and takes [bold]--debug[/bold] after its name to show where an error comes "
+    "from. Exit codes: 0 done, 1 the input or the machine says no, 2 a wrong command line, 3 a bug, 130 Ctrl-C."
+)
+
+
+@app.callback(epilog=_EPILOG)
 def main(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
     ] = False,
 ) -> None:
-    """Take signals on graphs apart by scale, and put them together again: permutation equivariant graph framelets."""
+    """Permutation equivariant graph framelets: from an edge list to trees, multiscale signals and predictions."""
 
 
-for part in (demo,):
-    add_commands(app, part)
+PANELS = {
+    **dict.fromkeys(("demo",), "Start here"),
+    **dict.fromkeys(("datasets", "info", "tree", "transform"), "Look at a graph"),
+    **dict.fromkeys(("train", "predict", "report"), "Predict"),
+    **dict.fromkeys(("search", "reproduce"), "Research"),
+    **dict.fromkeys(("bench",), "This machine"),
+}
+"""Under which heading the help lists a command."""
+
+for part in (
+    demo,
+    datasets,
+    info,
+    tree,
+    transform,
+    train,
+    search,
+    reproduce,
+    bench,
+):
+    add_commands(app, part, PANELS)

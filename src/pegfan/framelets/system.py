@@ -42,7 +42,7 @@ class FrameletSystem:
         or, for single clusters, by index vector Λ. Your own filters are checked against Theorem 1.
     weights
         p of the named families: ``"equal"`` weighs children equally, as the paper does; ``"size"`` takes
-        √(|child|/|cluster|), so that φ is constant on its cluster and every framelet has mean zero.
+        ``√(|child|/|cluster|)``, so that φ is constant on its cluster and every framelet has mean zero.
 
     Notes
     -----

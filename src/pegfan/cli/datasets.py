@@ -1,0 +1,154 @@
+"""``pegfan datasets``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from pegfan.cli._shell import Json, command, console, errors, make_table, print_json, print_table
+
+if TYPE_CHECKING:
+    from pegfan.datasets.registry import Dataset
+
+
+@command("pegfan datasets chameleon --download")
+def datasets(
+    name: Annotated[str | None, typer.Argument(help="One data set, for its details.", show_default=False)] = None,
+    download: Annotated[bool, typer.Option("--download", help="Fetch what is missing from its public source.")] = False,
+    as_json: Json = False,
+) -> None:
+    """List the public data sets: sizes, homophily, whether they are on this machine; or one of them in detail.
+
+    Files are looked for in the folder PEGFAN_DATA, then in the cache. Other commands download what they need.
+    """
+    from pegfan.datasets.download import fetch
+    from pegfan.datasets.registry import DATASETS, find
+
+    fetch([])  # a PEGFAN_DATA that is no folder is a mistake, not a folder without data sets
+    chosen = list(DATASETS.values()) if name is None else [find(name)]
+    facts = []
+    with errors.status("reading") as status:
+        for dataset in chosen:
+            status.update(f"reading {dataset.name}")
+            if download:
+                _download(dataset)
+            facts.append(_facts(dataset))
+    if as_json:
+        print_json(facts if name is None else facts[0])
+    elif name is None:
+        _print_all(facts)
+    else:
+        _print_one(chosen[0], facts[0])
+
+
+def _download(dataset: Dataset) -> None:
+    from pegfan.datasets.download import fetch
+
+    fetch(dataset.files)
+
+
+def _facts(dataset: Dataset) -> dict[str, Any]:
+    """What is known without the files, and what they say where they are here."""
+    from pegfan import measures
+    from pegfan.datasets.benchmarks import read_dataset
+
+    facts: dict[str, Any] = {
+        "name": dataset.name,
+        "here": False,
+        "problem": None,
+        "nodes": None,
+        "edges": None,
+        "features": None,
+        "classes": None,
+        "splits": None,
+        "edge_homophily": None,
+        "directed": dataset.directed,
+        "regime": dataset.regime,
+        "metric": dataset.metric,
+        "origin": dataset.files[0].url.split("/")[4],
+        "licence": dataset.licence,
+        "note": dataset.note,
+        "files": [file.path for file in dataset.files],
+        "places": _places(dataset),
+    }
+    try:
+        graph = read_dataset(dataset, offline=True)
+    except FileNotFoundError:
+        return facts
+    except (OSError, ValueError) as error:
+        return facts | {"problem": str(error)}
+    return facts | {
+        "here": True,
+        "nodes": graph.n,
+        "edges": graph.n_edges,
+        "features": int(graph.features.shape[1]),
+        "classes": graph.n_classes,
+        "splits": len(graph.splits),
+        "edge_homophily": measures.edge_homophily(graph),
+    }
+
+
+def _places(dataset: Dataset) -> dict[str, str]:
+    """Where the files are that are here, by their role."""
+    from pegfan.datasets.download import fetch
+
+    found = {}
+    for file in dataset.files:
+        try:
+            found[file.role] = str(fetch([file], offline=True)[0])
+        except (OSError, ValueError):
+            continue
+    return found
+
+
+def _print_all(facts: list[dict[str, Any]]) -> None:
+    table = make_table("Data sets", "name", "nodes", "edges", "features", "classes", "homophily", "here<")
+    for entry in facts:
+        numbers = [_count(entry[key]) for key in ("nodes", "edges", "features", "classes")]
+        homophily = "-" if entry["edge_homophily"] is None else f"{entry['edge_homophily']:.2f}"
+        here = "[green]yes[/green]" if entry["here"] else "[red]damaged[/red]" if entry["problem"] else "no"
+        table.add_row(entry["name"], *numbers, homophily, here, style=None if entry["here"] else "dim")
+    print_table(table)
+    origins = sorted({entry["origin"] for entry in facts})
+    console.print(f"From the public repositories {' and '.join(origins)}; homophily is that of edges.")
+    if not all(entry["here"] for entry in facts):
+        console.print("What is not here is downloaded when it is first used, or by [bold]--download[/bold].")
+    console.print("Details: [bold]pegfan datasets NAME[/bold]. Made on the spot: [bold]pegfan info synthetic[/bold].")
+
+
+def _print_one(dataset: Dataset, facts: dict[str, Any]) -> None:
+    table = make_table(dataset.name, "", "<")
+    table.show_header = False
+    table.columns[0].style = "cyan"
+    if facts["here"]:
+        for key in ("nodes", "edges", "features", "classes", "splits"):
+            table.add_row(key, _count(facts[key]))
+        table.add_row("edge homophily", f"{facts['edge_homophily']:.3f}")
+    direction = "directed, as the paper's authors used it" if dataset.directed else "undirected"
+    for key, text in {
+        "edges are": direction,
+        "regime": dataset.regime,
+        "judged by": dataset.metric,
+        "licence": dataset.licence,
+        "cite": dataset.citation,
+        "note": dataset.note,
+    }.items():
+        if text:
+            table.add_row(key, escape(text))
+    print_table(table)
+    for file in dataset.files:
+        place = facts["places"].get(file.role)
+        console.print(f"  {escape(place) if place else f'[dim]{file.url} (not here)[/dim]'}", soft_wrap=True)
+    if facts["problem"]:
+        console.print(f"[red]{escape(facts['problem'])}[/red]", soft_wrap=True)
+    elif not facts["here"]:
+        console.print(f"Not on this machine: [bold]pegfan datasets {dataset.name} --download[/bold] fetches it.")
+    console.print(
+        f'Load it: [bold]pf.datasets.load("{dataset.name}")[/bold], or [bold]pegfan info {dataset.name}[/bold]'
+    )
+
+
+def _count(value: int | None) -> str:
+    return "-" if value is None else f"{value:,}"

@@ -1,0 +1,322 @@
+"""``pegfan info``."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.text import Text
+
+from pegfan.cli._shell import (
+    PICTURES,
+    Directed,
+    Fail,
+    Force,
+    Head,
+    Id,
+    Json,
+    Label,
+    Sources,
+    Tail,
+    bar,
+    check_output,
+    command,
+    console,
+    make_table,
+    print_json,
+    print_table,
+    print_warnings,
+    read,
+    save_picture,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from pegfan.datasets import ReadReport, Source
+    from pegfan.graph import Graph
+
+_FEW = 10  # nodes of a class below which its accuracy means little
+_MANY_CLASSES = 16
+_WIDE = 6  # characters of a cell that holds a number
+
+
+@command("pegfan info nodes.csv edges.csv --label kind -o ccns.png")
+def info(
+    graph: Sources,
+    label: Label = None,
+    id_: Id = None,
+    tail: Tail = None,
+    head: Head = None,
+    directed: Directed = None,
+    picture: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Write the CCNS heat map: .png, .svg or .pdf.")
+    ] = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Describe a graph: sizes, components, degrees, classes, homophily, and what the reader guessed.
+
+    CCNS is the cross-class neighbourhood similarity: where the diagonal is darkest, classes differ in whom they are
+    joined to, and a network can tell them apart by it.
+    """
+    check_output(picture, force, PICTURES, "A picture")
+    source, known, report = read(graph, label=label, id=id_, source=tail, target=head, directed=directed)
+    if picture is not None and known.labels is None:
+        raise Fail("The graph has no classes to compare, so there is no heat map; name their column with --label.")
+    facts = _facts(source, known, report)
+    if picture is not None:
+        from pegfan import plots
+
+        save_picture(plots.ccns(known), picture)
+    if as_json:
+        print_json({**facts, "picture": picture})
+        return
+    _print(source, known, facts, report)
+    if picture is not None:
+        console.print(f"Picture: [bold]{escape(str(picture))}[/bold]", soft_wrap=True)
+
+
+# ---------------------------------------------------------------------- facts
+
+
+def _facts(source: Source, graph: Graph, report: ReadReport | None) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    from pegfan import measures
+
+    known = graph.labels is not None
+    facts: dict[str, Any] = {
+        "source": source.to_dict(),
+        "graph": graph.describe().to_dict(),
+        "metric": graph.metric,
+        "degrees": _degrees(graph),
+        "components": _components(graph),
+        "duplicates": _duplicates(graph),
+        "classes": _classes(graph),
+        "ccns": measures.ccns(graph) if known else None,
+        "splits": [[len(part) for part in split] for split in graph.splits],
+        "read": None if report is None else asdict(report),
+    }
+    return facts | {"warnings": _warnings(source, graph, facts)}
+
+
+def _degrees(graph: Graph) -> dict[str, Any]:
+    import numpy as np
+
+    arcs = graph.adjacency
+    degrees = np.diff(arcs.indptr)
+    facts: dict[str, Any] = {"out" if graph.directed else "degree": _spread(degrees)}
+    if graph.directed:
+        facts["in"] = _spread(np.bincount(arcs.indices, minlength=graph.n))
+    edges = [0, 1, *(2**k for k in range(1, 64) if 2 ** (k - 1) <= max(degrees.max(initial=0), 1))]
+    counts = np.histogram(degrees, [*edges, np.inf])[0]
+    used = np.flatnonzero(counts)
+    facts["histogram"] = {str(edges[k]): int(counts[k]) for k in range(used[0], used[-1] + 1)}
+    return facts
+
+
+def _spread(values: NDArray[Any]) -> dict[str, float]:
+    import numpy as np
+
+    return {
+        "min": int(values.min()),
+        "median": float(np.median(values)),
+        "mean": float(values.mean()),
+        "max": int(values.max()),
+    }
+
+
+def _components(graph: Graph) -> dict[str, Any]:
+    import numpy as np
+    from scipy.sparse.csgraph import connected_components
+
+    count, label = connected_components(graph.adjacency, connection="weak")
+    return {"count": int(count), "largest": np.sort(np.bincount(label))[::-1][:5]}
+
+
+def _duplicates(graph: Graph) -> dict[str, Any]:
+    """How many nodes share their neighbours, or their features, with another; and how many test nodes with training."""
+    import numpy as np
+
+    groups = {"neighbours": _equal_rows(graph.adjacency)}
+    if graph.features is not None:
+        groups["features"] = _equal_rows(graph.features)
+    facts: dict[str, Any] = {}
+    for what, group in groups.items():
+        sizes = np.bincount(group[group >= 0], minlength=1)
+        facts[what] = int((sizes[group[group >= 0]] > 1).sum())
+    if graph.splits:
+        train, test = graph.splits[0].train, graph.splits[0].test
+        group = groups["neighbours"]
+        seen = np.isin(group[test], group[train][group[train] >= 0])
+        facts["test_in_train"] = float(seen.mean()) if len(test) else None
+    return facts
+
+
+def _equal_rows(matrix: Any) -> NDArray[Any]:
+    """A number for every row, the same for equal rows; −1 for rows of zeros, which say nothing."""
+    import numpy as np
+    from scipy.sparse import csr_array
+
+    rows = csr_array(matrix)
+    rows.sort_indices()
+    # A row is known by the sum of 64-bit hashes of its entries: equal sums of different rows do not happen.
+    words = np.random.default_rng(0).integers(2**64, size=rows.shape[1], dtype=np.uint64)
+    mixed = words[rows.indices] + np.ascontiguousarray(rows.data, dtype=np.float64).view(np.uint64)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mixed, dtype=np.uint64)])
+    key = sums[rows.indptr[1:]] - sums[rows.indptr[:-1]]
+    _, group = np.unique(key, return_inverse=True)
+    return np.where(np.diff(rows.indptr) > 0, group, -1)
+
+
+def _classes(graph: Graph) -> list[dict[str, Any]]:
+    import numpy as np
+
+    if graph.labels is None:
+        return []
+    counts = np.bincount(graph.labels[graph.labels >= 0], minlength=graph.n_classes)
+    names = range(graph.n_classes) if graph.class_names is None else graph.class_names.tolist()
+    return [{"name": str(name), "nodes": int(count)} for name, count in zip(names, counts, strict=True)]
+
+
+def _warnings(source: Source, graph: Graph, facts: dict[str, Any]) -> list[str]:
+    from pegfan.datasets.registry import DATASETS
+
+    size, twins = facts["graph"], facts["duplicates"]
+    found = []
+    if source.name in DATASETS and DATASETS[source.name].note and not source.files:
+        found.append(DATASETS[source.name].note)
+    if graph.features is None:
+        found.append("No features: networks need some; degrees can stand in for them.")
+    if graph.labels is None:
+        found.append("No classes: name their column with --label to predict it.")
+    elif size["labelled"] < graph.n:
+        found.append(f"{graph.n - size['labelled']:,} of {graph.n:,} nodes have no label.")
+    small = [entry["name"] for entry in facts["classes"] if entry["nodes"] < _FEW]
+    if small:
+        found.append(
+            f"Classes with fewer than {_FEW} nodes: {', '.join(small[:8])}{', ...' if len(small) > 8 else ''}."
+        )
+    if (twins.get("test_in_train") or 0) > 0.1:
+        share = twins["test_in_train"]
+        found.append(f"{share:.0%} of the test nodes have exactly the neighbours of a training node: this leaks.")
+    if size["isolated"] > 0.01 * graph.n:
+        found.append(f"{size['isolated']:,} nodes have no edge; only their own features tell their class.")
+    if size["components"] - size["isolated"] > 1:
+        found.append("The graph is in several pieces; a tree joins them near its root.")
+    return found
+
+
+# ---------------------------------------------------------------------- faces
+
+
+def _print(source: Source, graph: Graph, facts: dict[str, Any], report: ReadReport | None) -> None:
+    _print_sizes(source, graph, facts)
+    _print_degrees(facts["degrees"])
+    if facts["classes"]:
+        _print_classes(facts)
+        console.print(_heat_map(facts["ccns"], [entry["name"] for entry in facts["classes"]]))
+    if report is not None:
+        console.print("[bold]What was read, and guessed[/bold]")
+        for line in str(report).splitlines():
+            console.print(f"[cyan]{escape(line[:10])}[/cyan]{escape(line[10:])}", soft_wrap=True)
+        console.print()
+    print_warnings(facts["warnings"])
+    console.print(f"Next: [bold]pegfan tree {escape(' '.join(source.where))}[/bold]", soft_wrap=True)
+
+
+def _print_sizes(source: Source, graph: Graph, facts: dict[str, Any]) -> None:
+    size, twins = facts["graph"], facts["duplicates"]
+    table = make_table(escape(source.name), "", "<")
+    table.show_header = False
+    table.columns[0].style = "cyan"
+    edges = f"{size['edges']:,} {'directed' if graph.directed else 'undirected'}"
+    kind = "weighted" if size["weighted"] else "unweighted"
+    table.add_row("nodes", f"{size['nodes']:,}")
+    table.add_row("edges", f"{edges}, {kind}, {size['self_loops']:,} self loops; density {size['density']:.2g}")
+    largest = ", ".join(f"{count:,}" for count in facts["components"]["largest"])
+    several = f", largest {largest}" if size["components"] > 1 else ""
+    table.add_row("components", f"{size['components']:,}{several}; {size['isolated']:,} nodes without edges")
+    table.add_row("features", f"{size['features']:,}" if size["features"] else "none")
+    table.add_row("classes", f"{size['classes']:,}; {size['labelled']:,} nodes labelled" if size["classes"] else "none")
+    if facts["splits"]:
+        table.add_row("splits", f"{len(facts['splits'])}; first {' / '.join(f'{k:,}' for k in facts['splits'][0])}")
+    shared = f"{twins['neighbours']:,} nodes share all neighbours with another"
+    table.add_row("duplicates", shared + (f", {twins['features']:,} all features" if "features" in twins else ""))
+    if size["edge_homophily"] is not None:
+        table.add_row("homophily", "edge {edge_homophily:.3f}, node {node_homophily:.3f}, adjusted "
+                      "{adjusted_homophily:.3f}".format(**size))  # fmt: skip
+        table.add_row("label informativeness", f"{size['label_informativeness']:.3f}")
+    print_table(table)
+
+
+def _print_degrees(degrees: dict[str, Any]) -> None:
+    names = {"degree": "degree", "out": "out-degree", "in": "in-degree"}
+    for key, name in names.items():
+        if key in degrees:
+            spread = degrees[key]
+            console.print(
+                f"[bold]{name}[/bold]  {spread['min']:,} to {spread['max']:,}, median {spread['median']:g}, "
+                f"mean {spread['mean']:.1f}"
+            )
+    counts = {int(low): count for low, count in degrees["histogram"].items()}
+    most = max(counts.values())
+    for low, count in counts.items():
+        high = min(2 * low - 1, _top(degrees))
+        span = f"{low:,}-{high:,}" if high > low else f"{low:,}"
+        console.print(f"  {span:>15} {count:>9,} {bar(count / most, 30)}")
+    console.print()
+
+
+def _top(degrees: dict[str, Any]) -> int:
+    return int((degrees.get("degree") or degrees["out"])["max"])
+
+
+def _print_classes(facts: dict[str, Any]) -> None:
+    table = make_table("Classes", "class", "nodes", "share", "<")
+    total = max(facts["graph"]["labelled"], 1)
+    most = max(entry["nodes"] for entry in facts["classes"])
+    for entry in facts["classes"][:_MANY_CLASSES]:
+        share = entry["nodes"] / total
+        table.add_row(escape(entry["name"]), f"{entry['nodes']:,}", f"{share:.1%}", bar(entry["nodes"] / most, 30))
+    if len(facts["classes"]) > _MANY_CLASSES:
+        table.add_row(f"and {len(facts['classes']) - _MANY_CLASSES} more", "", "", "")
+    print_table(table)
+
+
+def _heat_map(matrix: NDArray[Any], names: list[str]) -> Text:
+    """The CCNS matrix in blocks of colour, the numbers in them while they fit."""
+    text = Text("Cross-class neighbourhood similarity (CCNS)\n", style="bold")
+    shown = matrix[:_MANY_CLASSES, :_MANY_CLASSES]
+    width = _WIDE if len(shown) <= 10 else 3
+    margin = min(max(map(len, names)), 14)
+    heads = [name[: width - 1].rjust(width) for name in names[: len(shown)]]
+    text.append(" " * (margin + 1) + "".join(heads) + "\n", style="cyan")
+    for name, row in zip(names, shown, strict=False):
+        text.append(f"{name[:margin]:<{margin}} ", style="cyan")
+        for value in row:
+            text.append(_cell(value, width), style=_shade(value))
+        text.append("\n")
+    if len(matrix) > len(shown):
+        text.append(f"the first {len(shown)} of {len(matrix)} classes; --json has them all\n", style="dim")
+    return text
+
+
+def _cell(value: float, width: int) -> str:
+    if not math.isfinite(value):
+        return "-".rjust(width)
+    return f"{value:.2f}".rjust(width) if width == _WIDE else f"{min(round(100 * value), 99):02d}".rjust(width)
+
+
+def _shade(value: float) -> str:
+    """White to blue for 0 to 1, on a text that stays readable."""
+    if not math.isfinite(value):
+        return "dim"
+    red, green, blue = (round(255 + (dark - 255) * min(max(value, 0.0), 1.0)) for dark in (8, 48, 107))
+    return f"{'white' if value > 0.5 else 'black'} on rgb({red},{green},{blue})"

@@ -1,0 +1,211 @@
+"""``pegfan reproduce``: the paper's tables and figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from pegfan.cli._shell import Fail, Json, command, console, errors, print_json
+
+if TYPE_CHECKING:
+    from pegfan.experiments.rendering import Document
+    from pegfan.experiments.tables import Options, Progress
+
+STORE, OUTPUT, SEEDS = Path("results"), Path("docs/results"), 3
+
+
+class What(StrEnum):
+    """What to reproduce."""
+
+    table1 = "table1"
+    table2 = "table2"
+    table3 = "table3"
+    table4 = "table4"
+    figures = "figures"
+    all = "all"
+
+
+class How(StrEnum):
+    """Where settings come from."""
+
+    authors = "authors"
+    search = "search"
+
+
+@command("pegfan reproduce table3 --only texas,cornell -o /tmp/tables --store /tmp/store")
+def reproduce(
+    what: Annotated[What, typer.Argument(help="A table, the figures, or all of them.")],
+    quick: Annotated[bool, typer.Option("--quick", help="A part of it, in minutes; files are named -quick.")] = False,
+    trees: Annotated[
+        str, typer.Option(help="own: our equivariant trees; or a folder of level labels, <set>_h<h>.npz each.")
+    ] = "own",
+    settings: Annotated[
+        How, typer.Option(help="Table III: the authors' best settings, or our own search.")
+    ] = How.authors,
+    store: Annotated[Path, typer.Option(help="Where runs are kept; what is there is not run again.")] = STORE,
+    output: Annotated[Path, typer.Option("-o", "--output", help="Where tables and figures go.")] = OUTPUT,
+    workers: Annotated[int, typer.Option(min=1, help="Processes, each on one core.")] = 2,
+    scheduler: Annotated[str | None, typer.Option(help="The address of a Dask scheduler instead.")] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Tables I, II: graphs that the winners are run on.")] = SEEDS,
+    only: Annotated[str | None, typer.Option(help="Only these data sets, or values of γ, parted by commas.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Table IV: all 108 settings, not twelve.")] = False,
+    rungs: Annotated[
+        str | None,
+        typer.Option(help="The search: settings x epochs x splits of each rung, such as 108x12,16x60,4x1500."),
+    ] = None,
+    render_only: Annotated[bool, typer.Option("--render-only", help="Run nothing; show what the store holds.")] = False,
+    json: Json = False,
+) -> None:
+    """Reproduce the paper's tables and figures: our number beside the paper's, cell by cell, with a verdict.
+
+    Every run is kept in the store as it ends. Stop it whenever you like: the same command goes on from there.
+    """
+    from pegfan.experiments.tables import Options, parse_rungs
+
+    folder = None if trees == "own" else Path(trees)
+    if folder is not None and not folder.is_dir():
+        raise Fail(f"--trees {trees} is not a folder; give one with files such as chameleon_h4.npz, or own.")
+    options = Options(
+        quick=quick,
+        trees=folder,
+        settings=settings.value,
+        seeds=1 if quick and seeds == SEEDS else seeds,
+        only=tuple(part.strip() for part in (only or "").split(",") if part.strip()),
+        every=every,
+        rungs=None if rungs is None else parse_rungs(rungs),
+    )
+    if what is What.all and options.only:
+        raise Fail("--only names the data sets of one table; leave it out with all.")
+    parts = [part for part in What if part is not What.all] if what is What.all else [what]
+    summary: dict[str, Any] = {}
+    try:
+        for part in parts:
+            text = _command(part, options, store, output)
+            if part is not What.figures:
+                document = _table(part, options, store, output, text, render_only, workers, scheduler)
+                summary[document.name] = document.summary
+                if not json:
+                    _show(document, output)
+            else:
+                from pegfan.experiments.figures import write_figures
+
+                with _status("drawing"):
+                    files = write_figures(options, store, output)
+                summary["figures"] = [path.name for path in files]
+                if not json:
+                    console.print(f"{len(files)} pictures in [bold]{escape(str(output))}[/bold]")
+    except KeyboardInterrupt:
+        errors.print(
+            f"[red]Interrupted.[/red] What has run is in {escape(str(store))}; the same command goes on from there."
+        )
+        raise typer.Exit(130) from None
+    if json:
+        print_json(summary)
+
+
+def _table(
+    part: What,
+    options: Options,
+    store: Path,
+    output: Path,
+    text: str,
+    render_only: bool,
+    workers: int,
+    scheduler: str | None,
+) -> Document:
+    from pegfan.experiments.rendering import write
+    from pegfan.experiments.store import Store
+    from pegfan.experiments.tables import compute, lookup, read_notes
+
+    table = _tables()[part](options)
+    # Times are only comparable if the same command measured them all.
+    kept = Store(store / "times" if part is What.table4 else store)
+    if not render_only:
+        with _progress(part) as progress:
+            compute(table, kept, workers=workers, scheduler=scheduler, trees=options.trees, progress=progress)
+    document: Document = table.document(lookup(kept), text, read_notes(output, table.name))
+    write(document, output)
+    return document
+
+
+def _tables() -> dict[What, Any]:
+    from pegfan.experiments.table3 import Table3
+    from pegfan.experiments.table4 import Table4
+    from pegfan.experiments.table12 import Synthetic
+
+    synthetic = {What.table1: partial(Synthetic, number=1), What.table2: partial(Synthetic, number=2)}
+    return {**synthetic, What.table3: Table3, What.table4: Table4}
+
+
+def _show(document: Document, output: Path) -> None:
+    console.print(f"[bold]{escape(document.title)}[/bold]")
+    for block in document.blocks:
+        if isinstance(block, str) and block.startswith("- "):
+            console.print(escape(block))
+    console.print(f"Tables: {escape(str(output / document.name))}.md, .csv, .json, .html", soft_wrap=True)
+
+
+@contextmanager
+def _status(text: str) -> Iterator[None]:
+    with errors.status(text):
+        yield
+
+
+@contextmanager
+def _progress(part: What) -> Iterator[Progress]:
+    """A bar for the runs of the current stage, with what is left of it."""
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=errors, transient=not errors.is_terminal) as bar:
+        task = bar.add_task(part.value, total=None)
+        current = [""]
+
+        def tell(stage: str, done: int, total: int) -> None:
+            if stage != current[0]:
+                current[0] = stage
+                bar.reset(task, description=f"{part.value}: {escape(stage)}", total=total)
+            bar.update(task, completed=done, total=total)
+
+        yield tell
+
+
+def _command(part: What, options: Options, store: Path, output: Path) -> str:
+    """The command line that makes a part: options that its numbers depend on, without this machine's paths."""
+    words = ["pegfan reproduce", part.value]
+    words += ["--quick"] if options.quick else []
+    if part is not What.figures:
+        words += ["--trees", _shown(options.trees)] if options.trees is not None else []
+        words += ["--settings", options.settings] if options.settings != "authors" else []
+        words += ["--seeds", str(options.seeds)] if options.seeds != (1 if options.quick else SEEDS) else []
+        words += ["--only", ",".join(options.only)] if options.only else []
+        words += ["--all"] if options.every else []
+        if options.rungs is not None:
+            words += ["--rungs", ",".join(f"{r.settings}x{r.epochs}x{r.splits}" for r in options.rungs)]
+    words += ["--store", _shown(store)] if store != STORE else []
+    words += ["-o", _shown(output)] if output != OUTPUT else []
+    return " ".join(words)
+
+
+def _shown(path: Path) -> str:
+    return path.name if path.is_absolute() else path.as_posix()

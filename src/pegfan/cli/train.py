@@ -1,0 +1,640 @@
+"""``pegfan train``, ``pegfan predict`` and ``pegfan report``."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import json
+import os
+import shlex
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from pegfan.cli._shell import (
+    INTERNAL,
+    USAGE,
+    Directed,
+    Fail,
+    Force,
+    Head,
+    Id,
+    Json,
+    Label,
+    Metric,
+    Sources,
+    Tail,
+    check_output,
+    choices,
+    command,
+    console,
+    errors,
+    make_table,
+    open_source,
+    print_json,
+    print_table,
+    print_warnings,
+    read,
+)
+
+if TYPE_CHECKING:
+    from pegfan.auto.outcome import Outcome, Plan
+    from pegfan.auto.search import Event
+    from pegfan.datasets import ReadReport, Source
+    from pegfan.graph import Graph
+
+PREDICTIONS, MODEL, SETTINGS, RESULT, REPORT = "predictions.csv", "model", "settings.toml", "result.json", "report.html"
+_FORMAT, _VERSION = "pegfan settings", 1
+_SHOWN = 10
+
+_Optional = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="GRAPH...", help="A data set's name, a file or folder, or a file of nodes and one of edges."
+    ),
+]
+
+
+@command("pegfan train nodes.csv edges.csv --label kind -o out")
+def train(
+    graph: _Optional = None,
+    folder: Annotated[
+        Path | None, typer.Option("-o", "--output", help="The folder to write; it appears whole at the end.")
+    ] = None,
+    label: Label = None,
+    id_: Id = None,
+    tail: Tail = None,
+    head: Head = None,
+    directed: Directed = None,
+    metric: Metric = None,
+    budget: Annotated[float | None, typer.Option(help="Seconds for it all; 120 by default.")] = None,
+    split: Annotated[int | None, typer.Option(min=0, help="The split whose model is kept; 0 by default.")] = None,
+    splits: Annotated[
+        int | None, typer.Option(min=1, help="Splits for the spread; by default up to 5, as time allows.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Of splits, weights and dropout; 0 by default.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes; by default one a core, 2 at most.")] = None,
+    method: Annotated[str | None, typer.Option(help="Pin the tree: ward, adjacency, matching or none.")] = None,
+    h: Annotated[int | None, typer.Option("--h", min=2, help="Pin the most children of a cluster.")] = None,
+    kind: Annotated[str | None, typer.Option(help="Pin the channels on the tree: a, b, c or as.")] = None,
+    regime: Annotated[str | None, typer.Option(help="Pin the hops: heterophily, homophily or all.")] = None,
+    hops: Annotated[int | None, typer.Option(min=0, help="Pin the highest power of the hop matrix.")] = None,
+    direction: Annotated[str | None, typer.Option(help="Pin the side of edges: out, in, symmetric, both.")] = None,
+    features: Annotated[str | None, typer.Option(help="Pin the features: raw, l1 or scaled.")] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="Pin anything else of a recipe, as epochs=200 or labels=true."
+        ),
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(help="Settings from a file; settings.toml of an output folder repeats that run.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a folder that this command wrote.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Learn classes from the nodes that have one, and predict those of all others.
+
+    Recipes (a tree or none, hops, channels, settings) are tried within the time budget and chosen on validation nodes
+    only. The folder then holds predictions.csv, the model, a report to open in a browser, and settings.toml, which
+    repeats the run bit for bit.
+    """
+    if folder is None:
+        raise Fail("Name the folder to write with -o, as in: pegfan train cornell -o out", USAGE)
+    given = {"label": label, "id": id_, "source": tail, "target": head, "directed": directed}
+    pins = {"method": method, "h": h, "kind": kind, "regime": regime, "hops": hops, "direction": direction}
+    own = {"budget": budget, "split": split, "splits": splits, "seed": seed, "workers": workers, "metric": metric}
+    wanted = _resolve(graph, given, own, {**pins, "features": features, **_assignments(settings or [])}, config)
+    _check_folder(folder, force)
+    _check_writable(folder)
+    source, known, report = wanted.read()
+    shown = console if not as_json else errors
+    _print_plan(shown, source, known, wanted.plan, folder)
+    outcome = _carry_out(known, wanted.plan)
+    result = _complete(outcome, wanted, source, report, folder)
+    failure = _write_all(folder, force, outcome, known, result, wanted.to_toml(outcome))
+    if as_json:
+        print_json({"output": str(folder), **{k: v for k, v in result.items() if k != "curves"}})
+    else:
+        _print_outcome(result, folder)
+    if failure is not None:
+        raise Fail(f"All is written but {REPORT}, which failed: {failure}. This is a bug of pegfan's.", INTERNAL)
+
+
+@command("pegfan predict out nodes.csv edges.csv -o predictions.csv")
+def predict(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="What pegfan train wrote, or a saved classifier.")],
+    graph: Sources,
+    output: Annotated[Path, typer.Option("-o", "--output", help="The table to write.")] = Path(PREDICTIONS),
+    label: Label = None,
+    id_: Id = None,
+    tail: Tail = None,
+    head: Head = None,
+    directed: Directed = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Predict the classes of a graph's nodes with a model that was trained before.
+
+    The graph may have changed since: nodes are told by their ids, feature columns by their names.
+    """
+    check_output(output, force, (".csv",), "The table of predictions")
+    trained, stored = _load_model(model)
+    given = {"label": label, "id": id_, "source": tail, "target": head, "directed": directed}
+    source, known, report = _read_like(graph, given, stored)
+    known, notes = _align(known, report, stored)
+    with errors.status("predicting"):
+        probabilities = trained.predict_proba(known)
+    parts = _known_parts(trained, known)
+    classes = [str(name) for name in trained.classes_.tolist()]
+    _write_text(output, _table(known, probabilities, classes, parts))
+    counts = {name: int((probabilities.argmax(axis=1) == i).sum()) for i, name in enumerate(classes)}
+    if as_json:
+        print_json(
+            {"output": str(output), "source": source.to_dict(), "nodes": known.n, "predicted": counts, "notes": notes}
+        )
+        return
+    table = make_table(f"{known.n:,} nodes of {escape(source.name)}", "class", "predicted")
+    for name, count in counts.items():
+        table.add_row(escape(name), f"{count:,}")
+    print_table(table)
+    print_warnings(notes)
+    console.print(f"Predictions: [bold]{escape(str(output))}[/bold]", soft_wrap=True)
+
+
+@command("pegfan report out")
+def report(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="What pegfan train wrote, or the model in it.")],
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Where to write it; report.html of the folder by default.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Make the report of a training run again, from its result, its model and the data."""
+    from pegfan.classifier import _fingerprint, _with_features
+    from pegfan.report import write_report
+
+    home = folder if (folder / RESULT).is_file() else folder.parent
+    if not (home / RESULT).is_file():
+        raise Fail(f"{folder} has no {RESULT}: a report is made of what pegfan train wrote. Train with -o first.")
+    result = _read_result(home)
+    model, _ = _load_model(home)
+    source, known = _reopen(result, home)
+    fitted = model._check_fitted()
+    if known.n != model._known.n or _fingerprint(_with_features(known, fitted.stand_in)) != fitted.fingerprint:
+        raise Fail(f"{source.name} has changed since the model was trained, so its report cannot be made; train again.")
+    target = output or home / REPORT
+    with errors.status("writing the report"):
+        write_report(target, result, known, _shown_tree(model), model.predict_proba(known))
+    if as_json:
+        print_json({"output": str(target)})
+        return
+    console.print(f"Report: [bold]{escape(str(target))}[/bold]", soft_wrap=True)
+
+
+# ------------------------------------------------------------------ what is asked
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """A training run as it was asked for: by the command line, a file of settings, or both."""
+
+    source: Source
+    metric: str | None
+    plan: Plan
+
+    def read(self) -> tuple[Source, Graph, ReadReport | None]:
+        with errors.status(f"reading {escape(self.source.name)}"):
+            graph, report = self.source.open()
+        if self.metric is not None:
+            graph = graph.replace(metric=self.metric)
+        return self.source, graph, report
+
+    def to_toml(self, outcome: Outcome) -> bytes:
+        """The settings that repeat the run: the recipes that ran and the splits, so that no clock decides."""
+        import tomli_w
+
+        plan = self.plan
+        document = {
+            "format": _FORMAT,
+            "version": _VERSION,
+            "budget": plan.budget,
+            "seed": plan.seed,
+            "split": plan.split,
+            "splits": outcome.ran["splits"],
+            "workers": plan.workers,
+            "choose": plan.choose,
+            **({} if self.metric is None else {"metric": self.metric}),
+            "source": self.source.to_dict(),
+            "recipes": outcome.ran["recipes"],
+        }
+        members = "\n".join(f"#   {member.recipe.name}" for member in outcome.model.members_)
+        head = (
+            f"# Repeats a training run:  pegfan train --config {SETTINGS} -o folder\n"
+            f"# Chosen on validation, {outcome.model.how_}:\n{members}\n"
+        )
+        return (head + tomli_w.dumps(document)).encode()
+
+
+_KEYS = {
+    **{"format": str, "version": int, "budget": (int, float), "seed": int, "split": int, "splits": int},
+    **{"workers": int, "choose": str, "metric": str, "source": dict, "pins": dict, "recipes": list},
+}
+
+
+def _resolve(
+    graph: Sequence[str] | None,
+    reading: Mapping[str, Any],
+    own: Mapping[str, Any],
+    pins: Mapping[str, Any],
+    config: Path | None,
+) -> _Wanted:
+    """What is wanted, the command line before the file before the defaults."""
+    from pegfan.auto.outcome import Plan
+    from pegfan.auto.recipes import Recipe, pinned
+
+    stored = _read_settings(config) if config is not None else {}
+    if graph:
+        source = open_source(list(graph), **reading)
+    elif "source" in stored:
+        source = _stored_source(stored["source"], reading, (config or Path()).parent)
+    else:
+        raise Fail("Name a graph to train on, as in: pegfan train nodes.csv edges.csv --label kind -o out", USAGE)
+    chosen = {name: own[name] if own.get(name) is not None else stored.get(name) for name in own}
+    fixed = {**stored.get("pins", {}), **{k: v for k, v in pins.items() if v is not None}}
+    Recipe.of(fixed)  # speaks up before anything is read
+    recipes = None
+    if "recipes" in stored:
+        recipes = [pinned(Recipe.of(recipe), fixed) for recipe in stored["recipes"]]
+    if chosen["workers"] is None:
+        chosen["workers"] = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1, 2)
+    metric = chosen.pop("metric")
+    if metric not in (None, "accuracy", "roc_auc"):
+        raise Fail(f"--metric is accuracy or roc_auc, not {metric}.", USAGE)
+    if chosen["budget"] is not None and not chosen["budget"] > 0:
+        raise Fail(f"--budget is a positive number of seconds, not {chosen['budget']}.", USAGE)
+    plain = {name: value for name, value in chosen.items() if value is not None}
+    plan = Plan(**plain, pins=fixed, recipes=recipes, choose=stored.get("choose", "auto"))
+    return _Wanted(source, metric, plan)
+
+
+def _assignments(given: Sequence[str]) -> dict[str, Any]:
+    """``--set epochs=200`` as a pin; values are read as TOML has them."""
+    import tomllib
+
+    pins: dict[str, Any] = {}
+    for entry in given:
+        name, sign, value = entry.partition("=")
+        if not sign:
+            raise Fail(f"--set takes NAME=VALUE, as in --set epochs=200; got {entry}", USAGE)
+        try:
+            pins[name.strip()] = tomllib.loads(f"v = {value.lower() if value in ('True', 'False') else value}")["v"]
+        except tomllib.TOMLDecodeError:
+            pins[name.strip()] = value
+    return pins
+
+
+def _read_settings(path: Path) -> dict[str, Any]:
+    import tomllib
+
+    if path.is_dir():
+        path = path / SETTINGS
+    try:
+        stored = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise Fail(f"{path}: no such file. {SETTINGS} of a folder that pegfan train wrote is one.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise Fail(f"{path} is not a file of settings: {error}") from error
+    for name, value in stored.items():
+        if name not in _KEYS:
+            raise Fail(f"{path}: unknown setting {name!r}; {choices(name, list(_KEYS))}")
+        if not isinstance(value, _KEYS[name]) or isinstance(value, bool):  # type: ignore[arg-type]
+            raise Fail(f"{path}: {name} must not be {value!r}")
+    if stored.get("format", _FORMAT) != _FORMAT or stored.get("version", _VERSION) > _VERSION:
+        raise Fail(
+            f"{path} says {stored.get('format')!r}, version {stored.get('version')}; this pegfan reads {_FORMAT!r} "
+            f"up to version {_VERSION}"
+        )
+    for name, least in (("seed", 0), ("split", 0), ("splits", 1), ("workers", 1)):
+        if stored.get(name, least) < least:
+            raise Fail(f"{path}: {name} must be at least {least}, not {stored[name]}")
+    if not all(isinstance(recipe, dict) for recipe in stored.get("recipes", ())) or stored.get("recipes") == []:
+        raise Fail(f"{path}: recipes must be tables, [[recipes]], at least one; or leave them out")
+    return stored
+
+
+def _stored_source(stored: Any, reading: Mapping[str, Any], beside: Path) -> Source:
+    """The source of a file; its paths as they are, or from the folder beside the output folder."""
+    try:
+        where, options = [str(path) for path in stored["where"]], dict(stored.get("options", {}))
+    except (KeyError, TypeError, AttributeError, ValueError):
+        raise Fail(f"the stored source {stored!r} names no files; it needs a list 'where'") from None
+    home = (beside / "..").resolve()
+    if not all(Path(path).exists() for path in where) and all((home / path).exists() for path in where):
+        where = [os.path.relpath(home / path) for path in where]
+    return open_source(where, **{**options, **{k: v for k, v in reading.items() if v is not None}})
+
+
+# --------------------------------------------------------------------- training
+
+
+def _print_plan(shown: Any, source: Source, graph: Graph, plan: Plan, folder: Path) -> None:
+    labelled = 0 if graph.labels is None else int((graph.labels >= 0).sum())
+    shown.print(
+        f"[bold]{escape(source.name)}[/bold]: {graph.n:,} nodes, {graph.n_edges:,} edges, {labelled:,} labelled, "
+        f"{graph.n_classes} classes, {len(graph.splits) or 'no'} splits",
+        soft_wrap=True,
+    )
+    task = f"{len(plan.recipes)} recipes" if plan.recipes is not None else "recipes are chosen"
+    shown.print(
+        f"Budget {plan.budget:g} s: {task} on the validation nodes of split {plan.split}, then trained on further "
+        f"splits; {plan.workers} process{'es' if plan.workers > 1 else ''}; writes {escape(str(folder))}",
+        soft_wrap=True,
+    )
+
+
+def _carry_out(graph: Graph, plan: Plan) -> Outcome:
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from pegfan.auto.outcome import SEARCH, carry_out
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[note]}"), TimeElapsedColumn())
+    with Progress(*columns, console=errors, transient=True) as bar:
+        task = bar.add_task("recipes", total=None, note="")
+
+        def progress(event: Event) -> None:
+            left = max(event.budget - event.elapsed, 0)
+            speed = f", {event.candidate.epochs / event.candidate.seconds:.0f} epochs/s" if event.candidate else ""
+            clock = "" if plan.recipes is not None else f", at most {left:.0f} s left"
+            note = f"{event.done} of {event.planned}{speed}{clock}"
+            bar.update(task, completed=event.done, total=max(event.planned, 1), note=note)
+
+        def say(sentence: str) -> None:
+            bar.update(task, description=sentence, total=None, note=f"{(1 - SEARCH) * plan.budget:.0f} s at most")
+
+        return carry_out(graph, plan, progress, say)
+
+
+def _complete(
+    outcome: Outcome, wanted: _Wanted, source: Source, report: ReadReport | None, folder: Path
+) -> dict[str, Any]:
+    """The result with what only the command line knows."""
+    from datetime import UTC, datetime
+
+    from pegfan.classifier import _PACKAGES, _version
+
+    result = dict(outcome.result)
+    result["title"] = source.name
+    result["source"] = source.to_dict()
+    result["metric"] = wanted.metric
+    result["command"] = f"pegfan train --config {shlex.quote(str(folder / SETTINGS))} -o again"
+    result["when"] = datetime.now(UTC).isoformat(timespec="seconds")
+    result["versions"] = {name: _version(name) for name in _PACKAGES}
+    if report is not None:
+        result["data"] = {**result["data"], "report": str(report), "feature_names": report.feature_names}
+    return result
+
+
+# ---------------------------------------------------------------------- writing
+
+
+def _check_folder(folder: Path, force: bool) -> None:
+    """Refuse a place where something is, unless it is a folder of ours and it may be replaced."""
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise Fail(f"{folder} is a file; name a folder to write with -o.")
+    held = {path.name for path in folder.iterdir()}
+    if not held:
+        return
+    if not force:
+        raise Fail(f"{folder} exists. Choose another folder with -o, or replace it with --force.")
+    foreign = held - {PREDICTIONS, MODEL, SETTINGS, RESULT, REPORT}
+    if foreign or RESULT not in held:
+        what = f"holds {min(foreign)!r}" if foreign else f"has no {RESULT}"
+        raise Fail(f"{folder} {what}, so pegfan train did not write it and does not replace it. Choose another folder.")
+    _read_result(folder)
+
+
+def _check_writable(folder: Path) -> None:
+    """Find out before the work whether the folder can be made."""
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.")).rmdir()
+    except OSError as error:
+        raise Fail(f"Cannot write to {folder.parent}: {error.strerror}. Choose another place with -o.") from error
+
+
+@contextlib.contextmanager
+def _whole_folder(folder: Path, force: bool) -> Iterator[Path]:
+    """A folder beside `folder` that takes its place when the block ends, and vanishes if it fails."""
+    from pegfan.classifier import _move
+
+    try:
+        temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
+        try:
+            yield temporary
+            _check_folder(folder, force)  # somebody may have written there meanwhile
+            mask = os.umask(0)
+            os.umask(mask)
+            temporary.chmod(0o777 & ~mask)  # mkdtemp makes it private
+            _move(temporary, folder)
+        except BaseException:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise
+    except OSError as error:
+        words = error.strerror or error
+        raise Fail(f"Cannot write {folder}: {words}. Free some space or choose another place with -o.") from error
+
+
+def _write_all(
+    folder: Path, force: bool, outcome: Outcome, graph: Graph, result: Mapping[str, Any], settings: bytes
+) -> str | None:
+    """Write everything or nothing; only a report that cannot be made is left out, and said to be."""
+    from pegfan.report import write_report
+
+    failure, model = None, outcome.model
+    with _whole_folder(folder, force) as temporary, errors.status(f"writing {escape(str(folder))}"):
+        text = _table(graph, outcome.probabilities, result["data"]["classes"], outcome.parts)
+        _write_text(temporary / PREDICTIONS, text)
+        model.save(temporary / MODEL)
+        _write_text(temporary / SETTINGS, settings.decode())
+        _write_text(temporary / RESULT, json.dumps(result, indent=1, allow_nan=False))
+        try:
+            write_report(temporary / REPORT, result, graph, _shown_tree(model), outcome.probabilities)
+        except OSError:
+            raise
+        except Exception as error:  # the training is worth more than its picture
+            failure = f"{type(error).__name__}: {error}"
+    return failure
+
+
+def _shown_tree(model: Any) -> Any:
+    return next((member.tree for member in model.members_ if member.tree is not None), None)
+
+
+def _write_text(path: Path, text: str) -> None:
+    from pegfan._atomic import replacing
+
+    with replacing(path) as file:
+        file.write(text.encode())
+
+
+def _table(graph: Graph, probabilities: Any, classes: Sequence[str], parts: Sequence[str]) -> str:
+    """The table of predictions as CSV."""
+    from pegfan.auto.outcome import node_ids
+
+    out = StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["id", "predicted", *(f"p_{name}" for name in classes), "split"])
+    best = probabilities.argmax(axis=1)
+    for i, name in enumerate(node_ids(graph)):
+        writer.writerow([name, classes[best[i]], *(f"{value:.9g}" for value in probabilities[i]), parts[i]])
+    return out.getvalue()
+
+
+# ---------------------------------------------------------------- what was written
+
+
+def _read_result(folder: Path) -> dict[str, Any]:
+    from pegfan.auto.outcome import FORMAT, VERSION
+
+    path = folder / RESULT
+    try:
+        result = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise Fail(f"{path} is damaged: {error}. Train again, into another folder.") from error
+    if not isinstance(result, dict) or result.get("format") != FORMAT:
+        raise Fail(f"{path} was not written by pegfan train: its format is not {FORMAT!r}.")
+    version = result.get("version")
+    if not isinstance(version, int) or version > VERSION:
+        raise Fail(f"{path} has version {version!r}, and this pegfan reads up to {VERSION}; upgrade pegfan.")
+    return result
+
+
+def _load_model(folder: Path) -> tuple[Any, dict[str, Any]]:
+    """A model by its folder or the one around it, and the result beside it if there is one."""
+    from pegfan.auto import AutoClassifier
+    from pegfan.classifier import _MODEL, _read_description, load_classifier
+
+    if not folder.exists():
+        raise Fail(f"{folder}: no such folder. Name what pegfan train wrote with -o.")
+    place = folder if (folder / _MODEL).is_file() else folder / MODEL
+    if not place.is_dir():
+        raise Fail(f"{folder} holds no model: neither {_MODEL} nor a folder {MODEL!r}. Name what pegfan train wrote.")
+    kind = _read_description(place)["class"]
+    model = AutoClassifier.load(place) if kind == AutoClassifier.__name__ else load_classifier(place)
+    result = _read_result(place.parent) if (place.parent / RESULT).is_file() else {}
+    return model, result
+
+
+def _reopen(result: Mapping[str, Any], home: Path) -> tuple[Source, Graph]:
+    """The graph that a result was made of."""
+    source = _stored_source(result.get("source"), {}, home)
+    try:
+        graph, _ = source.open()
+    except (OSError, ValueError) as error:
+        raise Fail(
+            f"The data that the model was trained on cannot be read any more: {error}. Put {source.name} back where it "
+            "was, or train again."
+        ) from error
+    if result.get("metric"):
+        graph = graph.replace(metric=result["metric"])
+    return source, graph
+
+
+def _read_like(
+    where: list[str], given: Mapping[str, Any], stored: Mapping[str, Any]
+) -> tuple[Source, Graph, ReadReport | None]:
+    """The graph to predict on, read as the one that was trained on; it need not have labels."""
+    chosen = {name: value for name, value in given.items() if value is not None}
+    before = dict((stored.get("source") or {}).get("options", {}))
+    options = {**before, **chosen}
+    if not open_source(where).files:
+        return read(where, **chosen)
+    try:
+        return read(where, **options)
+    except ValueError as error:
+        if "label" in chosen or "label column" not in str(error):
+            raise
+        options.pop("label", None)
+        return read(where, **options)
+
+
+def _align(graph: Graph, report: ReadReport | None, stored: Mapping[str, Any]) -> tuple[Graph, list[str]]:
+    """The graph with the feature columns of the training, by name; new ones are left out, missing ones are zero."""
+    import numpy as np
+    from scipy.sparse import csc_array, csr_array, issparse
+
+    names = (stored.get("data") or {}).get("feature_names")
+    own = report.feature_names if report is not None else []
+    if not names or not own or names == own:
+        return graph, []
+    place = {name: i for i, name in enumerate(own)}
+    found = [i for i, name in enumerate(names) if name in place]
+    if not found:
+        raise Fail(f"No feature column of the training is there: it had {', '.join(map(str, names[:5]))}, ...")
+    columns = [place[names[i]] for i in found]
+    new = len(own) - len(columns)
+    notes = [f"{len(names) - len(found)} of {len(names)} feature columns are missing and count as zero."] * (
+        len(found) < len(names)
+    ) + [f"{new} feature columns were not there in training and are left out."] * (new > 0)
+    picked = csc_array(graph.features)[:, columns].tocoo()
+    x = csr_array((picked.data, (picked.coords[0], np.array(found)[picked.coords[1]])), shape=(graph.n, len(names)))
+    return graph.replace(features=x if issparse(graph.features) else x.toarray()), notes
+
+
+def _known_parts(model: Any, graph: Graph) -> list[str]:
+    known = getattr(model, "_known", None)
+    if known is None:
+        return ["none"] * graph.n
+    return ["train" if code >= 0 else "none" for code in known.labels_of(graph)]
+
+
+# --------------------------------------------------------------------- printing
+
+
+def _percent(entry: Mapping[str, Any]) -> str:
+    if entry.get("mean") is None:
+        return "–"
+    several = sum(value is not None for value in entry.get("per_split", ())) > 1
+    return f"{100 * entry['mean']:.2f}" + (f" ± {100 * entry['std']:.2f}" if several else "")
+
+
+def _print_outcome(result: Mapping[str, Any], folder: Path) -> None:
+    metric = {"accuracy": "accuracy, %", "roc_auc": "ROC AUC, %"}[result["test"]["metric"]]
+    table = make_table("Candidates, by validation", "", metric, "loss", "epochs", "seconds", "recipe<")
+    shown = result["candidates"][:_SHOWN]
+    for candidate in shown:
+        value = candidate["val_metric"]
+        table.add_row(
+            "[green]●[/green]" if candidate["chosen"] else "",
+            "–" if value is None else f"{100 * value:.2f}",
+            f"{candidate['val_loss']:.4f}",
+            str(candidate["epochs"]),
+            f"{candidate['seconds']:.1f}",
+            escape(candidate["name"]),
+        )
+    print_table(table)
+    left = len(result["candidates"]) - len(shown)
+    if left:
+        console.print(f"and {left} more; {REPORT} lists them all\n")
+    chosen = result["chosen"]
+    console.print(f"Chosen: [bold]{chosen['how']}[/bold]; {escape(chosen['reason'])}\n", soft_wrap=True)
+    count = len(result["splits"]["used"])
+    table = make_table(f"On test nodes, {count} split{'s' if count > 1 else ''}", "", metric)
+    table.add_row("[bold]this model[/bold]", f"[bold]{_percent(result['test'])}[/bold]")
+    table.add_row("features only, without the graph", _percent(result["floors"]["features_only"]))
+    table.add_row("majority class", _percent(result["floors"]["majority"]))
+    print_table(table)
+    print_warnings([warning["text"] for warning in result["warnings"]])
+    for what, name in (("Predictions", PREDICTIONS), ("Report", REPORT), ("To repeat", SETTINGS)):
+        console.print(f"{what}: [bold]{escape(str(folder / name))}[/bold]", soft_wrap=True)
+    console.print(f"{result['seconds']['total']:.0f} s in all")

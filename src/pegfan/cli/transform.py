@@ -1,0 +1,279 @@
+"""``pegfan transform``."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from pegfan.cli._shell import (
+    PICTURES,
+    USAGE,
+    Directed,
+    Fail,
+    Force,
+    Head,
+    Id,
+    Json,
+    Label,
+    Sources,
+    Tail,
+    bar,
+    check_choice,
+    check_output,
+    choices,
+    command,
+    console,
+    errors,
+    grow_tree,
+    make_table,
+    percent,
+    print_json,
+    print_table,
+    read,
+    save_picture,
+    writing,
+)
+from pegfan.cli.tree import Branching, Direction, MaxLevels, Method, check_tree_options, stage
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from pegfan.datasets import ReadReport
+    from pegfan.framelets import FrameletSystem
+    from pegfan.graph import Graph
+    from pegfan.trees import Hierarchy
+
+    FloatArray = NDArray[np.float64]
+
+_RULES = ("sure", "bayes", "universal")
+
+
+@command("pegfan transform chameleon --signal degree --denoise sure -o degree.npz --picture degree.png")
+def transform(
+    graph: Sources,
+    signal: Annotated[
+        str,
+        typer.Option(
+            help="A column of the node table, the number of a feature from 0, degree, or label:NAME "
+            "(1 on the nodes of that class, 0 elsewhere).",
+            show_default=False,
+        ),
+    ],
+    tree: Annotated[Path | None, typer.Option(help="A tree that pegfan tree wrote; by default one is built.")] = None,
+    denoise: Annotated[
+        str | None, typer.Option(metavar="RULE", help="Shrink by sure, bayes or universal, or by a number.")
+    ] = None,
+    weights: Annotated[
+        str, typer.Option(help="size: framelets are blind to constants; equal: the paper's, children weigh the same.")
+    ] = "size",
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="Write coefficients and parts (.npz), or a row a node (.csv)."),
+    ] = None,
+    picture: Annotated[Path | None, typer.Option(help="Draw the signal and its parts: .png, .svg or .pdf.")] = None,
+    method: Method = "auto",
+    h: Branching = 4,
+    max_levels: MaxLevels = None,
+    direction: Direction = "symmetric",
+    label: Label = None,
+    id_: Id = None,
+    tail: Tail = None,
+    head: Head = None,
+    directed: Directed = None,
+    force: Force = False,
+    as_json: Json = False,
+) -> None:
+    """Take a signal on the nodes apart by scale: the energy of every level, denoised if asked for, and back again.
+
+    F_0 f is what the root keeps, F_j f what level j adds; together they are the signal.
+    """
+    check_output(output, force, (".npz", ".csv"), "The result")
+    check_output(picture, force, PICTURES, "A picture")
+    rule = _rule(denoise)
+    check_choice(weights, ("size", "equal"), "--weights")
+    check_tree_options(method, direction)
+    source, known, report = read(graph, label=label, id=id_, source=tail, target=head, directed=directed)
+    name, f = _signal(known, signal, report)
+    grown = (
+        grow_tree(known, method=method, h=h, max_levels=max_levels, direction=direction)
+        if tree is None
+        else _load_tree(tree, known)
+    )
+    with errors.status("transforming"):
+        result = _transform(grown, f, weights, rule)
+    if output is not None:
+        _write(output, known, f, result)
+    if picture is not None:
+        with errors.status("drawing"):
+            save_picture(_draw(known, name, f, result), picture)
+    if as_json:
+        numbers = {key: result[key] for key in ("energy", "coefficients", "reconstruction_error", "removed")}
+        about = {"source": source.to_dict(), "signal": name, "clusters": grown.n_clusters, "denoise": rule}
+        print_json({**about, **numbers, "output": output, "picture": picture})
+        return
+    _print(name, source.name, grown, result)
+    for what, path in (
+        ("Coefficients" if output and output.suffix == ".npz" else "Table", output),
+        ("Picture", picture),
+    ):
+        if path is not None:
+            console.print(f"{what}: [bold]{escape(str(path))}[/bold]", soft_wrap=True)
+
+
+def _rule(denoise: str | None) -> str | float | None:
+    if denoise is None or denoise in _RULES:
+        return denoise
+    try:
+        value = float(denoise)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise Fail(f"--denoise is {', '.join(_RULES)} or a number from 0 on, not {denoise}.", USAGE)
+    return value
+
+
+def _load_tree(path: Path, graph: Graph) -> Hierarchy:
+    from pegfan import Hierarchy
+
+    tree = Hierarchy.load(path)
+    if tree.n != graph.n:
+        raise Fail(f"{path} is a tree of {tree.n:,} nodes, and the graph has {graph.n:,}; build one with pegfan tree.")
+    return tree
+
+
+# --------------------------------------------------------------------- signals
+
+
+def _signal(graph: Graph, wanted: str, report: ReadReport | None) -> tuple[str, FloatArray]:
+    """The signal that the command line asks for, and what to call it."""
+    import numpy as np
+    from scipy.sparse import issparse
+
+    names = [] if report is None else report.feature_names
+    columns = 0 if graph.features is None else int(graph.features.shape[1])
+    if wanted in names:
+        place = names.index(wanted)
+    elif wanted == "degree":
+        return "degree", np.diff(graph.adjacency.indptr).astype(np.float64)
+    elif wanted.startswith("label:"):
+        return wanted, _indicator(graph, wanted.removeprefix("label:"))
+    elif wanted.isdecimal() and int(wanted) < columns:
+        place = int(wanted)
+    else:
+        raise Fail(_no_signal(graph, wanted, names, columns))
+    column = graph.features[:, [place]]
+    values = column.toarray() if issparse(column) else column
+    return names[place] if names else f"feature {place}", np.asarray(values, np.float64).ravel()
+
+
+def _indicator(graph: Graph, name: str) -> FloatArray:
+    import numpy as np
+
+    if graph.labels is None:
+        raise Fail("The graph has no classes; name their column with --label.")
+    classes = [str(i) for i in range(graph.n_classes)]
+    if graph.class_names is not None:
+        classes = [str(known) for known in graph.class_names.tolist()]
+    if name not in classes:
+        raise Fail(f"There is no class {name!r}; {choices(name, classes)}.")
+    return np.asarray(graph.labels == classes.index(name), np.float64)
+
+
+def _no_signal(graph: Graph, wanted: str, names: list[str], columns: int) -> str:
+    if wanted.isdecimal():
+        have = f"the features are 0 to {columns - 1:,}" if columns else "the graph has no features"
+        return f"There is no feature {wanted}: {have}. Or take degree, or label:NAME."
+    every = [*names, "degree", *(["label:NAME"] if graph.labels is not None else [])]
+    numbers = f" Features can be given by number, 0 to {columns - 1:,}." if columns and not names else ""
+    return f"There is no column {wanted!r} to take as a signal; {choices(wanted, every)}.{numbers}"
+
+
+# ------------------------------------------------------------------- transform
+
+
+def _transform(tree: Hierarchy, f: FloatArray, weights: str, rule: str | float | None) -> dict[str, Any]:
+    import numpy as np
+
+    from pegfan import FrameletSystem
+
+    system = FrameletSystem(tree, weights=weights)  # type: ignore[arg-type]
+    c = system.decompose(f)
+    total = float(f @ f)
+    size = float(np.abs(f).max(initial=0.0)) or 1.0
+    denoised = None if rule is None else system.denoise(f, threshold=rule)  # type: ignore[arg-type]
+    return {
+        "system": system,
+        "c": c,
+        "parts": system.projections(f),
+        "denoised": denoised,
+        "energy": [energy / total if total else float("nan") for energy in c.energies()],
+        "coefficients": [len(part) for part in c],
+        "reconstruction_error": float(np.abs(system.reconstruct(c) - f).max() / size),
+        "removed": None if denoised is None or not total else float(np.sum((f - denoised) ** 2)) / total,
+    }
+
+
+def _write(path: Path, graph: Graph, f: FloatArray, result: dict[str, Any]) -> None:
+    import numpy as np
+
+    from pegfan._atomic import replacing
+    from pegfan._npz import write_npz
+
+    system: FrameletSystem = result["system"]
+    columns = {"signal": f, **{f"F_{j}": part for j, part in enumerate(result["parts"])}}
+    if result["denoised"] is not None:
+        columns["denoised"] = result["denoised"]
+    with writing(path):
+        if path.suffix.lower() == ".npz":
+            arrays = {"coefficients": result["c"].array, "offsets": np.array(system.offsets()), **columns}
+            write_npz(path, arrays)
+            return
+        import pandas as pd
+
+        names = np.arange(graph.n) if graph.node_names is None else graph.node_names
+        buffer = BytesIO()
+        pd.DataFrame({"id": names, **columns}).to_csv(buffer, index=False)
+        with replacing(path) as file:
+            file.write(buffer.getvalue())
+
+
+def _draw(graph: Graph, name: str, f: FloatArray, result: dict[str, Any]) -> Any:
+    from pegfan import plots
+
+    panels = {name.replace("$", r"\$"): f}
+    if result["denoised"] is not None:
+        panels["denoised"] = result["denoised"]
+    for j, (part, share) in enumerate(zip(result["parts"], result["energy"], strict=True)):
+        panels[f"$F_{{{j}}}f$   {share:.1%}"] = part
+    ground, positions = stage(graph, result["system"].hierarchy)
+    return plots.signals(ground, panels, positions, limits=_limits(f))
+
+
+def _limits(f: FloatArray) -> tuple[float, float] | None:
+    """Where the colours end: at the largest value, unless a few outliers would leave all others grey."""
+    import numpy as np
+
+    usual, largest = float(np.quantile(np.abs(f), 0.98)), float(np.abs(f).max())
+    return (-usual, usual) if 0 < usual < largest / 3 else None
+
+
+def _print(name: str, graph: str, tree: Hierarchy, result: dict[str, Any]) -> None:
+    table = make_table(
+        f"{escape(name)} on {escape(graph)}, by scale", "part", "clusters", "coefficients", "energy", "<"
+    )
+    for j, (share, count) in enumerate(zip(result["energy"], result["coefficients"], strict=True)):
+        part = "F_0  the root's average" if j == 0 else f"F_{j}  level {j} against {j + 1}"
+        clusters = tree.n_clusters[max(j - 1, 0)]
+        table.add_row(part, f"{clusters:,}", f"{count:,}", percent(share), bar(share, 24))
+    print_table(table)
+    console.print(
+        f"Put together again, the largest error is {result['reconstruction_error']:.1e} of the largest value."
+    )
+    if result["removed"] is not None:
+        why = ": most coefficients of the finest level are 0, so no noise is found" if result["removed"] < 1e-9 else ""
+        console.print(f"Denoising took away {result['removed']:.1%} of the energy{why}.")

@@ -1,0 +1,9 @@
+"""Experiments: training runs as values, a store of their results, search over settings, the paper's tables.
+
+Search is in `pegfan.experiments.search`.
+"""
+
+from pegfan.experiments.jobs import Job, OutOfTime, run, run_job, tree_file
+from pegfan.experiments.store import Store
+
+__all__ = ["Job", "OutOfTime", "Store", "run", "run_job", "tree_file"]

@@ -1,0 +1,414 @@
+"""The paper's figures, from real objects and from what has run; each as PNG and SVG."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pegfan._atomic import replacing
+from pegfan.experiments import paper
+from pegfan.experiments.paper import GAMMAS, Model
+from pegfan.experiments.store import Store
+from pegfan.experiments.table4 import Measured, Table4
+from pegfan.experiments.table12 import Synthetic
+from pegfan.experiments.tables import Options, Records, Score, lookup
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from pegfan.channels import Channels
+    from pegfan.models import ChannelNetwork
+
+__all__ = ["architecture", "save", "synthetic_lines", "training_times", "write_figures"]
+
+DPI = 160
+_STYLES = {
+    "a12": ("#7d3c7a", "o"),
+    "a8": ("#b07aad", "s"),
+    "a4": ("#d6b4d4", "^"),
+    "b4": ("#0072b2", "o"),
+    "c4": ("#56b4e9", "s"),
+    "r3": ("#d55e00", "o"),
+    "r3 all": ("#e69f00", "s"),
+    "r8": ("#8c564b", "^"),
+    "r8 all": ("#b59a7a", "v"),
+}
+"""PEGFAN in blue (with hops) and purple (without), FSGNN in orange and brown."""
+
+
+def write_figures(options: Options, store: str | Path, folder: str | Path) -> list[Path]:
+    """Draw every figure that can be drawn: those of tables need their runs in the store.
+
+    Parameters
+    ----------
+    options
+        Those that the tables were made with.
+    store
+        The folder of runs.
+    folder
+        Where the pictures go.
+
+    Returns
+    -------
+    list of Path
+        The files, a PNG and an SVG for each figure.
+    """
+    records = lookup(Store(store)) if Path(store).is_dir() else _nothing
+    times = Path(store) / "times"
+    timed = lookup(Store(times)) if times.is_dir() else _nothing
+    drawings: dict[str, Callable[[], Figure | None]] = {
+        "framelets": _framelets,
+        "partition-permutation": _partition_permutation,
+        "architecture": _architecture,
+        "ccns": _ccns,
+        "table1": lambda: _lines(options, 1, records),
+        "table2": lambda: _lines(options, 2, records),
+        "table4": lambda: _times(options, timed),
+    }
+    written = []
+    for name, draw in drawings.items():
+        quick = "-quick" if options.quick and name.startswith("table") else ""
+        figure = draw()
+        if figure is not None:
+            written += save(figure, Path(folder) / f"{name}{quick}")
+    return written
+
+
+def save(figure: Figure, path: Path) -> list[Path]:
+    """Write a figure as PNG and SVG; the same figure gives the same bytes."""
+    from matplotlib import rc_context
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    written = []
+    with rc_context({"svg.hashsalt": "pegfan", "svg.fonttype": "path"}):
+        for suffix, metadata in (("png", {"Software": None}), ("svg", {"Date": None, "Creator": None})):
+            buffer = BytesIO()
+            figure.savefig(buffer, format=suffix, dpi=DPI, metadata=metadata)
+            target = path.with_name(f"{path.name}.{suffix}")
+            with replacing(target) as file:
+                file.write(buffer.getvalue())
+            written.append(target)
+    return written
+
+
+def _nothing(_: Any) -> None:
+    return None
+
+
+# -------------------------------------------------------------- Figures 1 and 2, CCNS
+
+
+def _path() -> tuple[Any, Any]:
+    """The paper's example: a path of eight nodes and its tree of pairs."""
+    from pegfan.graph import Graph
+    from pegfan.trees import Hierarchy
+
+    path = Graph.from_edges(np.column_stack([np.arange(7), np.arange(1, 8)]))
+    return path, Hierarchy.from_nested([[[0, 1], [2, 3]], [[4, 5], [6, 7]]])
+
+
+def _framelets() -> Figure:
+    from pegfan import plots
+    from pegfan.framelets import FrameletSystem
+
+    graph, tree = _path()
+    return plots.framelets(graph, FrameletSystem(tree))
+
+
+def _partition_permutation() -> Figure:
+    from pegfan import plots
+    from pegfan.trees import Hierarchy
+
+    graph, _ = _path()
+    tree = Hierarchy.from_nested([[0, 1, 2], [3, 4], [5, 6, 7]])
+    return plots.partition_permutation(graph, tree, (1,), [2, 0, 1])
+
+
+def _ccns() -> Figure:
+    from pegfan import plots
+    from pegfan.datasets import synthetic
+
+    return plots.ccns({f"γ = {gamma:g}": synthetic(gamma, features=0) for gamma in GAMMAS})
+
+
+# ---------------------------------------------------------------------- architecture
+
+
+def _architecture() -> Figure:
+    """Of type c on a generated graph of the paper's."""
+    from pegfan.channels import make_channels
+    from pegfan.datasets import synthetic
+    from pegfan.framelets import FrameletSystem
+    from pegfan.models import PEGFAN
+    from pegfan.trees import build_tree
+
+    graph = synthetic(0.0)
+    system = FrameletSystem(build_tree(graph, "ward", h=8))
+    channels = make_channels(graph, system, kind="c", regime="heterophily")
+    return architecture(channels, PEGFAN(channels.widths, classes=graph.n_classes))
+
+
+def architecture(channels: Channels, network: ChannelNetwork) -> Figure:
+    """Draw a network as it is: its channels by name and width, their layers, and how they come together.
+
+    Parameters
+    ----------
+    channels
+        What it is given.
+    network
+        Made for these channels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pegfan as pf
+    >>> from pegfan.models import FSGNN
+    >>> graph = pf.Graph.from_edges([[0, 1], [1, 2]], features=np.eye(3))
+    >>> channels = pf.channels.make_fsgnn_channels(graph, hops=1)
+    >>> figure = architecture(channels, FSGNN(channels.widths, classes=2))
+    >>> figure.axes[0].texts[0].get_text()
+    '$X$'
+    """
+    from matplotlib.figure import Figure
+
+    if tuple(channels.widths) != network.widths:
+        raise ValueError(f"the network takes channels of widths {network.widths}, these have {tuple(channels.widths)}")
+    shown = _some(len(channels))
+    rows = len(shown)
+    figure = Figure(figsize=(11.0, 0.9 + 0.52 * rows), layout="constrained", facecolor="white")
+    ax = figure.add_subplot()
+    hidden = int(network.channel_layers[0].out_features)  # type: ignore[arg-type]
+    n, classes = f"{channels.n:,}".replace(",", "{,}"), network.output.out_features
+    centre = (rows - 1) / 2
+    norm = "N" if network.hop_normalize else None
+    for row, i in enumerate(shown):
+        y = rows - 1 - row
+        if i is None:
+            for x in (0.95, 3.25, 5.0, 6.35):
+                ax.text(x, y, "⋮", ha="center", va="center", color=_GREY, fontsize=12)
+            continue
+        kind = _kind(channels.names[i])
+        _box(
+            ax,
+            0.95,
+            y,
+            1.9,
+            f"${_symbol(channels.names[i])}$",
+            kind,
+            f"${n} \\times {{{_number(channels.widths[i])}}}$",
+        )
+        _box(
+            ax,
+            3.25,
+            y,
+            1.5,
+            f"$W_{{{i + 1}}},\\ b_{{{i + 1}}}$",
+            "layer",
+            f"${{{_number(channels.widths[i])}}} \\to {hidden}$",
+        )
+        _box(ax, 5.0, y, 0.9, f"${norm}$" if norm else "–", "layer")
+        _box(ax, 6.35, y, 0.9, f"$α_{{{i + 1}}}$", "attention")
+        for left, right in ((1.9, 2.5), (4.0, 4.55), (5.45, 5.9)):
+            _arrow(ax, left, y, right, y)
+        _arrow(ax, 6.8, y, 7.6, centre + (y - centre) * 0.82)
+    joined = len(channels) * hidden
+    _tall(ax, 7.6, centre, rows, f"concatenate:  ${n} \\times {_number(joined)}$")
+    _arrow(ax, 8.1, centre, 8.5, centre)
+    _tall(ax, 8.5, centre, min(rows, 6), "ReLU")
+    _arrow(ax, 9.0, centre, 9.4, centre)
+    _tall(ax, 9.4, centre, min(rows, 6), f"dropout {network.dropout:g}")
+    _arrow(ax, 9.9, centre, 10.3, centre)
+    _tall(ax, 10.3, centre, min(rows, 6), f"$W, b$:  ${_number(joined)} \\to {classes}$")
+    _arrow(ax, 10.8, centre, 11.2, centre)
+    _tall(ax, 11.2, centre, min(rows, 6), f"log softmax:  ${n} \\times {classes}$")
+    for x, text in ((0.95, "channels"), (3.25, "linear"), (5.0, "row norm"), (6.35, "attention")):
+        ax.text(x, rows - 0.25, text, ha="center", va="bottom", color=_GREY, fontsize=9)
+    total = sum(parameter.numel() for parameter in network.parameters())
+    ax.text(
+        11.7,
+        -0.75,
+        f"{len(channels)} channels, {total:,} parameters",
+        ha="right",
+        va="center",
+        color=_GREY,
+        fontsize=9,
+    )
+    ax.set_xlim(-0.1, 11.8)
+    ax.set_ylim(-1.0, rows + 0.15)
+    ax.axis("off")
+    return figure
+
+
+_INK, _GREY = "#363b42", "#7a828c"
+_FILLS = {
+    "features": ("#f3f4f6", "#7a828c"),
+    "hop": ("#fdeee3", "#d55e00"),
+    "scale": ("#e5f1f9", "#0072b2"),
+    "layer": ("#f3f4f6", "#b8bec6"),
+    "attention": ("#f4ebf3", "#7d3c7a"),
+}
+
+
+def _some(count: int, most: int = 14) -> list[int | None]:
+    """Channel numbers; of many the first and the last, with a gap."""
+    if count <= most:
+        return list(range(count))
+    return [*range(most - 5), None, *range(count - 4, count)]
+
+
+def _kind(name: str) -> str:
+    if name.startswith("F_"):
+        return "scale"
+    return "features" if name == "X" else "hop"
+
+
+def _symbol(name: str) -> str:
+    """A channel's name as a formula: ``F_2 S~^3 X``."""
+    words = []
+    for word in name.split():
+        base, _, power = word.partition("^")
+        base = r"\tilde{S}" if base == "S~" else base
+        base = f"F_{{{base[2:]}}}" if base.startswith("F_") else base
+        words.append(f"{base}^{{{power}}}" if power else base)
+    return r"\,".join(words)
+
+
+def _number(value: int) -> str:
+    return f"{value:,}".replace(",", "{,}")
+
+
+def _box(ax: Axes, x: float, y: float, width: float, text: str, kind: str, small: str = "") -> None:
+    from matplotlib.patches import FancyBboxPatch
+
+    fill, edge = _FILLS[kind]
+    shape = "round,pad=0,rounding_size=0.12"
+    ax.add_patch(FancyBboxPatch((x - width / 2, y - 0.37), width, 0.74, shape, fc=fill, ec=edge, lw=0.9))
+    style: dict[str, Any] = {"ha": "center", "va": "center", "math_fontfamily": "stix"}
+    ax.text(x, y + (0.13 if small else 0.0), text, color=_INK, fontsize=10.5, **style)
+    if small:
+        ax.text(x, y - 0.2, small, color=_GREY, fontsize=8, **style)
+
+
+def _tall(ax: Axes, x: float, centre: float, rows: float, text: str) -> None:
+    from matplotlib.patches import FancyBboxPatch
+
+    fill, edge = _FILLS["layer"]
+    shape = "round,pad=0,rounding_size=0.12"
+    ax.add_patch(FancyBboxPatch((x, centre - rows / 2 + 0.12), 0.5, rows - 0.24, shape, fc=fill, ec=edge, lw=0.9))
+    ax.text(
+        x + 0.25, centre, text, rotation=90, ha="center", va="center", color=_INK, fontsize=9, math_fontfamily="stix"
+    )
+
+
+def _arrow(ax: Axes, x0: float, y0: float, x1: float, y1: float) -> None:
+    ax.annotate(
+        "", (x1, y1), (x0, y0), arrowprops={"arrowstyle": "-|>", "color": _GREY, "lw": 0.8, "shrinkA": 1, "shrinkB": 0}
+    )
+
+
+# ------------------------------------------------------------------- synthetic tables
+
+
+def _lines(options: Options, number: int, records: Records) -> Figure | None:
+    table = Synthetic(options, number)
+    scores = {cell: score for cell, score in table.scores(records).items() if score}
+    return synthetic_lines(scores, table.printed, f"Table {'I' * number}") if scores else None
+
+
+def synthetic_lines(
+    ours: Mapping[tuple[float, Model], Score], printed: Mapping[Model, Mapping[float, float]], title: str
+) -> Figure:
+    """Draw accuracy against γ: our means and spreads over graphs on the left, the paper's numbers on the right."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9.6, 4.6), layout="constrained", facecolor="white")
+    left, right = figure.subplots(1, 2, sharey=True)
+    for model, theirs in printed.items():
+        colour, marker = _STYLES[model.key]
+        line: dict[str, Any] = {"color": colour, "marker": marker, "ms": 4.5, "lw": 1.5, "label": model.label}
+        gammas = [gamma for gamma in GAMMAS if (gamma, model) in ours]
+        means, spreads = (np.array([getattr(ours[g, model], name) for g in gammas]) for name in ("mean", "std"))
+        left.plot(gammas, means, **line)
+        left.fill_between(gammas, means - spreads, means + spreads, color=colour, alpha=0.13, lw=0)
+        right.plot(list(theirs), list(theirs.values()), **line)
+    for ax, name in ((left, "ours, mean and spread over graphs"), (right, "the paper")):
+        _plain_axes(ax, f"{title}: {name}")
+        ax.set_xticks(GAMMAS)
+        ax.set_xlabel("γ", color=_INK)
+    left.set_ylabel("test accuracy, %", color=_INK)
+    handles, labels = right.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside right center", frameon=False, fontsize=8.5, labelcolor=_INK)
+    return figure
+
+
+# --------------------------------------------------------------------- training times
+
+
+def _times(options: Options, records: Records) -> Figure | None:
+    table = Table4(options)
+    found = {row: seconds for row in table.rows if (seconds := table.measured(records, *row))}
+    return training_times(found, len(table.splits)) if found else None
+
+
+def training_times(measured: Mapping[tuple[str, Model], Measured], splits: int) -> Figure:
+    """Draw seconds of training: every setting as a dot, its mean as a bar, and the paper's range beside it."""
+    from matplotlib.figure import Figure
+
+    names = list(dict.fromkeys(name for name, _ in measured))
+    figure = Figure(figsize=(0.6 + 4.6 * len(names), 4.2), layout="constrained", facecolor="white")
+    axes = figure.subplots(1, len(names), squeeze=False)[0]
+    for ax, name in zip(axes, names, strict=True):
+        rows = [(model, seconds) for (of, model), seconds in measured.items() if of == name]
+        for place, (model, seconds) in enumerate(rows):
+            _dots(ax, place - 0.27, seconds.cpu, "#0072b2", "ours: CPU seconds, one core" if not place else None)
+            _dots(ax, place, seconds.wall, "#56b4e9", "ours: elapsed, two cores" if not place else None)
+            theirs = paper.TABLE4[name, model]
+            if splits == 10:
+                ax.vlines(place + 0.27, theirs.shortest, theirs.longest, color="#b8bec6", lw=5, zorder=1)
+                ax.plot(
+                    [place + 0.27],
+                    [theirs.mean],
+                    "_",
+                    color=_INK,
+                    ms=13,
+                    mew=2,
+                    label="the paper: RTX 3090, another machine (mean, range)" if not place else None,
+                )
+        _plain_axes(ax, name.capitalize())
+        ax.set_xticks(range(len(rows)), [f"{_short(model)}\n{seconds.channels} channels" for model, seconds in rows])
+        ax.set_xlim(-0.6, len(rows) - 0.4)
+        ax.set_ylim(bottom=0)
+    axes[0].set_ylabel(f"seconds of {'ten' if splits == 10 else splits} splits", color=_INK)
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=8.5, labelcolor=_INK)
+    return figure
+
+
+def _dots(ax: Axes, x: float, values: Sequence[float], colour: str, label: str | None) -> None:
+    """Every value as a dot, spread sideways in the order of the settings, and the mean as a bar."""
+    offsets = np.linspace(-0.07, 0.07, len(values)) if len(values) > 1 else np.zeros(1)
+    ax.plot(x + offsets, values, "o", color=colour, ms=3.6, alpha=0.75, mew=0, label=label)
+    ax.hlines(float(np.mean(values)), x - 0.11, x + 0.11, color=_INK, lw=2, zorder=3)
+
+
+def _short(model: Model) -> str:
+    return (
+        model.label.replace("PEGFAN type", "PEGFAN")
+        .replace("FSGNN ", "FSGNN\n")
+        .replace(" c,", " c\n")
+        .replace("\n ", "\n")
+    )
+
+
+def _plain_axes(ax: Axes, title: str) -> None:
+    ax.set_title(title, fontsize=10.5, color=_INK, loc="left")
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.spines[["left", "bottom"]].set_color("#b8bec6")
+    ax.tick_params(colors=_INK, labelsize=8.5, length=3)
+    ax.grid(axis="y", color="#e6e8eb", lw=0.7)
+    ax.set_axisbelow(True)

@@ -1,0 +1,138 @@
+"""Who computes: the processes of this machine, or a Dask cluster. Results are handed over as they come."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import threading
+import time
+import uuid
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+__all__ = ["on_cluster", "on_workers"]
+
+_ATTEMPTS = 3
+"""How often a task is handed to a Dask cluster that gives up on it because workers died, before that is an error."""
+_PATIENCE = 30
+"""Seconds to wait for a Dask cluster."""
+
+Task = Callable[[Any], Any]
+
+
+def on_workers(task: Task, waiting: Iterator[Any], workers: int) -> Generator[Any]:
+    """Results of a task on what is waiting, by processes of this machine, in the order in which they are finished.
+
+    Of what is waiting no more is taken than is needed to keep all workers busy. When this generator is closed, or a
+    task fails, workers are ended; results that are finished by then come first.
+    """
+    from concurrent.futures import FIRST_COMPLETED, wait
+    from concurrent.futures.process import BrokenProcessPool
+
+    from joblib.externals.loky import get_reusable_executor
+
+    executor = get_reusable_executor(max_workers=workers)
+    running: set[Any] = set()
+    try:
+        while True:
+            # One more than there are workers, so that none waits for this process.
+            for item in itertools.islice(waiting, workers + 1 - len(running)):
+                running.add(executor.submit(_in_worker, task, item))
+            if not running:
+                return
+            finished, running = wait(running, return_when=FIRST_COMPLETED)
+            failed = [future for future in finished if future.exception() is not None]
+            for future in finished.difference(failed):
+                yield future.result()
+            for future in failed:
+                future.result()
+    except BrokenProcessPool as error:
+        raise OSError(
+            "a worker process died; the system may have ended it for want of memory: run again with fewer workers"
+        ) from error
+    except BaseException:
+        executor.shutdown(wait=True, kill_workers=True)
+        raise
+
+
+def on_cluster(task: Task, waiting: Iterator[Any], address: str) -> Generator[Any]:
+    """Results of a task on what is waiting, by the workers of a Dask scheduler.
+
+    What a worker was doing when it died is done again by another one.
+    """
+    try:
+        from distributed import Client, KilledWorker, as_completed
+    except ImportError as error:
+        raise ImportError("a scheduler needs Dask: pip install 'pegfan[search]'") from error
+
+    with _client(Client, address) as client:
+        running = as_completed(loop=client.loop)
+        items: dict[str, tuple[Any, int]] = {}
+
+        def submit(item: Any, attempt: int) -> None:
+            future = client.submit(task, item, key=f"pegfan-{uuid.uuid4().hex}", pure=False)
+            items[future.key] = (item, attempt)
+            running.add(future)
+
+        def fill() -> None:
+            room = 2 * max(1, sum(client.nthreads().values())) - len(items)
+            for item in itertools.islice(waiting, max(0, room)):
+                submit(item, 1)
+
+        fill()
+        while items:
+            future = next(running)
+            item, attempt = items.pop(future.key)
+            try:
+                result = future.result()
+            except KilledWorker:
+                if attempt >= _ATTEMPTS:
+                    raise
+                submit(item, attempt + 1)
+                continue
+            yield result
+            fill()
+
+
+@contextmanager
+def _client(make: Any, address: str) -> Iterator[Any]:
+    try:
+        client = make(address, timeout=_PATIENCE, set_as_default=False)
+    except (OSError, ValueError, TimeoutError) as error:
+        raise OSError(f"no Dask scheduler answers at {address}; start one with: dask scheduler ({error})") from error
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=_PATIENCE)
+        except TimeoutError as error:
+            raise OSError(f"the Dask scheduler {address} has no workers; start one: dask worker {address}") from error
+        yield client
+
+
+def _in_worker(task: Task, item: Any) -> Any:
+    """Do a task in a process of its own: Ctrl-C is the parent's to answer."""
+    _end_with_parent()
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        return task(item)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+_watching = threading.Event()
+
+
+def _end_with_parent() -> None:
+    """See to it that this process ends when its parent is killed; it would go on computing for nobody."""
+    if _watching.is_set():
+        return
+    _watching.set()
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()

@@ -1,0 +1,550 @@
+"""Search over training settings: the paper's grids, successive halving, or optuna's sampler; chosen on validation."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import json
+import math
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, NamedTuple, Self
+
+import numpy as np
+
+from pegfan.datasets import Source
+from pegfan.experiments.jobs import Job, OutOfTime, run
+from pegfan.experiments.store import Store
+
+__all__ = ["Candidate", "Rung", "SearchResult", "Step", "default_rungs", "grid", "search"]
+
+_GRIDS: dict[str, dict[str, tuple[float, ...]]] = {
+    "paper": {
+        "wd_sca": (0.0, 1e-3, 1e-1),
+        "lr_sca": (0.01, 0.04),
+        "wd_fc1": (0.0, 1e-4, 1e-3),
+        "wd_fc2": (0.0, 1e-4, 1e-3),
+        "lr_fc": (0.005, 0.01),
+        "dropout": (0.5,),
+    },
+    "authors": {
+        "wd_sca": (0.0, 1e-4, 1e-3, 1e-2, 1e-1),
+        "wd_fc1": (0.0, 1e-4, 1e-3),
+        "wd_fc2": (0.0, 1e-3, 1e-4),
+        "lr_sca": (0.04, 0.02, 0.01, 0.005),
+        "lr_fc": (0.01, 0.005),
+        "dropout": (0.5, 0.6, 0.7),
+    },
+}
+
+_RANGES = {
+    "lr_fc": (2e-3, 2e-2),
+    "lr_sca": (2e-3, 5e-2),
+    "wd_fc1": (1e-6, 1e-2),
+    "wd_fc2": (1e-6, 1e-2),
+    "wd_sca": (1e-5, 0.3),
+}
+"""What optuna draws from, on a logarithmic scale; and dropout from 0.3 to 0.8, and hop_normalize."""
+
+_FIRST = {"lr_fc": 0.01, "lr_sca": 0.005, "wd_fc1": 1e-6, "wd_fc2": 1e-6, "wd_sca": 0.1}
+"""optuna's first trial: near the default settings."""
+
+_BATCH = 4
+"""Trials that are drawn before their results are told. Not the number of workers: trials must not depend on it."""
+_CHUNK = 3
+"""Splits that are run before a setting is judged."""
+_MARGIN = 0.005
+"""A setting within this of the leader is never hopeless."""
+
+
+class Rung(NamedTuple):
+    """A round of successive halving: how many settings enter it, for how many epochs, on how many splits."""
+
+    settings: int
+    epochs: int
+    splits: int
+
+
+class Step(NamedTuple):
+    """How far a search is; work is counted in epochs at most, and what is planned may turn out to be less."""
+
+    runs: int
+    planned_runs: int
+    computed: int
+    work: int
+    planned_work: int
+    reused_work: int
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Settings and what validation says of them.
+
+    Attributes
+    ----------
+    settings
+        Those that differ between candidates.
+    rung, epochs, splits
+        How far they came: the round, its epochs, and the number of splits.
+    val_metric, val_std, val_loss
+        Mean and population standard deviation of the validation metric over splits, and the mean loss.
+    keys
+        The keys of the runs in the store, one a split.
+    """
+
+    settings: Mapping[str, Any]
+    rung: int
+    epochs: int
+    splits: int
+    val_metric: float
+    val_std: float
+    val_loss: float
+    keys: tuple[str, ...] = field(repr=False)
+
+    @property
+    def rank(self) -> tuple[float, ...]:
+        """Larger is better: how far it came, then the validation metric, then the lower validation loss."""
+        return (self.rung, self.splits, self.val_metric, -self.val_loss)
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """What a search found.
+
+    Attributes
+    ----------
+    strategy
+        How it searched.
+    metric
+        What was measured.
+    candidates
+        The best by validation first; of those that came equally far.
+    test_metrics
+        The winner's test metric on its splits. Test metrics of the others are not looked at.
+    complete
+        Whether the search came to its end; False if the time was up.
+    computed, reused
+        Runs that this call computed, and those that were in the store before.
+    """
+
+    strategy: str
+    metric: str
+    candidates: tuple[Candidate, ...]
+    test_metrics: tuple[float, ...]
+    complete: bool
+    computed: int
+    reused: int
+
+    @property
+    def best(self) -> Candidate:
+        """The winner."""
+        return self.candidates[0]
+
+    @property
+    def test_mean(self) -> float:
+        """The mean of the winner's test metric over splits."""
+        return float(np.mean(self.test_metrics))
+
+    @property
+    def test_std(self) -> float:
+        """Its population standard deviation."""
+        return float(np.std(self.test_metrics))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        values = asdict(self)
+        values["candidates"] = [{**entry, "keys": list(entry["keys"])} for entry in values["candidates"]]
+        return {
+            **values,
+            "test_metrics": list(self.test_metrics),
+            "test_mean": self.test_mean,
+            "test_std": self.test_std,
+        }
+
+    def write_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write the candidates as a table, one a row, the best first; the winner's row has its test metric."""
+        from pegfan._atomic import replacing
+
+        names = list(dict.fromkeys(name for entry in self.candidates for name in entry.settings))
+        numbers = ("rung", "epochs", "splits", "val_metric", "val_std", "val_loss")
+        text = io.StringIO(newline="")
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(["place", *names, *numbers, "test_metric", "test_std", "keys"])
+        for place, entry in enumerate(self.candidates, start=1):
+            test = [self.test_mean, self.test_std] if place == 1 else ["", ""]
+            own = [entry.settings.get(name, "") for name in names]
+            writer.writerow([place, *own, *(getattr(entry, n) for n in numbers), *test, " ".join(entry.keys)])
+        with replacing(path) as file:
+            file.write(text.getvalue().encode())
+
+
+def grid(name: Literal["paper", "authors"] = "paper") -> list[dict[str, float]]:
+    """Every setting of a published grid: the paper's search table, 108, or that of the authors' code, 1080.
+
+    Examples
+    --------
+    >>> len(grid("paper")), len(grid("authors"))
+    (108, 1080)
+    >>> grid("paper")[0]
+    {'wd_sca': 0.0, 'lr_sca': 0.01, 'wd_fc1': 0.0, 'wd_fc2': 0.0, 'lr_fc': 0.005, 'dropout': 0.5}
+    """
+    if name not in _GRIDS:
+        raise ValueError(f"the grids are {' and '.join(map(repr, _GRIDS))}, got {name!r}")
+    axes = _GRIDS[name]
+    return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
+
+
+def default_rungs(settings: int, epochs: int = 1500, splits: int = 10) -> list[Rung]:
+    """Three rungs: all settings briefly on one split, a sixth on two, a twenty-fourth to the end on all.
+
+    Examples
+    --------
+    >>> default_rungs(108)
+    [Rung(settings=108, epochs=30, splits=1), Rung(settings=18, epochs=125, splits=2),
+     Rung(settings=5, epochs=1500, splits=10)]
+    """
+    return [
+        Rung(settings, min(epochs, max(10, epochs // 50)), 1),
+        Rung(max(3, -(-settings // 6)), min(epochs, max(20, epochs // 12)), min(2, splits)),
+        Rung(max(2, -(-settings // 24)), epochs, splits),
+    ]
+
+
+def search(
+    source: Source,
+    tree: Mapping[str, Any] | None,
+    channels: Mapping[str, Any],
+    store: Store,
+    *,
+    strategy: Literal["grid", "halving", "optuna"] = "halving",
+    settings: Literal["paper", "authors"] | Sequence[Mapping[str, Any]] = "paper",
+    base: Mapping[str, Any] | None = None,
+    splits: int | Sequence[int] = 1,
+    rungs: Sequence[Rung | tuple[int, int, int]] | None = None,
+    trials: int = 40,
+    seed: int = 42,
+    workers: int = 1,
+    scheduler: str | None = None,
+    trees: str | os.PathLike[str] | None = None,
+    budget: float | None = None,
+    progress: Callable[[Step], None] | None = None,
+) -> SearchResult:
+    """Search for the settings of the best mean validation metric; equal ones are told apart by validation loss.
+
+    The test metric has no part in it, and is stated for the winner alone. Every run is a `Job` in the store: a search
+    that was killed goes on when it is called again, and computes nothing twice. The same arguments give the same
+    result, on any number of workers.
+
+    ``"grid"``
+        Every setting on every split, to the end.
+    ``"halving"``
+        Successive halving. Every rung runs its settings on the first of the splits for its epochs and hands the best
+        on to the next rung, which has fewer settings, more epochs and more splits.
+    ``"optuna"``
+        Trials drawn by optuna's TPE sampler from ranges around the grids, four at a time. The study lives in memory:
+        a search that goes on draws the same trials from the same seed, and is told what is in the store.
+
+    Pruned across splits, in ``"halving"`` and ``"optuna"``: three splits at a time are run, and after each three a
+    setting is hopeless, and not run on the others, if the mean of its validation metric is behind the leader's on the
+    same splits by more than half a point and by more than two standard errors of the difference, split by split.
+
+    Parameters
+    ----------
+    source, tree, channels
+        As in `Job`; the same for all runs.
+    store
+        Where the runs go.
+    strategy
+        See above.
+    settings
+        A grid's name or the settings themselves; not used by optuna.
+    base
+        Settings of all runs, such as ``{"epochs": 300}``.
+    splits
+        How many of the splits, or which.
+    rungs
+        Of ``"halving"``: (settings, epochs, splits) of every round; `default_rungs` by default.
+    trials
+        Of ``"optuna"``: how many.
+    seed
+        Split i is run with seed + i; also the sampler's seed.
+    workers, scheduler, trees
+        As in `run`.
+    budget
+        Seconds; when they are over, no run is begun, and the result says that it is not complete.
+    progress
+        Called with a `Step` after every run.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> graph = Source.of("synthetic", n=200, edges=1500, features=10, splits=2)
+    >>> some = [{"lr_fc": rate} for rate in (0.0001, 0.01, 0.02)]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     store = Store(folder)
+    ...     result = search(graph, None, {"model": "fsgnn"}, store, settings=some, base={"epochs": 40}, splits=2)
+    >>> result.best.settings, result.best.splits, result.complete
+    ({'lr_fc': 0.02}, 2, True)
+    """
+    wanted = list(range(splits)) if isinstance(splits, int) else list(splits)
+    if not wanted or len(set(wanted)) < len(wanted):
+        raise ValueError(f"splits must name at least one split, each once; got {splits!r}")
+    common = _check_base(base)
+    options = {"workers": workers, "scheduler": scheduler, "trees": trees}
+    deadline = math.inf if budget is None else time.monotonic() + budget
+    this = _Search(source, tree, channels, store, common, wanted, seed, options, deadline, progress)
+    entries = grid(settings) if isinstance(settings, str) else [dict(entry) for entry in settings]
+    if strategy != "optuna" and not entries:
+        raise ValueError("there are no settings to search among")
+    complete = True
+    try:
+        if strategy == "grid":
+            this.whole_grid(entries)
+        elif strategy == "halving":
+            this.halving(entries, _check_rungs(rungs, len(entries), common["epochs"], len(wanted)))
+        elif strategy == "optuna":
+            this.sampled(trials)
+        else:
+            raise ValueError(f"strategy must be 'grid', 'halving' or 'optuna', got {strategy!r}")
+    except OutOfTime:
+        complete = False
+    return this.result(strategy, complete)
+
+
+class _Trace:
+    """The runs of one setting in one rung."""
+
+    def __init__(self, settings: Mapping[str, Any], rung: int, epochs: int) -> None:
+        self.settings, self.rung, self.epochs = settings, rung, epochs
+        self.jobs: list[Job] = []
+        self.scores: list[tuple[float, float]] = []  # validation metric and loss, split by split
+
+    @property
+    def metrics(self) -> list[float]:
+        return [metric for metric, _ in self.scores]
+
+    @property
+    def rank(self) -> tuple[float, float]:
+        """Larger is better."""
+        metric, loss = np.mean(self.scores, axis=0)
+        return float(metric), -float(loss)
+
+
+@dataclass
+class _Search:
+    """One search: what its runs have in common, and what was asked for so far."""
+
+    source: Source
+    tree: Mapping[str, Any] | None
+    channels: Mapping[str, Any]
+    store: Store
+    base: Mapping[str, Any]
+    splits: list[int]
+    seed: int
+    options: Mapping[str, Any]  # of `run`
+    deadline: float
+    progress: Callable[[Step], None] | None
+    traces: list[_Trace] = field(default_factory=list)
+    runs: int = 0
+    reused: int = 0
+    work: int = 0
+    reused_work: int = 0
+    ahead: tuple[int, int] = (0, 0)  # runs and work planned behind those that are being run
+
+    # --------------------------------------------------------------- strategies
+
+    def whole_grid(self, entries: Sequence[Mapping[str, Any]]) -> None:
+        traces = [self.trace(entry, 0, self.base["epochs"]) for entry in entries]
+        self.evaluate(traces, self.splits)
+
+    def halving(self, entries: Sequence[Mapping[str, Any]], rungs: Sequence[Rung]) -> None:
+        alive: list[Mapping[str, Any]] = list(entries)
+        for number, rung in enumerate(rungs):
+            later = rungs[number + 1 :]
+            self.ahead = (
+                sum(r.settings * r.splits for r in later),
+                sum(r.settings * r.splits * r.epochs for r in later),
+            )
+            traces = [self.trace(entry, number, rung.epochs) for entry in alive[: rung.settings]]
+            self.race(traces, self.splits[: rung.splits])
+            # Only those that were not dropped were run on all splits of the rung; sorting is stable.
+            through = [trace for trace in traces if len(trace.scores) == rung.splits]
+            alive = [trace.settings for trace in sorted(through, key=lambda trace: trace.rank, reverse=True)]
+
+    def sampled(self, trials: int) -> None:
+        epochs, champion = self.base["epochs"], None
+        with _Sampler(self.seed) as sampler:
+            for first in range(0, trials, _BATCH):
+                count = min(_BATCH, trials - first)
+                left = (trials - first - count) * len(self.splits)
+                self.ahead = (left, left * epochs)
+                traces = [self.trace(entry, 0, epochs) for entry in sampler.ask(count)]
+                self.race(traces, self.splits, champion)
+                sampler.tell([trace.rank[0] for trace in traces])
+                through = [trace for trace in traces if len(trace.scores) == len(self.splits)]
+                champion = max([champion, *through] if champion else through, key=lambda t: t.rank, default=None)
+
+    # ---------------------------------------------------------------- their steps
+
+    def trace(self, settings: Mapping[str, Any], rung: int, epochs: int) -> _Trace:
+        self.traces.append(_Trace(settings, rung, epochs))
+        return self.traces[-1]
+
+    def race(self, traces: Sequence[_Trace], splits: Sequence[int], champion: _Trace | None = None) -> None:
+        """Run settings on splits, a few at a time, and drop those that are hopeless."""
+        alive, behind = list(traces), self.ahead
+        for start in range(0, len(splits), _CHUNK):
+            chunk, later = splits[start : start + _CHUNK], max(0, len(splits) - start - _CHUNK) * len(alive)
+            self.ahead = (behind[0] + later, behind[1] + later * traces[0].epochs)
+            self.evaluate(alive, chunk)
+            done = start + len(chunk)
+            known = [trace.metrics for trace in alive] + ([champion.metrics[:done]] if champion else [])
+            leader = max(known, key=lambda metrics: float(np.mean(metrics)))
+            alive = [trace for trace in alive if not _hopeless(trace.metrics, leader)]
+            if not alive:
+                break
+        self.ahead = behind
+
+    def evaluate(self, traces: Sequence[_Trace], splits: Sequence[int]) -> None:
+        """Run settings on splits; what is in the store is taken from there."""
+        jobs = [[self.job(trace, split) for split in splits] for trace in traces]
+        for trace, own in zip(traces, jobs, strict=True):
+            trace.jobs += own  # before they run: if the time is up, those that were finished count
+        weight = traces[0].epochs
+        before, work = self.runs, self.work
+
+        def report(done: int, total: int, record: dict[str, Any] | None) -> None:
+            self.runs, self.work = before + done, work + done * weight
+            if record is None:
+                self.reused += done
+                self.reused_work += done * weight
+            if self.progress:
+                runs, more = self.ahead
+                left = (total - done) * weight
+                self.progress(
+                    Step(
+                        runs=self.runs,
+                        planned_runs=self.runs + total - done + runs,
+                        computed=self.runs - self.reused,
+                        work=self.work,
+                        planned_work=self.work + left + more,
+                        reused_work=self.reused_work,
+                    )
+                )
+
+        left = None if self.deadline == math.inf else self.deadline - time.monotonic()
+        flat = [job for own in jobs for job in own]
+        records = iter(run(flat, self.store, progress=report, budget=left, **self.options))
+        for trace in traces:
+            trace.scores += [_score(record) for record in itertools.islice(records, len(splits))]
+
+    def job(self, trace: _Trace, split: int) -> Job:
+        settings = {**self.base, **trace.settings, "epochs": trace.epochs}
+        return Job(self.source, self.tree, self.channels, settings, split, self.seed + split)
+
+    # ------------------------------------------------------------------- the end
+
+    def result(self, strategy: str, complete: bool) -> SearchResult:
+        deepest: dict[str, Candidate] = {}
+        for trace in self.traces:  # later rungs come later
+            found = self.candidate(trace)
+            if found is not None:
+                deepest[json.dumps(trace.settings, sort_keys=True)] = found
+        if not deepest:
+            raise OutOfTime("the time was up before a single run was finished; give it more, and run again to go on")
+        ordered = sorted(deepest.values(), key=lambda candidate: candidate.rank, reverse=True)
+        winner = [self.record(key)["result"] for key in ordered[0].keys]
+        test = tuple(math.nan if one["test_metric"] is None else one["test_metric"] for one in winner)
+        computed = self.runs - self.reused
+        return SearchResult(strategy, winner[0]["metric"], tuple(ordered), test, complete, computed, self.reused)
+
+    def candidate(self, trace: _Trace) -> Candidate | None:
+        keys = tuple(job.key for job in trace.jobs if job.key in self.store)
+        if not keys:
+            return None
+        scores = np.array([_score(self.record(key)) for key in keys])
+        metric, loss = scores.mean(axis=0)
+        spread = float(scores[:, 0].std())
+        return Candidate(trace.settings, trace.rung, trace.epochs, len(keys), float(metric), spread, float(loss), keys)
+
+    def record(self, key: str) -> dict[str, Any]:
+        record = self.store.get(key)
+        assert record is not None
+        return record
+
+
+class _Sampler:
+    """optuna's TPE sampler, quiet and seeded; settings are rounded to three digits, so that they can be read."""
+
+    def __init__(self, seed: int) -> None:
+        try:
+            import optuna
+        except ImportError as error:
+            raise ImportError("this strategy needs optuna: pip install 'pegfan[search]'") from error
+        self.optuna, self.seed = optuna, seed
+        self.asked: list[Any] = []
+
+    def __enter__(self) -> Self:
+        self.loudness = self.optuna.logging.get_verbosity()
+        self.optuna.logging.set_verbosity(self.optuna.logging.WARNING)
+        sampler = self.optuna.samplers.TPESampler(seed=self.seed)
+        self.study = self.optuna.create_study(direction="maximize", sampler=sampler)
+        self.study.enqueue_trial({**_FIRST, "dropout": 0.5, "hop_normalize": True})
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.optuna.logging.set_verbosity(self.loudness)
+
+    def ask(self, count: int) -> list[dict[str, Any]]:
+        self.asked = [self.study.ask() for _ in range(count)]
+        return [self.draw(trial) for trial in self.asked]
+
+    def draw(self, trial: Any) -> dict[str, Any]:
+        drawn = {name: trial.suggest_float(name, *ends, log=True) for name, ends in _RANGES.items()}
+        drawn["dropout"] = trial.suggest_float("dropout", 0.3, 0.8, step=0.1)
+        settings: dict[str, Any] = {name: float(f"{value:.3g}") for name, value in drawn.items()}
+        return {**settings, "hop_normalize": trial.suggest_categorical("hop_normalize", [True, False])}
+
+    def tell(self, values: Sequence[float]) -> None:
+        for trial, value in zip(self.asked, values, strict=True):
+            self.study.tell(trial, value)
+
+
+def _score(record: Mapping[str, Any]) -> tuple[float, float]:
+    """Validation metric and loss; a run that diverged has the worst there are."""
+    metric, loss = record["result"]["val_metric"], record["result"]["val_loss"]
+    return (0.0 if metric is None else float(metric), math.inf if loss is None else float(loss))
+
+
+def _hopeless(metrics: Sequence[float], leader: Sequence[float]) -> bool:
+    """The rule of `search`: behind by more than half a point and by more than two standard errors."""
+    behind = np.subtract(leader, metrics)
+    if len(behind) < _CHUNK:
+        return False
+    error = behind.std(ddof=1) / math.sqrt(len(behind))
+    return bool(behind.mean() > max(_MARGIN, 2 * error))
+
+
+def _check_base(base: Mapping[str, Any] | None) -> dict[str, Any]:
+    from pegfan.training import Settings
+
+    return {**(base or {}), "epochs": Settings.of(base).epochs}
+
+
+def _check_rungs(given: Sequence[Any] | None, settings: int, epochs: int, splits: int) -> list[Rung]:
+    if given is None:
+        return default_rungs(settings, epochs, splits)
+    rungs = [Rung(*rung) for rung in given]
+    if not rungs or any(min(rung) < 1 for rung in rungs):
+        raise ValueError(f"rungs are (settings, epochs, splits), each at least 1; got {given!r}")
+    for rung, following in itertools.pairwise(rungs):
+        if following.settings > rung.settings or following.epochs < rung.epochs or following.splits < rung.splits:
+            raise ValueError(f"from rung to rung settings get fewer, epochs and splits more; got {rung}, {following}")
+    if rungs[-1].splits != splits:
+        raise ValueError(
+            f"the last rung must use all {splits} splits, so that the winner is known on them: {rungs[-1]}"
+        )
+    return rungs

@@ -1,0 +1,305 @@
+"""Where results go: a folder with one file of append-only records, safe to kill at any moment.
+
+The format
+----------
+``records.jsonl`` holds one record a line: a JSON object in UTF-8, whose ``"key"`` names the run. The last member of the
+line, ``"check"``, is the CRC-32 of all bytes before ``,"check"`` as eight hex digits; it is not part of the record. Any
+tool that reads JSON lines reads the file; lines are only ever added, so that differences between versions are small.
+Floats are written with all their digits; NaN and infinity are refused.
+
+* An append is one write under an exclusive lock on the file, made durable (fsync) before `Store.append` returns.
+* A last line without its newline is what a killed writer left. Readers ignore it; the next append removes it, or gives
+  it its newline if its check says that it is whole.
+* A line whose check or content is wrong is ignored and listed in `Store.damaged`; the others are not affected.
+* Of several records with one key the last one counts.
+
+Files from outside are hostile: lines longer than `MAX_LINE`, files larger than `MAX_BYTES`, deep nesting and wrong
+types are refused. Locks are those of POSIX systems (flock).
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import warnings
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+__all__ = ["Store"]
+
+MAX_LINE = 2**20
+"""The longest line that is written or read, in bytes."""
+MAX_BYTES = 4 * 2**30
+"""The largest file that is read."""
+
+_KEY = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,99}")
+_CHECK = re.compile(rb',"check":"([0-9a-f]{8})"\}')
+_CHECK_BYTES = len(b',"check":"00000000"}')
+
+
+class Store:
+    """A folder of append-only records, one a key; several processes may read and write it at once.
+
+    Parameters
+    ----------
+    folder
+        The folder; ``records.jsonl`` in it holds the records (its format is in this module's docstring).
+    create
+        Whether to make the folder if it is missing; else it must be there.
+
+    Attributes
+    ----------
+    folder, path
+        The folder and the file.
+    damaged
+        Lines that were ignored: pairs of a line number and a reason.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> store = Store(folder.name)
+    >>> store.append({"key": "a1", "result": {"val_metric": 0.1 + 0.2}})
+    >>> "a1" in store, len(store), store.get("a1")["result"]
+    (True, 1, {'val_metric': 0.30000000000000004})
+    >>> Store(folder.name).get("a1") == store.get("a1")
+    True
+    >>> folder.cleanup()
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], *, create: bool = True) -> None:
+        self.folder = Path(folder)
+        self.path = self.folder / "records.jsonl"
+        if self.folder.exists() and not self.folder.is_dir():
+            raise ValueError(f"{self.folder} is a file; a store is a folder: name another one")
+        if create:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        elif not self.path.is_file():
+            raise FileNotFoundError(f"{self.folder} is not a store: it holds no {self.path.name}")
+        self._forget()
+        self.refresh()
+
+    def append(self, record: Mapping[str, Any]) -> None:
+        """Add a record; when this returns, it is on the disk.
+
+        Parameters
+        ----------
+        record
+            Plain values that JSON can hold, with a ``"key"``: up to 100 letters, digits, ``.``, ``_`` and ``-``.
+
+        Raises
+        ------
+        OSError
+            Where the disk is full or broken. The record is then not stored, and all others are as they were.
+        """
+        line = _line(record)
+        with self._locked() as file, _explained(self.path, record["key"]):
+            new = not self._mend(file)
+            try:
+                _write_all(file, line)
+                os.fsync(file)
+            except OSError:
+                os.ftruncate(file, self._offset)  # needs no space
+                raise
+            if new:
+                _sync_folder(self.folder)  # else the file itself may be missing after a crash
+            self._read(file)
+
+    def get(self, key: str) -> dict[str, Any] | None:
+        """The newest record of a key, or None. It is the store's own: copy it before changing it."""
+        return self._newest.get(key)
+
+    def refresh(self) -> None:
+        """Read what other processes appended since this one looked last."""
+        try:
+            file = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            self._forget()
+            return
+        try:
+            self._read(file)
+        finally:
+            os.close(file)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._newest
+
+    def __len__(self) -> int:
+        """The number of records, older ones of the same key included."""
+        return len(self._records)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """All records in the order in which they were appended, older ones of the same key included."""
+        return iter(tuple(self._records))
+
+    def __repr__(self) -> str:
+        return f"Store({str(self.folder)!r}, records={len(self)})"
+
+    # -------------------------------------------------------------------- inside
+
+    def _forget(self) -> None:
+        self._records: list[dict[str, Any]] = []
+        self._newest: dict[str, dict[str, Any]] = {}
+        self.damaged: list[tuple[int, str]] = []
+        self._identity: tuple[int, int] | None = None  # of the file that was read
+        self._offset = 0  # how much of it was read: whole lines
+        self._lines = 0
+
+    @contextmanager
+    def _locked(self) -> Iterator[int]:
+        """The file, open and locked for this process alone."""
+        import fcntl
+
+        while True:
+            file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX)
+                if not _same_file(file, self.path):  # git, or an editor, put another file in its place meanwhile
+                    continue
+                yield file
+                return
+            finally:
+                os.close(file)  # gives the lock back
+
+    def _mend(self, file: int) -> int:
+        """Deal with what a killed writer left at the end; return where the next line starts."""
+        self._read(file)
+        tail = os.pread(file, MAX_LINE + 1, self._offset)
+        if not tail:
+            return self._offset
+        try:
+            _record(tail)
+        except ValueError:
+            os.ftruncate(file, self._offset)
+        else:
+            _write_all(file, b"\n")
+            self._read(file)
+        return self._offset
+
+    def _read(self, file: int) -> None:
+        """Take in the whole lines that were not read yet; what stands after the last newline is left alone."""
+        state = os.fstat(file)
+        if state.st_size > MAX_BYTES:
+            raise ValueError(f"{self.path} has {state.st_size:,} bytes; a store may have {MAX_BYTES:,}")
+        identity = (state.st_dev, state.st_ino)
+        if identity != self._identity or state.st_size < self._offset:
+            self._forget()  # another file stands there now
+        self._identity = identity
+        found = len(self.damaged)
+        with os.fdopen(os.dup(file), "rb") as stream:
+            stream.seek(self._offset)
+            for line, length in _whole_lines(stream):
+                self._take(line)
+                self._offset += length
+        if len(self.damaged) > found:
+            (number, reason), count = self.damaged[found], len(self.damaged) - found
+            warnings.warn(f"{self.path}: {count} damaged lines ignored; line {number} {reason}", stacklevel=4)
+
+    def _take(self, line: bytes) -> None:
+        self._lines += 1
+        try:
+            record = _record(line)
+        except ValueError as error:
+            self.damaged.append((self._lines, str(error)))
+            return
+        self._records.append(record)
+        self._newest[record["key"]] = record
+
+
+def _line(record: Mapping[str, Any]) -> bytes:
+    """A record as a line of the file."""
+    plain = dict(record)
+    if "check" in plain:
+        raise ValueError('a record cannot have a member "check": the store writes its own')
+    _check_key(plain.get("key"))
+    try:
+        text = json.dumps(plain, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        body = text.encode()[:-1]
+    except (ValueError, TypeError, RecursionError) as error:
+        raise ValueError(
+            f"the record {plain['key']} holds what JSON cannot: {error}; use plain finite values"
+        ) from error
+    line = body + f',"check":"{zlib.crc32(body):08x}"}}\n'.encode()
+    if len(line) > MAX_LINE:
+        raise ValueError(f"the record {plain['key']} takes {len(line):,} bytes; a record may have {MAX_LINE:,}")
+    return line
+
+
+def _record(line: bytes) -> dict[str, Any]:
+    """The record of a line, without its newline; a ValueError says what is wrong with it."""
+    if len(line) > MAX_LINE:
+        raise ValueError(f"is longer than {MAX_LINE:,} bytes")
+    body, end = line[:-_CHECK_BYTES], _CHECK.fullmatch(line[-_CHECK_BYTES:])
+    if end is None:
+        raise ValueError('does not end with a "check"; it is torn or not of this store')
+    if int(end[1], 16) != zlib.crc32(body):
+        raise ValueError('was changed after it was written: its "check" does not fit')
+    try:
+        record = json.loads(body + b"}", parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"is not JSON: {error}") from error
+    if not isinstance(record, dict):
+        raise ValueError("is not a JSON object")
+    _check_key(record.get("key"))
+    return record
+
+
+def _check_key(key: Any) -> None:
+    if not isinstance(key, str) or not _KEY.fullmatch(key):
+        raise ValueError(f'has no usable "key" but {str(key)[:50]!r}; letters, digits, ".", "_" and "-" make one')
+
+
+def _refuse(name: str) -> Any:
+    raise ValueError(f"{name} is not a JSON value")
+
+
+def _whole_lines(stream: BinaryIO) -> Iterator[tuple[bytes, int]]:
+    """Lines that end with a newline, without it, and their lengths with it; of those too long, the beginning."""
+    while line := stream.readline(MAX_LINE + 2):
+        length, last = len(line), line
+        while len(last) == MAX_LINE + 2 and not last.endswith(b"\n"):
+            last = stream.readline(MAX_LINE + 2)
+            length += len(last)
+        if not last.endswith(b"\n"):
+            return
+        yield line.removesuffix(b"\n"), length
+
+
+def _write_all(file: int, data: bytes) -> None:
+    """One write; a second one only where the system took a part, which fails if the disk is full."""
+    while data:
+        data = data[os.write(file, data) :]
+
+
+@contextmanager
+def _explained(path: Path, key: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        reason = "the disk is full" if full else error.strerror
+        raise OSError(
+            error.errno,
+            f"{reason}: the record {key} was not stored, all others are safe; make room and run again",
+            str(path),
+        ) from error
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _same_file(file: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file), os.stat(path))
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,199 @@
+"""Table IV: how long training takes, over settings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from pegfan.experiments import paper
+from pegfan.experiments.jobs import Job
+from pegfan.experiments.paper import Model
+from pegfan.experiments.rendering import MISSING, Document, Grid, Mark
+from pegfan.experiments.search import grid
+from pegfan.experiments.tables import SPLITS, Options, Records, Score, Settings, benchmark_job, spread, wanted
+
+__all__ = ["Measured", "Table4"]
+
+COUNT = 12
+QUICK = (2, 2)
+"""Settings and splits of ``--quick``."""
+CORES = 2
+_WARM = 4
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Seconds of the splits of each setting, and what the runs were.
+
+    Attributes
+    ----------
+    cpu, wall
+        One number a setting: CPU seconds, and elapsed seconds on two cores.
+    channels, epochs
+        The number of channels; the mean number of epochs of a run.
+    details
+        Of every setting.
+    """
+
+    cpu: list[float]
+    wall: list[float]
+    channels: int
+    epochs: float
+    details: list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Table4:
+    """Runs and document of Table IV."""
+
+    options: Options
+
+    @property
+    def name(self) -> str:
+        """Of the files."""
+        return f"table4{'-quick' if self.options.quick else ''}"
+
+    @cached_property
+    def settings(self) -> list[Settings]:
+        """The settings that are timed."""
+        every = [dict(settings) for settings in grid("paper")]
+        return every if self.options.every else spread(every, QUICK[0] if self.options.quick else COUNT)
+
+    @cached_property
+    def splits(self) -> range:
+        """The splits that are run."""
+        return range(QUICK[1] if self.options.quick else SPLITS)
+
+    @cached_property
+    def rows(self) -> list[tuple[str, Model]]:
+        """Data sets and models."""
+        names = list(dict.fromkeys(name for name, _ in paper.TABLE4))
+        kept = wanted(names, self.options.only or (names[:1] if self.options.quick else ()))
+        return [(name, model) for name, model in paper.TABLE4 if name in kept]
+
+    def cell(self, name: str, model: Model, settings: Mapping[str, Any]) -> list[Job]:
+        """The runs of a setting."""
+        return [benchmark_job(name, model, settings, split, self.options.trees) for split in self.splits]
+
+    def jobs(self, records: Records) -> Iterator[tuple[str, list[Job]]]:
+        """A few epochs first, which compile what there is to compile; then one stage a row."""
+        name, model = self.rows[0]
+        warm = [{**settings, "epochs": 2} for settings in spread(list(grid("paper")), _WARM)]
+        yield "warming up", [self.cell(name, model, settings)[0] for settings in warm]
+        for name, model in self.rows:
+            yield f"{name}, {model.label}", [job for s in self.settings for job in self.cell(name, model, s)]
+
+    def measured(self, records: Records, name: str, model: Model) -> Measured | None:
+        """What the runs of a row took; None until all have run."""
+        if (name, model) not in self.rows:
+            return None
+        scores = []
+        for settings in self.settings:
+            jobs = self.cell(name, model, settings)
+            scores.append(Score.of([records(job) for job in jobs], len(jobs)))
+        details = [score.details for score in scores if score]
+        if len(details) < len(scores):
+            return None
+        return Measured(
+            cpu=[detail["seconds"] for detail in details],
+            wall=[detail["wall"] / CORES for detail in details],
+            channels=details[0]["channels"],
+            epochs=float(np.mean([detail["epochs"] for detail in details])) / len(self.splits),
+            details=details,
+        )
+
+    def document(self, records: Records, command: str, notes: Mapping[str, str]) -> Document:
+        """Our seconds and the paper's."""
+        del notes  # seconds of different machines cannot agree or differ
+        document = Document(self.name, self._title(), command, [self._opening()])
+        rows: list[list[str | Mark]] = []
+        for (name, model), theirs in paper.TABLE4.items():
+            found = self.measured(records, name, model)
+            document.cells.append(self._cell(name, model, found, theirs))
+            printed = f"{theirs.mean:.1f} / {theirs.longest:.1f} / {theirs.shortest:.1f}"
+            if found is None:
+                rows.append(
+                    [f"{name}, {model.label}", *[Mark(MISSING, ("missing",))] * 4, printed, str(theirs.channels)]
+                )
+                continue
+            row = [f"{name}, {model.label}", _three(found.cpu), _three(found.wall), f"{found.epochs:.0f}"]
+            rows.append([*row, str(found.channels), printed, str(theirs.channels)])
+            document.summary[f"{name} {model.key}"] = {
+                "cpu": float(np.mean(found.cpu)),
+                "wall": float(np.mean(found.wall)),
+                "paper": theirs.mean,
+            }
+        heads = ["", "CPU seconds, one core", "elapsed, two cores", "epochs a split", "channels"]
+        caption = (
+            f"Seconds of {_count(len(self.splits))} splits together: average / maximum / minimum over "
+            f"{len(self.settings)} settings"
+        )
+        document.blocks.append(Grid(caption, [*heads, "paper: RTX 3090, 108 settings", "paper's channels"], rows))
+        document.blocks.append(
+            "The paper's seconds are of another machine, a graphics card, and another program: they are here for "
+            "orientation and not to be compared as speed of one method."
+        )
+        return document
+
+    def _title(self) -> str:
+        return f"Table IV: training time{' (quick: a part of it)' if self.options.quick else ''}"
+
+    def _opening(self) -> str:
+        chosen = (
+            "all 108 settings of the paper's search table"
+            if self.options.every
+            else f"{len(self.settings)} of the paper's 108 settings, spread such that every value of a setting comes "
+            "up equally often"
+        )
+        trees = "our own trees" if self.options.trees is None else "the authors' trees"
+        text = (
+            f"Training on {_count(len(self.splits))} public splits with {chosen}; dropout 0.5, at most 1500 epochs, "
+            f"patience 100; {trees}. CPU seconds are those of the training runs, each on one core, added up; elapsed "
+            "seconds are half the sum of the runs' elapsed seconds, as two run side by side. Reading the data, "
+            "building trees and compiling are not counted."
+        )
+        if self.options.quick:
+            text += " Left out: squirrel, eight splits and ten settings."
+        return text
+
+    def _cell(self, name: str, model: Model, found: Measured | None, theirs: paper.Times) -> dict[str, Any]:
+        cell: dict[str, Any] = {
+            "table": "IV",
+            "set": name,
+            "row": model.key,
+            "label": model.label,
+            "paper_mean": theirs.mean,
+            "paper_longest": theirs.longest,
+            "paper_shortest": theirs.shortest,
+            "paper_channels": theirs.channels,
+        }
+        if found is None:
+            return cell
+        keys = [key for detail in found.details for key in detail["keys"]]
+        first = found.details[0]
+        return cell | {
+            "settings": [detail["settings"] for detail in found.details],
+            "cpu": found.cpu,
+            "wall": found.wall,
+            "epochs": [detail["epochs"] for detail in found.details],
+            "channels": found.channels,
+            "tree": first["tree"],
+            "splits": first["splits"],
+            "seeds": first["seeds"],
+            "keys": keys,
+            "versions": first["versions"],
+            "first": min(detail["first"] for detail in found.details),
+            "last": max(detail["last"] for detail in found.details),
+        }
+
+
+def _three(values: Sequence[float]) -> str:
+    return f"{np.mean(values):.1f} / {max(values):.1f} / {min(values):.1f}"
+
+
+def _count(splits: int) -> str:
+    return "the ten" if splits == SPLITS else f"{splits} of the ten"

@@ -1,0 +1,356 @@
+"""What the paper's tables share: how a cell is run, what it says, and when it agrees with the paper."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from pegfan.datasets import Source
+from pegfan.experiments.jobs import Job, run, tree_file
+from pegfan.experiments.paper import HOMOPHILOUS, Model
+from pegfan.experiments.rendering import MISSING, Document, Mark
+from pegfan.experiments.search import Rung
+from pegfan.experiments.store import Store
+
+__all__ = ["NOTES", "Halving", "Options", "Score", "Table", "compute", "parse_rungs", "read_notes", "spread"]
+
+Settings = dict[str, Any]
+Records = Callable[[Job], dict[str, Any] | None]
+"""From a job to its record, or None where it has not run."""
+Progress = Callable[[str, int, int], None]
+"""Told the name of a stage, how many of its runs are done, and of how many."""
+
+NOTES = "notes.toml"
+"""Beside the tables: for each document, a sentence for each cell that differs (``"cora a4" = "..."``)."""
+SPLITS = 10
+FIRST_SEED = 42
+"""Split i has the seed 42 + i; the authors set 42 once and then ran the ten splits in a row."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command line decides.
+
+    Attributes
+    ----------
+    quick
+        A part of the table that takes minutes.
+    trees
+        A folder of level labels, one ``<set>_h<h>.npz`` each; None for our own trees.
+    settings
+        The authors' best settings, or a search.
+    seeds
+        How many seeds the winners of Tables I and II run on.
+    only
+        The data sets (or values of γ) to keep; empty for all.
+    every
+        All 108 settings in Table IV, not twelve.
+    rungs
+        Of the search; None for each table's own.
+    """
+
+    quick: bool = False
+    trees: Path | None = None
+    settings: Literal["authors", "search"] = "authors"
+    seeds: int = 3
+    only: tuple[str, ...] = ()
+    every: bool = False
+    rungs: tuple[Rung, ...] | None = None
+
+
+class Table(Protocol):
+    """A table of the paper, as runs and as a document."""
+
+    name: str
+
+    def jobs(self, records: Records) -> Iterator[tuple[str, list[Job]]]:
+        """Stages of jobs, in their order; a later stage may depend on the records of an earlier one."""
+
+    def document(self, records: Records, command: str, notes: Mapping[str, str]) -> Document:
+        """The table from what has run so far."""
+
+
+def compute(
+    table: Table,
+    store: Store,
+    *,
+    workers: int = 1,
+    scheduler: str | None = None,
+    trees: Path | None = None,
+    progress: Progress | None = None,
+) -> None:
+    """Run what a table still lacks. It may be stopped at any moment, and goes on from there when called again."""
+    for stage, jobs in table.jobs(lookup(store)):
+
+        def tell(done: int, total: int, _: Any, stage: str = stage) -> None:
+            if progress:
+                progress(stage, done, total)
+
+        run(jobs, store, workers=workers, scheduler=scheduler, trees=trees, progress=tell)
+
+
+def lookup(store: Store) -> Records:
+    """The records of a store by job."""
+    return lambda job: store.get(job.key)
+
+
+# --------------------------------------------------------------------------- jobs
+
+
+def channels(model: Model, regime: str, *, synthetic: bool = False) -> dict[str, Any]:
+    """A row's channels, as `Job` takes them: features in rows of sum one, but raw and not a channel if synthetic."""
+    shared: dict[str, Any] = {"include_features": False} if synthetic else {"normalize_features": "l1"}
+    if model.kind is None:
+        return {"model": "fsgnn", "hops": model.hops, "option": model.option(regime), **shared}
+    hops = {"hops": model.hops} if model.kind in ("b", "c") else {}
+    return {"model": "pegfan", "kind": model.kind, "regime": regime, **hops, **shared}
+
+
+def regime_of(name: str) -> str:
+    """The regime of a data set, as the paper has it."""
+    return "homophily" if name in HOMOPHILOUS else "heterophily"
+
+
+def own_tree(name: str, h: int) -> dict[str, Any]:
+    """Our tree for a data set: the paper's method, seen from the side that the authors' code sees.
+
+    Pubmed at h = 4 keeps to the paper's six clustering steps.
+    """
+    return {"method": "ward", "h": h, "direction": "out", **({"max_levels": 7} if (name, h) == ("pubmed", 4) else {})}
+
+
+def tree_of(name: str, model: Model, folder: Path | None) -> dict[str, Any] | None:
+    """A row's tree on a data set: from the folder where it holds one, else ours; None for FSGNN."""
+    if model.h is None:
+        return None
+    file = None if folder is None else folder / f"{name}_h{model.h}.npz"
+    return tree_file(file) if file is not None and file.is_file() else own_tree(name, model.h)
+
+
+def benchmark_job(
+    name: str, model: Model, settings: Mapping[str, Any], split: int, folder: Path | None, like: str | None = None
+) -> Job:
+    """A run of Table III or IV; `like` names the set whose regime holds, where `name` is a variant of it."""
+    return Job(
+        source=Source.of(name),
+        tree=tree_of(name, model, folder),
+        channels=channels(model, regime_of(like or name)),
+        settings=settings,
+        split=split,
+        seed=FIRST_SEED + split,
+    )
+
+
+# ------------------------------------------------------------------------- search
+
+
+def parse_rungs(text: str) -> tuple[Rung, ...]:
+    """Rungs from ``settings x epochs [x splits]``, parted by commas.
+
+    Examples
+    --------
+    >>> parse_rungs("108x12,16x60,4x1500")[1]
+    Rung(settings=16, epochs=60, splits=1)
+    """
+    try:
+        parts = [[int(number) for number in part.split("x")] for part in text.split(",")]
+        rungs = tuple(Rung(settings, epochs, *(rest or [1])) for settings, epochs, *rest in parts)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"rungs are settings x epochs, parted by commas, such as 108x12,16x60,4x1500; got {text!r}"
+        ) from None
+    if any(min(rung.settings, rung.epochs, rung.splits) < 1 for rung in rungs):
+        raise ValueError(f"rungs need at least one setting, epoch and split each, got {text!r}")
+    if any(a.settings < b.settings for a, b in pairwise(rungs)):
+        raise ValueError(f"rungs must not grow in settings, got {text!r}")
+    return rungs
+
+
+@dataclass(frozen=True)
+class Halving:
+    """Successive halving on validation: every rung keeps the best of the one before and trains them longer.
+
+    Best is the highest mean validation metric, then the lowest mean validation loss, then the first in the grid. The
+    test metric is not looked at.
+
+    Attributes
+    ----------
+    job
+        The run of some settings on a split.
+    grid
+        The settings; the first rung takes as many as it says, spread over them.
+    rungs
+        In their order; the last one's winner is the result.
+    """
+
+    job: Callable[[Mapping[str, Any], int], Job]
+    grid: Sequence[Settings]
+    rungs: Sequence[Rung]
+
+    def walk(self, records: Records) -> tuple[Settings | None, int, list[Job]]:
+        """The winner, or None; the rung that is being climbed; and the runs that it still lacks."""
+        left = list(self.grid)
+        if self.rungs[0].settings < len(left):
+            left = spread(left, self.rungs[0].settings)
+        for place, rung in enumerate(self.rungs):
+            ranked = []
+            missing: list[Job] = []
+            for order, settings in enumerate(left[: rung.settings]):
+                jobs = [self.job({**settings, "epochs": rung.epochs}, split) for split in range(rung.splits)]
+                found = [record["result"] for record in map(records, jobs) if record]
+                if len(found) < len(jobs):
+                    missing += [job for job in jobs if records(job) is None]
+                    continue
+                metric, loss = (
+                    float(np.mean([result[name] for result in found])) for name in ("val_metric", "val_loss")
+                )
+                ranked.append((-metric, loss, order, settings))
+            if missing:
+                return None, place, missing
+            left = [settings for *_, settings in sorted(ranked, key=lambda entry: entry[:3])]
+        return {**left[0], "epochs": self.rungs[-1].epochs}, len(self.rungs), []
+
+
+def spread(grid: Sequence[Settings], count: int) -> list[Settings]:
+    """Some settings of a full grid, such that every value of every setting comes up equally often, as far as it can.
+
+    Values take turns: a setting of m values takes number (k + s·⌊k/m⌋) mod m in draw k, where s is its place among the
+    settings with m values; for two values it is ⌊k/2^s⌋ mod 2. Draws that repeat an earlier one are skipped. With the
+    paper's 108 and twelve draws each of three values comes up four times and each of two values six times.
+
+    Examples
+    --------
+    >>> grid = [{"a": a, "b": b} for a in (1, 2, 3) for b in (4, 5, 6)]
+    >>> spread(grid, 3)
+    [{'a': 1, 'b': 4}, {'a': 2, 'b': 5}, {'a': 3, 'b': 6}]
+    """
+    values = {name: list(dict.fromkeys(settings[name] for settings in grid)) for name in grid[0]}
+    places: dict[str, int] = {}
+    for name, options in values.items():
+        places[name] = sum(len(values[other]) == len(options) for other in places)
+    chosen: list[Settings] = []
+    for k in range(len(grid) * len(grid)):
+        if len(chosen) == min(count, len(grid)):
+            break
+        draw = {name: options[_turn(k, len(options), places[name])] for name, options in values.items()}
+        if draw not in chosen and draw in grid:
+            chosen.append(draw)
+    return chosen + [settings for settings in grid if settings not in chosen][: max(count - len(chosen), 0)]
+
+
+def _turn(k: int, m: int, place: int) -> int:
+    return (k >> place) % 2 if m == 2 else (k + place * (k // m)) % m
+
+
+# -------------------------------------------------------------------------- scores
+
+
+@dataclass(frozen=True)
+class Score:
+    """What the runs of a cell gave, in percent.
+
+    Examples
+    --------
+    >>> Score.of([]) is None
+    True
+    """
+
+    mean: float
+    std: float
+    runs: int
+    details: dict[str, Any]
+
+    @classmethod
+    def of(cls, records: Sequence[Mapping[str, Any] | None], wanted: int | None = None) -> Score | None:
+        """Of the records that there are; None without any, or with fewer than are wanted."""
+        found = [record for record in records if record is not None]
+        if not found or len(found) < (wanted or 1):
+            return None
+        values = 100 * np.array([record["result"]["test_metric"] for record in found])
+        return cls(float(values.mean()), float(values.std()), len(found), _details(found))
+
+    @property
+    def text(self) -> str:
+        """Mean and population standard deviation, as the paper prints them; one run has no spread."""
+        return f"{self.mean:.2f}±{self.std:.2f}" if self.runs > 1 else f"{self.mean:.2f}"
+
+
+def _details(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    jobs, results = [record["job"] for record in records], [record["result"] for record in records]
+    settings = {name: value for name, value in jobs[0]["settings"].items() if name in _SHOWN}
+    whens = sorted(record["when"] for record in records)
+    return {
+        "values": [100 * result["test_metric"] for result in results],
+        "validation": 100 * float(np.mean([result["val_metric"] for result in results])),
+        "settings": settings,
+        "channels": results[0]["channels"],
+        "regime": jobs[0]["channels"].get("regime") or jobs[0]["channels"].get("option"),
+        "tree": describe_tree(jobs[0]["tree"]),
+        "levels": (results[0].get("tree") or {}).get("K"),
+        "splits": [job["split"] for job in jobs],
+        "seeds": [job["seed"] for job in jobs],
+        "epochs": sum(result["epochs"] for result in results),
+        "seconds": round(sum(result["seconds"] for result in results), 3),
+        "wall": round(sum(result["wall"] for result in results), 3),
+        "keys": [record["key"] for record in records],
+        "versions": records[-1]["versions"],
+        "first": whens[0],
+        "last": whens[-1],
+    }
+
+
+_SHOWN = (
+    *("lr_fc", "lr_sca", "wd_fc1", "wd_fc2", "wd_sca", "dropout", "hidden", "hop_normalize"),
+    *("epochs", "patience", "stop"),
+)
+
+
+def describe_tree(tree: Mapping[str, Any] | None) -> str | None:
+    """Where a tree comes from, in a few words."""
+    if tree is None:
+        return None
+    if "file" in tree:
+        return f"{tree['file']} (sha256 {tree['sha256'][:12]})"
+    return " ".join(["own:", *(f"{name}={value}" for name, value in tree.items())])
+
+
+def mark_of(score: Score | None, *styles: str) -> Mark:
+    """A score in a grid, with what made it under the pointer."""
+    if score is None:
+        return Mark(MISSING, ("missing",))
+    details = score.details
+    tip = ", ".join(f"{name} {details['settings'][name]:g}" for name in _SHOWN[:6])
+    tree = f"; tree {details['tree']}" if details["tree"] else ""
+    return Mark(
+        score.text,
+        styles,
+        f"{tip}{tree}; {score.runs} runs, {details['seconds']:.0f} s CPU; keys {details['keys'][0]}…",
+    )
+
+
+def read_notes(folder: str | Path, name: str) -> dict[str, str]:
+    """The sentences for a document's cells that differ, from the folder's notes; none without the file."""
+    path = Path(folder) / NOTES
+    if not path.is_file():
+        return {}
+    try:
+        notes = tomllib.loads(path.read_text(encoding="utf-8")).get(name, {})
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is not TOML: {error}") from error
+    if not isinstance(notes, dict) or not all(isinstance(sentence, str) for sentence in notes.values()):
+        raise ValueError(f'{path}: [{name}] must hold sentences by cell, such as "cora a4" = "..."')
+    return notes
+
+
+def wanted(names: Sequence[str], only: Sequence[str]) -> list[str]:
+    """The names to keep, in their own order."""
+    unknown = [name for name in only if name not in names]
+    if unknown:
+        raise ValueError(f"this table has no {unknown[0]!r}; it has {', '.join(names)}")
+    return [name for name in names if not only or name in only]

@@ -1,0 +1,70 @@
+"""The picture of the tree: for every level, boxes in the order of the leaves with the classes predicted in them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pegfan.trees import Hierarchy
+
+__all__ = ["boxes", "purity"]
+
+IntArray = NDArray[np.int64]
+
+_NARROWEST = 180
+"""A box is at least 1/180 of the picture wide; smaller clusters share one."""
+_MOST_LEVELS = 24
+
+
+def purity(tree: Hierarchy, predicted: IntArray) -> list[float]:
+    """For every level, the share of nodes that are predicted as the most frequent class of their cluster.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pegfan import Hierarchy
+    >>> purity(Hierarchy.from_nested([[0, 1], [2, 3]]), np.array([0, 0, 0, 1]))
+    [0.75, 0.75, 1.0]
+    """
+    classes = int(predicted.max()) + 1
+    shares = []
+    for level in range(1, tree.K + 1):
+        pairs, counts = np.unique(tree.labels(level) * classes + predicted, return_counts=True)
+        largest = np.zeros(tree.n_clusters[level - 1], np.int64)
+        np.maximum.at(largest, pairs // classes, counts)
+        shares.append(float(largest.sum() / tree.n))
+    return shares
+
+
+def boxes(tree: Hierarchy, predicted: IntArray) -> list[dict[str, Any]]:
+    """The levels of the picture, root first: boxes with their place, clusters, and classes with counts.
+
+    A box is ``[first leaf, leaves, first slot, clusters, class, count, class, count, ...]``. Clusters too small to see
+    share a box with their neighbours. Very deep trees show some of their levels.
+    """
+    shown = range(1, tree.K + 1)
+    if tree.K > _MOST_LEVELS:
+        shown = np.unique(np.linspace(1, tree.K, _MOST_LEVELS).round().astype(int)).tolist()
+    on_leaves = predicted[tree.order]
+    return [_row(tree, level, on_leaves) for level in shown]
+
+
+def _row(tree: Hierarchy, level: int, on_leaves: IntArray) -> dict[str, Any]:
+    first = tree.first_leaf(level)
+    row: list[list[int]] = []
+    least = max(1, tree.n // _NARROWEST)
+    c, count = 0, len(first) - 1
+    while c < count:
+        # As many small clusters as fill a visible box; a cluster that fills one stands alone.
+        end = c + 1
+        if first[end] - first[c] < least:
+            stop = int(np.searchsorted(first, first[c] + least))
+            while end < min(stop, count) and first[end + 1] - first[end] < least:
+                end += 1
+        classes, counts = np.unique(on_leaves[first[c] : first[end]], return_counts=True)
+        mix = np.column_stack([classes, counts]).ravel().tolist()
+        row.append([int(first[c]), int(first[end] - first[c]), c, end - c, *mix])
+        c = end
+    return {"level": level, "clusters": count, "boxes": row}

@@ -1,0 +1,347 @@
+"""The report as its reader has it: in a browser, with keys, pointer, phone, dark room and paper."""
+
+import re
+
+import numpy as np
+import pytest
+
+import pegfan as pf
+
+HOSTILE = [
+    "</script><script>window.hit = 1</script>",
+    "<img src=x onerror='window.hit = 1'>",
+    "\"'><svg onload=window.hit=1>",
+    "{{script}} \u202eעברית\u2028",
+]
+SECTIONS = [
+    "warnings", "score", "data", "choice", "confusion", "per_class", "curves", "attention", "tree", "graph", "unsure",
+    "repeat",
+]  # fmt: skip
+
+
+def test_opens_without_a_complaint_and_fills_every_section(tab, report):
+    page = tab(report).page
+    assert page.locator("main > section").evaluate_all("all => all.map(one => one.id)") == SECTIONS
+    for section in SECTIONS:
+        assert page.locator(f"#{section} .body > *").count() > 0, section
+        assert page.locator(f"#{section} .absent").count() == 0, section
+    assert page.locator("#contents a").count() == len(SECTIONS)
+
+
+def test_slider_walks_the_levels(tab, report, small):
+    opened = tab(report)
+    tree = small[2]
+    seen = {opened.picture()}
+    for level in range(1, tree.K + 1):
+        opened.page.locator("#level").fill(str(level))
+        clusters = tree.n_clusters[level - 1]
+        assert f"{level} of {tree.K}, {clusters} cluster" in opened.text("#graph output")
+        seen.add(opened.picture())
+    assert len(seen) == tree.K
+
+
+@pytest.mark.parametrize("colour", ["true", "confidence", "cluster", "framelet"])
+def test_colours_change_the_picture_and_its_key(tab, report, colour):
+    opened = tab(report)
+    before, key = opened.picture(), opened.text("#graph .key-line")
+    opened.page.select_option("#colour", colour)
+    assert opened.picture() != before
+    if colour != "true":
+        assert opened.text("#graph .key-line") != key
+
+
+def test_framelets_of_a_level_can_be_chosen(tab, report, small):
+    opened = tab(report)
+    opened.page.select_option("#colour", "framelet")
+    opened.page.locator("#level").fill("3")
+    options = opened.page.locator("#framelet option")
+    assert options.count() > 1
+    assert re.fullmatch(r"\(1, \d+, \d+\): child \d+ − child \d+, [\d,]+ nodes?", options.first.text_content())
+    before = opened.picture()
+    opened.page.select_option("#framelet", "1")
+    assert opened.picture() != before
+    opened.page.locator("#level").fill(str(small[2].K))  # single nodes have none: the nearest level that has
+    assert opened.page.locator("#level").input_value() == str(small[2].K - 1)
+
+
+def test_arrangements_glide_or_jump(tab, report):
+    for motion in ("reduce", "no-preference"):
+        opened = tab(report, reduced_motion=motion)
+        before = opened.picture()
+        opened.page.select_option("#arrange", "links")
+        opened.page.wait_for_function("before => document.querySelector('canvas').toDataURL() !== before", arg=before)
+
+
+def test_pointing_at_a_node_tells_about_it(tab, report, small):
+    opened = tab(report)
+    canvas = opened.page.locator("canvas")
+    canvas.scroll_into_view_if_needed()
+    assert not opened.page.locator("#tip").is_visible()
+    opened.page.locator("#find").fill("17")
+    opened.page.locator("#find").press("Enter")
+    box = canvas.bounding_box()
+    opened.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    tip = opened.text("#tip")
+    expected = small[3][17].argmax()
+    assert tip.startswith("17")
+    assert f"predicted {small[0]['data']['classes'][expected]} with {100 * small[3][17].max():.1f}%" in tip
+    opened.page.keyboard.press("Escape")
+    assert not opened.page.locator("#tip").is_visible()
+
+
+def test_zoom_and_pan_by_mouse_buttons_and_keys(tab, report):
+    opened = tab(report)
+    canvas = opened.page.locator("canvas")
+    canvas.scroll_into_view_if_needed()
+    whole = opened.picture()
+    box = canvas.bounding_box()
+    middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    opened.page.mouse.move(*middle)
+    opened.page.mouse.wheel(0, -5)  # the wheel scrolls the page until the picture is clicked
+    canvas.click()
+    opened.page.mouse.wheel(0, -300)
+    opened.page.wait_for_function("before => document.querySelector('canvas').toDataURL() !== before", arg=whole)
+    near = opened.picture()
+    opened.page.mouse.down()
+    opened.page.mouse.move(middle[0] + 60, middle[1] + 30, steps=3)
+    opened.page.mouse.up()
+    assert opened.picture() != near
+    opened.page.mouse.move(box["x"] - 5, 5)
+    canvas.press("0")
+    assert opened.picture() == whole
+    for key in ("+", "ArrowLeft"):
+        before = opened.picture()
+        canvas.press(key)
+        assert opened.picture() != before
+    opened.page.get_by_role("button", name="Show all").click()
+    assert opened.picture() == whole
+
+
+def test_tables_sort(tab, report, small):
+    opened = tab(report)
+    rows = opened.page.locator("#unsure tbody tr th")
+    given = rows.all_inner_texts()
+    head = opened.page.locator("#unsure thead th").nth(2)
+    head.get_by_role("button").click()
+    assert head.get_attribute("aria-sort") == "descending"
+    probabilities = {row["id"]: row["probability"] for row in small[0]["unsure"]}
+    assert rows.all_inner_texts() == sorted(given, key=lambda name: -probabilities[name])
+    head.get_by_role("button").click()
+    assert head.get_attribute("aria-sort") == "ascending"
+    assert rows.all_inner_texts() == sorted(given, key=probabilities.get)
+
+
+def test_doubtful_node_is_shown_in_the_picture(tab, report):
+    opened = tab(report)
+    before = opened.picture()
+    link = opened.page.locator("#unsure tbody button").first
+    node = link.inner_text()
+    link.click()
+    assert opened.picture() != before
+    assert opened.text("#graph .key-line").startswith(node)
+
+
+def test_attention_has_a_chooser_of_members(tab, report):
+    opened = tab(report)
+    before = opened.text("#attention")
+    opened.page.locator("#attention select").select_option("1")
+    assert opened.text("#attention") != before
+
+
+def test_theme_follows_the_system_and_the_button(tab, report):
+    opened = tab(report, color_scheme="light")
+    colour = "getComputedStyle(document.body).backgroundColor"
+    light, picture = opened.page.evaluate(colour), opened.picture()
+    opened.page.locator("#theme").click()
+    dark = opened.page.evaluate(colour)
+    assert dark != light
+    assert opened.picture() != picture
+    opened.page.locator("#theme").click()
+    assert opened.page.evaluate(colour) == light
+    assert tab(report, color_scheme="dark").page.evaluate(colour) == dark
+
+
+CONTRAST = """() => {
+  const pen = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+  const rgba = (colour) => {
+    pen.clearRect(0, 0, 1, 1);
+    pen.fillStyle = colour;
+    pen.fillRect(0, 0, 1, 1);
+    return [...pen.getImageData(0, 0, 1, 1).data];
+  };
+  const light = ([r, g, b]) => {
+    const part = (v) => (v / 255 <= 0.04045 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b);
+  };
+  const poor = [];
+  for (const one of document.querySelectorAll("body *")) {
+    const own = [...one.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
+    if (!own || !one.checkVisibility() || ["SCRIPT", "OPTION", "NOSCRIPT"].includes(one.tagName)) continue;
+    let ground = one;
+    while (ground && rgba(getComputedStyle(ground).backgroundColor)[3] < 255) ground = ground.parentElement;
+    const [a, b] = [rgba(getComputedStyle(one).color), rgba(getComputedStyle(ground ?? document.body).backgroundColor)]
+      .map(light).sort((x, y) => y - x);
+    const ratio = (a + 0.05) / (b + 0.05);
+    if (ratio < 4.4) poor.push(`${one.tagName}.${one.className} ${one.textContent.slice(0, 20)} ${ratio.toFixed(2)}`);
+  }
+  return poor;
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_words_stand_out_from_their_ground(tab, report, scheme):
+    assert tab(report, color_scheme=scheme).page.evaluate(CONTRAST) == []
+
+
+@pytest.mark.parametrize("width", [320, 390, 768, 2560])
+def test_no_width_scrolls_sideways(tab, report, width):
+    opened = tab(report, viewport={"width": width, "height": 844}, has_touch=width < 500)
+    assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
+    assert opened.page.locator("canvas").bounding_box()["width"] > 0.6 * min(width, 1200) - 120
+
+
+def test_a_tap_on_the_phone_tells_about_a_node(tab, report):
+    opened = tab(report, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    opened.page.locator("#find").fill("17")
+    opened.page.locator("#find").press("Enter")
+    opened.page.locator("canvas").tap()
+    assert opened.text("#tip").startswith("17")
+
+
+def test_prints_in_light_colours(tab, report):
+    opened = tab(report, color_scheme="dark")
+    opened.page.evaluate(
+        "addEventListener('beforeprint', () => { document.body.dataset.seen = document.documentElement.dataset.theme; })"
+    )
+    before = opened.picture()
+    printed = opened.page.pdf(format="A4")
+    assert printed.startswith(b"%PDF")
+    assert len(printed) > 50_000
+    assert opened.page.evaluate("document.body.dataset.seen") == "light"
+    assert opened.picture() == before
+    opened.page.emulate_media(media="print")
+    assert not opened.page.locator("#graph .controls").is_visible()
+    assert not opened.page.locator("nav").is_visible()
+
+
+def test_can_be_read_without_a_pointer(tab, report):
+    page = tab(report).page
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+    unnamed = """[...document.querySelectorAll("button, select, input, canvas, [role=img], [role=region]")].filter(
+      (one) => !(one.getAttribute("aria-label") || one.textContent.trim() || one.labels?.length)).length"""
+    assert page.evaluate(unnamed) == 0
+    assert page.evaluate("[...document.querySelectorAll('h1, h2, h3')].filter(h => !h.textContent.trim()).length") == 0
+
+
+def test_names_from_data_stay_text(tab, write, small):
+    result, graph, tree, probabilities = small
+    graph = graph.replace(class_names=HOSTILE, node_names=[f"{HOSTILE[i % 3]}{i}" for i in range(graph.n)])
+    table = {"class": HOSTILE, "kind": HOSTILE, "why": HOSTILE}
+    result = {
+        **result,
+        "title": HOSTILE[0],
+        "command": HOSTILE[1],
+        "data": {**result["data"], "classes": HOSTILE, "report": HOSTILE[0], "homophily": {HOSTILE[1]: 0.3}},
+        "candidates": [{"name": HOSTILE[0], "why": HOSTILE[1], "recipe": {HOSTILE[2]: table}, "val_metric": 0.5}],
+        "chosen": {"how": HOSTILE[0], "reason": HOSTILE[1]},
+        "warnings": [{"kind": HOSTILE[0], "text": HOSTILE[1]}],
+        "versions": {HOSTILE[0]: HOSTILE[1]},
+        "attention": [{"member": HOSTILE[0], "channels": [{"name": HOSTILE[1], "weight": 1.0, "what": HOSTILE[2]}]}],
+        "curves": [{**result["curves"][0], "name": HOSTILE[0]}],
+        "per_class": [{**row, "class": name} for row, name in zip(result["per_class"], HOSTILE, strict=True)],
+        "unsure": [{**result["unsure"][0], "id": f"{HOSTILE[0]}0", "predicted": HOSTILE[0], "true": HOSTILE[1]}],
+    }
+    opened = tab(write(result, graph, tree, probabilities))
+    assert opened.text("h1") == HOSTILE[0]
+    assert opened.page.evaluate("window.hit") is None
+    assert opened.page.locator("script").count() == 2
+    assert opened.page.locator("main img, main svg[onload], body > svg").count() == 0
+    assert HOSTILE[0] in opened.text("#per_class")
+    opened.page.locator("#unsure tbody button").click()
+    assert opened.text("#graph .key-line").startswith(f"{HOSTILE[0]}0")
+
+
+def test_policy_stops_scripts_that_are_not_ours(browser, report, tmp_path):
+    changed = tmp_path / "changed.html"
+    changed.write_text(report.read_text().replace("</body>", "<script>window.hit = 1</script></body>"))
+    page = browser.new_page()
+    page.goto(changed.as_uri())
+    assert page.evaluate("window.hit") is None
+    assert page.locator("#score .dot").count() == 3
+    page.close()
+
+
+def one_node():
+    return {}, pf.Graph(np.zeros((1, 1))), pf.Hierarchy([]), np.ones((1, 1))
+
+
+def two_nodes():
+    return {"title": "Two"}, pf.Graph(np.zeros((2, 2))), pf.Hierarchy.from_nested([0, 1]), np.eye(2)
+
+
+def no_links():
+    graph = pf.Graph(np.zeros((40, 40)), labels=np.arange(40) % 2)
+    return {}, graph, pf.Hierarchy.from_nested([list(range(20)), list(range(20, 40))]), np.eye(2)[graph.labels]
+
+
+def one_class():
+    graph = pf.Graph.from_edges([[i, i + 1] for i in range(9)], labels=np.zeros(10, int))
+    result = {"confusion": [[3]], "per_class": [{"class": "0", "support": 3, "precision": 1.0, "recall": 1.0}]}
+    return {**result, "data": {"ccns": [[1.0]], "class_counts": [10]}}, graph, None, np.ones((10, 1))
+
+
+def many_classes():
+    rng = np.random.default_rng(0)
+    names = [f"class number {k}" for k in range(300)]
+    graph = pf.Graph.from_edges(rng.integers(0, 600, (2000, 2)), n=600, labels=np.arange(600) % 300, class_names=names)
+    result = {
+        "data": {"classes": names, "class_counts": [2] * 300, "ccns": rng.random((300, 300)).tolist()},
+        "confusion": np.eye(300, dtype=int).tolist(),
+        "per_class": [{"class": name, "support": 1, "precision": 1.0, "recall": 0.5} for name in names],
+        "test": {"metric": "accuracy", "mean": 0.5, "std": 0.0, "per_split": [0.5]},
+    }
+    return result, graph, pf.build_tree(graph, h=8), rng.dirichlet(np.ones(300), 600)
+
+
+def nothing_finite():
+    nan = float("nan")
+    result = {
+        "test": {"metric": "accuracy", "mean": nan, "std": nan, "per_split": [nan]},
+        "floors": {"majority": {"mean": nan, "std": nan}, "features_only": None},
+        "curves": [{"name": "x", "train_loss": [nan, nan], "val_loss": [1.0, nan], "val_metric": [], "best_epoch": 7}],
+        "candidates": [{"name": None, "val_metric": nan, "val_loss": None}],
+        "attention": [{"member": "x", "channels": [{"name": "X", "weight": nan}]}],
+        "data": {"homophily": {"edge": nan}, "ccns": [[nan, 1], [1, nan]], "class_counts": [nan, 1]},
+    }
+    return result, pf.Graph.from_edges([[0, 1]]), pf.Hierarchy.from_nested([0, 1]), np.full((2, 2), nan)
+
+
+def wrong_kinds():
+    result = {name: "text" for name in (*SECTIONS, "test", "floors", "candidates", "splits", "tree", "source")}
+    return result, pf.Graph.from_edges([[0, 1]]), None, np.eye(2)
+
+
+def single_children():
+    tree = pf.Hierarchy([np.arange(6), np.arange(6), np.zeros(6, int), [0]])
+    return {}, pf.Graph.from_edges([[i, i + 1] for i in range(5)]), tree, np.full((6, 2), 0.5)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [one_node, two_nodes, no_links, one_class, many_classes, nothing_finite, wrong_kinds, single_children],
+    ids=lambda parts: parts.__name__,
+)
+def test_odd_results_do_not_break_the_page(tab, write, parts):
+    opened = tab(write(*parts()), viewport={"width": 390, "height": 800})
+    page = opened.page
+    assert page.get_by_text("could not be drawn").count() == 0
+    assert page.locator("canvas").count() == 1
+    for colour in page.locator("#colour option").evaluate_all("all => all.map(one => one.value)"):
+        page.select_option("#colour", colour)
+        if page.locator("#level").count():
+            for level in range(1, int(page.locator("#level").get_attribute("max")) + 1):
+                page.locator("#level").fill(str(level))
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390

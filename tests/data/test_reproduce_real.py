@@ -1,0 +1,98 @@
+"""``pegfan reproduce`` on real data: a few cells, from the files to the tables."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from pegfan.cli import app
+from pegfan.experiments import Store, paper
+from pegfan.experiments.paper import Model
+from pegfan.experiments.table3 import Table3
+from pegfan.experiments.table4 import Table4
+from pegfan.experiments.tables import Options
+
+
+def invoke(*words):
+    outcome = CliRunner().invoke(app, ["reproduce", *map(str, words)])
+    assert outcome.exit_code == 0, outcome.output
+    return outcome
+
+
+def test_the_authors_trees_serve_all_sets_but_pubmed(authors_trees):
+    jobs = [job for _, stage in Table3(Options(trees=authors_trees)).jobs(lambda job: None) for job in stage]
+    own = {job.source.where[0] for job in jobs if job.tree and "file" not in job.tree}
+    assert own == {"pubmed", *(name for name in {job.source.where[0] for job in jobs} if "filtered" in name)}
+    assert {job.tree["file"] for job in jobs if job.tree and "file" in job.tree} == {
+        f"{name}_h{h}.npz" for name in paper.DATASETS if name != "pubmed" for h in (4, 8)
+    }
+
+
+def test_some_cells_of_table_three(data, authors_trees, tmp_path, monkeypatch):
+    """Two cells on two splits; the second call computes nothing and writes the same bytes."""
+    monkeypatch.setattr(Table3, "models", lambda self, name: [Model("c8"), Model("r3")])
+    store, output = tmp_path / "store", tmp_path / "out"
+    words = ["table3", "--quick", "--only", "texas", "--trees", authors_trees, "--store", store, "-o", output]
+    words += ["--workers", 1]
+    summary = json.loads(invoke(*words, "--json").stdout)
+    assert list(summary) == ["table3-authors-trees-quick"]
+    assert len(Store(store)) == 4
+    before = {path.name: path.read_bytes() for path in output.iterdir()}
+    invoke(*words)
+    invoke(*words, "--render-only")
+    assert len(Store(store)) == 4
+    assert {path.name: path.read_bytes() for path in output.iterdir()} == before
+
+    text = before["table3-authors-trees-quick.md"].decode()
+    assert "| Nodes | 183 |" in text
+    assert "| ‖A‖₀ | 325 |" in text
+    assert "Left out: cora" in text
+    cells = json.loads(before["table3-authors-trees-quick.json"])["cells"]
+    done = {cell["row"]: cell for cell in cells if cell["runs"]}
+    assert set(done) == {"c8", "r3"}
+    assert done["c8"]["tree"].startswith("texas_h8.npz (sha256 ")
+    assert done["c8"]["seeds"] == [42, 43]
+    assert done["c8"]["channels"] == 8  # X, three hops, four scales
+    assert done["r3"]["tree"] is None
+    for cell in done.values():
+        assert 60 < cell["ours"] < 100
+        assert cell["verdict"] == "too few splits for a verdict"
+
+
+def test_a_search_for_one_cell(data, tmp_path, monkeypatch):
+    monkeypatch.setattr(Table3, "models", lambda self, name: [Model("a4")])
+    words = ["table3", "--quick", "--settings", "search", "--rungs", "4x5,2x30x2", "--only", "cornell", "--workers", 1]
+    invoke(*words, "--store", tmp_path / "store", "-o", tmp_path)
+    assert len(Store(tmp_path / "store")) == 4 + 2 * 2
+    cells = json.loads((tmp_path / "table3-search-quick.json").read_text())["cells"]
+    (cell,) = (cell for cell in cells if cell["runs"])
+    assert cell["tree"] == "own: method=ward h=4 direction=out"
+    assert cell["settings"]["epochs"] == 30
+
+
+def test_table_four_counts_the_paper_s_channels(data, authors_trees, tmp_path, monkeypatch):
+    """With the authors' trees type c has 13 channels on chameleon, as the paper says."""
+    monkeypatch.setattr(Table4, "rows", [("chameleon", Model("c4")), ("chameleon", Model("r3"))])
+    monkeypatch.setattr(Table4, "settings", [{"epochs": 3}])
+    words = ["table4", "--quick", "--trees", authors_trees, "--store", tmp_path, "-o", tmp_path, "--workers", 1]
+    invoke(*words)
+    cells = json.loads((tmp_path / "table4-quick.json").read_text())["cells"]
+    for cell in cells:
+        if (cell["set"], cell["row"]) in (("chameleon", "c4"), ("chameleon", "r3")):
+            assert cell["channels"] == cell["paper_channels"]
+            assert cell["cpu"][0] > 0
+    assert len(Store(tmp_path / "times")) == 4 + 4  # four to warm up, in a store of their own
+
+
+@pytest.mark.usefixtures("data")
+def test_every_figure_is_drawn_twice_alike(tmp_path):
+    for name in "ab":
+        invoke("figures", "--store", tmp_path / "none", "-o", tmp_path / name)
+    names = sorted(path.name for path in (tmp_path / "a").iterdir())
+    assert names == sorted(
+        f"{name}.{suffix}"
+        for name in ("architecture", "ccns", "framelets", "partition-permutation")
+        for suffix in ("png", "svg")
+    )
+    for name in names:
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()

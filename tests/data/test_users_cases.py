@@ -1,0 +1,172 @@
+"""What new users would try first, each in one command: their own files in, predictions and a report out."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import pegfan as pf
+from pegfan.cli import app
+
+runner = CliRunner()
+SHORT = ["--budget", "6", "--workers", "1"]
+
+
+def train(*arguments, short=SHORT):
+    result = runner.invoke(app, ["train", *map(str, arguments), *short, "--json"])
+    assert result.exit_code == 0, result.output
+    told = json.loads(result.stdout)
+    for name in ("predictions.csv", "report.html", "settings.toml", "result.json"):
+        assert os.path.getsize(os.path.join(told["output"], name)) > 100
+    return told
+
+
+def rows(folder):
+    with (folder / "predictions.csv").open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def check(told, nodes, classes):
+    assert told["data"]["nodes"] == nodes
+    assert told["data"]["classes"] == classes
+    assert told["floors"]["majority"]["mean"] <= told["test"]["mean"] + 0.02
+    assert told["candidates"][0]["val_metric"] >= told["candidates"][-1]["val_metric"]
+
+
+@pytest.fixture(scope="module")
+def cornell(data):
+    folder = data / "geom-gcn" / "new_data" / "cornell"
+    table = pd.read_csv(folder / "out1_node_feature_label.txt", sep="\t")
+    words = np.array([row.split(",") for row in table["feature"]], dtype=np.int8)
+    nodes = pd.DataFrame(words, columns=[f"word{k}" for k in range(words.shape[1])])
+    nodes.insert(0, "page", "www/" + table["node_id"].astype(str))
+    nodes["kind"] = table["label"].map(dict(enumerate(["course", "faculty", "student", "project", "staff"])))
+    edges = "www/" + pd.read_csv(folder / "out1_graph_edges.txt", sep="\t").set_axis(["from", "to"], axis=1).astype(str)
+    return nodes, edges
+
+
+def test_the_raw_files_of_twitch(data, tmp_path):
+    told = train(data / "twitch" / "ES", "--label", "mature", "-o", tmp_path / "out", "--metric", "roc_auc")
+    check(told, 4648, ["False", "True"])
+    assert told["test"]["mean"] > 0.55
+    assert {row["predicted"] for row in rows(tmp_path / "out")} <= {"False", "True"}
+
+
+def test_a_csv_pair(cornell, tmp_path):
+    for frame, name in zip(cornell, ("nodes.csv", "edges.csv"), strict=True):
+        frame.to_csv(tmp_path / name, index=False)
+    told = train(tmp_path / "nodes.csv", tmp_path / "edges.csv", "--label", "kind", "-o", tmp_path / "out")
+    check(told, 183, ["course", "faculty", "project", "staff", "student"])
+    assert told["test"]["mean"] > told["floors"]["majority"]["mean"] + 0.1
+    assert any("test nodes" in w["text"] or "test set" in w["text"] for w in told["warnings"])
+    assert rows(tmp_path / "out")[7]["id"] == cornell[0]["page"][7]
+
+
+def test_a_parquet_pair_with_missing_labels(cornell, tmp_path):
+    nodes, edges = cornell[0].copy(), cornell[1]
+    nodes.loc[nodes.index % 5 == 0, "kind"] = None
+    nodes.to_parquet(tmp_path / "nodes.parquet")
+    edges.to_parquet(tmp_path / "edges.parquet")
+    told = train(tmp_path / "nodes.parquet", tmp_path / "edges.parquet", "--label", "kind", "-o", tmp_path / "out")
+    assert told["data"]["labelled"] == int(nodes["kind"].notna().sum())
+    predicted = pd.read_csv(tmp_path / "out" / "predictions.csv")
+    hidden = predicted["split"].fillna("none") == "none"
+    assert hidden.tolist() == nodes["kind"].isna().tolist()
+    assert (predicted["predicted"][hidden] == cornell[0]["kind"][hidden]).mean() > 0.6
+
+
+def test_a_graphml_file_with_labels_as_attributes(data, tmp_path):
+    nx = pytest.importorskip("networkx")
+    g = pf.datasets.load("texas")
+    made = nx.DiGraph()
+    x = g.features.toarray()
+    useful = np.argsort(-(x.mean(axis=0) * (1 - x.mean(axis=0))))[:60]
+    for i in range(g.n):
+        made.add_node(f"p{i}", kind=f"class {g.labels[i]}", **{f"w{k}": float(x[i, k]) for k in useful})
+    made.add_edges_from((f"p{i}", f"p{j}") for i, j in g.edges()[0])
+    nx.write_graphml(made, tmp_path / "texas.graphml")
+    told = train(tmp_path / "texas.graphml", "--label", "kind", "-o", tmp_path / "out")
+    check(told, 183, [f"class {k}" for k in range(5)])
+    assert told["data"]["directed"] is True
+
+
+def test_tolokers_by_name_is_scored_by_roc_auc(data, tmp_path):
+    pinned = ["--method", "none", "--hops", "2", "--set", "epochs=40", "--splits", "1"]
+    told = train("tolokers", "-o", tmp_path / "out", *pinned, short=["--budget", "1", "--workers", "1"])
+    assert told["test"]["metric"] == "roc_auc"
+    assert told["splits"]["count"] == 10
+    assert told["floors"]["majority"]["mean"] == pytest.approx(0.5)
+    assert told["test"]["mean"] > 0.7
+
+
+def test_musae_github_within_a_small_budget(data, tmp_path):
+    path = data / "graphs" / "musae_github.npz"
+    pinned = ["--set", "epochs=20", "--splits", "1"]
+    told = train(path, "-o", tmp_path / "out", *pinned, short=["--budget", "1", "--workers", "1"])
+    check(told, 37700, ["0", "1"])
+    assert told["test"]["mean"] > 0.78
+
+
+def test_processes_do_not_change_what_a_recipe_gives(data, tmp_path):
+    told = train("chameleon", "-o", tmp_path / "one", "--set", "epochs=60", "--splits", "2", short=["--budget", "4"])
+    assert len(told["candidates"]) >= 1
+    settings = tmp_path / "one" / "settings.toml"
+    for workers in (1, 2):
+        train("--config", settings, "-o", tmp_path / f"w{workers}", short=["--workers", str(workers)])
+    first = (tmp_path / "one" / "predictions.csv").read_bytes()
+    assert (tmp_path / "w1" / "predictions.csv").read_bytes() == first
+    assert (tmp_path / "w2" / "predictions.csv").read_bytes() == first
+
+
+def test_ctrl_c_ends_every_process_and_leaves_nothing(data, tmp_path):
+    program = "import sys, pegfan.auto.search as s; s._FAN_OUT = 0.0; from pegfan.cli import app; app(sys.argv[1:])"
+    arguments = ["train", "chameleon", "-o", str(tmp_path / "out"), "--workers", "2", "--budget", "300"]
+    running = subprocess.Popen(
+        [sys.executable, "-c", program, *arguments], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    children = []
+    deadline = time.monotonic() + 120
+    while len(children) < 2 and time.monotonic() < deadline and running.poll() is None:
+        children = _children(running.pid)
+        time.sleep(0.2)
+    assert len(children) >= 2, "the recipes were handed to other processes"
+    running.send_signal(signal.SIGINT)
+    _, told = running.communicate(timeout=60)
+    assert running.returncode == 130, told
+    assert "Interrupted" in told
+    assert "Traceback" not in told
+    assert list(tmp_path.iterdir()) == []
+    assert not [pid for pid in children if _alive(pid)]
+
+
+def _children(pid):
+    """Processes of joblib below a process."""
+    found = []
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                with open(f"/proc/{entry}/stat", encoding="utf-8") as file:
+                    parent = int(file.read().rpartition(")")[2].split()[1])
+                with open(f"/proc/{entry}/cmdline", encoding="utf-8") as file:
+                    command = file.read()
+            except OSError:
+                continue
+            if parent == pid and "popen_loky" in command:
+                found.append(int(entry))
+    return found
+
+
+def _alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

@@ -1,0 +1,464 @@
+"""Automatic training: recipes, their channels, the search, the choice, and models that come back from files."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+import pegfan as pf
+from pegfan.auto import AutoClassifier, Recipe
+from pegfan.auto.inputs import FeatureScale, Known, recipe_channels
+from pegfan.auto.outcome import Plan, carry_out, channel_words, with_splits
+from pegfan.auto.recipes import difference, first_recipes, pinned, variations, work
+from pegfan.auto.search import Candidate, Pool, Search, choose, mean_of
+from pegfan.graph import Split
+
+QUICK = {"epochs": 12, "hidden": 8}
+FULL = {
+    "method": "matching",
+    "h": 4,
+    "regime": "all",
+    "direction": "both",
+    "features": "scaled",
+    "adjacency": True,
+    "labels": True,
+    "structure": True,
+    **QUICK,
+}
+PLAIN = {"hops": 2, "features": "raw", "hop_normalize": False, **QUICK}
+
+
+@pytest.fixture(scope="module")
+def graph():
+    """Directed, with named nodes and classes, features of different scales, and unlabelled nodes."""
+    made = pf.datasets.synthetic(0.1, n=120, edges=700, features=6, splits=2)
+    rng = np.random.default_rng(1)
+    x = np.asarray(made.features) * [1, 1, 1, 1, 1, 1000]
+    labels = made.labels.copy()
+    labels[rng.choice(120, 10, replace=False)] = -1
+    keep = [Split(*(part[labels[part] >= 0] for part in split)) for split in made.splits]
+    arcs = csr_array(np.triu(made.adjacency.toarray()))
+    names = [f"n{i}" for i in range(120)]
+    classes = ["red", "green", "blue", "white"]
+    return pf.Graph(arcs, features=x, labels=labels, splits=keep, node_names=names, class_names=classes, directed=True)
+
+
+@pytest.fixture(scope="module")
+def model(graph):
+    return AutoClassifier(recipes=[FULL, PLAIN], choose="mean").fit(graph)
+
+
+# -------------------------------------------------------------------- recipes
+
+
+def test_a_recipe_survives_a_round_trip_through_plain_values():
+    recipe = Recipe.of(FULL)
+    assert Recipe.of(json.loads(json.dumps(recipe.to_dict()))) == recipe
+    assert hash(Recipe.of(recipe.to_dict())) == hash(recipe)
+    assert recipe.settings == QUICK
+    assert Recipe.of({"lr_fc": 0.01}) == Recipe(), "what equals a default is no difference"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "match"),
+    [
+        ({"method": "wart"}, "method must be one of none, ward"),
+        ({"hops": -1}, "hops must be an integer of at least 0"),
+        ({"h": True}, "h must be"),
+        ({"adjacency": 1}, "adjacency must be true or false"),
+        ({"epoch": 3}, "unknown pin 'epoch'"),
+        ({"dropout": 2.0}, "dropout must be below 1"),
+    ],
+)
+def test_wrong_recipes_are_refused(wrong, match):
+    with pytest.raises(ValueError, match=match):
+        Recipe.of(wrong)
+
+
+def test_names_tell_the_first_recipes_apart(graph):
+    recipes = first_recipes(graph, graph.subgraph(graph.splits[0].train))
+    assert len({recipe.name for recipe in recipes}) == len(recipes) > 8
+    assert all(recipe.features == "scaled" for recipe in recipes), "these features are no bag of words"
+    assert any(recipe.tree is None and recipe.hops == 0 for recipe in recipes), "features alone are among them"
+
+
+def test_the_order_follows_the_homophily_of_training_labels():
+    half = np.repeat([0, 1], 30)
+    rng = np.random.default_rng(0)
+    same = [(i, int(rng.choice(np.flatnonzero(half == half[i])))) for i in range(60) for _ in range(4)]
+    other = [(i, int(rng.choice(np.flatnonzero(half != half[i])))) for i in range(60) for _ in range(4)]
+    regimes = []
+    for edges in (same, other):
+        graph = pf.Graph.from_edges(np.array(edges), n=60, labels=half, features=np.eye(60))
+        regimes.append(first_recipes(graph, graph)[0].regime)
+    assert regimes == ["homophily", "heterophily"]
+
+
+def test_pins_hold_in_every_recipe_and_variation(graph):
+    pins = {"method": "ward", "h": 3, "epochs": 7, "features": "l1"}
+    recipes = first_recipes(graph, graph, pins)
+    recipes += [pinned(v, pins) for recipe in recipes for v in variations(recipe)]
+    assert {(r.method, r.h, r.features, r.full_settings.epochs) for r in recipes} == {("ward", 3, "l1", 7)}
+
+
+def test_undirected_graphs_get_no_directions(graph):
+    both = first_recipes(graph.symmetrize(), graph.symmetrize())
+    assert {recipe.direction for recipe in both} == {"out"}
+    assert {recipe.direction for recipe in first_recipes(graph, graph)} > {"out", "both"}
+
+
+def test_difference_counts_fields_and_settings_but_not_the_clock():
+    one = Recipe("ward", 4, settings={"lr_fc": 0.1})
+    assert difference(one, one.changed(epochs=3, patience=2)) == 0
+    assert difference(one, Recipe("ward", 8, labels=True)) == 3
+
+
+def test_more_channels_are_more_work(graph):
+    small, large = Recipe(hops=0), Recipe.of(FULL)
+    assert work(small, graph, 5) < work(Recipe(), graph, 5) < work(large, graph, 5) < work(large, graph, 9)
+
+
+# ------------------------------------------------------------------- channels
+
+
+def test_no_channel_of_a_recipe_knows_a_nodes_own_label(graph):
+    train = graph.splits[0].train
+    known = Known.of(graph, train)
+    recipe, tree = Recipe.of(FULL), pf.build_tree(graph, "matching", 4)
+    scale = FeatureScale.of(graph.features)
+    before = recipe_channels(recipe, graph, tree, known, scale)
+    changed_somewhere = False
+    for node in train[:6]:
+        codes = known.codes.copy()
+        codes[node] = (codes[node] + 1) % 4
+        after = recipe_channels(recipe, graph, tree, replace(known, codes=codes), scale)
+        for one, two in zip(before, after, strict=True):
+            a, b = one.materialize(np.float64, "dense"), two.materialize(np.float64, "dense")
+            assert np.allclose(a[node], b[node], atol=1e-12), one.name
+            changed_somewhere |= not np.allclose(a, b)
+    assert changed_somewhere, "other nodes do see it"
+
+
+def test_only_training_labels_reach_the_channels(graph):
+    known = Known.of(graph, graph.splits[0].train)
+    assert (known.codes >= 0).sum() == len(graph.splits[0].train)
+    assert (known.codes[graph.splits[0].val] == -1).all()
+    assert (known.codes[graph.splits[0].test] == -1).all()
+
+
+def test_channels_have_the_names_that_the_recipe_asks_for(graph):
+    known = Known.of(graph, graph.splits[0].train)
+    channels = recipe_channels(Recipe("none", regime="all", hops=1, direction="both"), graph, None, known, None)
+    assert channels.names == ("X", "S X", "S~ X", "S_in X", "S~_in X")
+    tree = pf.Hierarchy.from_nested([list(range(60)), list(range(60, 120))])
+    full = recipe_channels(Recipe("ward", kind="b", hops=1, adjacency=True, labels=True), graph, tree, known, None)
+    assert full.names == ("X", "S X", "F_0 X", "F_1 X", "F_2 X", "A", "Y near", "Y far", "Y X")
+    assert np.array_equal(full["A"].materialize(np.float64, "dense"), graph.adjacency.toarray())
+
+
+def test_rows_of_the_adjacency_follow_the_nodes_names(graph):
+    known = Known.of(graph, graph.splits[0].train)
+    perm = np.random.default_rng(3).permutation(120)
+    moved = recipe_channels(Recipe(hops=0, adjacency=True), graph.permute(perm), None, known, None)["A"]
+    assert np.array_equal(moved.materialize(np.float64, "dense"), graph.adjacency.toarray()[perm])
+
+
+def test_new_nodes_have_no_label_and_no_column(graph):
+    known = Known.of(graph, graph.splits[0].train)
+    fewer = graph.subgraph(np.arange(20, 60)).replace(node_names=[*(f"n{i}" for i in range(20, 50)), *"abcdefghij"])
+    assert known.places(fewer).tolist() == [*range(20, 50), *[-1] * 10]
+    assert known.labels_of(fewer).tolist() == [*known.codes[20:50], *[-1] * 10]
+    assert recipe_channels(Recipe(hops=0, adjacency=True), fewer, None, known, None)["A"].shape == (40, 120)
+    unnamed = fewer.replace(node_names=None)
+    assert known.places(unnamed).tolist() == list(range(40)), "without names the position tells"
+
+
+# ------------------------------------------------------------------- features
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_scaled_features_do_not_depend_on_units_or_storage(sparse):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(50, 4)) * [1.0, 3.0, 1.0, 1.0]
+    x[:, 2] = rng.random(50) < 0.1
+    x[:, 3] = np.exp(rng.normal(5, 3, 50))
+    scale = FeatureScale.of(csr_array(x) if sparse else x)
+    got = scale.apply(csr_array(x) if sparse else x)
+    got = got.toarray() if sparse else got
+    got = got[:, [1, 2, 0, 3]] if sparse else got  # centred columns come last in sparse features
+    assert scale.full.tolist() == [True, True, False, True]
+    assert np.allclose(got[:, [0, 1, 3]].mean(axis=0), 0, atol=1e-6)
+    assert np.allclose(got[:, [0, 1, 3]].std(axis=0), 1, atol=1e-5)
+    assert np.array_equal(got[:, 2], x[:, 2]), "a bag of words stays"
+    assert np.allclose(got[:, 3], (lambda v: (v - v.mean()) / v.std())(np.log1p(x[:, 3])), atol=1e-5)
+
+
+def test_a_constant_column_scales_to_something_finite():
+    x = np.column_stack([np.full(9, 7.0), np.full(9, 1e6), np.zeros(9)])
+    assert np.isfinite(FeatureScale.of(x).apply(x)).all()
+    assert np.isfinite(FeatureScale.of(csr_array(x)).apply(csr_array(x)).toarray()).all()
+
+
+# ------------------------------------------------------------ search and choice
+
+
+def fake(loss, metric, output):
+    output = np.log(np.asarray(output, dtype=np.float32))
+    return Candidate(Recipe(hops=int(loss * 100)), metric, loss, 10, 1.0, output, None, None, (), ())
+
+
+def test_the_mean_is_taken_only_if_it_beats_the_best(graph):
+    two = pf.Graph.from_edges([[0, 1], [1, 2]], labels=[0, 1, 0])
+    split = Split(np.array([0]), np.array([1, 2]), np.array([], dtype=np.int64))
+    good, poor = (
+        fake(0.4, 1.0, [[0.5, 0.5], [0.3, 0.7], [0.6, 0.4]]),
+        fake(0.9, 0.5, [[0.5, 0.5], [0.9, 0.1], [0.9, 0.1]]),
+    )
+    chosen, how, why = choose([poor, good], two, split, 5)
+    assert (chosen, how) == ([good], "best")
+    assert "does not beat" in why
+    helpful = fake(0.5, 1.0, [[0.5, 0.5], [0.2, 0.8], [0.8, 0.2]])
+    assert choose([good, helpful], two, split, 5)[1] == "mean of 2"
+    assert choose([good, poor], two, split, 5, "mean")[1] == "mean of 2"
+    assert choose([good, helpful], two, split, 5, "best")[1] == "best"
+    assert choose([good, poor, helpful], two, split, 2)[0] == [good, helpful], "the two of lowest loss"
+
+
+def test_the_mean_is_that_of_probabilities():
+    a, b = np.array([[0.2, 0.8]], np.float32), np.array([[0.6, 0.4]], np.float32)
+    assert np.allclose(np.exp(mean_of([np.log(a), np.log(b)])), [[0.4, 0.6]])
+    assert np.isfinite(mean_of([np.array([[-200.0, 0.0]], np.float32)] * 3)).all()
+
+
+def test_test_labels_do_not_matter(graph):
+    shuffled = graph.labels.copy()
+    test = graph.splits[0].test
+    shuffled[test] = (shuffled[test] + 1) % 4
+    results = [AutoClassifier(recipes=[PLAIN, FULL]).fit(g) for g in (graph, graph.replace(labels=shuffled))]
+    assert np.array_equal(results[0].predict_proba(), results[1].predict_proba())
+    assert results[0].reason_ == results[1].reason_
+
+
+def test_a_search_without_time_trains_one_recipe_and_one_with_time_goes_on(graph):
+    short = AutoClassifier(budget=1e-6, pins=QUICK).fit(graph)
+    assert len(short.candidates_) == 1
+    assert short.how_ == "best"
+    long = AutoClassifier(budget=1000, pins=QUICK | {"method": "none"}).fit(graph)
+    again = AutoClassifier(budget=1000, pins=QUICK | {"method": "none"}).fit(graph)
+    assert len(long.candidates_) >= 8
+    assert [c.recipe for c in long.candidates_] == [c.recipe for c in again.candidates_], "time did not bind"
+    assert np.array_equal(long.predict_proba(), again.predict_proba())
+    ranks = [c.rank for c in long.candidates_]
+    assert ranks == sorted(ranks)
+
+
+def test_what_was_found_can_be_repeated_by_its_recipes(graph):
+    found = AutoClassifier(budget=1000, pins=QUICK | {"method": "none", "hops": 1}).fit(graph)
+    recipes = found._fitted.parameters["recipes"]
+    again = AutoClassifier(recipes=recipes).fit(graph)
+    assert [m.recipe for m in again.members_] == [m.recipe for m in found.members_]
+    assert np.array_equal(again.predict_proba(), found.predict_proba())
+
+
+def test_large_graphs_get_fewer_epochs(graph):
+    pool = Pool(graph, FeatureScale.of(graph.features), 1)
+    search = Search(pool, graph.splits[0], 0, budget=10.0, members=5)
+    search.rate = 1e-6
+    capped = search._capped(Recipe(), {})
+    assert 40 <= capped.full_settings.epochs < 1500
+    assert capped.full_settings.patience < 100
+    assert search._capped(Recipe(), {"epochs": 1500}) == Recipe(), "pinned epochs stay"
+
+
+# ------------------------------------------------------------------ classifier
+
+
+def test_it_learns(graph, model):
+    probabilities = model.predict_proba()
+    assert probabilities.shape == (120, 4)
+    assert np.allclose(probabilities.sum(axis=1), 1, atol=1e-5)
+    assert set(model.predict()) <= {"red", "green", "blue", "white"}
+    longer = AutoClassifier(recipes=[{**FULL, "epochs": 150}]).fit(graph)
+    assert longer.score() > 0.5
+
+
+def test_parameters_are_those_of_scikit_learn():
+    model = AutoClassifier(budget=7, pins={"h": 4})
+    assert model.get_params()["budget"] == 7
+    assert repr(model) == "AutoClassifier(budget=7, pins={'h': 4})"
+    assert model.set_params(budget=9).budget == 9
+    with pytest.raises(ValueError, match="no parameter 'budge'"):
+        model.set_params(budge=1)
+    with pytest.raises(ValueError, match="not fitted"):
+        model.predict()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "match"),
+    [
+        ({"budget": 0}, "budget must be a positive"),
+        ({"workers": 0}, "workers must be"),
+        ({"choose": "worst"}, "choose must be"),
+        ({"features": "svd"}, "features must be"),
+        ({"recipes": []}, "at least one recipe"),
+        ({"pins": {"hop": 2}}, "unknown pin 'hop'"),
+        ({"random_state": -1}, "random_state"),
+    ],
+)
+def test_wrong_parameters_are_refused(graph, wrong, match):
+    with pytest.raises(ValueError, match=match):
+        AutoClassifier(**wrong).fit(graph)
+
+
+def test_graphs_without_labels_or_validation_are_refused(graph):
+    with pytest.raises(ValueError, match="no labels to learn from"):
+        AutoClassifier().fit(graph.replace(labels=None))
+    with pytest.raises(ValueError, match="no labelled val nodes"):
+        AutoClassifier().fit(graph, (graph.splits[0].train, [], graph.splits[0].test))
+
+
+def test_a_graph_without_features_is_learned_by_its_degrees(graph):
+    bare = graph.replace(features=None)
+    model = AutoClassifier(recipes=[{**FULL, **QUICK}]).fit(bare)
+    assert model.predict_proba(bare).shape == (120, 4)
+    with pytest.raises(ValueError, match="no features"):
+        AutoClassifier(recipes=[PLAIN], features=None).fit(bare)
+
+
+def test_a_loaded_model_gives_the_same_bytes(graph, model, tmp_path):
+    folder = model.save(tmp_path / "model")
+    loaded = AutoClassifier.load(folder)
+    assert loaded.predict_proba(graph).tobytes() == model.predict_proba().tobytes()
+    assert loaded.predict(graph).tolist() == model.predict(graph).tolist()
+    assert loaded.score(graph) == model.score()
+    assert [m.attention for m in loaded.members_] == [m.attention for m in model.members_]
+    assert (loaded.how_, loaded.reason_, loaded.validation_) == (model.how_, model.reason_, model.validation_)
+    with pytest.raises(ValueError, match="does not hold the graph"):
+        loaded.predict()
+    changed = graph.replace(adjacency=graph.adjacency + csr_array(([1.0], ([0], [7])), shape=(120, 120)))
+    assert loaded.predict_proba(changed).tobytes() == model.predict_proba(changed).tobytes()
+    assert not np.array_equal(model.predict_proba(changed), model.predict_proba())
+
+
+def test_a_changed_graph_is_predicted_node_by_node(graph, model):
+    """Nodes are told by name: leaving out the last ones keeps most of the others' predictions."""
+    perm = np.random.default_rng(0).permutation(120)
+    moved = model.predict_proba(graph.permute(perm))
+    assert np.abs(moved - model.predict_proba()[perm]).max() < 1e-4
+    part = graph.subgraph(np.arange(110))
+    assert model.predict_proba(part).shape == (110, 4)
+    assert (model.predict(part) == model.predict()[:110]).mean() > 0.7
+    with pytest.raises(ValueError, match="5 feature columns"):
+        model.predict(graph.replace(features=graph.features[:, :5]))
+
+
+def test_saving_never_destroys(graph, model, tmp_path):
+    folder = model.save(tmp_path / "model")
+    with pytest.raises(ValueError, match="overwrite=True"):
+        model.save(folder)
+    assert model.save(folder, overwrite=True) == folder
+    (folder / "mine.txt").write_text("x")
+    with pytest.raises(ValueError, match=r"mine\.txt"):
+        model.save(folder, overwrite=True)
+    assert (folder / "mine.txt").exists()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["model"], "nothing is left beside it"
+
+
+@pytest.mark.parametrize("name", ["weights.safetensors", "tree_0.npz", "inputs.npz", "nodes.json", "history.npz"])
+def test_a_model_that_was_tampered_with_is_refused(model, tmp_path, name):
+    folder = model.save(tmp_path / "model")
+    data = bytearray((folder / name).read_bytes())
+    data[len(data) // 2] ^= 1
+    (folder / name).write_bytes(data)
+    with pytest.raises(ValueError, match="checksum does not fit"):
+        AutoClassifier.load(folder)
+    (folder / name).unlink()
+    with pytest.raises(ValueError, match="not a usable model"):
+        AutoClassifier.load(folder)
+
+
+def test_a_model_of_another_version_or_with_an_edited_description_is_refused(model, tmp_path):
+    folder = model.save(tmp_path / "model")
+    text = (folder / "model.json").read_text()
+    (folder / "model.json").write_text(text.replace('"version": 1', '"version": 99', 1))
+    with pytest.raises(ValueError, match="upgrade pegfan"):
+        AutoClassifier.load(folder)
+    (folder / "model.json").write_text(text.replace('"columns": 6', '"columns": 7'))
+    with pytest.raises(ValueError, match="was changed"):
+        AutoClassifier.load(folder)
+    with pytest.raises(ValueError, match="is not a saved model"):
+        AutoClassifier.load(tmp_path)
+
+
+def test_unlabelled_nodes_in_a_split_are_left_out(graph):
+    everything = Split(np.arange(0, 60), np.arange(60, 90), np.arange(90, 120))
+    model = AutoClassifier(recipes=[PLAIN]).fit(graph, everything)
+    assert (model._known.codes[:60] >= 0).sum() == (graph.labels[:60] >= 0).sum()
+
+
+# --------------------------------------------------------------------- outcome
+
+
+def test_an_outcome_holds_what_a_report_shows(graph):
+    outcome = carry_out(graph, Plan(recipes=[Recipe.of(PLAIN), Recipe.of(FULL)], splits=2))
+    result = outcome.result
+    json.dumps(result, allow_nan=False)
+    assert [len(c) for c in result["confusion"]] == [4] * 4
+    assert sum(map(sum, result["confusion"])) == len(graph.splits[0].test)
+    assert result["test"]["per_split"][0] == pytest.approx(outcome.model.score(graph, 0))
+    assert len(result["test"]["per_split"]) == 2
+    assert result["test"]["std"] == pytest.approx(np.std(result["test"]["per_split"]))
+    assert outcome.ran["splits"] == 2
+    assert {"name", "recipe", "val_metric", "val_loss", "seconds", "epochs", "chosen", "why"} <= set(
+        result["candidates"][0]
+    )
+    assert [result["candidates"][i]["chosen"] for i in result["chosen"]["members"]] == [True] * len(
+        outcome.model.members_
+    )
+    kinds = {warning["kind"] for warning in result["warnings"]}
+    assert {"tiny test set", "unlabelled nodes"} <= kinds
+    assert len(result["unsure"]) == 20
+    assert result["unsure"][0]["probability"] >= result["unsure"][0]["second_probability"]
+    labels = graph.labels[graph.splits[0].test]
+    most = np.bincount(graph.labels[graph.splits[0].train]).argmax()
+    assert result["floors"]["majority"]["per_split"][0] == pytest.approx((labels == most).mean())
+    assert 0 < result["floors"]["features_only"]["mean"] < 1
+    assert outcome.parts.count("none") == 10
+
+
+def test_splits_are_drawn_where_there_are_none(graph):
+    drawn, made = with_splits(graph.replace(splits=()), Plan(splits=3))
+    assert made
+    assert len(drawn.splits) == 3
+    kept, made = with_splits(graph, Plan())
+    assert not made
+    assert all(np.array_equal(a, b) for a, b in zip(kept.splits[0], graph.splits[0], strict=True))
+    part = graph.splits[0]
+    without = graph.replace(splits=[Split(part.train, part.val[:0], part.test)])
+    carved = with_splits(without, Plan())[0].splits[0]
+    assert len(carved.val) > 0
+    assert set(carved.train) | set(carved.val) == set(part.train)
+
+
+def test_one_class_or_none_is_refused(graph):
+    with pytest.raises(ValueError, match="no node has a label"):
+        with_splits(graph.replace(labels=np.full(120, -1), class_names=None), Plan())
+    with pytest.raises(ValueError, match="of one class"):
+        with_splits(graph.replace(labels=np.zeros(120, int), class_names=None), Plan())
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("X", "the features alone"),
+        ("S^2 X", "two hops"),
+        ("S~_sym X", "one hop with the node itself both ways"),
+        ("F_0 X", "the average of the features"),
+        ("F_2 S X", "scale 2 of one hop"),
+        ("A", "who a node is joined to"),
+    ],
+)
+def test_channels_in_words(name, words):
+    assert channel_words(name) == words

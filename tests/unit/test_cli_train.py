@@ -1,0 +1,417 @@
+"""``pegfan train``, ``predict`` and ``report``: what they write, what they refuse, and that nothing is half-written."""
+
+import csv
+import errno
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import pegfan as pf
+from pegfan.cli import app
+
+runner = CliRunner()
+QUICK = ["--set", "epochs=10", "--set", "hidden=8", "--workers", "1", "--method", "none", "--splits", "1"]
+
+
+def run(*arguments, code=0):
+    result = runner.invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == code, result.output
+    return result
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """nodes.csv (id, kind, three numbers; some without a kind) and edges.csv."""
+    folder = tmp_path_factory.mktemp("files")
+    graph = pf.datasets.synthetic(0.1, n=90, edges=500, features=3, splits=0)
+    kinds = ["red", "green", "blue", 'a "b", c']
+    with (folder / "nodes.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", "kind", "x", "y", "z"])
+        for i, (label, row) in enumerate(zip(graph.labels, graph.features, strict=True)):
+            writer.writerow([f"v{i}", "" if i % 9 == 0 else kinds[label], *row])
+    with (folder / "edges.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["from", "to"])
+        writer.writerows([f"v{i}", f"v{j}"] for i, j in graph.edges()[0])
+    return [folder / "nodes.csv", folder / "edges.csv"]
+
+
+@pytest.fixture(scope="module")
+def out(files, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("trained") / "new" / "out"
+    run("train", *files, "--label", "kind", "-o", folder, "--budget", 30, *QUICK, "--splits", 2)
+    return folder
+
+
+def table(path):
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def left_beside(folder):
+    return sorted(path.name for path in folder.parent.iterdir())
+
+
+# ----------------------------------------------------------------------- train
+
+
+def test_the_folder_holds_everything(out):
+    held = sorted(path.name for path in out.iterdir())
+    assert held == ["model", "predictions.csv", "report.html", "result.json", "settings.toml"]
+    assert left_beside(out) == ["out"]
+    rows = table(out / "predictions.csv")
+    classes = ['a "b", c', "blue", "green", "red"]
+    assert list(rows[0]) == ["id", "predicted", *(f"p_{name}" for name in classes), "split"]
+    assert [row["id"] for row in rows] == [f"v{i}" for i in range(90)]
+    for row in rows:
+        shares = {name: float(row[f"p_{name}"]) for name in classes}
+        assert max(shares, key=shares.get) == row["predicted"]
+        assert sum(shares.values()) == pytest.approx(1, abs=1e-5)
+    assert {row["id"] for row in rows if row["split"] == "none"} == {f"v{i}" for i in range(0, 90, 9)}
+
+
+def test_the_result_says_what_was_done(out):
+    result = json.loads((out / "result.json").read_text())
+    assert (result["format"], result["version"]) == ("pegfan result", 1)
+    assert result["data"]["nodes"] == 90
+    assert result["data"]["labelled"] == 80
+    assert result["splits"]["made"] is True
+    assert len(result["test"]["per_split"]) == 2
+    assert result["source"]["options"] == {"label": "kind"}
+    assert "label" in result["data"]["report"]
+    assert result["data"]["feature_names"] == ["x", "y", "z"]
+    losses = [c["val_loss"] for c in result["candidates"] if c["chosen"]]
+    assert len(losses) == len(result["chosen"]["members"])
+
+
+def test_settings_repeat_the_run_bit_for_bit(out, tmp_path):
+    settings = tomllib.loads((out / "settings.toml").read_text())
+    assert len(settings["recipes"]) == len(json.loads((out / "result.json").read_text())["candidates"])
+    again = tmp_path / "again"
+    run("train", "--config", out / "settings.toml", "-o", again)
+    assert (again / "predictions.csv").read_bytes() == (out / "predictions.csv").read_bytes()
+    assert (again / "settings.toml").read_bytes() == (out / "settings.toml").read_bytes()
+    weights = Path("model", "weights.safetensors")
+    assert (again / weights).read_bytes() == (out / weights).read_bytes()
+    one, two = (json.loads((folder / "result.json").read_text()) for folder in (out, again))
+    assert one["test"] == two["test"]
+    assert one["floors"] == two["floors"]
+
+
+def test_the_command_line_goes_before_the_file(out, tmp_path):
+    run(
+        "train",
+        "--config",
+        out / "settings.toml",
+        "-o",
+        tmp_path / "o",
+        "--seed",
+        5,
+        "--splits",
+        1,
+        "--set",
+        "epochs=3",
+    )
+    settings = tomllib.loads((tmp_path / "o" / "settings.toml").read_text())
+    assert (settings["seed"], settings["splits"]) == (5, 1)
+    assert {recipe["epochs"] for recipe in settings["recipes"]} == {3}
+
+
+def test_json_is_all_there_is_on_stdout(files, tmp_path):
+    done = run("train", *files, "--label", "kind", "-o", tmp_path / "o", "--budget", 1, *QUICK, "--hops", 1, "--json")
+    told = json.loads(done.stdout)
+    assert told["output"] == str(tmp_path / "o")
+    assert {c["recipe"]["hops"] for c in told["candidates"]} == {1}
+    assert told["candidates"][0]["recipe"]["hidden"] == 8
+
+
+def test_people_see_the_plan_the_choice_and_the_floors(files, tmp_path):
+    done = run("train", *files, "--label", "kind", "-o", tmp_path / "o", "--budget", 1, *QUICK, "--splits", 2)
+    for words in ("Budget 1 s", "Candidates, by validation", "Chosen:", "features only", "majority class", "±"):
+        assert words in done.output
+
+
+def test_an_existing_folder_is_replaced_only_if_it_is_ours(files, out, tmp_path):
+    arguments = ["train", *files, "--label", "kind", "--budget", 1, *QUICK]
+    before = (out / "predictions.csv").read_bytes()
+    assert "exists" in run(*arguments, "-o", out, code=1).stderr
+    assert (out / "predictions.csv").read_bytes() == before
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "thesis.tex").write_text("x")
+    assert "did not write it" in run(*arguments, "-o", mine, "--force", code=1).stderr
+    assert (mine / "thesis.tex").read_text() == "x"
+    (mine / "thesis.tex").rename(mine / "result.json")
+    assert "damaged" in run(*arguments, "-o", mine, "--force", code=1).stderr
+    (tmp_path / "file").write_text("x")
+    assert "is a file" in run(*arguments, "-o", tmp_path / "file", code=1).stderr
+    (tmp_path / "empty").mkdir()
+    run(*arguments, "-o", tmp_path / "empty")
+    run(*arguments, "-o", tmp_path / "empty", "--force", "--seed", 3)
+    assert json.loads((tmp_path / "empty" / "result.json").read_text())["seed"] == 3
+
+
+# ------------------------------------------------------------------- bad input
+
+
+def refused(*arguments, code=1):
+    """A single sentence in red, the right code, and no traceback."""
+    result = run(*arguments, code=code)
+    assert "Traceback" not in result.output
+    assert len(result.stderr.strip().splitlines()) == 1, result.stderr
+    return result.stderr
+
+
+@pytest.mark.parametrize("command", ["train", "predict"])
+def test_bad_files_are_sentences(command, files, out, tmp_path):
+    nodes, edges = files
+    target = tmp_path / "o" if command == "train" else tmp_path / "o.csv"
+    first = ["train"] if command == "train" else ["predict", out]
+    tail = ["--label", "kind", "-o", target]
+    assert "no such file (did you mean 'nodes.csv'?)" in refused(*first, nodes.parent / "node.csv", edges, *tail)
+    (tmp_path / "empty.csv").write_text("")
+    assert "is empty" in refused(*first, tmp_path / "empty.csv", edges, *tail)
+    (tmp_path / "noise.csv").write_bytes(b"\x00\xff\xfe" * 50)
+    refused(*first, tmp_path / "noise.csv", edges, *tail)
+    refused(*first, nodes, *tail)
+    assert "did you mean 'kind'" in refused(*first, *files, "--label", "knid", "-o", target)
+    assert "neither a file nor a data set" in refused(*first, "cornel", "-o", target)
+    assert not target.exists()
+
+
+def test_nodes_given_as_edges_are_told_apart_or_refused(files, tmp_path):
+    run("train", *files[::-1], "--label", "kind", "-o", tmp_path / "o", "--budget", 1, *QUICK)
+    wrong = "\n".join(["from,to", "a,b", "b,c"])
+    (tmp_path / "people.csv").write_text(wrong)
+    assert not (tmp_path / "p").exists()
+    refused("train", tmp_path / "people.csv", files[0], "--label", "kind", "-o", tmp_path / "p")
+    assert not (tmp_path / "p").exists()
+
+
+def test_without_labels_there_is_nothing_to_learn(files, tmp_path):
+    text = refused("train", files[1], "-o", tmp_path / "o")
+    assert "--label" in text
+    assert not (tmp_path / "o").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "words", "code"),
+    [
+        (["--method", "wart"], "method must be one of", 1),
+        (["--set", "epoch=3"], "unknown pin 'epoch'", 1),
+        (["--set", "epochs"], "NAME=VALUE", 2),
+        (["--metric", "f1"], "accuracy or roc_auc", 2),
+        (["--budget", "0"], "positive number", 2),
+        (["--metric", "roc_auc"], "two classes", 1),
+        (["--split", "9", "--set", "epochs=2"], "there is no split 9", 1),
+    ],
+)
+def test_wrong_options_are_refused(files, tmp_path, options, words, code):
+    source = ["synthetic"] if options[0] == "--split" else [*files, "--label", "kind"]
+    assert words in refused("train", *source, "-o", tmp_path / "o", *options, code=code).replace("\n", " ")
+    assert not (tmp_path / "o").exists()
+
+
+def test_a_folder_to_write_and_a_graph_are_needed(files, tmp_path):
+    assert "-o" in refused("train", *files, code=2)
+    assert "Name a graph" in refused("train", "-o", tmp_path / "o", code=2)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("seed = 'x'", "seed must not be"),
+        ("sed = 1", "did you mean 'seed'"),
+        ("= 1", "not a file of settings"),
+        ("version = 9", "up to version 1"),
+        ("splits = 0", "at least 1"),
+        ("recipes = [1]", "must be tables"),
+        ("[[recipes]]\nmethod = 'x'", "method must be one of"),
+        ("[source]\nwhat = 1", "names no files"),
+    ],
+)
+def test_wrong_settings_are_refused(tmp_path, text, words):
+    (tmp_path / "s.toml").write_text(text)
+    source = [] if "source" in text else ["cornell"]
+    assert words in refused("train", *source, "--config", tmp_path / "s.toml", "-o", tmp_path / "o")
+    assert "no such file" in refused("train", "--config", tmp_path / "none.toml", "-o", tmp_path / "o")
+
+
+@pytest.mark.parametrize("name", ["result.json", "predictions.csv", "weights.safetensors", "report.html"])
+def test_a_full_disk_leaves_nothing(files, tmp_path, monkeypatch, name):
+    """Writing fails half-way, as it does on a full disk."""
+    import pegfan._atomic
+    import pegfan.classifier
+
+    def full(path):
+        if Path(path).name == name:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    real_replace, real_write = os.replace, pegfan.classifier._write
+    monkeypatch.setattr(pegfan._atomic.os, "replace", lambda a, b: (full(b), real_replace(a, b)))
+    monkeypatch.setattr("pegfan.auto.classifier._write", lambda path, data: (full(path), real_write(path, data)))
+    text = refused("train", *files, "--label", "kind", "-o", tmp_path / "o", "--budget", 1, *QUICK)
+    assert "No space left on device" in text
+    assert "-o" in text
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_place_that_cannot_be_written_is_found_out_first(files, tmp_path):
+    (tmp_path / "file").write_text("")
+    assert "Cannot write" in refused("train", *files, "--label", "kind", "-o", tmp_path / "file" / "o")
+
+
+_INTERRUPTED = """
+import os, signal, sys
+import pegfan.auto.search as stage
+real = stage.run_job
+def ctrl_c(*args, **kwargs):
+    os.kill(os.getpid(), signal.SIGINT)
+    return real(*args, **kwargs)
+stage.run_job = ctrl_c
+from pegfan.cli import app
+app(sys.argv[1:])
+"""
+
+
+def test_ctrl_c_while_training_leaves_nothing(files, tmp_path):
+    arguments = ["train", *map(str, files), "--label", "kind", "-o", str(tmp_path / "o"), "--budget", "1", *QUICK]
+    done = subprocess.run(
+        [sys.executable, "-c", _INTERRUPTED, *arguments], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 130, done.stderr
+    assert "Interrupted" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "stage",
+    [
+        "pegfan.auto.outcome._confusion",
+        "pegfan.auto.classifier._move",
+        "pegfan.cli.train._table",
+        "pegfan.report.write_report",
+        "pegfan.classifier._move",
+    ],
+)
+def test_ctrl_c_at_any_later_stage_leaves_nothing(files, out, tmp_path, monkeypatch, stage):
+    def ctrl_c(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(stage, ctrl_c)
+    result = run("train", "--config", out / "settings.toml", "-o", tmp_path / "o", "--splits", 1, code=130)
+    assert "Interrupted" in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+# --------------------------------------------------------------------- predict
+
+
+def test_predictions_on_the_fitted_graph_are_those_of_the_training(files, out, tmp_path):
+    run("predict", out, *files, "-o", tmp_path / "p.csv")
+    one, two = table(out / "predictions.csv"), table(tmp_path / "p.csv")
+    assert [{**row, "split": ""} for row in one] == [{**row, "split": ""} for row in two]
+    run("predict", out / "model", *files, "-o", tmp_path / "q.csv", "--label", "kind")
+    assert (tmp_path / "q.csv").read_bytes() == (tmp_path / "p.csv").read_bytes()
+    assert "exists" in refused("predict", out, *files, "-o", tmp_path / "p.csv")
+    run("predict", out, *files, "-o", tmp_path / "p.csv", "--force")
+
+
+def test_new_nodes_and_other_columns_are_predicted(files, out, tmp_path):
+    rows = table(files[0])
+    with (tmp_path / "nodes.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", "z", "x", "extra"])  # no label, a column gone, one new, another order
+        writer.writerows([row["id"], row["z"], row["x"], 3.5 * i] for i, row in enumerate(rows))
+        writer.writerow(["new", 0.5, 0.5, 1])
+    done = run("predict", out, tmp_path / "nodes.csv", files[1], "-o", tmp_path / "p.csv", "--json")
+    told = json.loads(done.stdout)
+    assert told["nodes"] == 91
+    assert sum(told["predicted"].values()) == 91
+    assert told["notes"] == [
+        "1 of 3 feature columns are missing and count as zero.",
+        "1 feature columns were not there in training and are left out.",
+    ]
+    assert table(tmp_path / "p.csv")[-1]["id"] == "new"
+
+
+def test_models_that_are_none_are_refused(files, out, tmp_path):
+    import shutil
+
+    target = ["-o", tmp_path / "p.csv"]
+    assert "no such folder" in refused("predict", tmp_path / "gone", *files, *target)
+    (tmp_path / "empty").mkdir()
+    assert "holds no model" in refused("predict", tmp_path / "empty", *files, *target)
+    copy = Path(shutil.copytree(out, tmp_path / "copy"))
+    about = copy / "model" / "model.json"
+    text = about.read_text()
+    about.write_text(text.replace('"version": 1', '"version": 7', 1))
+    assert "upgrade pegfan" in refused("predict", copy, *files, *target)
+    about.write_text(text)
+    weights = copy / "model" / "weights.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-4])
+    assert "checksum" in refused("predict", copy, *files, *target)
+    assert not (tmp_path / "p.csv").exists()
+
+
+def test_classifiers_saved_from_python_predict_too(files, tmp_path):
+    graph = pf.read_graph(*files, label="kind")
+    model = pf.FSGNNClassifier(epochs=3, hidden=4).fit(graph, split="random")
+    model.save(tmp_path / "model")
+    run("predict", tmp_path / "model", *files, "--label", "kind", "-o", tmp_path / "p.csv")
+    assert [row["predicted"] for row in table(tmp_path / "p.csv")] == model.predict(graph).tolist()
+
+
+# ---------------------------------------------------------------------- report
+
+
+def test_the_report_can_be_made_again(files, out, tmp_path):
+    run("report", out, "-o", tmp_path / "r.html")
+    assert (tmp_path / "r.html").read_bytes() == (out / "report.html").read_bytes()
+    run("report", out / "model", "-o", tmp_path / "s.html")
+    assert (tmp_path / "s.html").exists()
+
+
+def test_a_report_needs_its_data_as_they_were(files, tmp_path):
+    nodes, edges = (tmp_path / path.name for path in files)
+    nodes.write_bytes(files[0].read_bytes())
+    edges.write_bytes(files[1].read_bytes())
+    out = tmp_path / "out"
+    run("train", nodes, edges, "--label", "kind", "-o", out, "--budget", 1, *QUICK)
+    before = (out / "report.html").read_bytes()
+    edges.write_text(edges.read_text() + "v0,v50\nv0,v51\nv0,v52\nv0,v53\nv0,v54\n")
+    assert "has changed" in refused("report", out)
+    edges.unlink()
+    assert "cannot be read any more" in refused("report", out)
+    assert (out / "report.html").read_bytes() == before
+    assert "has no result.json" in refused("report", tmp_path)
+
+
+def test_files_are_found_again_beside_the_output(files, tmp_path, monkeypatch):
+    home = tmp_path / "home"
+    home.mkdir()
+    for path in files:
+        (home / path.name).write_bytes(path.read_bytes())
+    monkeypatch.chdir(home)
+    run("train", "nodes.csv", "edges.csv", "--label", "kind", "-o", "out", "--budget", 1, *QUICK)
+    monkeypatch.chdir(tmp_path)
+    run("report", "home/out")
+    run("train", "--config", "home/out/settings.toml", "-o", "again")
+    assert Path("again/predictions.csv").read_bytes() == Path("home/out/predictions.csv").read_bytes()
+
+
+def test_probabilities_in_the_table_come_back_exactly(files, out):
+    model = pf.AutoClassifier.load(out / "model")
+    graph = pf.read_graph(*files, label="kind")
+    rows = table(out / "predictions.csv")
+    stored = np.array([[float(row[f"p_{name}"]) for name in model.classes_] for row in rows], dtype=np.float32)
+    assert np.array_equal(stored, model.predict_proba(graph))

@@ -1,0 +1,510 @@
+"""The paper's tables: its numbers, the plan of runs, verdicts, rendering and the command."""
+
+import csv
+import io
+import json
+import re
+from collections import Counter
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from pegfan.cli import app
+from pegfan.experiments import Job, Store, figures, paper, tables
+from pegfan.experiments.paper import DATASETS, GAMMAS, Model, Published
+from pegfan.experiments.rendering import Document, Grid, Mark, write
+from pegfan.experiments.search import Rung, grid
+from pegfan.experiments.table3 import FILTERED, Table3, verdict
+from pegfan.experiments.table4 import Table4
+from pegfan.experiments.table12 import RUNGS, Synthetic, agreement, claims_of
+from pegfan.experiments.tables import Halving, Options, Score, parse_rungs, read_notes, spread
+
+FEW = (Rung(4, 2, 1), Rung(2, 10, 1))
+NOTHING = lambda job: None  # noqa: E731
+
+
+def record(job: Job, test: float = 0.8, val: float = 0.8, loss: float = 0.5) -> dict:
+    """What a run of a job would leave."""
+    result = {"test_metric": test, "val_metric": val, "val_loss": loss, "epochs": 100, "best_epoch": 50}
+    result |= {"seconds": 2.0, "wall": 3.0, "channels": 7, "tree": None}
+    return {
+        "key": job.key,
+        "job": job.to_dict(),
+        "result": result,
+        "versions": {"pegfan": "0"},
+        "when": "2026-01-01T00:00:00+00:00",
+    }
+
+
+class World:
+    """Records of every job, by a rule; it remembers what was asked for."""
+
+    def __init__(self, test=lambda job: 0.8, val=lambda job: 0.8):
+        self.test, self.val, self.asked = test, val, {}
+
+    def __call__(self, job):
+        self.asked[job.key] = job
+        return record(job, self.test(job), self.val(job))
+
+
+# ------------------------------------------------------------------ the paper's numbers
+
+
+def test_the_rows_average_to_what_the_paper_prints():
+    """The paper's own arithmetic, so that a slip of the pen in one of the 160 numbers shows."""
+    for model, row in paper.TABLE3.items():
+        assert np.mean([row[name].mean for name in DATASETS]) == pytest.approx(
+            paper.TABLE3_AVERAGE[model.key][0], abs=0.0151
+        )
+    for key, row in paper.CITED.items():
+        if None in row.values():
+            assert key == "GCNII"
+            continue
+        assert np.mean([row[name].mean for name in DATASETS]) == pytest.approx(paper.TABLE3_AVERAGE[key][0], abs=0.0151)
+    averages = [average for average, _ in sorted(paper.TABLE3_AVERAGE.values(), key=lambda pair: pair[1])]
+    assert averages == sorted(averages, reverse=True)
+    assert sorted(rank for _, rank in paper.TABLE3_AVERAGE.values()) == list(range(1, 16))
+
+
+def test_every_cell_has_settings_of_the_grid_they_were_searched_in():
+    every = [tuple(sorted(settings.items())) for settings in grid("authors")]
+    assert len(paper.AUTHORS) == 54
+    assert len(paper.FSGNN) == len(paper.FSGNN_PUBLISHED) == 36
+    for settings in (*paper.AUTHORS.values(), *paper.FSGNN.values()):
+        assert tuple(sorted(settings.items())) in every
+    assert [settings["hop_normalize"] for settings, _ in paper.ACTOR_WITHOUT_NORM.values()] == [False, False]
+
+
+def test_tables_one_and_two_have_nine_rows_and_six_gammas():
+    for table in (paper.TABLE1, paper.TABLE2):
+        assert [model.key for model in table] == ["a12", "a8", "a4", "b4", "c4", "r3", "r3 all", "r8", "r8 all"]
+        assert all(tuple(row) == GAMMAS for row in table.values())
+    # What the text says about them: type b gains over FSGNN at every γ in Table I, and less so in Table II.
+    gain = [[table[Model("b4")][g] - table[Model("r3")][g] for g in GAMMAS] for table in (paper.TABLE1, paper.TABLE2)]
+    assert min(gain[0]) > 0
+    assert np.mean(gain[1]) < np.mean(gain[0])
+
+
+@pytest.mark.parametrize("key", ["", "d4", "c", "r", "r3 both", "4c"])
+def test_a_model_that_is_none_is_refused(key):
+    with pytest.raises(ValueError, match="no model"):
+        Model(key)
+
+
+# ---------------------------------------------------------------------------- the plan
+
+
+def test_table_three_runs_every_cell_on_ten_splits_small_sets_first(tmp_path):
+    stages = list(Table3(Options()).jobs(NOTHING))
+    jobs = [job for _, stage in stages for job in stage]
+    assert len({job.key for job in jobs}) == len(jobs) == 9 * 10 * 10 + 2 * 10 + 2 * 10 + len(FILTERED) * 3 * 10
+    assert [name for name, _ in stages][:3] == ["texas", "cornell", "wisconsin"]
+    assert stages[-1][0] == "pubmed"
+    for job in jobs:
+        assert job.seed == 42 + job.split
+        assert job.channels["normalize_features"] == "l1"
+        assert (job.settings["epochs"], job.settings["patience"], job.settings["stop"]) == (1500, 100, "loss")
+    c8 = next(
+        job for job in jobs if job.source.where == ("cora",) and job.channels.get("kind") == "c" and job.tree["h"] == 8
+    )
+    assert c8.channels == {"model": "pegfan", "kind": "c", "regime": "homophily", "hops": 3, "normalize_features": "l1"}
+    assert c8.settings["wd_fc1"] == 0.001
+    assert c8.settings["lr_sca"] == 0.02
+    pubmed = {job.tree["h"]: job.tree for job in jobs if job.source.where == ("pubmed",) and job.tree}
+    assert pubmed[4]["max_levels"] == 7
+    assert "max_levels" not in pubmed[8]
+
+
+def test_trees_of_a_folder_are_used_where_it_has_them(tmp_path):
+    np.savez(tmp_path / "texas_h4.npz", labels=np.zeros((2, 3), int))
+    jobs = dict(Table3(Options(trees=tmp_path)).jobs(NOTHING))
+    files = {job.tree.get("file") for job in jobs["texas"] if job.tree}
+    assert files == {"texas_h4.npz", None}
+    assert all("file" not in job.tree for job in jobs["cornell"] if job.tree)
+
+
+def test_the_corrigendum_cells_are_run_both_ways():
+    jobs = dict(Table3(Options()).jobs(NOTHING))
+    for name in ("chameleon", "squirrel"):
+        kinds = Counter(job.channels["kind"] for job in jobs[name] if job.tree and job.tree["h"] == 8)
+        assert kinds == {"a": 10, "as": 10, "b": 10, "c": 10}
+        settings = {job.channels["kind"]: job.settings for job in jobs[name] if job.tree and job.tree["h"] == 8}
+        assert settings["as"] == settings["a"]
+    assert "as" not in {job.channels.get("kind") for job in jobs["cora"]}
+
+
+def test_only_keeps_sets_and_names_what_there_is():
+    assert [name for name, _ in Table3(Options(only=("cornell", "texas"))).jobs(NOTHING)] == ["texas", "cornell"]
+    with pytest.raises(ValueError, match=r"no 'texs'; it has texas, cornell"):
+        list(Table3(Options(only=("texs",))).jobs(NOTHING))
+
+
+def test_the_synthetic_tables_share_a_graph_and_leave_x_out():
+    table = Synthetic(Options(seeds=2, rungs=FEW), 2)
+    world = World()
+    stages = list(table.jobs(world))
+    assert len(stages) == len(GAMMAS)  # all rungs are in the world, winners are handed out
+    jobs = [job for _, stage in stages for job in stage]
+    assert len({job.source.fingerprint() for job in jobs}) == 2 * len(GAMMAS)
+    for job in world.asked.values():
+        assert job.source.options["separation"] == 1.0
+        assert job.source.options["seed"] == job.seed
+        assert job.channels["include_features"] is False
+        assert "normalize_features" not in job.channels
+        assert job.channels.get("regime", job.channels.get("option")) in ("heterophily", "all")
+
+
+def test_the_synthetic_search_goes_rung_by_rung():
+    """Settings with the larger weight decay are best on validation: they must win, whatever the test says."""
+    done = {}
+
+    def known(job):
+        return done.get(job.key)
+
+    def value(job):
+        return 0.5 + 100 * job.settings["wd_fc1"] + job.settings["lr_fc"] + 1e-4 * job.settings["epochs"] / 1500
+
+    table = Synthetic(Options(only=("0.2",), seeds=3), 1)
+    epochs = []
+    for _stage, jobs in table.jobs(known):
+        epochs.append(sorted({job.settings["epochs"] for job in jobs}))
+        new = [job for job in jobs if job.key not in done]
+        done.update({job.key: record(job, test=1 - value(job), val=value(job)) for job in new})
+    assert epochs == [[12], [60], [1500], [1500]]
+    counts = Counter(entry["job"]["settings"]["epochs"] for entry in done.values())
+    assert counts == {12: 9 * 108, 60: 9 * 16, 1500: 9 * (4 + 2)}
+    score = table.score(known, 0.2, Model("b4"))
+    assert score.runs == 3
+    assert score.details["seeds"] == [0, 1, 2]
+    assert score.details["settings"]["wd_fc1"] == 0.001
+    assert score.details["settings"]["lr_fc"] == 0.01
+
+
+def test_halving_uses_the_loss_where_metrics_tie_and_then_the_order():
+    losses = {0.005: 0.4, 0.01: 0.3}
+    job = lambda settings, split: Synthetic(Options(), 1).job(0.0, Model("r3"), settings, split)  # noqa: E731
+    halving = Halving(job, [{"lr_fc": 0.005}, {"lr_fc": 0.01}], [Rung(2, 5, 1)])
+    records = lambda job: record(job, loss=losses[job.settings["lr_fc"]])  # noqa: E731
+    assert halving.walk(records)[0]["lr_fc"] == 0.01
+    assert halving.walk(record)[0]["lr_fc"] == 0.005
+    winner, place, missing = halving.walk(NOTHING)
+    assert winner is None
+    assert place == 0
+    assert len(missing) == 2
+
+
+def test_twelve_settings_are_spread_evenly():
+    chosen = spread(grid("paper"), 12)
+    assert all(settings in grid("paper") for settings in chosen)
+    for name in chosen[0]:
+        counts = Counter(settings[name] for settings in chosen)
+        assert len(set(counts.values())) == 1
+        assert set(counts) == {settings[name] for settings in grid("paper")}
+    assert len({tuple(settings.values()) for settings in chosen}) == 12
+    every = spread(grid("paper"), 108)
+    assert len({tuple(settings.values()) for settings in every}) == 108
+
+
+@pytest.mark.parametrize("text", ["", "108", "108x", "108xten", "108x10,200x20", "0x10", "3x1x1x1"])
+def test_rungs_that_make_no_sense_are_refused(text):
+    with pytest.raises(ValueError, match="rungs"):
+        parse_rungs(text)
+
+
+def test_table_four_times_settings_on_ten_splits():
+    table = Table4(Options())
+    stages = list(table.jobs(NOTHING))
+    assert [len(jobs) for _, jobs in stages] == [4] + [120] * 6
+    assert len(Table4(Options(every=True)).settings) == 108
+    found = table.measured(World(), "chameleon", Model("r3"))
+    assert found.cpu == [20.0] * 12  # ten runs of 2 s
+    assert found.wall == [15.0] * 12  # ten of 3 s, two at a time
+
+
+# ------------------------------------------------------------------- verdicts and tables
+
+
+def test_a_verdict_is_one_point_or_two_standard_errors():
+    assert verdict(81.0, Published(80.0, 0.1)) == (True, 1.0)
+    assert not verdict(81.01, Published(80.0, 0.1))[0]
+    agrees, tolerance = verdict(83.0, Published(80.0, 5.0))
+    assert agrees
+    assert tolerance == pytest.approx(2 * 5 / np.sqrt(10))
+    assert not verdict(76.8, Published(80.0, 5.0))[0]
+
+
+def test_agreement_on_generated_graphs_counts_both_spreads():
+    exact, wide = (agreement(Score(80.0, std, 4, {}), 82.0)[1] for std in (0.0, 4.0))
+    theirs = 100 * np.sqrt(0.82 * 0.18 / 600)
+    assert exact == pytest.approx(2 * theirs)
+    assert wide == pytest.approx(2 * np.hypot(theirs, 2.0))
+
+
+def printed_world(offset=0.0):
+    """A world in which every cell of Table III gives what the paper prints, plus an offset."""
+
+    def test(job):
+        name = job.source.where[0]
+        kind, h = job.channels.get("kind"), (job.tree or {}).get("h")
+        if name in FILTERED:
+            return 0.4
+        if kind:
+            model = Model(f"{'a' if kind == 'as' else kind}{h}")
+        else:
+            model = Model(f"r{job.channels['hops']}{' all' if job.channels['option'] == 'all' else ''}")
+        if kind == "a" and (name, model) in paper.CORRIGENDUM:
+            return 0.5
+        return (paper.TABLE3[model][name].mean + offset) / 100
+
+    return World(test)
+
+
+@pytest.fixture
+def no_statistics(monkeypatch):
+    """Unit tests have no data sets to count."""
+    monkeypatch.setattr(Table3, "_statistics", lambda self: [])
+
+
+def test_table_three_as_printed_agrees_everywhere(no_statistics):
+    document = Table3(Options()).document(printed_world(), "pegfan reproduce table3", {})
+    assert document.summary["pegfan"] == {"agree": 54, "of": 54, "without verdict": 0, "bar": 48}
+    assert document.summary["fsgnn"]["agree"] == 36
+    assert document.summary["average of c8"]["ours"] == pytest.approx(78.18, abs=0.01)
+    text = document.markdown()
+    assert not re.search(r"\d ✗", text)
+    assert "77.48±0.00‡" in text  # the corrigendum's cell counts with F_j(SX)
+    assert "| chameleon | 77.48±0.00 | 50.00±0.00 | 77.48±1.71 |" in text
+    assert "MixHop †" in text
+    last = next(line for line in text.splitlines() if line.startswith("| PEGFAN type c, h = 8 |"))
+    assert "**80.31±0.00**" in last
+    assert "**78.18** | **1** | 78.18 (1)" in last
+    row = next(line for line in text.splitlines() if line.startswith("| GCNII"))
+    assert "**90.30±0.37**" in row
+    assert "_79.65±0.00_" in text  # second best on chameleon, as in the paper
+    assert not re.search(r"20\d\d-\d\d", text)  # no dates
+
+
+def test_cells_that_differ_are_listed_with_their_explanation(no_statistics):
+    document = Table3(Options()).document(printed_world(-1.5), "x", {"cora b4": "the moon was full"})
+    text = document.markdown()
+    assert "cora, PEGFAN type b, h = 4: 85.62, the paper 87.12 (-1.50, allowed 1.00): the moon was full." in text
+    assert "cora, PEGFAN type b, h = 8: 85.72, the paper 87.22 (-1.50, allowed 1.00): not explained." in text
+    assert "nowhere in the authors' result file" in text  # citeseer b4
+    assert document.summary["pegfan"]["agree"] < 54
+    texas = next(cell for cell in document.cells if (cell["set"], cell["row"]) == ("texas", "a4"))
+    assert texas["verdict"] == "agrees"  # two standard errors are more than three points there
+
+
+def test_fsgnn_cells_may_agree_with_its_own_figure(no_statistics):
+    document = Table3(Options()).document(printed_world(3.0), "x", {})
+    texas = next(cell for cell in document.cells if (cell["set"], cell["row"]) == ("texas", "r3"))
+    assert (texas["paper"], texas["fsgnn_own"]) == (84.51, 87.57)
+    assert texas["verdict"] == "agrees with FSGNN's own figure"
+
+
+def test_what_has_not_run_is_marked(no_statistics):
+    only = printed_world()
+
+    def some(job):
+        return only(job) if job.source.where == ("texas",) and job.split < 9 else None
+
+    document = Table3(Options()).document(some, "x", {})
+    assert document.summary["pegfan"] == {"agree": 0, "of": 54, "without verdict": 54, "bar": 48}
+    assert "not decided yet" in document.markdown()
+    assert "| PEGFAN type c, h = 8 | – | – | – | – | – | – | – | – | – | – | – | 78.18 (1) |" in document.markdown()
+
+
+def test_claims_are_decided_by_the_numbers():
+    ours = {(g, model): row[g] for model, row in paper.TABLE1.items() for g in GAMMAS}
+    claims = claims_of(ours, paper.TABLE1, GAMMAS, 1)
+    assert all(holds for holds, _ in claims.values())
+    ours[0.6, Model("b4")] = ours[0.6, Model("r3")] - 0.1
+    assert not claims_of(ours, paper.TABLE1, GAMMAS, 1)["type b beats FSGNN r = 3 at every γ"][0]
+    ours[1.0, Model("a8")] = 40.0
+    assert not claims_of(ours, paper.TABLE1, GAMMAS, 1)["type a wins at γ = 1 with h = 8"][0]
+    assert not claims_of(ours, paper.TABLE1, GAMMAS, 1)["type a is flat in γ at h = 8"][0]
+
+
+def synthetic_world():
+    tables = {6.0: paper.TABLE1, 1.0: paper.TABLE2}
+
+    def test(job):
+        kind, h = job.channels.get("kind"), (job.tree or {}).get("h")
+        hops = f"r{job.channels.get('hops')}{' all' if job.channels.get('option') == 'all' else ''}"
+        model = Model(f"{kind}{h}" if kind else hops)
+        return tables[job.source.options["separation"]][model][job.source.options["gamma"]] / 100
+
+    return World(test)
+
+
+def test_the_synthetic_documents_compare_and_claim():
+    document = Synthetic(Options(rungs=FEW), 2).document(synthetic_world(), "x", {})
+    assert document.summary["agree"] == {"agree": 54, "of": 54, "without verdict": 0}
+    claims = document.summary["claims"]
+    assert claims["type b gains less over FSGNN r = 3 than in Table I"]["holds"]
+    assert "41.0 / 42 " not in document.markdown()
+    assert "42.0 / 42 ✓" in document.markdown()
+    assert Synthetic(Options(), 2).rungs == RUNGS
+
+
+def test_table_four_says_that_machines_differ():
+    document = Table4(Options()).document(World(), "x", {})
+    text = document.markdown()
+    row = next(line for line in text.splitlines() if line.startswith("| squirrel, PEGFAN type c"))
+    assert row.endswith("| 20.0 / 20.0 / 20.0 | 15.0 / 15.0 / 15.0 | 100 | 7 | 59.8 / 198.8 / 32.9 | 14 |")
+    assert "another machine" in text
+
+
+# ----------------------------------------------------------------------------- rendering
+
+
+def hostile() -> Document:
+    evil = '<script>alert("x")</script> | & "quoted"'
+    cells = [{"row": evil, "ours": float("nan"), "list": [1, 2.5], "map": {"a": 1}, "none": None}]
+    return Document(
+        "t",
+        evil,
+        evil,
+        [evil, "- item", "- item", Grid(evil, ["", evil], [[evil, Mark(evil, ("best",), evil)]])],
+        cells,
+    )
+
+
+def test_html_escapes_everything():
+    page = hostile().html()
+    assert "<script" not in page
+    assert 'title="&lt;script&gt;' in page
+    assert page.count("<p class=item>") == 2
+
+
+def test_csv_and_json_hold_every_cell():
+    document = hostile()
+    lines = document.csv().splitlines()
+    assert lines[0].startswith("# <script>")
+    rows = list(csv.DictReader(io.StringIO("\n".join(lines[1:]))))
+    assert rows == [{"row": document.cells[0]["row"], "ours": "nan", "list": "1 2.5", "map": "a=1", "none": ""}]
+    stored = json.loads(document.json())
+    assert stored["cells"][0]["ours"] is None
+    assert stored["command"] == document.command
+
+
+def test_markdown_keeps_bars_out_of_cells_and_lists_together():
+    text = hostile().markdown()
+    assert "- item\n- item" in text
+    table = [line for line in text.splitlines() if line.startswith("|")]
+    assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table}) == 1
+
+
+def test_the_same_document_gives_the_same_bytes(tmp_path):
+    first, second = (write(hostile(), tmp_path / name) for name in "ab")
+    assert [path.name for path in first] == ["t.md", "t.csv", "t.json", "t.html"]
+    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
+
+
+def test_notes_are_sentences_by_cell(tmp_path):
+    assert read_notes(tmp_path, "table3") == {}
+    (tmp_path / tables.NOTES).write_text('[table3]\n"cora a4" = "because"\n')
+    assert read_notes(tmp_path, "table3") == {"cora a4": "because"}
+    (tmp_path / tables.NOTES).write_text("[table3]\ncora = 1\n")
+    with pytest.raises(ValueError, match="sentences by cell"):
+        read_notes(tmp_path, "table3")
+    (tmp_path / tables.NOTES).write_text("[table3")
+    with pytest.raises(ValueError, match="not TOML"):
+        read_notes(tmp_path, "table3")
+
+
+# ------------------------------------------------------------------------------- figures
+
+
+def test_lines_and_times_are_drawn_from_scores(tmp_path):
+    table = Synthetic(Options(rungs=FEW), 1)
+    scores = {cell: score for cell, score in table.scores(synthetic_world()).items() if score}
+    pictures = [figures.synthetic_lines(scores, table.printed, "Table I") for _ in range(2)]
+    left, right = pictures[0].axes
+    for line, other in zip(left.lines, right.lines, strict=True):
+        np.testing.assert_allclose(line.get_ydata(), other.get_ydata())
+    one, two = (figures.save(figure, tmp_path / name) for figure, name in zip(pictures, "ab", strict=True))
+    assert [path.read_bytes() for path in one] == [path.read_bytes() for path in two]
+    timed = Table4(Options())
+    measured = {row: timed.measured(World(), *row) for row in timed.rows}
+    assert [ax.get_title(loc="left") for ax in figures.training_times(measured, 10).axes] == ["Chameleon", "Squirrel"]
+
+
+def test_the_architecture_is_the_network_s():
+    import pegfan as pf
+    from pegfan.models import PEGFAN
+
+    graph = pf.datasets.synthetic(0.0, n=60, edges=200, features=5)
+    system = pf.FrameletSystem(pf.build_tree(graph, h=4))
+    channels = pf.make_channels(graph, system, kind="c", regime="heterophily")
+    network = PEGFAN(channels.widths, classes=4, hidden=16)
+    texts = " ".join(text.get_text() for text in figures.architecture(channels, network).axes[0].texts)
+    assert f"{len(channels)} channels" in texts
+    assert f"{sum(p.numel() for p in network.parameters()):,} parameters" in texts
+    assert "$S^{3}\\,X$" in texts
+    with pytest.raises(ValueError, match="widths"):
+        figures.architecture(channels[:2], network)
+
+
+# --------------------------------------------------------------------------- the command
+
+
+def invoke(*words):
+    return CliRunner().invoke(app, ["reproduce", *map(str, words)])
+
+
+def test_the_command_renders_an_empty_store(tmp_path, no_statistics):
+    outcome = invoke("table3", "--render-only", "--store", tmp_path / "s", "-o", tmp_path / "o", "--json")
+    assert outcome.exit_code == 0, outcome.output
+    assert json.loads(outcome.stdout)["table3"]["pegfan"]["without verdict"] == 54
+    text = (tmp_path / "o" / "table3.md").read_text()
+    assert "    pegfan reproduce table3 --store s -o o\n" in text
+    assert str(tmp_path) not in "".join(path.read_text() for path in (tmp_path / "o").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["table3", "--trees", "/nowhere"], "not a folder"),
+        (["table3", "--only", "texs"], "no 'texs'"),
+        (["table1", "--only", "0.3"], "no '0.3'"),
+        (["table1", "--rungs", "many"], "rungs are settings x epochs"),
+        (["all", "--only", "texas"], "leave it out"),
+    ],
+)
+def test_mistakes_are_sentences(tmp_path, words, sentence):
+    outcome = invoke(*words, "--store", tmp_path / "s", "-o", tmp_path / "o")
+    assert outcome.exit_code == 1
+    assert sentence in " ".join(outcome.stderr.split())
+    assert "Traceback" not in outcome.stderr
+
+
+def test_a_table_is_computed_once_and_comes_out_the_same(tmp_path, monkeypatch):
+    """The real thing on a small graph: two models, three values of γ, and a second run that only reads."""
+    models = {Model("b4"): dict.fromkeys(GAMMAS, 90.0), Model("r3"): dict.fromkeys(GAMMAS, 85.0)}
+    monkeypatch.setattr(Synthetic, "printed", property(lambda self: models))
+    monkeypatch.setattr(Synthetic, "_claims", lambda *_: [])
+    real = Synthetic.job
+
+    def small(self, gamma, model, settings, seed):
+        job = real(self, gamma, model, settings, seed)
+        options = {**job.source.options, "n": 120, "edges": 700, "features": 6}
+        return Job(type(job.source)(job.source.where, options), job.tree, job.channels, job.settings, 0, seed)
+
+    monkeypatch.setattr(Synthetic, "job", small)
+    words = ["table1", "--only", "0,1", "--seeds", 2, "--rungs", "3x2,1x20", "--workers", 1, "--store", tmp_path / "s"]
+    first = invoke(*words, "-o", tmp_path / "o")
+    assert first.exit_code == 0, first.output
+    count = len(Store(tmp_path / "s"))
+    assert count == 2 * 2 * (3 + 1 + 1)
+    before = {path.name: path.read_bytes() for path in (tmp_path / "o").iterdir()}
+    assert invoke(*words, "-o", tmp_path / "o").exit_code == 0
+    assert len(Store(tmp_path / "s")) == count
+    assert {path.name: path.read_bytes() for path in (tmp_path / "o").iterdir()} == before
+    cells = json.loads((tmp_path / "o" / "table1.json").read_text())["cells"]
+    done = [cell for cell in cells if cell["runs"]]
+    assert len(done) == 4
+    for cell in done:
+        assert {"settings", "tree", "seeds", "keys", "seconds", "versions"} <= set(cell)
+        assert all(key in Store(tmp_path / "s") for key in cell["keys"])
