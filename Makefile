@@ -8,7 +8,7 @@ TORCH := torch==2.13.0
 TORCH_INDEX := https://download.pytorch.org/whl/cpu
 INSTALLED := $(VENV)/.installed
 
-.PHONY: help install demo test test-data test-slow test-browser check format bench clean
+.PHONY: help install demo test test-data test-slow test-browser check format bench docs clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this list
@@ -56,5 +56,9 @@ bench: $(INSTALLED)  ## Speed and memory, as ratios inside one run
 	$(BIN)/python benchmarks/readers.py
 	$(BIN)/python benchmarks/training.py --part epochs
 
+docs: $(INSTALLED)  ## Build the documentation; warnings are errors
+	$(BIN)/sphinx-build -W --keep-going -n -b html docs docs/_build/html
+	@echo 'Open docs/_build/html/index.html'
+
 clean:  ## Remove the environment and caches
-	rm -rf $(VENV) demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) demo docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis

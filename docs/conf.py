@@ -28,7 +28,7 @@ extensions = [
 exclude_patterns = ["_build"]
 language = "en"
 
-myst_enable_extensions = ["amsmath", "dollarmath", "colon_fence", "deflist"]
+myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3
 math_numfig = False
 html_math_renderer = "mathml"
@@ -77,5 +77,20 @@ html_theme_options = {
 }
 
 suppress_warnings = ["ref.footnote"]  # a References section need not be cited in its docstring
-if not any((HERE / "results").glob("*.md")):
-    suppress_warnings.append("toc.empty_glob")  # a checkout in which `pegfan reproduce` has not run yet
+
+
+def list_results(app, docname, source):
+    """Fill in what `pegfan reproduce` wrote: the list of tables, which must not be empty, and the pictures."""
+    if docname != "results":
+        return
+    tables, pictures = (sorted((HERE / "results").glob(pattern)) for pattern in ("*.md", "*.png"))
+    text = source[0]
+    if not tables:
+        text = text.replace(text[text.index("```{toctree}") :], "There are none in this checkout yet.\n")
+    shown = [f"![{picture.stem.replace('-', ' ')}](results/{picture.name})" for picture in pictures]
+    source[0] = "\n\n".join([text, *(["## Figures", *shown] if shown else [])])
+
+
+def setup(app):
+    """Register with Sphinx."""
+    app.connect("source-read", list_results)

@@ -28,10 +28,8 @@ class Draw(SphinxDirective):
         place = Path(self.env.srcdir) / "_build" / "drawings" / f"{key}.png"
         if not place.exists():
             draw(code, place)
-        relative = f"/{place.relative_to(self.env.srcdir)}"
-        image = nodes.image("", uri=relative, alt=self.options["alt"], classes=["drawing"])
-        image["uri"], _ = self.env.relfn2path(relative, self.env.docname)
-        return [block, image]
+        uri = f"/{place.relative_to(self.env.srcdir)}"
+        return [block, nodes.image("", uri=uri, alt=self.options["alt"], classes=["drawing"])]
 
 
 def draw(code: str, place: Path) -> None:

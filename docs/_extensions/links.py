@@ -20,7 +20,7 @@ from sphinx.util.nodes import make_refnode
 
 PARAMETER = re.compile(r"[a-z_][a-z_0-9]*|[A-Z]")
 """What single backticks may hold beside objects: parameters, and the paper's letters."""
-FOREIGN = set("ArrayLike Axes Data DataFrame Figure LinearOperator NDArray Path csr_array ndarray".split())
+FOREIGN = {"ArrayLike", "Axes", "DataFrame", "Figure", "LinearOperator", "NDArray", "Path", "csr_array", "ndarray"}
 """Names of other projects' types, where annotations and docstrings leave out their module."""
 OWN = {"FloatArray", "IntArray", "Index", "Map", "Format", "FilterChoice", "Builder", "Progress"}
 """Names that annotations give to types, which are not documented by themselves."""
@@ -28,6 +28,7 @@ ARRAY = re.compile(r"~?numpy\.ndarray\[(tuple\[[^\]]*\]|~?typing\.Any), ~?numpy\
 """What Python makes of ``NDArray[np.float64]``."""
 ALIAS = re.compile(r"~?(?:[\w.]*\.)?TypeAliasForwardRef\('([\w.]+)'\)")
 """What Sphinx makes of its own ``autodoc_type_aliases`` inside of unions."""
+OWN_ARRAYS = re.compile(r"\b(Float|Int)Array\b")
 FOOTNOTE = re.compile(r"\[(\d+)\]")
 
 
@@ -88,12 +89,18 @@ def tidy(text: str | None) -> str | None:
     """A signature, or a part of one, for people."""
     if text is None:
         return None
-    return ALIAS.sub(r"\1", ARRAY.sub("ndarray", text)).replace("<factory>", "...")
+    return OWN_ARRAYS.sub("ndarray", ALIAS.sub(r"\1", ARRAY.sub("ndarray", text))).replace("<factory>", "...")
+
+
+def skip(app: Sphinx, what: str, name: str, obj: Any, skipped: bool, options: Any) -> bool | None:
+    """Leave out the fields of named tuples, of which Python only says which number they have."""
+    return True if str(getattr(obj, "__doc__", "")).startswith("Alias for field number") else None
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register with Sphinx."""
     app.connect("missing-reference", resolve)
     app.connect("autodoc-process-docstring", prepare, priority=400)
+    app.connect("autodoc-skip-member", skip)
     app.connect("autodoc-process-signature", mend_signature)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -17,7 +17,7 @@ def markup(latex: str, display: str) -> str:
     unknown = re.search(r"\\[a-zA-Z]+", mathml)
     if unknown:
         raise ValueError(f"latex2mathml does not know {unknown[0]} in the equation {latex!r}")
-    return re.sub(r"^<math ", f'<math aria-label="{escape(latex.strip(), quote=True)}" ', mathml)
+    return mathml.replace("<math ", f'<math aria-label="{escape(latex.strip())}" ', 1)
 
 
 def inline(translator: Any, node: nodes.math) -> None:
@@ -30,7 +30,8 @@ def block(translator: Any, node: nodes.math_block) -> None:
     """Write an equation that stands alone, with its number if it has one."""
     number = f'<span class="eqno">({escape(str(node["number"]))})</span>' if node.get("number") else ""
     names = "".join(f' id="{escape(name)}"' for name in node["ids"][:1])
-    translator.body.append(f'<div class="math"{names}>{markup(node.astext(), "block")}{number}</div>\n')
+    formula = f'<div class="formula">{markup(node.astext(), "block")}</div>'
+    translator.body.append(f'<div class="math"{names}>{formula}{number}</div>\n')
     raise nodes.SkipNode
 
 

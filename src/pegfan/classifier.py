@@ -50,6 +50,7 @@ class _Fitted:
     metric: str
     fingerprint: str
     graph: Graph | None  # not saved
+    split: Split | int | str | None = 0  # as `fit` was given it; None if it was nodes, and the model was loaded
 
 
 class _ChannelClassifier(ABC):
@@ -79,6 +80,10 @@ class _ChannelClassifier(ABC):
 
         values = {name: value for name, value in given.items() if name in self._own_names()}
         settings = Settings.of(given["settings"])
+        unknown = [name for name in given["changes"] if name not in asdict(settings)]
+        if unknown:
+            known = ", ".join([*self._own_names(), "settings", *asdict(settings)])
+            raise ValueError(f"{type(self).__name__} has no parameter {unknown[0]!r}; it has {known}")
         self.settings = Settings.of({**asdict(settings), **given["changes"]})
         for name, value in values.items():
             setattr(self, name, value)
@@ -178,6 +183,7 @@ class _ChannelClassifier(ABC):
             metric=known.metric,
             fingerprint=_fingerprint(known),
             graph=known,
+            split=split if isinstance(split, str) else int(split) if isinstance(split, (int, np.integer)) else part,
         )
         self._set(fitted, np.arange(known.n_classes) if names is None else names, tree, run)
         return self
@@ -210,7 +216,7 @@ class _ChannelClassifier(ABC):
         """
         return np.asarray(np.exp(self._log_probabilities(graph)))
 
-    def score(self, graph: Any = None, split: Any = 0) -> float:
+    def score(self, graph: Any = None, split: Any = None) -> float:
         """The graph's metric (accuracy or ROC AUC) on the test nodes of a split.
 
         Parameters
@@ -218,7 +224,8 @@ class _ChannelClassifier(ABC):
         graph
             As in `predict`; with labels.
         split
-            As in `fit`. On a changed graph ``"random"`` may draw nodes that were trained on.
+            As in `fit`; by default the split that was fitted, for test nodes of another one may have been trained
+            on. So may those that ``"random"`` draws on a changed graph.
         """
         from pegfan.training import score
 
@@ -226,7 +233,9 @@ class _ChannelClassifier(ABC):
         known = self._fitted_graph(fitted) if graph is None else as_graph(graph)
         if known.labels is None:
             raise ValueError("the graph has no labels to compare with; give them with graph.replace(labels=...)")
-        part = _as_split(known, split, fitted.parameters["random_state"])
+        if split is None and fitted.split is None:
+            raise ValueError("the model was fitted to a split of its own, which is not saved; pass it as split=")
+        part = _as_split(known, fitted.split if split is None else split, fitted.parameters["random_state"])
         test = part.test[known.labels[part.test] >= 0]
         if not test.size:
             raise ValueError("the split has no labelled test nodes, so there is nothing to score")
@@ -390,6 +399,7 @@ class _ChannelClassifier(ABC):
             "attention": [float(value) for value in self.run_.attention],
             "metric": fitted.metric,
             "graph": fitted.fingerprint,
+            "split": fitted.split if isinstance(fitted.split, (int, str)) else None,
             "run": {key: None if np.isnan(value) else value for key, value in run.items()},  # JSON has no NaN
             "files": {path.name: _digest(path.read_bytes()) for path in sorted(folder.iterdir())},
         }
@@ -424,7 +434,7 @@ class _ChannelClassifier(ABC):
             raise ValueError(f"{_WEIGHTS} holds {len(state)} tensors, {tensors} belong to this network")
         run: dict[str, Any] = {key: float("nan") if value is None else value for key, value in about["run"].items()}
         attention = np.array(about["attention"], dtype=np.float32)
-        classes = np.array(about["classes"]["names"], dtype=np.dtype(about["classes"]["dtype"]))
+        classes = _read_classes(about["classes"])
         fitted = _Fitted(
             parameters=dict(about["parameters"]),
             regime=about["regime"],
@@ -435,6 +445,7 @@ class _ChannelClassifier(ABC):
             metric=about["metric"],
             fingerprint=about["graph"],
             graph=None,
+            split=about.get("split", 0),  # older models do not say
         )
         result._set(fitted, classes, tree, Run(**run, attention=attention, state=state, history=history))
         return result
@@ -784,6 +795,17 @@ def _read_description(source: Path) -> dict[str, Any]:
     if claimed != _checksum(about) or not isinstance(about.get("class"), str):
         raise ValueError(f"{path} was changed since it was saved: its checksum does not fit")
     return about
+
+
+def _read_classes(stored: Mapping[str, Any]) -> NDArray[Any]:
+    """The classes; texts get the room that they need, not what the description claims for them."""
+    names, dtype = stored["names"], np.dtype(stored["dtype"])
+    if dtype.kind not in "biufUO" or not isinstance(names, list):
+        raise ValueError(f"classes of type {stored['dtype']!r} are neither numbers nor names")
+    classes = np.array(names, dtype=np.str_ if dtype.kind == "U" else dtype)
+    if classes.shape != (len(names),):
+        raise ValueError("classes are lists, not names")
+    return classes
 
 
 def _read_checked(source: Path, name: str, about: Mapping[str, Any]) -> bytes:

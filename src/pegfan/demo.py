@@ -385,7 +385,7 @@ class _Runner:
 
         with Parallel(n_jobs=self.workers, return_as="generator") as parallel:
             with _hands_off():
-                started = parallel(delayed(abs)(i) for i in range(self.workers))
+                started = parallel(delayed(_get_ready)() for _ in range(self.workers))
             list(started)
             yield from parallel(delayed(_train_one)(*call) for call in calls)
 
@@ -404,6 +404,15 @@ def _hands_off() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _get_ready() -> None:
+    """Import what training needs, so that joblib does not take it for a leak of memory later."""
+    import torch
+
+    from pegfan.training import fast
+
+    del torch, fast
 
 
 def _train_one(channels: Any, labels: Any, part: Any, settings: dict[str, Any], split: int, seed: int) -> Run:

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
-from support.results import trained
 
 import pegfan as pf
 from pegfan.report import write_report
+from support.results import trained
 
 
 @pytest.fixture(scope="session")

@@ -210,9 +210,8 @@ def test_a_tap_on_the_phone_tells_about_a_node(tab, report):
 
 def test_prints_in_light_colours(tab, report):
     opened = tab(report, color_scheme="dark")
-    opened.page.evaluate(
-        "addEventListener('beforeprint', () => { document.body.dataset.seen = document.documentElement.dataset.theme; })"
-    )
+    note = "document.body.dataset.seen = document.documentElement.dataset.theme"
+    opened.page.evaluate(f"addEventListener('beforeprint', () => {{ {note}; }})")
     before = opened.picture()
     printed = opened.page.pdf(format="A4")
     assert printed.startswith(b"%PDF")
@@ -320,7 +319,7 @@ def nothing_finite():
 
 
 def wrong_kinds():
-    result = {name: "text" for name in (*SECTIONS, "test", "floors", "candidates", "splits", "tree", "source")}
+    result = dict.fromkeys((*SECTIONS, "test", "floors", "candidates", "splits", "tree", "source"), "text")
     return result, pf.Graph.from_edges([[0, 1]]), None, np.eye(2)
 
 

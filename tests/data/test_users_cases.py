@@ -99,7 +99,7 @@ def test_a_graphml_file_with_labels_as_attributes(data, tmp_path):
 
 
 def test_tolokers_by_name_is_scored_by_roc_auc(data, tmp_path):
-    pinned = ["--method", "none", "--hops", "2", "--set", "epochs=40", "--splits", "1"]
+    pinned = ["--method", "none", "--hops", "2", "--set", "epochs=120", "--splits", "1"]
     told = train("tolokers", "-o", tmp_path / "out", *pinned, short=["--budget", "1", "--workers", "1"])
     assert told["test"]["metric"] == "roc_auc"
     assert told["splits"]["count"] == 10
@@ -139,7 +139,10 @@ def test_ctrl_c_ends_every_process_and_leaves_nothing(data, tmp_path):
         time.sleep(0.2)
     assert len(children) >= 2, "the recipes were handed to other processes"
     running.send_signal(signal.SIGINT)
-    _, told = running.communicate(timeout=60)
+    try:
+        _, told = running.communicate(timeout=100)
+    finally:
+        running.kill()
     assert running.returncode == 130, told
     assert "Interrupted" in told
     assert "Traceback" not in told

@@ -12,6 +12,7 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 FENCE = re.compile(r"^(```+)(\{?[\w-]*\}?)[^\n]*\n(.*?)^\1$", flags=re.DOTALL | re.MULTILINE)
 OPTIONS = re.compile(r"\A(?::[\w-]+:.*\n)+\n?")
+KINDS = ("python", "pycon", "draw", "sh", "text")
 SESSION = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -33,11 +34,13 @@ def blocks(page: Path) -> list[Block]:
     ]
 
 
-def run(page: Path) -> dict[str, Any]:
-    """Run every example of a page in the working folder; what Python left behind."""
+def run(page: Path, kinds: tuple[str, ...] = KINDS) -> dict[str, Any]:
+    """Run the examples of a page in the working folder; what Python left behind."""
     names: dict[str, Any] = {}
     printed = ""
     for block in blocks(page):
+        if block.kind not in kinds:
+            continue
         if block.kind == "python":
             exec(compile(block.text, block.place, "exec"), names)
         elif block.kind == "draw":  # as the documentation does: by itself, and it leaves a figure
@@ -64,7 +67,7 @@ def run_session(block: Block, names: dict[str, Any]) -> None:
 
 
 def run_commands(block: Block) -> str:
-    """Run the commands of a shell block; what the last one prints. Targets of make and extras of pip only must exist."""
+    """Run the commands of a shell block; what the last one prints. What make and pip are told need only exist."""
     printed = ""
     for line in block.text.replace("\\\n", " ").splitlines():
         words = shlex.split(line, comments=True)

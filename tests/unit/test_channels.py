@@ -1,6 +1,7 @@
 """Channels against explicit matrices: hops, presets, materialised and lazy forms, rows, density, bad input."""
 
 import importlib
+import itertools
 import tracemalloc
 
 import numpy as np
@@ -558,6 +559,28 @@ def test_inputs_with_duplicates_are_summed_and_left_alone():
     assert doubled.nnz == 2
 
 
+@pytest.mark.parametrize("dtype", [bool, np.int8])
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
+def test_operators_of_small_integers_are_numbers(dtype, make):
+    """10 · 20 is 200 and True + True is 2, however factors are multiplied: training multiplies them out."""
+    tens = np.full((20, 20), 10).astype(dtype)
+    channel = Channel("A^2 X", [make(tens)] * 2, tens[:, :1])
+    first, second = (factor.matrix for factor in channel.factors)
+    one = 1.0 if dtype is bool else 10.0
+    np.testing.assert_array_equal(dense(first @ second), np.full((20, 20), 20 * one**2))
+    np.testing.assert_array_equal(channel.materialize(np.float64), np.full((20, 1), 400 * one**3))
+
+
+def test_unsorted_operators_are_left_alone():
+    operator = sparse.csr_array((np.array([1.0, 2.0, 3.0]), np.array([1, 0, 1]), np.array([0, 2, 3])), shape=(2, 2))
+    for array in (operator.data, operator.indices, operator.indptr):  # as joblib hands over what is large
+        array.setflags(write=False)
+    factor = Channel("x", operator, np.eye(2)).factors[0]
+    assert factor.matrix.has_sorted_indices
+    assert operator.indices.tolist() == [1, 0, 1]
+    np.testing.assert_array_equal(factor.matrix.toarray(), [[2, 1], [0, 3]])
+
+
 def plain_labels(graph, nodes, operator):
     y = np.zeros((graph.n, graph.n_classes))
     y[nodes, graph.labels[nodes]] = graph.labels[nodes] >= 0
@@ -583,6 +606,19 @@ def test_propagated_labels_leave_the_own_one_out(graph_and_system, kind, hops, p
     flipped[node] = 2 if flipped[node] != 2 else 0
     other = propagated_labels(graph.replace(labels=flipped, class_names=[0, 1, 2]), factors, split)
     np.testing.assert_allclose(other[node, : found.shape[1]], found[node], atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_label_alone_is_not_seen_by_its_node(seed):
+    """Nothing at all, even where the shares of its own label cancel: rounding must not betray training nodes."""
+    rng = np.random.default_rng(seed)
+    graph = pf.Graph.from_edges(rng.integers(0, 40, (40, 2)), n=40, labels=rng.integers(0, 3, 40))
+    system = pf.FrameletSystem(pf.build_tree(graph, h=2 + seed % 4))
+    steps = [hop_matrix(graph, kind) for kind in ("S", "S~")]
+    for node in range(0, 40, 2):
+        split = pf.Split(np.array([node]), np.array([], int), np.array([], int))
+        for scale, step in itertools.product(range(system.K), steps):
+            assert not propagated_labels(graph, [Projection(system, scale), step], split)[node].any()
 
 
 def test_labels_that_only_lead_back_vanish_exactly():

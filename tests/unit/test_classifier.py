@@ -83,6 +83,21 @@ def test_same_seed_same_bytes(kind, graph, fitted):
     assert other.predict_proba().tobytes() != again.predict_proba().tobytes()
 
 
+def test_score_keeps_to_the_split_that_was_fitted(graph, tmp_path):
+    three = graph.replace(splits=pf.datasets.random_splits(graph.labels, k=3))
+    mine = tuple(three.splits[1])
+    for split in (2, "random", mine):
+        model = FSGNNClassifier(epochs=15, hidden=16).fit(three, split)
+        assert model.score() == model.score(three) == pytest.approx(model.run_.test_metric)
+        assert model.score(three) == model.score(three, split)
+        loaded = FSGNNClassifier.load(model.save(tmp_path / "model", overwrite=True))
+        if split is mine:
+            with pytest.raises(ValueError, match="pass it as split="):
+                loaded.score(three)
+        else:
+            assert loaded.score(three) == model.score(three)
+
+
 @BOTH
 def test_every_kind_of_graph_gives_the_same(kind, graph, fitted):
     part = graph.splits[0]
@@ -192,7 +207,7 @@ def test_parameters_come_and_go(kind):
     assert model.set_params(settings={"epochs": 3}).get_params()["dropout"] == 0.5
     with pytest.raises(ValueError, match="has no parameter 'hop'; it has"):
         model.set_params(hop=3)
-    with pytest.raises(ValueError, match="unknown setting 'hop'"):
+    with pytest.raises(ValueError, match="has no parameter 'hop'; it has"):
         kind(hop=3)
 
 
@@ -246,6 +261,8 @@ def test_bad_input(graph, fitted):
     ):
         with pytest.raises(error, match=message):
             model.fit(given, split)
+    with pytest.raises(ValueError, match="FSGNNClassifier has no parameter 'h'; it has hops, option"):
+        FSGNNClassifier(h=4)
     for seed in (-1, None, 1.5):
         with pytest.raises(ValueError, match="random_state"):
             FSGNNClassifier(random_state=seed).fit(graph)
@@ -367,5 +384,22 @@ def test_foreign_and_tampered_folders(fitted, tmp_path):
     assert "size mismatch" in spoiled(edit(True, channels=[[name, 10**12] for name in names]))
     assert "this version knows" in spoiled(edit(True, **{"class": "Other"}))
     assert "not a usable model" in spoiled(edit(True, parameters={"epochs": "many"}))
+    assert "neither numbers nor names" in spoiled(edit(True, classes={"dtype": "V99", "names": ["a", "b", "c", "d"]}))
+    assert "are lists" in spoiled(edit(True, classes={"dtype": "|O", "names": [[1, 2]] * 4}))
+
+
+def test_names_of_classes_take_the_room_they_need(fitted, tmp_path):
+    folder = fitted[FSGNNClassifier].save(tmp_path / "model")
+    about = json.loads((folder / "model.json").read_bytes())
+    about["classes"]["dtype"] = "<U9000"
+    about.pop("checksum")
+    (folder / "model.json").write_text(json.dumps({**about, "checksum": _checksum(about)}))
+    loaded = FSGNNClassifier.load(folder)
+    assert loaded.classes_.tolist() == fitted[FSGNNClassifier].classes_.tolist()
+    assert loaded.classes_.itemsize < 100
+
+
+def test_a_model_of_another_class(fitted, tmp_path):
+    good = fitted[PEGFANClassifier].save(tmp_path / "good")
     with pytest.raises(ValueError, match=r"use PEGFANClassifier\.load"):
         FSGNNClassifier.load(good)

@@ -1,5 +1,7 @@
-"""The demonstration and the command line."""
+"""The demonstration, in Python and on the command line."""
 
+import functools
+import json
 import struct
 
 import numpy as np
@@ -11,6 +13,7 @@ from pegfan import demo
 from pegfan.cli import app
 
 runner = CliRunner()
+SMALL = {"n": 300, "edges": 3000, "features": 20, "splits": 2, "epochs": 30}
 
 
 @pytest.fixture(scope="module")
@@ -21,6 +24,18 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def numbers(folder):
     return demo.run(folder)
+
+
+@pytest.fixture(scope="module")
+def found():
+    told = []
+    comparison = demo.compare(**SMALL, progress=lambda done, total, words: told.append((done, total, words)))
+    return comparison, told
+
+
+def size_of_png(content):
+    assert content.startswith(b"\x89PNG\r\n\x1a\n")
+    return struct.unpack(">II", content[16:24])
 
 
 def test_numbers(numbers):
@@ -46,9 +61,7 @@ def test_denoising_helps(numbers):
 
 def test_the_picture_is_a_png_of_a_sensible_size(numbers, folder):
     assert numbers["picture"] == folder / "framelets.png"
-    content = numbers["picture"].read_bytes()
-    assert content.startswith(b"\x89PNG\r\n\x1a\n")
-    width, height = struct.unpack(">II", content[16:24])
+    width, height = size_of_png(numbers["picture"].read_bytes())
     assert 1200 <= width <= 2400
     assert 800 <= height <= 1600
     assert [file.name for file in folder.iterdir()] == ["framelets.png"], "nothing else is left behind"
@@ -68,12 +81,86 @@ def test_signal_to_noise_ratio_by_hand():
     assert demo._decibels(clean, np.array([3.3, 4.4])) == pytest.approx(20.0)
 
 
+# ---------------------------------------------------------------- the comparison
+
+
+def test_both_networks_choose_on_validation_alone_and_leave_x_out(found):
+    comparison, _ = found
+    assert [entry.name for entry in comparison.entries] == ["PEGFAN, type b", "FSGNN"]
+    for entry in comparison.entries:
+        assert "X" not in entry.channels.names
+        assert {tuple(setting.values()) for setting, _ in entry.tried} == {tuple(s.values()) for s in demo.GRID}
+        validation = [run.val_metric for _, run in entry.tried]
+        assert validation == sorted(validation, reverse=True)
+        assert entry.runs[0] is entry.tried[0][1], "the first split is not trained again"
+        assert [run.split for run in entry.runs] == [0, 1]
+        assert [run.seed for run in entry.runs] == [42, 43]
+
+
+def test_it_is_seeded_and_tells_how_far_it_is(found):
+    comparison, told = found
+    total = 2 * (len(demo.GRID) + 1) + 1
+    assert [(done, of) for done, of, _ in told] == [(k + 1, total) for k in range(total)]
+    again = demo.compare(**SMALL)
+    assert [entry.test for entry in again.entries] == [entry.test for entry in comparison.entries]
+
+
+def test_the_majority_by_hand(found):
+    comparison, _ = found
+    graph = comparison.graph
+    for split, value in zip(graph.splits, comparison.majority, strict=True):
+        classes, counts = np.unique(graph.labels[split.train], return_counts=True)
+        assert value == np.mean(graph.labels[split.test] == classes[counts.argmax()])
+
+
+def test_the_result_holds_what_was_run(found):
+    comparison, _ = found
+    probabilities = comparison.probabilities()
+    assert probabilities.sum(axis=1) == pytest.approx(np.ones(300), abs=1e-5)
+    result = json.loads(json.dumps(comparison.result(probabilities)))
+    best, graph = comparison.entries[0], comparison.graph
+    test = graph.splits[0].test
+    right = np.trace(result["confusion"])
+    assert np.sum(result["confusion"]) == len(test)
+    assert right / len(test) == pytest.approx(best.test[0]), "the model of the report is the one that was tested"
+    assert result["test"]["per_split"] == best.test
+    chosen = [row for row in result["candidates"] if row["chosen"]]
+    assert [row["name"] for row in chosen] == [best.name]
+    assert chosen[0]["val_metric"] == best.runs[0].val_metric
+    assert result["candidates"].index(chosen[0]) == result["chosen"]["members"][0]
+    values = [row["val_metric"] for row in result["candidates"]]
+    assert values == sorted(values, reverse=True)
+    assert len(values) == 8
+    assert sum(channel["weight"] for channel in result["attention"][0]["channels"]) == pytest.approx(1, abs=1e-5)
+    margins = [row["probability"] - row["second_probability"] for row in result["unsure"]]
+    assert margins == sorted(margins)
+    assert {int(row["id"]) for row in result["unsure"]} <= set(test.tolist())
+    source = pegfan.datasets.Source.from_dict(result["source"])
+    assert np.array_equal(source.open()[0].features, graph.features), "the source is the graph itself"
+
+
+def test_pictures_and_report_are_written(found, tmp_path):
+    picture, page = found[0].save(tmp_path / "out")
+    assert size_of_png(picture.read_bytes())[0] > 1200
+    text = page.read_text()
+    assert "PEGFAN against FSGNN" in text
+    assert sorted(file.name for file in (tmp_path / "out").iterdir()) == ["accuracy.png", "report.html"]
+
+
+def test_names_of_channels():
+    assert demo._meaning("F_3 X") == "scale 3 of the features"
+    assert demo._meaning("S X") == "features 1 hop away"
+    assert demo._meaning("S~^2 X") == "features 2 hops away"
+    assert demo._formula("S~^2 X") == r"$\tilde{S}^2\,X$"
+    assert demo._formula("F_3 X") == r"$F_3\,X$"
+
+
 # ------------------------------------------------------------------ command line
 
 
 def test_cli_demo_prints_what_run_returns_and_overwrites(numbers, folder):
     numbers["picture"].write_bytes(b"old")
-    result = runner.invoke(app, ["demo", "-o", str(folder)])
+    result = runner.invoke(app, ["demo", "-o", str(folder), "--signal"])
     assert result.exit_code == 0, result.output
     for text in (
         "1,000",
@@ -85,6 +172,25 @@ def test_cli_demo_prints_what_run_returns_and_overwrites(numbers, folder):
     assert f"{numbers['energy'][1]:.1%}" in result.stdout, "the same seed, the same numbers"
     assert str(folder / "framelets.png") in result.stdout
     assert (folder / "framelets.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_cli_demo_compares(found, tmp_path, monkeypatch):
+    monkeypatch.setattr(demo, "compare", functools.partial(demo.compare, **SMALL))
+    result = runner.invoke(app, ["demo", "-o", str(tmp_path), "--workers", "1", "--json"])
+    assert result.exit_code == 0, result.output
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["accuracy.png", "framelets.png", "report.html"]
+    told = json.loads(result.stdout)
+    assert told["comparison"]["networks"][1]["test"] == found[0].entries[1].test
+    assert told["files"] == [str(tmp_path / name) for name in ("framelets.png", "accuracy.png", "report.html")]
+
+
+def test_cli_demo_prints_the_comparison(found, tmp_path, monkeypatch):
+    monkeypatch.setattr(demo, "compare", lambda *_, **__: found[0])
+    result = runner.invoke(app, ["demo", "-o", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    for entry in found[0].entries:
+        assert f"{100 * np.mean(entry.test):.1f} ± {100 * np.std(entry.test):.1f}" in result.stdout
+    assert "report.html" in result.stdout
 
 
 def test_cli_bad_folder_is_one_sentence(tmp_path):
@@ -118,6 +224,7 @@ def test_cli_help_teaches():
     result = runner.invoke(app, ["--help"])
     assert result.exit_code == 0
     assert "pegfan demo -o demo" in result.stdout
+    assert "--debug" in result.stdout
     assert "demo" in runner.invoke(app, []).output, "no arguments show the help"
     described = runner.invoke(app, ["demo", "--help"])
     assert described.exit_code == 0

@@ -51,6 +51,36 @@ def test_auto_regime_needs_labels_and_a_mask(graph):
         Framelets(regime="heterophily")(data)
 
 
+def test_labels_that_are_no_classes_do_not_matter_where_the_regime_is_named(graph):
+    data = graph.to_pyg()
+    expected = Framelets(h=4, kind="a", regime="heterophily")(data)
+    for y in (torch.rand(graph.n), torch.rand(graph.n, 3)):
+        data.y = y
+        result = Framelets(h=4, kind="a", regime="heterophily")(data)
+        assert torch.equal(result.x3, expected.x3)
+        assert result.y is y
+
+
+def test_bfloat16(graph):
+    data = graph.to_pyg()
+    data.x = data.x.to(torch.bfloat16)
+    result = Framelets(h=4, kind="b", regime="heterophily", hops=1)(data)
+    assert result.x is data.x
+    assert result.x2.dtype == torch.bfloat16
+    data.x = data.x.float()
+    expected = Framelets(h=4, kind="b", regime="heterophily", hops=1)(data)
+    torch.testing.assert_close(result.x2, expected.x2.to(torch.bfloat16))
+
+
+def test_channels_of_an_earlier_transform_are_replaced(graph):
+    data = Framelets(h=4, kind="c", regime="heterophily", hops=3)(graph.to_pyg())
+    again = Framelets(h=8, kind="a", regime="heterophily")(data)
+    fresh = Framelets(h=8, kind="a", regime="heterophily")(graph.to_pyg())
+    assert len(again.channel_names) < len(data.channel_names)
+    assert set(again.keys()) == set(fresh.keys())
+    assert all(torch.equal(again[key], fresh[key]) for key in fresh.keys() if key.startswith("x"))  # noqa: SIM118
+
+
 def test_repr_and_compose(graph):
     from torch_geometric.transforms import Compose, NormalizeFeatures
 

@@ -336,9 +336,11 @@ def test_a_record_that_is_not_what_its_key_says_is_not_believed(tmp_path, harm):
     assert len(store) == 2
 
 
-def test_bad_numbers_of_workers_and_schedulers_that_do_not_answer(tmp_path, monkeypatch):
+def test_bad_numbers_of_workers_and_schedulers_that_do_not_answer(tmp_path):
     with pytest.raises(ValueError, match="workers"):
         run([job()], Store(tmp_path), workers=0)
-    monkeypatch.setattr("pegfan.experiments.runner._PATIENCE", 0.2)
-    with pytest.raises(OSError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9"):
-        run([job()], Store(tmp_path), scheduler="tcp://127.0.0.1:9")
+    for address, words in (("tcp://127.0.0.1:1", "refused"), ("nonsense", "looks like"), ("host:port", "Port|port")):
+        with pytest.raises(OSError, match=rf"no Dask scheduler answers at {address} \(.*({words}).*\)"):
+            run([job()], Store(tmp_path), scheduler=address)
+    run([job()], Store(tmp_path))
+    run([job()], Store(tmp_path), scheduler="nonsense")  # with nothing to do, nobody is asked

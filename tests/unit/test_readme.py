@@ -1,20 +1,18 @@
 """The README's Python runs as it stands, and says nothing that is not so."""
 
 import re
-from pathlib import Path
 
 import matplotlib as mpl
 
-README = Path(__file__).parents[2] / "README.md"
+from support import examples
+
+README = examples.ROOT / "README.md"
 
 
-def test_the_examples_run():
+def test_the_examples_run(tmp_path, monkeypatch):
     mpl.use("agg")
-    blocks = re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.DOTALL)
-    assert len(blocks) >= 2
-    names: dict[str, object] = {}
-    for block in blocks:
-        exec(block, names)
+    monkeypatch.chdir(tmp_path)
+    names = examples.run(README, kinds=("python",))
     assert abs(sum(names["system"].projections(names["f"])) - names["f"]).max() < 1e-12
 
 

@@ -261,9 +261,10 @@ def test_a_search_that_was_stopped_goes_on_and_computes_nothing_twice(tmp_path, 
 
 def test_a_search_that_is_killed_goes_on(tmp_path, files):
     """A small version of tests/slow/test_kill.py: kill -9, three times, in the middle of it."""
-    line = [sys.executable, "-c", "from pegfan.cli import app; app()", "search", *map(str, files), "--label", "kind"]
-    line += ["--strategy", "optuna", "--trials", "8", "--splits", "2", "--epochs", "200", "--workers", "1", "-o"]
-    subprocess.run([*line, tmp_path / "whole"], check=True, capture_output=True)
+    options = [*map(str, files), "--label", "kind", "--strategy", "optuna", "--trials", "8", "--splits", "2"]
+    options += ["--epochs", "200", "--workers", "1", "-o"]
+    line = [sys.executable, "-c", "from pegfan.cli import app; app()", "search", *options]
+    assert command(*options, tmp_path / "whole").exit_code == 0
     path = tmp_path / "killed" / "records.jsonl"
     for wanted in (1, 4, 7):
         process = subprocess.Popen([*line, path.parent], stdout=subprocess.PIPE, stderr=subprocess.PIPE)

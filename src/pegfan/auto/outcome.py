@@ -467,6 +467,14 @@ def _warnings(graph: Graph, known: Graph, plan: Plan, drawn: bool, spread: _Spre
         warn("tiny test set", f"The test set has {len(test)} nodes: one node is {100 / len(test):.1f} points.")
     if len(spread.used) == 1 and len(test):
         warn("one split", "The metric comes from a single split, so its spread is not known; a larger budget has more.")
+    means = {what: spread.table(what)["mean"] for what in ("test", "features", "majority")}
+    if means["test"] is not None and means["test"] <= means["majority"] + 1e-9:
+        warn("no better than a floor", "On test nodes the model is no better than naming the largest class each time.")
+    elif means["test"] is not None and means["test"] <= means["features"] + 1e-9:
+        warn(
+            "no better than a floor",
+            "On test nodes the model is no better than features alone: the graph adds nothing.",
+        )
     counts = np.bincount(graph.labels[graph.labels >= 0], minlength=graph.n_classes)
     used = counts[counts > 0]
     if used.max() >= _IMBALANCE * used.min() or (counts == 0).any():

@@ -185,7 +185,7 @@ def first_recipes(graph: Graph, training: Graph, pins: Mapping[str, Any] | None 
     homophilous = not np.isnan(adjusted) and adjusted >= ADJUSTED_FROM
     lists = _homophily(graph), _heterophily(graph)
     first, second = lists if homophilous else lists[::-1]
-    ordered = [*first[:6], *second[:2], *first[6:], *second[2:4]]
+    ordered = [*first[:7], second[0], *first[7:], *second[1:4]]
     return list(dict.fromkeys(_fitting(graph, pinned(recipe, pins or {}), pins or {}) for recipe in ordered))
 
 
@@ -198,9 +198,6 @@ def _heterophily(graph: Graph) -> list[Recipe]:
         Recipe(features="raw", settings=_OPEN),
         Recipe(regime="all", direction=side, features="raw", adjacency=a, labels=True, structure=True),
         Recipe(rows, 4, "c", features="raw", adjacency=a),
-        Recipe(hops=0, features="raw", settings=_OPEN),
-        Recipe(tree, 4, "b", features="raw", settings=_OPEN),
-        Recipe(regime="all", direction="both", features="raw", adjacency=a),
         Recipe(
             regime="all",
             hops=2,
@@ -210,6 +207,9 @@ def _heterophily(graph: Graph) -> list[Recipe]:
             structure=True,
             settings=_OPEN | {"wd_fc1": 1e-4},
         ),
+        Recipe(hops=0, features="raw", settings=_OPEN),
+        Recipe(tree, 4, "b", features="raw", settings=_OPEN),
+        Recipe(regime="all", direction="both", features="raw", adjacency=a),
         Recipe(rows, 8, "c", direction="both", features="raw", adjacency=a, settings=_SLOW),
         Recipe(rows, 4, "b", direction=side, features="raw", adjacency=a, labels=True, structure=True),
         Recipe(regime="all", direction="both", hops=2, features="l1", adjacency=a, labels=True, structure=True),

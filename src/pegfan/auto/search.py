@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -205,6 +207,19 @@ def _run_held(tree: Hierarchy | None, job: Job) -> Candidate:
     return run_job(_HELD["graph"], _HELD["scale"], tree, job)
 
 
+@contextlib.contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Put Ctrl-C off: a process that is started half-way could not be ended, and those started here never see it."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 class Pool:
     """Runs jobs on one graph: here, or in other processes once jobs are long enough.
 
@@ -227,9 +242,13 @@ class Pool:
         return self
 
     def __exit__(self, kind: Any, *_: Any) -> None:
-        if self._executor is not None:
-            self._executor.shutdown(wait=kind is None, kill_workers=kind is not None)
-            self._executor = None
+        if self._executor is None:
+            return
+        if kind is not None:  # an error or Ctrl-C: what is being computed is of no use any more
+            for process in list(self._executor._processes.values()):
+                process.kill()
+        self._executor.shutdown(wait=kind is None, kill_workers=kind is not None)
+        self._executor = None
 
     def tree(self, recipe: Recipe) -> Hierarchy | None:
         """The tree of a recipe, built once."""
@@ -252,7 +271,9 @@ class Pool:
         pending: set[Any] = set()
         while True:
             while len(pending) < self.workers and (given := next(jobs, None)) is not None:
-                pending.add(self._open().submit(_run_held, self.tree(given.recipe), given))
+                tree = self.tree(given.recipe)
+                with _undisturbed():
+                    pending.add(self._open().submit(_run_held, tree, given))
             if not pending:
                 return
             ready, pending = wait(pending, return_when=FIRST_COMPLETED)

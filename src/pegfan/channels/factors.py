@@ -40,7 +40,7 @@ class Matrix(Operator):
 
     def __init__(self, name: str, matrix: Any) -> None:
         self.given = matrix  # also keeps its id from being used again, see `key`
-        self.matrix: Any = csr_array(matrix) if issparse(matrix) else np.asarray(matrix)
+        self.matrix: Any = _as_floats(csr_array(matrix) if issparse(matrix) else np.asarray(matrix))
         self._converted: dict[Any, Any] = {}
         super().__init__(name, self.matrix.shape, self._multiply, self._multiply_transposed)
 
@@ -101,6 +101,14 @@ class Foreign(Operator):
     def __init__(self, name: str, inner: LinearOperator) -> None:
         self.inner = inner
         super().__init__(name, inner.shape, lambda x: _call(inner.matmat, x), lambda x: _call(inner.rmatmat, x))
+
+
+def _as_floats(matrix: Any) -> Any:
+    """A matrix whose products are those of numbers: small integers overflow, and booleans know only "or"."""
+    matrix = matrix if matrix.dtype.kind == "f" else matrix.astype(np.float64)
+    if issparse(matrix) and not matrix.has_sorted_indices:
+        return matrix.sorted_indices()  # a copy: sorting in place would change what the user gave
+    return matrix
 
 
 def as_factor(value: Any, name: str) -> Operator:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -66,10 +66,10 @@ def propagated_labels(graph: Graph, operator: Any, split: Split | int = 0) -> Fl
     propagated[nodes, classes] = 1
     for factor in reversed(factors):
         propagated = factor @ propagated
-    own = _diagonal(factors, nodes)
+    own, size = _diagonal(factors, nodes)
     rest = propagated[nodes, classes] - own
-    # What rounding leaves of a node's own label would be enough to recognise it by.
-    propagated[nodes, classes] = np.where(np.abs(rest) <= 1e-12 * np.abs(own), 0.0, rest)
+    # What rounding leaves of a node's own label would be enough to recognise it by, even where its shares cancel.
+    propagated[nodes, classes] = np.where(np.abs(rest) <= 1e-12 * size, 0.0, rest)
     return propagated
 
 
@@ -128,28 +128,35 @@ def _check_factors(factors: Sequence[Operator]) -> None:
         raise ValueError("labels propagated by nothing are the labels themselves; give an operator")
 
 
-def _diagonal(factors: Sequence[Operator], nodes: IntArray) -> FloatArray:
-    """The entries P_ii of a product, for some nodes; Σ_v L_iv R_vi for the first factor L and the rest R."""
+def _diagonal(factors: Sequence[Operator], nodes: IntArray) -> tuple[FloatArray, FloatArray]:
+    """The entries P_ii of a product, for some nodes; Σ_v L_iv R_vi for the first factor L and the rest R.
+
+    Beside them the sizes Σ_v |L_iv R_vi| of what was added, which rounding errors go with.
+    """
     first, rest = factors[0], [csr_array(factor.matrix.T) for factor in reversed(factors[1:])]
     entries = _projection_entries(first) if isinstance(first, Projection) else None
     identity = eye_array(first.shape[1], format="csr")
-    found = []
-    for part in _parts(nodes):
+    own, size = np.zeros(len(nodes)), np.zeros(len(nodes))
+    for start in range(0, len(nodes), _STEP):
+        here = slice(start, start + _STEP)
+        part = nodes[here]
         columns = identity[part]  # row b becomes column part[b] of R
         for matrix in rest:
             columns = columns @ matrix
         if entries is None:
             shares = columns.multiply(first.matrix[part])
-            found.append(np.asarray(shares.sum(axis=1)).ravel())
+            own[here], size[here] = (np.asarray(m.sum(axis=1)).ravel() for m in (shares, abs(shares)))
         else:
             at = columns.tocoo()
             row, v = at.coords
-            found.append(np.bincount(row, weights=at.data * entries(part[row], v), minlength=len(part)))
-    return np.concatenate(found) if found else np.empty(0)
+            values, sizes = entries(part[row], v)
+            own[here] = np.bincount(row, weights=at.data * values, minlength=len(part))
+            size[here] = np.bincount(row, weights=np.abs(at.data) * sizes, minlength=len(part))
+    return own, size
 
 
 def _projection_entries(projection: Projection) -> Any:
-    """The entries of F_j = Φ_(j+1)ᵀΦ_(j+1) − Φ_jᵀΦ_j at given places."""
+    """The entries of F_j = Φ_(j+1)ᵀΦ_(j+1) − Φ_jᵀΦ_j at given places, and the sizes of the two parts together."""
     fine = scaling_vectors(projection.system, projection.scale + 1)
     coarse = scaling_vectors(projection.system, projection.scale) if projection.scale else None
 
@@ -157,8 +164,9 @@ def _projection_entries(projection: Projection) -> Any:
         slots, phi = level
         return np.where(slots[i] == slots[v], phi[i] * phi[v], 0.0)
 
-    return lambda i, v: average(fine, i, v) - (average(coarse, i, v) if coarse else 0.0)
+    def entries(i: IntArray, v: IntArray) -> tuple[FloatArray, FloatArray]:
+        near = average(fine, i, v)
+        far = average(coarse, i, v) if coarse else np.zeros(len(i))
+        return near - far, np.abs(near) + np.abs(far)
 
-
-def _parts(nodes: IntArray) -> Iterator[IntArray]:
-    return (nodes[start : start + _STEP] for start in range(0, len(nodes), _STEP))
+    return entries

@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import errno
 import functools
+import importlib
 import inspect
 import json
 import math
 import re
+import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
@@ -184,6 +186,22 @@ def _as_options(sentence: str) -> str:
 
 def _option(match: re.Match[str]) -> str:
     return f"--{match[1]} " if match[2] else f"--{match[1]}"
+
+
+def load_packages(*names: str) -> None:
+    """Import packages, and hold Ctrl-C back meanwhile: some swallow it, and one that is half imported fails later."""
+    heard: list[int] = []
+    hold = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if hold:
+        signal.signal(signal.SIGINT, lambda number, _: heard.append(number))
+    try:
+        for name in names:
+            importlib.import_module(name)
+    finally:
+        if hold:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+    if heard:
+        raise KeyboardInterrupt
 
 
 @contextlib.contextmanager

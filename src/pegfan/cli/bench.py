@@ -11,11 +11,13 @@ from typing import Annotated, Any
 
 import typer
 
-from pegfan.cli._shell import Json, command, console, errors, make_table, print_json, print_table
+from pegfan.cli._shell import Json, command, console, errors, load_packages, make_table, print_json, print_table
 
 _WIDTH = 64
 """Columns of a signal, as many as the networks have hidden units."""
 _HIDDEN = 64
+_QUICK = 10
+"""How many times smaller --quick is."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +48,9 @@ def bench(
     CPU seconds, medians of runs that alternate with their limit. Seconds do not carry over to other machines; the
     ratios to a memory copy and to a matrix product do, more or less.
     """
-    scale = 10 if quick else 1
+    scale = _QUICK if quick else 1
     rows: list[Row] = []
+    load_packages("torch", "numba", "pegfan.training.fast", "pegfan.trees.matching")
     with _one_core() as cores, errors.status("measuring") as status:
         for stage in (_machine, _hops, _transforms, _tree, _training):
             status.update(f"measuring: {stage.__name__.strip('_')}")

@@ -104,7 +104,7 @@ def _places(dataset: Dataset) -> dict[str, str]:
 
 
 def _print_all(facts: list[dict[str, Any]]) -> None:
-    table = make_table("Data sets", "name", "nodes", "edges", "features", "classes", "homophily", "here<")
+    table = make_table("Data sets", "name", "nodes", "edges", "features", "classes", "homo-\nphily", "here<")
     for entry in facts:
         numbers = [_count(entry[key]) for key in ("nodes", "edges", "features", "classes")]
         homophily = "-" if entry["edge_homophily"] is None else f"{entry['edge_homophily']:.2f}"
@@ -112,7 +112,7 @@ def _print_all(facts: list[dict[str, Any]]) -> None:
         table.add_row(entry["name"], *numbers, homophily, here, style=None if entry["here"] else "dim")
     print_table(table)
     origins = sorted({entry["origin"] for entry in facts})
-    console.print(f"From the public repositories {' and '.join(origins)}; homophily is that of edges.")
+    console.print(f"From the public repositories {' and '.join(origins)}; homophily is the edges'.")
     if not all(entry["here"] for entry in facts):
         console.print("What is not here is downloaded when it is first used, or by [bold]--download[/bold].")
     console.print("Details: [bold]pegfan datasets NAME[/bold]. Made on the spot: [bold]pegfan info synthetic[/bold].")

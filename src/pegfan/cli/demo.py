@@ -10,12 +10,28 @@ import typer
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from pegfan.cli._shell import Json, command, console, errors, make_table, print_json, print_table, writing
+from pegfan.cli._shell import (
+    Json,
+    command,
+    console,
+    errors,
+    load_packages,
+    make_table,
+    print_json,
+    print_table,
+    writing,
+)
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from pegfan.demo import Comparison, Numbers
+
+
+_PACKAGES = (
+    *("torch", "joblib", "numba", "matplotlib.figure", "pegfan.demo", "pegfan.plots", "pegfan.trees.ward"),
+    *("pegfan.channels", "pegfan.models", "pegfan.training.fast", "pegfan.report"),
+)
 
 
 @command("pegfan demo -o /tmp/demo --seed 1")
@@ -36,6 +52,8 @@ def demo(
     paper's synthetic graph (its Table I, γ = 0.2): both networks on five splits, accuracy.png and report.html.
     Nothing is downloaded.
     """
+    with errors.status("loading"):
+        load_packages(*_PACKAGES)
     from pegfan.demo import run
 
     with writing(folder), errors.status("building a graph, its tree and its framelets"):

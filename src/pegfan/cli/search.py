@@ -123,6 +123,7 @@ def search(
                 progress=shown.update,
             )
     except KeyboardInterrupt:
+        store.refresh()  # it may have come just after a record was written
         errors.print(
             f"[red]Interrupted.[/red] {escape(str(folder))} holds {len(store)} finished runs; the same command goes on "
             "from there.",
@@ -218,7 +219,10 @@ def _table(result: SearchResult) -> Table:
     names = [name for name in result.best.settings if len({c.settings.get(name) for c in result.candidates}) > 1]
     reached = [name for name in ("epochs", "splits") if len({getattr(c, name) for c in shown}) > 1]
     titles = [_SHORT.get(name, name) for name in names]
-    table = make_table("Settings by validation", "", *titles, *reached, "metric", "loss")
+    counts = {name: getattr(shown[0], name) for name in ("epochs", "splits") if name not in reached}
+    same = [f"{count} {name if count != 1 else name[:-1]}" for name, count in counts.items()]
+    title = f"Settings by validation, {' and '.join(same)}" if same else "Settings by validation"
+    table = make_table(title, "", *titles, *reached, "metric", "loss")
     table.padding = (0, 1, 0, 0)
     for place, entry in enumerate(shown, start=1):
         own = [_value(entry.settings.get(name)) for name in names]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from pegfan.datasets._table import ReadReport, suggestion
-from pegfan.datasets.benchmarks import load, names
+from pegfan.datasets.benchmarks import info, load, names
 from pegfan.datasets.readers import read_graph, readable
 from pegfan.datasets.synthetic import synthetic
 from pegfan.graph import Graph
@@ -25,7 +25,7 @@ class Source:
     Attributes
     ----------
     where
-        The name or the paths.
+        The name or the paths. A name goes before a file of that name: write ``./cora``, or a `Path`, for the latter.
     options
         Arguments of `load`, `synthetic` or `read_graph`.
 
@@ -44,7 +44,7 @@ class Source:
         """Make a source; options that are None are left out."""
         if not where:
             raise ValueError("no graph given; name a data set (pegfan datasets lists them) or files")
-        return cls(tuple(os.fspath(path) for path in where), {k: v for k, v in options.items() if v is not None})
+        return cls(tuple(map(_as_text, where)), {k: v for k, v in options.items() if v is not None})
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Self:
@@ -70,7 +70,7 @@ class Source:
     def fingerprint(self) -> str:
         """A hash of what is read: of the files' bytes and the options, not of where the files are."""
         digest = hashlib.sha256(repr(sorted(self.options.items())).encode())
-        for part in sorted(_hash(file) for file in self.files) or [self.where[0].encode()]:
+        for part in sorted(_hash(file) for file in self.files) or [str(_known_name(self.where[0])).encode()]:
             digest.update(part)
         return digest.hexdigest()[:16]
 
@@ -84,11 +84,27 @@ class Source:
         return graph, report
 
     def _by_name(self) -> bool:
-        return len(self.where) == 1 and not Path(self.where[0]).exists() and self.where[0] in _names()
+        # Whatever lies in the working folder: what "cora" means must not depend on it.
+        return len(self.where) == 1 and _known_name(self.where[0]) is not None
 
 
 def _names() -> list[str]:
     return ["synthetic", *names()]
+
+
+def _as_text(where: str | os.PathLike[str]) -> str:
+    text = os.fspath(where)
+    return text if isinstance(where, str) or _known_name(text) is None else os.path.join(os.curdir, text)
+
+
+def _known_name(name: str) -> str | None:
+    """The name of a data set as `names` lists it; None if it is none."""
+    if name == "synthetic":
+        return name
+    try:
+        return info(name).name
+    except ValueError:
+        return None
 
 
 def _files(path: Path) -> Sequence[Path]:

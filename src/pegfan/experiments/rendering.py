@@ -159,7 +159,7 @@ def _mark(cell: str | Mark) -> Mark:
 def _markdown_grid(grid: Grid) -> str:
     lines = ["| " + " | ".join(map(_cell_text, grid.columns)) + " |", "|" + "---|" * len(grid.columns)]
     lines += ["| " + " | ".join(_markdown_cell(_mark(cell)) for cell in row) + " |" for row in grid.rows]
-    head = f"**{grid.caption}**\n\n" if grid.caption else ""
+    head = f"{grid.caption}\n\n" if grid.caption else ""
     return head + "\n".join(lines)
 
 
@@ -218,19 +218,19 @@ _STYLE = """
   --best: #0b6b4f; --second: #0a5fa8; --differs: #b3470a; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6e8eb; --soft: #9aa3ad; --line: #3a4048; --ground: #16181b;
   --band: #1e2125; --best: #5fd0aa; --second: #7fbcf0; --differs: #f0a070; } }
-body { margin: 2rem auto; max-width: 76rem; padding: 0 1rem; background: var(--ground); color: var(--ink);
+body { margin: 2rem auto; max-width: 100rem; padding: 0 1.5rem; background: var(--ground); color: var(--ink);
   font: 15px/1.5 system-ui, sans-serif; }
 h1 { font-size: 1.5rem; font-weight: 650; margin-bottom: .4rem; }
 code { background: var(--band); padding: .2rem .45rem; border-radius: 4px; overflow-wrap: anywhere; }
 p { max-width: 52rem; } p.item { margin: .2rem 0 .2rem 1.2rem; text-indent: -.9rem; } p.item::before { content: "• "; }
 .scroll { overflow-x: auto; margin: 1.4rem 0; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .86rem; }
-caption { text-align: left; font-weight: 600; font-size: .95rem; padding-bottom: .5rem; }
+caption { text-align: left; font-size: .95rem; padding-bottom: .5rem; max-width: 60rem; }
 th, td { padding: .28rem .6rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; } thead th { border-bottom: 2px solid var(--line); }
 tbody th { font-weight: 500; } tbody tr:hover { background: var(--band); }
-td[title] { cursor: help; } .best { color: var(--best); font-weight: 700; } .second { color: var(--second); }
-.cited { color: var(--soft); } .missing { color: var(--soft); } .differs { color: var(--differs); }
+td[title] { cursor: help; } .cited { color: var(--soft); } .missing { color: var(--soft); }
+.differs { color: var(--differs); } .best { color: var(--best); font-weight: 700; } .second { color: var(--second); }
 """
 
 _PAGE = """<!doctype html>

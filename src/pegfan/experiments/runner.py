@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 import os
 import signal
+import socket
 import threading
 import time
 import uuid
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import urlsplit
 
 __all__ = ["on_cluster", "on_workers"]
 
@@ -67,6 +69,10 @@ def on_cluster(task: Task, waiting: Iterator[Any], address: str) -> Generator[An
     except ImportError as error:
         raise ImportError("a scheduler needs Dask: pip install 'pegfan[search]'") from error
 
+    first = list(itertools.islice(waiting, 1))
+    if not first:
+        return  # with nothing to do, no cluster is needed
+    waiting = itertools.chain(first, waiting)
     with _client(Client, address) as client:
         running = as_completed(loop=client.loop)
         items: dict[str, tuple[Any, int]] = {}
@@ -99,15 +105,28 @@ def on_cluster(task: Task, waiting: Iterator[Any], address: str) -> Generator[An
 @contextmanager
 def _client(make: Any, address: str) -> Iterator[Any]:
     try:
+        _knock(address)
         client = make(address, timeout=_PATIENCE, set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:
-        raise OSError(f"no Dask scheduler answers at {address}; start one with: dask scheduler ({error})") from error
+        raise OSError(
+            f"no Dask scheduler answers at {address} ({error}); `dask scheduler` starts one and says its address"
+        ) from error
     with client:
         try:
             client.wait_for_workers(1, timeout=_PATIENCE)
         except TimeoutError as error:
             raise OSError(f"the Dask scheduler {address} has no workers; start one: dask worker {address}") from error
         yield client
+
+
+def _knock(address: str) -> None:
+    """Fail at once where nobody listens: a client that cannot connect takes a minute to go away."""
+    parts = urlsplit(address if "://" in address else f"tcp://{address}")
+    if parts.scheme not in ("tcp", "tls"):
+        return
+    if not parts.hostname or not parts.port:
+        raise ValueError("an address looks like tcp://host:8786")
+    socket.create_connection((parts.hostname, parts.port), timeout=_PATIENCE).close()
 
 
 def _in_worker(task: Task, item: Any) -> Any:

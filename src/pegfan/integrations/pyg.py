@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any, Literal
 
 import numpy as np
@@ -18,7 +19,8 @@ class Framelets(BaseTransform):  # type: ignore[misc]
     """Write the channels of PEGFAN to ``data.x1``, ``data.x2``, ..., as PyG's ``SIGN`` does with its hops.
 
     ``data.channel_names`` says what they are: ``data.x{i}`` is ``data.channel_names[i - 1]``, such as X, S X or
-    F_0 S X. All are dense, of the dtype and on the device of ``data.x``, which is left as it is.
+    F_0 S X. All are dense, of the dtype and on the device of ``data.x``, which is left as it is; channels of an
+    earlier transform are replaced. `data` is one graph: a batch of several would get one tree over all of them.
 
     Parameters
     ----------
@@ -70,9 +72,13 @@ class Framelets(BaseTransform):  # type: ignore[misc]
 
         if getattr(data, "x", None) is None:
             raise ValueError("data.x is missing, and the channels are made of it; set it, for example to degrees")
-        graph = Graph.from_pyg(data)
-        if self.regime == "auto" and (graph.labels is None or getattr(data, "train_mask", None) is None):
+        auto = self.regime == "auto"
+        if auto and (getattr(data, "y", None) is None or getattr(data, "train_mask", None) is None):
             raise ValueError("regime='auto' needs data.y and data.train_mask; name the regime instead")
+        # Labels decide the regime and nothing else: those of a regression, or several a node, are no hindrance.
+        unused: dict[str, Any] = {} if auto else {"labels": None, "splits": ()}
+        readable = data.x.float() if data.x.dtype == torch.bfloat16 else data.x  # NumPy has no bfloat16
+        graph = Graph.from_pyg(copy(data).update({"x": readable}), **unused)
         channels = make_channels(
             graph,
             FrameletSystem(build_tree(graph, self.method, self.h, direction=self.direction)),
@@ -82,10 +88,12 @@ class Framelets(BaseTransform):  # type: ignore[misc]
             include_features=self.include_features,
             direction=self.direction,
             normalize_features=self.normalize_features,
-            split=self.split if self.regime == "auto" else None,
+            split=self.split if auto else None,
         )
         dtype = data.x.dtype if data.x.is_floating_point() else torch.float32
         exact = np.float64 if dtype == torch.float64 else np.float32
+        for i in range(1, len(getattr(data, "channel_names", ())) + 1):
+            del data[f"x{i}"]  # of an earlier transform, which may have had more channels
         for i, values in enumerate(channels.materialize(exact, format="dense"), start=1):
             data[f"x{i}"] = torch.tensor(values, dtype=dtype, device=data.x.device)
         data.channel_names = list(channels.names)

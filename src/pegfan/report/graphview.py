@@ -48,7 +48,8 @@ def view(graph: Graph, tree: Hierarchy | None, wanted: Sequence[int] = (), most:
         cells = boxes[-1][np.argsort(small.order)]
         start = (cells[:, :2] + cells[:, 2:]) / 2
         shown["tree_xy"] = as_integers(start)
-        shown["leaf"] = as_integers(np.median((cells[:, 2:] - cells[:, :2]).min(axis=1)) / 2)[0]
+        room = (cells[:, 2:] - cells[:, :2]).min(axis=1) / 2
+        shown["room"] = as_integers(np.minimum(room, np.median(room)))
         shown["clusters"] = [slots[level][small.labels(level + 1)].tolist() for level in range(small.K)]
         shown["boxes"] = [as_integers(boxes[j][small.sizes(j + 1) > 1]) for j in range(small.K - 1)]
         shown["framelets"] = framelets_on(tree, nodes)

@@ -20,14 +20,15 @@ WIDE = 1.3
 """The picture's half width, for a half height of 1."""
 _GAP = 0.03
 """Half the distance of two branches of the root; deeper clusters stand closer."""
+_LEAST = 0.06
 _GOLDEN = np.pi * (3 - np.sqrt(5))
 
 
 def nested_boxes(tree: Hierarchy) -> list[FloatArray]:
     """Boxes inside boxes: for every level 1, ..., K an array (N_j, 4) of left, top, right and bottom.
 
-    A cluster's box is shared by its children in their order, by their numbers of nodes, less a gap that is the
-    wider the coarser the level is: white lines show what belongs together.
+    A cluster's box is shared by its children in their order, by their numbers of nodes (very small ones get more),
+    less a gap that is the wider the coarser the level is: white lines show what belongs together.
 
     Examples
     --------
@@ -44,14 +45,19 @@ def nested_boxes(tree: Hierarchy) -> list[FloatArray]:
             if b - a == 1:  # a cluster with one child is drawn once
                 boxes[a] = box
             else:
-                _share(boxes, box, a, b, np.concatenate([[0], np.cumsum(sizes[a:b])]))
+                _share(boxes, box, a, b, np.concatenate([[0.0], np.cumsum(_widened(sizes[a:b]))]))
                 _shrink(boxes[a:b], _GAP * 0.6 ** (level - 1))
         levels.append(boxes)
     return levels
 
 
-def _share(boxes: FloatArray, box: FloatArray, a: int, b: int, ends: IntArray) -> None:
-    """Cut a box across its longer side so that both halves hold about as many nodes; and again."""
+def _widened(sizes: IntArray) -> FloatArray:
+    """Shares of a box: a small child gets more than is due to it, or its box would be a hair's breadth."""
+    return np.asarray(np.maximum(sizes, _LEAST * sizes.sum() / np.sqrt(len(sizes))))
+
+
+def _share(boxes: FloatArray, box: FloatArray, a: int, b: int, ends: FloatArray) -> None:
+    """Cut a box across its longer side into two halves of about the same share; and again."""
     if b - a == 1:
         boxes[a] = box
         return
@@ -72,7 +78,7 @@ def _shrink(boxes: FloatArray, gap: float) -> None:
     boxes += np.hstack([inset, inset, -inset, -inset])
 
 
-def springs(links: csr_array, start: FloatArray, steps: int = 160) -> FloatArray:
+def springs(links: csr_array, start: FloatArray, steps: int = 100) -> FloatArray:
     """Nodes pushed apart by each other and pulled together by links, from a given start; within the unit circle.
 
     Parameters

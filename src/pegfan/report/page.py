@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from pegfan._atomic import replacing
 from pegfan.graph import Graph
 from pegfan.report import graphview, treeview, words
-from pegfan.report.reading import pick, rows, sequence, text
+from pegfan.report.reading import count, pick, rows, sequence, text
 from pegfan.report.sections import colours, sections
 from pegfan.trees import Hierarchy
 
@@ -88,6 +88,7 @@ def _content(
     classes = _class_names(result, graph, probabilities.shape[1])
     predicted = probabilities.argmax(axis=1)
     content = sections(result, classes)
+    drawn, nodes = _graph(graph, tree, classes, predicted, probabilities, _places(graph, content["unsure"]))
     content |= {
         "title": text(pick(result, "title")) or "PEGFAN",
         "lede": words.lede(result, graph.n, len(classes)),
@@ -95,18 +96,18 @@ def _content(
         "colours": colours(np.bincount(predicted, minlength=len(classes)).tolist()),
         "metric": words.metric_name(result),
         "tree": _tree(result, tree, predicted),
-        "graph": _graph(graph, tree, classes, predicted, probabilities, _places(graph, content["unsure"])),
+        "graph": drawn | {"split": _parts(result, graph, nodes)},
     }
     return content
 
 
-def _class_names(result: Mapping[str, Any], graph: Graph, count: int) -> list[str]:
+def _class_names(result: Mapping[str, Any], graph: Graph, total: int) -> list[str]:
     named = [text(name) for name in sequence(pick(result, "data", "classes"))]
-    if len(named) == count and None not in named:
+    if len(named) == total and None not in named:
         return [name or "" for name in named]
-    if graph.class_names is not None and len(graph.class_names) == count:
+    if graph.class_names is not None and len(graph.class_names) == total:
         return [text(name) or "" for name in graph.class_names.tolist()]
-    return [str(k) for k in range(count)]
+    return [str(k) for k in range(total)]
 
 
 def _tree(result: Mapping[str, Any], tree: Hierarchy | None, predicted: NDArray[np.int64]) -> dict[str, Any]:
@@ -121,7 +122,7 @@ def _tree(result: Mapping[str, Any], tree: Hierarchy | None, predicted: NDArray[
         "h": tree.h,
         "method": text(pick(result, "tree", "method") or tree.info.get("method")),
         "levels": levels,
-        "words": words.tree([{"clusters": count} for count in tree.n_clusters], purity),
+        "words": words.tree([{"clusters": clusters} for clusters in tree.n_clusters], purity),
     }
 
 
@@ -143,21 +144,31 @@ def _graph(
     predicted: NDArray[np.int64],
     probabilities: NDArray[np.float64],
     wanted: list[int],
-) -> dict[str, Any]:
+) -> tuple[dict[str, Any], NDArray[np.int64]]:
+    """What is drawn of the graph, and the nodes that are."""
     shown = graphview.view(graph, tree, wanted)
     nodes = shown.pop("nodes")
     names = nodes if graph.node_names is None else graph.node_names[nodes]
-    split = np.zeros(graph.n, np.int64)
-    for code, part in enumerate(graph.splits[0] if graph.splits else (), start=1):
-        split[part] = code
     labels = _true_classes(graph, classes)
-    return shown | {
-        "ids": [text(name, 80) or "" for name in names.tolist()],
+    shown |= {
+        "ids": [text(name) or "" for name in names.tolist()],
         "predicted": predicted[nodes].tolist(),
         "probability": np.rint(1000 * np.clip(probabilities.max(axis=1)[nodes], 0, 1)).astype(int).tolist(),
         "true": labels[nodes].tolist(),
-        "split": split[nodes].tolist() if graph.splits else None,
     }
+    return shown, nodes
+
+
+def _parts(result: Mapping[str, Any], graph: Graph, nodes: NDArray[np.int64]) -> list[int] | None:
+    """1, 2, 3 for nodes of training, validation and test in the split of the model; 0 for others."""
+    used = [count(place) for place in sequence(pick(result, "splits", "used"))]
+    place = used[0] if used else 0
+    if place is None or place >= len(graph.splits):
+        return None
+    parts = np.zeros(graph.n, np.int64)
+    for code, part in enumerate(graph.splits[place], start=1):
+        parts[part] = code
+    return list(parts[nodes].tolist())
 
 
 def _true_classes(graph: Graph, classes: list[str]) -> NDArray[np.int64]:

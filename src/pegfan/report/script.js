@@ -134,7 +134,7 @@ function matrix({ classes, extra, cells, label, caption }) {
     el(
       "tr",
       {},
-      el("th", { scope: "row" }, className(a)),
+      el("th", { scope: "row", title: content.classes[a] }, className(a)),
       cells(i).map(({ words, share, right, title }) =>
         placed(
           el("td", { class: [!share && "none", right && "right"].filter(Boolean).join(" ") || null, title }, words),
@@ -357,7 +357,7 @@ draw.attention = (section) => {
     const total = member.channels.reduce((sum, channel) => sum + channel.weight, 0) || 1;
     const even = 1 / member.channels.length;
     const top = Math.max(even, ...member.channels.map((channel) => channel.weight / total));
-    const groups = { features: "The features themselves", hops: "Hops: averages over neighbours", scales: "Scales: details of the tree, coarse to fine" };
+    const groups = { features: "The features themselves", hops: "Hops: averages over neighbours", scales: "Scales: details of the tree, coarse to fine", other: "Other channels" };
     place.replaceChildren(
       paragraph(member.words),
       ...Object.entries(groups).flatMap(([group, title]) => {
@@ -515,13 +515,14 @@ class GraphPicture {
       button.addEventListener("click", () => this.zoom(factor));
       return button;
     };
-    const stage = el("div", { class: "stage" }, this.canvas, el("div", { class: "zoom" }, zoom(1.5, "+", "Zoom in"), zoom(1 / 1.5, "−", "Zoom out"), zoom(0, "⤢", "Show all")));
+    const buttons = el("div", { class: "zoom" }, zoom(1.5, "+", "Zoom in"), zoom(1 / 1.5, "−", "Zoom out"), zoom(0, "all", "Show all"));
+    const stage = el("div", { class: "stage" }, this.canvas);
     this.listen();
     new ResizeObserver(() => this.resize()).observe(stage);
-    return [this.controls(), stage, this.key];
+    return [this.controls(buttons), stage, this.key];
   }
 
-  controls() {
+  controls(buttons) {
     const { graph, state } = this;
     const colours = [
       ["predicted", "predicted class"],
@@ -550,7 +551,7 @@ class GraphPicture {
     }
     this.search = el("input", { type: "search", id: "find", placeholder: "id", size: 10, autocomplete: "off" });
     this.search.addEventListener("change", () => this.find(this.search.value));
-    parts.push(el("label", {}, "Find a node", this.search), this.framelet);
+    parts.push(el("label", {}, "Find a node", this.search), buttons, this.framelet);
     return el("div", { class: "controls" }, parts.filter(Boolean));
   }
 
@@ -765,10 +766,10 @@ class GraphPicture {
     if (event) {
       const box = this.canvas.getBoundingClientRect();
       const [px, py] = [event.clientX - box.left, event.clientY - box.top];
-      let nearest = (this.radius() + 7) ** 2;
+      let nearest = 0;
       for (let i = 0; i < this.count; i += 1) {
         const [x, y] = this.at(i);
-        const distance = (x - px) ** 2 + (y - py) ** 2;
+        const distance = Math.hypot(x - px, y - py) - this.radius(i) - 7;
         if (distance < nearest) [nearest, found] = [distance, i];
       }
     }
@@ -802,9 +803,10 @@ class GraphPicture {
     return [size.width / 2 + view.x + this.places[2 * i] * reach, size.height / 2 + view.y + this.places[2 * i + 1] * reach];
   }
 
-  radius() {
+  /** How large a node is drawn; by the tree, no larger than its place there. */
+  radius(i) {
     const { size, view, state, graph } = this;
-    if (state.arrange === "tree") return Math.max(1.5, Math.min(14, (graph.leaf / 10000) * size.R * view.scale * 0.8));
+    if (state.arrange === "tree") return Math.max(1.3, Math.min(14, (graph.room[i] / 10000) * size.R * view.scale * 0.8));
     return Math.max(1.8, Math.min(9, (0.42 * size.R) / Math.sqrt(this.count)) * Math.sqrt(view.scale));
   }
 
@@ -880,8 +882,8 @@ class GraphPicture {
       pen.stroke();
     }
 
-    const radius = this.radius();
     this.fills().forEach((fill, i) => {
+      const radius = this.radius(i);
       pen.beginPath();
       pen.arc(xy[i][0], xy[i][1], fill ? radius : Math.max(1.2, 0.62 * radius), 0, 2 * Math.PI);
       if (fill) {
@@ -897,7 +899,7 @@ class GraphPicture {
     });
     if (focus !== null) {
       pen.beginPath();
-      pen.arc(...xy[focus], radius + 3, 0, 2 * Math.PI);
+      pen.arc(...xy[focus], this.radius(focus) + 3, 0, 2 * Math.PI);
       pen.lineWidth = 2;
       pen.strokeStyle = rgb(colours.ink);
       pen.stroke();
@@ -922,13 +924,10 @@ draw.graph = (section) => {
     ? `A sample of ${whole(section.ids.length)} of ${whole(section.total)} nodes, whole clusters where possible, and ${pairs} among them.`
     : `All ${plural(section.total, "node", "nodes")}, and ${pairs}.`;
   const walk = section.framelets ? " Boxes are clusters: the slider walks from the root to the single nodes. A framelet lives on a cluster and compares two of its children." : "";
-  const { controls, stage, key } = { controls: parts[0], stage: parts[1], key: parts[2] };
   picture.explain();
   return [
     paragraph(which + walk),
-    controls,
-    stage,
-    key,
+    ...parts,
     note("Drag to move, or use the arrow keys; click the picture, then turn the wheel to zoom. Point at a node to learn more about it."),
   ];
 };

@@ -20,7 +20,8 @@ _MOST_TABLE = 400
 _MOST_POINTS = 240
 _OWN_COLOURS = 10
 """Classes with a colour of their own, the most frequent ones; the others are grey."""
-_SCALE = re.compile(r"F_(\d+)")
+_SCALE = re.compile(r"F_\d+")
+_HOP = re.compile(r"S(?:[~^_]\S*)? ")
 
 
 def sections(result: Mapping[str, Any], classes: Sequence[str]) -> dict[str, Any]:
@@ -86,10 +87,14 @@ def _class_counts(data: Mapping[str, Any], classes: Sequence[str]) -> list[dict[
 def _homophily(data: Mapping[str, Any]) -> list[dict[str, Any]]:
     measures = mapping(data.get("homophily"))
     return [
-        {"name": text(name.replace("_", " ")), "value": number(value)}
+        {"name": _measure(name), "value": number(value)}
         for name, value in measures.items()
         if number(value) is not None
     ]
+
+
+def _measure(name: str) -> str | None:
+    return f"{name} homophily" if name in ("edge", "node", "adjusted") else text(name.replace("_", " "))
 
 
 def _square(matrix: Any, sizes: Any, classes: Sequence[str]) -> dict[str, Any] | None:
@@ -127,7 +132,7 @@ def _score(result: Mapping[str, Any], classes: Sequence[str]) -> dict[str, Any]:
             "name": name,
             "mean": number(pick(value, "mean")),
             "std": number(pick(value, "std")),
-            "values": [value for value in numbers(pick(value, "per_split"))[:100] if value is not None],
+            "values": _several([value for value in numbers(pick(value, "per_split"))[:100] if value is not None]),
         }
         for kind, name, value in named
     ]
@@ -140,6 +145,11 @@ def _score(result: Mapping[str, Any], classes: Sequence[str]) -> dict[str, Any]:
         "words": words.score(result),
         "validation": number(pick(result, "validation", "mean")),
     }
+
+
+def _several(values: list[float]) -> list[float]:
+    """Single splits, where there are more than one: a single one is the mean."""
+    return values if len(values) > 1 else []
 
 
 # ---------------------------------------------------------------------- choices
@@ -241,7 +251,7 @@ def _curves(result: Mapping[str, Any], classes: Sequence[str]) -> dict[str, Any]
     for entry in rows(pick(result, "curves"))[:5]:
         lines = {key: numbers(entry.get(key)) for key in ("train_loss", "val_loss", "val_metric")}
         length = max(map(len, lines.values()))
-        if length < 2 or not any(value is not None for line in lines.values() for value in line):
+        if all(sum(value is not None for value in line) < 2 for line in lines.values()):
             continue
         at = np.unique(np.linspace(0, length - 1, min(length, _MOST_POINTS)).round().astype(int)).tolist()
         best = count(entry.get("best_epoch"))
@@ -288,16 +298,18 @@ def _attention(result: Mapping[str, Any], classes: Sequence[str]) -> dict[str, A
 
 
 def group(channel: str) -> str:
-    """What a channel shows, by its name: the features themselves, a hop, or a scale of the tree.
+    """What a channel shows, by its name: the features themselves, a hop, a scale of the tree, or something else.
 
     Examples
     --------
-    >>> [group(name) for name in ("X", "S~^2 X", "F_3 S X")]
-    ['features', 'hops', 'scales']
+    >>> [group(name) for name in ("X", "S~^2 X", "F_3 S X", "degrees")]
+    ['features', 'hops', 'scales', 'other']
     """
     if _SCALE.search(channel):
         return "scales"
-    return "hops" if len(channel.split()) > 1 else "features"
+    if _HOP.match(channel):
+        return "hops"
+    return "features" if channel == "X" else "other"
 
 
 # ------------------------------------------------------------------------- ends

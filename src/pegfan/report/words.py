@@ -39,7 +39,7 @@ def duration(seconds: Any) -> str:
 
     Examples
     --------
-    >>> duration(3.21), duration(95), duration(7300)
+    >>> duration(3.21), duration(95), duration(7320)
     ('3.2 s', '1 min 35 s', '2 h 2 min')
     """
     known = number(seconds)
@@ -148,10 +148,12 @@ def choice(result: Mapping[str, Any]) -> str:
     sentences = []
     if tried > 1:
         sentences.append(f"{tried} candidates were compared on validation nodes; test nodes had no say.")
-    if how:
-        sentences.append(f"Chosen: {how}.")
     if reason:
-        sentences.append(reason if reason.endswith((".", "!", "?")) else f"{reason}.")
+        reason = reason if reason.endswith((".", "!", "?")) else f"{reason}."
+    if how and reason:
+        sentences.append(f"Chosen: {how}; {reason}" if reason[0].islower() else f"Chosen: {how}. {reason}")
+    elif how or reason:
+        sentences.append(reason or f"Chosen: {how}.")
     return " ".join(sentences)
 
 
@@ -160,11 +162,11 @@ def confusion(table: Sequence[Sequence[int]], classes: Sequence[str]) -> str:
     mistakes = [(n, -a, -b) for a, row in enumerate(table) for b, n in enumerate(row) if a != b and n]
     total = sum(map(sum, table))
     if not mistakes:
-        return f"All {total:,} test nodes of the first split are in the right class."
+        return f"All {total:,} test nodes are in the right class."
     most, a, b = max(mistakes)
     wrong = sum(n for n, _, _ in mistakes)
     return (
-        f"{wrong:,} of {total:,} test nodes of the first split are in the wrong class. The most frequent mistake, "
+        f"{wrong:,} of {total:,} test nodes are in the wrong class. The most frequent mistake, "
         f"{_times(most)}: a node of “{classes[-a]}” is taken for “{classes[-b]}”."
     )
 
@@ -175,7 +177,12 @@ def attention(channels: Sequence[Mapping[str, Any]]) -> str:
     if len(channels) < 2 or total <= 0:
         return "There is one channel, and it has all the weight."
     even = 1 / len(channels)
-    named = {"features": "the features themselves", "hops": "hops", "scales": "scales of the tree"}
+    named = {
+        "features": "the features themselves",
+        "hops": "hops",
+        "scales": "scales of the tree",
+        "other": "other channels",
+    }
     shares = []
     for kind, name in named.items():
         own = [channel["weight"] / total for channel in channels if channel["group"] == kind]

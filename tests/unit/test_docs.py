@@ -1,0 +1,82 @@
+"""What the documentation shows runs as it stands, leads somewhere, and names what there is."""
+
+import importlib
+import re
+from pathlib import Path
+
+import matplotlib as mpl
+import pytest
+
+import pegfan
+from support import examples
+
+DOCS = examples.ROOT / "docs"
+WRITTEN = sorted(page for page in DOCS.rglob("*.md") if not {"_build", "results"} & set(page.relative_to(DOCS).parts))
+MARKUP = {"toctree", "include", "image", "pegfan-commands"}
+PARTS = [page.stem for page in sorted((DOCS / "api").glob("*.rst"))]
+
+
+def name(page: Path) -> str:
+    return str(page.relative_to(DOCS))
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=name)
+def test_the_examples_run(page, tmp_path, monkeypatch):
+    mpl.use("agg")
+    monkeypatch.chdir(tmp_path)
+    examples.run(page)
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=name)
+def test_every_block_is_run_or_is_markup(page):
+    for block in examples.blocks(page):
+        assert block.kind in {*examples.KINDS, *MARKUP}, f"{block.place}: no test runs a block of {block.kind!r}"
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=name)
+def test_its_roles_name_objects(page):
+    """Sphinx says so too, but only where it is installed and only when the documentation is built."""
+    for role in re.findall(r"\{(?:func|meth|class|data|mod)\}`([^`]+)`", page.read_text()):
+        found = find(re.sub(r".*<(.*)>", r"\1", role).removeprefix("~"))
+        assert found is not None, role
+
+
+def find(path: str):
+    """The object of a dotted name."""
+    parts = path.split(".")
+    assert parts[0] == "pegfan", f"{path} is not the full name of an object"
+    found = pegfan
+    for place, part in enumerate(parts[1:], start=2):
+        if not hasattr(found, part):
+            importlib.import_module(".".join(parts[:place]))
+        found = getattr(found, part)
+    return found
+
+
+def test_pages_are_reached_from_the_first():
+    first = (DOCS / "index.md").read_text()
+    for page in WRITTEN:
+        entry = str(page.relative_to(DOCS).with_suffix(""))
+        assert entry == "index" or re.search(rf"^{entry}$", first, flags=re.MULTILINE), entry
+    listed = (DOCS / "api" / "index.md").read_text()
+    for part in PARTS:
+        assert re.search(rf"^{part}$", listed, flags=re.MULTILINE), part
+
+
+def test_the_reference_has_everything_that_pegfan_offers():
+    documented = "".join(page.read_text() for page in (DOCS / "api").glob("*.rst"))
+    modules = [importlib.import_module(found) for found in re.findall(r"automodule:: (\S+)", documented)]
+    offered = {entry for module in modules for entry in getattr(module, "__all__", [])}
+    public = {entry for entry in pegfan.__all__ if entry not in ("channels", "datasets", "measures", "plots", "trees")}
+    assert public <= offered, public - offered
+
+
+def test_a_wrong_example_is_found(tmp_path):
+    page = tmp_path / "page.md"
+    for text in ("```python\n1 / 0\n```\n", "```pycon\n>>> 1 + 1\n3\n```\n", "```sh\nmake no-such-target\n```\n"):
+        page.write_text(text)
+        with pytest.raises((AssertionError, ZeroDivisionError)):
+            examples.run(page)
+    page.write_text("```sh\npegfan --version\n```\n\n```text\nsomething else\n```\n")
+    with pytest.raises(AssertionError, match=r"page\.md:5 shows"):
+        examples.run(page)

@@ -1,0 +1,463 @@
+"""The report's content: what is drawn, what is said, and that nothing from data gets out of its place."""
+
+import base64
+import hashlib
+import json
+import re
+import subprocess
+import sys
+from importlib.resources import files
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import pegfan as pf
+from pegfan.report import graphview, layout, sections, treeview, words, write_report
+from pegfan.report.page import embedded
+from support.strategies import trees
+
+HOSTILE = "</script><script>alert(1)</script>\u202e'\"&amp;{{script}}"
+TREE = pf.Hierarchy.from_nested([[[0, 1], [2, 3]], [[4, 5], [6, 7]]])
+
+
+def path_graph(n=8, **attributes):
+    return pf.Graph.from_edges([[i, i + 1] for i in range(n - 1)], n=n, **attributes)
+
+
+def content(page):
+    found = re.search(r'<script type="application/json" id="content">(.*?)</script>', page.read_text(), re.S)
+    return json.loads(found.group(1))
+
+
+def written(folder, result, graph=None, tree=TREE, probabilities=None):
+    graph = graph or path_graph()
+    if probabilities is None:
+        probabilities = np.full((graph.n, 2), 0.5)
+    return write_report(folder / "report.html", result, graph, tree, probabilities)
+
+
+def deep_tree(n, h=8):
+    """A tree over n nodes in shuffled order, with clusters of h children."""
+    order = np.random.default_rng(0).permutation(n)
+    parents, count = [], n
+    while count > 1:
+        parents.append(np.arange(count) // h)
+        count = -(-count // h)
+    return pf.Hierarchy(parents, order)
+
+
+# ------------------------------------------------------------------------- the file
+
+
+def test_page_is_whole_and_names_nothing_outside(tmp_path):
+    page = written(tmp_path, {"title": "Bees & ants"})
+    text = page.read_text()
+    assert page == tmp_path / "report.html"
+    assert "<title>Bees &amp; ants – PEGFAN report</title>" in text
+    assert re.findall(r"\{\{\w+\}\}", text) == []
+    addresses = set(re.findall(r"\w+://[^\s\"')]+", text))
+    assert addresses == {"http://www.w3.org/2000/svg"}  # the name of SVG, which nobody loads
+    assert re.findall(r"(?:src|href)=\"(?!#|data:)", text) == []
+
+
+def test_same_result_gives_same_bytes(tmp_path):
+    one, two = (written(tmp_path, {"title": "x"}).read_bytes() for _ in range(2))
+    assert one == two
+
+
+def test_policy_admits_our_script_and_style_only(tmp_path):
+    text = written(tmp_path, {}).read_text()
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text).group(1)
+    for tag, rule in ((r'<script type="module">(.*?)</script>', "script-src"), ("<style>(.*?)</style>", "style-src")):
+        source = re.search(tag, text, re.S).group(1)
+        digest = base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()
+        assert f"{rule} 'sha256-{digest}'" in policy
+    assert "unsafe" not in policy
+    assert policy.startswith("default-src 'none';")
+
+
+@pytest.mark.parametrize("name", ["script.js", "style.css"])
+def test_our_own_sources_cannot_end_their_element(name):
+    source = (files("pegfan.report") / name).read_text()
+    assert "</" not in source
+    assert "\r" not in source
+    assert "innerHTML" not in source
+
+
+def test_nothing_half_written_is_left(tmp_path, monkeypatch):
+    monkeypatch.setattr("os.replace", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
+    with pytest.raises(OSError, match="disk full"):
+        written(tmp_path, {})
+    assert list(tmp_path.iterdir()) == []
+
+
+@given(st.recursive(st.text() | st.integers(-9, 9), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
+def test_embedded_data_comes_back_and_holds_no_markup(value):
+    data = embedded(value)
+    assert json.loads(data) == value
+    assert not set("<>&\u2028\u2029") & set(data)
+
+
+def test_hostile_names_are_data(tmp_path):
+    graph = path_graph(
+        labels=np.arange(8) % 2, class_names=[HOSTILE, "b"], node_names=[f"{HOSTILE}{i}" for i in range(8)]
+    )
+    result = {
+        "title": HOSTILE,
+        "command": HOSTILE,
+        "data": {"classes": [HOSTILE, "b"], "report": HOSTILE},
+        "warnings": [{"kind": HOSTILE, "text": HOSTILE}],
+        "unsure": [{"id": f"{HOSTILE}3", "predicted": HOSTILE}],
+    }
+    page = written(tmp_path, result, graph)
+    text = page.read_text()
+    assert text.count("</script>") == 2
+    assert "alert(1)</script>" not in text
+    shown = content(page)
+    assert shown["classes"][0] == HOSTILE
+    assert shown["graph"]["ids"][3] == f"{HOSTILE}3"
+
+
+def test_strings_that_are_no_text_and_endless_strings(tmp_path):
+    result = {"title": "\ud800 lone", "command": "x" * 100_000, "warnings": [{"kind": 3, "text": "y" * 100_000}]}
+    page = written(tmp_path, result)
+    assert page.stat().st_size < 150_000
+    assert content(page)["warnings"]["rows"][0]["kind"] == "3"
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"probabilities": np.ones(8)}, "probabilities have shape"),
+        ({"probabilities": np.ones((7, 2))}, "n = 8"),
+        ({"probabilities": np.ones((8, 0))}, "one column a class"),
+        ({"tree": pf.Hierarchy.from_nested([0, 1])}, "the tree has 2 nodes and the graph 8"),
+    ],
+)
+def test_parts_that_do_not_belong_together(tmp_path, change, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        written(tmp_path, {}, **change)
+    with pytest.raises(TypeError, match="must be a mapping"):
+        written(tmp_path, ["no"])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_large_graphs_make_small_files(tmp_path):
+    rng = np.random.default_rng(0)
+    n = 20_000
+    graph = pf.Graph.from_edges(rng.integers(0, n, (100_000, 2)), n=n)
+    page = written(tmp_path, {}, graph, deep_tree(n), rng.dirichlet(np.ones(4), n))
+    assert page.stat().st_size < 1_500_000
+    shown = content(page)["graph"]
+    assert len(shown["ids"]) == 1500
+    assert len(shown["edges"]) <= 2 * 9000
+
+
+def test_import_stays_light():
+    code = (
+        "import sys, pegfan; print('pegfan.report' in sys.modules); import pegfan.report; "
+        "print(sorted({'torch', 'pandas', 'matplotlib'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "[]"]
+
+
+# ------------------------------------------------------------------------ the sample
+
+
+def test_small_graphs_are_drawn_whole():
+    assert graphview.sample(path_graph(), TREE).tolist() == list(range(8))
+
+
+@pytest.mark.parametrize("with_tree", [True, False])
+def test_sample_has_its_size_holds_what_is_wanted_and_is_the_same_twice(with_tree):
+    rng = np.random.default_rng(1)
+    graph = pf.Graph.from_edges(rng.integers(0, 500, (900, 2)), n=500)
+    tree = deep_tree(500) if with_tree else None
+    nodes = graphview.sample(graph, tree, wanted=[499, 3, 3], most=100)
+    assert len(nodes) == len(set(nodes.tolist())) == 100
+    assert {3, 499} <= set(nodes.tolist())
+    assert np.array_equal(nodes, graphview.sample(graph, tree, wanted=[499, 3, 3], most=100))
+
+
+def test_sample_keeps_clusters_together_and_visits_every_branch():
+    n, tree = 2048, deep_tree(2048)
+    graph = path_graph(n)
+    nodes = graphview.sample(graph, tree, most=400)
+    branches = tree.labels(2)
+    assert set(branches[nodes].tolist()) == set(range(tree.n_clusters[1]))
+    fine = tree.labels(tree.K - 1)
+    touched = np.unique(fine[nodes])
+    assert np.isin(fine, touched).sum() <= 1.1 * len(nodes)  # touched clusters are there whole, but for a few
+
+
+def test_sample_prefers_clusters_with_links():
+    tree = deep_tree(1024, h=4)
+    linked = tree.order[:64]
+    graph = pf.Graph.from_edges(np.column_stack([np.repeat(linked, 3), np.roll(np.repeat(linked, 3), 7)]), n=1024)
+    nodes = graphview.sample(graph, tree, most=256)
+    assert np.isin(linked, nodes).mean() == 1.0
+
+
+@given(trees(), st.data())
+def test_restricted_tree_has_the_same_clusters(tree, data):
+    nodes = np.array(sorted(data.draw(st.sets(st.integers(0, tree.n - 1), min_size=1))))
+    small, slots = graphview.restrict(tree, nodes)
+    assert (small.n, small.K) == (len(nodes), tree.K)
+    for level in range(1, tree.K + 1):
+        assert np.array_equal(slots[level - 1][small.labels(level)], tree.labels(level)[nodes])
+
+
+@given(trees(), st.integers(1, 6))
+def test_framelets_are_those_of_the_system(tree, most):
+    nodes = np.arange(0, tree.n, 2)
+    system = pf.FrameletSystem(tree)
+    shown = graphview.framelets_on(tree, nodes, most)
+    assert len(shown) == tree.K - 1
+    for level, framelets in enumerate(shown, start=1):
+        rows = system.framelets(level).toarray()
+        assert len(framelets) <= most
+        for framelet in framelets:
+            cluster = tree.cluster(tuple(framelet["cluster"]))
+            a, b = framelet["children"]
+            one, other = tree.members((*cluster.index, a)), tree.members((*cluster.index, b))
+            first = int(system.n_framelets(level)[: cluster.slot].sum())
+            own = rows[first : first + int(system.n_framelets(level)[cluster.slot])]
+            row = own[(own[:, one[0]] > 0) & (own[:, other[0]] < 0)][0]
+            assert framelet["support"] == len(one) + len(other)
+            values = np.zeros(len(nodes))
+            values[framelet["at"]] = framelet["values"]
+            np.testing.assert_allclose(values, row[nodes], rtol=5e-3)
+
+
+def test_every_cluster_has_its_turn():
+    tree = pf.Hierarchy.from_nested([[0, 1, 2, 3], [4, 5, 6], [7, 8]])
+    chosen = graphview.framelets_on(tree, np.arange(9), most=4)[1]
+    assert [f["cluster"] for f in chosen] == [[1, 1], [1, 1], [1, 2], [1, 3]]
+
+
+def test_links_are_drawn_once_without_loops():
+    graph = pf.Graph.from_edges([[0, 1], [1, 0], [2, 2], [1, 2]], n=3, directed=True)
+    shown = graphview.view(graph, None)
+    assert shown["edges"] == [0, 1, 1, 2]
+    assert shown["links"] == 2
+    assert "tree_xy" not in shown
+
+
+# ------------------------------------------------------------------------- the layout
+
+
+@given(trees())
+def test_boxes_lie_inside_their_parents_and_apart(tree):
+    levels = layout.nested_boxes(tree)
+    assert [len(boxes) for boxes in levels] == list(tree.n_clusters)
+    for level in range(1, tree.K):
+        parent, child = levels[level - 1][tree.parent(level)], levels[level]
+        assert (child[:, :2] >= parent[:, :2] - 1e-9).all()
+        assert (child[:, 2:] <= parent[:, 2:] + 1e-9).all()
+        assert (child[:, 2:] > child[:, :2]).all()
+        overlap = np.minimum(child[:, None, 2:], child[None, :, 2:]) - np.maximum(
+            child[:, None, :2], child[None, :, :2]
+        )
+        apart = (overlap <= 1e-9).any(axis=2)
+        assert apart[~np.eye(len(child), dtype=bool)].all()
+
+
+def test_springs_bring_linked_nodes_together():
+    cliques = np.kron(np.eye(2), np.ones((10, 10))) - np.eye(20)
+    order = np.random.default_rng(0).permutation(20)
+    links = pf.Graph(cliques[order][:, order]).adjacency
+    xy = layout.springs(links, layout.spiral(20))
+    distance = np.linalg.norm(xy[:, None] - xy, axis=2)
+    linked = links.toarray() > 0
+    assert distance[linked].mean() < 0.6 * distance[~linked & ~np.eye(20, dtype=bool)].mean()
+    assert np.linalg.norm(xy, axis=1).max() <= 1 + 1e-6
+    assert np.array_equal(xy, layout.springs(links, layout.spiral(20)))
+
+
+@pytest.mark.parametrize("n", [0, 1, 2])
+def test_springs_of_next_to_nothing(n):
+    xy = layout.springs(pf.Graph(np.zeros((max(n, 1),) * 2)).adjacency[:n, :n], layout.spiral(n))
+    assert xy.shape == (n, 2)
+    assert np.isfinite(xy).all()
+
+
+# --------------------------------------------------------------------------- the tree
+
+
+@given(trees(), st.data())
+def test_boxes_of_a_level_cover_the_leaves_with_their_classes(tree, data):
+    predicted = np.array(data.draw(st.lists(st.integers(0, 3), min_size=tree.n, max_size=tree.n)))
+    for row in treeview.boxes(tree, predicted):
+        at = slot = 0
+        for start, leaves, first, clusters, *mix in row["boxes"]:
+            assert (start, first) == (at, slot)
+            counts = dict(zip(mix[::2], mix[1::2], strict=True))
+            own = predicted[tree.order[start : start + leaves]]
+            assert counts == {int(k): int((own == k).sum()) for k in np.unique(own)}
+            at, slot = at + leaves, slot + clusters
+        assert (at, slot) == (tree.n, row["clusters"])
+
+
+def test_rows_of_a_large_tree_stay_short():
+    n = 30_000
+    rows = treeview.boxes(deep_tree(n), np.arange(n) % 5)
+    assert max(len(row["boxes"]) for row in rows) < 400
+
+
+def test_deep_trees_show_some_levels():
+    tree = pf.Hierarchy([*[np.arange(2)] * 60, np.zeros(2, int)])
+    shown = [row["level"] for row in treeview.boxes(tree, np.zeros(2, int))]
+    assert len(shown) <= 24
+    assert (shown[0], shown[-1]) == (1, tree.K)
+
+
+# ----------------------------------------------------------------------- the sections
+
+
+def test_empty_result_says_why_sections_are_absent(tmp_path):
+    shown = content(written(tmp_path, {}, tree=None))
+    for name in (
+        "data",
+        "score",
+        "choice",
+        "confusion",
+        "per_class",
+        "curves",
+        "attention",
+        "tree",
+        "unsure",
+        "warnings",
+    ):
+        assert shown[name]["absent"].endswith(".")
+    assert "nobody can say" in shown["lede"]
+
+
+@pytest.mark.parametrize("junk", [None, 7, "text", [], [1], {}, {"x": 1}, [None, {"name": []}], float("nan"), True])
+def test_junk_in_the_result_is_left_out(tmp_path, junk):
+    keys = ("title", "source", "seconds", "data", "splits", "candidates", "chosen", "test", "floors", "confusion")
+    keys += ("per_class", "curves", "attention", "unsure", "warnings", "tree", "versions", "budget", "validation")
+    content(written(tmp_path, dict.fromkeys(keys, junk)))
+    inside = dict.fromkeys(("classes", "class_counts", "homophily", "ccns", "nodes", "report", "directed"), junk)
+    content(written(tmp_path, {"data": inside, "test": dict.fromkeys(("mean", "std", "per_split"), junk)}))
+
+
+def test_candidates_show_what_differs():
+    recipe = {"h": 4, "tree": {"method": "ward"}, "hops": 3}
+    tried = [
+        {"name": "one", "recipe": recipe},
+        {"name": "two", "recipe": {**recipe, "h": 8, "tree": {"method": "matching"}}},
+    ]
+    choice = sections.sections({"candidates": tried, "chosen": {"members": [1]}}, ["a"])["choice"]
+    assert [row["settings"] for row in choice["rows"]] == [["h 4", "tree.method ward"], ["h 8", "tree.method matching"]]
+    assert choice["common"] == ["hops 3"]
+    assert [row["chosen"] for row in choice["rows"]] == [False, True]
+
+
+def test_confusion_of_many_classes_keeps_the_largest_and_all_predictions():
+    k = 30
+    table = np.zeros((k, k), int)
+    table[np.arange(k), np.arange(k)] = np.arange(k)
+    table[29, 0] = 5  # to a class that is not shown
+    shown = sections.sections({"confusion": table.tolist()}, [str(i) for i in range(k)])["confusion"]
+    assert shown["classes"] == list(range(10, 30))
+    assert [sum(row) for row in shown["counts"]] == table.sum(axis=1)[10:].tolist()
+    assert shown["counts"][-1][-1] == 5
+    assert shown["left_out"] == 10
+
+
+def test_long_curves_are_thinned_with_their_ends_kept():
+    line = list(np.linspace(2, 1, 5000))
+    curves = sections.sections({"curves": [{"name": "m", "train_loss": line, "best_epoch": 4000}]}, ["a"])["curves"]
+    (member,) = curves["members"]
+    assert len(member["at"]) == len(member["train_loss"]) <= 240
+    assert (member["at"][0], member["at"][-1], member["best"]) == (0, 4999, 4000)
+    assert member["train_loss"][-1] == 1.0
+
+
+def test_channels_are_grouped_by_their_names():
+    names = ["X", "S X", "S~^2 X", "S_in X", "F_0 X", "F_10 S~ X", "Y near", "SAGE X"]
+    expected = ["features", "hops", "hops", "hops", "scales", "scales", "other", "other"]
+    assert [sections.group(name) for name in names] == expected
+
+
+def test_true_classes_follow_the_models_order(tmp_path):
+    graph = path_graph(3, labels=["b", "a", None])
+    tree = pf.Hierarchy.from_nested([0, 1, 2])
+    page = written(tmp_path, {"data": {"classes": ["b", "a"]}}, graph, tree, np.full((3, 2), 0.5))
+    assert content(page)["graph"]["true"] == [0, 1, -1]
+
+
+def test_parts_are_those_of_the_models_split(tmp_path):
+    graph = path_graph(splits=[([0], [1], [2]), ([3, 4], [5], [6])])
+    assert content(written(tmp_path, {}, graph))["graph"]["split"] == [1, 2, 3, 0, 0, 0, 0, 0]
+    assert content(written(tmp_path, {"splits": {"used": [1, 0]}}, graph))["graph"]["split"] == [0, 0, 0, 1, 1, 2, 3, 0]
+    assert content(written(tmp_path, {"splits": {"used": [7]}}, graph))["graph"]["split"] is None
+    assert content(written(tmp_path, {}))["graph"]["split"] is None
+
+
+# -------------------------------------------------------------------------- the words
+
+
+def test_floors_decide_what_is_said():
+    def said(mean, floor, std=0.01):
+        result = {
+            "test": {"mean": mean, "std": std, "per_split": [mean] * 3},
+            "floors": {"features_only": {"mean": floor}},
+        }
+        return words.score(result)
+
+    assert "adds 10.0 points to what the features tell" in said(0.8, 0.7)
+    assert "within the spread" in said(0.705, 0.7)
+    assert "does not help here: the features alone are 10.0 points better" in said(0.7, 0.8)
+    assert "one split" in words.score({"test": {"mean": 0.7, "per_split": [0.7]}})
+
+
+def test_lede_speaks_of_the_metric():
+    result = {"test": {"metric": "roc_auc", "mean": 0.842, "std": 0.013}}
+    assert words.lede(result, 5, 2) == (
+        "On nodes that it has not seen, the model reaches a ROC AUC of 84.2, "
+        "give or take 1.3 points from split to split."
+    )
+    assert "86.0% into the right class" in words.lede({"test": {"mean": 0.86}}, 5, 2)
+
+
+def channels(**weights):
+    return [
+        {"name": name, "weight": weight, "what": "", "group": sections.group(name)} for name, weight in weights.items()
+    ]
+
+
+def test_attention_in_words():
+    named = dict(zip(["X", "S X", "F_0 X", "F_1 X", "F_2 X", "F_3 X"], [1, 1, 1, 1, 4, 2], strict=True))
+    said = words.attention(channels(**named))
+    assert said.startswith("Scales of the tree 80% (an even share would be 67%)")
+    assert "The heaviest channel is F₂ X with 2.4 times an even share." in said
+    assert "the fine ones, F₂ to F₃, weigh more" in said
+    assert "nearly even" in words.attention(channels(**dict.fromkeys(named, 1)))
+    assert "one channel" in words.attention(channels(X=1.0))
+
+
+@pytest.mark.parametrize(
+    ("how", "reason", "said"),
+    [
+        ("best", "the only candidate", "Chosen: best; the only candidate."),
+        ("mean of 5", "It is better by 1.2 points.", "Chosen: mean of 5. It is better by 1.2 points."),
+        ("best", None, "Chosen: best."),
+        (None, "no choice", "no choice."),
+        (None, None, ""),
+    ],
+)
+def test_choice_in_words(how, reason, said):
+    assert words.choice({"chosen": {"how": how, "reason": reason}}) == said
+
+
+def test_most_frequent_mistake():
+    said = words.confusion([[5, 2], [1, 7]], ["ant", "bee"])
+    assert said == (
+        "3 of 15 test nodes are in the wrong class. "
+        "The most frequent mistake, twice: a node of “ant” is taken for “bee”."
+    )
+    assert words.confusion([[2, 0], [0, 1]], ["a", "b"]).startswith("All 3 test nodes")
