@@ -14,7 +14,7 @@ from sphinx.application import Sphinx
 def markup(latex: str, display: str) -> str:
     """An equation as MathML, with its source for those who copy it."""
     mathml = convert(latex.strip(), display=display)
-    unknown = re.search(r"\\[a-zA-Z]+", mathml)
+    unknown = re.search(r"\\[a-zA-Z|]+|<mi>&(amp;|#x00026;)?</mi>|<merror", mathml)
     if unknown:
         raise ValueError(f"latex2mathml does not know {unknown[0]} in the equation {latex!r}")
     return mathml.replace("<math ", f'<math aria-label="{escape(latex.strip())}" ', 1)

@@ -266,10 +266,13 @@ def test_large_graphs_get_fewer_epochs(graph):
     pool = Pool(graph, FeatureScale.of(graph.features), 1)
     search = Search(pool, graph.splits[0], 0, budget=10.0, members=5)
     search.rate = 1e-6
-    capped = search._capped(Recipe(), {})
+    capped = search._capped(Recipe())
     assert 40 <= capped.full_settings.epochs < 1500
     assert capped.full_settings.patience < 100
-    assert search._capped(Recipe(), {"epochs": 1500}) == Recipe(), "pinned epochs stay"
+    search.pins = {"epochs": 1500}
+    assert search._capped(Recipe()) == Recipe(), "pinned epochs stay"
+    search.pins, search.rate = {}, 1e-12
+    assert search._capped(capped) == Recipe(), "where there is time after all, there is no cap"
 
 
 # ------------------------------------------------------------------ classifier

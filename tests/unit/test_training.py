@@ -441,3 +441,66 @@ def test_progress_tells_rates_and_time_left(monkeypatch):
     assert sum("on test" in line for line in told) == 2
     assert "s left" in next(line for line in told if "on test" in line)
     assert "left" not in told[-1], "nothing is left"
+
+
+def test_splits_that_are_not_nodes_are_refused():
+    graph, channels = make()
+    train_nodes, val, test = graph.splits[0]
+    for bad, message in (
+        (train_nodes + 0.7, "node indices or a boolean mask"),
+        (np.ones(graph.n - 1, bool), "mask of 120 nodes"),
+        (np.ones((graph.n, 2), bool), "mask of 120 nodes"),
+        (np.array([-1, 3]), "holds node -1"),
+        (np.array([500]), "holds node 500"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            train(channels, graph.labels, Split(bad, val, test), {"epochs": 1})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"seed": None}, "seed must be"),
+        ({"seed": 1.5}, "seed must be"),
+        ({"seed": -1}, "seed must be"),
+        ({"workers": 0}, "workers"),
+        ({"device": "foo"}, "no device 'foo'"),
+        ({"classes": 2.5}, "classes is a number"),
+        ({"settings": {"class_weights": "no"}}, "class_weights must be True or False"),
+        ({"splits": None}, "splits are"),
+        ({"labels": np.full(120, 10**8)}, "number classes from 0"),
+    ],
+)
+def test_arguments_are_checked(options, message):
+    graph, channels = make()
+    given = {"labels": graph.labels, "splits": graph.splits[0], "settings": {"epochs": 1}} | options
+    with pytest.raises((ValueError, TypeError), match=message):
+        train(channels, given.pop("labels"), given.pop("splits"), given.pop("settings"), **given)
+
+
+def test_training_leaves_the_callers_random_numbers_alone():
+    graph, channels = make()
+    before = torch.random.get_rng_state()
+    first = train(channels, graph.labels, graph.splits[0], {"epochs": 2}, seed=np.int64(3))
+    assert (torch.random.get_rng_state() == before).all()
+    again = train(channels, graph.labels, graph.splits[0], {"epochs": 2}, seed=3)
+    assert first.runs[0].val_loss == again.runs[0].val_loss
+
+
+def test_auc_of_one_class_does_not_stop_a_training():
+    graph, channels = make()
+    part = graph.splits[0]
+    y = graph.labels % 2
+    y[part.val] = 1
+    with pytest.raises(ValueError, match="stop='loss'"):
+        train(channels, y, part, {"stop": "metric", "epochs": 2}, metric="roc_auc")
+
+
+def test_large_operators_of_the_users_are_not_turned_into_matrices(monkeypatch):
+    from pegfan.training import engine
+
+    graph, _ = make()
+    mine = Channels([Channel("mine", aslinearoperator(hop_matrix(graph, "A").toarray()), np.eye(graph.n)[:, :5])])
+    assert train(mine, graph.labels, graph.splits[0], {"epochs": 1}).engine == "fast"
+    monkeypatch.setattr(engine, "_FOREIGN_MOST", 100)
+    assert train(mine, graph.labels, graph.splits[0], {"epochs": 1}).engine == "plain"

@@ -166,6 +166,7 @@ def pinned(recipe: Recipe, pins: Mapping[str, Any]) -> Recipe:
 
 _DECAY = {"wd_fc1": 1e-3, "wd_sca": 1e-3, "lr_sca": 0.02}
 _OPEN = {**_DECAY, "hop_normalize": False}
+_LOOSE = {**_OPEN, "wd_fc1": 1e-4, "dropout": 0.7}
 _SLOW = {"lr_fc": 0.005, "lr_sca": 0.04}
 
 
@@ -221,12 +222,13 @@ def _homophily(graph: Graph) -> list[Recipe]:
     a = graph.n <= ROWS_MOST
     return [
         Recipe(tree, 8, "c", "homophily", settings=_DECAY),
-        Recipe(regime="homophily", hops=8, settings=_DECAY),
+        Recipe(regime="homophily", hops=8, features="raw", settings=_LOOSE),
         Recipe(regime="all", direction="symmetric", settings=_DECAY),
-        Recipe(regime="homophily", direction="symmetric", labels=True, structure=True, settings=_DECAY),
+        Recipe(tree, 8, "c", "homophily", features="raw", settings=_LOOSE),
+        Recipe(regime="homophily", features="raw", labels=True, structure=True, settings=_LOOSE),
+        Recipe(regime="homophily", hops=8, settings=_DECAY),
         Recipe("matching", 4, "b", "homophily", direction="symmetric", settings=_DECAY),
         Recipe(regime="all", features="raw", settings=_OPEN),
-        Recipe(regime="homophily", hops=8, features="raw", settings=_DECAY | {"dropout": 0.7}),
         Recipe(rows, 4, "c", "homophily", adjacency=a, settings=_DECAY),
         Recipe(hops=0, features="raw", settings=_OPEN),
     ]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from pegfan.auto.inputs import FeatureScale, Known, recipe_channels
-from pegfan.auto.recipes import Recipe, difference, first_recipes, variations, work
+from pegfan.auto.recipes import Recipe, difference, first_recipes, pinned, variations, work
 from pegfan.graph import Graph, Split
 from pegfan.trees import Hierarchy, build_tree
 
@@ -22,7 +22,7 @@ __all__ = ["Candidate", "Event", "Job", "Pool", "Search", "choose", "mean_of"]
 
 FloatArray = NDArray[np.float32]
 
-_RATE = 1.5e-8
+_RATE = 6e-9
 """Seconds that a unit of `work` takes an epoch, before anything was measured."""
 _EPOCHS = 250
 """Epochs that a recipe takes, before anything was measured."""
@@ -320,6 +320,7 @@ class Search:
         self.skipped: list[Recipe] = []
         self.start = time.perf_counter()
         self.order: list[Recipe] = []
+        self.pins: Mapping[str, Any] = {}
         self.planned = 0
         self.rate = _RATE
 
@@ -337,14 +338,15 @@ class Search:
 
     def run(self, training: Graph, pins: Mapping[str, Any]) -> list[Candidate]:
         """Train recipes that differ widely, then round by round those most like the best, for as long as that helps."""
-        listed = [self._capped(r, pins) for r in first_recipes(self.pool.graph, training, pins)]
+        self.pins = pins
+        listed = first_recipes(self.pool.graph, training, pins)
         first = listed[:_DIVERSE]
         self.planned = len(first)
         self._take(first[:1], parallel=False)  # tells how long the others will take
         self._take(first[1:], parallel=self._long())
         while len(self.done) < _MOST and not self.skipped:
             before = self._lowest()
-            batch = self._promising(listed, pins)
+            batch = self._promising(listed)
             self.planned += len(batch)
             self._take(batch, parallel=self._long())
             if not batch or self._lowest() >= before:
@@ -361,10 +363,10 @@ class Search:
         losses = sorted(c.val_loss for c in self.done)[: self.members]
         return sum(losses) + (self.members - len(losses)) * 1e9
 
-    def _promising(self, listed: Sequence[Recipe], pins: Mapping[str, Any]) -> list[Recipe]:
+    def _promising(self, listed: Sequence[Recipe]) -> list[Recipe]:
         """Untried recipes, most like the best first: by the place of a tried one plus in how much they differ."""
         ranked = [c.recipe for c in sorted(self.done, key=lambda c: c.val_loss)]
-        near = [self._capped(v.changed(**pins), pins) for recipe in ranked[:_PARENTS] for v in variations(recipe)]
+        near = [v.changed(**self.pins) for recipe in ranked[:_PARENTS] for v in variations(recipe)]
         rated: dict[Recipe, int] = {}
         for recipe in [*near, *listed]:
             if all(difference(recipe, known) for known in [*ranked, *rated]):
@@ -373,7 +375,8 @@ class Search:
 
     def _take(self, recipes: Sequence[Recipe], parallel: bool, fixed: bool = False) -> None:
         def jobs() -> Iterator[Job]:
-            for recipe in recipes:
+            for given in recipes:
+                recipe = given if fixed else self._capped(given)
                 if not fixed and self.order and not self._fits(recipe):
                     self.skipped.append(recipe)
                     self.planned -= 1
@@ -413,15 +416,21 @@ class Search:
         # The median: one that waited for the compiler says nothing about the others.
         self.rate = float(np.median([c.seconds / (self._work(c.recipe) * c.epochs) for c in self.done]))
 
-    def _capped(self, recipe: Recipe, pins: Mapping[str, Any]) -> Recipe:
+    def _capped(self, recipe: Recipe) -> Recipe:
         """The recipe with so few epochs that it takes its share of the budget at most."""
-        settings = recipe.full_settings
-        affordable = self.budget * self.pool.workers / _SHARE / (self._work(recipe) * self.rate)
-        if affordable >= settings.epochs or "epochs" in pins:
+        if "epochs" in self.pins:
             return recipe
+        from pegfan.training import Settings
+
+        whole = pinned(recipe, {"epochs": Settings.epochs, "patience": self.pins.get("patience", Settings.patience)})
+        affordable = self.budget * self.pool.workers / _SHARE / (self._work(recipe) * self.rate)
+        if affordable >= Settings.epochs:
+            return whole
         epochs = max(int(affordable) // 20 * 20, _FEWEST)
-        patience = settings.patience if "patience" in pins else min(settings.patience, max(epochs // 4, 10))
-        return recipe.changed(epochs=min(epochs, settings.epochs), patience=patience)
+        patience = whole.full_settings.patience
+        if "patience" not in self.pins:
+            patience = min(patience, max(epochs // 4, 10))
+        return whole.changed(epochs=epochs, patience=patience)
 
     def _forget(self) -> None:
         """Drop the weights of those that cannot be chosen any more."""

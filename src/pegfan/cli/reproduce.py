@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pegfan.experiments.rendering import Document
     from pegfan.experiments.tables import Options, Progress
 
-STORE, OUTPUT, SEEDS = Path("results"), Path("docs/results"), 3
+STORE, OUTPUT, SEEDS, WORKERS = Path("results"), Path("docs/results"), 3, 2
 
 
 class What(StrEnum):
@@ -51,7 +51,7 @@ def reproduce(
     ] = How.authors,
     store: Annotated[Path, typer.Option(help="Where runs are kept; what is there is not run again.")] = STORE,
     output: Annotated[Path, typer.Option("-o", "--output", help="Where tables and figures go.")] = OUTPUT,
-    workers: Annotated[int, typer.Option(min=1, help="Processes, each on one core.")] = 2,
+    workers: Annotated[int, typer.Option(min=1, help="Processes, each on one core.")] = WORKERS,
     scheduler: Annotated[str | None, typer.Option(help="The address of a Dask scheduler instead.")] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Tables I, II: graphs that the winners are run on.")] = SEEDS,
     only: Annotated[str | None, typer.Option(help="Only these data sets, or values of γ, parted by commas.")] = None,
@@ -80,6 +80,7 @@ def reproduce(
         only=tuple(part.strip() for part in (only or "").split(",") if part.strip()),
         every=every,
         rungs=None if rungs is None else parse_rungs(rungs),
+        workers=workers,
     )
     if what is What.all and options.only:
         raise Fail("--only names the data sets of one table; leave it out with all.")
@@ -89,7 +90,7 @@ def reproduce(
         for part in parts:
             text = _command(part, options, store, output)
             if part is not What.figures:
-                document = _table(part, options, store, output, text, render_only, workers, scheduler)
+                document = _table(part, options, store, output, text, render_only, scheduler)
                 summary[document.name] = document.summary
                 if not json:
                     _show(document, output)
@@ -117,7 +118,6 @@ def _table(
     output: Path,
     text: str,
     render_only: bool,
-    workers: int,
     scheduler: str | None,
 ) -> Document:
     from pegfan.experiments.rendering import write
@@ -129,7 +129,7 @@ def _table(
     kept = Store(store / "times" if part is What.table4 else store)
     if not render_only:
         with _progress(part) as progress:
-            compute(table, kept, workers=workers, scheduler=scheduler, trees=options.trees, progress=progress)
+            compute(table, kept, workers=options.workers, scheduler=scheduler, trees=options.trees, progress=progress)
     document: Document = table.document(lookup(kept), text, read_notes(output, table.name))
     write(document, output)
     return document
@@ -202,6 +202,7 @@ def _command(part: What, options: Options, store: Path, output: Path) -> str:
         words += ["--all"] if options.every else []
         if options.rungs is not None:
             words += ["--rungs", ",".join(f"{r.settings}x{r.epochs}x{r.splits}" for r in options.rungs)]
+    words += ["--workers", str(options.workers)] if part is What.table4 and options.workers != WORKERS else []
     words += ["--store", _shown(store)] if store != STORE else []
     words += ["-o", _shown(output)] if output != OUTPUT else []
     return " ".join(words)

@@ -366,7 +366,13 @@ def training_times(measured: Mapping[tuple[str, Model], Measured], splits: int) 
         rows = [(model, seconds) for (of, model), seconds in measured.items() if of == name]
         for place, (model, seconds) in enumerate(rows):
             _dots(ax, place - 0.27, seconds.cpu, "#0072b2", "ours: CPU seconds, one core" if not place else None)
-            _dots(ax, place, seconds.wall, "#56b4e9", "ours: elapsed, two cores" if not place else None)
+            _dots(
+                ax,
+                place,
+                seconds.wall,
+                "#56b4e9",
+                "ours: elapsed, with all workers" if not place else None,
+            )
             theirs = paper.TABLE4[name, model]
             if splits == 10:
                 ax.vlines(place + 0.27, theirs.shortest, theirs.longest, color="#b8bec6", lw=5, zorder=1)

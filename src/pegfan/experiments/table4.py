@@ -21,7 +21,6 @@ __all__ = ["Measured", "Table4"]
 COUNT = 12
 QUICK = (2, 2)
 """Settings and splits of ``--quick``."""
-CORES = 2
 _WARM = 4
 
 
@@ -32,7 +31,7 @@ class Measured:
     Attributes
     ----------
     cpu, wall
-        One number a setting: CPU seconds, and elapsed seconds on two cores.
+        One number a setting: CPU seconds; and elapsed seconds, with as many runs side by side as there were workers.
     channels, epochs
         The number of channels; the mean number of epochs of a run.
     details
@@ -100,7 +99,7 @@ class Table4:
             return None
         return Measured(
             cpu=[detail["seconds"] for detail in details],
-            wall=[detail["wall"] / CORES for detail in details],
+            wall=[detail["wall"] / self.options.workers for detail in details],
             channels=details[0]["channels"],
             epochs=float(np.mean([detail["epochs"] for detail in details])) / len(self.splits),
             details=details,
@@ -127,7 +126,7 @@ class Table4:
                 "wall": float(np.mean(found.wall)),
                 "paper": theirs.mean,
             }
-        heads = ["", "CPU seconds, one core", "elapsed, two cores", "epochs a split", "channels"]
+        heads = ["", "CPU seconds, one core", f"elapsed, {_cores(self.options.workers)}", "epochs a split", "channels"]
         caption = (
             f"Seconds of {_count(len(self.splits))} splits together: average / maximum / minimum over "
             f"{len(self.settings)} settings"
@@ -153,8 +152,8 @@ class Table4:
         text = (
             f"Training on {_count(len(self.splits))} public splits with {chosen}; dropout 0.5, at most 1500 epochs, "
             f"patience 100; {trees}. CPU seconds are those of the training runs, each on one core, added up; elapsed "
-            "seconds are half the sum of the runs' elapsed seconds, as two run side by side. Reading the data, "
-            "building trees and compiling are not counted."
+            f"seconds are the sum of the runs' elapsed seconds over {self.options.workers}, the number of runs side by "
+            "side. Reading the data, building trees and compiling are not counted."
         )
         if self.options.quick:
             text += " Left out: squirrel, eight splits and ten settings."
@@ -193,6 +192,10 @@ class Table4:
 
 def _three(values: Sequence[float]) -> str:
     return f"{np.mean(values):.1f} / {max(values):.1f} / {min(values):.1f}"
+
+
+def _cores(workers: int) -> str:
+    return {1: "one core", 2: "two cores"}.get(workers, f"{workers} cores")
 
 
 def _count(splits: int) -> str:

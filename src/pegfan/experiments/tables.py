@@ -53,6 +53,8 @@ class Options:
         All 108 settings in Table IV, not twelve.
     rungs
         Of the search; None for each table's own.
+    workers
+        How many runs go side by side, which Table IV's elapsed times depend on.
     """
 
     quick: bool = False
@@ -62,6 +64,7 @@ class Options:
     only: tuple[str, ...] = ()
     every: bool = False
     rungs: tuple[Rung, ...] | None = None
+    workers: int = 2
 
 
 class Table(Protocol):

@@ -4,8 +4,9 @@ Everything is C-ordered, in one dtype. Widths that fill whole cache lines (64 hi
 row in registers while the entries of the sparse row go by; rows that start at a cache line are read twice as fast.
 The width of 64 is compiled apart, for loops of known length need no remainders.
 
-A matrix is a row of a table: (dense, rows, columns, place of its row pointers, place of its entries); the numbers
-themselves stand one after another in three arrays.
+A matrix is a row of a table: (whether it is dense, rows, columns, place of its row pointers, place of its entries if
+it is dense). The numbers are row pointers, columns and entries of all sparse matrices, one after another, and the
+entries of all dense ones.
 """
 
 from __future__ import annotations
@@ -111,10 +112,10 @@ def product(pointers, indices, data, B, out):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True, error_model="numpy")
 def _multiply(matrix, numbers, B, out):  # type: ignore[no-untyped-def]
     """Compute out = M B for a matrix of a table."""
-    pointers, indices, data = numbers
-    dense, rows, columns, first, place = matrix[0], matrix[1], matrix[2], matrix[3], matrix[4]
-    if dense:
-        np.dot(data[place : place + rows * columns].reshape((rows, columns)), B, out)
+    pointers, indices, data, dense = numbers
+    is_dense, rows, columns, first, place = matrix[0], matrix[1], matrix[2], matrix[3], matrix[4]
+    if is_dense:
+        np.dot(dense[place : place + rows * columns].reshape((rows, columns)), B, out)
     else:
         product(pointers[first : first + rows + 1], indices, data, B, out)
 

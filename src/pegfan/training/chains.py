@@ -40,7 +40,7 @@ class Stored:
         self.shape = matrix.shape
         self.dense = not issparse(matrix)
         if self.dense:
-            self.pointers, self.indices = np.zeros(0, np.int64), np.zeros(matrix.size, np.int32)
+            self.pointers, self.indices = np.zeros(0, np.int64), np.zeros(0, np.int32)
             self.data = np.ascontiguousarray(matrix, dtype=dtype).reshape(-1)
             return
         sparse = csr_array(matrix)
@@ -51,8 +51,10 @@ class Stored:
     @cached_property
     def digest(self) -> bytes:
         """Equal for equal matrices, so that channels can share them."""
-        parts = (np.array([self.dense, *self.shape]), self.pointers, self.indices, self.data)
-        return hashlib.blake2b(b"".join(part.tobytes() for part in parts), digest_size=16).digest()
+        digest = hashlib.blake2b(digest_size=16)
+        for part in (np.array([self.dense, *self.shape]), self.pointers, self.indices, self.data):
+            digest.update(part.data)
+        return digest.digest()
 
 
 class Chain:
@@ -146,7 +148,8 @@ def _distinct(matrix: Any) -> list[Any]:
     """
     if not issparse(matrix) or not matrix.nnz:
         return [matrix]
-    matrix.sort_indices()
+    if not matrix.has_sorted_indices:
+        matrix = matrix.sorted_indices()  # a copy: the matrix is the user's, and may be read-only
     sizes = np.diff(matrix.indptr)
     filled = sizes > 0
     owner = np.repeat(np.arange(len(sizes)), sizes)

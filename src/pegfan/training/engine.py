@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pegfan.channels import Channels
+from pegfan.channels import Channels, Matrix, Projection
 from pegfan.graph import Split
 from pegfan.training.settings import Run, Settings, TrainingResult
 
@@ -17,6 +17,9 @@ __all__ = ["score", "train"]
 
 IntArray = NDArray[np.int64]
 Progress = Callable[[str], None]
+
+_FOREIGN_MOST = 5000
+"""The most nodes for which an operator of the user's is turned into a matrix."""
 
 _TELL = 2.0
 """Seconds between two sentences about a split that is being trained."""
@@ -87,8 +90,13 @@ def train(
     (2, True)
     """
     chosen = Settings.of(settings)
-    y, parts, count = _check(channels, labels, splits, classes, metric)
-    name = _choose_engine(engine, device, chosen, batch)
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**63 - 10**6:
+        raise ValueError(f"seed must be an integer of at least 0 (and below 2^63), got {seed!r}")
+    seed = int(seed)  # NumPy's integers would overflow where masks are drawn
+    if isinstance(workers, bool) or not isinstance(workers, (int, np.integer)) or workers < 1:
+        raise ValueError(f"workers is a number of processes, at least 1; got {workers!r}")
+    y, parts, count = _check(channels, labels, splits, classes, metric, chosen.stop)
+    name = _choose_engine(engine, device, chosen, batch, channels)
     if progress:
         progress(f"{name} engine, {len(channels)} channels, {len(parts)} splits")
     within = progress if workers == 1 else None  # other processes cannot call it
@@ -369,7 +377,7 @@ def _on_one_thread(job: Any) -> Run:
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        with threadpool_limits(limits=1):
+        with threadpool_limits(limits=1), torch.random.fork_rng():  # the caller's random numbers go on as they were
             return _run(*job)
     finally:
         torch.set_num_threads(before)
@@ -378,7 +386,7 @@ def _on_one_thread(job: Any) -> Run:
 # ---------------------------------------------------------------- the boundary
 
 
-def _choose_engine(engine: str, device: str | None, settings: Settings, batch: int | None) -> str:
+def _choose_engine(engine: str, device: str | None, settings: Settings, batch: int | None, channels: Channels) -> str:
     if batch is not None and (isinstance(batch, bool) or not isinstance(batch, (int, np.integer)) or batch < 1):
         raise ValueError(f"batch is a number of rows, at least 1, or None for all; got {batch!r}")
     if engine not in ("auto", "fast", "plain"):
@@ -387,7 +395,10 @@ def _choose_engine(engine: str, device: str | None, settings: Settings, batch: i
     if not on_cpu:
         import torch
 
-        kind = torch.device(device).type  # type: ignore[arg-type]
+        try:
+            kind = torch.device(device).type  # type: ignore[arg-type]
+        except RuntimeError:
+            raise ValueError(f"torch knows no device {device!r}; use 'cpu', 'cuda' or leave it out") from None
         if kind == "cuda" and not torch.cuda.is_available():
             raise ValueError(
                 "device='cuda' was asked for, but torch finds no CUDA device; leave device out for the CPU"
@@ -395,11 +406,14 @@ def _choose_engine(engine: str, device: str | None, settings: Settings, batch: i
     suits = on_cpu and settings.layers == 2 and batch is None
     if engine == "fast" and not suits:
         raise ValueError("the fast engine is for CPUs, two layers and all rows at once; use engine='plain'")
+    if engine == "auto" and suits and channels.n > _FOREIGN_MOST:
+        # Of an operator that is not a matrix the fast engine needs all n² entries.
+        suits = all(isinstance(factor, (Matrix, Projection)) for channel in channels for factor in channel.factors)
     return "fast" if engine != "plain" and suits else "plain"
 
 
 def _check(
-    channels: Channels, labels: Any, splits: Any, classes: int | None, metric: str
+    channels: Channels, labels: Any, splits: Any, classes: int | None, metric: str, stop: str
 ) -> tuple[IntArray, list[Split], int]:
     if not isinstance(channels, Channels) or not len(channels):
         raise TypeError(f"train takes Channels, at least one of them; got {type(channels).__name__}: see make_channels")
@@ -408,23 +422,51 @@ def _check(
         raise ValueError(f"labels must be {channels.n} integers, one a node, got {y.dtype} {y.shape}")
     if metric not in ("accuracy", "roc_auc"):
         raise ValueError(f"metric must be 'accuracy' or 'roc_auc', got {metric!r}")
+    if not isinstance(splits, Split) and not isinstance(splits, (list, tuple)):
+        raise TypeError(f"splits are a Split or a sequence of them, got {type(splits).__name__}")
     parts = [splits] if isinstance(splits, Split) else list(splits)
     if not parts:
         raise ValueError("no split given; graph.splits holds them, or see pegfan.datasets.random_splits")
+    if classes is not None and (isinstance(classes, bool) or not isinstance(classes, (int, np.integer))):
+        raise TypeError(f"classes is a number of classes, got {classes!r}")
+    if y.max(initial=0) > 10 * len(y) + 1000:
+        raise ValueError(f"there are {len(y)} labels and one of them is class {y.max()}; number classes from 0 on")
     y = y.astype(np.int64)
     count = max(int(y.max(initial=0)) + 1, classes or 0)
     if metric == "roc_auc" and count != 2:
         raise ValueError(f"ROC AUC is for two classes, these labels have {count}")
-    return y, [_check_split(part, y, i) for i, part in enumerate(parts)], count
+    checked = [_check_split(part, y, i) for i, part in enumerate(parts)]
+    if metric == "roc_auc" and stop == "metric":
+        for i, part in enumerate(checked):
+            if len(np.unique(y[part.val])) < 2:
+                raise ValueError(
+                    f"split {i}: all validation nodes are of one class, so their ROC AUC says nothing; use stop='loss'"
+                )
+    return y, checked, count
+
+
+def _as_nodes(values: Any, what: str, n: int) -> IntArray:
+    """Node indices from indices or from a mask over all nodes."""
+    array = np.asarray(values)
+    if array.dtype == bool and array.shape == (n,):
+        return np.flatnonzero(array)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise ValueError(
+            f"{what} must be node indices or a boolean mask of {n} nodes, got {array.dtype} of shape {array.shape}"
+        )
+    outside = (array < 0) | (array >= n)
+    if outside.any():
+        raise ValueError(f"{what} holds node {array[outside][0]}, but there are {n} nodes")
+    return array.astype(np.int64)
 
 
 def _check_split(split: Any, y: IntArray, index: int) -> Split:
     if not isinstance(split, tuple) or len(split) != 3:
         raise TypeError(f"split {index} must be a Split(train, val, test), got {type(split).__name__}")
-    parts = Split(*(np.flatnonzero(p) if np.asarray(p).dtype == bool else np.asarray(p, dtype=np.int64) for p in split))
+    parts = Split(
+        *(_as_nodes(p, f"split {index}: {name}", len(y)) for name, p in zip(Split._fields, split, strict=True))
+    )
     for name, part in zip(Split._fields, parts, strict=True):
-        if part.size and (part.min() < 0 or part.max() >= len(y)):
-            raise ValueError(f"split {index}: {name} holds node {part.max()}, but there are {len(y)} nodes")
         if name != "test" and not part.size:
             raise ValueError(f"split {index} has no {name} nodes; training needs them (the test part may be empty)")
         missing = part[y[part] < 0]

@@ -102,25 +102,26 @@ class FastNetwork:
 
     # ------------------------------------------------------------------ layout
 
-    def _pack(self, count: int, classes: int, hidden: int) -> tuple[Tables, tuple[Any, Any, Any]]:
+    def _pack(self, count: int, classes: int, hidden: int) -> tuple[Tables, tuple[Any, ...]]:
         """The matrices of all channels one after another; a matrix that several channels share is stored once."""
         pointers: list[Any] = []
-        indices: list[Any] = []
-        data: list[Any] = []
+        indices: list[Any] = [np.zeros(0, np.int32)]
+        data: tuple[list[Any], list[Any]] = ([np.zeros(0, self.dtype)], [np.zeros(0, self.dtype)])  # sparse, dense
         known: dict[Any, tuple[int, ...]] = {}
-        firsts = places = 0
+        first, places = 0, [0, 0]
         ways: tuple[list[Any], list[Any]] = ([], [])
         starts: tuple[list[int], list[int]] = ([0], [0])
         for chain in self.chains:
             for way, start, matrices in zip(ways, starts, (chain.forward_links, chain.back_links), strict=True):
                 for matrix in matrices:
                     if matrix.digest not in known:
-                        known[matrix.digest] = (int(matrix.dense), *matrix.shape, firsts, places)
-                        pointers.append(matrix.pointers + places)
+                        dense = int(matrix.dense)
+                        known[matrix.digest] = (dense, *matrix.shape, first, places[dense])
+                        pointers.append(matrix.pointers + places[0])
                         indices.append(matrix.indices)
-                        data.append(matrix.data)
-                        firsts += len(matrix.pointers)
-                        places += len(matrix.data)
+                        data[dense].append(matrix.data)
+                        first += len(matrix.pointers)
+                        places[dense] += len(matrix.data)
                     way.append(known[matrix.digest])
                 start.append(len(way))
         sizes = [len(chain.used) for chain in self.chains]
@@ -134,7 +135,7 @@ class FastNetwork:
             *(np.array(ways[0]), np.array(starts[0]), np.array(ways[1]), np.array(starts[1])),
             *(np.concatenate([[0], ends[:-1]]), np.array(sizes), rest, _aligned(max(sizes) * hidden, self.dtype)),
         )
-        numbers = (np.concatenate(pointers), np.concatenate(indices), np.concatenate(data))
+        numbers = tuple(map(np.concatenate, (pointers, indices, *data)))
         return tables, numbers
 
     def _set_views(self, count: int, classes: int, hidden: int) -> None:
@@ -178,7 +179,7 @@ class FastNetwork:
         if rate == 0:
             self.masks, self.scale = self.no_masks, self.dtype.type(1)
             return
-        threshold = round(rate * 65536)
+        threshold = min(round(rate * 65536), 65535)  # something is kept at any rate below 1
         self.scale = self.dtype.type(65536 / (65536 - threshold))
         if not self.masks.size:
             self.masks = np.empty((len(self.chains), *self.gradient.shape), np.uint8)

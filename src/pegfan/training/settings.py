@@ -58,6 +58,9 @@ class Settings:
                 raise TypeError(f"{name} must be a number, got {value!r}")
             if not np.isfinite(value) or value < 0:
                 raise ValueError(f"{name} must be finite and not negative, got {value}")
+        for name in ("hop_normalize", "class_weights"):
+            if not isinstance(getattr(self, name), (bool, np.bool_)):
+                raise TypeError(f"{name} must be True or False, got {getattr(self, name)!r}")
         if self.dropout >= 1:
             raise ValueError(f"dropout must be below 1, got {self.dropout}")
         if self.stop not in ("loss", "metric"):
@@ -160,7 +163,7 @@ class TrainingResult:
     def to_dict(self) -> dict[str, Any]:
         """Everything but weights and histories, for JSON."""
         return {
-            "settings": asdict(self.settings),
+            "settings": {k: v.item() if isinstance(v, np.generic) else v for k, v in asdict(self.settings).items()},
             "metric": self.metric,
             "engine": self.engine,
             "interrupted": self.interrupted,
