@@ -9,6 +9,7 @@ one compiled call.
 from __future__ import annotations
 
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import scipy.linalg.cython_blas  # noqa: F401 - compiled code calls it; loaded here, so that limits of threads see it
@@ -38,6 +39,53 @@ class Tables(NamedTuple):
     sizes: Any
     rest: Any
     gradient: Any
+
+
+class Packed:
+    """The matrices of all channels for the rows of a split, as the kernels read them.
+
+    Those that several channels share are stored once.
+    """
+
+    def __init__(self, channels: Channels, train: IntArray, val: IntArray, dtype: Any) -> None:
+        rows = np.concatenate([train, val])
+        self.chains = [Chain(channel, rows, len(train), dtype) for channel in channels]
+        pointers: list[Any] = []
+        indices: list[Any] = [np.zeros(0, np.int32)]
+        data: tuple[list[Any], list[Any]] = ([np.zeros(0, dtype)], [np.zeros(0, dtype)])  # sparse, dense
+        known: dict[Any, tuple[int, ...]] = {}
+        first, places = 0, [0, 0]
+        ways: tuple[list[Any], list[Any]] = ([], [])
+        starts: tuple[list[int], list[int]] = ([0], [0])
+        for chain in self.chains:
+            for way, start, matrices in zip(ways, starts, (chain.forward_links, chain.back_links), strict=True):
+                for matrix in matrices:
+                    if matrix.digest not in known:
+                        dense = int(matrix.dense)
+                        known[matrix.digest] = (dense, *matrix.shape, first, places[dense])
+                        pointers.append(matrix.pointers + places[0])
+                        indices.append(matrix.indices)
+                        data[dense].append(matrix.data)
+                        first += len(matrix.pointers)
+                        places[dense] += len(matrix.data)
+                    way.append(known[matrix.digest])
+                start.append(len(way))
+            chain.forward_links, chain.back_links = [], []  # they are copied now
+        self.forward, self.back = map(np.array, ways)
+        self.forward_starts, self.back_starts = map(np.array, starts)
+        self.numbers = tuple(map(np.concatenate, (pointers, indices, *data)))
+
+
+_LAST: WeakKeyDictionary[Channels, tuple[Any, Packed]] = WeakKeyDictionary()
+
+
+def _packed(channels: Channels, train: IntArray, val: IntArray, dtype: Any) -> Packed:
+    """The matrices for a split; the newest are kept, for a search trains on the same ones again and again."""
+    key = (train.tobytes(), val.tobytes(), dtype)
+    if channels not in _LAST or _LAST[channels][0] != key:
+        _LAST.pop(channels, None)
+        _LAST[channels] = key, Packed(channels, train, val, dtype)
+    return _LAST[channels][1]
 
 
 class FastNetwork:
@@ -78,10 +126,11 @@ class FastNetwork:
         self.y = labels[rows]
         self.loss_weights = np.asarray(weights, self.dtype)
         self.val_weights = np.full(len(val), 1.0 / max(len(val), 1), self.dtype)
-        self.chains = [Chain(channel, rows, len(train), dtype) for channel in channels]
+        packed = _packed(channels, train, val, self.dtype)
+        self.chains, self.numbers = packed.chains, packed.numbers
         count, (classes, width) = len(self.chains), state["output.weight"].shape
         hidden = width // count
-        self.tables, self.numbers = self._pack(count, classes, hidden)
+        self.tables = self._lay_out(packed, classes, hidden)
         self.w, self.m, self.v, self.kept = (_aligned(int(self.tables.rest[-1]), self.dtype) for _ in range(4))
         self._set_views(count, classes, hidden)
         self._take(state)
@@ -102,41 +151,18 @@ class FastNetwork:
 
     # ------------------------------------------------------------------ layout
 
-    def _pack(self, count: int, classes: int, hidden: int) -> tuple[Tables, tuple[Any, ...]]:
-        """The matrices of all channels one after another; a matrix that several channels share is stored once."""
-        pointers: list[Any] = []
-        indices: list[Any] = [np.zeros(0, np.int32)]
-        data: tuple[list[Any], list[Any]] = ([np.zeros(0, self.dtype)], [np.zeros(0, self.dtype)])  # sparse, dense
-        known: dict[Any, tuple[int, ...]] = {}
-        first, places = 0, [0, 0]
-        ways: tuple[list[Any], list[Any]] = ([], [])
-        starts: tuple[list[int], list[int]] = ([0], [0])
-        for chain in self.chains:
-            for way, start, matrices in zip(ways, starts, (chain.forward_links, chain.back_links), strict=True):
-                for matrix in matrices:
-                    if matrix.digest not in known:
-                        dense = int(matrix.dense)
-                        known[matrix.digest] = (dense, *matrix.shape, first, places[dense])
-                        pointers.append(matrix.pointers + places[0])
-                        indices.append(matrix.indices)
-                        data[dense].append(matrix.data)
-                        first += len(matrix.pointers)
-                        places[dense] += len(matrix.data)
-                    way.append(known[matrix.digest])
-                start.append(len(way))
-        sizes = [len(chain.used) for chain in self.chains]
+    def _lay_out(self, packed: Packed, classes: int, hidden: int) -> Tables:
+        """Places for all weights, one after another, each at the beginning of a cache line."""
+        sizes, count = [len(chain.used) for chain in self.chains], len(self.chains)
         ends = np.cumsum([_whole(size * hidden) for size in sizes])
-        rest = np.cumsum(
-            [ends[-1], *(_whole(size) for size in (count * hidden, count * classes * hidden, classes, count))]
-        )
-        largest = max(entry[1] for way in ways for entry in way) * hidden
+        rest = [ends[-1], *map(_whole, (count * hidden, count * classes * hidden, classes, count))]
+        largest = max(way[:, 1].max() for way in (packed.forward, packed.back)) * hidden
         self.room = _aligned(2 * _whole(largest), self.dtype)
-        tables = Tables(
-            *(np.array(ways[0]), np.array(starts[0]), np.array(ways[1]), np.array(starts[1])),
-            *(np.concatenate([[0], ends[:-1]]), np.array(sizes), rest, _aligned(max(sizes) * hidden, self.dtype)),
+        return Tables(
+            *(packed.forward, packed.forward_starts, packed.back, packed.back_starts),
+            *(np.concatenate([[0], ends[:-1]]), np.array(sizes), np.cumsum(rest)),
+            _aligned(max(sizes) * hidden, self.dtype),
         )
-        numbers = tuple(map(np.concatenate, (pointers, indices, *data)))
-        return tables, numbers
 
     def _set_views(self, count: int, classes: int, hidden: int) -> None:
         places, sizes, (at_b, at_V, at_c, at_a, _) = self.tables.places, self.tables.sizes, self.tables.rest
