@@ -128,9 +128,14 @@ def test_processes_do_not_change_what_a_recipe_gives(data, tmp_path):
 
 def test_ctrl_c_ends_every_process_and_leaves_nothing(data, tmp_path):
     program = "import sys, pegfan.auto.search as s; s._FAN_OUT = 0.0; from pegfan.cli import app; app(sys.argv[1:])"
-    arguments = ["train", "chameleon", "-o", str(tmp_path / "out"), "--workers", "2", "--budget", "300"]
+    recipe = '[[recipes]]\nmethod = "none"\nepochs = 1000000\npatience = 1000000\nhops = {}\n'
+    (tmp_path / "endless.toml").write_text(recipe.format(1) + recipe.format(2))
+    arguments = ["train", "texas", "-o", str(tmp_path / "out"), "--workers", "2"]
     running = subprocess.Popen(
-        [sys.executable, "-c", program, *arguments], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", program, *arguments, "--config", str(tmp_path / "endless.toml")],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
     )
     children = []
     deadline = time.monotonic() + 120
@@ -146,7 +151,7 @@ def test_ctrl_c_ends_every_process_and_leaves_nothing(data, tmp_path):
     assert running.returncode == 130, told
     assert "Interrupted" in told
     assert "Traceback" not in told
-    assert list(tmp_path.iterdir()) == []
+    assert [path.name for path in tmp_path.iterdir()] == ["endless.toml"]
     assert not [pid for pid in children if _alive(pid)]
 
 

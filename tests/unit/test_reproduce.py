@@ -169,15 +169,29 @@ def test_the_synthetic_search_goes_rung_by_rung():
     for _stage, jobs in table.jobs(known):
         epochs.append(sorted({job.settings["epochs"] for job in jobs}))
         new = [job for job in jobs if job.key not in done]
-        done.update({job.key: record(job, test=1 - value(job), val=value(job)) for job in new})
-    assert epochs == [[12], [60], [1500], [1500]]
+        done.update({job.key: record(job, 1 - value(job), value(job), 1 - value(job)) for job in new})
+    assert epochs == [[12], [100], [1500], [1500]]
     counts = Counter(entry["job"]["settings"]["epochs"] for entry in done.values())
-    assert counts == {12: 9 * 108, 60: 9 * 16, 1500: 9 * (4 + 2)}
+    assert counts == {12: 9 * 108, 100: 9 * 36, 1500: 9 * (8 + 2)}
     score = table.score(known, 0.2, Model("b4"))
     assert score.runs == 3
     assert score.details["seeds"] == [0, 1, 2]
     assert score.details["settings"]["wd_fc1"] == 0.001
     assert score.details["settings"]["lr_fc"] == 0.01
+
+
+def test_early_rungs_go_by_the_loss_and_the_last_by_the_metric():
+    job = lambda settings, split: Synthetic(Options(), 1).job(0.0, Model("r3"), settings, split)  # noqa: E731
+    rates = (0.01, 0.02, 0.03)
+    halving = Halving(job, [{"lr_fc": rate} for rate in rates], [Rung(3, 5, 1), Rung(2, 9, 1)])
+    val, loss = dict(zip(rates, (0.9, 0.5, 0.6), strict=True)), dict(zip(rates, (0.9, 0.1, 0.2), strict=True))
+
+    def records(job):
+        rate = job.settings["lr_fc"]
+        return record(job, val=val[rate], loss=loss[rate])
+
+    winner, _, _ = halving.walk(records)
+    assert winner == {"lr_fc": 0.03, "epochs": 9}  # 0.01 has the best metric but left after the first rung
 
 
 def test_halving_uses_the_loss_where_metrics_tie_and_then_the_order():

