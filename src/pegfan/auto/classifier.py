@@ -141,8 +141,8 @@ class AutoClassifier(_ChannelClassifier):
     >>> model = pf.AutoClassifier(recipes=recipes).fit(graph)
     >>> model.score(graph, split=0) > 0.5
     True
-    >>> [candidate.recipe.method for candidate in model.candidates_], model.predict_proba().shape
-    (['ward', 'none'], (300, 4))
+    >>> sorted(candidate.recipe.method for candidate in model.candidates_), model.predict_proba().shape
+    (['none', 'ward'], (300, 4))
     """
 
     candidates_: list[Candidate]

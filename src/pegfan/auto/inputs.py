@@ -63,7 +63,7 @@ class FeatureScale:
     array([[-1.342,  0.   ],
            [-0.447,  0.   ],
            [ 0.447,  1.   ],
-           [ 1.342,  0.   ]])
+           [ 1.342,  0.   ]], dtype=float32)
     """
 
     tail: NDArray[np.bool_]

@@ -33,6 +33,8 @@ _SHARE = 4
 _FEWEST = 40
 _FAN_OUT = 2.0
 """Seconds a recipe must take for other processes to be worth their start."""
+_PROBE, _PROBE_EPOCHS = 5.0, 8
+"""Seconds from which on the first recipe is probed, and the epochs of that."""
 _DIVERSE, _PER_ROUND, _PARENTS, _MOST = 8, 4, 3, 28
 """Recipes to begin with, those of a round after that, how many of the best are varied, and the most in all."""
 
@@ -344,6 +346,8 @@ class Search:
         listed = first_recipes(self.pool.graph, training, pins)
         first = listed[:_DIVERSE]
         self.planned = len(first)
+        if self._estimate(first[0]) > _PROBE:
+            self._probe(first[0])
         self._take(first[:1], parallel=False)  # tells how long the others will take
         self._take(first[1:], parallel=self._long())
         while len(self.done) < _MOST and not self.skipped:
@@ -417,6 +421,12 @@ class Search:
     def _measure(self) -> None:
         # The median: one that waited for the compiler says nothing about the others.
         self.rate = float(np.median([c.seconds / (self._work(c.recipe) * c.epochs) for c in self.done]))
+
+    def _probe(self, recipe: Recipe) -> None:
+        """Find out how fast this machine is on this graph, by a few epochs, before a long recipe is begun."""
+        short = pinned(recipe, {"epochs": _PROBE_EPOCHS})
+        tried = run_job(self.pool.graph, self.pool.scale, self.pool.tree(short), Job(short, self.split, self.seed))
+        self.rate = tried.seconds / (self._work(recipe) * tried.epochs)
 
     def _capped(self, recipe: Recipe) -> Recipe:
         """The recipe with so few epochs that it takes its share of the budget at most."""

@@ -233,10 +233,10 @@ def open_source(where: list[str], **options: Any) -> Source:
 
 
 def _canonical(where: list[str]) -> list[str]:
-    """A data set under its own name: ``Film`` is ``actor``; what is a file or unknown stays."""
+    """A data set under its own name: ``Film`` is ``actor``; anything else is a path, and so is ``./actor``."""
     from pegfan.datasets.registry import find
 
-    if len(where) == 1 and not Path(where[0]).exists():
+    if len(where) == 1:
         with contextlib.suppress(ValueError):
             return [find(where[0]).name]
     return where
