@@ -109,7 +109,7 @@ def test_tolokers_by_name_is_scored_by_roc_auc(data, tmp_path):
 
 def test_musae_github_within_a_small_budget(data, tmp_path):
     path = data / "graphs" / "musae_github.npz"
-    pinned = ["--set", "epochs=20", "--splits", "1"]
+    pinned = ["--set", "epochs=60", "--splits", "1"]
     told = train(path, "-o", tmp_path / "out", *pinned, short=["--budget", "1", "--workers", "1"])
     check(told, 37700, ["0", "1"])
     assert told["test"]["mean"] > 0.78

@@ -260,19 +260,18 @@ def test_a_search_that_was_stopped_goes_on_and_computes_nothing_twice(tmp_path, 
 
 
 def test_a_search_that_is_killed_goes_on(tmp_path, files):
-    """A small version of tests/slow/test_kill.py: kill -9, three times, in the middle of it."""
+    """A small version of tests/slow/test_kill.py: one kill -9 in the middle of it."""
     options = [*map(str, files), "--label", "kind", "--strategy", "optuna", "--trials", "8", "--splits", "2"]
     options += ["--epochs", "200", "--workers", "1", "-o"]
     line = [sys.executable, "-c", "from pegfan.cli import app; app()", "search", *options]
     assert command(*options, tmp_path / "whole").exit_code == 0
     path = tmp_path / "killed" / "records.jsonl"
-    for wanted in (1, 4, 7):
-        process = subprocess.Popen([*line, path.parent], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        while process.poll() is None and not (path.exists() and path.read_bytes().count(b"\n") >= wanted):
-            time.sleep(0.001)  # leaves the core to the search
-        process.kill()
-        process.communicate()
-        assert process.returncode == -signal.SIGKILL
+    process = subprocess.Popen([*line, path.parent], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    while process.poll() is None and not (path.exists() and path.read_bytes().count(b"\n") >= 5):
+        time.sleep(0.001)  # leaves the core to the search
+    process.kill()
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL
     subprocess.run([*line, path.parent], check=True, capture_output=True)
     found, whole = (
         sorted(

@@ -94,7 +94,7 @@ class AutoClassifier(_ChannelClassifier):
     Parameters
     ----------
     budget
-        Seconds for the search. Small graphs end earlier; at least one recipe is always trained.
+        Seconds for the search. Small graphs end earlier; two recipes are always trained, one of them on features alone.
     random_state
         Of weights, dropout and ``split="random"``.
     recipes

@@ -171,7 +171,7 @@ _SLOW = {"lr_fc": 0.005, "lr_sca": 0.04}
 
 
 def first_recipes(graph: Graph, training: Graph, pins: Mapping[str, Any] | None = None) -> list[Recipe]:
-    """The recipes that are tried first, the most useful ones in front.
+    """The recipes that are tried first, the most useful ones in front; features alone, which cost little, are second.
 
     Parameters
     ----------
@@ -196,6 +196,7 @@ def _heterophily(graph: Graph) -> list[Recipe]:
     side = "symmetric"
     return [
         Recipe(tree, 8, "c"),
+        Recipe(hops=0, features="raw", settings=_OPEN),
         Recipe(features="raw", settings=_OPEN),
         Recipe(regime="all", direction=side, features="raw", adjacency=a, labels=True, structure=True),
         Recipe(rows, 4, "c", features="raw", adjacency=a),
@@ -208,7 +209,6 @@ def _heterophily(graph: Graph) -> list[Recipe]:
             structure=True,
             settings=_OPEN | {"wd_fc1": 1e-4},
         ),
-        Recipe(hops=0, features="raw", settings=_OPEN),
         Recipe(tree, 4, "b", features="raw", settings=_OPEN),
         Recipe(regime="all", direction="both", features="raw", adjacency=a),
         Recipe(rows, 8, "c", direction="both", features="raw", adjacency=a, settings=_SLOW),
@@ -222,6 +222,7 @@ def _homophily(graph: Graph) -> list[Recipe]:
     a = graph.n <= ROWS_MOST
     return [
         Recipe(tree, 8, "c", "homophily", settings=_DECAY),
+        Recipe(hops=0, features="raw", settings=_OPEN),
         Recipe(regime="homophily", hops=8, features="raw", settings=_LOOSE),
         Recipe(regime="all", direction="symmetric", settings=_DECAY),
         Recipe(tree, 8, "c", "homophily", features="raw", settings=_LOOSE),
@@ -230,7 +231,6 @@ def _homophily(graph: Graph) -> list[Recipe]:
         Recipe("matching", 4, "b", "homophily", direction="symmetric", settings=_DECAY),
         Recipe(regime="all", features="raw", settings=_OPEN),
         Recipe(rows, 4, "c", "homophily", adjacency=a, settings=_DECAY),
-        Recipe(hops=0, features="raw", settings=_OPEN),
     ]
 
 

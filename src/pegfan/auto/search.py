@@ -33,6 +33,8 @@ _SHARE = 4
 _FEWEST = 40
 _FAN_OUT = 2.0
 """Seconds a recipe must take for other processes to be worth their start."""
+_ALWAYS = 2
+"""Recipes that run whatever the budget: the paper's, and features alone."""
 _PROBE, _PROBE_EPOCHS = 5.0, 8
 """Seconds from which on the first recipe is probed, and the epochs of that."""
 _DIVERSE, _PER_ROUND, _PARENTS, _MOST = 8, 4, 3, 28
@@ -298,7 +300,7 @@ class Pool:
 
 
 class Search:
-    """Tries recipes on a split until the list or the time runs out; the first one always runs.
+    """Tries recipes on a split until the list or the time runs out; the first two always run.
 
     Parameters
     ----------
@@ -383,7 +385,7 @@ class Search:
         def jobs() -> Iterator[Job]:
             for given in recipes:
                 recipe = given if fixed else self._capped(given)
-                if not fixed and self.order and not self._fits(recipe):
+                if not fixed and len(self.order) >= _ALWAYS and not self._fits(recipe):
                     self.skipped.append(recipe)
                     self.planned -= 1
                     continue
