@@ -183,7 +183,7 @@ class _ChannelClassifier(ABC):
             metric=known.metric,
             fingerprint=_fingerprint(known),
             graph=known,
-            split=split if isinstance(split, str) else int(split) if isinstance(split, (int, np.integer)) else part,
+            split=_kept_split(split, part),
         )
         self._set(fitted, np.arange(known.n_classes) if names is None else names, tree, run)
         return self
@@ -618,8 +618,8 @@ class FSGNNClassifier(_ChannelClassifier):
         )
 
 
-def load_classifier(folder: str | os.PathLike[str]) -> PEGFANClassifier | FSGNNClassifier:
-    """Read a saved model of either class.
+def load_classifier(folder: str | os.PathLike[str]) -> Any:
+    """Read a saved model of whichever class: PEGFANClassifier, FSGNNClassifier or AutoClassifier.
 
     Examples
     --------
@@ -633,8 +633,9 @@ def load_classifier(folder: str | os.PathLike[str]) -> PEGFANClassifier | FSGNNC
     FSGNNClassifier(epochs=5)
     """
     name = _read_description(Path(folder))["class"]
-    kinds: dict[str, type[PEGFANClassifier] | type[FSGNNClassifier]]
-    kinds = {kind.__name__: kind for kind in (PEGFANClassifier, FSGNNClassifier)}
+    from pegfan.auto import AutoClassifier  # which builds on this module
+
+    kinds: dict[str, Any] = {kind.__name__: kind for kind in (PEGFANClassifier, FSGNNClassifier, AutoClassifier)}
     if name not in kinds:
         raise ValueError(f"{folder} holds a {name!r}; this version knows {', '.join(kinds)}")
     return kinds[name].load(folder)
@@ -677,6 +678,11 @@ def _with_features(graph: Graph, stand_in: bool) -> Graph:
             "features='degree' when the classifier is made"
         )
     return graph
+
+
+def _kept_split(split: Any, part: Split) -> Split | int | str:
+    """A split as `fit` was given it, for `score` to come back to."""
+    return split if isinstance(split, str) else int(split) if isinstance(split, (int, np.integer)) else part
 
 
 def _as_split(graph: Graph, split: Any, seed: int) -> Split:

@@ -464,3 +464,14 @@ def test_one_class_or_none_is_refused(graph):
 )
 def test_channels_in_words(name, words):
     assert channel_words(name) == words
+
+
+def test_score_comes_back_to_the_split_that_was_fitted(tmp_path):
+    graph = pf.datasets.synthetic(0.0, n=200, edges=1200, features=10, splits=3)
+    model = pf.AutoClassifier(recipes=[{"hops": 2, "epochs": 15}]).fit(graph, split=2)
+    assert model.score(graph) == model.score(graph, split=2)
+    from pegfan.classifier import load_classifier
+
+    loaded = load_classifier(model.save(tmp_path / "model"))
+    assert type(loaded) is pf.AutoClassifier
+    assert loaded.score(graph) == model.score(graph, split=2)

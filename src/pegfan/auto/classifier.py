@@ -33,9 +33,11 @@ from pegfan.classifier import (
     _digest,
     _fingerprint,
     _Fitted,
+    _kept_split,
     _move,
     _plain_number,
     _read_checked,
+    _read_classes,
     _read_description,
     _version,
     _with_features,
@@ -205,7 +207,7 @@ class AutoClassifier(_ChannelClassifier):
                 candidates = search.run_fixed(fixed)
             else:
                 candidates = search.run(known.subgraph(part.train), self.pins or {})
-        self._finish(known, part, stand_in, scale, candidates)
+        self._finish(known, part, stand_in, scale, candidates, _kept_split(split, part))
         return self
 
     def _check_parameters(self) -> int:
@@ -238,7 +240,13 @@ class AutoClassifier(_ChannelClassifier):
         return _with_features(given, stand_in), _check_part(part), stand_in
 
     def _finish(
-        self, graph: Graph, part: Split, stand_in: bool, scale: FeatureScale | None, candidates: list[Candidate]
+        self,
+        graph: Graph,
+        part: Split,
+        stand_in: bool,
+        scale: FeatureScale | None,
+        candidates: list[Candidate],
+        split: Split | int | str,
     ) -> None:
         chosen, self.how_, self.reason_ = choose(candidates, graph, part, self.members, self.choose)
         self.candidates_ = sorted(candidates, key=lambda c: c.rank)
@@ -271,6 +279,7 @@ class AutoClassifier(_ChannelClassifier):
             metric=graph.metric,
             fingerprint=_fingerprint(graph),
             graph=graph,
+            split=split,
         )
 
     # --------------------------------------------------------------------- predict
@@ -371,6 +380,7 @@ class AutoClassifier(_ChannelClassifier):
             "columns": fitted.columns,
             "metric": fitted.metric,
             "graph": fitted.fingerprint,
+            "split": fitted.split if isinstance(fitted.split, (int, str)) else None,
             "how": self.how_,
             "reason": self.reason_,
             "validation": [None if np.isnan(value) else float(value) for value in self.validation_],
@@ -404,7 +414,7 @@ class AutoClassifier(_ChannelClassifier):
         data = {name: _read_checked(source, str(name), about) for name in (_WEIGHTS, _HISTORY, _INPUTS, _NODES)}
         result = cls(**about["parameters"])
         result._check_parameters()
-        classes = np.array(about["classes"]["names"], dtype=np.dtype(about["classes"]["dtype"]))
+        classes = _read_classes(about["classes"])
         names = json.loads(data[_NODES])
         inputs = read_npz(source / _INPUTS)
         codes = inputs.pop("codes").astype(np.int64)
@@ -438,6 +448,7 @@ class AutoClassifier(_ChannelClassifier):
             metric=about["metric"],
             fingerprint=about["graph"],
             graph=None,
+            split=about.get("split", 0),
         )
         return result
 

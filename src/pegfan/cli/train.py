@@ -521,16 +521,14 @@ def _read_result(folder: Path) -> dict[str, Any]:
 
 def _load_model(folder: Path) -> tuple[Any, dict[str, Any]]:
     """A model by its folder or the one around it, and the result beside it if there is one."""
-    from pegfan.auto import AutoClassifier
-    from pegfan.classifier import _MODEL, _read_description, load_classifier
+    from pegfan.classifier import _MODEL, load_classifier
 
     if not folder.exists():
         raise Fail(f"{folder}: no such folder. Name what pegfan train wrote with -o.")
     place = folder if (folder / _MODEL).is_file() else folder / MODEL
     if not place.is_dir():
         raise Fail(f"{folder} holds no model: neither {_MODEL} nor a folder {MODEL!r}. Name what pegfan train wrote.")
-    kind = _read_description(place)["class"]
-    model = AutoClassifier.load(place) if kind == AutoClassifier.__name__ else load_classifier(place)
+    model = load_classifier(place)
     result = _read_result(place.parent) if (place.parent / RESULT).is_file() else {}
     return model, result
 
