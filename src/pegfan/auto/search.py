@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -290,6 +291,8 @@ class Pool:
         if self._executor is None:
             from joblib.externals.loky import ProcessPoolExecutor
 
+            # Workers that have grown are replaced between jobs, which is as it should be.
+            warnings.filterwarnings("ignore", "A worker stopped while some jobs were given", UserWarning)
             self._executor = ProcessPoolExecutor(
                 self.workers, initializer=_hold, initargs=(self.graph, self.scale), timeout=None
             )
