@@ -469,7 +469,15 @@ def _warnings(graph: Graph, known: Graph, plan: Plan, drawn: bool, spread: _Spre
         warn("one split", "The metric comes from a single split, so its spread is not known; a larger budget has more.")
     means = {what: spread.table(what)["mean"] for what in ("test", "features", "majority")}
     if means["test"] is not None and means["test"] <= means["majority"] + 1e-9:
-        warn("no better than a floor", "On test nodes the model is no better than naming the largest class each time.")
+        hint = (
+            " Where one of two classes is rare, metric roc_auc tells more than accuracy."
+            if graph.metric == "accuracy" and graph.n_classes == 2
+            else ""
+        )
+        warn(
+            "no better than a floor",
+            f"On test nodes the model is no better than naming the largest class each time.{hint}",
+        )
     elif means["test"] is not None and means["test"] <= means["features"] + 1e-9:
         warn(
             "no better than a floor",

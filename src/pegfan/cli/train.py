@@ -391,7 +391,7 @@ def _complete(
     from pegfan.classifier import _PACKAGES, _version
 
     result = dict(outcome.result)
-    result["title"] = source.name
+    result["title"] = " + ".join(Path(part).name or part for part in source.where)
     result["source"] = source.to_dict()
     result["metric"] = wanted.metric
     result["command"] = f"pegfan train --config {shlex.quote(str(folder / SETTINGS))} -o again"

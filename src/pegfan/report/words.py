@@ -108,7 +108,9 @@ def score(result: Mapping[str, Any]) -> str:
         gap = 100 * (mean - floor)
         spread = 100 * max(std, number(pick(result, "floors", "features_only", "std")) or 0.0)
         points = f"{abs(gap):.1f} points"
-        if gap <= 0:
+        if abs(gap) < 0.05:
+            sentences.append("The graph does not help here: the features alone do as well.")
+        elif gap < 0:
             sentences.append(f"The graph does not help here: the features alone are {points} better.")
         elif spread and gap <= spread:
             sentences.append(f"The graph adds {points} to the features, which is within the spread.")
