@@ -749,6 +749,9 @@ def _check_names(names: Any, what: str, n: int | None = None) -> NDArray[Any]:
         array = np.array(names)
     elif isinstance(names, Sequence) and not isinstance(names, str | bytes):
         uniform = {type(name) for name in names} in ({str}, {int})
+        uniform = uniform and not any(
+            isinstance(name, str) and name.endswith("\x00") for name in names
+        )  # NumPy cuts them
         array = np.array(names) if uniform else _as_objects(names)
     else:
         array = np.array(_as_array(names, what))

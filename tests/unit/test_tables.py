@@ -541,10 +541,24 @@ def test_the_tables_are_not_changed():
     pd.testing.assert_frame_equal(edges, before[1])
 
 
+def test_ids_that_numpy_would_cut_are_refused():
+    edges = pd.DataFrame({"source": ["a", "a\x00"], "target": ["b", "b"]})
+    with pytest.raises(ValueError, match="ends with a NUL character"):
+        graph_from_tables(None, edges)
+
+
 @st.composite
 def small_tables(draw):
     """A graph as somebody's tables: ids of any kind, in any order."""
-    kind = draw(st.sampled_from([st.integers(-(2**62), 2**62), st.integers(0, 12), st.text(min_size=1, max_size=4)]))
+    kind = draw(
+        st.sampled_from(
+            [
+                st.integers(-(2**62), 2**62),
+                st.integers(0, 12),
+                st.text(st.characters(exclude_characters="\x00", codec="utf-8"), min_size=1, max_size=4),
+            ]
+        )
+    )
     ids = draw(st.lists(kind, min_size=1, max_size=8, unique=True).filter(lambda ids: all(str(i).strip() for i in ids)))
     pairs = draw(st.lists(st.tuples(st.integers(0, len(ids) - 1), st.integers(0, len(ids) - 1)), max_size=12))
     values = draw(st.lists(st.floats(-1e6, 1e6), min_size=len(ids), max_size=len(ids)))

@@ -56,6 +56,13 @@ def read_ids(series: Any, table: Table) -> Ids:
     if series.dtype == object:
         series = _typed(series, table)
     if is_text(series):
+        cut = np.asarray(series.str.endswith("\x00"), dtype=bool)
+        if cut.any():  # NumPy's texts end where the last NUL characters begin
+            row = int(cut.argmax())
+            raise ValueError(
+                f"{table.where(row)}: the id {series.iloc[row]!r} in column {series.name!r} ends with a NUL character; "
+                "take it off"
+            )
         return Ids(series, "str")
     if types.is_integer_dtype(series.dtype):
         if types.is_unsigned_integer_dtype(series.dtype) and len(series) and series.max() > np.iinfo(np.int64).max:
