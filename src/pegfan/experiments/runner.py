@@ -9,6 +9,7 @@ import socket
 import threading
 import time
 import uuid
+import warnings
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -35,6 +36,8 @@ def on_workers(task: Task, waiting: Iterator[Any], workers: int) -> Generator[An
 
     from joblib.externals.loky import get_reusable_executor
 
+    # Workers that have grown are replaced between tasks, which is as it should be.
+    warnings.filterwarnings("ignore", "A worker stopped while some jobs were given", UserWarning)
     executor = get_reusable_executor(max_workers=workers)
     running: set[Any] = set()
     try:
