@@ -57,7 +57,7 @@ bench: $(INSTALLED)  ## Speed and memory, as ratios inside one run
 	$(BIN)/python benchmarks/training.py --part epochs
 
 docs: $(INSTALLED)  ## Build the documentation; warnings are errors
-	$(BIN)/sphinx-build -W --keep-going -n -b html docs docs/_build/html
+	$(BIN)/sphinx-build -E -W --keep-going -n -b html docs docs/_build/html
 	@echo 'Open docs/_build/html/index.html'
 
 clean:  ## Remove the environment and caches
