@@ -27,3 +27,9 @@ def test_its_commands_are_targets():
     makefile = (README.parent / "Makefile").read_text()
     for target in set(re.findall(r"make ([a-z-]+)", README.read_text())):
         assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), target
+
+
+def test_constraints_hold_on_any_machine():
+    lines = (README.parent / "constraints.txt").read_text().splitlines()
+    assert len(lines) > 20
+    assert [line for line in lines if not re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.!]+", line)] == []
