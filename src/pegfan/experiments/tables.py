@@ -159,7 +159,7 @@ def parse_rungs(text: str) -> tuple[Rung, ...]:
     Examples
     --------
     >>> parse_rungs("108x12,36x40,4x1500")[1]
-    Rung(settings=36, epochs=100, splits=1)
+    Rung(settings=36, epochs=40, splits=1)
     """
     try:
         parts = [[int(number) for number in part.split("x")] for part in text.split(",")]
