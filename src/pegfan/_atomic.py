@@ -1,8 +1,9 @@
-"""Files that appear whole or not at all."""
+"""Files and folders that appear whole or not at all."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,11 +32,59 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        # mkstemp makes the file private; what a user saves gets the permissions of any new file.
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(temporary, 0o666 & ~mask)
+        _publish(temporary, 0o666)
         os.replace(temporary, target)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def replacing_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A new folder that takes the place of `path` when the block ends, and vanishes if it fails.
+
+    What was there goes only once the new one stands; whether it may go is for the caller to know.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     target = Path(place) / "model"
+    ...     with replacing_folder(target) as folder:
+    ...         _ = (folder / "weights").write_bytes(b"1")
+    ...     [path.name for path in target.iterdir()]
+    ['weights']
+    """
+    target = Path(path)
+    temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
+    try:
+        yield temporary
+        _publish(temporary, 0o777)
+        _move(temporary, target)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+
+
+def _publish(temporary: str | Path, mode: int) -> None:
+    """Temporary files are private; what a user saves gets the permissions of anything new."""
+    mask = os.umask(0)
+    os.umask(mask)
+    os.chmod(temporary, mode & ~mask)
+
+
+def _move(temporary: Path, target: Path) -> None:
+    if not target.exists() or not any(target.iterdir()):
+        if target.exists():
+            target.rmdir()
+        temporary.rename(target)
+        return
+    aside = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}.old."))
+    target.rename(aside / "old")
+    try:
+        temporary.rename(target)
+    except BaseException:
+        (aside / "old").rename(target)
+        aside.rmdir()
+        raise
+    shutil.rmtree(aside, ignore_errors=True)

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-import json
 import os
-import shutil
-import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -18,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from pegfan import _saved
 from pegfan._npz import read_npz, write_npz
 from pegfan.graph import Graph, Split
 from pegfan.trees import Hierarchy, build_tree
@@ -28,11 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["FSGNNClassifier", "PEGFANClassifier", "load_classifier"]
 
-FORMAT = "pegfan classifier"
-FORMAT_VERSION = 1
-
-_MODEL, _WEIGHTS, _TREE, _HISTORY = "model.json", "weights.safetensors", "tree.npz", "history.npz"
-_PACKAGES = ("pegfan", "numpy", "scipy", "torch", "safetensors")
+_WEIGHTS, _TREE, _HISTORY = "weights.safetensors", "tree.npz", "history.npz"
+_RUN_FIELDS = ("split", "seed", "epochs", "best_epoch", "val_loss", "val_metric", "test_metric", "seconds")
 _ROWS = 65_536
 """Nodes that are predicted at a time."""
 
@@ -51,6 +46,34 @@ class _Fitted:
     fingerprint: str
     graph: Graph | None  # not saved
     split: Split | int | str | None = 0  # as `fit` was given it; None if it was nodes, and the model was loaded
+
+    def to_dict(self) -> dict[str, Any]:
+        """What is saved of it; the channels are described with their network."""
+        return {
+            "parameters": self.parameters,
+            "regime": self.regime,
+            "stand_in": self.stand_in,
+            "columns": self.columns,
+            "metric": self.metric,
+            "graph": self.fingerprint,
+            "split": self.split if isinstance(self.split, (int, str)) else None,
+        }
+
+    @classmethod
+    def from_dict(cls, about: Mapping[str, Any], names: tuple[str, ...] = (), widths: tuple[int, ...] = ()) -> _Fitted:
+        """What `to_dict` wrote."""
+        return cls(
+            parameters=dict(about["parameters"]),
+            regime=about.get("regime"),
+            stand_in=about["stand_in"],
+            columns=about["columns"],
+            names=names,
+            widths=widths,
+            metric=about["metric"],
+            fingerprint=about["graph"],
+            graph=None,
+            split=about.get("split", 0),  # older models do not say
+        )
 
 
 class _ChannelClassifier(ABC):
@@ -253,32 +276,19 @@ class _ChannelClassifier(ABC):
         ----------
         folder
             Where. ``model.json`` says what was fitted and with which packages, ``weights.safetensors`` holds
-            the weights, ``tree.npz`` the tree, ``history.npz`` the course of the training. The graph is not saved.
+            the weights, ``tree*.npz`` the trees, ``history.npz`` the course of the training; `AutoClassifier` also
+            writes the training labels and the nodes' names. The graph is not saved.
         overwrite
             Whether to replace a model that is there. A folder with other files in it is never replaced.
         """
-        from safetensors.numpy import save
-
         fitted = self._check_fitted()
-        target = Path(folder)
-        _check_target(target, overwrite)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
-        try:
-            state = {name: np.ascontiguousarray(value) for name, value in self.run_.state.items()}
-            _write(temporary / _WEIGHTS, save(state))
-            write_npz(temporary / _HISTORY, {name: np.array(values) for name, values in self.history_.items()})
-            if self._has_tree:
-                self.tree_.save(temporary / _TREE)
-            _write(temporary / _MODEL, json.dumps(self._description(fitted, temporary), indent=1).encode())
-            mask = os.umask(0)
-            os.umask(mask)
-            temporary.chmod(0o777 & ~mask)  # mkdtemp makes it private
-            _move(temporary, target)
-        except BaseException:
-            shutil.rmtree(temporary, ignore_errors=True)
-            raise
-        return target
+        about = {
+            "class": type(self).__name__,
+            "classes": {"dtype": self.classes_.dtype.str, "names": self.classes_.tolist()},
+            **fitted.to_dict(),
+            **self._description(fitted),
+        }
+        return _saved.write_model(folder, overwrite, about, self._write_parts)
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Self:
@@ -292,7 +302,7 @@ class _ChannelClassifier(ABC):
         from safetensors import SafetensorError
 
         source = Path(folder)
-        about = _read_description(source)
+        about = _saved.read_description(source)
         if about["class"] != cls.__name__:
             raise ValueError(f"{source} holds a {about['class']}, not a {cls.__name__}; use {about['class']}.load")
         try:
@@ -346,16 +356,20 @@ class _ChannelClassifier(ABC):
             raise ValueError("a loaded model does not hold the graph it was fitted to; pass a graph")
         return fitted.graph
 
-    def _log_probabilities(self, graph: Any) -> NDArray[np.float32]:
-        from pegfan.training.engine import predict
-
-        fitted = self._check_fitted()
+    def _graph_to_predict(self, graph: Any, fitted: _Fitted) -> Graph:
         known = self._fitted_graph(fitted) if graph is None else _with_features(as_graph(graph), fitted.stand_in)
         if known.features.shape[1] != fitted.columns:
             raise ValueError(
                 f"the graph has {known.features.shape[1]} feature columns, and the model was fitted to "
                 f"{fitted.columns}; give it the same features in the same order"
             )
+        return known
+
+    def _log_probabilities(self, graph: Any) -> NDArray[np.float32]:
+        from pegfan.training.engine import predict
+
+        fitted = self._check_fitted()
+        known = self._graph_to_predict(graph, fitted)
         tree = self._tree_of(known, fitted) if self._has_tree else None
         channels = self._make_channels(known, tree, fitted.parameters, fitted.regime, fitted.stand_in, None)
         pieces = np.split(np.arange(known.n), range(_ROWS, known.n, _ROWS))
@@ -382,72 +396,37 @@ class _ChannelClassifier(ABC):
             raise ValueError(f"class {codes.max()} is none of the {len(self.classes_)} classes that were fitted")
         return np.asarray(codes)
 
-    def _description(self, fitted: _Fitted, folder: Path) -> dict[str, Any]:
-        run = {field: getattr(self.run_, field) for field in _RUN_FIELDS}
-        about = {
-            "format": FORMAT,
-            "version": FORMAT_VERSION,
-            "class": type(self).__name__,
-            "packages": {name: _version(name) for name in _PACKAGES},
-            "parameters": fitted.parameters,
-            "classes": {"dtype": self.classes_.dtype.str, "names": self.classes_.tolist()},
-            "regime": fitted.regime,
-            "stand_in": fitted.stand_in,
-            "columns": fitted.columns,
-            "K": self.tree_.K if self._has_tree else None,
-            "channels": [[name, width] for name, width in zip(fitted.names, fitted.widths, strict=True)],
-            "attention": [float(value) for value in self.run_.attention],
-            "metric": fitted.metric,
-            "graph": fitted.fingerprint,
-            "split": fitted.split if isinstance(fitted.split, (int, str)) else None,
-            "run": {key: None if np.isnan(value) else value for key, value in run.items()},  # JSON has no NaN
-            "files": {path.name: _digest(path.read_bytes()) for path in sorted(folder.iterdir())},
-        }
-        try:
-            about = json.loads(json.dumps(about, allow_nan=False, default=_plain_number))
-        except (TypeError, ValueError) as error:
-            raise ValueError(
-                f"the model cannot be written as JSON: {error}; name classes by strings or numbers"
-            ) from None
-        return {**about, "checksum": _checksum(about)}
+    def _description(self, fitted: _Fitted) -> dict[str, Any]:
+        """What ``model.json`` says beside what all classifiers say."""
+        levels = self.tree_.K if self._has_tree else None
+        return {"K": levels, **describe_network(fitted.names, fitted.widths, self.run_)}
+
+    def _write_parts(self, folder: Path) -> None:
+        """Write the other files."""
+        from safetensors.numpy import save
+
+        state = {name: np.ascontiguousarray(value) for name, value in self.run_.state.items()}
+        _saved.write_file(folder / _WEIGHTS, save(state))
+        write_npz(folder / _HISTORY, {name: np.array(values) for name, values in self.history_.items()})
+        if self._has_tree:
+            self.tree_.save(folder / _TREE)
 
     @classmethod
     def _restore(cls, source: Path, about: Mapping[str, Any]) -> Self:
         from safetensors.numpy import load
 
-        from pegfan.training import Run
-
         result = cls(**about["parameters"])
-        state = load(_read_checked(source, _WEIGHTS, about))
-        _read_checked(source, _HISTORY, about)
+        state = load(_saved.read_file(source, _WEIGHTS, about))
+        _saved.read_file(source, _HISTORY, about)
         history = {name: list(values) for name, values in read_npz(source / _HISTORY).items()}
         tree = None
         if cls._has_tree:
-            _read_checked(source, _TREE, about)
+            _saved.read_file(source, _TREE, about)
             tree = Hierarchy.load(source / _TREE)
             if about["K"] != tree.K:
-                raise ValueError(f"the tree has {tree.K} levels, {_MODEL} says {about['K']}")
-        names, widths = zip(*about["channels"], strict=True)
-        # A network of the size that the description claims is not made before the weights are seen to be there.
-        tensors = 2 * len(widths) + 2 * int(about["parameters"]["layers"]) - 1
-        if len(state) != tensors:
-            raise ValueError(f"{_WEIGHTS} holds {len(state)} tensors, {tensors} belong to this network")
-        run: dict[str, Any] = {key: float("nan") if value is None else value for key, value in about["run"].items()}
-        attention = np.array(about["attention"], dtype=np.float32)
-        classes = _read_classes(about["classes"])
-        fitted = _Fitted(
-            parameters=dict(about["parameters"]),
-            regime=about["regime"],
-            stand_in=about["stand_in"],
-            columns=about["columns"],
-            names=names,
-            widths=widths,
-            metric=about["metric"],
-            fingerprint=about["graph"],
-            graph=None,
-            split=about.get("split", 0),  # older models do not say
-        )
-        result._set(fitted, classes, tree, Run(**run, attention=attention, state=state, history=history))
+                raise ValueError(f"the tree has {tree.K} levels, {_saved.MODEL} says {about['K']}")
+        names, widths, run = restore_network(about, state, history, int(about["parameters"]["layers"]))
+        result._set(_Fitted.from_dict(about, names, widths), _saved.read_classes(about["classes"]), tree, run)
         return result
 
 
@@ -632,7 +611,7 @@ def load_classifier(folder: str | os.PathLike[str]) -> Any:
     ...     load_classifier(folder)
     FSGNNClassifier(epochs=5)
     """
-    name = _read_description(Path(folder))["class"]
+    name = _saved.read_description(Path(folder))["class"]
     from pegfan.auto import AutoClassifier  # which builds on this module
 
     kinds: dict[str, Any] = {kind.__name__: kind for kind in (PEGFANClassifier, FSGNNClassifier, AutoClassifier)}
@@ -738,108 +717,28 @@ def _fingerprint(graph: Graph) -> str:
 
 # ------------------------------------------------------------------------ files
 
-_RUN_FIELDS = ("split", "seed", "epochs", "best_epoch", "val_loss", "val_metric", "test_metric", "seconds")
+
+def describe_network(names: tuple[str, ...], widths: tuple[int, ...], run: Run) -> dict[str, Any]:
+    """A trained network but for its weights, for JSON, which has no NaN."""
+    numbers = {field: getattr(run, field) for field in _RUN_FIELDS}
+    return {
+        "channels": [[name, width] for name, width in zip(names, widths, strict=True)],
+        "attention": [float(value) for value in run.attention],
+        "run": {key: None if np.isnan(value) else value for key, value in numbers.items()},
+    }
 
 
-def _write(path: Path, data: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
+def restore_network(
+    entry: Mapping[str, Any], state: Mapping[str, Any], history: dict[str, list[Any]], layers: int
+) -> tuple[tuple[str, ...], tuple[int, ...], Run]:
+    """Names and widths of the channels, and the run, of what `describe_network` wrote."""
+    from pegfan.training import Run
 
-
-def _check_target(target: Path, overwrite: bool) -> None:
-    if not target.exists():
-        return
-    if not target.is_dir():
-        raise ValueError(f"{target} is a file; give a folder to save to")
-    held = {path.name for path in target.iterdir()}
-    if not held:
-        return
-    if not overwrite:
-        raise ValueError(f"{target} is there and not empty; pass overwrite=True to replace a model, or another folder")
-    foreign = held - {_MODEL, _WEIGHTS, _TREE, _HISTORY}
-    if foreign or _MODEL not in held:
-        culprit = f"holds {min(foreign)!r}, which is no part of" if foreign else "is not"
-        raise ValueError(f"{target} {culprit} a saved model; it is not overwritten: choose another folder")
-
-
-def _move(temporary: Path, target: Path) -> None:
-    """Put a finished folder in its place; what was there goes only once the new one stands."""
-    if not target.exists() or not any(target.iterdir()):
-        if target.exists():
-            target.rmdir()
-        temporary.rename(target)
-        return
-    aside = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}.old."))
-    target.rename(aside / "old")
-    try:
-        temporary.rename(target)
-    except BaseException:
-        (aside / "old").rename(target)
-        aside.rmdir()
-        raise
-    shutil.rmtree(aside, ignore_errors=True)
-
-
-def _read_description(source: Path) -> dict[str, Any]:
-    path = source / _MODEL
-    if not path.is_file():
-        raise ValueError(f"{source} is not a saved model: there is no {_MODEL} in it")
-    try:
-        about = json.loads(path.read_bytes())
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is damaged: {error}") from error
-    if not isinstance(about, dict) or about.get("format") != FORMAT:
-        raise ValueError(f"{path} was not written by pegfan: its format is not {FORMAT!r}")
-    version = about.get("version")
-    if not isinstance(version, int) or version > FORMAT_VERSION:
-        raise ValueError(
-            f"{path} has format version {version!r}, and this pegfan reads up to {FORMAT_VERSION}; upgrade pegfan"
-        )
-    claimed = about.pop("checksum", None)
-    if claimed != _checksum(about) or not isinstance(about.get("class"), str):
-        raise ValueError(f"{path} was changed since it was saved: its checksum does not fit")
-    return about
-
-
-def _read_classes(stored: Mapping[str, Any]) -> NDArray[Any]:
-    """The classes; texts get the room that they need, not what the description claims for them."""
-    names, dtype = stored["names"], np.dtype(stored["dtype"])
-    if dtype.kind not in "biufUO" or not isinstance(names, list):
-        raise ValueError(f"classes of type {stored['dtype']!r} are neither numbers nor names")
-    classes = np.array(names, dtype=np.str_ if dtype.kind == "U" else dtype)
-    if classes.shape != (len(names),):
-        raise ValueError("classes are lists, not names")
-    return classes
-
-
-def _read_checked(source: Path, name: str, about: Mapping[str, Any]) -> bytes:
-    data = (source / name).read_bytes()
-    if _digest(data) != about["files"].get(name):
-        raise ValueError(f"{name} was changed since it was saved: its checksum does not fit")
-    return data
-
-
-def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
-
-
-def _checksum(about: Mapping[str, Any]) -> str:
-    return _digest(json.dumps(about, sort_keys=True).encode())
-
-
-def _plain_number(value: Any) -> Any:
-    if isinstance(value, np.generic):
-        return value.item()
-    raise TypeError(f"{value!r} is a {type(value).__name__}")
-
-
-def _version(package: str) -> str:
-    if package == "pegfan":
-        import pegfan
-
-        return pegfan.__version__
-    from importlib.metadata import version
-
-    return version(package)
+    names, widths = zip(*entry["channels"], strict=True)
+    # A network of the size that the description claims is not made before the weights are seen to be there.
+    tensors = 2 * len(widths) + 2 * layers - 1
+    if len(state) != tensors:
+        raise ValueError(f"{_WEIGHTS} holds {len(state)} tensors, {tensors} belong to this network")
+    numbers: dict[str, Any] = {key: float("nan") if value is None else value for key, value in entry["run"].items()}
+    attention = np.array(entry["attention"], dtype=np.float32)
+    return names, widths, Run(**numbers, attention=attention, state=dict(state), history=history)

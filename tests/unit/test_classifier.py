@@ -8,11 +8,10 @@ import pytest
 from scipy import sparse
 
 import pegfan as pf
+from pegfan._saved import FORMAT_VERSION, _checksum
 from pegfan.classifier import (
-    FORMAT_VERSION,
     FSGNNClassifier,
     PEGFANClassifier,
-    _checksum,
     load_classifier,
     pad_levels,
 )
@@ -333,7 +332,7 @@ def test_failed_save_leaves_nothing(graph, fitted, tmp_path, monkeypatch):
     def fail(*_):
         raise OSError("disk full")
 
-    monkeypatch.setattr("pegfan.classifier._move", fail)
+    monkeypatch.setattr("pegfan._atomic._move", fail)
     with pytest.raises(OSError, match="disk full"):
         model.save(folder, overwrite=True)
     assert [path.name for path in tmp_path.iterdir()] == ["model"]

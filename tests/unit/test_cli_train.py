@@ -249,15 +249,15 @@ def test_wrong_settings_are_refused(tmp_path, text, words):
 def test_a_full_disk_leaves_nothing(files, tmp_path, monkeypatch, name):
     """Writing fails half-way, as it does on a full disk."""
     import pegfan._atomic
-    import pegfan.classifier
+    import pegfan._saved
 
     def full(path):
         if Path(path).name == name:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    real_replace, real_write = os.replace, pegfan.classifier._write
+    real_replace, real_write = os.replace, pegfan._saved.write_file
     monkeypatch.setattr(pegfan._atomic.os, "replace", lambda a, b: (full(b), real_replace(a, b)))
-    monkeypatch.setattr("pegfan.auto.classifier._write", lambda path, data: (full(path), real_write(path, data)))
+    monkeypatch.setattr("pegfan._saved.write_file", lambda path, data: (full(path), real_write(path, data)))
     text = refused("train", *files, "--label", "kind", "-o", tmp_path / "o", "--budget", 1, *QUICK)
     assert "No space left on device" in text
     assert "-o" in text
@@ -297,10 +297,10 @@ def test_ctrl_c_while_training_leaves_nothing(files, tmp_path):
     "stage",
     [
         "pegfan.auto.outcome._confusion",
-        "pegfan.auto.classifier._move",
+        "pegfan._saved._complete",
         "pegfan.cli.train._table",
         "pegfan.report.write_report",
-        "pegfan.classifier._move",
+        "pegfan._atomic._move",
     ],
 )
 def test_ctrl_c_at_any_later_stage_leaves_nothing(files, out, tmp_path, monkeypatch, stage):

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,43 +11,32 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from pegfan import _saved
 from pegfan._npz import read_npz, write_npz
 from pegfan.auto.inputs import FeatureScale, Known, recipe_channels
 from pegfan.auto.recipes import Recipe, scale_of
 from pegfan.auto.search import Candidate, Pool, Progress, Search, choose, log_probabilities, make_network, mean_of
 from pegfan.classifier import (
-    _MODEL,
-    _PACKAGES,
-    _RUN_FIELDS,
+    _HISTORY,
     _WEIGHTS,
-    FORMAT,
-    FORMAT_VERSION,
     _as_seed,
     _as_split,
     _ChannelClassifier,
-    _check_target,
-    _checksum,
-    _digest,
     _fingerprint,
     _Fitted,
     _kept_split,
-    _move,
-    _plain_number,
-    _read_checked,
-    _read_classes,
-    _read_description,
-    _version,
     _with_features,
-    _write,
     as_graph,
+    describe_network,
     pad_levels,
+    restore_network,
 )
 from pegfan.graph import Graph, Split
 from pegfan.trees import Hierarchy, build_tree
 
 __all__ = ["AutoClassifier", "Member"]
 
-_NODES, _INPUTS, _HISTORY = "nodes.json", "inputs.npz", "history.npz"
+_NODES, _INPUTS = "nodes.json", "inputs.npz"
 _HISTORIES = ("train_loss", "val_loss", "val_metric")
 
 
@@ -286,12 +272,7 @@ class AutoClassifier(_ChannelClassifier):
 
     def _log_probabilities(self, graph: Any) -> NDArray[np.float32]:
         fitted = self._check_fitted()
-        known = self._fitted_graph(fitted) if graph is None else _with_features(as_graph(graph), fitted.stand_in)
-        if known.features.shape[1] != fitted.columns:
-            raise ValueError(
-                f"the graph has {known.features.shape[1]} feature columns, and the model was fitted to "
-                f"{fitted.columns}; give it the same features in the same order"
-            )
+        known = self._graph_to_predict(graph, fitted)
         same = known is fitted.graph or (known.n == self._known.n and _fingerprint(known) == fitted.fingerprint)
         trees: dict[Any, Hierarchy | None] = {}
         outputs = []
@@ -310,36 +291,8 @@ class AutoClassifier(_ChannelClassifier):
 
     # ----------------------------------------------------------------------- files
 
-    def save(self, folder: str | os.PathLike[str], overwrite: bool = False) -> Path:
-        """Write the fitted model to a folder, which appears whole or not at all.
-
-        Parameters
-        ----------
-        folder
-            Where. ``model.json`` says what was fitted, ``weights.safetensors`` holds the weights of all members,
-            ``tree_<i>.npz`` their trees, ``inputs.npz`` and ``nodes.json`` the training labels and the nodes' names,
-            ``history.npz`` the course of the training. The graph itself is not saved.
-        overwrite
-            Whether to replace a model that is there. A folder with other files in it is never replaced.
-        """
-        fitted = self._check_fitted()
-        target = Path(folder)
-        _check_place(target, overwrite)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
-        try:
-            self._write_parts(temporary)
-            _write(temporary / _MODEL, json.dumps(self._description(fitted, temporary), indent=1).encode())
-            mask = os.umask(0)
-            os.umask(mask)
-            temporary.chmod(0o777 & ~mask)  # mkdtemp makes it private
-            _move(temporary, target)
-        except BaseException:
-            shutil.rmtree(temporary, ignore_errors=True)
-            raise
-        return target
-
     def _write_parts(self, folder: Path) -> None:
+        """Weights and histories of all members, their trees, the training labels and the nodes' names."""
         from safetensors.numpy import save
 
         state = {
@@ -347,7 +300,7 @@ class AutoClassifier(_ChannelClassifier):
             for i, member in enumerate(self.members_)
             for name, value in member.run.state.items()
         }
-        _write(folder / _WEIGHTS, save(state))
+        _saved.write_file(folder / _WEIGHTS, save(state))
         for i, tree in enumerate(self._trees()):
             tree.save(folder / f"tree_{i}.npz")
         history = {
@@ -361,26 +314,15 @@ class AutoClassifier(_ChannelClassifier):
         if self._scale is not None:
             inputs |= {name: getattr(self._scale, name) for name in ("tail", "full", "centre", "scale")}
         write_npz(folder / _INPUTS, inputs)
-        _write(folder / _NODES, json.dumps(self._known.names).encode())
+        _saved.write_file(folder / _NODES, json.dumps(self._known.names).encode())
 
     def _trees(self) -> list[Hierarchy]:
         """The members' trees, each once."""
         return list({id(m.tree): m.tree for m in self.members_ if m.tree is not None}.values())
 
-    def _description(self, fitted: _Fitted, folder: Path) -> dict[str, Any]:
+    def _description(self, fitted: _Fitted) -> dict[str, Any]:
         places = {id(tree): i for i, tree in enumerate(self._trees())}
-        about = {
-            "format": FORMAT,
-            "version": FORMAT_VERSION,
-            "class": type(self).__name__,
-            "packages": {name: _version(name) for name in _PACKAGES},
-            "parameters": fitted.parameters,
-            "classes": {"dtype": self.classes_.dtype.str, "names": self.classes_.tolist()},
-            "stand_in": fitted.stand_in,
-            "columns": fitted.columns,
-            "metric": fitted.metric,
-            "graph": fitted.fingerprint,
-            "split": fitted.split if isinstance(fitted.split, (int, str)) else None,
+        return {
             "how": self.how_,
             "reason": self.reason_,
             "validation": [None if np.isnan(value) else float(value) for value in self.validation_],
@@ -388,46 +330,33 @@ class AutoClassifier(_ChannelClassifier):
                 {
                     "recipe": member.recipe.to_dict(),
                     "tree": None if member.tree is None else places[id(member.tree)],
-                    "channels": [[name, width] for name, width in zip(member.names, member.widths, strict=True)],
-                    "attention": [float(value) for value in member.run.attention],
-                    "run": {
-                        key: None if np.isnan(getattr(member.run, key)) else getattr(member.run, key)
-                        for key in _RUN_FIELDS
-                    },
+                    **describe_network(member.names, member.widths, member.run),
                 }
                 for member in self.members_
             ],
-            "files": {path.name: _digest(path.read_bytes()) for path in sorted(folder.iterdir())},
         }
-        try:
-            about = json.loads(json.dumps(about, allow_nan=False, default=_plain_number))
-        except (TypeError, ValueError) as error:
-            raise ValueError(
-                f"the model cannot be written as JSON: {error}; name classes by strings or numbers"
-            ) from None
-        return {**about, "checksum": _checksum(about)}
 
     @classmethod
     def _restore(cls, source: Path, about: Mapping[str, Any]) -> Self:
         from safetensors.numpy import load
 
-        data = {name: _read_checked(source, str(name), about) for name in (_WEIGHTS, _HISTORY, _INPUTS, _NODES)}
+        data = {name: _saved.read_file(source, str(name), about) for name in (_WEIGHTS, _HISTORY, _INPUTS, _NODES)}
         result = cls(**about["parameters"])
         result._check_parameters()
-        classes = _read_classes(about["classes"])
+        classes = _saved.read_classes(about["classes"])
         names = json.loads(data[_NODES])
         inputs = read_npz(source / _INPUTS)
         codes = inputs.pop("codes").astype(np.int64)
         if names is not None and (len(names) != len(codes) or not all(isinstance(name, str) for name in names)):
             raise ValueError(f"{_NODES} does not fit {_INPUTS}")
         if codes.ndim != 1 or codes.max(initial=-1) >= len(classes):
-            raise ValueError(f"{_INPUTS} holds classes that {_MODEL} does not know")
+            raise ValueError(f"{_INPUTS} holds classes that {_saved.MODEL} does not know")
         state, history = load(data[_WEIGHTS]), read_npz(source / _HISTORY)
         trees: dict[int, Hierarchy] = {}
         for entry in about["members"]:
             place = entry["tree"]
             if place is not None and place not in trees:
-                _read_checked(source, f"tree_{int(place)}.npz", about)
+                _saved.read_file(source, f"tree_{int(place)}.npz", about)
                 trees[place] = Hierarchy.load(source / f"tree_{int(place)}.npz")
         result.members_ = [
             _restore_member(i, entry, state, history, trees, len(classes)) for i, entry in enumerate(about["members"])
@@ -438,18 +367,7 @@ class AutoClassifier(_ChannelClassifier):
         result.classes_, result.candidates_ = classes, []
         result.how_, result.reason_ = about["how"], about["reason"]
         result.validation_ = (float("nan") if metric is None else metric, float("nan") if loss is None else loss)
-        result._fitted = _Fitted(
-            parameters=dict(about["parameters"]),
-            regime=None,
-            stand_in=about["stand_in"],
-            columns=about["columns"],
-            names=(),
-            widths=(),
-            metric=about["metric"],
-            fingerprint=about["graph"],
-            graph=None,
-            split=about.get("split", 0),
-        )
+        result._fitted = _Fitted.from_dict(about)
         return result
 
 
@@ -461,24 +379,16 @@ def _restore_member(
     trees: Mapping[int, Hierarchy],
     classes: int,
 ) -> Member:
-    from pegfan.training import Run
-
     def own(stored: Mapping[str, Any]) -> dict[str, Any]:
         return {name.removeprefix(f"{i}/"): value for name, value in stored.items() if name.startswith(f"{i}/")}
 
     recipe = Recipe.of(entry["recipe"])
-    state = own(weights)
-    names, widths = zip(*entry["channels"], strict=True)
-    # A network of the size that the description claims is not made before the weights are seen to be there.
-    tensors = 2 * len(widths) + 2 * recipe.full_settings.layers - 1
-    if len(state) != tensors:
-        raise ValueError(f"{_WEIGHTS} holds {len(state)} tensors of member {i}, {tensors} belong to its network")
     tree = None if entry["tree"] is None else trees[entry["tree"]]
     if (tree is None) != (recipe.tree is None):
         raise ValueError(f"member {i} and its recipe do not agree on a tree")
-    stored: dict[str, Any] = {key: float("nan") if value is None else value for key, value in entry["run"].items()}
+    state = own(weights)
     history = {name: values.tolist() for name, values in own(histories).items()}
-    run = Run(**stored, attention=np.array(entry["attention"], np.float32), state=state, history=history)
+    names, widths, run = restore_network(entry, state, history, recipe.full_settings.layers)
     return Member(recipe, run, tree, names, widths, make_network(recipe, widths, classes, state))
 
 
@@ -497,16 +407,3 @@ def _check_part(part: Split) -> Split:
                 "Leave the split out to have one drawn, or label more nodes"
             )
     return part
-
-
-def _check_place(target: Path, overwrite: bool) -> None:
-    """Refuse a folder that holds anything but a model of this kind."""
-    if not (overwrite and (target / _MODEL).is_file()):
-        _check_target(target, overwrite)
-        return
-    foreign = {path.name for path in target.iterdir()} - {_MODEL, *_read_description(target).get("files", ())}
-    if foreign:
-        raise ValueError(
-            f"{target} holds {min(foreign)!r}, which is no part of a saved model; it is not overwritten: choose "
-            "another folder"
-        )

@@ -7,7 +7,6 @@ import csv
 import json
 import os
 import shlex
-import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -388,7 +387,7 @@ def _complete(
     """The result with what only the command line knows."""
     from datetime import UTC, datetime
 
-    from pegfan.classifier import _PACKAGES, _version
+    from pegfan._saved import versions
 
     result = dict(outcome.result)
     result["title"] = " + ".join(Path(part).name or part for part in source.where)
@@ -396,7 +395,7 @@ def _complete(
     result["metric"] = wanted.metric
     result["command"] = f"pegfan train --config {shlex.quote(str(folder / SETTINGS))} -o again"
     result["when"] = datetime.now(UTC).isoformat(timespec="seconds")
-    result["versions"] = {name: _version(name) for name in _PACKAGES}
+    result["versions"] = versions()
     if report is not None:
         result["data"] = {**result["data"], "report": str(report), "feature_names": report.feature_names}
     return result
@@ -435,20 +434,12 @@ def _check_writable(folder: Path) -> None:
 @contextlib.contextmanager
 def _whole_folder(folder: Path, force: bool) -> Iterator[Path]:
     """A folder beside `folder` that takes its place when the block ends, and vanishes if it fails."""
-    from pegfan.classifier import _move
+    from pegfan._atomic import replacing_folder
 
     try:
-        temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
-        try:
+        with replacing_folder(folder) as temporary:
             yield temporary
             _check_folder(folder, force)  # somebody may have written there meanwhile
-            mask = os.umask(0)
-            os.umask(mask)
-            temporary.chmod(0o777 & ~mask)  # mkdtemp makes it private
-            _move(temporary, folder)
-        except BaseException:
-            shutil.rmtree(temporary, ignore_errors=True)
-            raise
     except OSError as error:
         words = error.strerror or error
         raise Fail(f"Cannot write {folder}: {words}. Free some space or choose another place with -o.") from error
@@ -521,13 +512,16 @@ def _read_result(folder: Path) -> dict[str, Any]:
 
 def _load_model(folder: Path) -> tuple[Any, dict[str, Any]]:
     """A model by its folder or the one around it, and the result beside it if there is one."""
-    from pegfan.classifier import _MODEL, load_classifier
+    from pegfan._saved import MODEL as DESCRIPTION
+    from pegfan.classifier import load_classifier
 
     if not folder.exists():
         raise Fail(f"{folder}: no such folder. Name what pegfan train wrote with -o.")
-    place = folder if (folder / _MODEL).is_file() else folder / MODEL
+    place = folder if (folder / DESCRIPTION).is_file() else folder / MODEL
     if not place.is_dir():
-        raise Fail(f"{folder} holds no model: neither {_MODEL} nor a folder {MODEL!r}. Name what pegfan train wrote.")
+        raise Fail(
+            f"{folder} holds no model: neither {DESCRIPTION} nor a folder {MODEL!r}. Name what pegfan train wrote."
+        )
     model = load_classifier(place)
     result = _read_result(place.parent) if (place.parent / RESULT).is_file() else {}
     return model, result

@@ -1,0 +1,145 @@
+"""Models on disk: a folder that appears whole or not at all, with a description that says what else is in it.
+
+``model.json`` carries its own checksum and those of the other files; what does not fit them is not read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pegfan._atomic import replacing_folder
+
+__all__ = ["read_classes", "read_description", "read_file", "versions", "write_file", "write_model"]
+
+FORMAT = "pegfan classifier"
+FORMAT_VERSION = 1
+MODEL = "model.json"
+_PACKAGES = ("numpy", "scipy", "torch", "safetensors")
+
+
+def write_model(
+    folder: str | os.PathLike[str], overwrite: bool, about: Mapping[str, Any], write_parts: Callable[[Path], None]
+) -> Path:
+    """Write the parts of a model and its description to a folder; one that holds anything else is not replaced."""
+    target = Path(folder)
+    _check_target(target, overwrite)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with replacing_folder(target) as temporary:
+        write_parts(temporary)
+        write_file(temporary / MODEL, json.dumps(_complete(about, temporary), indent=1).encode())
+    return target
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Write a file, and have it on the disk."""
+    with path.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def read_description(source: Path) -> dict[str, Any]:
+    """What ``model.json`` says, once its format, version and checksum are seen to fit."""
+    path = source / MODEL
+    if not path.is_file():
+        raise ValueError(f"{source} is not a saved model: there is no {MODEL} in it")
+    try:
+        about = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} is damaged: {error}") from error
+    if not isinstance(about, dict) or about.get("format") != FORMAT:
+        raise ValueError(f"{path} was not written by pegfan: its format is not {FORMAT!r}")
+    version = about.get("version")
+    if not isinstance(version, int) or version > FORMAT_VERSION:
+        raise ValueError(
+            f"{path} has format version {version!r}, and this pegfan reads up to {FORMAT_VERSION}; upgrade pegfan"
+        )
+    claimed = about.pop("checksum", None)
+    if claimed != _checksum(about) or not isinstance(about.get("class"), str):
+        raise ValueError(f"{path} was changed since it was saved: its checksum does not fit")
+    return about
+
+
+def read_file(source: Path, name: str, about: Mapping[str, Any]) -> bytes:
+    """The bytes of a file of the model, once they are seen to be those that were saved."""
+    data = (source / name).read_bytes()
+    if _digest(data) != about["files"].get(name):
+        raise ValueError(f"{name} was changed since it was saved: its checksum does not fit")
+    return data
+
+
+def read_classes(stored: Mapping[str, Any]) -> NDArray[Any]:
+    """The classes; texts get the room that they need, not what the description claims for them."""
+    names, dtype = stored["names"], np.dtype(stored["dtype"])
+    if dtype.kind not in "biufUO" or not isinstance(names, list):
+        raise ValueError(f"classes of type {stored['dtype']!r} are neither numbers nor names")
+    classes = np.array(names, dtype=np.str_ if dtype.kind == "U" else dtype)
+    if classes.shape != (len(names),):
+        raise ValueError("classes are lists, not names")
+    return classes
+
+
+def versions() -> dict[str, str]:
+    """Of what made a model."""
+    import pegfan
+
+    return {"pegfan": pegfan.__version__, **{name: metadata.version(name) for name in _PACKAGES}}
+
+
+def _check_target(target: Path, overwrite: bool) -> None:
+    if not target.exists():
+        return
+    if not target.is_dir():
+        raise ValueError(f"{target} is a file; give a folder to save to")
+    held = {path.name for path in target.iterdir()}
+    if not held:
+        return
+    if not overwrite:
+        raise ValueError(f"{target} is there and not empty; pass overwrite=True to replace a model, or another folder")
+    if MODEL not in held:
+        raise ValueError(f"{target} is not a saved model; it is not overwritten: choose another folder")
+    foreign = held - {MODEL, *read_description(target).get("files", ())}
+    if foreign:
+        raise ValueError(
+            f"{target} holds {min(foreign)!r}, which is no part of a saved model; it is not overwritten: choose "
+            "another folder"
+        )
+
+
+def _complete(about: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """The description with what all of them say: format, packages, and the checksums of the files in the folder."""
+    whole = {
+        "format": FORMAT,
+        "version": FORMAT_VERSION,
+        "packages": versions(),
+        **about,
+        "files": {path.name: _digest(path.read_bytes()) for path in sorted(folder.iterdir())},
+    }
+    try:
+        whole = json.loads(json.dumps(whole, allow_nan=False, default=_plain_number))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"the model cannot be written as JSON: {error}; name classes by strings or numbers") from None
+    return {**whole, "checksum": _checksum(whole)}
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _checksum(about: Mapping[str, Any]) -> str:
+    return _digest(json.dumps(about, sort_keys=True).encode())
+
+
+def _plain_number(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{value!r} is a {type(value).__name__}")
