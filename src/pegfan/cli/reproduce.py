@@ -58,7 +58,7 @@ def reproduce(
     every: Annotated[bool, typer.Option("--all", help="Table IV: all 108 settings, not twelve.")] = False,
     rungs: Annotated[
         str | None,
-        typer.Option(help="The search: settings x epochs x splits of each rung, such as 108x12,36x40,4x1500."),
+        typer.Option(help="The search: settings x epochs x splits of each rung, such as 108x12,8x1500."),
     ] = None,
     render_only: Annotated[bool, typer.Option("--render-only", help="Run nothing; show what the store holds.")] = False,
     json: Json = False,

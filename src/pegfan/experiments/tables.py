@@ -158,15 +158,15 @@ def parse_rungs(text: str) -> tuple[Rung, ...]:
 
     Examples
     --------
-    >>> parse_rungs("108x12,36x40,4x1500")[1]
-    Rung(settings=36, epochs=40, splits=1)
+    >>> parse_rungs("108x12,8x1500")[1]
+    Rung(settings=8, epochs=1500, splits=1)
     """
     try:
         parts = [[int(number) for number in part.split("x")] for part in text.split(",")]
         rungs = tuple(Rung(settings, epochs, *(rest or [1])) for settings, epochs, *rest in parts)
     except (TypeError, ValueError):
         raise ValueError(
-            f"rungs are settings x epochs, parted by commas, such as 108x12,36x40,4x1500; got {text!r}"
+            f"rungs are settings x epochs, parted by commas, such as 108x12,8x1500; got {text!r}"
         ) from None
     if any(min(rung.settings, rung.epochs, rung.splits) < 1 for rung in rungs):
         raise ValueError(f"rungs need at least one setting, epoch and split each, got {text!r}")
