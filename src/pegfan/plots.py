@@ -741,7 +741,7 @@ class _Stage:
             width = float(np.clip(0.4 * dot, 0.4, 1.3))
             _draw_lines(ax, np.stack([base[nodes], tops], axis=1), colour, width, 3).set_gid("stems")
             ax.scatter(tops[:, 0], tops[:, 1], s=(1.3 * dot) ** 2, color=colour, linewidths=0, zorder=4)
-        margin = 0.06 * (limits[1] - limits[0])
+        margin = 0.1 * (limits[1] - limits[0])
         ax.set_xlim(-0.08, 1.08 + (0.0 if self.flat else _SHEAR))
         ax.set_ylim((limits[0] - margin) * peak, (limits[1] + margin) * peak)
         ax.set_axis_off()
@@ -976,7 +976,7 @@ def _draw_lines(ax: Axes, ends: Any, colour: Any, width: float, zorder: int) -> 
 
 
 def _title(ax: Axes, text: str) -> None:
-    ax.set_title(text, fontsize=_TITLE, color=INK, pad=3, math_fontfamily="stix")
+    ax.set_title(text, fontsize=_TITLE, color=INK, pad=5, math_fontfamily="stix")
 
 
 # ------------------------------------------------------------------ the boundary

@@ -87,12 +87,15 @@ def test_table_four_counts_the_paper_s_channels(data, authors_trees, tmp_path, m
 @pytest.mark.usefixtures("data")
 def test_every_figure_is_drawn_twice_alike(tmp_path):
     for name in "ab":
-        invoke("figures", "--store", tmp_path / "none", "-o", tmp_path / name)
-    names = sorted(path.name for path in (tmp_path / "a").iterdir())
-    assert names == sorted(
-        f"{name}.{suffix}"
-        for name in ("architecture", "ccns", "framelets", "partition-permutation")
-        for suffix in ("png", "svg")
-    )
+        (tmp_path / name).mkdir()
+        invoke("figures", "--store", tmp_path / "none", "-o", tmp_path / name / "results")
+    names = sorted(path.name for path in (tmp_path / "a" / "results").iterdir())
+    drawn = ("architecture", "ccns", "framelets", "partition-permutation")
+    pictures = [f"{name}.{suffix}" for name in drawn for suffix in ("png", "svg")]
+    assert names == sorted(pictures + [f"figures.{suffix}" for suffix in ("md", "csv", "json", "html")])
+    for suffix in ("md", "html"):
+        page = (tmp_path / "a" / "results" / f"figures.{suffix}").read_text()
+        assert all(f"{name}.png" in page for name in drawn)
+        assert page.count("Not drawn: its runs are not in the store") == 3
     for name in names:
-        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+        assert (tmp_path / "a" / "results" / name).read_bytes() == (tmp_path / "b" / "results" / name).read_bytes()

@@ -89,19 +89,16 @@ def reproduce(
     try:
         for part in parts:
             text = _command(part, options, store, output)
-            if part is not What.figures:
-                document = _table(part, options, store, output, text, render_only, scheduler)
-                summary[document.name] = document.summary
-                if not json:
-                    _show(document, output)
-            else:
+            if part is What.figures:
                 from pegfan.experiments.figures import write_figures
 
                 with _status("drawing"):
-                    files = write_figures(options, store, output)
-                summary["figures"] = [path.name for path in files]
-                if not json:
-                    console.print(f"{len(files)} pictures in [bold]{escape(str(output))}[/bold]")
+                    document = write_figures(options, store, output, text)
+            else:
+                document = _table(part, options, store, output, text, render_only, scheduler)
+            summary[document.name] = document.summary
+            if not json:
+                _show(document, output)
     except KeyboardInterrupt:
         errors.print(
             f"[red]Interrupted.[/red] What has run is in {escape(str(store))}; the same command goes on from there."
@@ -149,7 +146,9 @@ def _show(document: Document, output: Path) -> None:
     for block in document.blocks:
         if isinstance(block, str) and block.startswith("- "):
             console.print(escape(block))
-    console.print(f"Tables: {escape(str(output / document.name))}.md, .csv, .json, .html", soft_wrap=True)
+    if "pictures" in document.summary:
+        console.print(f"{document.summary['pictures']} pictures in [bold]{escape(str(output))}[/bold]")
+    console.print(f"Written: {escape(str(output / document.name))}.md, .csv, .json, .html", soft_wrap=True)
 
 
 @contextmanager
@@ -194,8 +193,8 @@ def _command(part: What, options: Options, store: Path, output: Path) -> str:
     """The command line that makes a part: options that its numbers depend on, without this machine's paths."""
     words = ["pegfan reproduce", part.value]
     words += ["--quick"] if options.quick else []
+    words += ["--trees", _shown(options.trees)] if options.trees is not None else []
     if part is not What.figures:
-        words += ["--trees", _shown(options.trees)] if options.trees is not None else []
         words += ["--settings", options.settings] if options.settings != "authors" else []
         words += ["--seeds", str(options.seeds)] if options.seeds != (1 if options.quick else SEEDS) else []
         words += ["--only", ",".join(options.only)] if options.only else []

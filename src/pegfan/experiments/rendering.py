@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Any
 
 from pegfan._atomic import replacing
 
-__all__ = ["Document", "Grid", "Mark", "write"]
+__all__ = ["Document", "Grid", "Mark", "Picture", "write"]
 
 MISSING = "–"
 """What stands in a cell that nobody computed yet."""
@@ -48,9 +48,20 @@ class Grid:
     rows: Sequence[Sequence[str | Mark]]
 
 
+@dataclass(frozen=True)
+class Picture:
+    """A picture: its file beside the document, and what it shows."""
+
+    file: str
+    caption: str
+
+
+Block = str | Grid | Picture
+
+
 @dataclass
 class Document:
-    """A table of the paper, reproduced.
+    """A table of the paper, or its figures, reproduced.
 
     Attributes
     ----------
@@ -59,7 +70,7 @@ class Document:
     title, command
         What it is, and the command line that makes it.
     blocks
-        Paragraphs and grids, in their order. A paragraph that starts with ``- `` is an item of a list.
+        Paragraphs, grids and pictures, in their order. A paragraph that starts with ``- `` is an item of a list.
     cells
         Everything about every cell, for machines: ours, the paper's, verdict, settings, keys of the runs, tree,
         seeds, seconds, versions.
@@ -83,13 +94,13 @@ class Document:
     name: str
     title: str
     command: str
-    blocks: list[str | Grid] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list)
     cells: list[dict[str, Any]] = field(default_factory=list)
     summary: dict[str, Any] = field(default_factory=dict)
 
     def markdown(self) -> str:
         """The document for people; it holds no dates and no times of day."""
-        parts = [f"# {self.title}", f"    {self.command}", *_joined(self.blocks, _markdown_grid)]
+        parts = [f"# {self.title}", f"    {self.command}", *_joined(self.blocks, _markdown_block)]
         return "\n\n".join(parts) + "\n"
 
     def csv(self) -> str:
@@ -119,7 +130,7 @@ class Document:
 
     def html(self) -> str:
         """One page that needs nothing else; a cell tells more under the pointer."""
-        body = "\n".join(_joined(self.blocks, _html_grid, _html_text))
+        body = "\n".join(_joined(self.blocks, _html_block))
         return _PAGE.format(title=escape(self.title), command=escape(self.command), body=body, style=_STYLE)
 
 
@@ -137,13 +148,13 @@ def write(document: Document, folder: str | Path) -> list[Path]:
     return written
 
 
-def _joined(blocks: Sequence[str | Grid], grid: Any, text: Any = str) -> list[str]:
+def _joined(blocks: Sequence[Block], render: Callable[[Block], str]) -> list[str]:
     """Blocks as text; items of one list stay together."""
     parts: list[str] = []
     last_item = False
     for block in blocks:
         item = isinstance(block, str) and block.startswith("- ")
-        rendered = grid(block) if isinstance(block, Grid) else text(block)
+        rendered = render(block)
         if item and last_item:
             parts[-1] += "\n" + rendered
         else:
@@ -154,6 +165,12 @@ def _joined(blocks: Sequence[str | Grid], grid: Any, text: Any = str) -> list[st
 
 def _mark(cell: str | Mark) -> Mark:
     return cell if isinstance(cell, Mark) else Mark(cell)
+
+
+def _markdown_block(block: Block) -> str:
+    if isinstance(block, Picture):
+        return f"![{block.caption}]({block.file})\n\n{block.caption}"
+    return _markdown_grid(block) if isinstance(block, Grid) else block
 
 
 def _markdown_grid(grid: Grid) -> str:
@@ -172,6 +189,13 @@ def _markdown_cell(cell: Mark) -> str:
 
 def _cell_text(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")
+
+
+def _html_block(block: Block) -> str:
+    if isinstance(block, Picture):
+        words = escape(block.caption)
+        return f'<figure><img src="{escape(block.file)}" alt="{words}"><figcaption>{words}</figcaption></figure>'
+    return _html_grid(block) if isinstance(block, Grid) else _html_text(block)
 
 
 def _html_text(text: str) -> str:
@@ -229,6 +253,7 @@ caption { text-align: left; font-size: .95rem; padding-bottom: .5rem; max-width:
 th, td { padding: .28rem .6rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
 th:first-child, td:first-child { text-align: left; } thead th { border-bottom: 2px solid var(--line); }
 tbody th { font-weight: 500; } tbody tr:hover { background: var(--band); }
+figure { margin: 2rem 0; } figure img { max-width: 100%; background: #fff; }
 td[title] { cursor: help; } .cited { color: var(--soft); } .missing { color: var(--soft); }
 .differs { color: var(--differs); } .best { color: var(--best); font-weight: 700; } .second { color: var(--second); }
 """
