@@ -34,6 +34,7 @@ def record(job: Job, test: float = 0.8, val: float = 0.8, loss: float = 0.5) -> 
         "result": result,
         "versions": {"pegfan": "0"},
         "when": "2026-01-01T00:00:00+00:00",
+        "workers": 2,
     }
 
 
@@ -172,12 +173,61 @@ def test_the_synthetic_search_goes_rung_by_rung():
         done.update({job.key: record(job, 1 - value(job), value(job), 1 - value(job)) for job in new})
     assert epochs == [[12], [1500], [1500]]
     counts = Counter(entry["job"]["settings"]["epochs"] for entry in done.values())
-    assert counts == {12: 9 * 108, 1500: 9 * (8 + 2)}
+    assert counts == {12: 9 * 108, 1500: 9 * (9 + 2)}
     score = table.score(known, 0.2, Model("b4"))
     assert score.runs == 3
     assert score.details["seeds"] == [0, 1, 2]
     assert score.details["settings"]["wd_fc1"] == 0.001
     assert score.details["settings"]["lr_fc"] == 0.01
+
+
+def test_weight_decays_are_not_compared_early():
+    """The best of each go on, though the first rung likes one of them best by far."""
+
+    def value(job):
+        early = job.settings["epochs"] < 100
+        return (0.9 if early else 0.1) - 100 * job.settings["wd_fc1"] * (1 if early else -1) + job.settings["lr_fc"]
+
+    world = lambda job: record(job, 0.5, value(job), 1 - value(job))  # noqa: E731
+    job = lambda settings, split: Synthetic(Options(), 1).job(0.0, Model("r3"), settings, split)  # noqa: E731
+    rungs = (Rung(108, 12, 1), Rung(9, 1500, 1))
+    winner, _, _ = Halving(job, grid("paper"), rungs, ("wd_fc1", "wd_fc2")).walk(world)
+    assert winner["wd_fc1"] == 0.001
+    assert winner["lr_fc"] == 0.01
+    winner, _, _ = Halving(job, grid("paper"), rungs).walk(world)
+    assert winner["wd_fc1"] == 0.0
+
+
+def test_a_diverged_run_does_not_win_and_leaves_its_cell_empty():
+    def world(job):
+        lost = job.settings["lr_fc"] == 0.01
+        return record(job, None if lost else 0.8, None if lost else 0.8, None if lost else 0.5)
+
+    job = lambda settings, split: Synthetic(Options(), 1).job(0.0, Model("r3"), settings, split)  # noqa: E731
+    winner, _, _ = Halving(job, grid("paper"), (Rung(108, 12, 1), Rung(3, 20, 1))).walk(world)
+    assert winner["lr_fc"] == 0.005
+    jobs = [job({"lr_fc": rate}, 0) for rate in (0.005, 0.01)]
+    assert Score.of([world(one) for one in jobs], 2) is None
+    assert Score.of([world(jobs[0])], 1).mean == 80.0
+
+
+def test_a_searched_winner_runs_on_every_split():
+    """Rungs on one split choose; the table wants all ten."""
+    done = {}
+    table = Table3(Options(settings="search", only=("texas",), rungs=parse_rungs("4x2,2x5")))
+    for _, jobs in table.jobs(lambda job: done.get(job.key)):
+        done.update({job.key: record(job) for job in jobs})
+    for model in table.models("texas"):
+        assert table.score(lambda job: done.get(job.key), "texas", model).runs == 10
+
+
+def test_a_record_that_its_key_does_not_fit_is_not_shown(tmp_path):
+    store = Store(tmp_path)
+    one, other = (Synthetic(Options(), 1).job(0.0, Model("r3"), {}, seed) for seed in (0, 1))
+    store.append({**record(one), "job": other.to_dict()})
+    store.append(record(other))
+    assert tables.lookup(store)(one) is None
+    assert tables.lookup(store)(other)["key"] == other.key
 
 
 def test_early_rungs_go_by_the_loss_and_the_last_by_the_metric():
@@ -378,7 +428,7 @@ def test_table_four_says_that_machines_differ():
     document = Table4(Options()).document(World(), "x", {})
     text = document.markdown()
     row = next(line for line in text.splitlines() if line.startswith("| squirrel, PEGFAN type c"))
-    assert row.endswith("| 20.0 / 20.0 / 20.0 | 15.0 / 15.0 / 15.0 | 100 | 7 | 59.8 / 198.8 / 32.9 | 14 |")
+    assert row.endswith("| 20.0 / 20.0 / 20.0 | 15.0 / 15.0 / 15.0 | 2 | 1.50 | 100 | 7 | 59.8 / 198.8 / 32.9 | 14 |")
     assert "another machine" in text
 
 
@@ -481,7 +531,12 @@ def invoke(*words):
 
 
 def test_the_command_renders_an_empty_store(tmp_path, no_statistics):
-    outcome = invoke("table3", "--render-only", "--store", tmp_path / "s", "-o", tmp_path / "o", "--json")
+    words = ["table3", "--render-only", "--store", tmp_path / "s", "-o", tmp_path / "o", "--json"]
+    assert "not a folder" in " ".join(invoke(*words).stderr.split())
+    assert not (tmp_path / "s").exists()
+    assert not (tmp_path / "o").exists()
+    (tmp_path / "s").mkdir()
+    outcome = invoke(*words)
     assert outcome.exit_code == 0, outcome.output
     assert json.loads(outcome.stdout)["table3"]["pegfan"]["without verdict"] == 54
     text = (tmp_path / "o" / "table3.md").read_text()
@@ -528,7 +583,7 @@ def test_a_table_is_computed_once_and_comes_out_the_same(tmp_path, monkeypatch):
     assert invoke(*words, "-o", tmp_path / "o").exit_code == 0
     assert len(Store(tmp_path / "s")) == count
     assert {path.name: path.read_bytes() for path in (tmp_path / "o").iterdir()} == before
-    cells = json.loads((tmp_path / "o" / "table1.json").read_text())["cells"]
+    cells = json.loads((tmp_path / "o" / "table1-2-seeds-0-1-3x2x1_1x20x1.json").read_text())["cells"]
     done = [cell for cell in cells if cell["runs"]]
     assert len(done) == 4
     for cell in done:

@@ -53,7 +53,9 @@ def reproduce(
     output: Annotated[Path, typer.Option("-o", "--output", help="Where tables and figures go.")] = OUTPUT,
     workers: Annotated[int, typer.Option(min=1, help="Processes, each on one core.")] = WORKERS,
     scheduler: Annotated[str | None, typer.Option(help="The address of a Dask scheduler instead.")] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Tables I, II: graphs that the winners are run on.")] = SEEDS,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="Tables I, II: graphs that the winners are run on; 3, or 1 with --quick.")
+    ] = None,
     only: Annotated[str | None, typer.Option(help="Only these data sets, or values of γ, parted by commas.")] = None,
     every: Annotated[bool, typer.Option("--all", help="Table IV: all 108 settings, not twelve.")] = False,
     rungs: Annotated[
@@ -76,14 +78,18 @@ def reproduce(
         quick=quick,
         trees=folder,
         settings=settings.value,
-        seeds=1 if quick and seeds == SEEDS else seeds,
+        seeds=seeds or (1 if quick else SEEDS),
         only=tuple(part.strip() for part in (only or "").split(",") if part.strip()),
         every=every,
         rungs=None if rungs is None else parse_rungs(rungs),
         workers=workers,
     )
-    if what is What.all and options.only:
-        raise Fail("--only names the data sets of one table; leave it out with all.")
+    if what in (What.all, What.figures) and options.only:
+        raise Fail(f"--only names the data sets of one table; leave it out with {what.value}.")
+    if folder is not None and not any(folder.glob("*_h*.npz")):
+        raise Fail(f"{folder} holds no trees; its files should be named as chameleon_h4.npz is.")
+    if render_only and not store.is_dir():
+        raise Fail(f"{store} is not a folder, so there is nothing to show; name the store that was run with --store.")
     parts = [part for part in What if part is not What.all] if what is What.all else [what]
     summary: dict[str, Any] = {}
     try:
@@ -193,14 +199,14 @@ def _command(part: What, options: Options, store: Path, output: Path) -> str:
     """The command line that makes a part: options that its numbers depend on, without this machine's paths."""
     words = ["pegfan reproduce", part.value]
     words += ["--quick"] if options.quick else []
-    words += ["--trees", _shown(options.trees)] if options.trees is not None else []
-    if part is not What.figures:
-        words += ["--settings", options.settings] if options.settings != "authors" else []
-        words += ["--seeds", str(options.seeds)] if options.seeds != (1 if options.quick else SEEDS) else []
-        words += ["--only", ",".join(options.only)] if options.only else []
-        words += ["--all"] if options.every else []
-        if options.rungs is not None:
-            words += ["--rungs", ",".join(f"{r.settings}x{r.epochs}x{r.splits}" for r in options.rungs)]
+    synthetic = part in (What.table1, What.table2)
+    words += ["--trees", _shown(options.trees)] if options.trees is not None and not synthetic else []
+    words += ["--settings", options.settings] if options.settings != "authors" and part is What.table3 else []
+    words += ["--seeds", str(options.seeds)] if options.seeds != (1 if options.quick else SEEDS) else []
+    words += ["--only", ",".join(options.only)] if options.only else []
+    words += ["--all"] if options.every else []
+    if options.rungs is not None:
+        words += ["--rungs", ",".join(f"{r.settings}x{r.epochs}x{r.splits}" for r in options.rungs)]
     words += ["--workers", str(options.workers)] if part is What.table4 and options.workers != WORKERS else []
     words += ["--store", _shown(store)] if store != STORE else []
     words += ["-o", _shown(output)] if output != OUTPUT else []

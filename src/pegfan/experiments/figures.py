@@ -369,6 +369,8 @@ def synthetic_lines(
 def _times(options: Options, records: Records) -> Figure | None:
     table = Table4(options)
     found = {row: seconds for row in table.rows if (seconds := table.measured(records, *row))}
+    if found and len(found) < len(table.rows):
+        return None  # half a comparison misleads
     return training_times(found, len(table.splits)) if found else None
 
 

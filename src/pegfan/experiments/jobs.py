@@ -32,6 +32,9 @@ __all__ = ["Job", "OutOfTime", "run", "run_job", "tree_file"]
 
 Progress = Callable[[int, int, dict[str, Any] | None], None]
 
+NUMERICS = 1
+"""Raised when the same job gives other numbers than before, so that older records are not taken for its own."""
+
 _FIRST_SETTINGS = (
     *("hidden", "layers", "dropout", "hop_normalize", "lr_fc", "lr_sca", "wd_fc1", "wd_fc2", "wd_sca"),
     *("epochs", "patience", "stop", "class_weights"),
@@ -244,7 +247,7 @@ def run(
     deadline = math.inf if budget is None else time.monotonic() + budget
     store.refresh()
     unique = {job.key: job for job in wanted}
-    todo = [job for key, job in unique.items() if _stored(store, key) is None]
+    todo = [job for key, job in unique.items() if stored(store, key) is None]
     done = len(unique) - len(todo)
     if progress:
         progress(done, len(unique), None)
@@ -252,12 +255,12 @@ def run(
     waiting = _waiting(_grouped(todo), store, deadline, stopped)
     with closing(_records(waiting, workers, scheduler, trees)) as records:
         for record in records:
-            store.append(record)
+            store.append({**record, "workers": workers if scheduler is None else None})
             done += 1
             if progress:
                 progress(done, len(unique), record)
     if stopped.is_set():
-        missing = sum(_stored(store, key) is None for key in unique)
+        missing = sum(stored(store, key) is None for key in unique)
         raise OutOfTime(f"the time budget is spent with {missing} of {len(unique)} runs to do; run again to go on")
     return [_known(store, job.key) for job in wanted]
 
@@ -300,7 +303,10 @@ def _key(parts: Mapping[str, Any], fingerprint: str) -> str:
 
     defaults = asdict(Settings())
     settings = {k: v for k, v in parts["settings"].items() if k in _FIRST_SETTINGS or v != defaults.get(k)}
-    text = json.dumps({**parts, "settings": settings, "source": fingerprint}, sort_keys=True, separators=(",", ":"))
+    revision = {} if NUMERICS == 1 else {"numerics": NUMERICS}
+    text = json.dumps(
+        {**parts, **revision, "settings": settings, "source": fingerprint}, sort_keys=True, separators=(",", ":")
+    )
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -316,7 +322,7 @@ def _fingerprint(source: Source) -> str:
     return _fingerprints[mark]
 
 
-def _stored(store: Store, key: str) -> dict[str, Any] | None:
+def stored(store: Store, key: str) -> dict[str, Any] | None:
     """The record of a key if it is what `run_job` writes; a hostile or foreign one is as good as none."""
     record = store.get(key)
     if record is None:
@@ -335,7 +341,7 @@ def _stored(store: Store, key: str) -> dict[str, Any] | None:
 
 
 def _known(store: Store, key: str) -> dict[str, Any]:
-    record = _stored(store, key)
+    record = stored(store, key)
     if record is None:
         raise RuntimeError(f"the record {key} is not in {store.path} though it was written; was the file changed?")
     return record
@@ -513,7 +519,7 @@ def _waiting(jobs: Sequence[Job], store: Store, deadline: float, stopped: thread
     """The jobs, but those that another process has stored meanwhile, until the time is up."""
     for job in jobs:
         store.refresh()
-        if _stored(store, job.key) is not None:
+        if stored(store, job.key) is not None:
             continue
         if time.monotonic() >= deadline:
             stopped.set()

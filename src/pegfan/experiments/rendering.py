@@ -17,7 +17,7 @@ from pegfan._atomic import replacing
 __all__ = ["Document", "Grid", "Mark", "Picture", "write"]
 
 MISSING = "–"
-"""What stands in a cell that nobody computed yet."""
+"""What stands in a cell that nobody computed yet, or where a run diverged."""
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,9 @@ from pegfan.experiments.tables import Halving, Options, Records, Score, channels
 
 __all__ = ["Synthetic", "agreement", "claims_of"]
 
-RUNGS = (Rung(108, 12, 1), Rung(8, 1500, 1))
-"""All of the paper's 108 settings for 12 epochs, the best 8 to the end. There is no rung between them: where it was
-looked at (type b, γ = 0.4, seed 0), ranks after 40 and 100 epochs told less of the end than those after 12."""
+RUNGS = (Rung(108, 12, 1), Rung(9, 1500, 1))
+"""All of the paper's 108 settings for 12 epochs; of each of the nine pairs of weight decays the best to the end."""
+APART = ("wd_fc1", "wd_fc2")
 QUICK_RUNGS = (Rung(12, 12, 1), Rung(4, 60, 1), Rung(1, 300, 1))
 QUICK_GAMMAS = (0.0, 0.4, 1.0)
 QUICK_LEFT_OUT = (Model("r8"), Model("r8 all"))
@@ -60,7 +60,10 @@ class Synthetic:
     @property
     def name(self) -> str:
         """Of the files."""
-        return f"table{self.number}{'-quick' if self.options.quick else ''}"
+        seeds = self.options.seeds
+        return self.options.name(
+            f"table{self.number}", "" if seeds == (1 if self.options.quick else 3) else f"{seeds}-seeds"
+        )
 
     @property
     def printed(self) -> dict[Model, dict[float, float]]:
@@ -93,7 +96,7 @@ class Synthetic:
 
     def search(self, gamma: float, model: Model) -> Halving:
         """The search for a cell's settings, on the first graph."""
-        return Halving(lambda settings, _: self.job(gamma, model, settings, 0), grid("paper"), self.rungs)
+        return Halving(lambda settings, _: self.job(gamma, model, settings, 0), grid("paper"), self.rungs, APART)
 
     def jobs(self, records: Records) -> Iterator[tuple[str, list[Job]]]:
         """γ by γ: the rungs of all rows together, then the winners on the other graphs."""
@@ -154,14 +157,16 @@ class Synthetic:
         return f"Table {'I' * self.number}: generated graphs, features {features}{part}"
 
     def _opening(self) -> str:
-        rungs = ", then ".join(f"{rung.settings} for {rung.epochs} epochs" for rung in self.rungs)
+        rungs = ", then ".join(f"{min(rung.settings, 108)} for {rung.epochs} epochs" for rung in self.rungs)
         seeds = self.options.seeds
         graphs = f"{seeds} graphs (seeds 0 to {seeds - 1}, of graph and training)" if seeds > 1 else "that graph alone"
         text = (
             "Test accuracy in percent. 3,000 nodes, 45,000 undirected edges, four classes, 700 raw features, one "
             "48/32/20 split; hops S; X itself is no channel; our own trees (Ward). Settings are chosen on validation "
             f"from the paper's 108 by successive halving on the graph of seed 0 ({rungs}; patience 100; by "
-            f"validation loss, at last by validation accuracy). The winners run on {graphs}; the paper has one graph "
+            "validation loss, the best of every pair of weight decays going on first; at last by validation accuracy). "
+            "The paper ran all 108 to the end, so the best of them may be missed here. "
+            f"The winners run on {graphs}; the paper has one graph "
             "for each γ, whose features are not published."
         )
         if self.options.quick:
@@ -283,10 +288,8 @@ def claims_of(
     gains = {gamma: ours[gamma, B] - ours[gamma, HOPS] for gamma in gammas}
     listed = ", ".join(f"{gain:+.1f}" for gain in gains.values())
     claims = {}
-    name = "type b beats FSGNN r = 3 at every γ"
-    if number == 2:
-        name += " (the paper claims it for Table I; here it has it at some)"
-    claims[name] = (min(gains.values()) > 0, f"the differences are {listed}")
+    if number == 1:
+        claims["type b beats FSGNN r = 3 at every γ"] = (min(gains.values()) > 0, f"the differences are {listed}")
 
     near = float(np.mean([abs(ours[gamma, C] - ours[gamma, HOPS]) for gamma in gammas]))
     theirs = float(np.mean([abs(printed[C][gamma] - printed[HOPS][gamma]) for gamma in gammas]))

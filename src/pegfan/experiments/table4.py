@@ -31,7 +31,10 @@ class Measured:
     Attributes
     ----------
     cpu, wall
-        One number a setting: CPU seconds; and elapsed seconds, with as many runs side by side as there were workers.
+        One number a setting: CPU seconds; and elapsed seconds, the sum of the runs' over the number of runs side by
+        side, which is nan where that is not known.
+    busy
+        The largest ratio of elapsed to CPU seconds: near one if nobody else used the cores.
     channels, epochs
         The number of channels; the mean number of epochs of a run.
     details
@@ -40,6 +43,7 @@ class Measured:
 
     cpu: list[float]
     wall: list[float]
+    busy: float
     channels: int
     epochs: float
     details: list[dict[str, Any]]
@@ -54,7 +58,8 @@ class Table4:
     @property
     def name(self) -> str:
         """Of the files."""
-        return f"table4{'-quick' if self.options.quick else ''}"
+        trees = "" if self.options.trees is None else "authors-trees"
+        return self.options.name("table4", trees, "all" if self.options.every else "")
 
     @cached_property
     def settings(self) -> list[Settings]:
@@ -99,7 +104,8 @@ class Table4:
             return None
         return Measured(
             cpu=[detail["seconds"] for detail in details],
-            wall=[detail["wall"] / self.options.workers for detail in details],
+            wall=[detail["wall"] / _side_by_side(detail) for detail in details],
+            busy=max(detail["wall"] / detail["seconds"] for detail in details),
             channels=details[0]["channels"],
             epochs=float(np.mean([detail["epochs"] for detail in details])) / len(self.splits),
             details=details,
@@ -116,17 +122,19 @@ class Table4:
             printed = f"{theirs.mean:.1f} / {theirs.longest:.1f} / {theirs.shortest:.1f}"
             if found is None:
                 rows.append(
-                    [f"{name}, {model.label}", *[Mark(MISSING, ("missing",))] * 4, printed, str(theirs.channels)]
+                    [f"{name}, {model.label}", *[Mark(MISSING, ("missing",))] * 6, printed, str(theirs.channels)]
                 )
                 continue
-            row = [f"{name}, {model.label}", _three(found.cpu), _three(found.wall), f"{found.epochs:.0f}"]
+            beside = "/".join(str(n or "?") for n in sorted({n for detail in found.details for n in detail["workers"]}))
+            row = [f"{name}, {model.label}", _three(found.cpu), _three(found.wall), beside, f"{found.busy:.2f}"]
+            row.append(f"{found.epochs:.0f}")
             rows.append([*row, str(found.channels), printed, str(theirs.channels)])
             document.summary[f"{name} {model.key}"] = {
                 "cpu": float(np.mean(found.cpu)),
                 "wall": float(np.mean(found.wall)),
                 "paper": theirs.mean,
             }
-        heads = ["", "CPU seconds, one core", f"elapsed, {_cores(self.options.workers)}", "epochs a split", "channels"]
+        heads = ["", "CPU seconds, one core", "elapsed", "side by side", "elapsed / CPU", "epochs a split", "channels"]
         caption = (
             f"Seconds of {_count(len(self.splits))} splits together: average / maximum / minimum over "
             f"{len(self.settings)} settings"
@@ -145,18 +153,21 @@ class Table4:
         chosen = (
             "all 108 settings of the paper's search table"
             if self.options.every
-            else f"{len(self.settings)} of the paper's 108 settings, spread such that every value of a setting comes "
-            "up equally often"
+            else f"{len(self.settings)} of the paper's 108 settings, spread over them"
         )
         trees = "our own trees" if self.options.trees is None else "the authors' trees"
         text = (
             f"Training on {_count(len(self.splits))} public splits with {chosen}; dropout 0.5, at most 1500 epochs, "
             f"patience 100; {trees}. CPU seconds are those of the training runs, each on one core, added up; elapsed "
-            f"seconds are the sum of the runs' elapsed seconds over {self.options.workers}, the number of runs side by "
-            "side. Reading the data, building trees and compiling are not counted."
+            "seconds are the sum of the runs' elapsed seconds over the number of runs that went side by side. The "
+            "largest ratio of a setting's elapsed to CPU seconds, before that division, tells whether the machine was "
+            "idle otherwise. Reading the data, building trees and compiling are not counted."
         )
         if self.options.quick:
-            text += " Left out: squirrel, eight splits and ten settings."
+            left_out = [
+                name for name in dict.fromkeys(name for name, _ in paper.TABLE4) if (name, Model("c4")) not in self.rows
+            ]
+            text += f" Left out: {', '.join([*left_out, 'eight splits'])}."
         return text
 
     def _cell(self, name: str, model: Model, found: Measured | None, theirs: paper.Times) -> dict[str, Any]:
@@ -194,8 +205,9 @@ def _three(values: Sequence[float]) -> str:
     return f"{np.mean(values):.1f} / {max(values):.1f} / {min(values):.1f}"
 
 
-def _cores(workers: int) -> str:
-    return {1: "one core", 2: "two cores"}.get(workers, f"{workers} cores")
+def _side_by_side(detail: Mapping[str, Any]) -> float:
+    (workers,) = detail["workers"] if len(detail["workers"]) == 1 else (0,)
+    return workers or float("nan")
 
 
 def _count(splits: int) -> str:

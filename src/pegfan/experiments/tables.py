@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -12,7 +13,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from pegfan.datasets import Source
-from pegfan.experiments.jobs import Job, run, tree_file
+from pegfan.experiments.jobs import Job, run, stored, tree_file
 from pegfan.experiments.paper import HOMOPHILOUS, Model
 from pegfan.experiments.rendering import MISSING, Document, Mark
 from pegfan.experiments.search import Rung
@@ -66,6 +67,17 @@ class Options:
     rungs: tuple[Rung, ...] | None = None
     workers: int = 2
 
+    def name(self, base: str, *parts: str) -> str:
+        """The name of a document's files: it tells apart what options make different.
+
+        Examples
+        --------
+        >>> Options(quick=True, only=("texas", "cora")).name("table3", "authors-trees")
+        'table3-authors-trees-texas-cora-quick'
+        """
+        rungs = "_".join(f"{r.settings}x{r.epochs}x{r.splits}" for r in self.rungs or ())
+        return "-".join(part for part in (base, *parts, *self.only, rungs, "quick" if self.quick else "") if part)
+
 
 class Table(Protocol):
     """A table of the paper, as runs and as a document."""
@@ -99,8 +111,8 @@ def compute(
 
 
 def lookup(store: Store) -> Records:
-    """The records of a store by job."""
-    return lambda job: store.get(job.key)
+    """The records of a store by job; what `run` would not believe is not there."""
+    return lambda job: stored(store, job.key)
 
 
 # --------------------------------------------------------------------------- jobs
@@ -183,7 +195,8 @@ class Halving:
     paper; the rungs before it by the loss alone. Early on the metric misleads: over 24 of the 108 settings on a graph
     of Table I (γ = 0.4), its rank correlation with the final one was 0.19 after 12 epochs for type b, −0.11 for FSGNN
     r = 3, that of the loss 0.37 and 0.77. Few should leave early: type b's best setting was among the best third by the
-    loss after 12 epochs, but not among the best sixth. Equal settings stay in the grid's order. The test metric is not
+    loss after 12 epochs, but not among the best sixth. Hence `apart`: what a setting of the weight decay is worth shows
+    late, so the best of every value go on together. Equal settings stay in the grid's order. The test metric is not
     looked at.
 
     Attributes
@@ -194,11 +207,15 @@ class Halving:
         The settings; the first rung takes as many as it says, spread over them.
     rungs
         In their order; the last one's winner is the result.
+    apart
+        Names of settings that early rungs do not compare: the best of every combination of their values go on first,
+        then the second best of each, and so on.
     """
 
     job: Callable[[Mapping[str, Any], int], Job]
     grid: Sequence[Settings]
     rungs: Sequence[Rung]
+    apart: tuple[str, ...] = ()
 
     def walk(self, records: Records) -> tuple[Settings | None, int, list[Job]]:
         """The winner, or None; the rung that is being climbed; and the runs that it still lacks."""
@@ -214,14 +231,29 @@ class Halving:
                 if len(found) < len(jobs):
                     missing += [job for job in jobs if records(job) is None]
                     continue
-                metric, loss = (
-                    float(np.mean([result[name] for result in found])) for name in ("val_metric", "val_loss")
-                )
+                metric, loss = _mean(found, "val_metric", -np.inf), _mean(found, "val_loss", np.inf)
                 ranked.append(((-metric, loss) if place == len(self.rungs) - 1 else (loss, -metric), order, settings))
             if missing:
                 return None, place, missing
             left = [settings for *_, settings in sorted(ranked, key=lambda entry: entry[:2])]
+            if place < len(self.rungs) - 1:
+                left = _in_turns(left, self.apart)
         return {**left[0], "epochs": self.rungs[-1].epochs}, len(self.rungs), []
+
+
+def _mean(results: Sequence[Mapping[str, Any]], name: str, diverged: float) -> float:
+    return float(np.mean([diverged if result[name] is None else result[name] for result in results]))
+
+
+def _in_turns(ranked: Sequence[Settings], apart: Sequence[str]) -> list[Settings]:
+    """The best of every group first, then the second best of each; a group shares its values of `apart`."""
+    groups: Counter[tuple[Any, ...]] = Counter()
+    turns = []
+    for settings in ranked:
+        group = tuple(settings[name] for name in apart)
+        turns.append(groups[group])
+        groups[group] += 1
+    return [ranked[place] for place in sorted(range(len(ranked)), key=lambda place: (turns[place], place))]
 
 
 def spread(grid: Sequence[Settings], count: int) -> list[Settings]:
@@ -275,8 +307,8 @@ class Score:
 
     @classmethod
     def of(cls, records: Sequence[Mapping[str, Any] | None], wanted: int | None = None) -> Score | None:
-        """Of the records that there are; None without any, or with fewer than are wanted."""
-        found = [record for record in records if record is not None]
+        """Of the records that there are; None without any, or with fewer than are wanted, or if a run diverged."""
+        found = [record for record in records if record is not None and record["result"]["test_metric"] is not None]
         if not found or len(found) < (wanted or 1):
             return None
         values = 100 * np.array([record["result"]["test_metric"] for record in found])
@@ -305,6 +337,7 @@ def _details(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "epochs": sum(result["epochs"] for result in results),
         "seconds": round(sum(result["seconds"] for result in results), 3),
         "wall": round(sum(result["wall"] for result in results), 3),
+        "workers": sorted({record.get("workers") or 0 for record in records}),
         "keys": [record["key"] for record in records],
         "versions": records[-1]["versions"],
         "first": whens[0],
