@@ -170,8 +170,12 @@ def test_symmetric_graphs_have_one_tree_shape(name, method, options):
         assert (graph.permute(perm).permute(other.order).adjacency != graph.permute(tree.order).adjacency).nnz == 0
 
 
-@pytest.mark.parametrize("name", ["star", "path", "grid", "triangles", "petersen", "binary tree"])
-def test_averaging_over_classes_restores_equality(name):
+AVERAGED = ["cycle", "grid", "torus", "hypercube", "petersen", "star", "regular", "path", "triangles", "binary tree"]
+
+
+@pytest.mark.parametrize("method", list(build.BUILDERS))
+@pytest.mark.parametrize("name", AVERAGED)
+def test_averaging_over_classes_restores_equality(name, method):
     """Signals that are constant on classes: degrees, and their sums over neighbours."""
     graph = graph_of(SYMMETRIC[name])
     A = graph.adjacency
@@ -179,7 +183,7 @@ def test_averaging_over_classes_restores_equality(name):
     f = np.column_stack([degree, A @ degree, np.ones(graph.n)])
     perm = np.random.default_rng(3).permutation(graph.n)
     moved = graph.permute(perm)
-    old, new = (pf.FrameletSystem(pf.build_tree(g, "matching", h=4)) for g in (graph, moved))
+    old, new = (pf.FrameletSystem(pf.build_tree(g, method, h=4)) for g in (graph, moved))
     classes, moved_classes = (pf.trees.canonical_order(g).classes for g in (graph, moved))
     before, after = old.projections(f, classes=classes), new.projections(f[perm], classes=moved_classes)
     for a, b in zip(before, after, strict=True):
@@ -504,6 +508,13 @@ def test_too_large_for_ward_names_the_memory_and_the_alternative(monkeypatch):
         with pytest.raises(ValueError, match=r"20 nodes .* GB\); above 10 use method='matching'"):
             pf.build_tree(GRAPH, method)
     assert pf.build_tree(GRAPH, "matching").n == 20
+
+
+def test_a_builder_of_the_users_has_no_limit_of_ours(monkeypatch):
+    monkeypatch.setattr(ward, "MOST_NODES", 10)
+    monkeypatch.setitem(build.BUILDERS, "own", "pegfan.trees.matching:matching")
+    tree = pf.build_tree(GRAPH, "own")
+    assert (tree.n, tree.info["method"]) == (20, "own")
 
 
 def test_ctrl_c_reaches_a_long_linkage():

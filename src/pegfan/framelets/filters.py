@@ -1,7 +1,7 @@
 """Filters (p, B): how a cluster with L children makes one scaling vector and M framelets of them.
 
 By equations (1) and (2) of the paper, φ_Λ = Σ_ℓ p_ℓ φ_(Λ,ℓ) and ψ_(Λ,m) = Σ_ℓ B_mℓ φ_(Λ,ℓ). Theorem 1: the
-system is a tight frame for every level exactly if B Bᵀ B = B, B p = 0 and rank B = L − 1, for unit p.
+system is a tight frame for all levels j0 exactly if B Bᵀ B = B, B p = 0 and rank B = L − 1, for unit p.
 Proposition 1: that is the same as BᵀB = I − p pᵀ.
 """
 

@@ -152,7 +152,10 @@ class FrameletSystem:
     # ---------------------------------------------------------------- transforms
 
     def decompose(self, f: Any, j0: int = 1, out: Any = None) -> Coefficients:
-        """The coefficients of a signal, by the fast decomposition in O(n h) operations.
+        """The coefficients of a signal, by the fast decomposition: level by level, from the leaves up.
+
+        The frame is never formed. The binary Haar system takes Σ L_Λ² multiplications a column over all clusters Λ
+        with L_Λ children: at most 2 h (n − 1), and one more for every cluster with a single child.
 
         Parameters
         ----------
@@ -189,7 +192,9 @@ class FrameletSystem:
         return Coefficients(array, self, j0)
 
     def reconstruct(self, coefficients: Coefficients | Sequence[Any], out: Any = None) -> Any:
-        """The signal of some coefficients, by the fast reconstruction in O(n h) operations.
+        """The signal of some coefficients, by the fast reconstruction: level by level, down to the leaves.
+
+        The frame is never formed, and the cost is that of `decompose`.
 
         Parameters
         ----------
@@ -218,8 +223,8 @@ class FrameletSystem:
     def project(self, f: Any, j: int, classes: Any = None) -> Any:
         """F_j f, the part of a signal at scale j: F_0 = Φ_1ᵀΦ_1 and F_j = Ψ_jᵀΨ_j for 1 ≤ j ≤ K−1.
 
-        Costs O(n) whatever the filters are: by Proposition 1 Ψ_jᵀΨ_j = Φ_(j+1)ᵀΦ_(j+1) − Φ_jᵀΦ_j. For `classes` see
-        `projections`.
+        Costs O(n) a level, from the leaves up to j, whatever the filters are: by Proposition 1
+        Ψ_jᵀΨ_j = Φ_(j+1)ᵀΦ_(j+1) − Φ_jᵀΦ_j. For `classes` see `projections`.
         """
         result = self.operator("projection", j) @ f
         return result if classes is None else class_means(result, classes)
@@ -236,7 +241,8 @@ class FrameletSystem:
         classes
             A class number for every node, such as ``pegfan.trees.canonical_order(graph).classes``: every projection
             is averaged over the nodes of a class. Where a tree had to choose between symmetric nodes, this undoes
-            the choice. The parts still add up to f where f is constant on classes, as features and S·features are.
+            the choice for signals that are constant on classes, as features and S·features are, and their parts still
+            add up.
 
         Examples
         --------

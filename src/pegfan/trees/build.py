@@ -104,7 +104,8 @@ def build_tree(
         The most levels K; the root then has as many children as are left.
     direction
         How the first level sees a directed graph: both ways, by what nodes point at (``"out"``, what the authors'
-        code does) or by what points at them (``"in"``). Coarser levels are symmetric.
+        code does) or by what points at them (``"in"``). Coarser levels are symmetric; matching looks at it with
+        ``score="cosine"`` only.
     weights
         ``"given"``, or ``"unit"`` to count edges only.
     score
@@ -127,9 +128,9 @@ def build_tree(
     -----
     The promise: where ``info["tied"]`` is 0, the tree of a renumbered graph is the renumbered tree, bit for bit on one
     machine. Where ``tied`` is not 0 but ``arbitrary`` is, symmetric nodes may be swapped, which averaging projections
-    over colour classes undoes (``system.projections(f, classes=...)``). No method can promise more: a star with more
-    than h leaves has no symmetric clustering into groups of at most h. Where ``arbitrary`` is not 0, some nodes could
-    be neither told apart nor shown to be symmetric at a bearable cost.
+    over colour classes undoes for signals constant on them (``system.projections(f, classes=...)``). No method can
+    promise more: a star with more than h leaves has no symmetric clustering into groups of at most h. Where
+    ``arbitrary`` is not 0, some nodes could be neither told apart nor shown to be symmetric at a bearable cost.
 
     Examples
     --------
@@ -238,6 +239,9 @@ BUILDERS = {
 }
 """Where the builders are; a new one is a function from `LevelGraph` and h to labels, and a line here."""
 
+_ALL_PAIRS = ("ward", "adjacency")
+"""Builders of ours that compare all pairs of nodes, and are refused where there are too many."""
+
 
 def _builder(name: str) -> Builder:
     module, function = BUILDERS[name].split(":")
@@ -284,7 +288,7 @@ def _check(
         return "ward" if graph.n <= AUTO_WARD else "matching"
     from pegfan.trees.ward import MOST_NODES
 
-    if method != "matching" and graph.n > MOST_NODES:
+    if method in _ALL_PAIRS and graph.n > MOST_NODES:
         raise ValueError(
             f"{method!r} compares all pairs of {graph.n:,} nodes ({graph.n**2 / 2:.1e} distances at the first level; a "
             f"matrix of them would take {graph.n**2 * 4 / 1e9:,.0f} GB); above {MOST_NODES:,} use method='matching'"
