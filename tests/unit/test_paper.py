@@ -3,15 +3,18 @@
 Where the printed claim is off (FACTS: slips), the test holds what is true and shows what is not.
 """
 
-from math import log
+import re
+from math import ceil, log, log2
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 
 import pegfan as pf
+from pegfan.framelets._transforms import Transforms
+from pegfan.framelets.filters import Filters
 from support import plain
 from support.strategies import admissible, random_tree, signal, trees, unit
 
@@ -76,28 +79,109 @@ def test_theorem_1_only_the_violated_condition_is_named(seed, children):
     assert len(pf.check_filters(1.2 * p, B).failures) == 1
 
 
+def unchecked(tree, table):
+    """A system of filters that the package refuses, to see what it refuses."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pegfan.framelets._levels.tight_filters", lambda p, B, where: Filters(p, csr_array(B)))
+        return pf.FrameletSystem(tree, table)
+
+
+@given(seeds, st.integers(2, 5), st.sampled_from(list(VIOLATIONS)), st.data())
+def test_theorem_1_one_bad_cluster_inside_a_deep_tree_breaks_tightness(seed, depth, name, data):
+    """Only if: one cluster Λ that violates a condition spoils every F_j0 that has it, j0 ≤ dim Λ, and no other."""
+    tree = random_tree(seed, depth, 4, 20)
+    able = [c for level in range(1, tree.K) for c in plain.clusters(tree, level) if c.n_children > 1]
+    assume(able)
+    spoilt = data.draw(st.sampled_from(able))
+    rng = np.random.default_rng(seed)
+    table = {L: admissible(rng, L) for L in range(2, tree.h + 1)}
+    pf.FrameletSystem(tree, table)
+    table[spoilt.index] = VIOLATIONS[name](*admissible(rng, spoilt.n_children, 1))
+    with pytest.raises(ValueError, match=re.escape(f"cluster {spoilt.index}") + f".*{name}"):
+        pf.FrameletSystem(tree, table)
+    system = unchecked(tree, table)
+    for j0 in range(1, tree.K + 1):
+        assert plain.is_tight(system.matrix(j0).toarray(), 1e-6) == (j0 > spoilt.level)
+
+
 # ------------------------------------------------------------ Proposition 1
+
+
+def nearest_splitting(p, B):
+    """The c with c (I − p pᵀ) nearest to BᵀB (least squares), and by how much they differ: no c does better."""
+    complement, gram = np.eye(len(p)) - np.outer(p, p), B.T @ B
+    c = (gram * complement).sum() / (complement**2).sum()
+    return c, np.linalg.norm(gram - c * complement)
+
+
+def nearest_isometry(B):
+    """The c with c B nearest to B Bᵀ B, and by how much they differ."""
+    cubed = B @ B.T @ B
+    c = (cubed * B).sum() / (B**2).sum()
+    return c, np.linalg.norm(cubed - c * B)
 
 
 @given(seeds, st.integers(2, 7), st.integers(0, 4), st.floats(0.1, 5.0))
 def test_proposition_1_splitting_of_the_complement(seed, children, extra, c):
-    rng = np.random.default_rng(seed)
-    p, isometric = admissible(rng, children, extra)
+    p, isometric = admissible(np.random.default_rng(seed), children, extra)
     B = np.sqrt(c) * isometric
-    np.testing.assert_allclose(B @ B.T @ B, c * B, atol=1e-10)
-    np.testing.assert_allclose(B.T @ B, c * (np.eye(children) - np.outer(p, p)), atol=1e-10)
+    assert nearest_isometry(B) == pytest.approx((c, 0), abs=1e-10)
+    assert nearest_splitting(p, B) == pytest.approx((c, 0), abs=1e-10)
     P = np.column_stack([p, B.T / np.sqrt(c)])
     np.testing.assert_allclose(P @ P.T, np.eye(children), atol=1e-10)
+    check = pf.check_filters(p, B / np.sqrt(c))
+    assert check.tight
+    assert check.splitting < 1e-10
+    assume(c == 1 or abs(c - 1) > 1e-6)
+    off = pf.check_filters(p, B)  # the right directions, at the wrong length
+    assert off.splitting == pytest.approx(abs(c - 1) * np.abs(np.eye(children) - np.outer(p, p)).max(), abs=1e-10)
+    assert off.tight == (c == 1)
 
 
-@given(seeds, st.integers(3, 7))
-def test_proposition_1_both_sides_fail_together(seed, children):
+@given(seeds, st.integers(3, 7), st.integers(0, 3))
+def test_proposition_1_both_sides_fail_together_whatever_c_is(seed, children, extra):
     rng = np.random.default_rng(seed)
-    p, B = admissible(rng, children)
-    B = np.diag(np.linspace(0.5, 2.0, len(B))) @ B  # still B p = 0 and of rank L − 1
-    c = np.trace(B.T @ B) / (children - 1)
-    assert np.abs(B @ B.T @ B - c * B).max() > 1e-3
-    assert np.abs(B.T @ B - c * (np.eye(children) - np.outer(p, p))).max() > 1e-3
+    p, B = admissible(rng, children, extra)
+    stretch = np.linspace(0.5, 2.0, children - 1)  # still B p = 0 and of rank L − 1
+    u, _, v = np.linalg.svd(B, full_matrices=False)
+    B = u[:, : children - 1] * rng.permutation(stretch) @ v[: children - 1]
+    for c, miss in (nearest_splitting(p, B), nearest_isometry(B)):
+        assert miss > 1e-2
+        check = pf.check_filters(p, B / np.sqrt(c))
+        assert not check.tight
+        assert check.splitting > 1e-3
+        assert check.kernel < 1e-10
+        assert check.rank == children - 1
+
+
+def _anything(rng, children, extra):
+    return unit(rng, children), rng.standard_normal((children - 1 + extra, children))
+
+
+def _moved(rng, children, extra):
+    """Filters of Theorem 1 that were moved a little, or not at all."""
+    p, B = admissible(rng, children, extra)
+    return p, B + rng.choice([0.0, 1e-4, 0.1]) * rng.standard_normal(B.shape)
+
+
+@given(seeds, st.integers(2, 7), st.integers(0, 3), st.sampled_from([admissible, _moved, _anything]))
+def test_proposition_1_unit_filters_are_tight_exactly_if_they_split_the_complement(seed, children, extra, draw):
+    p, B = draw(np.random.default_rng(seed), children, extra)
+    for weights, rows in ((p, B), *(violate(p, B) for name, violate in VIOLATIONS.items() if name != "unit length")):
+        check = pf.check_filters(weights, rows)
+        assert check.unit < 1e-12
+        assert check.splitting == pytest.approx(
+            np.abs(rows.T @ rows - np.eye(children) + np.outer(weights, weights)).max(initial=0), abs=1e-12
+        )
+        assert check.tight == (check.splitting < 1e-6)
+
+
+def test_proposition_1_is_about_unit_vectors():
+    """A shorter p leaves more than L − 1 directions: the splitting exists, and Theorem 1 does not hold for it."""
+    p = np.array([0.3, 0.4])
+    check = pf.check_filters(p, np.linalg.cholesky(np.eye(2) - np.outer(p, p)).T)
+    assert check.splitting < 1e-12
+    assert not check.tight
 
 
 # ---------------------------------------------------------------- Example 1
@@ -119,7 +203,9 @@ def test_example_1_the_path_graph_has_the_haar_basis():
     system = pf.FrameletSystem(tree)
     F = system.matrix(1).toarray()
     np.testing.assert_allclose(F, by_hand, atol=1e-15)
-    np.testing.assert_allclose(F @ F.T, np.eye(8), atol=1e-15)
+    for j0 in range(1, 5):
+        F = system.matrix(j0).toarray()
+        np.testing.assert_allclose(F @ F.T, np.eye(8), atol=1e-15)  # a basis, and not only a tight frame
     # j0 = 2: two scaling vectors in place of φ_(1) and ψ_(1)
     np.testing.assert_allclose(system.matrix(2).toarray()[:2], [[b] * 4 + [0] * 4, [0] * 4 + [b] * 4], atol=1e-15)
     # j0 = 4: the identity
@@ -204,20 +290,67 @@ def test_the_printed_bound_on_the_support_is_wrong_on_a_binary_tree():
 
 @given(trees(), seeds, st.floats(0.05, 0.5))
 def test_theorem_2_sparse_signals_have_sparse_coefficients(tree, seed, density):
-    """True bound: ((K−1)(h−1) + 1)‖f‖₀; the printed one forgets the scaling coefficient."""
+    """True bound: ((K−j0)(h−1) + 1)‖f‖₀; the printed one, for j0 = 1, forgets the scaling coefficient."""
     rng = np.random.default_rng(seed)
     f = rng.standard_normal(tree.n) * (rng.random(tree.n) < density)
-    c = pf.FrameletSystem(tree).decompose(csr_array(f[:, None])).array
-    assert c.count_nonzero() <= ((tree.K - 1) * max(tree.h - 1, 0) + 1) * np.count_nonzero(f)
+    system = pf.FrameletSystem(tree)
+    for j0 in range(1, tree.K + 1):
+        c = system.decompose(csr_array(f[:, None]), j0).array
+        assert c.count_nonzero() <= ((tree.K - j0) * max(tree.h - 1, 0) + 1) * np.count_nonzero(f)
 
 
 @pytest.mark.parametrize(("h", "K"), [(2, 4), (3, 4), (4, 3)])
 def test_theorem_2_one_node_on_a_regular_tree_meets_the_bound(h, K):
     system = pf.FrameletSystem(regular(h, K))
-    for node in range(h ** (K - 1)):
-        c = system.decompose(np.eye(1, system.n, node)[0])
-        assert np.count_nonzero(c.array[1:]) == (K - 1) * (h - 1)  # the theorem's count: framelets
-        assert np.count_nonzero(c.array) == (K - 1) * (h - 1) + 1
+    for j0 in range(1, K + 1):
+        c = system.decompose(np.eye(system.n), j0)  # every node, one a column
+        framelets = c.array[len(c.scaling) :]
+        assert (np.count_nonzero(framelets, axis=0) == (K - j0) * (h - 1)).all()  # the theorem's count: framelets
+        assert (np.count_nonzero(c.array, axis=0) == (K - j0) * (h - 1) + 1).all()
+
+
+def busiest(B):
+    """The largest number of non-zero entries in a column of B."""
+    return int(np.count_nonzero(B.toarray() if issparse(B) else B, axis=0).max(initial=0))
+
+
+def dense_table(h, seed):
+    return {L: admissible(np.random.default_rng(seed), L, 1) for L in range(2, h + 1)}
+
+
+OTHER_FILTERS = {
+    "halves": lambda h, seed: pf.haar_basis,
+    "permutations": lambda h, seed: lambda L: pf.permuted(np.r_[L - 1, -np.ones(L - 1)]),
+    "dense": lambda h, seed: dense_table(h, seed).get,
+}
+
+
+@given(st.sampled_from(list(OTHER_FILTERS)), trees(24), seeds, st.floats(0.05, 0.5))
+def test_remark_3_other_sparse_filters_preserve_sparsity(name, tree, seed, density):
+    """Theorem 2 with the fullest column of any B in place of h − 1. (The remark says rows; a node meets columns.)"""
+    filters = OTHER_FILTERS[name](tree.h, seed)
+    system = pf.FrameletSystem(tree, filters)
+    rng = np.random.default_rng(seed)
+    f = rng.standard_normal(tree.n) * (rng.random(tree.n) < density)
+    children = {int(L) for level in range(1, tree.K) for L in tree.n_children(level)} - {1}
+    most = max((busiest(filters(L)[1]) for L in children), default=0)
+    for j0 in range(1, tree.K + 1):
+        c = system.decompose(csr_array(f[:, None]), j0).array
+        assert c.count_nonzero() <= ((tree.K - j0) * most + 1) * np.count_nonzero(f)
+
+
+@pytest.mark.parametrize(("h", "K"), [(2, 4), (4, 4), (8, 3)])
+def test_remark_3_the_haar_basis_keeps_one_node_to_a_logarithm_of_h(h, K):
+    assert busiest(pf.haar_basis(h).B) == log2(h)
+    system = pf.FrameletSystem(regular(h, K), "haar-basis")
+    for j0 in range(1, K + 1):
+        c = system.decompose(np.eye(system.n), j0).array
+        assert (np.count_nonzero(c, axis=0) == (K - j0) * log2(h) + 1).all()
+
+
+@given(st.integers(1, 40))
+def test_columns_of_the_haar_basis_are_as_full_as_halving_is_deep(children):
+    assert busiest(pf.haar_basis(children).B) == ceil(log2(children))
 
 
 @pytest.mark.parametrize(("h", "K"), [(2, 6), (3, 5), (4, 4), (8, 3)])
@@ -267,28 +400,76 @@ class Counted:
         self.matrix = matrix
 
     def __matmul__(self, x):
-        Counted.total += self.matrix.nnz
+        rows = np.diff(x.indptr) if issparse(x) else np.full(len(x), x.shape[1])  # a product meets non-zeros only
+        Counted.total += int(rows[self.matrix.indices].sum())
         return self.matrix @ x
+
+
+@given(trees())
+def test_theorem_3_framelets_are_made_with_one_multiplication_an_entry(tree):
+    """Generating F costs what F holds: for each level n for Φ, and at most n (h − 1), counted here, for Ψ.
+
+    That is O(n h K), which is the theorem's O(n h log_h n) where K is of order log_h n.
+    """
+    system = pf.FrameletSystem(tree)
+    entries = [system.framelets(j).nnz for j in range(1, tree.K)]
+    for j in range(1, tree.K):
+        assert system.scaling(j).nnz == tree.n
+        assert entries[j - 1] <= tree.n * (tree.h - 1)
+        system._level(j).B = Counted(system._level(j).B)
+    for j0 in range(1, tree.K + 1):
+        Counted.total = 0
+        assert system.matrix(j0).nnz == tree.n + sum(entries[j0 - 1 :])
+        assert Counted.total == sum(entries[j0 - 1 :])
+
+
+def operations(system, j0=1):
+    """The multiplications of one decomposition and of one reconstruction of one signal."""
+    tree = system.hierarchy
+    counting = Transforms(system._levels, tree.order, Counted, np.concatenate)
+    f = signal(tree, 0, 1)
+    Counted.total = 0
+    c = counting.decompose(f, j0)
+    down, Counted.total = Counted.total, 0
+    np.testing.assert_allclose(counting.reconstruct(c, j0), f, atol=1e-12)
+    return down, Counted.total
 
 
 @pytest.mark.parametrize("h", [2, 4, 8])
 @pytest.mark.parametrize("K", [3, 4, 5])
 def test_the_fast_transforms_take_order_nh_operations(h, K):
-    from pegfan.framelets._transforms import Transforms
-
     tree = regular(h, K)
     system = pf.FrameletSystem(tree)
-    counting = Transforms(system._levels, tree.order, Counted, np.concatenate)
-    f = signal(tree, 0, 1)
-    Counted.total = 0
-    c = counting.decompose(f, 1)
-    down, Counted.total = Counted.total, 0
-    back = counting.reconstruct(c, 1)
-    np.testing.assert_allclose(back, f, atol=1e-12)
+    down, up = operations(system)
     # Per cluster h for the scaling coefficient and 2 h (h − 1)/2 for the framelets; (n − 1)/(h − 1) clusters.
-    assert down == Counted.total == (tree.n - 1) // (h - 1) * h * h
+    assert down == up == (tree.n - 1) // (h - 1) * h * h
     assert down <= 2 * tree.n * h
     assert K == 3 or down < system.nnz()  # fewer than one product with the matrix takes
+
+
+@given(trees())
+def test_the_fast_transforms_take_the_squares_of_the_numbers_of_children(tree):
+    """Σ L_Λ² ≤ 2h(n−1) and one for every single child: O(nh) for trees without long chains of single children."""
+    system = pf.FrameletSystem(tree)
+    for j0 in range(1, tree.K + 1):
+        children = np.concatenate([[0], *(tree.n_children(j) for j in range(j0, tree.K))]).astype(int)
+        squares = int((children**2).sum())
+        assert operations(system, j0) == (squares, squares)
+        # L² ≤ 2h (L − 1) where L ≥ 2, and L − 1 adds up to n less the clusters that it starts from.
+        assert squares <= 2 * tree.h * (tree.n - tree.n_clusters[j0 - 1]) + (children == 1).sum()
+
+
+def test_the_fast_transforms_need_more_than_the_appendix_says():
+    """A caterpillar: h = 2, and every leaf hangs at the end of a chain of single children; about n²/2, not O(nh)."""
+    n = 60
+    nested = [0, 1]
+    for leaf in range(2, n):
+        nested = [leaf, nested]
+    tree = pf.Hierarchy.from_nested(nested)
+    assert (tree.h, tree.K) == (2, n)
+    chains = (n - 1) * (n - 2) // 2
+    assert operations(pf.FrameletSystem(tree)) == (4 * (n - 1) + chains,) * 2
+    assert chains > 10 * n * tree.h
 
 
 # ---------------------------------------------------------------- Theorem 4
@@ -350,11 +531,11 @@ def test_theorem_4_iii_both_permutations_commute(tree, seed):
     shuffled = tree.permute_children(np.random.default_rng(seed + 1))
     both = shuffled.permute(perm)
     assert both == tree.permute(perm).permute_children(np.random.default_rng(seed + 1))
-    star, signs = exhibit(tree, shuffled, 1)
-    F = pf.FrameletSystem(tree).matrix().toarray()
-    np.testing.assert_allclose(
-        pf.FrameletSystem(both).matrix().toarray(), signs[:, None] * F[star][:, perm], atol=1e-12
-    )
+    old, new = pf.FrameletSystem(tree), pf.FrameletSystem(both)
+    for j0 in range(1, tree.K + 1):
+        star, signs = exhibit(tree, shuffled, j0)
+        wanted = signs[:, None] * old.matrix(j0).toarray()[star][:, perm]
+        np.testing.assert_allclose(new.matrix(j0).toarray(), wanted, atol=1e-12)
 
 
 def test_theorem_4_ii_is_special_to_the_binary_haar_system():
@@ -401,11 +582,43 @@ def test_fast_transforms_equal_matrix_products_and_invert_each_other(tree, seed,
         np.testing.assert_allclose(system.reconstruct(c.replace(noise)), F.T @ noise, atol=1e-12)
 
 
+def eigenvalues(system, j0=1):
+    """The least and the largest eigenvalue of FᵀF: the best frame bounds there are."""
+    F = system.matrix(j0).toarray()
+    values = np.linalg.eigvalsh(F.T @ F)
+    return values[0], values[-1]
+
+
 @given(trees(), st.sampled_from(FAMILIES))
 def test_frame_bounds_are_one(tree, family):
     system = pf.FrameletSystem(tree, *family)
     for j0 in range(1, tree.K + 1):
         np.testing.assert_allclose(system.frame_bounds(j0), (1.0, 1.0), atol=1e-12)
+        np.testing.assert_allclose(eigenvalues(system, j0), (1.0, 1.0), atol=1e-12)
+
+
+@given(trees(24), seeds)
+def test_frame_bounds_enclose_what_wrong_filters_give(tree, seed):
+    rng = np.random.default_rng(seed)
+    table = {}
+    for L in range(2, tree.h + 1):
+        p, B = admissible(rng, L)
+        wrong = rng.standard_normal(B.shape)
+        table[L] = p, B + 0.02 * wrong / np.linalg.norm(wrong, 2)
+    system = unchecked(tree, table)
+    for j0 in range(1, tree.K + 1):
+        (low, high), (least, largest) = system.frame_bounds(j0), eigenvalues(system, j0)
+        assert 0 < low <= least + 1e-12
+        assert largest - 1e-12 <= high
+        assert (largest - least > 1e-4) == (tree.n_clusters[j0 - 1] < tree.n)
+
+
+@pytest.mark.parametrize("c", [0.5, 1.0, 2.0])
+def test_frame_bounds_of_one_pair_are_the_eigenvalues(c):
+    p, B = pf.haar_basis(2)
+    system = unchecked(pf.Hierarchy.from_nested([0, 1]), {2: (p, np.sqrt(c) * B)})
+    np.testing.assert_allclose(eigenvalues(system), (min(c, 1), max(c, 1)), atol=1e-12)
+    np.testing.assert_allclose(system.frame_bounds(), eigenvalues(system), atol=1e-12)
 
 
 def test_frame_bounds_enclose_what_slightly_wrong_filters_give():

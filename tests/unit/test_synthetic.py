@@ -22,6 +22,28 @@ def test_ccns_of_the_paper_at_gamma_0_and_1():
     np.testing.assert_allclose(similarities(1), 0.91, atol=0.01)
 
 
+def test_the_distributions_are_those_of_the_papers_table():
+    printed = """
+        0.1  0.4  0    0.5
+        0.5  0    0.5  0
+        0.2  0    0.5  0.3
+        0.25 0.25 0.25 0.25
+    """
+    np.testing.assert_array_equal(D4, [[float(x) for x in row.split()] for row in printed.strip().splitlines()])
+    np.testing.assert_allclose(D4.sum(axis=1), 1, rtol=1e-15)
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.4, 1.0])
+def test_neighbours_are_drawn_from_the_mixture_of_the_papers_table_and_the_uniform_one(gamma):
+    """An edge joins classes a and b with probability (M_ab + M_ba)/4, M = γ/4 + (1 − γ) D, as i is uniform."""
+    graph = synthetic(gamma, features=0)
+    ends = np.sort(graph.labels[graph.edges()[0]], axis=1)
+    found = np.bincount(4 * ends[:, 0] + ends[:, 1], minlength=16).reshape(4, 4) / graph.n_edges
+    M = (gamma / 4 + (1 - gamma) * D4) / 4
+    np.testing.assert_allclose(found, np.triu(M + M.T) - np.diag(M.diagonal()), atol=0.01)
+    assert (found[1, 1] == 0) == (gamma == 0)
+
+
 def test_classes_become_alike_as_gamma_grows():
     off = [similarities(gamma, 3)[np.triu_indices(4, 1)].mean() for gamma in (0, 0.2, 0.4, 0.6, 0.8, 1)]
     assert (np.diff(off) > 0).all()

@@ -281,6 +281,57 @@ def test_early_stopping_keeps_the_best_epoch():
     assert by_metric.runs[0].val_metric == max(by_metric.runs[0].history["val_metric"])
 
 
+@pytest.mark.parametrize("engine", ["fast", "plain"])
+def test_the_weights_of_the_best_epoch_are_kept_and_tested(engine, monkeypatch):
+    from pegfan.training import engine as engines
+
+    graph, channels = make(3)
+    part, options = graph.splits[0], {"epochs": 80, "patience": 15, "lr_fc": 0.05, "dropout": 0.0, "hidden": 16}
+    run = train(channels, graph.labels, part, options, engine=engine, history=True).runs[0]
+
+    def output(nodes):
+        model = ChannelNetwork(channels.widths, graph.n_classes, hidden=16).eval()
+        model.load_state_dict({name: torch.tensor(value) for name, value in run.state.items()})
+        with torch.no_grad():
+            return model(to_tensors(channels.rows(nodes)))
+
+    losses, on_val = run.history["val_loss"], output(part.val)
+    loss = torch.nn.functional.nll_loss(on_val, torch.tensor(graph.labels[part.val])).item()
+    assert loss == pytest.approx(min(losses), rel=1e-4)
+    assert losses[-1] > min(losses) + 0.02
+    assert run.val_metric == score(on_val.numpy(), graph.labels[part.val], "accuracy")
+    assert run.test_metric == score(output(part.test).numpy(), graph.labels[part.test], "accuracy")
+
+    steps = {"fast": engines._FastSteps, "plain": engines._PlainSteps}[engine]
+    state = steps.state
+    monkeypatch.setattr(steps, "state", lambda self, kept: state(self, self.snapshot()))  # the last weights
+    last = train(channels, graph.labels, part, options, engine=engine).runs[0]
+    assert last.test_metric != run.test_metric, "else the test says little"
+
+
+@pytest.mark.parametrize("engine", ["fast", "plain"])
+@pytest.mark.parametrize("stop", ["loss", "metric"])
+def test_labels_of_test_nodes_have_no_part_in_training(engine, stop):
+    graph = pf.datasets.synthetic(0.3, n=120, edges=1200, features=8, separation=2.0)
+    channels = pf.make_channels(graph, pf.FrameletSystem(pf.build_tree(graph)), kind="b", regime="heterophily")
+    part, options = graph.splits[0], {"epochs": 60, "patience": 30, "lr_fc": 0.05, "hidden": 16, "stop": stop}
+    shuffled, unknown = graph.labels.copy(), graph.labels.copy()
+    shuffled[part.test] = np.random.default_rng(0).permutation(shuffled[part.test])
+    unknown[part.test] = -1
+    run, *others = (
+        train(channels, labels, part, options, engine=engine, history=True).runs[0]
+        for labels in (graph.labels, shuffled, unknown)
+    )
+    assert run.test_metric > 0.5, "it learns"
+    for other in others:
+        assert not other.test_metric > 0.5  # there they are seen
+        assert (other.epochs, other.best_epoch, other.val_loss) == (run.epochs, run.best_epoch, run.val_loss)
+        for name in ("train_loss", "val_loss", "val_metric"):
+            assert other.history[name] == run.history[name]
+        for name, value in run.state.items():
+            np.testing.assert_array_equal(other.state[name], value)
+
+
 def test_mean_and_population_deviation():
     graph, channels = make(5)
     result = train(channels, graph.labels, graph.splits, {"epochs": 5})

@@ -146,7 +146,7 @@ class FrameletSystem:
         low = high = 1.0
         for level in self._levels[j0 - 1 :]:
             smallest, largest = level.bounds()
-            low, high = min(low, 1.0) * smallest, max(high, 1.0) * largest
+            low, high = min(low, 1.0) * max(smallest, 0.0), max(high, 1.0) * largest
         return low, high
 
     # ---------------------------------------------------------------- transforms
