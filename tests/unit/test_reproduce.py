@@ -334,6 +334,7 @@ def test_table_three_as_printed_agrees_everywhere(no_statistics):
     assert document.summary["pegfan"] == {"agree": 54, "of": 54, "without verdict": 0, "bar": 48}
     assert document.summary["fsgnn"]["agree"] == 36
     assert document.summary["average of c8"]["ours"] == pytest.approx(78.18, abs=0.01)
+    assert all(claim["holds"] for claim in document.summary["claims"].values())
     text = document.markdown()
     assert "Cells that differ" not in text
     assert "77.48±0.00‡" in text  # the corrigendum's cell counts with F_j(SX)
@@ -346,6 +347,18 @@ def test_table_three_as_printed_agrees_everywhere(no_statistics):
     assert "**90.30±0.37**" in row
     assert "_79.65±0.00_" in text  # second best on chameleon, as in the paper
     assert not re.search(r"20\d\d-\d\d", text)  # no dates
+
+
+def test_a_claim_that_does_not_hold_is_said_not_to(no_statistics):
+    as_printed = printed_world()
+
+    def better(job):
+        return as_printed.test(job) + (0.1 if job.channels["model"] == "fsgnn" and job.channels["hops"] == 8 else 0)
+
+    text = Table3(Options()).document(World(better), "x", {}).markdown()
+    assert "- type c, h = 8 has the best average: does not hold; FSGNN r = 8 has" in text
+    assert "- PEGFAN is the best on squirrel: does not hold; FSGNN r = 8" in text
+    assert "claims" not in Table3(Options(only=("texas",))).document(as_printed, "x", {}).summary
 
 
 def test_cells_that_differ_are_listed_with_their_explanation(no_statistics):

@@ -15,7 +15,7 @@ from pegfan.experiments.jobs import Job
 from pegfan.experiments.paper import GAMMAS, Model
 from pegfan.experiments.rendering import MISSING, Document, Grid, Mark
 from pegfan.experiments.search import Rung, grid
-from pegfan.experiments.tables import Halving, Options, Records, Score, channels, mark_of, wanted
+from pegfan.experiments.tables import Claims, Halving, Options, Records, Score, channels, mark_of, state_claims, wanted
 
 __all__ = ["Synthetic", "agreement", "claims_of"]
 
@@ -258,12 +258,8 @@ class Synthetic:
                     f"on average over γ {gain:+.1f} points here and {before:+.1f} there (the paper: "
                     f"{_gain(paper.TABLE2, gammas):+.1f} and {_gain(paper.TABLE1, gammas):+.1f})",
                 )
-        summary["claims"] = {claim: {"holds": holds, "numbers": numbers} for claim, (holds, numbers) in claims.items()}
         at = f" (at γ = {', '.join(f'{gamma:g}' for gamma in gammas)})" if len(gammas) < len(GAMMAS) else ""
-        return [f"The paper's claims in our numbers{at}:"] + [
-            f"- {claim}: {'holds' if holds else 'does not hold'}; {numbers}."
-            for claim, (holds, numbers) in claims.items()
-        ]
+        return state_claims(claims, summary, at)
 
 
 @cache  # a search asks for the same thousands of jobs at every rung
@@ -283,11 +279,11 @@ def claims_of(
     printed: Mapping[Model, Mapping[float, float]],
     gammas: Sequence[float],
     number: int,
-) -> dict[str, tuple[bool, str]]:
+) -> Claims:
     """Each claim: whether it holds in our means, and the numbers that decide it; γ = 1 is among the `gammas`."""
     gains = {gamma: ours[gamma, B] - ours[gamma, HOPS] for gamma in gammas}
     listed = ", ".join(f"{gain:+.1f}" for gain in gains.values())
-    claims = {}
+    claims: Claims = {}
     if number == 1:
         claims["type b beats FSGNN r = 3 at every γ"] = (min(gains.values()) > 0, f"the differences are {listed}")
 

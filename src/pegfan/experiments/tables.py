@@ -374,6 +374,19 @@ def mark_of(score: Score | None, *styles: str) -> Mark:
     )
 
 
+Claims = dict[str, tuple[bool, str]]
+"""What the paper says of a table: whether it holds in our numbers, and those that decide it."""
+
+
+def state_claims(claims: Claims, summary: dict[str, Any], where: str = "") -> list[str]:
+    """The claims as items of a list under a heading, and in the summary."""
+    summary["claims"] = {claim: {"holds": holds, "numbers": numbers} for claim, (holds, numbers) in claims.items()}
+    items = [
+        f"- {claim}: {'holds' if holds else 'does not hold'}; {numbers}." for claim, (holds, numbers) in claims.items()
+    ]
+    return [f"The paper's claims in our numbers{where}:", *items]
+
+
 def read_notes(folder: str | Path, name: str) -> dict[str, str]:
     """The sentences for a document's cells that differ, from the folder's notes; none without the file."""
     path = Path(folder) / NOTES
