@@ -1,8 +1,11 @@
 """The README's Python runs as it stands, and says nothing that is not so."""
 
+import json
 import re
 
 import matplotlib as mpl
+import numpy as np
+import pytest
 
 from support import examples
 
@@ -33,3 +36,20 @@ def test_constraints_hold_on_any_machine():
     lines = (README.parent / "constraints.txt").read_text().splitlines()
     assert len(lines) > 20
     assert [line for line in lines if not re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.!]+", line)] == []
+
+
+def test_its_accuracies_are_those_of_the_results():
+    """Every number of the table is in the documents that the command wrote, under the row and the set it stands at."""
+    rows = [line.strip("| ").split(" | ") for line in README.read_text().splitlines() if line.startswith("| ")]
+    names, rows = [name.lower() for name in rows[0][:-1]], rows[1:]
+    assert len(names) == 9
+    assert len(rows) == 4
+    for label, *values, average in rows:
+        table = "table3" if "our trees" in label else "table3-authors-trees"
+        found = json.loads((README.parent / "docs" / "results" / f"{table}.json").read_text())["cells"]
+        row = re.sub(r"(FSGNN|PEGFAN),? ", "", label)
+        row = {"r = 3": "r3", "r = 8": "r8"}.get(row, "c8")
+        cells = {cell["set"]: cell for cell in found if cell["table"] == "III" and cell["row"] == row}
+        assert values == [f"{cells[name]['ours']:.2f} / {cells[name]['paper']:.2f}" for name in names]
+        means = [np.mean([cells[name][whose] for name in names]) for whose in ("ours", "paper")]
+        assert [float(mean) for mean in average.split(" / ")] == pytest.approx(means, abs=0.0051)
