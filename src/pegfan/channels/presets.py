@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
-from scipy.sparse import csr_array, diags_array, issparse
 
+from pegfan._rows import l1_rows
 from pegfan.channels.channels import Channel, Channels, product_name
 from pegfan.channels.factors import Matrix, Projection, as_factor
 from pegfan.channels.hops import DIRECTIONS, choose, hop_matrix, hop_name
@@ -214,9 +214,7 @@ def _features(graph: Graph, normalize: Any) -> Any:
         return x
     if normalize != "l1":
         raise ValueError(f"normalize_features must be False or 'l1', got {normalize!r}")
-    sums = np.asarray(abs(x).sum(axis=1)).ravel()
-    sums[sums == 0] = 1
-    return csr_array(diags_array(1 / sums, dtype=x.dtype) @ x) if issparse(x) else x / sums[:, None]
+    return l1_rows(x)
 
 
 def _as_count(hops: Any) -> int:

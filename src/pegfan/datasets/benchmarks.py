@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array, csr_array, diags_array, issparse, vstack
+from scipy.sparse import coo_array, csr_array, vstack
 
 from pegfan import measures
 from pegfan._npz import read_npz
+from pegfan._rows import l1_rows
 from pegfan.datasets._pickles import read_array, read_csr, read_lists
 from pegfan.datasets.download import fetch
 from pegfan.datasets.registry import DATASETS, Dataset, find
@@ -133,7 +134,7 @@ def load(
     if largest_component:
         graph = graph.largest_component()
     if normalize_features:
-        graph = graph.replace(features=_normalized(graph.features))
+        graph = graph.replace(features=l1_rows(graph.features))
     return graph
 
 
@@ -194,14 +195,6 @@ def _statistics(graph: Graph, dataset: Dataset) -> list[Any]:
         "ccns_between": similarity[~same].mean(),
     }
     return [facts[name] for name in _STATISTICS]
-
-
-def _normalized(features: Any) -> Any:
-    """Divide the rows by their L1 norms; zero rows stay zero."""
-    norms = np.asarray(abs(features).sum(axis=1, dtype=np.float64))
-    scale = np.divide(1, norms, out=np.zeros_like(norms), where=norms > 0)
-    scaled = diags_array(scale) @ features if issparse(features) else scale[:, None] * features
-    return scaled.astype(features.dtype)
 
 
 # -------------------------------------------------------------------- the layouts
