@@ -35,7 +35,7 @@ def test_some_cells_of_table_three(data, authors_trees, tmp_path, monkeypatch):
     words = ["table3", "--quick", "--only", "texas", "--trees", authors_trees, "--store", store, "-o", output]
     words += ["--workers", 1]
     summary = json.loads(invoke(*words, "--json").stdout)
-    assert list(summary) == ["table3-authors-trees-quick"]
+    assert list(summary) == ["table3-authors-trees-texas-quick"]
     assert len(Store(store)) == 4
     before = {path.name: path.read_bytes() for path in output.iterdir()}
     invoke(*words)
@@ -43,11 +43,11 @@ def test_some_cells_of_table_three(data, authors_trees, tmp_path, monkeypatch):
     assert len(Store(store)) == 4
     assert {path.name: path.read_bytes() for path in output.iterdir()} == before
 
-    text = before["table3-authors-trees-quick.md"].decode()
+    text = before["table3-authors-trees-texas-quick.md"].decode()
     assert "| Nodes | 183 |" in text
     assert "| ‖A‖₀ | 325 |" in text
     assert "Left out: cora" in text
-    cells = json.loads(before["table3-authors-trees-quick.json"])["cells"]
+    cells = json.loads(before["table3-authors-trees-texas-quick.json"])["cells"]
     done = {cell["row"]: cell for cell in cells if cell["runs"]}
     assert set(done) == {"c8", "r3"}
     assert done["c8"]["tree"].startswith("texas_h8.npz (sha256 ")
@@ -64,7 +64,7 @@ def test_a_search_for_one_cell(data, tmp_path, monkeypatch):
     words = ["table3", "--quick", "--settings", "search", "--rungs", "4x5,2x30x2", "--only", "cornell", "--workers", 1]
     invoke(*words, "--store", tmp_path / "store", "-o", tmp_path)
     assert len(Store(tmp_path / "store")) == 4 + 2 * 2
-    cells = json.loads((tmp_path / "table3-search-quick.json").read_text())["cells"]
+    cells = json.loads((tmp_path / "table3-search-cornell-4x5x1_2x30x2-quick.json").read_text())["cells"]
     (cell,) = (cell for cell in cells if cell["runs"])
     assert cell["tree"] == "own: method=ward h=4 direction=out"
     assert cell["settings"]["epochs"] == 30
@@ -76,7 +76,7 @@ def test_table_four_counts_the_paper_s_channels(data, authors_trees, tmp_path, m
     monkeypatch.setattr(Table4, "settings", [{"epochs": 3}])
     words = ["table4", "--quick", "--trees", authors_trees, "--store", tmp_path, "-o", tmp_path, "--workers", 1]
     invoke(*words)
-    cells = json.loads((tmp_path / "table4-quick.json").read_text())["cells"]
+    cells = json.loads((tmp_path / "table4-authors-trees-quick.json").read_text())["cells"]
     for cell in cells:
         if (cell["set"], cell["row"]) in (("chameleon", "c4"), ("chameleon", "r3")):
             assert cell["channels"] == cell["paper_channels"]
