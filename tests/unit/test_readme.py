@@ -53,3 +53,21 @@ def test_its_accuracies_are_those_of_the_results():
         assert values == [f"{cells[name]['ours']:.2f} / {cells[name]['paper']:.2f}" for name in names]
         means = [np.mean([cells[name][whose] for name in names]) for whose in ("ours", "paper")]
         assert [float(mean) for mean in average.split(" / ")] == pytest.approx(means, abs=0.0051)
+
+
+def test_its_gains_and_seconds_are_those_of_the_results():
+    def result(name):
+        return json.loads((README.parent / "docs" / "results" / f"{name}.json").read_text())
+
+    text = " ".join(README.read_text().split())
+    first, times = result("table1")["summary"], result("table4-authors-trees")["summary"]
+    gains = re.findall(r"[+-][0-9.]+[0-9]", first["claims"]["type b beats FSGNN r = 3 at every γ"]["numbers"])
+    assert len(gains) == 6
+    assert f"by {min(map(float, gains))} to {max(map(float, gains))} points" in text
+    assert f"{first['agree']['agree']} of 54 cells of [Table I]" in text
+    chameleon, squirrel = times["chameleon c4"], times["squirrel c4"]
+    assert f"{chameleon['wall']:.1f} seconds on chameleon and {squirrel['wall']:.1f} on squirrel" in text
+    assert f"took {chameleon['paper']:.1f} and {squirrel['paper']:.1f}" in text
+    for name, link in (("table3-authors-trees", "With the authors' trees"), ("table3", "with ours")):
+        assert result(name)["summary"]["pegfan"]["agree"] == 50, link
+        assert result(name)["summary"]["fsgnn"]["agree"] == 36, link
