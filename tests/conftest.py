@@ -37,3 +37,9 @@ def data() -> Path:
 def authors_trees(data: Path) -> Path:
     """The authors' clusterings, one npz a data set and h, with the labels of every level."""
     return folder("PEGFAN_TREES", str(data.parent / "reference" / "trees"), "the authors' trees")
+
+
+@pytest.fixture(scope="session")
+def reference(data: Path) -> Path:
+    """What was read in the paper and in the authors' files, as tables."""
+    return folder("PEGFAN_REFERENCE", str(data.parent / "reference"), "the paper's tables and the authors' settings")

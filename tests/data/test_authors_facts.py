@@ -11,15 +11,6 @@ from pegfan.experiments.search import grid
 SETTINGS = ("wd_sca", "wd_fc1", "wd_fc2", "lr_sca", "lr_fc", "dropout")
 
 
-@pytest.fixture(scope="module")
-def reference(data):
-    """What was read in the authors' files and in the paper, beside the data."""
-    folder = data.parent / "reference"
-    if not (folder / "authors_best_configs.csv").is_file():
-        pytest.skip(f"the authors' settings and the paper's tables are not beside the data: no {folder}")
-    return folder
-
-
 def lines(path):
     with path.open(newline="") as file:
         return list(csv.DictReader(file))
