@@ -191,7 +191,7 @@ def test_weight_decays_are_not_compared_early():
     world = lambda job: record(job, 0.5, value(job), 1 - value(job))  # noqa: E731
     job = lambda settings, split: Synthetic(Options(), 1).job(0.0, Model("r3"), settings, split)  # noqa: E731
     rungs = (Rung(108, 12, 1), Rung(9, 1500, 1))
-    winner, _, _ = Halving(job, grid("paper"), rungs, ("wd_fc1", "wd_fc2")).walk(world)
+    winner, _, _ = Halving(job, grid("paper"), rungs, ("wd_fc1", "wd_sca")).walk(world)
     assert winner["wd_fc1"] == 0.001
     assert winner["lr_fc"] == 0.01
     winner, _, _ = Halving(job, grid("paper"), rungs).walk(world)
