@@ -1,6 +1,7 @@
 """How property tests run (the same examples every time, so that a red run can be repeated), and where real data is."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,9 @@ settings.register_profile(
 )
 settings.register_profile("thorough", parent=settings.get_profile("quick"), max_examples=300, derandomize=False)
 settings.load_profile(os.environ.get("PEGFAN_HYPOTHESIS", "quick"))
+
+# A shell in the background has its commands ignore Ctrl-C, and theirs too: tests of Ctrl-C would wait for nothing.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -148,14 +148,10 @@ def test_an_interrupt_during_imports_comes_after_them(monkeypatch):
         loaded.append(name)
 
     monkeypatch.setattr(_shell.importlib, "import_module", load)
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # tests in the background ignore it
-    try:
-        with pytest.raises(KeyboardInterrupt):
-            _shell.load_packages("one", "two")
-        assert loaded == ["one", "two"]
-        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    finally:
-        signal.signal(signal.SIGINT, before)
+    with pytest.raises(KeyboardInterrupt):
+        _shell.load_packages("one", "two")
+    assert loaded == ["one", "two"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_docstrings_flow_in_the_help():
@@ -338,7 +334,6 @@ def test_an_interrupt_is_one_word(files):
     # The tree of these files is made at once, so the command interrupts itself as its reader starts.
     code = (
         "import os, signal, pegfan.datasets.sources as s; from pegfan.cli import app\n"
-        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "s.read_graph = lambda *a, **k: os.kill(os.getpid(), signal.SIGINT)\n"
         f"app(['tree', {str(files[1])!r}, '-o', {str(files[1].with_name('t.npz'))!r}])"
     )
