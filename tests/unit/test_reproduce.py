@@ -136,8 +136,39 @@ def test_the_corrigendum_cells_are_run_both_ways():
 
 def test_only_keeps_sets_and_names_what_there_is():
     assert [name for name, _ in Table3(Options(only=("cornell", "texas"))).jobs(NOTHING)] == ["texas", "cornell"]
-    with pytest.raises(ValueError, match=r"no 'texs'; it has texas, cornell"):
+    with pytest.raises(ValueError, match=r"no 'texs'; it has texas, cornell.*; and rows r3, r8, .*c8"):
         list(Table3(Options(only=("texs",))).jobs(NOTHING))
+
+
+def test_only_keeps_rows():
+    table = Table3(Options(only=("texas", "r3-all", "a8")))
+    assert [name for name, _ in table.jobs(NOTHING)] == ["texas"]
+    assert set(table.models("texas")) == {Model("r3 all"), Model("a8"), Model("as8")}  # a cell may count on SX
+    assert table.models("chameleon-filtered") == []
+    every = Table3(Options(only=("c8",)))
+    assert len(every.sets) == 13
+    assert {model for name in every.sets for model in every.models(name)} == {Model("c8")}
+    assert sum(len(jobs) for _, jobs in every.jobs(NOTHING)) == 130
+    text = [block for block in every.document(NOTHING, "x", {}).blocks if isinstance(block, Grid)]
+    assert not any("normalisation" in grid.caption for grid in text)
+
+    synthetic = Synthetic(Options(only=("0.2", "r3-all"), quick=True), 2)
+    assert (synthetic.gammas, synthetic.models) == ([0.2], [Model("r3 all")])
+    assert Synthetic(Options(only=("r8",), quick=True), 1).gammas == [0.0, 0.4, 1.0]
+    assert Table4(Options(only=("c4", "squirrel"))).rows == [("squirrel", Model("c4"))]
+
+
+def test_claims_need_their_rows():
+    document = Synthetic(Options(only=("b4", "r3")), 1).document(World(lambda _: 0.9), "x", {})
+    assert "claims" not in document.summary
+    assert any("claims need all rows" in block for block in document.blocks if isinstance(block, str))
+    assert "Left out: PEGFAN type a, h = 12;" in document.blocks[0]
+
+
+def test_a_search_that_leaves_out_nothing_says_so():
+    document = Synthetic(Options(rungs=parse_rungs("108x1500")), 1).document(NOTHING, "x", {})
+    assert "all of them run to the end" in document.blocks[0]
+    assert "may be missed" not in document.blocks[0]
 
 
 def test_the_synthetic_tables_share_a_graph_and_leave_x_out():

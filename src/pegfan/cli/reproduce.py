@@ -56,7 +56,9 @@ def reproduce(
     seeds: Annotated[
         int | None, typer.Option(min=1, help="Tables I, II: graphs that the winners are run on; 3, or 1 with --quick.")
     ] = None,
-    only: Annotated[str | None, typer.Option(help="Only these data sets, or values of γ, parted by commas.")] = None,
+    only: Annotated[
+        str | None, typer.Option(help="Only these data sets (or γ) and rows: texas,c8 or 0.2,b4,r3-all.")
+    ] = None,
     every: Annotated[bool, typer.Option("--all", help="Table IV: all 108 settings, not twelve.")] = False,
     rungs: Annotated[
         str | None,
@@ -85,7 +87,7 @@ def reproduce(
         workers=workers,
     )
     if what in (What.all, What.figures) and options.only:
-        raise Fail(f"--only names the data sets of one table; leave it out with {what.value}.")
+        raise Fail(f"--only names data sets and rows of one table; leave it out with {what.value}.")
     if folder is not None and not any(folder.glob("*_h*.npz")):
         raise Fail(f"{folder} holds no trees; its files should be named as chameleon_h4.npz is.")
     if render_only and not store.is_dir():

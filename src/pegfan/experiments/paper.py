@@ -56,6 +56,11 @@ class Model:
             raise ValueError(f"no model {self.key!r}; a type and h such as 'c8', or hops such as 'r3' and 'r3 all'")
 
     @property
+    def name(self) -> str:
+        """What a command calls the row; type a on SX goes with type a."""
+        return self.key.replace("as", "a").replace(" ", "-")
+
+    @property
     def kind(self) -> str | None:
         """PEGFAN's type; None for FSGNN."""
         found = re.fullmatch(r"(as|[abc])\d+", self.key)

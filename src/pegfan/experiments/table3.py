@@ -23,8 +23,8 @@ from pegfan.experiments.tables import (
     Score,
     benchmark_job,
     mark_of,
+    named,
     state_claims,
-    wanted,
 )
 
 __all__ = ["Table3", "verdict"]
@@ -37,6 +37,7 @@ FILTERED = {
     "squirrel-filtered": "squirrel",
 }
 """The filtered sets, and the set whose settings they take: as directed as the full sets, and undirected."""
+IN_TURN = (*BY_SIZE[:3], *FILTERED, *BY_SIZE[3:])
 ON_SX = Model("as8")
 """Type a, h = 8 on SX: two cells of the paper are known to be that, so it is run on every set."""
 ON_FILTERED = (Model("b8"), Model("c8"), Model("r3"))
@@ -90,21 +91,23 @@ class Table3:
     @cached_property
     def sets(self) -> list[str]:
         """The data sets that are run, small ones first."""
-        names = [*BY_SIZE[:3], *FILTERED, *BY_SIZE[3:]]
-        if self.options.only:
-            return wanted(names, self.options.only)
-        return list(QUICK) if self.options.quick else names
+        return self._named[0] or list(QUICK if self.options.quick else IN_TURN)
 
     def models(self, name: str) -> list[Model]:
         """The rows that are run on a data set."""
-        if name in FILTERED:
-            return list(ON_FILTERED)
-        every = [*paper.TABLE3]
-        if self.options.settings == "authors" or (name, Model("a8")) in paper.CORRIGENDUM:
+        rows = self._named[1]
+        every = [*(ON_FILTERED if name in FILTERED else paper.TABLE3)]
+        if name not in FILTERED and (self.options.settings == "authors" or (name, Model("a8")) in paper.CORRIGENDUM):
             every.append(ON_SX)
-        if self.options.quick and name not in QUICK[:3]:
+        if rows:
+            return [model for model in every if model.name in rows]
+        if self.options.quick and name not in (*QUICK[:3], *FILTERED):
             return [model for model in every if model in QUICK_ON_CHAMELEON]
         return every
+
+    @cached_property
+    def _named(self) -> tuple[list[str], list[str]]:
+        return named(self.options, IN_TURN, paper.TABLE3)
 
     # ------------------------------------------------------------------------- runs
 
@@ -115,10 +118,8 @@ class Table3:
             if self.options.settings == "authors" or name in FILTERED:
                 yield name, [job for model in models for job in self.cell(name, model)]
                 if name == "actor" and not self.options.quick:
-                    yield (
-                        "actor, not normalised",
-                        [job for model in paper.ACTOR_WITHOUT_NORM for job in self.extra(model)],
-                    )
+                    rows = [model for model in paper.ACTOR_WITHOUT_NORM if model in models]
+                    yield "actor, not normalised", [job for model in rows for job in self.extra(model)]
                 continue
             for model in models:
                 search = self.search(name, model)
@@ -453,7 +454,8 @@ class Table3:
         if "actor" not in self.sets or self.options.quick or self.options.settings == "search":
             return []
         rows: list[list[str | Mark]] = []
-        for model, (_, own) in paper.ACTOR_WITHOUT_NORM.items():
+        kept = {model: own for model, (_, own) in paper.ACTOR_WITHOUT_NORM.items() if model in self.models("actor")}
+        for model, own in kept.items():
             score = Score.of([records(job) for job in self.extra(model)], SPLITS)
             rows.append([model.label, mark_of(score), f"{own:.2f}"])
             if score:
@@ -461,7 +463,7 @@ class Table3:
         caption = (
             "Actor with FSGNN's other published settings, without row normalisation of hidden layers (not in the paper)"
         )
-        return [Grid(caption, ["", "ours", "FSGNN's own"], rows)]
+        return [Grid(caption, ["", "ours", "FSGNN's own"], rows)] if rows else []
 
     def _filtered(
         self, records: Records, scores: Mapping[tuple[str, Model], Score | None], cells: list[dict[str, Any]]
@@ -472,7 +474,7 @@ class Table3:
         full = [name for name in ("chameleon", "squirrel") if name in self.sets]
         rows: list[list[str | Mark]] = []
         found = {}
-        for model in ON_FILTERED:
+        for model in self.models(names[0]):
             own = {name: self.score(records, name, model) for name in names}
             found.update({(name, model): score for name, score in own.items()})
             rows.append(
@@ -483,6 +485,8 @@ class Table3:
             "Without the duplicates: filtered sets with our trees and the authors' settings for the full ones, not "
             "tuned anew; full sets beside them"
         )
+        if not rows:
+            return [DUPLICATES]
         grid = Grid(caption, ["", *(name.replace("-", " ") for name in names), *full], rows)
         return [DUPLICATES, grid, *_drop(found, scores)]
 

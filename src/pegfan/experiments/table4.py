@@ -14,7 +14,7 @@ from pegfan.experiments.jobs import Job
 from pegfan.experiments.paper import Model
 from pegfan.experiments.rendering import MISSING, Document, Grid, Mark
 from pegfan.experiments.search import grid
-from pegfan.experiments.tables import SPLITS, Options, Records, Score, Settings, benchmark_job, spread, wanted
+from pegfan.experiments.tables import SPLITS, Options, Records, Score, Settings, benchmark_job, named, spread
 
 __all__ = ["Measured", "Table4"]
 
@@ -76,8 +76,9 @@ class Table4:
     def rows(self) -> list[tuple[str, Model]]:
         """Data sets and models."""
         names = list(dict.fromkeys(name for name, _ in paper.TABLE4))
-        kept = wanted(names, self.options.only or (names[:1] if self.options.quick else ()))
-        return [(name, model) for name, model in paper.TABLE4 if name in kept]
+        kept, rows = named(self.options, names, (model for _, model in paper.TABLE4))
+        kept = kept or names[: 1 if self.options.quick else None]
+        return [(name, model) for name, model in paper.TABLE4 if name in kept and (not rows or model.name in rows)]
 
     def cell(self, name: str, model: Model, settings: Mapping[str, Any]) -> list[Job]:
         """The runs of a setting."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -49,7 +49,7 @@ class Options:
     seeds
         How many seeds the winners of Tables I and II run on.
     only
-        The data sets (or values of γ) to keep; empty for all.
+        The data sets (or values of γ) and the rows to keep; all where none is named.
     every
         All 108 settings in Table IV, not twelve.
     rungs
@@ -401,9 +401,16 @@ def read_notes(folder: str | Path, name: str) -> dict[str, str]:
     return notes
 
 
-def wanted(names: Sequence[str], only: Sequence[str]) -> list[str]:
-    """The names to keep, in their own order."""
-    unknown = [name for name in only if name not in names]
+def named(options: Options, columns: Sequence[str], models: Iterable[Model]) -> tuple[list[str], list[str]]:
+    """The columns and the rows of a table that ``--only`` names, in their own order.
+
+    Examples
+    --------
+    >>> named(Options(only=("r3-all", "cora")), ["texas", "cora"], [Model("c8"), Model("r3 all")])
+    (['cora'], ['r3-all'])
+    """
+    rows = list(dict.fromkeys(model.name for model in models))
+    unknown = [name for name in options.only if name not in (*columns, *rows)]
     if unknown:
-        raise ValueError(f"this table has no {unknown[0]!r}; it has {', '.join(names)}")
-    return [name for name in names if not only or name in only]
+        raise ValueError(f"this table has no {unknown[0]!r}; it has {', '.join(columns)}; and rows {', '.join(rows)}")
+    return [name for name in columns if name in options.only], [name for name in rows if name in options.only]
