@@ -204,7 +204,7 @@ def test_the_synthetic_search_goes_rung_by_rung():
         done.update({job.key: record(job, 1 - value(job), value(job), 1 - value(job)) for job in new})
     assert epochs == [[12], [1500], [1500]]
     counts = Counter(entry["job"]["settings"]["epochs"] for entry in done.values())
-    assert counts == {12: 9 * 108, 1500: 9 * (9 + 2)}
+    assert counts == {12: 10 * 108, 1500: 10 * (9 + 2)}  # nine rows, and type a, h = 4 on SX
     score = table.score(known, 0.2, Model("b4"))
     assert score.runs == 3
     assert score.details["seeds"] == [0, 1, 2]
@@ -446,11 +446,15 @@ def test_claims_are_decided_by_the_numbers():
     assert not claims_of(ours, paper.TABLE1, GAMMAS, 1)["type a is flat in γ at h = 8"][0]
 
 
-def synthetic_world():
+def synthetic_world(fine_on_x=None):
+    """A world in which every cell gives what the paper prints; type a, h = 4 may be another on X, not on SX."""
     tables = {6.0: paper.TABLE1, 1.0: paper.TABLE2}
 
     def test(job):
         kind, h = job.channels.get("kind"), (job.tree or {}).get("h")
+        if (kind, h) == ("a", 4) and fine_on_x is not None:
+            return fine_on_x
+        kind = "a" if kind == "as" else kind
         hops = f"r{job.channels.get('hops')}{' all' if job.channels.get('option') == 'all' else ''}"
         model = Model(f"{kind}{h}" if kind else hops)
         return tables[job.source.options["separation"]][model][job.source.options["gamma"]] / 100
@@ -466,6 +470,24 @@ def test_the_synthetic_documents_compare_and_claim():
     assert "41.0 / 42 " not in document.markdown()
     assert "42.0 / 42 ✓" in document.markdown()
     assert Synthetic(Options(), 2).rungs == RUNGS
+
+
+def test_type_a_of_h_4_stands_both_ways():
+    """On X all but one of the six cells differ; on SX they agree, and the page says so without counting them."""
+    document = Synthetic(Options(rungs=FEW), 1).document(synthetic_world(fine_on_x=0.63), "x", {})
+    assert document.summary["agree"]["agree"] == 49
+    assert document.summary["agree with type a, h = 4 on SX"] == 54
+    differing = [cell for cell in document.cells if cell.get("verdict") == "differs"]
+    assert {cell["row"] for cell in differing} == {"a4"}
+    assert differing[-1]["explanation"].startswith("with F_j(SX) in place of F_j(X) it is 27.7, which agrees")
+    grid = next(block for block in document.blocks if isinstance(block, Grid) and "both ways" in block.caption)
+    assert [cell if isinstance(cell, str) else cell.text for cell in grid.rows[-1]] == [
+        *("γ = 1", "27.70±0.00 ✓", "63.00±0.00 ✗", "27.7")
+    ]
+    assert [cell["row"] for cell in document.cells if cell["table"] == "I, type a both ways"] == ["as4"] * 6
+    assert "on SX h = 4 has 43.3" in document.summary["claims"]["type a is sensitive to h"]["numbers"]
+    assert "PEGFAN type a on SX" not in document.summary["claims"]["type a wins at γ = 1 with h = 8"]["numbers"]
+    assert "both ways" not in Synthetic(Options(rungs=FEW, only=("b4",)), 1).document(World(), "x", {}).markdown()
 
 
 def test_table_four_says_that_machines_differ():
