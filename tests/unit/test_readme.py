@@ -64,7 +64,13 @@ def test_its_gains_and_seconds_are_those_of_the_results():
     gains = re.findall(r"[+-][0-9.]+[0-9]", first["claims"]["type b beats FSGNN r = 3 at every γ"]["numbers"])
     assert len(gains) == 6
     assert f"by {min(map(float, gains))} to {max(map(float, gains))} points" in text
+    second = result("table2")["summary"]
     assert f"{first['agree']['agree']} of 54 cells of [Table I]" in text
+    assert f"{second['agree']['agree']} of 54 cells of [Table II]" in text
+    on_sx = [summary["agree with type a, h = 4 on SX"] for summary in (first, second)]
+    assert f"and {on_sx[0]} and {on_sx[1]} cells in all" in text
+    cells = [cell for name in ("table1", "table2") for cell in result(name)["cells"] if cell["row"] == "as4"]
+    assert [cell["verdict"] for cell in cells] == ["agrees"] * 12
     chameleon, squirrel = times["chameleon c4"], times["squirrel c4"]
     assert f"{chameleon['wall']:.1f} seconds on chameleon and {squirrel['wall']:.1f} on squirrel" in text
     assert f"took {chameleon['paper']:.1f} and {squirrel['paper']:.1f}" in text
