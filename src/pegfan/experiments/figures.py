@@ -15,7 +15,7 @@ from pegfan.experiments.paper import GAMMAS, Model
 from pegfan.experiments.rendering import Document, Picture, write
 from pegfan.experiments.store import Store
 from pegfan.experiments.table4 import Measured, Table4
-from pegfan.experiments.table12 import Synthetic
+from pegfan.experiments.table12 import ON_SX, Synthetic
 from pegfan.experiments.tables import Options, Records, Score, lookup
 
 if TYPE_CHECKING:
@@ -345,20 +345,23 @@ def synthetic_lines(
 
     figure = Figure(figsize=(9.6, 4.6), layout="constrained", facecolor="white")
     left, right = figure.subplots(1, 2, sharey=True)
-    for model, theirs in printed.items():
-        colour, marker = _STYLES[model.key]
+    # The paper's row of type a, h = 4 looks like the dashed line, which it does not name.
+    for model in (*printed, *{of for _, of in ours} & {ON_SX}):
+        colour, marker = _STYLES[model.key.replace("as", "a")]
         line: dict[str, Any] = {"color": colour, "marker": marker, "ms": 4.5, "lw": 1.5, "label": model.label}
+        line["ls"] = "--" if model == ON_SX else "-"
         gammas = [gamma for gamma in GAMMAS if (gamma, model) in ours]
         means, spreads = (np.array([getattr(ours[g, model], name) for g in gammas]) for name in ("mean", "std"))
         left.plot(gammas, means, **line)
         left.fill_between(gammas, means - spreads, means + spreads, color=colour, alpha=0.13, lw=0)
-        right.plot(list(theirs), list(theirs.values()), **line)
+        if model in printed:
+            right.plot(list(printed[model]), list(printed[model].values()), **line)
     for ax, name in ((left, "ours, mean and spread over graphs"), (right, "the paper")):
         _plain_axes(ax, f"{title}: {name}")
         ax.set_xticks(GAMMAS)
         ax.set_xlabel("γ", color=_INK)
     left.set_ylabel("test accuracy, %", color=_INK)
-    handles, labels = right.get_legend_handles_labels()
+    handles, labels = left.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside right center", frameon=False, fontsize=8.5, labelcolor=_INK)
     return figure
 
