@@ -21,6 +21,8 @@ _ATTEMPTS = 3
 """How often a task is handed to a Dask cluster that gives up on it because workers died, before that is an error."""
 _PATIENCE = 30
 """Seconds to wait for a Dask cluster."""
+_IDLE = 10
+"""Seconds that a process without a task waits for the next one."""
 
 Task = Callable[[Any], Any]
 
@@ -34,11 +36,7 @@ def on_workers(task: Task, waiting: Iterator[Any], workers: int) -> Generator[An
     from concurrent.futures import FIRST_COMPLETED, wait
     from concurrent.futures.process import BrokenProcessPool
 
-    from joblib.externals.loky import get_reusable_executor
-
-    # Workers that have grown are replaced between tasks, which is as it should be.
-    warnings.filterwarnings("ignore", "A worker stopped while some jobs were given", UserWarning)
-    executor = get_reusable_executor(max_workers=workers)
+    executor = _pool(workers)
     running: set[Any] = set()
     try:
         while True:
@@ -60,6 +58,25 @@ def on_workers(task: Task, waiting: Iterator[Any], workers: int) -> Generator[An
     except BaseException:
         executor.shutdown(wait=True, kill_workers=True)
         raise
+
+
+_pools: dict[tuple[int, int], Any] = {}
+
+
+def _pool(workers: int) -> Any:
+    """Our processes, kept for the next call; idle ones leave by themselves.
+
+    joblib's own pool is not ours to use: it would break for whoever calls joblib next in this process.
+    """
+    from joblib.externals.loky import ProcessPoolExecutor
+
+    # Workers that have grown are replaced between tasks, which is as it should be.
+    warnings.filterwarnings("ignore", "A worker stopped while some jobs were given", UserWarning)
+    place = (os.getpid(), workers)  # a forked process has none of its parent's
+    flags = _pools[place]._flags if place in _pools else None
+    if flags is None or flags.broken or flags.shutdown:
+        _pools[place] = ProcessPoolExecutor(workers, timeout=_IDLE)
+    return _pools[place]
 
 
 def on_cluster(task: Task, waiting: Iterator[Any], address: str) -> Generator[Any]:
