@@ -7,6 +7,9 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 
+from pegfan.experiments import Store
+from pegfan.experiments.table12 import Synthetic
+from pegfan.experiments.tables import Options, lookup, parse_rungs, read_notes
 from support import examples
 
 README = examples.ROOT / "README.md"
@@ -55,10 +58,26 @@ def test_its_accuracies_are_those_of_the_results():
         assert [float(mean) for mean in average.split(" / ")] == pytest.approx(means, abs=0.0051)
 
 
-def test_its_gains_and_seconds_are_those_of_the_results():
-    def result(name):
-        return json.loads((README.parent / "docs" / "results" / f"{name}.json").read_text())
+def result(name):
+    return json.loads((README.parent / "docs" / "results" / f"{name}.json").read_text())
 
+
+def test_the_sentences_about_searches_are_those_of_the_runs():
+    """What `--only ... --rungs 108x1500` would print, from the store; and the rates that the results page speaks of."""
+    records = lookup(Store(README.parent / "results"))
+    notes = read_notes(README.parent / "docs" / "results", "table2")
+    said = [re.search(r"`--only (\S+) --rungs (\S+)`\) it is ([0-9.]+[0-9])", note).groups() for note in notes.values()]
+    assert len(said) == 5
+    for only, rungs, number in said:
+        table = Synthetic(Options(only=tuple(only.split(",")), rungs=parse_rungs(rungs)), 2)
+        score = table.score(records, table.gammas[0], table.models[0])
+        assert f"{score.mean:.1f}" == number, only
+    winners = [cell["settings"] for name in ("table1", "table2") for cell in result(name)["cells"]]
+    assert {settings["lr_fc"] for settings in winners} == {0.01}
+    assert [settings["lr_sca"] for settings in winners].count(0.04) == len(winners) - 1
+
+
+def test_its_gains_and_seconds_are_those_of_the_results():
     text = " ".join(README.read_text().split())
     first, times = result("table1")["summary"], result("table4-authors-trees")["summary"]
     gains = re.findall(r"[+-][0-9.]+[0-9]", first["claims"]["type b beats FSGNN r = 3 at every γ"]["numbers"])

@@ -17,7 +17,7 @@ from pegfan.experiments.rendering import Document, Grid, Mark, write
 from pegfan.experiments.search import Rung, grid
 from pegfan.experiments.table3 import FILTERED, Table3, verdict
 from pegfan.experiments.table4 import Table4
-from pegfan.experiments.table12 import RUNGS, Synthetic, agreement, claims_of
+from pegfan.experiments.table12 import APART, RUNGS, Synthetic, agreement, claims_of
 from pegfan.experiments.tables import Halving, Options, Score, parse_rungs, read_notes, spread
 
 FEW = (Rung(4, 2, 1), Rung(2, 10, 1))
@@ -140,7 +140,7 @@ def test_only_keeps_sets_and_names_what_there_is():
         list(Table3(Options(only=("texs",))).jobs(NOTHING))
 
 
-def test_only_keeps_rows():
+def test_only_keeps_rows(no_statistics):
     table = Table3(Options(only=("texas", "r3-all", "a8")))
     assert [name for name, _ in table.jobs(NOTHING)] == ["texas"]
     assert set(table.models("texas")) == {Model("r3 all"), Model("a8"), Model("as8")}  # a cell may count on SX
@@ -151,6 +151,8 @@ def test_only_keeps_rows():
     assert sum(len(jobs) for _, jobs in every.jobs(NOTHING)) == 130
     text = [block for block in every.document(NOTHING, "x", {}).blocks if isinstance(block, Grid)]
     assert not any("normalisation" in grid.caption for grid in text)
+    opening = Table3(Options(only=("chameleon", "c8"), quick=True)).document(NOTHING, "x", {}).blocks[0]
+    assert "all but four rows" not in opening
 
     synthetic = Synthetic(Options(only=("0.2", "r3-all"), quick=True), 2)
     assert (synthetic.gammas, synthetic.models) == ([0.2], [Model("r3 all")])
@@ -221,11 +223,10 @@ def test_weight_decays_are_not_compared_early():
 
     world = lambda job: record(job, 0.5, value(job), 1 - value(job))  # noqa: E731
     job = lambda settings, split: Synthetic(Options(), 1).job(0.0, Model("r3"), settings, split)  # noqa: E731
-    rungs = (Rung(108, 12, 1), Rung(9, 1500, 1))
-    winner, _, _ = Halving(job, grid("paper"), rungs, ("wd_fc1", "wd_sca")).walk(world)
+    winner, _, _ = Halving(job, grid("paper"), RUNGS, APART).walk(world)
     assert winner["wd_fc1"] == 0.001
     assert winner["lr_fc"] == 0.01
-    winner, _, _ = Halving(job, grid("paper"), rungs).walk(world)
+    winner, _, _ = Halving(job, grid("paper"), RUNGS).walk(world)
     assert winner["wd_fc1"] == 0.0
 
 

@@ -70,7 +70,8 @@ def _pool(workers: int) -> Any:
     """
     from joblib.externals.loky import ProcessPoolExecutor
 
-    # Workers that have grown are replaced between tasks, which is as it should be.
+    # Workers that have grown are replaced between tasks, which is as it should be. Said at every call: where warnings
+    # are errors, this one would end loky's thread, and we would wait for ever.
     warnings.filterwarnings("ignore", "A worker stopped while some jobs were given", UserWarning)
     place = (os.getpid(), workers)  # a forked process has none of its parent's
     flags = _pools[place]._flags if place in _pools else None

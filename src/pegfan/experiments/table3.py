@@ -207,7 +207,7 @@ class Table3:
         if self.options.quick:
             left_out = [name for name in paper.DATASETS if name not in self.sets]
             large = [name for name in self.sets if name not in QUICK[:3]]
-            rows = f"; on {', '.join(large)} all but four rows" if large else ""
+            rows = f"; on {', '.join(large)} all but four rows" if large and not self._named[1] else ""
             text[0] += f". Left out: {', '.join(left_out)}{rows}."
         if self.options.settings == "search":
             text.append(
@@ -522,7 +522,7 @@ def authors_settings(name: str, model: Model) -> dict[str, Any]:
     """The published settings of a cell; type a on SX has those of type a."""
     if model.kind is None:
         return paper.FSGNN[name, model]
-    return paper.AUTHORS[name, Model(model.key.replace("as", "a"))]
+    return paper.AUTHORS[name, Model(model.name)]
 
 
 def _extra(table: str, name: str, model: Model, score: Score) -> dict[str, Any]:
