@@ -3,9 +3,6 @@
 import dataclasses
 import json
 import math
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -14,7 +11,6 @@ import pegfan as pf
 from pegfan._npz import write_npz
 from pegfan.datasets import Source
 from pegfan.experiments import Job, OutOfTime, Store, jobs, run, run_job, tree_file
-from pegfan.experiments.runner import on_workers
 
 GRAPH = Source.of("synthetic", gamma=0.2, n=150, edges=900, features=8, splits=3)
 FSGNN = {"model": "fsgnn", "hops": 1, "option": "heterophily"}
@@ -238,28 +234,6 @@ def test_a_run_that_diverges_is_a_result(monkeypatch):
 
 
 # ------------------------------------------------------------------------- running
-
-
-_AFTER_EACH_OTHER = """
-from joblib import Parallel, delayed
-from pegfan.experiments.runner import on_workers
-
-print(sorted(on_workers(abs, iter([-3, 2, -1]), 2)))
-print(Parallel(n_jobs=2)(delayed(abs)(i) for i in (-5, 4)))
-print(sorted(on_workers(abs, iter([-7, 6]), 2)))
-"""
-
-
-def test_joblib_works_after_ours_and_ours_after_joblib():
-    """In a process of its own, where joblib has made no pool yet."""
-    done = subprocess.run([sys.executable, "-c", _AFTER_EACH_OTHER], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (0, "[1, 2, 3]\n[5, 4]\n[6, 7]\n"), done.stderr
-
-
-def test_a_dead_worker_is_said_and_the_next_call_has_new_ones():
-    with pytest.raises(OSError, match="fewer workers"):
-        list(on_workers(os._exit, iter([1]), 2))
-    assert sorted(on_workers(abs, iter([-3, 1, -2]), 2)) == [1, 2, 3]
 
 
 def test_runs_do_not_depend_on_workers_and_are_not_repeated(tmp_path, monkeypatch):

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from pegfan.datasets import Source
-from pegfan.experiments.runner import on_cluster, on_workers
 from pegfan.experiments.store import Store
+from pegfan.running import Runner
 
 if TYPE_CHECKING:
     from pegfan.channels import Channels
@@ -530,10 +530,5 @@ def _waiting(jobs: Sequence[Job], store: Store, deadline: float, stopped: thread
 def _records(
     waiting: Iterator[Job], workers: int, scheduler: str | None, trees: str | os.PathLike[str] | None
 ) -> Generator[dict[str, Any]]:
-    task = partial(run_job, trees=trees)
-    if scheduler is not None:
-        yield from on_cluster(task, waiting, scheduler)
-    elif workers > 1:
-        yield from on_workers(task, waiting, workers)
-    else:
-        yield from map(task, waiting)
+    with Runner(workers, scheduler=scheduler) as runner:
+        yield from runner.map(partial(run_job, trees=trees), waiting)

@@ -1,0 +1,227 @@
+"""Who computes: this process, other processes of this machine, or a Dask cluster; every task on one core."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import signal
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable, Generator, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Self
+
+__all__ = ["Progress", "Runner", "Step", "one_thread"]
+
+_WATCH = 0.5
+"""Seconds between two looks of a worker at its parent."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """How far something is that runs many tasks.
+
+    Attributes
+    ----------
+    done, planned
+        Tasks that are finished, and tasks in all as far as is known.
+    text
+        A sentence about the newest.
+    result
+        The newest result, if there is one.
+    running
+        Tasks that are being computed.
+    elapsed, budget
+        Seconds since the start, and those that there are in all, where somebody counts them.
+    """
+
+    done: int
+    planned: int
+    text: str = ""
+    result: Any = None
+    running: int = 0
+    elapsed: float = 0.0
+    budget: float | None = None
+
+
+Progress = Callable[[Step], None]
+
+
+class Runner:
+    """Runs tasks: here, in other processes, or by the workers of a Dask scheduler. Use it as a context manager.
+
+    Processes are started when they are first needed, kept until the block ends, and killed where it ends with an error
+    or Ctrl-C. They keep to one core each, never see Ctrl-C, and end when this process is killed.
+
+    Parameters
+    ----------
+    workers
+        Processes; with 1 everything is computed in this one.
+    scheduler
+        The address of a Dask scheduler whose workers compute instead.
+    shared
+        What all tasks need and what is too large to be sent with each: they are called as ``task(shared, item)`` then,
+        and as ``task(item)`` where it is None. Not for Dask.
+
+    Examples
+    --------
+    >>> with Runner() as runner:
+    ...     list(runner.map(abs, [-3, 2]))
+    [3, 2]
+    """
+
+    def __init__(self, workers: int = 1, *, scheduler: str | None = None, shared: Any = None) -> None:
+        if isinstance(workers, bool) or not hasattr(workers, "__index__") or workers < 1:
+            raise ValueError(f"workers must be a number of processes, at least 1, got {workers!r}")
+        self.workers, self.scheduler, self.shared = int(workers), scheduler, shared
+        self._executor: Any = None
+        self._quiet: Any = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: Any, *_: Any) -> None:
+        self.close(kill=kind is not None)
+
+    def map(
+        self, task: Callable[..., Any], items: Iterable[Any], *, here: bool = False, ahead: int = 1
+    ) -> Generator[Any]:
+        """Results as they are finished; of the items no more is taken than keeps all workers busy.
+
+        Parameters
+        ----------
+        task
+            A function that other processes can import.
+        items
+            What it is called with, one by one.
+        here
+            Compute in this process all the same: for tasks that are shorter than the start of another one.
+        ahead
+            How many items are taken beyond those that workers are busy with, so that none of them has to wait.
+        """
+        waiting = iter(items)
+        if self.scheduler is not None:
+            from pegfan._cluster import on_cluster
+
+            yield from on_cluster(task, waiting, self.scheduler)
+        elif here or self.workers == 1:
+            for item in waiting:
+                with one_thread():
+                    result = task(item) if self.shared is None else task(self.shared, item)
+                yield result
+        else:
+            yield from self._side_by_side(task, waiting, ahead)
+
+    def close(self, kill: bool = False) -> None:
+        """End the processes; with `kill` at once, whatever they do."""
+        executor, self._executor = self._executor, None
+        if executor is not None:
+            if kill:
+                for process in list(executor._processes):
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(process, getattr(signal, "SIGKILL", signal.SIGTERM))
+            executor.shutdown(wait=not kill, kill_workers=kill)
+        if self._quiet is not None:
+            self._quiet.__exit__(None, None, None)
+            self._quiet = None
+
+    def _side_by_side(self, task: Callable[..., Any], waiting: Iterator[Any], ahead: int) -> Generator[Any]:
+        from concurrent.futures import FIRST_COMPLETED, wait
+        from concurrent.futures.process import BrokenProcessPool
+
+        running: set[Any] = set()
+        try:
+            while True:
+                for item in itertools.islice(waiting, self.workers + ahead - len(running)):
+                    with _undisturbed():
+                        running.add(self._open().submit(_in_worker, task, item))
+                if not running:
+                    return
+                finished, running = wait(running, return_when=FIRST_COMPLETED)
+                failed = [future for future in finished if future.exception() is not None]
+                for future in finished.difference(failed):
+                    yield future.result()
+                for future in failed:
+                    future.result()
+        except BrokenProcessPool as error:
+            self.close(kill=True)
+            raise OSError(
+                "a worker process died; the system may have ended it for want of memory: run again with fewer workers"
+            ) from error
+        except BaseException:
+            self.close(kill=True)
+            raise
+
+    def _open(self) -> Any:
+        if self._executor is None:
+            from loky import ProcessPoolExecutor
+            from loky.backend.resource_tracker import ensure_running
+
+            ensure_running()  # its start would lift the mask of `_undisturbed`
+            self._quiet = warnings.catch_warnings()
+            self._quiet.__enter__()
+            # Workers that have grown are replaced between tasks, which is as it should be. Where warnings are errors,
+            # this one would end loky's thread, and we would wait for ever.
+            warnings.filterwarnings("ignore", "A worker stopped while some jobs were given", UserWarning)
+            self._executor = ProcessPoolExecutor(
+                self.workers, timeout=None, initializer=_begin, initargs=(os.getpid(), self.shared)
+            )
+        return self._executor
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Keep the libraries that compute to one thread: the same bits on any machine, and no struggle for its cores."""
+    from threadpoolctl import threadpool_limits
+
+    torch = sys.modules.get("torch")
+    before = torch.get_num_threads() if torch else 1
+    if torch:
+        torch.set_num_threads(1)
+    try:
+        with threadpool_limits(limits=1):
+            yield
+    finally:
+        if torch:
+            torch.set_num_threads(before)
+
+
+@contextlib.contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Put Ctrl-C off: a process that is started half-way could not be ended, and those started here never see it."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+# ----------------------------------------------------------------- in a worker
+
+_held: list[Any] = []
+"""In a worker, what its tasks share; empty in every other process."""
+
+
+def _begin(parent: int, shared: Any) -> None:
+    """Take what tasks share, leave Ctrl-C to the parent, and end when the parent does."""
+    _held[:] = [shared]
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_WATCH)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _in_worker(task: Callable[..., Any], item: Any) -> Any:
+    (shared,) = _held
+    with one_thread():
+        return task(item) if shared is None else task(shared, item)
