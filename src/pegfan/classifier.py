@@ -475,7 +475,7 @@ class PEGFANClassifier(_ChannelClassifier):
     --------
     >>> import pegfan as pf
     >>> from pegfan.classifier import PEGFANClassifier
-    >>> graph = pf.datasets.synthetic(0.0, n=300, edges=3000, features=20)
+    >>> graph = pf.datasets.synthetic(0.0, n=300, n_edges=3000, n_features=20)
     >>> model = PEGFANClassifier(channels="b", epochs=60).fit(graph, split=0)
     >>> model.score(graph, split=0) > 0.5
     True
@@ -552,7 +552,7 @@ class FSGNNClassifier(_ChannelClassifier):
     --------
     >>> import pegfan as pf
     >>> from pegfan.classifier import FSGNNClassifier
-    >>> graph = pf.datasets.synthetic(0.0, n=300, edges=3000, features=20)
+    >>> graph = pf.datasets.synthetic(0.0, n=300, n_edges=3000, n_features=20)
     >>> model = FSGNNClassifier(hops=2, epochs=60).fit(graph)
     >>> list(model.attention_)
     ['X', 'S X', 'S~ X', 'S^2 X', 'S~^2 X']
@@ -605,7 +605,7 @@ def load_classifier(folder: str | os.PathLike[str]) -> Any:
     >>> import tempfile
     >>> import pegfan as pf
     >>> from pegfan.classifier import FSGNNClassifier, load_classifier
-    >>> graph = pf.datasets.synthetic(0.0, n=300, edges=3000, features=20)
+    >>> graph = pf.datasets.synthetic(0.0, n=300, n_edges=3000, n_features=20)
     >>> with tempfile.TemporaryDirectory() as place:
     ...     folder = FSGNNClassifier(epochs=5).fit(graph).save(f"{place}/model")
     ...     load_classifier(folder)

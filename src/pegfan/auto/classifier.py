@@ -124,7 +124,7 @@ class AutoClassifier(_ChannelClassifier):
     Examples
     --------
     >>> import pegfan as pf
-    >>> graph = pf.datasets.synthetic(0.0, n=300, edges=3000, features=20)
+    >>> graph = pf.datasets.synthetic(0.0, n=300, n_edges=3000, n_features=20)
     >>> recipes = [{"method": "ward", "h": 4, "kind": "b", "epochs": 40}, {"hops": 2, "epochs": 40}]
     >>> model = pf.AutoClassifier(recipes=recipes).fit(graph)
     >>> model.score(graph, split=0) > 0.5

@@ -17,6 +17,8 @@ from pegfan.graph import Graph
 
 __all__ = ["Source"]
 
+_SINCE_0_1 = {"edges": "n_edges", "features": "n_features"}  # arguments of `synthetic` that have other names now
+
 
 @dataclass(frozen=True)
 class Source:
@@ -25,13 +27,14 @@ class Source:
     Attributes
     ----------
     where
-        The name or the paths. A name goes before a file of that name: write ``./cora``, or a `Path`, for the latter.
+        The name or the paths. A name means the data set even where there is a file of that name: write
+        ``./cora``, or a `Path`, for the file.
     options
         Arguments of `load`, `synthetic` or `read_graph`.
 
     Examples
     --------
-    >>> graph, report = Source.of("synthetic", gamma=0.2, n=300, edges=900, features=5).open()
+    >>> graph, report = Source.of("synthetic", gamma=0.2, n=300, n_edges=900, n_features=5).open()
     >>> graph
     Graph(n=300, edges=900, undirected, features=5, classes=4, splits=1)
     """
@@ -48,8 +51,11 @@ class Source:
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Self:
-        """The source that `to_dict` wrote."""
-        return cls.of(*stored["where"], **stored.get("options", {}))
+        """The source that `to_dict` wrote, here or in pegfan 0.1."""
+        options = stored.get("options", {})
+        if list(stored["where"]) == ["synthetic"]:
+            options = {_SINCE_0_1.get(name, name): value for name, value in options.items()}
+        return cls.of(*stored["where"], **options)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON and TOML."""

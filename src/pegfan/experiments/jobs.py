@@ -71,7 +71,7 @@ class Job:
 
     Examples
     --------
-    >>> graph = Source.of("synthetic", gamma=0.2, n=300, edges=900, features=5)
+    >>> graph = Source.of("synthetic", gamma=0.2, n=300, n_edges=900, n_features=5)
     >>> job = Job(graph, {"method": "ward", "h": 4}, {"model": "pegfan", "kind": "b", "regime": "heterophily"},
     ...           {"epochs": 20}, split=0, seed=42)
     >>> job.key
@@ -167,7 +167,7 @@ def run_job(job: Job, trees: str | os.PathLike[str] | None = None) -> dict[str, 
 
     Examples
     --------
-    >>> graph = Source.of("synthetic", n=300, edges=3000, features=20)
+    >>> graph = Source.of("synthetic", n=300, n_edges=3000, n_features=20)
     >>> job = Job(graph, None, {"model": "fsgnn", "option": "heterophily"}, {"epochs": 60}, split=0, seed=42)
     >>> record = run_job(job)
     >>> record["result"]["channels"], record["result"]["val_metric"] > 0.5
@@ -232,7 +232,7 @@ def run(
     Examples
     --------
     >>> import tempfile
-    >>> graph = Source.of("synthetic", n=300, edges=3000, features=20)
+    >>> graph = Source.of("synthetic", n=300, n_edges=3000, n_features=20)
     >>> jobs = [Job(graph, None, {"model": "fsgnn"}, {"epochs": 5}, split=0, seed=seed) for seed in (42, 43)]
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     first = run(jobs, Store(folder))

@@ -281,7 +281,7 @@ def search(
     Examples
     --------
     >>> import tempfile
-    >>> graph = Source.of("synthetic", n=200, edges=1500, features=10, splits=2)
+    >>> graph = Source.of("synthetic", n=200, n_edges=1500, n_features=10, splits=2)
     >>> some = [{"lr_fc": rate} for rate in (0.0001, 0.01, 0.02)]
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     store = Store(folder)
