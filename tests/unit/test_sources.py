@@ -22,6 +22,7 @@ def test_fingerprints_and_records_of_the_first_version_hold():
     assert Source.of("texas").fingerprint() == "a1cb96cf2eb63041"
     old = {"where": ["synthetic"], "options": {"gamma": 0.2, "n": 30, "edges": 60, "features": 2}}
     assert Source.from_dict(old) == Source.of("synthetic", gamma=0.2, n=30, n_edges=60, n_features=2)
+    assert Source.from_dict(old).fingerprint() == "573a7118622645ce"
     table = {"where": ["nodes.csv"], "options": {"features": ["age"]}}
     assert Source.from_dict(table).to_dict() == table
 

@@ -17,7 +17,8 @@ from pegfan.graph import Graph
 
 __all__ = ["Source"]
 
-_SINCE_0_1 = {"edges": "n_edges", "features": "n_features"}  # arguments of `synthetic` that have other names now
+# Arguments of `synthetic` and their names in pegfan 0.1, which records and the keys of stored runs are made of.
+_IN_0_1 = {"n_edges": "edges", "n_features": "features"}
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,8 @@ class Source:
         """The source that `to_dict` wrote, here or in pegfan 0.1."""
         options = stored.get("options", {})
         if list(stored["where"]) == ["synthetic"]:
-            options = {_SINCE_0_1.get(name, name): value for name, value in options.items()}
+            now = {old: new for new, old in _IN_0_1.items()}
+            options = {now.get(name, name): value for name, value in options.items()}
         return cls.of(*stored["where"], **options)
 
     def to_dict(self) -> dict[str, Any]:
@@ -75,7 +77,8 @@ class Source:
 
     def fingerprint(self) -> str:
         """A hash of what is read: of the files' bytes and the options, not of where the files are."""
-        digest = hashlib.sha256(repr(sorted(self.options.items())).encode())
+        spelled = {_IN_0_1.get(name, name): value for name, value in self.options.items()}
+        digest = hashlib.sha256(repr(sorted(spelled.items())).encode())
         for part in sorted(_hash(file) for file in self.files) or [str(_known_name(self.where[0])).encode()]:
             digest.update(part)
         return digest.hexdigest()[:16]
