@@ -200,7 +200,7 @@ def test_stated_delimiter_and_comments(tmp_path):
 def test_quotes_hold_delimiters_newlines_and_comments(tmp_path):
     nodes = write(tmp_path / "nodes.csv", '# people\nid,bio,label\na,"x, y",p\nb,"line\n# two",q\nc,"say ""hi""",p\n')
     edges = write(tmp_path / "edges.csv", "a,b\nb,c\n")
-    g, report = read_graph(nodes, edges, report=True, features=["bio"])
+    g = read_graph(nodes, edges, features=["bio"])
     assert g.feature_names == ("bio=line\n# two", 'bio=say "hi"', "bio=x, y")
     assert g.labels.tolist() == [0, 1, 0]
 
