@@ -531,7 +531,7 @@ class PEGFANClassifier(_ChannelClassifier):
             regime=regime,  # type: ignore[arg-type]
             hops=parameters["hops"],
             direction=parameters["direction"],
-            normalize_features=False if stand_in else parameters["normalize_features"],
+            scaling="none" if stand_in else parameters["normalize_features"] or "none",
             split=split,
         )
 
@@ -591,9 +591,9 @@ class FSGNNClassifier(_ChannelClassifier):
         return make_fsgnn_channels(
             graph,
             hops=parameters["hops"],
-            option=parameters["option"],
+            regime=parameters["option"],
             direction=parameters["direction"],
-            normalize_features=False if stand_in else parameters["normalize_features"],
+            scaling="none" if stand_in else parameters["normalize_features"] or "none",
         )
 
 

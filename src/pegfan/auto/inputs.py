@@ -1,4 +1,4 @@
-"""What recipes feed to channels: scaled features, and what is known of the fitted graph's nodes on another graph."""
+"""What recipes feed to channels beside features, and what is known of the fitted graph's nodes on another graph."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csc_array, csr_array, hstack, issparse
+from scipy.sparse import csr_array, issparse
 
+from pegfan.channels.scaling import FeatureScale, is_bag
 from pegfan.graph import Graph, Split
 
 if TYPE_CHECKING:
@@ -22,86 +23,8 @@ __all__ = ["FeatureScale", "Known", "is_bag", "recipe_channels"]
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
-BAG_MOST = 20.0
-"""Features that are not negative and nowhere above this are taken as a bag of words: raw values or rows' shares do."""
 JOINT_MOST = 256
 """The most columns of features by class of the neighbour."""
-
-
-def is_bag(features: Any) -> bool:
-    """Whether raw features, or rows divided by their sums, make sense as they are.
-
-    Examples
-    --------
-    >>> is_bag(np.array([[0.0, 1.0], [2.0, 0.0]])), is_bag(np.array([[0.0, 5000.0], [-1.0, 3.0]]))
-    (True, False)
-    """
-    values = features.data if issparse(features) else features
-    return bool(values.size == 0 or (values.min() >= 0 and values.max() <= BAG_MOST))
-
-
-@dataclass(frozen=True, eq=False)
-class FeatureScale:
-    """Columns brought to one scale: long tails by sign(x) log(1 + |x|), then full columns standardised.
-
-    Columns that are mostly zero are not centred but divided by the root mean square of their other entries, so that
-    words of a bag stay as they are and sparse features stay sparse. Centred columns of sparse features come last.
-
-    Attributes
-    ----------
-    tail
-        Which columns have a long tail.
-    centre, scale
-        What is taken off, and what a column is divided by.
-    full
-        Which columns are centred.
-
-    Examples
-    --------
-    >>> x = np.array([[1.0, 0.0], [3.0, 0.0], [5.0, 2.0], [7.0, 0.0]])
-    >>> FeatureScale.of(x).apply(x).round(3)
-    array([[-1.342,  0.   ],
-           [-0.447,  0.   ],
-           [ 0.447,  1.   ],
-           [ 1.342,  0.   ]], dtype=float32)
-    """
-
-    tail: NDArray[np.bool_]
-    full: NDArray[np.bool_]
-    centre: FloatArray
-    scale: FloatArray
-
-    @classmethod
-    def of(cls, features: Any) -> Self:
-        """The scale of a graph's features."""
-        x = csc_array(features) if issparse(features) else csc_array(np.asarray(features, dtype=np.float64))
-        x = x.astype(np.float64)
-        rows = max(x.shape[0], 1)
-        counts = np.diff(x.indptr)
-        column = np.repeat(np.arange(x.shape[1]), counts)
-        largest = np.zeros(x.shape[1])
-        np.maximum.at(largest, column, np.abs(x.data))
-        tail = largest > BAG_MOST
-        data = np.where(tail[column], np.sign(x.data) * np.log1p(np.abs(x.data)), x.data)
-        full = counts > rows / 2
-        sums, squares = (np.bincount(column, weights=w, minlength=x.shape[1]) for w in (data, data**2))
-        centre = np.where(full, sums / rows, 0.0)
-        variance = np.where(full, squares / rows - centre**2, squares / np.maximum(counts, 1))
-        flat = variance <= 1e-12 * np.maximum(squares / rows, 1e-300)  # a constant column says nothing
-        return cls(tail, full, centre, np.where(flat, 1.0, np.sqrt(np.maximum(variance, 0.0))))
-
-    def apply(self, features: Any) -> Any:
-        """The features of any graph with these columns, scaled."""
-        if not issparse(features):
-            x = np.array(features, dtype=np.float64)
-            x[:, self.tail] = np.sign(x[:, self.tail]) * np.log1p(np.abs(x[:, self.tail]))
-            return ((x - self.centre) / self.scale).astype(np.float32)
-        x = csc_array(features, dtype=np.float64, copy=True)
-        column = np.repeat(np.arange(x.shape[1]), np.diff(x.indptr))
-        data = np.where(self.tail[column], np.sign(x.data) * np.log1p(np.abs(x.data)), x.data)
-        x.data = data / self.scale[column]
-        sparse, full = x[:, ~self.full], x[:, self.full].toarray() - (self.centre / self.scale)[self.full]
-        return csr_array(hstack([sparse, csc_array(full)]), dtype=np.float32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,38 +80,23 @@ def recipe_channels(
     from pegfan.channels import Channel, make_channels, make_fsgnn_channels, structural_features
     from pegfan.framelets import FrameletSystem
 
-    seen = _with_inputs(graph, recipe, scale)
-    both = recipe.direction == "both"
-    side: Any = "out" if both else recipe.direction
+    regime: Any = recipe.regime
+    direction: Any = recipe.direction
+    scaling: Any = {"raw": "none", "scaled": scale}.get(recipe.features, recipe.features)
+    options: dict[str, Any] = {"hops": recipe.hops, "regime": regime, "direction": direction, "scaling": scaling}
     if tree is None:
-        channels = make_fsgnn_channels(seen, recipe.hops, recipe.regime, direction=side)
+        channels = make_fsgnn_channels(graph, **options)
     else:
-        first: Any = "heterophily" if recipe.regime == "all" else recipe.regime
-        system = FrameletSystem(tree)
         kind: Any = recipe.kind
-        channels = make_channels(seen, system, kind, first, recipe.hops, direction=side)
-        if recipe.regime == "all" and recipe.hops and kind in "bc":
-            channels += make_fsgnn_channels(seen, recipe.hops, "homophily", False, direction=side)
-    if both and graph.directed and recipe.hops:
-        channels += make_fsgnn_channels(seen, recipe.hops, recipe.regime, False, direction="in")
+        channels = make_channels(graph, FrameletSystem(tree), kind, **options)
     if recipe.adjacency:
-        channels += [Channel("A", _adjacency_rows(graph, known, recipe), "I")]
+        channels += [Channel("A", _adjacency_rows(graph, known, recipe), "I", what="who a node is joined to")]
     if recipe.structure:
-        channels += [Channel("degrees", None, structural_features(graph), "degrees")]
+        what = "degrees of a node and its neighbours"
+        channels += [Channel("degrees", None, structural_features(graph), "degrees", what)]
     if recipe.labels:
-        channels += label_channels(graph, seen.features, known)
+        channels += label_channels(graph, channels["X"].input, known)
     return channels
-
-
-def _with_inputs(graph: Graph, recipe: Recipe, scale: FeatureScale | None) -> Graph:
-    if recipe.features == "raw":
-        return graph
-    if recipe.features == "scaled":
-        assert scale is not None
-        return graph.replace(features=scale.apply(graph.features))
-    from pegfan.channels.presets import _features
-
-    return graph.replace(features=_features(graph, "l1"))
 
 
 def _adjacency_rows(graph: Graph, known: Known, recipe: Recipe) -> csr_array:
@@ -230,9 +138,13 @@ def _label_parts(graph: Graph, x: Any, codes: IntArray, classes: int, propagate:
     walk = hop_matrix(graph, "random-walk", "symmetric")
     near = [propagate([hop_matrix(graph, "random-walk", side)]) for side in sides]
     near.append(np.log1p(propagate([hop_matrix(graph, "A", "symmetric")])))
-    channels = [make("Y near", None, np.hstack(near), "Y"), make("Y far", None, propagate([walk, walk]), "Y")]
+    channels = [
+        make("Y near", None, np.hstack(near), "Y", "training labels of neighbours"),
+        make("Y far", None, propagate([walk, walk]), "Y", "training labels two steps away"),
+    ]
     if x.shape[1] * (classes + 1) <= JOINT_MOST:
-        channels.append(make("Y X", None, _by_class(walk, x, codes, classes), "Y X"))
+        what = "features of neighbours by their training label"
+        channels.append(make("Y X", None, _by_class(walk, x, codes, classes), "Y X", what))
     return channels
 
 

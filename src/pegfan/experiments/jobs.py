@@ -180,7 +180,7 @@ def run_job(job: Job, trees: str | os.PathLike[str] | None = None) -> dict[str, 
         result = _train(job, ready)
     tree, info = ready.tree, ready.channels.info
     result["channels"] = len(ready.channels)
-    result["regime"] = info.get("regime", info.get("option"))
+    result["regime"] = info["regime"]
     result["metric"] = ready.graph.metric
     result["stand_in"] = ready.stand_in
     result["tree"] = None
@@ -455,10 +455,11 @@ def _make_channels(options: Mapping[str, Any], graph: Graph, tree: Hierarchy | N
     from pegfan.channels import make_channels, make_fsgnn_channels
     from pegfan.framelets import FrameletSystem
 
-    given = {name: value for name, value in options.items() if name != "model"}
+    given = {name: value for name, value in options.items() if name not in ("model", "option", "normalize_features")}
+    given["scaling"] = options.get("normalize_features") or "none"
     try:
         if options["model"] == "fsgnn":
-            return make_fsgnn_channels(graph, **given)
+            return make_fsgnn_channels(graph, regime=options.get("option", "all"), **given)
         assert tree is not None
         return make_channels(graph, FrameletSystem(tree), split=split, **given)
     except TypeError as error:
