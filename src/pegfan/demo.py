@@ -328,11 +328,17 @@ def compare(
     tree = build_tree(graph, "ward", h=4)
     seen = {
         "PEGFAN, type b": make_channels(
-            graph, FrameletSystem(tree), kind="b", regime="heterophily", hops=HOPS, include_features=False
+            graph,
+            FrameletSystem(tree),
+            kind="b",
+            regime="heterophily",
+            hops=HOPS,
+            include_features=False,
+            scaling="none",
         ),
-        "FSGNN": make_fsgnn_channels(graph, hops=HOPS, option="all", include_features=False),
+        "FSGNN": make_fsgnn_channels(graph, hops=HOPS, regime="all", include_features=False, scaling="none"),
     }
-    alone = make_fsgnn_channels(graph, hops=0)
+    alone = make_fsgnn_channels(graph, hops=0, scaling="none")
     runner = _Runner(graph, seed, {**FIXED, **settings}, workers, len(seen) * (len(GRID) + splits - 1) + 1, progress)
     first = runner.run([(name, channels, setting, 0) for name, channels in seen.items() for setting in GRID])
     tried = {}

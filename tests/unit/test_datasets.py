@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
 from pegfan import datasets
-from pegfan._rows import l1_rows
+from pegfan.channels.scaling import l1_rows
 from pegfan.datasets import _pickles, benchmarks
 from pegfan.datasets.registry import DATASETS, Dataset, File, find
 

@@ -17,7 +17,7 @@ from scipy.sparse import coo_array, csr_array, vstack
 
 from pegfan import measures
 from pegfan._npz import read_npz
-from pegfan._rows import l1_rows
+from pegfan.channels.scaling import l1_rows
 from pegfan.datasets._pickles import read_array, read_csr, read_lists
 from pegfan.datasets.download import fetch
 from pegfan.datasets.registry import DATASETS, Dataset, find

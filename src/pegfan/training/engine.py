@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pegfan.channels import Channels, Matrix, Projection
+from pegfan.channels import Channels
 from pegfan.graph import Split
 from pegfan.training.settings import Run, Settings, TrainingResult
 
@@ -17,9 +17,6 @@ __all__ = ["score", "train"]
 
 IntArray = NDArray[np.int64]
 Progress = Callable[[str], None]
-
-_FOREIGN_MOST = 5000
-"""The most nodes for which an operator of the user's is turned into a matrix."""
 
 _TELL = 2.0
 """Seconds between two sentences about a split that is being trained."""
@@ -96,7 +93,7 @@ def train(
     if isinstance(workers, bool) or not isinstance(workers, (int, np.integer)) or workers < 1:
         raise ValueError(f"workers is a number of processes, at least 1; got {workers!r}")
     y, parts, count = _check(channels, labels, splits, classes, metric, chosen.stop)
-    name = _choose_engine(engine, device, chosen, batch, channels)
+    name = _choose_engine(engine, device, chosen, batch)
     if progress:
         progress(f"{name} engine, {len(channels)} channels, {len(parts)} splits")
     within = progress if workers == 1 else None  # other processes cannot call it
@@ -386,7 +383,7 @@ def _on_one_thread(job: Any) -> Run:
 # ---------------------------------------------------------------- the boundary
 
 
-def _choose_engine(engine: str, device: str | None, settings: Settings, batch: int | None, channels: Channels) -> str:
+def _choose_engine(engine: str, device: str | None, settings: Settings, batch: int | None) -> str:
     if batch is not None and (isinstance(batch, bool) or not isinstance(batch, (int, np.integer)) or batch < 1):
         raise ValueError(f"batch is a number of rows, at least 1, or None for all; got {batch!r}")
     if engine not in ("auto", "fast", "plain"):
@@ -406,9 +403,6 @@ def _choose_engine(engine: str, device: str | None, settings: Settings, batch: i
     suits = on_cpu and settings.layers == 2 and batch is None
     if engine == "fast" and not suits:
         raise ValueError("the fast engine is for CPUs, two layers and all rows at once; use engine='plain'")
-    if engine == "auto" and suits and channels.n > _FOREIGN_MOST:
-        # Of an operator that is not a matrix the fast engine needs all n² entries.
-        suits = all(isinstance(factor, (Matrix, Projection)) for channel in channels for factor in channel.factors)
     return "fast" if engine != "plain" and suits else "plain"
 
 
