@@ -28,8 +28,6 @@ __all__ = ["FSGNNClassifier", "PEGFANClassifier", "load_classifier"]
 
 _WEIGHTS, _TREE, _HISTORY = "weights.safetensors", "tree.npz", "history.npz"
 _RUN_FIELDS = ("split", "seed", "epochs", "best_epoch", "val_loss", "val_metric", "test_metric", "seconds")
-_ROWS = 65_536
-"""Nodes that are predicted at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -366,14 +364,14 @@ class _ChannelClassifier(ABC):
         return known
 
     def _log_probabilities(self, graph: Any) -> NDArray[np.float32]:
-        from pegfan.training.engine import predict
+        from pegfan.training import Network
 
         fitted = self._check_fitted()
         known = self._graph_to_predict(graph, fitted)
         tree = self._tree_of(known, fitted) if self._has_tree else None
         channels = self._make_channels(known, tree, fitted.parameters, fitted.regime, fitted.stand_in, None)
-        pieces = np.split(np.arange(known.n), range(_ROWS, known.n, _ROWS))
-        return np.concatenate([predict(self.model_, channels, nodes) for nodes in pieces])
+        settings = {field: fitted.parameters[field] for field in ("hidden", "layers", "hop_normalize")}
+        return Network(self.run_.state, settings).predict(channels)
 
     def _tree_of(self, graph: Graph, fitted: _Fitted) -> Hierarchy:
         if graph is fitted.graph or (graph.n == self.tree_.n and _fingerprint(graph) == fitted.fingerprint):

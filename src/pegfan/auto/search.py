@@ -173,7 +173,7 @@ def mean_of(outputs: Sequence[FloatArray]) -> FloatArray:
 
 def validate(output: FloatArray, graph: Graph, split: Split) -> tuple[float, float]:
     """The metric and the loss on the validation nodes."""
-    from pegfan.training.engine import score
+    from pegfan.training import score
 
     assert graph.labels is not None
     labels = graph.labels[split.val]

@@ -467,10 +467,9 @@ def _make_channels(options: Mapping[str, Any], graph: Graph, tree: Hierarchy | N
 
 def _train(job: Job, ready: _Prepared) -> dict[str, Any]:
     """The numbers of a run; one whose loss is lost to infinity has none, and says so."""
-    from pegfan.training import train
+    from pegfan.training import Diverged, train
 
-    for part in ("pegfan.models", "pegfan.training.fast"):  # torch takes a second to import, which is not the run's
-        importlib.import_module(part)
+    importlib.import_module("pegfan.training.fast")  # numba takes a second to import, which is not the run's
     start = time.perf_counter()
     try:
         outcome = train(
@@ -482,9 +481,7 @@ def _train(job: Job, ready: _Prepared) -> dict[str, Any]:
             metric=ready.graph.metric,  # type: ignore[arg-type]
             seed=job.seed,
         )
-    except ValueError as error:
-        if not str(error).startswith("the training loss became"):
-            raise
+    except Diverged as error:
         wall = time.perf_counter() - start
         nothing = dict.fromkeys(("val_loss", "val_metric", "test_metric"))
         return {**nothing, "epochs": 0, "best_epoch": 0, "seconds": wall, "wall": wall, "diverged": str(error)}
