@@ -355,6 +355,7 @@ class Channels(Sequence[Channel]):
             twice = next(name for i, name in enumerate(self.names) if name in self.names[:i])
             raise ValueError(f"two channels are named {twice!r}; give one of them another name")
         self._prepared: dict[Any, tuple[dict[int, Any], dict[int, Scales]]] = {}
+        self._packed: Any = None  # the newest split's matrices, which `pegfan.training.fast` keeps here
 
     @overload
     def __getitem__(self, which: int | str) -> Channel: ...

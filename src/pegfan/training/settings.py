@@ -131,7 +131,7 @@ class TrainingResult:
     Attributes
     ----------
     runs
-        One a split, in their order; fewer if the training was interrupted.
+        One per split, in their order; fewer if the training was interrupted.
     settings, metric, engine
         What was asked for, and which path was taken.
     interrupted
