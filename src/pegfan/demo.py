@@ -318,7 +318,7 @@ def compare(
     from pegfan.trees import build_tree
 
     start = time.perf_counter()
-    graph = synthetic(GAMMA, n=n, edges=edges, features=features, splits=splits, seed=seed)
+    graph = synthetic(GAMMA, n=n, n_edges=edges, n_features=features, splits=splits, seed=seed)
     tree = build_tree(graph, "ward", h=4)
     seen = {
         "PEGFAN, type b": make_channels(
@@ -499,8 +499,8 @@ def _source(graph: Graph, seed: int) -> dict[str, Any]:
     return {
         "gamma": GAMMA,
         "n": graph.n,
-        "edges": graph.n_edges,
-        "features": width,
+        "n_edges": graph.n_edges,
+        "n_features": width,
         "splits": len(graph.splits),
         "seed": seed,
     }

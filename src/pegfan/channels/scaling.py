@@ -7,9 +7,11 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csc_array, csr_array, diags_array, hstack, issparse
+from scipy.sparse import csc_array, csr_array, hstack, issparse
 
-__all__ = ["SCALINGS", "FeatureScale", "is_bag", "l1_rows", "scale"]
+from pegfan._rows import l1_rows
+
+__all__ = ["SCALINGS", "FeatureScale", "is_bag", "scale"]
 
 FloatArray = NDArray[np.float64]
 
@@ -45,21 +47,6 @@ def scale(features: Any, scaling: str | FeatureScale) -> Any:
     if scaling not in SCALINGS:
         raise ValueError(f"unknown scaling {scaling!r}; choose one of {', '.join(map(repr, SCALINGS))}")
     return l1_rows(features) if scaling == "l1" else features
-
-
-def l1_rows(x: Any) -> Any:
-    """The matrix with rows divided by the sums of their absolute values; rows of zeros stay as they are.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> l1_rows(np.array([[1.0, -3.0], [0.0, 0.0]]))
-    array([[ 0.25, -0.75],
-           [ 0.  ,  0.  ]])
-    """
-    sums = np.asarray(abs(x).sum(axis=1)).ravel()
-    sums[sums == 0] = 1
-    return csr_array(diags_array(1 / sums, dtype=x.dtype) @ x) if issparse(x) else x / sums[:, None]
 
 
 def is_bag(features: Any) -> bool:

@@ -150,7 +150,7 @@ def _ccns() -> Figure:
     from pegfan import plots
     from pegfan.datasets import synthetic
 
-    return plots.ccns({f"γ = {gamma:g}": synthetic(gamma, features=0) for gamma in GAMMAS})
+    return plots.ccns({f"γ = {gamma:g}": synthetic(gamma, n_features=0) for gamma in GAMMAS})
 
 
 # ---------------------------------------------------------------------- architecture

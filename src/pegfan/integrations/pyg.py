@@ -39,7 +39,7 @@ class Framelets(BaseTransform):  # type: ignore[misc]
     --------
     >>> import pegfan as pf
     >>> from pegfan.integrations.pyg import Framelets
-    >>> data = pf.datasets.synthetic(0.0, n=300, edges=3000, features=20).to_pyg()
+    >>> data = pf.datasets.synthetic(0.0, n=300, n_edges=3000, n_features=20).to_pyg()
     >>> data = Framelets(h=8, kind="c", regime="heterophily", hops=1)(data)
     >>> data.channel_names
     ['X', 'S X', 'F_0 S X', 'F_1 S X', 'F_2 S X', 'F_3 S X', 'F_4 S X']

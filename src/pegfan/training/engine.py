@@ -94,7 +94,7 @@ def train(
     Examples
     --------
     >>> import pegfan as pf
-    >>> graph = pf.datasets.synthetic(0.0, n=300, edges=3000, features=20, splits=2)
+    >>> graph = pf.datasets.synthetic(0.0, n=300, n_edges=3000, n_features=20, splits=2)
     >>> channels = pf.make_channels(graph, pf.FrameletSystem(pf.build_tree(graph)), kind="b", regime="heterophily")
     >>> result = pf.train(channels, graph.labels, graph.splits, {"epochs": 60})
     >>> len(result.runs), result.mean > 0.5
