@@ -1,6 +1,6 @@
-"""Experiments: training runs as values, a store of their results, search over settings, the paper's tables.
+"""Experiments: training runs as values, a store of their results, search over settings.
 
-Search is in `pegfan.experiments.search`.
+Search is in `pegfan.experiments.search`, the paper's tables in `pegfan.paper`.
 """
 
 from pegfan.experiments.jobs import Job, OutOfTime, run, run_job, tree_file
