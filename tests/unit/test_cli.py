@@ -16,7 +16,6 @@ from typer.testing import CliRunner
 
 import pegfan as pf
 from pegfan.cli import _shell, app, bench, info, transform
-from pegfan.cli import tree as tree_module
 from pegfan.cli._shell import Fail, add_commands, command
 
 runner = CliRunner()
@@ -458,27 +457,6 @@ def test_pictures_of_small_and_large_trees(files):
     many.write_text("source,target\n" + "".join(f"{i},{(i * 7 + 1) % 600}\n" for i in range(600)))
     call("tree", many, "--picture", large)
     assert b"level 2" in large.read_bytes() or b"<svg" in large.read_bytes()
-
-
-@pytest.mark.parametrize("k", [1, 2, 5])
-def test_the_hilbert_curve_visits_all_points_in_single_steps(k):
-    points = tree_module._hilbert(np.arange(4**k), k)
-    assert len(np.unique(points, axis=0)) == 4**k
-    assert (np.abs(np.diff(points, axis=0)).sum(axis=1) == 1).all()
-
-
-def test_the_mosaic_keeps_clusters_together():
-    rng = np.random.default_rng(0)
-    graph = pf.Graph.from_edges(rng.integers(0, 600, size=(2000, 2)), n=600)
-    tree = pf.build_tree(graph, "matching")
-    ground, positions = tree_module.stage(graph, tree)
-    assert ground.n_edges == 0
-    assert len(np.unique(positions, axis=0)) == 600
-    labels = tree.labels(tree.K - 1)
-    spread = [np.ptp(positions[labels == c], axis=0).max() for c in range(labels.max() + 1)]
-    assert np.median(spread) <= 3, "clusters of at most four nodes are small patches of a grid of 32 by 32"
-    placed = graph.replace(positions=rng.random((600, 2)))
-    assert tree_module.stage(placed, tree) == (placed, None)
 
 
 # ------------------------------------------------------------------ transform

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pegfan._atomic import replacing
+from pegfan._extras import need
 from pegfan.experiments.store import Store
 from pegfan.paper import published
 from pegfan.paper.cells import Options, Records, Score, lookup
@@ -56,6 +57,7 @@ def write_figures(options: Options, store: str | Path, folder: str | Path, comma
     command
         The command line that the page shows.
     """
+    need("matplotlib", "plots")
     records = lookup(Store(store)) if Path(store).is_dir() else _nothing
     times = Path(store) / "times"
     timed = lookup(Store(times)) if times.is_dir() else _nothing
