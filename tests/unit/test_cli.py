@@ -429,7 +429,7 @@ def test_tree_writes_what_build_tree_makes(files):
     assert pf.Hierarchy.load(target) == tree
     assert told["clusters"] == list(tree.n_clusters)
     assert told["info"]["method"] == "ward"
-    quality = pf.trees.quality(graph, tree)
+    quality = pf.framelets.quality(graph, tree)
     assert [row["level"] for row in told["quality"]] == quality.index.tolist()
     assert [row["label energy"] for row in told["quality"]] == pytest.approx(quality["label energy"].tolist())
 
@@ -466,7 +466,7 @@ def test_transform_takes_a_column_apart(files):
     target = files[0].with_name("out.npz")
     told = json.loads(call("transform", *files, "--signal", "size", "-o", target, "--json").stdout)
     graph = pf.read_graph(*files)
-    system = pf.FrameletSystem(pf.build_tree(graph), weights="size")
+    system = pf.FrameletSystem(pf.build_tree(graph))
     f = np.array([1.0, 2, 3, 10, 20, 30, 7])
     c = system.decompose(f)
     assert told["energy"] == pytest.approx([energy / (f @ f) for energy in c.energies()])
@@ -480,14 +480,14 @@ def test_transform_takes_a_column_apart(files):
         assert np.allclose(sum(arrays[f"F_{j}"] for j in range(system.K)), f)
 
 
-def test_transform_writes_a_row_a_node(files):
+def test_transform_writes_one_row_per_node(files):
     import pandas as pd
 
     target = files[0].with_name("out.csv")
-    shown = call("transform", *files, "--signal", "size", "--denoise", "4", "-o", target, "--weights", "equal").stdout
+    shown = call("transform", *files, "--signal", "size", "--denoise", "4", "-o", target, "--weights", "size").stdout
     table = pd.read_csv(target)
     assert table["id"].tolist() == list("abcdefg")
-    system = pf.FrameletSystem(pf.build_tree(pf.read_graph(*files)))
+    system = pf.FrameletSystem(pf.build_tree(pf.read_graph(*files)), weights="size")
     assert np.allclose(table["denoised"], system.denoise(table["signal"].to_numpy(), 4.0))
     assert "Denoising took away" in shown
     assert str(target) in shown

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
+from pegfan import _defaults as default
 from pegfan.cli._shell import (
     PICTURES,
     USAGE,
@@ -69,17 +70,17 @@ def transform(
         str | None, typer.Option(metavar="RULE", help="Shrink by sure, bayes or universal, or by a number.")
     ] = None,
     weights: Annotated[
-        str, typer.Option(help="size: framelets are blind to constants; equal: the paper's, children weigh the same.")
-    ] = "size",
+        str, typer.Option(help="equal: the paper's, children weigh the same; size: framelets are blind to constants.")
+    ] = "equal",
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", help="Write coefficients and parts (.npz), or one row per node (.csv)."),
     ] = None,
     picture: Annotated[Path | None, typer.Option(help="Draw the signal and its parts: .png, .svg or .pdf.")] = None,
-    method: Method = "auto",
-    h: Branching = 4,
+    method: Method = default.METHOD,
+    h: Branching = default.H,
     max_levels: MaxLevels = None,
-    direction: Direction = "symmetric",
+    direction: Direction = default.DIRECTION,
     label: Label = None,
     id_: Id = None,
     tail: Tail = None,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
+from pegfan import _defaults as default
 from pegfan.cli._shell import (
     PICTURES,
     Directed,
@@ -53,10 +54,10 @@ Direction = Annotated[str, typer.Option(help="How a directed graph is seen: symm
 def tree(
     graph: Sources,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Write the tree: .npz.")] = None,
-    method: Method = "auto",
-    h: Branching = 4,
+    method: Method = default.METHOD,
+    h: Branching = default.H,
     max_levels: MaxLevels = None,
-    direction: Direction = "symmetric",
+    direction: Direction = default.DIRECTION,
     label: Label = None,
     id_: Id = None,
     tail: Tail = None,
@@ -77,7 +78,7 @@ def tree(
     source, known, _ = read(graph, label=label, id=id_, source=tail, target=head, directed=directed)
     grown = grow_tree(known, method=method, h=h, max_levels=max_levels, direction=direction)
     with errors.status("measuring"):
-        from pegfan.trees import quality
+        from pegfan.framelets import quality
 
         levels = quality(known, grown).reset_index()
     warnings = _warnings(grown)
