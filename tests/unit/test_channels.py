@@ -22,7 +22,6 @@ from pegfan.channels import (
     hop_matrix,
     make_channels,
     make_fsgnn_channels,
-    plot_density,
     propagated_labels,
     structural_features,
 )
@@ -680,14 +679,14 @@ def test_density_in_blocks_and_by_sample(monkeypatch):
 
 
 def test_the_plot_of_densities(small):
-    figure = plot_density(*small, powers=2)
+    figure = pf.plots.density(*small, powers=2)
     (ax,) = figure.axes
     assert [bar.get_height() for bar in ax.patches] == density(*small, powers=2)["density"].tolist()
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["$F_0$", "$F_1$", "$F_2$", "$A$", "$A^{2}$"]
     assert ax.get_yscale() == "log"
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["projections $F_j$", "powers of $A$"]
     figure.canvas.draw()
-    plot_density(*small, powers=0).canvas.draw()
+    pf.plots.density(*small, powers=0).canvas.draw()
 
 
 # ------------------------------------------------------------------- bad input

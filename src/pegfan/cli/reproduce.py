@@ -15,8 +15,8 @@ from rich.markup import escape
 from pegfan.cli._shell import Fail, Json, command, console, errors, print_json
 
 if TYPE_CHECKING:
-    from pegfan.experiments.rendering import Document
-    from pegfan.experiments.tables import Options, Progress
+    from pegfan.paper.cells import Options, Progress
+    from pegfan.paper.documents import Document
 
 STORE, OUTPUT, SEEDS, WORKERS = Path("results"), Path("docs/results"), 3, 2
 
@@ -71,7 +71,7 @@ def reproduce(
 
     Every run is kept in the store as it ends. Stop it whenever you like: the same command goes on from there.
     """
-    from pegfan.experiments.tables import Options, parse_rungs
+    from pegfan.paper.cells import Options, parse_rungs
 
     folder = None if trees == "own" else Path(trees)
     if folder is not None and not folder.is_dir():
@@ -98,7 +98,7 @@ def reproduce(
         for part in parts:
             text = _command(part, options, store, output)
             if part is What.figures:
-                from pegfan.experiments.figures import write_figures
+                from pegfan.paper.figures import write_figures
 
                 with _status("drawing"):
                     document = write_figures(options, store, output, text)
@@ -125,9 +125,9 @@ def _table(
     render_only: bool,
     scheduler: str | None,
 ) -> Document:
-    from pegfan.experiments.rendering import write
     from pegfan.experiments.store import Store
-    from pegfan.experiments.tables import compute, lookup, read_notes
+    from pegfan.paper.cells import compute, lookup, read_notes
+    from pegfan.paper.documents import write
 
     table = _tables()[part](options)
     # Times are only comparable if the same command measured them all.
@@ -141,9 +141,9 @@ def _table(
 
 
 def _tables() -> dict[What, Any]:
-    from pegfan.experiments.table3 import Table3
-    from pegfan.experiments.table4 import Table4
-    from pegfan.experiments.table12 import Synthetic
+    from pegfan.paper.benchmarks import Table3
+    from pegfan.paper.synthetic import Synthetic
+    from pegfan.paper.times import Table4
 
     synthetic = {What.table1: partial(Synthetic, number=1), What.table2: partial(Synthetic, number=2)}
     return {**synthetic, What.table3: Table3, What.table4: Table4}

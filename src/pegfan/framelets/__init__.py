@@ -11,6 +11,7 @@ from pegfan.framelets.filters import (
     permuted,
 )
 from pegfan.framelets.operators import Operator, adjoint_test
+from pegfan.framelets.quality import quality
 from pegfan.framelets.system import FrameletSystem
 
 __all__ = [
@@ -25,4 +26,5 @@ __all__ = [
     "haar_basis",
     "left_inverse",
     "permuted",
+    "quality",
 ]

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pegfan._atomic import replacing
-from pegfan.experiments import paper
-from pegfan.experiments.paper import GAMMAS, Model
-from pegfan.experiments.rendering import Document, Picture, write
+from pegfan._extras import need
 from pegfan.experiments.store import Store
-from pegfan.experiments.table4 import Measured, Table4
-from pegfan.experiments.table12 import ON_SX, Synthetic
-from pegfan.experiments.tables import Options, Records, Score, lookup
+from pegfan.paper import published
+from pegfan.paper.cells import Options, Records, Score, lookup
+from pegfan.paper.documents import Document, Picture, write
+from pegfan.paper.published import GAMMAS, Model
+from pegfan.paper.synthetic import ON_SX, Synthetic
+from pegfan.paper.times import Measured, Table4
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,6 +57,7 @@ def write_figures(options: Options, store: str | Path, folder: str | Path, comma
     command
         The command line that the page shows.
     """
+    need("matplotlib", "plots")
     records = lookup(Store(store)) if Path(store).is_dir() else _nothing
     times = Path(store) / "times"
     timed = lookup(Store(times)) if times.is_dir() else _nothing
@@ -379,7 +381,7 @@ def training_times(measured: Mapping[tuple[str, Model], Measured], splits: int) 
                 "#56b4e9",
                 "ours: elapsed, with all workers" if not place else None,
             )
-            theirs = paper.TABLE4[name, model]
+            theirs = published.TABLE4[name, model]
             if splits == 10:
                 ax.vlines(place + 0.27, theirs.shortest, theirs.longest, color="#b8bec6", lw=5, zorder=1)
                 ax.plot(

@@ -14,10 +14,10 @@ import numpy as np
 
 from pegfan.datasets import Source
 from pegfan.experiments.jobs import Job, run, stored, tree_file
-from pegfan.experiments.paper import HOMOPHILOUS, Model
-from pegfan.experiments.rendering import MISSING, Document, Mark
 from pegfan.experiments.search import Rung
 from pegfan.experiments.store import Store
+from pegfan.paper.documents import MISSING, Document, Mark
+from pegfan.paper.published import HOMOPHILOUS, Model
 
 __all__ = ["NOTES", "Halving", "Options", "Score", "Table", "compute", "parse_rungs", "read_notes", "spread"]
 
