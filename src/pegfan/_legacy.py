@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pegfan.recipe import Recipe
 
-__all__ = ["description_of", "recipe_of", "renamed", "spelled"]
+__all__ = ["description_of", "parts_of", "recipe_of", "renamed", "spelled"]
 
 _SCALINGS = {"raw": "none", "scaled": "columns", False: "none"}
 
@@ -76,6 +76,15 @@ def spelled(recipe: Recipe, directed: bool = True) -> dict[str, Any]:
     hops = {"hops": recipe.hops} if recipe.kind in ("b", "c") else {}
     channels = {"model": "pegfan", "kind": recipe.kind, "regime": recipe.regime, **hops, **shared}
     return {"tree": _tree(recipe, directed), "channels": channels, "settings": settings}
+
+
+def parts_of(job: Mapping[str, Any]) -> dict[str, Any]:
+    """``tree``, ``channels`` and ``settings`` of a stored job: as 0.1 wrote them, or its recipe so spelled."""
+    from pegfan.recipe import Recipe
+
+    if "recipe" not in job:
+        return {name: job[name] for name in ("tree", "channels", "settings")}
+    return spelled(Recipe.of(job["recipe"]), directed=job["source"]["where"] != ["synthetic"])
 
 
 def _tree(recipe: Recipe, directed: bool) -> dict[str, Any]:

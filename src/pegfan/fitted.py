@@ -106,8 +106,6 @@ def train_recipe(
     """
     if tree is None:
         tree = recipe.build_tree(graph)
-    if scale is None:
-        scale = recipe.scale(graph)
     channels = recipe.channels(graph, tree, split=split, scale=scale if recipe.scaling == "columns" else None)
     metric: Any = graph.metric
     result = train(
@@ -233,7 +231,7 @@ class Fitted:
         return self.graph
 
     def _aligned(self, graph: Graph) -> Graph:
-        """The graph with the features of the training: degrees if they stood in, columns by name where there are names."""
+        """The graph with the features of the training: degrees if they stood in; columns by name, if they have names."""
         known = with_features(graph, "degree" if self.stand_in else None)
         if self.feature_names is not None and known.feature_names is not None:
             return known.align_features(self.feature_names)

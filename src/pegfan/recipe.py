@@ -312,14 +312,15 @@ class Recipe:
         scale
             Of the columns of the graph that was fitted, for another graph.
         """
-        x = graph if scale is None else graph.replace(features=scale.apply(graph.features))
-        scaling: Any = self.scaling if scale is None else "none"
-        paper: dict[str, Any] = {"regime": self.regime, "hops": self.hops, "direction": self.direction, "split": split}
-        shared = {"scaling": scaling, "include_features": self.include_features}
+        paper: dict[str, Any] = {
+            **{name: getattr(self, name) for name in ("regime", "hops", "direction", "include_features")},
+            "scaling": scale or self.scaling,
+            "split": split,
+        }
         if tree is None:
-            channels = make_fsgnn_channels(x, **paper, **shared)
+            channels = make_fsgnn_channels(graph, **paper)
         else:
-            channels = make_channels(x, FrameletSystem(tree), self.kind, **paper, **shared)  # type: ignore[arg-type]
+            channels = make_channels(graph, FrameletSystem(tree), self.kind, **paper)  # type: ignore[arg-type]
         if self.adjacency or self.labels:
             told = known or Known.of(graph, _training(graph, split))
         if self.adjacency:

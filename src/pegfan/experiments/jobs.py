@@ -92,7 +92,7 @@ class Job:
     @cached_property
     def key(self) -> str:
         """The name of the run: 16 hex digits of the SHA-256 of what it depends on, the source by its fingerprint."""
-        return _key(self.recipe, self.source.name, self.split, self.seed, _fingerprint(self.source))
+        return _key(self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -246,17 +246,16 @@ def graph_of(source: Source) -> Graph:
 # ------------------------------------------------------------------ names of runs
 
 
-def _key(recipe: Recipe, source: str, split: int, seed: int, fingerprint: str) -> str:
-    words = _legacy.spelled(recipe, directed=source != "synthetic")
-    return _hash({**words, "split": split, "seed": seed}, fingerprint)
-
-
-def _hash(parts: Mapping[str, Any], fingerprint: str) -> str:
+def _key(job: Mapping[str, Any]) -> str:
+    """The key of a job as it is stored, by 0.1 or today."""
+    parts = {**_legacy.parts_of(job), "split": job["split"], "seed": job["seed"]}
     defaults = asdict(Settings())
     settings = {k: v for k, v in parts["settings"].items() if k in _FIRST_SETTINGS or v != defaults.get(k)}
     revision = {} if NUMERICS == 1 else {"numerics": NUMERICS}
     text = json.dumps(
-        {**parts, **revision, "settings": settings, "source": fingerprint}, sort_keys=True, separators=(",", ":")
+        {**parts, **revision, "settings": settings, "source": job["source"]["fingerprint"]},
+        sort_keys=True,
+        separators=(",", ":"),
     )
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -283,19 +282,10 @@ def stored(store: Store, key: str) -> dict[str, Any] | None:
     numbers = all(isinstance(result.get(name), (int, float, type(None))) for name in _NUMBERS)
     counts = all(isinstance(result.get(name), int) for name in ("epochs", "best_epoch", "channels"))
     try:
-        genuine = _key_of(job) == key
+        genuine = _key(job) == key
     except (KeyError, TypeError, AttributeError, ValueError):
         return None
     return record if numbers and counts and genuine else None
-
-
-def _key_of(job: Mapping[str, Any]) -> str:
-    """The key of a stored job; those of 0.1 tell tree, channels and settings in words of their own."""
-    mark = job["source"]["fingerprint"]
-    if "recipe" in job:
-        name = Source.from_dict(job["source"]).name
-        return _key(Recipe.of(job["recipe"]), name, job["split"], job["seed"], mark)
-    return _hash({name: job[name] for name in ("tree", "channels", "settings", "split", "seed")}, mark)
 
 
 def _known(store: Store, key: str) -> dict[str, Any]:
