@@ -117,7 +117,7 @@ def train(
     shown = console if not as_json else errors
     _print_plan(shown, source, known, wanted.plan, folder)
     outcome = _carry_out(known, wanted.plan)
-    result = _complete(outcome, wanted, source, report, folder)
+    result = _complete(outcome, wanted, source, known, report, folder)
     failure = _write_all(folder, force, outcome, known, result, wanted.to_toml(outcome))
     if as_json:
         print_json({"output": str(folder), **{k: v for k, v in result.items() if k != "curves"}})
@@ -147,8 +147,8 @@ def predict(
     check_output(output, force, (".csv",), "The table of predictions")
     trained, stored = _load_model(model)
     given = {"label": label, "id": id_, "source": tail, "target": head, "directed": directed}
-    source, known, report = _read_like(graph, given, stored)
-    known, notes = _align(known, report, stored)
+    source, known, _ = _read_like(graph, given, stored)
+    known, notes = _align(known, stored)
     with errors.status("predicting"):
         probabilities = trained.predict_proba(known)
     parts = _known_parts(trained, known)
@@ -382,7 +382,7 @@ def _carry_out(graph: Graph, plan: Plan) -> Outcome:
 
 
 def _complete(
-    outcome: Outcome, wanted: _Wanted, source: Source, report: ReadReport | None, folder: Path
+    outcome: Outcome, wanted: _Wanted, source: Source, graph: Graph, report: ReadReport | None, folder: Path
 ) -> dict[str, Any]:
     """The result with what only the command line knows."""
     from datetime import UTC, datetime
@@ -397,7 +397,7 @@ def _complete(
     result["when"] = datetime.now(UTC).isoformat(timespec="seconds")
     result["versions"] = versions()
     if report is not None:
-        result["data"] = {**result["data"], "report": str(report), "feature_names": report.feature_names}
+        result["data"] = {**result["data"], "report": str(report), "feature_names": list(graph.feature_names or ())}
     return result
 
 
@@ -560,27 +560,17 @@ def _read_like(
         return read(where, **options)
 
 
-def _align(graph: Graph, report: ReadReport | None, stored: Mapping[str, Any]) -> tuple[Graph, list[str]]:
+def _align(graph: Graph, stored: Mapping[str, Any]) -> tuple[Graph, list[str]]:
     """The graph with the feature columns of the training, by name; new ones are left out, missing ones are zero."""
-    import numpy as np
-    from scipy.sparse import csc_array, csr_array, issparse
-
-    names = (stored.get("data") or {}).get("feature_names")
-    own = report.feature_names if report is not None else []
-    if not names or not own or names == own:
+    names, own = (stored.get("data") or {}).get("feature_names"), graph.feature_names
+    if not names or own is None:
         return graph, []
-    place = {name: i for i, name in enumerate(own)}
-    found = [i for i, name in enumerate(names) if name in place]
-    if not found:
+    missing, new = len(set(names) - set(own)), len(set(own) - set(names))
+    if missing == len(names):
         raise Fail(f"No feature column of the training is there: it had {', '.join(map(str, names[:5]))}, ...")
-    columns = [place[names[i]] for i in found]
-    new = len(own) - len(columns)
-    notes = [f"{len(names) - len(found)} of {len(names)} feature columns are missing and count as zero."] * (
-        len(found) < len(names)
-    ) + [f"{new} feature columns were not there in training and are left out."] * (new > 0)
-    picked = csc_array(graph.features)[:, columns].tocoo()
-    x = csr_array((picked.data, (picked.coords[0], np.array(found)[picked.coords[1]])), shape=(graph.n, len(names)))
-    return graph.replace(features=x if issparse(graph.features) else x.toarray()), notes
+    notes = [f"{missing} of {len(names)} feature columns are missing and count as zero."] * (missing > 0)
+    notes += [f"{new} feature columns were not there in training and are left out."] * (new > 0)
+    return graph.align_features(names, missing="zero"), notes
 
 
 def _known_parts(model: Any, graph: Graph) -> list[str]:
