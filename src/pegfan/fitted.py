@@ -418,12 +418,7 @@ def pick_split(graph: Graph, split: Any, seed: int) -> Split:
         from pegfan.datasets import random_splits
 
         return random_splits(graph.labels, k=1, seed=seed)[0]
-    if isinstance(split, (int, np.integer)) and not isinstance(split, bool):
-        if not 0 <= split < len(graph.splits):
-            held = f"splits 0 to {len(graph.splits) - 1}" if graph.splits else "no splits"
-            raise ValueError(f"there is no split {split}: the graph has {held}; pass a Split, or split='random'")
-        return graph.splits[int(split)]
-    return graph.replace(splits=[split]).splits[0]
+    return graph.split(split)
 
 
 # ------------------------------------------------------------------- reading members

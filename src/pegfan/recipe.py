@@ -30,6 +30,9 @@ from pegfan.channels import (
     propagated_labels,
     structural_features,
 )
+from pegfan.channels.hops import DIRECTIONS
+from pegfan.channels.presets import KINDS, REGIMES
+from pegfan.channels.scaling import SCALINGS
 from pegfan.framelets import FrameletSystem
 from pegfan.graph import Graph, Split
 from pegfan.training.settings import Settings
@@ -47,10 +50,10 @@ FloatArray = NDArray[np.float64]
 
 _CHOICES: dict[str, tuple[str, ...]] = {
     "method": ("auto", "none", *BUILDERS),
-    "kind": ("a", "b", "c", "as"),
-    "regime": ("auto", "heterophily", "homophily", "all"),
-    "direction": ("out", "in", "symmetric", "both"),
-    "scaling": ("none", "l1", "columns"),
+    "kind": tuple(KINDS),
+    "regime": ("auto", *REGIMES),
+    "direction": (*DIRECTIONS, "both"),
+    "scaling": SCALINGS,
 }
 _SYMBOLS = {"auto": "S?", "heterophily": "S", "homophily": "S~", "all": "S, S~"}
 _SCALINGS = {"none": "raw", "l1": "l1", "columns": "scaled"}
@@ -417,7 +420,7 @@ class Known:
 def _training(graph: Graph, split: Split | int | None) -> IntArray:
     if split is None:
         raise ValueError("channels of labels or adjacency rows need to know the training nodes: pass split= or known=")
-    return (graph.splits[split] if isinstance(split, int) else split).train
+    return graph.split(split).train
 
 
 def _adjacency_rows(graph: Graph, known: Known, direction: str) -> csr_array:

@@ -94,25 +94,12 @@ def structural_features(graph: Graph) -> FloatArray:
     return described
 
 
-def training_nodes(graph: Graph, split: Any) -> IntArray:
-    """The training nodes of a split, or of the split in that place of ``graph.splits``."""
-    if isinstance(split, int | np.integer) and not isinstance(split, bool):
-        if not -len(graph.splits) <= split < len(graph.splits):
-            raise ValueError(f"there is no split {split}: the graph has {len(graph.splits)}")
-        split = graph.splits[split]
-    if not (isinstance(split, tuple) and len(split) == 3):
-        raise TypeError(f"split must be a Split or a place in graph.splits, got {type(split).__name__}")
-    nodes = np.asarray(split[0])
-    if nodes.dtype.kind == "b" and nodes.shape == (graph.n,):
-        nodes = np.flatnonzero(nodes)
-    if nodes.ndim != 1 or not nodes.size or nodes.dtype.kind not in "iu":
-        raise ValueError(
-            f"the split's training part must hold at least one node, got {nodes.dtype} of shape {nodes.shape}"
-        )
-    outside = nodes[(nodes < 0) | (nodes >= graph.n)]
-    if outside.size:
-        raise ValueError(f"the split's training part holds node {outside[0]}, and the graph has {graph.n} nodes")
-    return nodes.astype(np.int64)
+def training_nodes(graph: Graph, split: Split | int) -> IntArray:
+    """The training nodes of a split, or of the split in that place of ``graph.splits``; at least one."""
+    nodes = graph.split(split).train
+    if not nodes.size:
+        raise ValueError("the split has no training nodes, and only their labels may be looked at")
+    return nodes
 
 
 def _diagonal(factors: Sequence[Operator], nodes: IntArray) -> tuple[FloatArray, FloatArray]:

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from pegfan import _defaults as default
 from pegfan._extras import need
 from pegfan.channels import Channels
-from pegfan.graph import Split
+from pegfan.graph import Split, as_split
 from pegfan.running import Runner
-from pegfan.training.metrics import score
+from pegfan.training.metrics import METRICS, score
 from pegfan.training.network import Network
 from pegfan.training.settings import Run, Settings, TrainingResult
 
@@ -290,7 +290,7 @@ def _check(
     y = np.asarray(labels)
     if y.shape != (channels.n,) or y.dtype.kind not in "iu":
         raise ValueError(f"labels must be {channels.n} integers, one per node, got {y.dtype} {y.shape}")
-    if metric not in ("accuracy", "roc_auc"):
+    if metric not in METRICS:
         raise ValueError(f"metric must be 'accuracy' or 'roc_auc', got {metric!r}")
     if not isinstance(splits, Split) and not isinstance(splits, (list, tuple)):
         raise TypeError(f"splits are a Split or a sequence of them, got {type(splits).__name__}")
@@ -305,7 +305,7 @@ def _check(
     count = max(int(y.max(initial=0)) + 1, classes or 0)
     if metric == "roc_auc" and count != 2:
         raise ValueError(f"ROC AUC is for two classes, these labels have {count}")
-    checked = [_check_split(part, y, i) for i, part in enumerate(parts)]
+    checked = [as_split(part, len(y), f"split {i}", labels=y) for i, part in enumerate(parts)]
     if metric == "roc_auc" and stop == "metric":
         for i, part in enumerate(checked):
             if len(np.unique(y[part.val])) < 2:
@@ -313,38 +313,3 @@ def _check(
                     f"split {i}: all validation nodes are of one class, so their ROC AUC says nothing; use stop='loss'"
                 )
     return y, checked, count
-
-
-def _as_nodes(values: Any, what: str, n: int) -> IntArray:
-    """Node indices from indices or from a mask over all nodes."""
-    array = np.asarray(values)
-    if array.dtype == bool and array.shape == (n,):
-        return np.flatnonzero(array)
-    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-        raise ValueError(
-            f"{what} must be node indices or a boolean mask of {n} nodes, got {array.dtype} of shape {array.shape}"
-        )
-    outside = (array < 0) | (array >= n)
-    if outside.any():
-        raise ValueError(f"{what} holds node {array[outside][0]}, but there are {n} nodes")
-    return array.astype(np.int64)
-
-
-def _check_split(split: Any, y: IntArray, index: int) -> Split:
-    if not isinstance(split, tuple) or len(split) != 3:
-        raise TypeError(f"split {index} must be a Split(train, val, test), got {type(split).__name__}")
-    parts = Split(
-        *(_as_nodes(p, f"split {index}: {name}", len(y)) for name, p in zip(Split._fields, split, strict=True))
-    )
-    for name, part in zip(Split._fields, parts, strict=True):
-        if name != "test" and not part.size:
-            raise ValueError(f"split {index} has no {name} nodes; training needs them (the test part may be empty)")
-        missing = part[y[part] < 0]
-        if missing.size and name != "test":
-            raise ValueError(f"split {index}: node {missing[0]} is in {name} but has no label; leave it out")
-    test = parts.test[y[parts.test] >= 0]
-    together = np.concatenate([parts.train, parts.val, parts.test])
-    if len(np.unique(together)) < len(together):
-        seen, counts = np.unique(together, return_counts=True)
-        raise ValueError(f"split {index}: node {seen[counts > 1][0]} is in two parts; parts must be disjoint")
-    return Split(parts.train, parts.val, test)

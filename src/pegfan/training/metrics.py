@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["accuracy", "roc_auc", "score"]
+__all__ = ["METRICS", "accuracy", "roc_auc", "score"]
+
+METRICS = ("accuracy", "roc_auc")
 
 
 def score(log_probabilities: Any, labels: Any, metric: str) -> float:
