@@ -380,31 +380,6 @@ def test_info_draws_the_heat_map(files):
     assert target.read_bytes().startswith(PNG)
 
 
-def test_duplicates_by_hand():
-    # 1 and 2 point at {0}, 3 and 4 at nothing, 0 at {1, 2}; features of 0 and 3 are equal and not zero.
-    graph = pf.Graph.from_edges(
-        [[1, 0], [2, 0], [0, 1], [0, 2]],
-        n=5,
-        directed=True,
-        features=np.array([[1.0, 2], [2, 1], [0, 0], [1, 2], [0, 0]]),
-        labels=[0, 1, 0, 1, 0],
-        splits=[([1], [0], [2, 3])],
-    )
-    assert info._duplicates(graph) == {"neighbours": 2, "features": 2, "test_in_train": 0.5}
-
-
-def test_equal_rows_are_found_and_others_are_not():
-    rng = np.random.default_rng(0)
-    matrix = rng.integers(0, 3, size=(400, 5)).astype(float)
-    groups = info._equal_rows(matrix)
-    same = (matrix[:, None] == matrix[None]).all(axis=2)
-    empty = ~matrix.any(axis=1)
-    assert empty.any()
-    assert (groups[empty] == -1).all()
-    kept = ~empty
-    assert np.array_equal(groups[kept][:, None] == groups[kept][None], same[np.ix_(kept, kept)])
-
-
 def test_the_heat_map_has_a_cell_for_every_pair():
     matrix = np.array([[1.0, 0.25], [0.25, np.nan]])
     text = info._heat_map(matrix, ["red", "blue"])

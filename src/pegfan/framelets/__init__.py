@@ -12,6 +12,7 @@ from pegfan.framelets.filters import (
 )
 from pegfan.framelets.operators import Operator, adjoint_test
 from pegfan.framelets.quality import quality
+from pegfan.framelets.shrinkage import threshold
 from pegfan.framelets.system import FrameletSystem
 
 __all__ = [
@@ -27,4 +28,5 @@ __all__ = [
     "left_inverse",
     "permuted",
     "quality",
+    "threshold",
 ]
