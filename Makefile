@@ -21,7 +21,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet '$(TORCH)+cpu' \
 	  || $(BIN)/pip install --quiet '$(TORCH)' --index-url $(TORCH_INDEX)
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,docs,graphs,search]'
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,docs,graphs,plots,search]'
 	touch $@
 
 demo: $(INSTALLED)  ## A graph, its tree, its framelets; a signal taken apart, denoised and put together

@@ -164,7 +164,7 @@ def quality_on_real_graphs(root: str) -> None:
             else:
                 tree = pf.build_tree(graph, method, h=4, direction=direction, **options)
             taken = time.process_time() - start
-            table = pf.trees.quality(graph, tree)
+            table = pf.framelets.quality(graph, tree)
             inside, labels = table["edges inside"], table["label energy"]
             half = labels.iloc[: tree.K // 2].sum()
             title = " ".join([method, *options.values()])

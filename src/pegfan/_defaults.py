@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-METHOD = "auto"
+from typing import Final
+
+METHOD: Final = "auto"
 """How a tree is built: Ward's method, and matching for large graphs."""
-H = 8
+H: Final = 8
 """The most children of a cluster."""
-KIND = "c"
+KIND: Final = "c"
 """The type of channels (Section IV of the paper)."""
-REGIME = "auto"
+REGIME: Final = "auto"
 """Which hop matrix: decided by the homophily of training labels."""
-HOPS = 3
+HOPS: Final = 3
 """r, the highest power of the hop matrix."""
-DIRECTION = "out"
+DIRECTION: Final = "out"
 """Which side of directed edges trees and hops look at: that of the authors' code."""
-SCALING = "l1"
+SCALING: Final = "l1"
 """What is done to features first: rows are divided by the sums of their absolute values."""
-STAND_IN = "degree"
+STAND_IN: Final = "degree"
 """What a graph without features gets."""
-SEED = 0
+SEED: Final = 0
 """Of everything that is drawn."""
-BUDGET = 120.0
+BUDGET: Final = 120.0
 """Seconds for automatic training."""

@@ -266,16 +266,10 @@ class Comparison:
 
     def probabilities(self) -> NDArray[np.float32]:
         """What PEGFAN, trained on the first split, says of every node."""
-        import torch
-
-        from pegfan.models import ChannelNetwork
-        from pegfan.training import predict
+        from pegfan.training import Network
 
         best = self.entries[0]
-        model = ChannelNetwork(best.channels.widths, self.graph.n_classes)
-        model.load_state_dict({name: torch.tensor(value) for name, value in best.runs[0].state.items()})
-        logarithms: NDArray[np.float32] = predict(model, best.channels, np.arange(self.graph.n))
-        return np.exp(logarithms)
+        return np.asarray(np.exp(Network(best.runs[0].state).predict(best.channels)))
 
     def result(self, probabilities: NDArray[np.float32]) -> dict[str, Any]:
         """The comparison in the form that `pegfan.report.write_report` takes."""
@@ -328,11 +322,17 @@ def compare(
     tree = build_tree(graph, "ward", h=4)
     seen = {
         "PEGFAN, type b": make_channels(
-            graph, FrameletSystem(tree), kind="b", regime="heterophily", hops=HOPS, include_features=False
+            graph,
+            FrameletSystem(tree),
+            kind="b",
+            regime="heterophily",
+            hops=HOPS,
+            include_features=False,
+            scaling="none",
         ),
-        "FSGNN": make_fsgnn_channels(graph, hops=HOPS, option="all", include_features=False),
+        "FSGNN": make_fsgnn_channels(graph, hops=HOPS, regime="all", include_features=False, scaling="none"),
     }
-    alone = make_fsgnn_channels(graph, hops=0)
+    alone = make_fsgnn_channels(graph, hops=0, scaling="none")
     runner = _Runner(graph, seed, {**FIXED, **settings}, workers, len(seen) * (len(GRID) + splits - 1) + 1, progress)
     first = runner.run([(name, channels, setting, 0) for name, channels in seen.items() for setting in GRID])
     tried = {}

@@ -1,7 +1,7 @@
-"""How the labels of a graph lie on its edges: homophily, label informativeness, and a summary of the whole.
+"""What a graph is like: how its labels lie on its edges, its degrees, components and duplicates, and a summary.
 
-Edges count once each whatever their weight, self loops are left out, and so is every edge with an
-unlabelled end. The measures are made of one matrix, :func:`class_edges`.
+In measures of labels edges count once each whatever their weight, self loops are left out, and so is every edge with
+an unlabelled end. They are made of one matrix, :func:`class_edges`.
 """
 
 from __future__ import annotations
@@ -17,13 +17,22 @@ from scipy.sparse.csgraph import connected_components
 from pegfan.graph import Graph
 
 __all__ = [
+    "Degrees",
     "Description",
+    "Duplicates",
+    "Spread",
     "adjusted_homophily",
     "ccns",
     "class_edges",
+    "class_sizes",
+    "component_sizes",
+    "degrees",
     "describe",
+    "duplicates",
     "edge_homophily",
+    "equal_rows",
     "label_informativeness",
+    "leaking_share",
     "node_homophily",
 ]
 
@@ -194,6 +203,166 @@ def ccns(graph: Graph) -> NDArray[np.float64]:
     return similarity
 
 
+def class_sizes(graph: Graph) -> NDArray[np.int64]:
+    """Count the nodes of each class.
+
+    Examples
+    --------
+    >>> class_sizes(Graph.from_edges([[0, 1], [1, 2]], labels=[0, 0, 1]))
+    array([2, 1])
+    """
+    labels = _labels(graph)
+    return np.bincount(labels[labels >= 0], minlength=graph.n_classes)
+
+
+def component_sizes(graph: Graph) -> NDArray[np.int64]:
+    """Count the nodes of each weakly connected component, the largest first.
+
+    Examples
+    --------
+    >>> component_sizes(Graph.from_edges([[0, 1], [1, 2]], n=4))
+    array([3, 1])
+    """
+    _, component = connected_components(graph.adjacency, connection="weak")
+    return np.sort(np.bincount(component))[::-1]
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The least, the median, the mean and the largest of some numbers."""
+
+    min: int
+    median: float
+    mean: float
+    max: int
+
+    @classmethod
+    def of(cls, values: NDArray[Any]) -> Spread:
+        """Of an array of integers."""
+        return cls(int(values.min()), float(np.median(values)), float(values.mean()), int(values.max()))
+
+
+@dataclass(frozen=True)
+class Degrees:
+    """The degrees of a graph.
+
+    Attributes
+    ----------
+    outgoing, incoming : Spread
+        Over nodes; the same in an undirected graph.
+    histogram : dict
+        How many nodes have an (outgoing) degree of 0, of 1, from 2 to 3, from 4 to 7, and so on, by the least of each.
+    """
+
+    outgoing: Spread
+    incoming: Spread
+    histogram: dict[int, int]
+
+
+def degrees(graph: Graph) -> Degrees:
+    """Return how many neighbours nodes have; edges count once each whatever their weight.
+
+    Examples
+    --------
+    >>> found = degrees(Graph.from_edges([[0, 1], [0, 2], [0, 3]]))
+    >>> found.outgoing, found.histogram
+    (Spread(min=1, median=1.0, mean=1.5, max=3), {1: 3, 2: 1})
+    """
+    arcs = graph.adjacency
+    outgoing, incoming = np.diff(arcs.indptr), np.bincount(arcs.indices, minlength=graph.n)
+    ends = [0, 1, *(2**k for k in range(1, 64) if 2 ** (k - 1) <= max(outgoing.max(initial=0), 1))]
+    counts = np.histogram(outgoing, [*ends, np.inf])[0]
+    used = np.flatnonzero(counts)
+    histogram = {ends[k]: int(counts[k]) for k in range(used[0], used[-1] + 1)}
+    return Degrees(Spread.of(outgoing), Spread.of(incoming), histogram)
+
+
+@dataclass(frozen=True)
+class Duplicates:
+    """How many nodes look like another.
+
+    Attributes
+    ----------
+    neighbours : int
+        Nodes that share all their neighbours with another; nodes without any do not count.
+    features : int or None
+        Nodes that share all their features with another, rows of zeros aside; None without features.
+    test_in_train : float or None
+        See :func:`leaking_share`, for the first split; None without splits or test nodes.
+    """
+
+    neighbours: int
+    features: int | None
+    test_in_train: float | None
+
+
+def duplicates(graph: Graph) -> Duplicates:
+    """Count the nodes that share their neighbours, or their features, with another.
+
+    Examples
+    --------
+    >>> duplicates(Graph.from_edges([[0, 2], [1, 2], [3, 4]]))
+    Duplicates(neighbours=2, features=None, test_in_train=None)
+    """
+    split = graph.splits[0] if graph.splits and len(graph.splits[0].test) else None
+    return Duplicates(
+        neighbours=_shared(_same_neighbours(graph)),
+        features=None if graph.features is None else _shared(equal_rows(graph.features)),
+        test_in_train=None if split is None else leaking_share(graph, split.train, split.test),
+    )
+
+
+def leaking_share(graph: Graph, train: NDArray[np.int64], test: NDArray[np.int64]) -> float:
+    """Return the share of test nodes whose neighbours are exactly those of a training node.
+
+    Nodes without neighbours are like no other; neighbours in a directed graph are those that the arcs lead to, and
+    weights do not count. 0 without test nodes.
+
+    Examples
+    --------
+    >>> leaking_share(Graph.from_edges([[0, 2], [1, 2], [3, 4]]), np.array([0, 3]), np.array([1, 4]))
+    0.5
+    """
+    group = _same_neighbours(graph)
+    known = group[train]
+    return float(np.isin(group[test], known[known >= 0]).mean()) if len(test) else 0.0
+
+
+def equal_rows(matrix: Any) -> NDArray[np.int64]:
+    """Number the rows of a matrix, equal ones alike; −1 for rows of zeros, which say nothing.
+
+    A row is known by a hash of 64 bits: that two different ones agree does not happen.
+
+    Parameters
+    ----------
+    matrix : array or sparse matrix
+
+    Examples
+    --------
+    >>> rows = equal_rows(np.array([[1.0, 2.0], [0.0, 0.0], [1.0, 2.0], [2.0, 1.0]]))
+    >>> bool(rows[0] == rows[2] != rows[3]), int(rows[1])
+    (True, -1)
+    """
+    from pegfan._hashing import hash_rows
+
+    rows = csr_array(matrix)
+    bits = (rows.data.astype(np.float64) + 0.0).view(np.uint64)  # + 0.0: no negative zero
+    key = np.empty(rows.shape[0], np.uint64)
+    hash_rows(rows.indptr, rows.indices, bits, False, key)
+    group = np.unique(key, return_inverse=True)[1]
+    return np.where(np.diff(rows.indptr) > 0, group, -1)
+
+
+def _same_neighbours(graph: Graph) -> NDArray[np.int64]:
+    return equal_rows(graph.adjacency.astype(bool))
+
+
+def _shared(group: NDArray[np.int64]) -> int:
+    """How many belong to a group of more than one."""
+    sizes = np.bincount(group[group >= 0], minlength=1)
+    return int(sizes[sizes > 1].sum())
+
+
 @dataclass(frozen=True)
 class Description:
     """The sizes of a graph and the measures of its labels; ``print`` it, or take it :meth:`to_dict`.
@@ -282,7 +451,7 @@ def describe(graph: Graph) -> Description:
         weighted=bool(np.any(adjacency.data != 1)),
         density=adjacency.nnz / graph.n**2,
         self_loops=int(np.count_nonzero(i == j)),
-        components=int(connected_components(adjacency, connection="weak", return_labels=False)),
+        components=len(component_sizes(graph)),
         isolated=int(np.count_nonzero(~joined)),
         features=0 if graph.features is None else int(graph.features.shape[1]),
         classes=graph.n_classes,

@@ -1,12 +1,12 @@
-"""The numbers in `pegfan.experiments.paper` are those of the paper and of the authors' files, line by line."""
+"""The numbers in `pegfan.paper.published` are those of the paper and of the authors' files, line by line."""
 
 import csv
 
 import pytest
 
-from pegfan.experiments import paper
-from pegfan.experiments.paper import Model, Published, Times
 from pegfan.experiments.search import grid
+from pegfan.paper import published
+from pegfan.paper.published import Model, Published, Times
 
 SETTINGS = ("wd_sca", "wd_fc1", "wd_fc2", "lr_sca", "lr_fc", "dropout")
 
@@ -27,7 +27,7 @@ def settings(line):
     return {name: float(line[name]) for name in SETTINGS}
 
 
-def published(line, name):
+def as_printed(line, name):
     if not line[name]:
         return None
     return Published(float(line[name]), float(line[f"{name}_std"]) if line[f"{name}_std"] else None)
@@ -37,10 +37,10 @@ def test_the_authors_best_settings(reference):
     found = lines(reference / "authors_best_configs.csv")
     assert len(found) == 54
     wanted = {(line["dataset"], Model(f"{line['type']}{line['h']}")): settings(line) for line in found}
-    assert wanted == paper.AUTHORS
+    assert wanted == published.AUTHORS
     assert all(entry in grid("authors") for entry in wanted.values())
     for line in found:  # the accuracy that the file pairs with the settings is the one of the table
-        cell = paper.TABLE3[Model(f"{line['type']}{line['h']}")][line["dataset"]]
+        cell = published.TABLE3[Model(f"{line['type']}{line['h']}")][line["dataset"]]
         assert cell == (float(line["paper"]), float(line["paper_std"]))
 
 
@@ -55,15 +55,15 @@ def test_fsgnns_settings_and_accuracies(reference):
         else:
             assert line["dataset"] == "actor"
             without[row] = settings(line) | {"hop_normalize": False}, own
-    assert {cell: chosen for cell, (chosen, _) in usual.items()} == paper.FSGNN
-    assert {cell: own for cell, (_, own) in usual.items()} == paper.FSGNN_PUBLISHED
-    assert without == paper.ACTOR_WITHOUT_NORM
+    assert {cell: chosen for cell, (chosen, _) in usual.items()} == published.FSGNN
+    assert {cell: own for cell, (_, own) in usual.items()} == published.FSGNN_PUBLISHED
+    assert without == published.ACTOR_WITHOUT_NORM
 
 
-@pytest.mark.parametrize(("number", "table"), [(1, paper.TABLE1), (2, paper.TABLE2)])
+@pytest.mark.parametrize(("number", "table"), [(1, published.TABLE1), (2, published.TABLE2)])
 def test_tables_one_and_two(reference, number, table):
     found = lines(reference / "tables" / f"table{number}.csv")
-    wanted = {model(line): {gamma: float(line[f"gamma_{gamma:g}"]) for gamma in paper.GAMMAS} for line in found}
+    wanted = {model(line): {gamma: float(line[f"gamma_{gamma:g}"]) for gamma in published.GAMMAS} for line in found}
     assert len(wanted) == len(found) == 9
     assert wanted == table
 
@@ -73,7 +73,7 @@ def test_table_three(reference):
     assert len(found) == 16
     own, cited, averages = {}, {}, {}
     for line in found:
-        cells = {name: published(line, name) for name in paper.DATASETS}
+        cells = {name: as_printed(line, name) for name in published.DATASETS}
         if line["model"] in ("PEGFAN", "FSGNN"):
             key = model(line).key
             own[model(line)] = cells
@@ -82,9 +82,9 @@ def test_table_three(reference):
             cited[key] = cells
         if line["avg"]:
             averages[key] = float(line["avg"]), int(line["rank"])
-    assert own == paper.TABLE3
-    assert cited == paper.CITED
-    assert averages == paper.TABLE3_AVERAGE
+    assert own == published.TABLE3
+    assert cited == published.CITED
+    assert averages == published.TABLE3_AVERAGE
 
 
 def test_table_four(reference):
@@ -96,4 +96,4 @@ def test_table_four(reference):
         for line in found
     }
     assert len(wanted) == len(found) == 6
-    assert wanted == paper.TABLE4
+    assert wanted == published.TABLE4

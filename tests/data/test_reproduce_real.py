@@ -6,11 +6,12 @@ import pytest
 from typer.testing import CliRunner
 
 from pegfan.cli import app
-from pegfan.experiments import Store, paper
-from pegfan.experiments.paper import Model
-from pegfan.experiments.table3 import Table3
-from pegfan.experiments.table4 import Table4
-from pegfan.experiments.tables import Options
+from pegfan.experiments import Store
+from pegfan.paper import published
+from pegfan.paper.benchmarks import Table3
+from pegfan.paper.cells import Options
+from pegfan.paper.published import Model
+from pegfan.paper.times import Table4
 
 
 def invoke(*words):
@@ -24,7 +25,7 @@ def test_the_authors_trees_serve_all_sets_but_pubmed(authors_trees):
     own = {job.source.where[0] for job in jobs if job.tree and "file" not in job.tree}
     assert own == {"pubmed", *(name for name in {job.source.where[0] for job in jobs} if "filtered" in name)}
     assert {job.tree["file"] for job in jobs if job.tree and "file" in job.tree} == {
-        f"{name}_h{h}.npz" for name in paper.DATASETS if name != "pubmed" for h in (4, 8)
+        f"{name}_h{h}.npz" for name in published.DATASETS if name != "pubmed" for h in (4, 8)
     }
 
 

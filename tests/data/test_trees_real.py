@@ -36,7 +36,7 @@ def test_six_levels_for_pubmed(data):
 
 def test_quality_of_real_trees(data):
     graph = pf.datasets.load("cora", root=data, offline=True)
-    table = pf.trees.quality(graph, pf.build_tree(graph, "ward", h=8))
+    table = pf.framelets.quality(graph, pf.build_tree(graph, "ward", h=8))
     assert (np.diff(table["edges inside"]) <= 0).all()
     assert table["label energy"].sum() == pytest.approx(1)
     assert table["label energy"].iloc[:-2].sum() > table["feature energy"].iloc[:-2].sum()

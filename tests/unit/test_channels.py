@@ -22,11 +22,10 @@ from pegfan.channels import (
     hop_matrix,
     make_channels,
     make_fsgnn_channels,
-    plot_density,
     propagated_labels,
     structural_features,
 )
-from pegfan.channels._plan import SPARSE_BELOW
+from pegfan.channels._trie import SPARSE_BELOW
 from support.strategies import admissible, random_tree, trees
 
 KINDS = ["a", "b", "c", "as"]
@@ -445,7 +444,7 @@ def test_memory_that_cannot_be_had(small, monkeypatch):
         raise MemoryError
 
     channels = make_channels(*small, regime="homophily")
-    monkeypatch.setattr("pegfan.channels._plan._convert", fail)
+    monkeypatch.setattr("pegfan.channels._trie._convert", fail)
     with pytest.raises(MemoryError, match="need up to 840 B, which could not be had"):
         channels.materialize()
 
@@ -680,14 +679,14 @@ def test_density_in_blocks_and_by_sample(monkeypatch):
 
 
 def test_the_plot_of_densities(small):
-    figure = plot_density(*small, powers=2)
+    figure = pf.plots.density(*small, powers=2)
     (ax,) = figure.axes
     assert [bar.get_height() for bar in ax.patches] == density(*small, powers=2)["density"].tolist()
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["$F_0$", "$F_1$", "$F_2$", "$A$", "$A^{2}$"]
     assert ax.get_yscale() == "log"
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["projections $F_j$", "powers of $A$"]
     figure.canvas.draw()
-    plot_density(*small, powers=0).canvas.draw()
+    pf.plots.density(*small, powers=0).canvas.draw()
 
 
 # ------------------------------------------------------------------- bad input

@@ -16,7 +16,6 @@ from typer.testing import CliRunner
 
 import pegfan as pf
 from pegfan.cli import _shell, app, bench, info, transform
-from pegfan.cli import tree as tree_module
 from pegfan.cli._shell import Fail, add_commands, command
 
 runner = CliRunner()
@@ -381,31 +380,6 @@ def test_info_draws_the_heat_map(files):
     assert target.read_bytes().startswith(PNG)
 
 
-def test_duplicates_by_hand():
-    # 1 and 2 point at {0}, 3 and 4 at nothing, 0 at {1, 2}; features of 0 and 3 are equal and not zero.
-    graph = pf.Graph.from_edges(
-        [[1, 0], [2, 0], [0, 1], [0, 2]],
-        n=5,
-        directed=True,
-        features=np.array([[1.0, 2], [2, 1], [0, 0], [1, 2], [0, 0]]),
-        labels=[0, 1, 0, 1, 0],
-        splits=[([1], [0], [2, 3])],
-    )
-    assert info._duplicates(graph) == {"neighbours": 2, "features": 2, "test_in_train": 0.5}
-
-
-def test_equal_rows_are_found_and_others_are_not():
-    rng = np.random.default_rng(0)
-    matrix = rng.integers(0, 3, size=(400, 5)).astype(float)
-    groups = info._equal_rows(matrix)
-    same = (matrix[:, None] == matrix[None]).all(axis=2)
-    empty = ~matrix.any(axis=1)
-    assert empty.any()
-    assert (groups[empty] == -1).all()
-    kept = ~empty
-    assert np.array_equal(groups[kept][:, None] == groups[kept][None], same[np.ix_(kept, kept)])
-
-
 def test_the_heat_map_has_a_cell_for_every_pair():
     matrix = np.array([[1.0, 0.25], [0.25, np.nan]])
     text = info._heat_map(matrix, ["red", "blue"])
@@ -430,7 +404,7 @@ def test_tree_writes_what_build_tree_makes(files):
     assert pf.Hierarchy.load(target) == tree
     assert told["clusters"] == list(tree.n_clusters)
     assert told["info"]["method"] == "ward"
-    quality = pf.trees.quality(graph, tree)
+    quality = pf.framelets.quality(graph, tree)
     assert [row["level"] for row in told["quality"]] == quality.index.tolist()
     assert [row["label energy"] for row in told["quality"]] == pytest.approx(quality["label energy"].tolist())
 
@@ -460,27 +434,6 @@ def test_pictures_of_small_and_large_trees(files):
     assert b"level 2" in large.read_bytes() or b"<svg" in large.read_bytes()
 
 
-@pytest.mark.parametrize("k", [1, 2, 5])
-def test_the_hilbert_curve_visits_all_points_in_single_steps(k):
-    points = tree_module._hilbert(np.arange(4**k), k)
-    assert len(np.unique(points, axis=0)) == 4**k
-    assert (np.abs(np.diff(points, axis=0)).sum(axis=1) == 1).all()
-
-
-def test_the_mosaic_keeps_clusters_together():
-    rng = np.random.default_rng(0)
-    graph = pf.Graph.from_edges(rng.integers(0, 600, size=(2000, 2)), n=600)
-    tree = pf.build_tree(graph, "matching")
-    ground, positions = tree_module.stage(graph, tree)
-    assert ground.n_edges == 0
-    assert len(np.unique(positions, axis=0)) == 600
-    labels = tree.labels(tree.K - 1)
-    spread = [np.ptp(positions[labels == c], axis=0).max() for c in range(labels.max() + 1)]
-    assert np.median(spread) <= 3, "clusters of at most four nodes are small patches of a grid of 32 by 32"
-    placed = graph.replace(positions=rng.random((600, 2)))
-    assert tree_module.stage(placed, tree) == (placed, None)
-
-
 # ------------------------------------------------------------------ transform
 
 
@@ -488,7 +441,7 @@ def test_transform_takes_a_column_apart(files):
     target = files[0].with_name("out.npz")
     told = json.loads(call("transform", *files, "--signal", "size", "-o", target, "--json").stdout)
     graph = pf.read_graph(*files)
-    system = pf.FrameletSystem(pf.build_tree(graph), weights="size")
+    system = pf.FrameletSystem(pf.build_tree(graph))
     f = np.array([1.0, 2, 3, 10, 20, 30, 7])
     c = system.decompose(f)
     assert told["energy"] == pytest.approx([energy / (f @ f) for energy in c.energies()])
@@ -502,14 +455,14 @@ def test_transform_takes_a_column_apart(files):
         assert np.allclose(sum(arrays[f"F_{j}"] for j in range(system.K)), f)
 
 
-def test_transform_writes_a_row_a_node(files):
+def test_transform_writes_one_row_per_node(files):
     import pandas as pd
 
     target = files[0].with_name("out.csv")
-    shown = call("transform", *files, "--signal", "size", "--denoise", "4", "-o", target, "--weights", "equal").stdout
+    shown = call("transform", *files, "--signal", "size", "--denoise", "4", "-o", target, "--weights", "size").stdout
     table = pd.read_csv(target)
     assert table["id"].tolist() == list("abcdefg")
-    system = pf.FrameletSystem(pf.build_tree(pf.read_graph(*files)))
+    system = pf.FrameletSystem(pf.build_tree(pf.read_graph(*files)), weights="size")
     assert np.allclose(table["denoised"], system.denoise(table["signal"].to_numpy(), 4.0))
     assert "Denoising took away" in shown
     assert str(target) in shown

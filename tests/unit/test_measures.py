@@ -246,3 +246,44 @@ def test_facts_are_shown_for_people(fact, shown):
 def test_a_small_density_keeps_its_digits():
     g = Graph.from_edges([[0, 1]], n=1000)
     assert "density                2.00e-06" in str(g.describe()).splitlines()
+
+
+# ---------------------------------------------------------------- degrees and duplicates
+
+
+def test_duplicates_by_hand():
+    # 1 and 2 point at {0}, 3 and 4 at nothing, 0 at {1, 2}; features of 0 and 3 are equal and not zero.
+    graph = Graph.from_edges(
+        [[1, 0], [2, 0], [0, 1], [0, 2]],
+        n=5,
+        directed=True,
+        features=np.array([[1.0, 2], [2, 1], [0, 0], [1, 2], [0, 0]]),
+        labels=[0, 1, 0, 1, 0],
+        splits=[([1], [0], [2, 3])],
+    )
+    assert measures.duplicates(graph) == measures.Duplicates(neighbours=2, features=2, test_in_train=0.5)
+
+
+def test_equal_rows_are_found_and_others_are_not():
+    rng = np.random.default_rng(0)
+    matrix = rng.integers(0, 3, size=(400, 5)).astype(float)
+    groups = measures.equal_rows(matrix)
+    same = (matrix[:, None] == matrix[None]).all(axis=2)
+    empty = ~matrix.any(axis=1)
+    assert empty.any()
+    assert (groups[empty] == -1).all()
+    kept = ~empty
+    assert np.array_equal(groups[kept][:, None] == groups[kept][None], same[np.ix_(kept, kept)])
+
+
+def test_neighbours_are_the_same_whatever_the_weights():
+    graph = Graph.from_edges([[0, 2], [1, 2], [3, 4]], [1.0, 2.0, 1.0])
+    assert measures.duplicates(graph).neighbours == 2
+
+
+def test_degrees_by_hand():
+    graph = Graph.from_edges([[0, 1], [0, 2], [0, 3], [0, 4], [1, 0]], n=6, directed=True)
+    found = measures.degrees(graph)
+    assert found.outgoing == measures.Spread(0, 0.0, 5 / 6, 4)
+    assert found.incoming == measures.Spread(0, 1.0, 5 / 6, 1)
+    assert found.histogram == {0: 4, 1: 1, 2: 0, 4: 1}

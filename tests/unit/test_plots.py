@@ -1,5 +1,6 @@
 """Figures: what is drawn where, and with which names."""
 
+import importlib
 import itertools
 import subprocess
 import sys
@@ -12,7 +13,8 @@ from matplotlib.figure import Figure
 from scipy.cluster.hierarchy import linkage
 
 import pegfan as pf
-from pegfan import plots
+from pegfan import layouts, plots
+from pegfan.plots import _drawing, _frames
 
 BINARY = pf.Hierarchy.from_nested([[[0, 1], [2, 3]], [[4, 5], [6, 7]]])
 MIXED = pf.Hierarchy.from_nested([[0, 1, 2], [[3, 4], [5]], [6, 7]])
@@ -80,7 +82,7 @@ def test_tree_joins_every_cluster_to_its_parent():
 
 def test_tree_highlights_a_subtree():
     ax = plots.tree(BINARY, highlight=(1, 2))
-    accent = to_rgba(plots.VERMILION)
+    accent = to_rgba(_drawing.VERMILION)
     dots = [c for c in ax.collections if not hasattr(c, "get_segments")]
     painted = sorted(
         (float(level), float(x))
@@ -152,7 +154,7 @@ def test_colour_limits(values, limits):
     assert nodes.get_clim() == limits
     assert nodes.get_array().tolist() == values
     diverging = limits[0] < 0 < limits[1]
-    assert (nodes.get_cmap() == plots.DIVERGING) == diverging
+    assert (nodes.get_cmap() == _drawing.DIVERGING) == diverging
 
 
 def test_signal_options():
@@ -290,7 +292,7 @@ def test_small_components_lie_below_one_that_dominates():
 
 
 def test_without_networkx_the_layout_is_spectral(monkeypatch):
-    monkeypatch.setattr(plots, "find_spec", lambda name: None)
+    monkeypatch.setattr(layouts, "find_spec", lambda name: None)
     cycle = pf.Graph.from_edges([[i, (i + 1) % 10] for i in range(10)])
     xy = layout(cycle)
     assert np.isfinite(xy).all()
@@ -362,7 +364,7 @@ def test_stems_in_the_plane_are_the_rows_of_the_matrix():
     figure = plots.framelets(graph, system, vectors=vectors)
     low, high = graph.positions.min(axis=0), graph.positions.max(axis=0)
     unit = (graph.positions - low) / (high - low)
-    across = unit[:, 0] + plots._SHEAR * unit[:, 1]
+    across = unit[:, 0] + _frames.SHEAR * unit[:, 1]
     order = np.argsort(across)
     rows = system.matrix().toarray()
     for panel, vector in zip(figure.axes[2:], vectors, strict=True):
@@ -378,8 +380,8 @@ def test_stems_in_the_plane_are_the_rows_of_the_matrix():
 def test_positive_stems_and_negative_stems_have_their_colours():
     panel = plots.framelets(path_graph(8), pf.FrameletSystem(BINARY)).axes[3]
     up, down = (c for c in panel.collections if c.get_gid() == "stems")
-    assert tuple(up.get_color()[0]) == to_rgba(plots.BLUE)
-    assert tuple(down.get_color()[0]) == to_rgba(plots.VERMILION)
+    assert tuple(up.get_color()[0]) == to_rgba(_drawing.BLUE)
+    assert tuple(down.get_color()[0]) == to_rgba(_drawing.VERMILION)
     assert all(segment[1, 1] > 0 for segment in up.get_segments())
     assert all(segment[1, 1] < 0 for segment in down.get_segments())
 
@@ -420,7 +422,7 @@ def test_a_selection_has_some_of_every_level_and_says_so(most):
     assert figure.get_supxlabel() == f"{most} of {system.count()} vectors"
     names = titles(panels)
     assert len(set(names)) == most
-    rows = plots._spread(system.offsets(), most)
+    rows = _frames._spread(system.offsets(), most)
     levels = np.searchsorted(system.offsets(), rows, side="right") - 1
     assert set(levels) == {0, 1, 2, 3}
     assert (np.diff(rows) > 0).all()
@@ -578,3 +580,11 @@ plots.decomposition(pf.Graph.from_edges([[0, 1], [1, 2], [2, 3]]), pf.FrameletSy
 assert "matplotlib.pyplot" not in sys.modules, "no global state"
 """
     subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
+
+
+def test_without_matplotlib_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    for name in [name for name in sys.modules if name.startswith("pegfan.plots")]:
+        monkeypatch.delitem(sys.modules, name)
+    with pytest.raises(ImportError, match=r"needs matplotlib: pip install 'pegfan\[plots\]'"):
+        importlib.import_module("pegfan.plots")

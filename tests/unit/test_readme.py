@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from pegfan.experiments import Store
-from pegfan.experiments.table12 import Synthetic
-from pegfan.experiments.tables import Options, lookup, parse_rungs, read_notes
+from pegfan.paper.cells import Options, lookup, parse_rungs, read_notes
+from pegfan.paper.synthetic import Synthetic
 from support import examples
 
 README = examples.ROOT / "README.md"

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pegfan as pf
-from pegfan.report import graphview, layout, sections, treeview, words, write_report
+from pegfan.report import graphview, sections, treeview, words, write_report
 from pegfan.report.page import embedded
 from support.strategies import trees
 
@@ -244,44 +244,6 @@ def test_links_are_drawn_once_without_loops():
     assert shown["edges"] == [0, 1, 1, 2]
     assert shown["links"] == 2
     assert "tree_xy" not in shown
-
-
-# ------------------------------------------------------------------------- the layout
-
-
-@given(trees())
-def test_boxes_lie_inside_their_parents_and_apart(tree):
-    levels = layout.nested_boxes(tree)
-    assert [len(boxes) for boxes in levels] == list(tree.n_clusters)
-    for level in range(1, tree.K):
-        parent, child = levels[level - 1][tree.parent(level)], levels[level]
-        assert (child[:, :2] >= parent[:, :2] - 1e-9).all()
-        assert (child[:, 2:] <= parent[:, 2:] + 1e-9).all()
-        assert (child[:, 2:] > child[:, :2]).all()
-        overlap = np.minimum(child[:, None, 2:], child[None, :, 2:]) - np.maximum(
-            child[:, None, :2], child[None, :, :2]
-        )
-        apart = (overlap <= 1e-9).any(axis=2)
-        assert apart[~np.eye(len(child), dtype=bool)].all()
-
-
-def test_springs_bring_linked_nodes_together():
-    cliques = np.kron(np.eye(2), np.ones((10, 10))) - np.eye(20)
-    order = np.random.default_rng(0).permutation(20)
-    links = pf.Graph(cliques[order][:, order]).adjacency
-    xy = layout.springs(links, layout.spiral(20))
-    distance = np.linalg.norm(xy[:, None] - xy, axis=2)
-    linked = links.toarray() > 0
-    assert distance[linked].mean() < 0.6 * distance[~linked & ~np.eye(20, dtype=bool)].mean()
-    assert np.linalg.norm(xy, axis=1).max() <= 1 + 1e-6
-    assert np.array_equal(xy, layout.springs(links, layout.spiral(20)))
-
-
-@pytest.mark.parametrize("n", [0, 1, 2])
-def test_springs_of_next_to_nothing(n):
-    xy = layout.springs(pf.Graph(np.zeros((max(n, 1),) * 2)).adjacency[:n, :n], layout.spiral(n))
-    assert xy.shape == (n, 2)
-    assert np.isfinite(xy).all()
 
 
 # --------------------------------------------------------------------------- the tree

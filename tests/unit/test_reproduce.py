@@ -11,14 +11,15 @@ import pytest
 from typer.testing import CliRunner
 
 from pegfan.cli import app
-from pegfan.experiments import Job, Store, figures, paper, tables
-from pegfan.experiments.paper import DATASETS, GAMMAS, Model, Published
-from pegfan.experiments.rendering import Document, Grid, Mark, write
+from pegfan.experiments import Job, Store
 from pegfan.experiments.search import Rung, grid
-from pegfan.experiments.table3 import FILTERED, Table3, verdict
-from pegfan.experiments.table4 import Table4
-from pegfan.experiments.table12 import APART, RUNGS, Synthetic, agreement, claims_of
-from pegfan.experiments.tables import Halving, Options, Score, parse_rungs, read_notes, spread
+from pegfan.paper import cells, figures, published
+from pegfan.paper.benchmarks import FILTERED, Table3, verdict
+from pegfan.paper.cells import Halving, Options, Score, parse_rungs, read_notes, spread
+from pegfan.paper.documents import Document, Grid, Mark, write
+from pegfan.paper.published import DATASETS, GAMMAS, Model, Published
+from pegfan.paper.synthetic import APART, RUNGS, Synthetic, agreement, claims_of
+from pegfan.paper.times import Table4
 
 FEW = (Rung(4, 2, 1), Rung(2, 10, 1))
 NOTHING = lambda job: None  # noqa: E731
@@ -54,35 +55,37 @@ class World:
 
 def test_the_rows_average_to_what_the_paper_prints():
     """The paper's own arithmetic, so that a slip of the pen in one of the 160 numbers shows."""
-    for model, row in paper.TABLE3.items():
+    for model, row in published.TABLE3.items():
         assert np.mean([row[name].mean for name in DATASETS]) == pytest.approx(
-            paper.TABLE3_AVERAGE[model.key][0], abs=0.0151
+            published.TABLE3_AVERAGE[model.key][0], abs=0.0151
         )
-    for key, row in paper.CITED.items():
+    for key, row in published.CITED.items():
         if None in row.values():
             assert key == "GCNII"
             continue
-        assert np.mean([row[name].mean for name in DATASETS]) == pytest.approx(paper.TABLE3_AVERAGE[key][0], abs=0.0151)
-    averages = [average for average, _ in sorted(paper.TABLE3_AVERAGE.values(), key=lambda pair: pair[1])]
+        average = np.mean([row[name].mean for name in DATASETS])
+        assert average == pytest.approx(published.TABLE3_AVERAGE[key][0], abs=0.0151)
+    averages = [average for average, _ in sorted(published.TABLE3_AVERAGE.values(), key=lambda pair: pair[1])]
     assert averages == sorted(averages, reverse=True)
-    assert sorted(rank for _, rank in paper.TABLE3_AVERAGE.values()) == list(range(1, 16))
+    assert sorted(rank for _, rank in published.TABLE3_AVERAGE.values()) == list(range(1, 16))
 
 
 def test_every_cell_has_settings_of_the_grid_they_were_searched_in():
     every = [tuple(sorted(settings.items())) for settings in grid("authors")]
-    assert len(paper.AUTHORS) == 54
-    assert len(paper.FSGNN) == len(paper.FSGNN_PUBLISHED) == 36
-    for settings in (*paper.AUTHORS.values(), *paper.FSGNN.values()):
+    assert len(published.AUTHORS) == 54
+    assert len(published.FSGNN) == len(published.FSGNN_PUBLISHED) == 36
+    for settings in (*published.AUTHORS.values(), *published.FSGNN.values()):
         assert tuple(sorted(settings.items())) in every
-    assert [settings["hop_normalize"] for settings, _ in paper.ACTOR_WITHOUT_NORM.values()] == [False, False]
+    assert [settings["hop_normalize"] for settings, _ in published.ACTOR_WITHOUT_NORM.values()] == [False, False]
 
 
 def test_tables_one_and_two_have_nine_rows_and_six_gammas():
-    for table in (paper.TABLE1, paper.TABLE2):
+    for table in (published.TABLE1, published.TABLE2):
         assert [model.key for model in table] == ["a12", "a8", "a4", "b4", "c4", "r3", "r3 all", "r8", "r8 all"]
         assert all(tuple(row) == GAMMAS for row in table.values())
     # What the text says about them: type b gains over FSGNN at every γ in Table I, and less so in Table II.
-    gain = [[table[Model("b4")][g] - table[Model("r3")][g] for g in GAMMAS] for table in (paper.TABLE1, paper.TABLE2)]
+    tables = (published.TABLE1, published.TABLE2)
+    gain = [[table[Model("b4")][g] - table[Model("r3")][g] for g in GAMMAS] for table in tables]
     assert min(gain[0]) > 0
     assert np.mean(gain[1]) < np.mean(gain[0])
 
@@ -258,8 +261,8 @@ def test_a_record_that_its_key_does_not_fit_is_not_shown(tmp_path):
     one, other = (Synthetic(Options(), 1).job(0.0, Model("r3"), {}, seed) for seed in (0, 1))
     store.append({**record(one), "job": other.to_dict()})
     store.append(record(other))
-    assert tables.lookup(store)(one) is None
-    assert tables.lookup(store)(other)["key"] == other.key
+    assert cells.lookup(store)(one) is None
+    assert cells.lookup(store)(other)["key"] == other.key
 
 
 def test_early_rungs_go_by_the_loss_and_the_last_by_the_metric():
@@ -348,9 +351,9 @@ def printed_world(offset=0.0):
             model = Model(f"{'a' if kind == 'as' else kind}{h}")
         else:
             model = Model(f"r{job.channels['hops']}{' all' if job.channels['option'] == 'all' else ''}")
-        if kind == "a" and (name, model) in paper.CORRIGENDUM:
+        if kind == "a" and (name, model) in published.CORRIGENDUM:
             return 0.5
-        return (paper.TABLE3[model][name].mean + offset) / 100
+        return (published.TABLE3[model][name].mean + offset) / 100
 
     return World(test)
 
@@ -437,19 +440,19 @@ def test_what_has_not_run_is_marked(no_statistics):
 
 
 def test_claims_are_decided_by_the_numbers():
-    ours = {(g, model): row[g] for model, row in paper.TABLE1.items() for g in GAMMAS}
-    claims = claims_of(ours, paper.TABLE1, GAMMAS, 1)
+    ours = {(g, model): row[g] for model, row in published.TABLE1.items() for g in GAMMAS}
+    claims = claims_of(ours, published.TABLE1, GAMMAS, 1)
     assert all(holds for holds, _ in claims.values())
     ours[0.6, Model("b4")] = ours[0.6, Model("r3")] - 0.1
-    assert not claims_of(ours, paper.TABLE1, GAMMAS, 1)["type b beats FSGNN r = 3 at every γ"][0]
+    assert not claims_of(ours, published.TABLE1, GAMMAS, 1)["type b beats FSGNN r = 3 at every γ"][0]
     ours[1.0, Model("a8")] = 40.0
-    assert not claims_of(ours, paper.TABLE1, GAMMAS, 1)["type a wins at γ = 1 with h = 8"][0]
-    assert not claims_of(ours, paper.TABLE1, GAMMAS, 1)["type a is flat in γ at h = 8"][0]
+    assert not claims_of(ours, published.TABLE1, GAMMAS, 1)["type a wins at γ = 1 with h = 8"][0]
+    assert not claims_of(ours, published.TABLE1, GAMMAS, 1)["type a is flat in γ at h = 8"][0]
 
 
 def synthetic_world(fine_on_x=None):
     """A world in which every cell gives what the paper prints; type a, h = 4 may be another on X, not on SX."""
-    tables = {6.0: paper.TABLE1, 1.0: paper.TABLE2}
+    tables = {6.0: published.TABLE1, 1.0: published.TABLE2}
 
     def test(job):
         kind, h = job.channels.get("kind"), (job.tree or {}).get("h")
@@ -547,12 +550,12 @@ def test_the_same_document_gives_the_same_bytes(tmp_path):
 
 def test_notes_are_sentences_by_cell(tmp_path):
     assert read_notes(tmp_path, "table3") == {}
-    (tmp_path / tables.NOTES).write_text('[table3]\n"cora a4" = "because"\n')
+    (tmp_path / cells.NOTES).write_text('[table3]\n"cora a4" = "because"\n')
     assert read_notes(tmp_path, "table3") == {"cora a4": "because"}
-    (tmp_path / tables.NOTES).write_text("[table3]\ncora = 1\n")
+    (tmp_path / cells.NOTES).write_text("[table3]\ncora = 1\n")
     with pytest.raises(ValueError, match="sentences by cell"):
         read_notes(tmp_path, "table3")
-    (tmp_path / tables.NOTES).write_text("[table3")
+    (tmp_path / cells.NOTES).write_text("[table3")
     with pytest.raises(ValueError, match="not TOML"):
         read_notes(tmp_path, "table3")
 

@@ -386,6 +386,34 @@ def test_denoising_keeps_kind_and_shape():
     np.testing.assert_allclose(one.denoise([5.0]), [5.0])
 
 
+@pytest.mark.parametrize("mode", ["soft", "hard"])
+@given(seeds)
+def test_thresholds_of_any_kind_of_array(mode, seed):
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((6, 3)) * (rng.random((6, 3)) < 0.7)
+    for limit in (0.5, rng.random(3), rng.random((6, 3))):
+        t = np.broadcast_to(limit, x.shape)
+        kept = np.sign(x) * (np.abs(x) - t) if mode == "soft" else x
+        wanted = np.where(np.abs(x) > t, kept, 0.0)
+        np.testing.assert_allclose(pf.framelets.threshold(x, limit, mode), wanted, atol=1e-15)
+        thin = pf.framelets.threshold(sparse.coo_array(x), limit, mode)
+        assert thin.nnz == np.count_nonzero(wanted)
+        np.testing.assert_allclose(thin.toarray(), wanted, atol=1e-15)
+        tensor = torch.tensor(x, requires_grad=True)
+        found = pf.framelets.threshold(tensor, limit, mode)
+        np.testing.assert_allclose(found.detach().numpy(), wanted, atol=1e-15)
+        found.sum().backward()
+        np.testing.assert_array_equal(tensor.grad.numpy(), np.abs(x) > t)
+
+
+def test_thresholds_keep_precision_and_refuse_nonsense():
+    assert pf.framelets.threshold(np.float32([1, -3]), 1.0).dtype == np.float32
+    assert pf.framelets.threshold([1, -3], 1).tolist() == [0.0, -2.0]
+    for arguments, words in (((-1.0,), "must not be negative, got -1.0"), ((1.0, "firm"), "'soft' or 'hard'")):
+        with pytest.raises(ValueError, match=words):
+            pf.framelets.threshold([1.0], *arguments)
+
+
 @given(trees(), families, seeds, st.integers(0, 60))
 def test_compress_keeps_the_largest(tree, family, seed, keep):
     system = pf.FrameletSystem(tree, *family)

@@ -405,12 +405,12 @@ def test_features_can_be_mixed_in():
     for method in ("ward", "adjacency", "matching"):
         pure = []
         for weight in (0.0, 5.0):
-            tree = pf.build_tree(graph, method, h=4, features=weight)
+            tree = pf.build_tree(graph, method, h=4, feature_weight=weight)
             labels = tree.labels(tree.K - 1)
             pure.append(np.mean([len(set(group[labels == c])) == 1 for c in np.unique(labels)]))
         assert pure[1] > pure[0], method
         perm = rng.permutation(n)
-        assert pf.build_tree(graph.permute(perm), method, h=4, features=5.0) == tree.permute(perm)
+        assert pf.build_tree(graph.permute(perm), method, h=4, feature_weight=5.0) == tree.permute(perm)
 
 
 def test_progress_is_told_and_silent_by_default(capsys):
@@ -433,7 +433,7 @@ def test_quality_by_hand():
     graph = pf.Graph.from_edges(
         [[0, 1], [1, 2], [2, 3], [3, 3]], labels=[0, 0, 1, 1], features=np.array([[1.0], [-1.0], [1.0], [-1.0]])
     )
-    table = pf.trees.quality(graph, pf.Hierarchy.from_nested([[0, 1], [2, 3]]))
+    table = pf.framelets.quality(graph, pf.Hierarchy.from_nested([[0, 1], [2, 3]]))
     assert table.index.tolist() == [1, 2, 3]
     np.testing.assert_allclose(table["edges inside"], [1, 2 / 3, 0])
     np.testing.assert_allclose(table["label energy"], [1, 0, 0], atol=1e-12)
@@ -442,14 +442,16 @@ def test_quality_by_hand():
     assert table["clusters"].tolist() == [1, 2, 4]
     assert table["children"].tolist() == [2, 2, 0]
     with pytest.raises(ValueError, match="5 nodes and the graph 4"):
-        pf.trees.quality(graph, pf.Hierarchy([np.zeros(5, int)]))
+        pf.framelets.quality(graph, pf.Hierarchy([np.zeros(5, int)]))
 
 
 def test_a_good_tree_has_its_energy_at_coarse_levels():
     graph = graph_of(nx.connected_caveman_graph(8, 4), labels=np.arange(32) // 4)
-    good = pf.trees.quality(graph, pf.build_tree(graph, "ward", h=4))
+    good = pf.framelets.quality(graph, pf.build_tree(graph, "ward", h=4))
     rng = np.random.default_rng(0)
-    bad = pf.trees.quality(graph, pf.Hierarchy([np.arange(32) // 4, np.arange(8) // 4, [0, 0]], rng.permutation(32)))
+    bad = pf.framelets.quality(
+        graph, pf.Hierarchy([np.arange(32) // 4, np.arange(8) // 4, [0, 0]], rng.permutation(32))
+    )
     assert good["label energy"].iloc[-2] < 0.1 < bad["label energy"].iloc[-2]
     assert good["edges inside"].iloc[-2] > bad["edges inside"].iloc[-2]
 
@@ -492,9 +494,9 @@ GRAPH = random_graph(0, 20)
         (lambda: pf.build_tree(GRAPH, direction="up"), ValueError, "'symmetric', 'out', 'in'"),
         (lambda: pf.build_tree(GRAPH, weights="none"), ValueError, "'given', 'unit'"),
         (lambda: pf.build_tree(GRAPH, score="jaccard"), ValueError, "'cosine'"),
-        (lambda: pf.build_tree(GRAPH, features=-1), ValueError, "not negative"),
-        (lambda: pf.build_tree(GRAPH, features="X"), TypeError, "a weight"),
-        (lambda: pf.build_tree(GRAPH.replace(features=None), features=1.0), ValueError, "has none"),
+        (lambda: pf.build_tree(GRAPH, feature_weight=-1), ValueError, "not negative"),
+        (lambda: pf.build_tree(GRAPH, feature_weight="X"), TypeError, "must be a number"),
+        (lambda: pf.build_tree(GRAPH.replace(features=None), feature_weight=1.0), ValueError, "has none"),
     ],
 )
 def test_bad_input_is_answered(call, error, words):
@@ -510,11 +512,24 @@ def test_too_large_for_ward_names_the_memory_and_the_alternative(monkeypatch):
     assert pf.build_tree(GRAPH, "matching").n == 20
 
 
-def test_a_builder_of_the_users_has_no_limit_of_ours(monkeypatch):
+def test_a_builder_of_the_users_is_a_function_and_has_no_limit_of_ours(monkeypatch):
     monkeypatch.setattr(ward, "MOST_NODES", 10)
-    monkeypatch.setitem(build.BUILDERS, "own", "pegfan.trees.matching:matching")
-    tree = pf.build_tree(GRAPH, "own")
-    assert (tree.n, tree.info["method"]) == (20, "own")
+    seen = []
+
+    def pairs(level, h):
+        seen.append((level.n, h))
+        return np.arange(level.n) // 2
+
+    tree = pf.build_tree(GRAPH, pairs, h=3)
+    assert (tree.n, tree.info["method"]) == (20, "pairs")
+    assert tree.n_clusters == (1, 3, 5, 10, 20)
+    assert seen == [(20, 3), (10, 3), (5, 3)]
+
+
+@pytest.mark.parametrize("labels", [[0, 1], np.zeros(20), np.zeros((20, 1), int)])
+def test_what_a_builder_of_the_users_returns_is_checked(labels):
+    with pytest.raises(ValueError, match="20 integers, one label per node"):
+        pf.build_tree(GRAPH, lambda level, h: labels, h=4)
 
 
 def test_ctrl_c_reaches_a_long_linkage():
@@ -627,7 +642,7 @@ def test_nodes_without_features_stay_without():
 
 
 def test_numbers_of_numpy_are_settings_too(tmp_path):
-    tree = pf.build_tree(GRAPH, h=np.int64(4), max_levels=np.int32(9), features=np.float32(1.0))
+    tree = pf.build_tree(GRAPH, h=np.int64(4), max_levels=np.int32(9), feature_weight=np.float32(1.0))
     assert pf.Hierarchy.load(tree.save(tmp_path / "t.npz")).info == tree.info
 
 
@@ -666,6 +681,7 @@ def test_threads_that_build_at_once_leave_the_thread_limit_alone():
 
 @given(seeds, st.integers(1, 30))
 def test_kernels_equal_their_plain_twins(seed, n):
+    from pegfan._hashing import hash_rows
     from pegfan.trees import _kernels
 
     rng = np.random.default_rng(seed)
@@ -682,7 +698,7 @@ def test_kernels_equal_their_plain_twins(seed, n):
     out = np.zeros(n, np.uint64)
     _kernels.gather_colours(A.indptr, A.indices, weights, colours, np.uint64(5), out)
     row = np.empty(n, np.uint64)
-    _kernels.hash_rows(A.indptr, A.indices, weights, False, row)
+    hash_rows(A.indptr, A.indices, weights, False, row)
     for i in range(n):
         arcs = range(A.indptr[i], A.indptr[i + 1])
         wanted = 5 * sum(mix(int(colours[A.indices[e]]) ^ int(weights[e])) for e in arcs) % 2**64

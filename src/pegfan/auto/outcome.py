@@ -241,7 +241,7 @@ class _Spread:
         return Split(*(nodes[self.graph.labels[nodes] >= 0] for nodes in self.graph.splits[i]))
 
     def _add(self, i: int, part: Split, members: Sequence[Candidate], floor: Candidate) -> None:
-        from pegfan.training.engine import score
+        from pegfan.training import score
 
         assert self.graph.labels is not None
         labels = self.graph.labels[part.test]

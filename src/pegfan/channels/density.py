@@ -11,15 +11,12 @@ from pegfan.framelets import FrameletSystem
 from pegfan.graph import Graph
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
     from pandas import DataFrame
 
-__all__ = ["density", "plot_density"]
+__all__ = ["density"]
 
 _ENTRIES = 2**24
 """Entries of a power of A that may be formed at a time."""
-
-_BLUE, _VERMILION = "#0072b2", "#d55e00"
 
 
 def density(graph: Graph, system: FrameletSystem, powers: int = 3, sample: int | None = None) -> DataFrame:
@@ -72,44 +69,6 @@ def density(graph: Graph, system: FrameletSystem, powers: int = 3, sample: int |
     table = pd.DataFrame({"nonzeros": pd.Series(counts, dtype=np.int64)})
     table["density"] = table["nonzeros"] / graph.n**2
     return table
-
-
-def plot_density(graph: Graph, system: FrameletSystem, powers: int = 3, sample: int | None = None) -> Figure:
-    """Draw the densities of `density` as bars, projections from coarse to fine, then the powers of A.
-
-    Parameters
-    ----------
-    graph, system, powers, sample
-        As for `density`.
-
-    Examples
-    --------
-    >>> import pegfan as pf
-    >>> path = pf.Graph.from_edges([[0, 1], [1, 2], [2, 3]])
-    >>> system = pf.FrameletSystem(pf.Hierarchy.from_nested([[0, 1], [2, 3]]))
-    >>> [float(bar.get_height()) for bar in plot_density(path, system, powers=1).axes[0].patches]
-    [1.0, 1.0, 0.5, 0.375]
-    """
-    from matplotlib.figure import Figure
-
-    table = density(graph, system, powers, sample)
-    figure = Figure(figsize=(1.2 + 0.45 * len(table), 3.0), layout="constrained")
-    ax = figure.add_subplot()
-    places = np.arange(len(table))
-    values = table["density"].to_numpy()
-    for first, last, colour, label in (
-        (0, system.K, _BLUE, "projections $F_j$"),
-        (system.K, len(table), _VERMILION, "powers of $A$"),
-    ):
-        if first < last:
-            ax.bar(places[first:last], values[first:last], color=colour, label=label)
-    if (values > 0).any():
-        ax.set_yscale("log")
-    ax.set_xticks(places, [f"${name.replace('^', '^{') + '}' if '^' in name else name}$" for name in table.index])
-    ax.set_ylabel("share of entries that are not zero")
-    ax.legend(frameon=False)
-    ax.spines[["top", "right"]].set_visible(False)
-    return figure
 
 
 def _projection_nonzeros(system: FrameletSystem) -> list[int]:

@@ -187,7 +187,7 @@ def _training(scale: int, rows: list[Row]) -> list[Row]:
 
     n, width = 3000, 200 if scale == 1 else 50
     graph = synthetic(0.2, n=n, n_edges=15 * n, n_features=width)
-    channels = make_channels(graph, FrameletSystem(build_tree(graph)), kind="b", regime="heterophily")
+    channels = make_channels(graph, FrameletSystem(build_tree(graph)), kind="b", regime="heterophily", scaling="none")
     epochs = 100 if scale == 1 else 20
     settings = {"epochs": epochs, "patience": epochs}
     train(channels, graph.labels, graph.splits, {**settings, "epochs": 2})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +11,7 @@ import typer
 from rich.markup import escape
 from rich.text import Text
 
+from pegfan import measures
 from pegfan.cli._shell import (
     PICTURES,
     Directed,
@@ -84,18 +86,14 @@ def info(
 
 
 def _facts(source: Source, graph: Graph, report: ReadReport | None) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    from pegfan import measures
-
-    known = graph.labels is not None
+    known, pieces = graph.labels is not None, measures.component_sizes(graph)
     facts: dict[str, Any] = {
         "source": source.to_dict(),
         "graph": graph.describe().to_dict(),
         "metric": graph.metric,
         "degrees": _degrees(graph),
-        "components": _components(graph),
-        "duplicates": _duplicates(graph),
+        "components": {"count": len(pieces), "largest": pieces[:5]},
+        "duplicates": asdict(measures.duplicates(graph)),
         "classes": _classes(graph),
         "ccns": measures.ccns(graph) if known else None,
         "splits": [[len(part) for part in split] for split in graph.splits],
@@ -105,82 +103,15 @@ def _facts(source: Source, graph: Graph, report: ReadReport | None) -> dict[str,
 
 
 def _degrees(graph: Graph) -> dict[str, Any]:
-    import numpy as np
-
-    arcs = graph.adjacency
-    degrees = np.diff(arcs.indptr)
-    facts: dict[str, Any] = {"out" if graph.directed else "degree": _spread(degrees)}
-    if graph.directed:
-        facts["in"] = _spread(np.bincount(arcs.indices, minlength=graph.n))
-    edges = [0, 1, *(2**k for k in range(1, 64) if 2 ** (k - 1) <= max(degrees.max(initial=0), 1))]
-    counts = np.histogram(degrees, [*edges, np.inf])[0]
-    used = np.flatnonzero(counts)
-    facts["histogram"] = {str(edges[k]): int(counts[k]) for k in range(used[0], used[-1] + 1)}
-    return facts
-
-
-def _spread(values: NDArray[Any]) -> dict[str, float]:
-    import numpy as np
-
-    return {
-        "min": int(values.min()),
-        "median": float(np.median(values)),
-        "mean": float(values.mean()),
-        "max": int(values.max()),
-    }
-
-
-def _components(graph: Graph) -> dict[str, Any]:
-    import numpy as np
-    from scipy.sparse.csgraph import connected_components
-
-    count, label = connected_components(graph.adjacency, connection="weak")
-    return {"count": int(count), "largest": np.sort(np.bincount(label))[::-1][:5]}
-
-
-def _duplicates(graph: Graph) -> dict[str, Any]:
-    """How many nodes share their neighbours, or their features, with another; and how many test nodes with training."""
-    import numpy as np
-
-    groups = {"neighbours": _equal_rows(graph.adjacency)}
-    if graph.features is not None:
-        groups["features"] = _equal_rows(graph.features)
-    facts: dict[str, Any] = {}
-    for what, group in groups.items():
-        sizes = np.bincount(group[group >= 0], minlength=1)
-        facts[what] = int((sizes[group[group >= 0]] > 1).sum())
-    if graph.splits:
-        train, test = graph.splits[0].train, graph.splits[0].test
-        group = groups["neighbours"]
-        seen = np.isin(group[test], group[train][group[train] >= 0])
-        facts["test_in_train"] = float(seen.mean()) if len(test) else None
-    return facts
-
-
-def _equal_rows(matrix: Any) -> NDArray[Any]:
-    """A number for every row, the same for equal rows; −1 for rows of zeros, which say nothing."""
-    import numpy as np
-    from scipy.sparse import csr_array
-
-    rows = csr_array(matrix)
-    rows.sort_indices()
-    # A row is known by the sum of 64-bit hashes of its entries: equal sums of different rows do not happen.
-    words = np.random.default_rng(0).integers(2**64, size=rows.shape[1], dtype=np.uint64)
-    mixed = words[rows.indices] + np.ascontiguousarray(rows.data, dtype=np.float64).view(np.uint64)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
-        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
-    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mixed, dtype=np.uint64)])
-    key = sums[rows.indptr[1:]] - sums[rows.indptr[:-1]]
-    _, group = np.unique(key, return_inverse=True)
-    return np.where(np.diff(rows.indptr) > 0, group, -1)
+    found = asdict(measures.degrees(graph))
+    sides = {"out": "outgoing", "in": "incoming"} if graph.directed else {"degree": "outgoing"}
+    return {**{name: found[side] for name, side in sides.items()}, "histogram": found["histogram"]}
 
 
 def _classes(graph: Graph) -> list[dict[str, Any]]:
-    import numpy as np
-
     if graph.labels is None:
         return []
-    counts = np.bincount(graph.labels[graph.labels >= 0], minlength=graph.n_classes)
+    counts = measures.class_sizes(graph)
     names = range(graph.n_classes) if graph.class_names is None else graph.class_names.tolist()
     return [{"name": str(name), "nodes": int(count)} for name, count in zip(names, counts, strict=True)]
 
@@ -203,7 +134,7 @@ def _warnings(source: Source, graph: Graph, facts: dict[str, Any]) -> list[str]:
         found.append(
             f"Classes with fewer than {_FEW} nodes: {', '.join(small[:8])}{', ...' if len(small) > 8 else ''}."
         )
-    if (twins.get("test_in_train") or 0) > 0.1:
+    if (twins["test_in_train"] or 0) > 0.1:
         share = twins["test_in_train"]
         found.append(f"{share:.0%} of the test nodes have exactly the neighbours of a training node: this leaks.")
     if size["isolated"] > 0.01 * graph.n:
@@ -248,7 +179,7 @@ def _print_sizes(source: Source, graph: Graph, facts: dict[str, Any]) -> None:
     if facts["splits"]:
         table.add_row("splits", f"{len(facts['splits'])}; first {' / '.join(f'{k:,}' for k in facts['splits'][0])}")
     shared = f"{twins['neighbours']:,} nodes share all neighbours with another"
-    table.add_row("duplicates", shared + (f", {twins['features']:,} all features" if "features" in twins else ""))
+    table.add_row("duplicates", shared + ("" if twins["features"] is None else f", {twins['features']:,} all features"))
     if size["edge_homophily"] is not None:
         table.add_row("homophily", "edge {edge_homophily:.3f}, node {node_homophily:.3f}, adjusted "
                       "{adjusted_homophily:.3f}".format(**size))  # fmt: skip
@@ -265,7 +196,7 @@ def _print_degrees(degrees: dict[str, Any]) -> None:
                 f"[bold]{name}[/bold]  {spread['min']:,} to {spread['max']:,}, median {spread['median']:g}, "
                 f"mean {spread['mean']:.1f}"
             )
-    counts = {int(low): count for low, count in degrees["histogram"].items()}
+    counts = degrees["histogram"]
     most = max(counts.values())
     for low, count in counts.items():
         high = min(2 * low - 1, _top(degrees))

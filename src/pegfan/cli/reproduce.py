@@ -15,8 +15,9 @@ from rich.markup import escape
 from pegfan.cli._shell import Fail, Json, command, console, errors, print_json
 
 if TYPE_CHECKING:
-    from pegfan.experiments.rendering import Document
-    from pegfan.experiments.tables import Options, Progress
+    from pegfan.paper.cells import Options
+    from pegfan.running import Progress, Step
+    from pegfan.paper.documents import Document
 
 STORE, OUTPUT, SEEDS, WORKERS = Path("results"), Path("docs/results"), 3, 2
 
@@ -71,7 +72,7 @@ def reproduce(
 
     Every run is kept in the store as it ends. Stop it whenever you like: the same command goes on from there.
     """
-    from pegfan.experiments.tables import Options, parse_rungs
+    from pegfan.paper.cells import Options, parse_rungs
 
     folder = None if trees == "own" else Path(trees)
     if folder is not None and not folder.is_dir():
@@ -98,7 +99,7 @@ def reproduce(
         for part in parts:
             text = _command(part, options, store, output)
             if part is What.figures:
-                from pegfan.experiments.figures import write_figures
+                from pegfan.paper.figures import write_figures
 
                 with _status("drawing"):
                     document = write_figures(options, store, output, text)
@@ -125,9 +126,9 @@ def _table(
     render_only: bool,
     scheduler: str | None,
 ) -> Document:
-    from pegfan.experiments.rendering import write
     from pegfan.experiments.store import Store
-    from pegfan.experiments.tables import compute, lookup, read_notes
+    from pegfan.paper.cells import compute, lookup, read_notes
+    from pegfan.paper.documents import write
 
     table = _tables()[part](options)
     # Times are only comparable if the same command measured them all.
@@ -141,9 +142,9 @@ def _table(
 
 
 def _tables() -> dict[What, Any]:
-    from pegfan.experiments.table3 import Table3
-    from pegfan.experiments.table4 import Table4
-    from pegfan.experiments.table12 import Synthetic
+    from pegfan.paper.benchmarks import Table3
+    from pegfan.paper.synthetic import Synthetic
+    from pegfan.paper.times import Table4
 
     synthetic = {What.table1: partial(Synthetic, number=1), What.table2: partial(Synthetic, number=2)}
     return {**synthetic, What.table3: Table3, What.table4: Table4}
@@ -188,11 +189,11 @@ def _progress(part: What) -> Iterator[Progress]:
         task = bar.add_task(part.value, total=None)
         current = [""]
 
-        def tell(stage: str, done: int, total: int) -> None:
-            if stage != current[0]:
-                current[0] = stage
-                bar.reset(task, description=f"{part.value}: {escape(stage)}", total=total)
-            bar.update(task, completed=done, total=total)
+        def tell(step: Step) -> None:
+            if step.text != current[0]:
+                current[0] = step.text
+                bar.reset(task, description=f"{part.value}: {escape(step.text)}", total=step.planned)
+            bar.update(task, completed=step.done, total=step.planned)
 
         yield tell
 

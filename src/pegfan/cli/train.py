@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
+from pegfan import _legacy
 from pegfan.cli._shell import (
     INTERNAL,
     USAGE,
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
     from pegfan.graph import Graph
 
 PREDICTIONS, MODEL, SETTINGS, RESULT, REPORT = "predictions.csv", "model", "settings.toml", "result.json", "report.html"
-_FORMAT, _VERSION = "pegfan settings", 1
+_FORMAT, _VERSION = "pegfan settings", 2
 _SHOWN = 10
 
 _Optional = Annotated[
@@ -79,14 +80,14 @@ def train(
         int | None, typer.Option(min=1, help="Splits for the spread; by default up to 5, as time allows.")
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Of splits, weights and dropout; 0 by default.")] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes; by default one a core, 2 at most.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes; by default one per core, 2 at most.")] = None,
     method: Annotated[str | None, typer.Option(help="Pin the tree: ward, adjacency, matching or none.")] = None,
     h: Annotated[int | None, typer.Option("--h", min=2, help="Pin the most children of a cluster.")] = None,
     kind: Annotated[str | None, typer.Option(help="Pin the channels on the tree: a, b, c or as.")] = None,
     regime: Annotated[str | None, typer.Option(help="Pin the hops: heterophily, homophily or all.")] = None,
     hops: Annotated[int | None, typer.Option(min=0, help="Pin the highest power of the hop matrix.")] = None,
     direction: Annotated[str | None, typer.Option(help="Pin the side of edges: out, in, symmetric, both.")] = None,
-    features: Annotated[str | None, typer.Option(help="Pin the features: raw, l1 or scaled.")] = None,
+    scaling: Annotated[str | None, typer.Option(help="Pin the scaling of features: none, l1 or columns.")] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -110,7 +111,7 @@ def train(
     given = {"label": label, "id": id_, "source": tail, "target": head, "directed": directed}
     pins = {"method": method, "h": h, "kind": kind, "regime": regime, "hops": hops, "direction": direction}
     own = {"budget": budget, "split": split, "splits": splits, "seed": seed, "workers": workers, "metric": metric}
-    wanted = _resolve(graph, given, own, {**pins, "features": features, **_assignments(settings or [])}, config)
+    wanted = _resolve(graph, given, own, {**pins, "scaling": scaling, **_assignments(settings or [])}, config)
     _check_folder(folder, force)
     _check_writable(folder)
     source, known, report = wanted.read()
@@ -255,9 +256,9 @@ def _resolve(
     pins: Mapping[str, Any],
     config: Path | None,
 ) -> _Wanted:
-    """What is wanted, the command line before the file before the defaults."""
+    """What is wanted: the command line overrides the file, which overrides the defaults."""
     from pegfan.auto.outcome import Plan
-    from pegfan.auto.recipes import Recipe, pinned
+    from pegfan.recipe import Recipe
 
     stored = _read_settings(config) if config is not None else {}
     if graph:
@@ -271,7 +272,7 @@ def _resolve(
     Recipe.of(fixed)  # speaks up before anything is read
     recipes = None
     if "recipes" in stored:
-        recipes = [pinned(Recipe.of(recipe), fixed) for recipe in stored["recipes"]]
+        recipes = [Recipe.of(recipe).changed(**fixed) for recipe in stored["recipes"]]
     if chosen["workers"] is None:
         chosen["workers"] = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1, 2)
     metric = chosen.pop("metric")
@@ -326,6 +327,8 @@ def _read_settings(path: Path) -> dict[str, Any]:
             raise Fail(f"{path}: {name} must be at least {least}, not {stored[name]}")
     if not all(isinstance(recipe, dict) for recipe in stored.get("recipes", ())) or stored.get("recipes") == []:
         raise Fail(f"{path}: recipes must be tables, [[recipes]], at least one; or leave them out")
+    if stored.get("version", _VERSION) == 1:
+        stored["recipes"] = [_legacy.recipe_of(recipe) for recipe in stored["recipes"]]
     return stored
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
+from pegfan import _defaults as default
 from pegfan.cli._shell import (
     PICTURES,
     USAGE,
@@ -37,7 +38,7 @@ from pegfan.cli._shell import (
     save_picture,
     writing,
 )
-from pegfan.cli.tree import Branching, Direction, MaxLevels, Method, check_tree_options, stage
+from pegfan.cli.tree import Branching, Direction, MaxLevels, Method, check_tree_options
 
 if TYPE_CHECKING:
     import numpy as np
@@ -69,17 +70,17 @@ def transform(
         str | None, typer.Option(metavar="RULE", help="Shrink by sure, bayes or universal, or by a number.")
     ] = None,
     weights: Annotated[
-        str, typer.Option(help="size: framelets are blind to constants; equal: the paper's, children weigh the same.")
-    ] = "size",
+        str, typer.Option(help="equal: the paper's, children weigh the same; size: framelets are blind to constants.")
+    ] = "equal",
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="Write coefficients and parts (.npz), or a row a node (.csv)."),
+        typer.Option("-o", "--output", help="Write coefficients and parts (.npz), or one row per node (.csv)."),
     ] = None,
     picture: Annotated[Path | None, typer.Option(help="Draw the signal and its parts: .png, .svg or .pdf.")] = None,
-    method: Method = "auto",
-    h: Branching = 4,
+    method: Method = default.METHOD,
+    h: Branching = default.H,
     max_levels: MaxLevels = None,
-    direction: Direction = "symmetric",
+    direction: Direction = default.DIRECTION,
     label: Label = None,
     id_: Id = None,
     tail: Tail = None,
@@ -243,14 +244,14 @@ def _write(path: Path, graph: Graph, f: FloatArray, result: dict[str, Any]) -> N
 
 
 def _draw(graph: Graph, name: str, f: FloatArray, result: dict[str, Any]) -> Any:
-    from pegfan import plots
+    from pegfan import layouts, plots
 
     panels = {name.replace("$", r"\$"): f}
     if result["denoised"] is not None:
         panels["denoised"] = result["denoised"]
     for j, (part, share) in enumerate(zip(result["parts"], result["energy"], strict=True)):
         panels[f"$F_{{{j}}}f$   {share:.1%}"] = part
-    ground, positions = stage(graph, result["system"].hierarchy)
+    ground, positions = layouts.ground(graph, result["system"].hierarchy)
     return plots.signals(ground, panels, positions, limits=_limits(f))
 
 

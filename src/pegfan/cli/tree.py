@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
 
+from pegfan import _defaults as default
 from pegfan.cli._shell import (
     PICTURES,
     Directed,
@@ -36,17 +36,10 @@ from pegfan.cli._shell import (
 )
 
 if TYPE_CHECKING:
-    import numpy as np
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-    from numpy.typing import NDArray
     from pandas import DataFrame
 
     from pegfan.datasets import Source
-    from pegfan.graph import Graph
     from pegfan.trees import Hierarchy
-
-    FloatArray = NDArray[np.float64]
 
 Method = Annotated[
     str,
@@ -61,10 +54,10 @@ Direction = Annotated[str, typer.Option(help="How a directed graph is seen: symm
 def tree(
     graph: Sources,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Write the tree: .npz.")] = None,
-    method: Method = "auto",
-    h: Branching = 4,
+    method: Method = default.METHOD,
+    h: Branching = default.H,
     max_levels: MaxLevels = None,
-    direction: Direction = "symmetric",
+    direction: Direction = default.DIRECTION,
     label: Label = None,
     id_: Id = None,
     tail: Tail = None,
@@ -85,7 +78,7 @@ def tree(
     source, known, _ = read(graph, label=label, id=id_, source=tail, target=head, directed=directed)
     grown = grow_tree(known, method=method, h=h, max_levels=max_levels, direction=direction)
     with errors.status("measuring"):
-        from pegfan.trees import quality
+        from pegfan.framelets import quality
 
         levels = quality(known, grown).reset_index()
     warnings = _warnings(grown)
@@ -93,7 +86,11 @@ def tree(
         with writing(output):
             grown.save(output)
     if picture is not None:
-        _draw(known, grown, picture)
+        from pegfan import layouts, plots
+
+        with errors.status("drawing"):
+            small = layouts.ground(known, grown)[0] is known
+            save_picture((plots.levels if small else plots.tree_blocks)(known, grown), picture)
     if as_json:
         about = {"source": source.to_dict(), "info": grown.info, "clusters": grown.n_clusters, "levels": grown.K}
         rows = levels.to_dict("records")
@@ -114,94 +111,6 @@ def check_tree_options(method: str, direction: str) -> None:
 
     check_choice(method, ("auto", *BUILDERS), "--method")
     check_choice(direction, DIRECTIONS, "--direction")
-
-
-_DRAWN = 500
-"""The most nodes whose edges are drawn where nobody says where nodes are: layouts of larger graphs are hairballs."""
-
-
-def stage(graph: Graph, grown: Hierarchy) -> tuple[Graph, FloatArray | None]:
-    """What to draw on: the graph, or a mosaic of its nodes in the order of the leaves, on a Hilbert curve.
-
-    Clusters are runs of leaves, so in the mosaic each of them is a patch, at every level.
-    """
-    import numpy as np
-    from scipy.sparse import csr_array
-
-    if graph.positions is not None or graph.n <= _DRAWN:
-        return graph, None
-    k = int(np.ceil(np.log2(graph.n) / 2))
-    positions = np.empty((graph.n, 2))
-    positions[grown.order] = _hilbert(((np.arange(graph.n) + 0.5) * 4**k / graph.n).astype(np.int64), k)
-    return type(graph)(csr_array((graph.n, graph.n))), positions
-
-
-def _hilbert(along: Any, k: int) -> FloatArray:
-    """Points of the Hilbert curve on a grid of side 2^k, by their places along it."""
-    import numpy as np
-
-    x, y = np.zeros_like(along), np.zeros_like(along)
-    for level in range(k):
-        side, quarter = 2**level, along >> (2 * level)
-        right, odd = (quarter >> 1) & 1, quarter & 1
-        up = right ^ odd
-        turned, flipped = up == 0, (up == 0) & (right == 1)
-        x, y = np.where(flipped, side - 1 - x, x), np.where(flipped, side - 1 - y, y)
-        x, y = np.where(turned, y, x) + side * right, np.where(turned, x, y) + side * up
-    return np.column_stack([x, y]).astype(np.float64)
-
-
-def _draw(graph: Graph, grown: Hierarchy, picture: Path) -> None:
-    from pegfan import plots
-
-    with errors.status("drawing"):
-        small = stage(graph, grown)[1] is None
-        save_picture(plots.levels(graph, grown) if small else _blocks(graph, grown), picture)
-
-
-def _blocks(graph: Graph, grown: Hierarchy) -> Figure:
-    """A large tree: where the edges are, and the clusters and classes, with nodes in the order of the leaves."""
-    import numpy as np
-    from matplotlib.figure import Figure
-
-    n, bins = graph.n, min(graph.n, 320)
-    place = np.empty(n, np.int64)
-    place[grown.order] = np.arange(n) * bins // n
-    arcs = graph.adjacency.tocoo()
-    counts = np.zeros((bins, bins))
-    np.add.at(counts, (place[arcs.coords[0]], place[arcs.coords[1]]), 1.0)
-    figure = Figure(figsize=(10.2, 5.2), layout="constrained", facecolor="white")
-    left, right = figure.subplots(1, 2)
-    left.imshow(np.log1p(counts), cmap="Blues", extent=(0, n, n, 0), interpolation="nearest")
-    for start, end in pairwise(grown.first_leaf(min(2, grown.K)).tolist()):
-        left.plot([start, end, end, start, start], [start, start, end, end, start], color="#d1640a", linewidth=0.9)
-    left.set_title("edges, nodes in the order of the leaves; boxes: level 2", fontsize=10)
-    _icicle(right, graph, grown, bins)
-    for ax in (left, right):
-        ax.spines[:].set_visible(False)
-        ax.tick_params(length=0, labelsize=8)
-    return figure
-
-
-def _icicle(ax: Axes, graph: Graph, grown: Hierarchy, bins: int) -> None:
-    """A row a level, a colour a cluster, nested; below, the classes."""
-    import numpy as np
-    from matplotlib import colormaps
-
-    leaves = ((np.arange(4 * bins) + 0.5) * graph.n / (4 * bins)).astype(np.int64)
-    rows, names = [], []
-    for level in range(1, grown.K):
-        first = grown.first_leaf(level)
-        middle = (first[1:] + first[:-1]) / (2 * graph.n)
-        rows.append(colormaps["turbo"](middle[np.searchsorted(first, leaves, side="right") - 1]))
-        names.append(f"level {level}: {grown.n_clusters[level - 1]:,}")
-    if graph.labels is not None:
-        colours = np.vstack([colormaps["tab20"](np.arange(max(graph.n_classes, 1)) % 20), [1, 1, 1, 1]])
-        rows.append(colours[graph.labels[grown.order[leaves]]])  # no label, -1, is the white at the end
-        names.append("classes")
-    ax.imshow(np.array(rows), aspect="auto", extent=(0, graph.n, len(rows) - 0.5, -0.5), interpolation="nearest")
-    ax.set_yticks(range(len(rows)), names)
-    ax.set_title("clusters, level by level", fontsize=10)
 
 
 def _warnings(grown: Hierarchy) -> list[str]:

@@ -11,6 +11,8 @@ from pegfan.framelets.filters import (
     permuted,
 )
 from pegfan.framelets.operators import Operator, adjoint_test
+from pegfan.framelets.quality import quality
+from pegfan.framelets.shrinkage import threshold
 from pegfan.framelets.system import FrameletSystem
 
 __all__ = [
@@ -25,4 +27,6 @@ __all__ = [
     "haar_basis",
     "left_inverse",
     "permuted",
+    "quality",
+    "threshold",
 ]

@@ -8,34 +8,96 @@ binary Haar system they are well-tried heuristics.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.sparse import issparse
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array, issparse
 
 from pegfan.framelets._signals import is_tensor
 
 if TYPE_CHECKING:
     from pegfan.framelets.coefficients import Coefficients
 
+__all__ = ["RULES", "threshold"]
+
 FloatArray = NDArray[np.float64]
+MODES = ("soft", "hard")
 RULES = ("sure", "bayes", "universal")
 _MAD = 0.6744897501960817  # median of |N(0, 1)|
 
 
-def shrink(c: Coefficients, threshold: Any, mode: str, sigma: float | None) -> Coefficients:
+def threshold(values: Any, value: ArrayLike, mode: Literal["soft", "hard"] = "soft") -> Any:
+    r"""Set small values to zero, and with ``"soft"`` shrink the others towards it.
+
+    ``"hard"`` keeps x where \|x\| > t, ``"soft"`` makes it sign(x) (\|x\| − t); the rest becomes 0. NaN stays NaN.
+
+    Parameters
+    ----------
+    values
+        Coefficients or anything else: a NumPy array, a SciPy sparse matrix or a torch tensor, through which gradients
+        flow.
+    value
+        t, not negative: a number, or an array that is broadcast to the shape of the values.
+    mode
+        See above.
+
+    Returns
+    -------
+    array, csr_array or tensor
+        Of the kind and precision of the values; integers become float64.
+
+    Examples
+    --------
+    >>> import pegfan as pf
+    >>> pf.framelets.threshold([3.0, -2.0, 0.5], 1.0)
+    array([ 2., -1.,  0.])
+    >>> pf.framelets.threshold([3.0, -2.0, 0.5], 1.0, mode="hard")
+    array([ 3., -2.,  0.])
+
+    All coefficients of a signal, the average too; `FrameletSystem.denoise` leaves it alone and knows how long framelets
+    are:
+
+    >>> system = pf.FrameletSystem(pf.Hierarchy.from_nested([[0, 1], [2, 3]]))
+    >>> c = system.decompose([4.2, 3.8, 1.1, 0.9])
+    >>> system.reconstruct(c.replace(pf.framelets.threshold(c.array, 0.5, mode="hard"))).round(12)
+    array([4., 4., 1., 1.])
+    """
+    if mode not in MODES:
+        raise ValueError(f"mode must be {' or '.join(map(repr, MODES))}, got {mode!r}")
+    limit = np.asarray(value, dtype=np.float64)
+    if (limit < 0).any():
+        raise ValueError(f"a threshold must not be negative, got {limit.min()}")
+    if is_tensor(values):
+        import torch
+
+        bound = torch.from_numpy(np.ascontiguousarray(limit)).to(values)
+        shrunk = values - torch.sign(values) * bound if mode == "soft" else values
+        return torch.where(values.abs() <= bound, 0.0, shrunk)  # NaN is neither, and stays
+    if issparse(values):
+        rows = csr_array(values, copy=True)
+        rows.sum_duplicates()
+        rows.eliminate_zeros()
+        limit = np.broadcast_to(limit, rows.shape)[rows.nonzero()] if limit.ndim else limit
+        rows.data = threshold(rows.data, limit, mode)
+        rows.eliminate_zeros()
+        return rows
+    x = np.asarray(values)
+    x = x if x.dtype.kind == "f" else x.astype(np.float64)
+    shrunk = x - np.sign(x) * limit if mode == "soft" else x
+    return np.ascontiguousarray(np.where(np.abs(x) <= limit, 0.0, shrunk), dtype=x.dtype)
+
+
+def shrink(c: Coefficients, by: Any, mode: Literal["soft", "hard"], sigma: float | None) -> Coefficients:
     """Coefficients with every framelet part shrunk by a number or a rule."""
-    if mode not in ("soft", "hard"):
-        raise ValueError(f"mode must be 'soft' or 'hard', got {mode!r}")
     parts = [_unit(c, j) for j in range(c.j0, c.system.K)]
-    if isinstance(threshold, str):
-        if threshold not in RULES:
-            raise ValueError(f"unknown threshold rule {threshold!r}; choose one of {', '.join(RULES)}, or a number")
+    if isinstance(by, str):
+        if by not in RULES:
+            raise ValueError(f"unknown threshold rule {by!r}; choose one of {', '.join(RULES)}, or a number")
         noise = _noise(parts) if sigma is None else np.asarray(_positive(sigma, "sigma"))
-        levels = [_rule(threshold, part, noise, c.system.n) for part in parts]
+        levels = [_rule(by, part, noise, c.system.n) for part in parts]
     else:
-        levels = [np.asarray(_positive(threshold, "threshold"))] * len(parts)
+        levels = [np.asarray(_positive(by, "threshold"))] * len(parts)
     limit = np.concatenate(
         [np.zeros((c[0].shape[0], 1 if c.array.ndim == 1 else c.array.shape[1]))]
         + [
@@ -43,7 +105,7 @@ def shrink(c: Coefficients, threshold: Any, mode: str, sigma: float | None) -> C
             for j, level, part in zip(range(c.j0, c.system.K), levels, parts, strict=True)
         ]
     ).reshape(c.array.shape)
-    return c.replace(_threshold(c.array, limit, mode))
+    return c.replace(threshold(c.array, limit, mode))
 
 
 def keep_largest(c: Coefficients, keep: float) -> Coefficients:
@@ -120,19 +182,6 @@ def _sure(part: FloatArray, noise: FloatArray) -> FloatArray:
     risk = (m - 2 * below) * noise**2 + np.cumsum(size**2, axis=0) + (m - below) * size**2
     best: FloatArray = np.take_along_axis(size, risk.argmin(axis=0)[None, :], axis=0)[0]
     return best
-
-
-def _threshold(array: Any, limit: FloatArray, mode: str) -> Any:
-    if is_tensor(array):
-        import torch
-
-        bound = torch.from_numpy(np.ascontiguousarray(limit)).to(array)
-        shrunk = array - torch.sign(array) * bound if mode == "soft" else array
-        return torch.where(array.abs() <= bound, 0.0, shrunk)  # NaN is neither, and stays
-    dense = _numpy(array)
-    shrunk = dense - np.sign(dense) * limit if mode == "soft" else dense
-    result = np.ascontiguousarray(np.where(np.abs(dense) <= limit, 0.0, shrunk), dtype=dense.dtype)
-    return type(array)(result) if issparse(array) else result
 
 
 def _positive(value: Any, what: str) -> float:

@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import breadth_first_order
 
 from pegfan.framelets import FrameletSystem
 from pegfan.graph import Graph
-from pegfan.report.layout import as_integers, nested_boxes, spiral, springs
+from pegfan.layouts import nested_boxes, spiral, springs
 from pegfan.trees import Hierarchy
 
 __all__ = ["framelets_on", "restrict", "sample", "view"]
@@ -226,3 +226,9 @@ def _values(
 def _pair(a: int, b: int, children: int) -> int:
     """The place of the pair a < b among the pairs of a cluster's children, as `binary_haar` lists them."""
     return a * children - a * (a + 1) // 2 + b - a - 1
+
+
+def as_integers(values: NDArray[np.float64], scale: float = 10_000) -> list[int]:
+    """Numbers of about one as integers, which are shorter in a file."""
+    rounded: list[int] = np.rint(values * scale).astype(np.int64).ravel().tolist()
+    return rounded

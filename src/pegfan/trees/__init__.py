@@ -3,6 +3,5 @@
 from pegfan.trees.build import build_tree
 from pegfan.trees.canonical import Colouring, canonical_order
 from pegfan.trees.hierarchy import Cluster, Hierarchy
-from pegfan.trees.quality import quality
 
-__all__ = ["Cluster", "Colouring", "Hierarchy", "build_tree", "canonical_order", "quality"]
+__all__ = ["Cluster", "Colouring", "Hierarchy", "build_tree", "canonical_order"]

@@ -5,23 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-_A = np.uint64(0xBF58476D1CE4E5B9)
-_B = np.uint64(0x94D049BB133111EB)
-
-
-@njit(cache=True, inline="always")
-def _mix(x):  # type: ignore[no-untyped-def]
-    """Scramble 64 bits, one to one (the finaliser of splitmix64)."""
-    x = (x ^ (x >> np.uint64(30))) * _A
-    x = (x ^ (x >> np.uint64(27))) * _B
-    return x ^ (x >> np.uint64(31))
-
-
-@njit(cache=True, nogil=True)
-def mix(values, out):  # type: ignore[no-untyped-def]
-    """Scramble every entry."""
-    for i in range(values.size):
-        out[i] = _mix(values[i])
+from pegfan._hashing import mix
 
 
 @njit(cache=True, nogil=True)
@@ -30,23 +14,8 @@ def gather_colours(indptr, indices, weights, colours, factor, out):  # type: ign
     for i in range(indptr.size - 1):
         total = np.uint64(0)
         for e in range(indptr[i], indptr[i + 1]):
-            total += _mix(colours[indices[e]] ^ weights[e])
+            total += mix(colours[indices[e]] ^ weights[e])
         out[i] += factor * total
-
-
-@njit(cache=True, nogil=True)
-def hash_rows(indptr, indices, bits, with_self, out):  # type: ignore[no-untyped-def]
-    """A hash of every row of a sparse matrix, whatever the order of its entries.
-
-    With `with_self`, as if row i also had an entry in column i like its first one.
-    """
-    for i in range(indptr.size - 1):
-        total = np.uint64(0)
-        for e in range(indptr[i], indptr[i + 1]):
-            total += _mix(bits[e] ^ _mix(np.uint64(indices[e]) + _B))
-        if with_self and indptr[i] < indptr[i + 1]:
-            total += _mix(bits[indptr[i]] ^ _mix(np.uint64(i) + _B))
-        out[i] = _mix(total)
 
 
 @njit(cache=True, inline="always")

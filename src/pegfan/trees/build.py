@@ -5,12 +5,13 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
+from pegfan import _defaults as default
 from pegfan.graph import Graph
 from pegfan.trees.canonical import canonical_order
 from pegfan.trees.hierarchy import Hierarchy, by_appearance
@@ -73,14 +74,14 @@ Builder = Callable[[LevelGraph, int], IntArray]
 
 def build_tree(
     graph: Graph,
-    method: Literal["auto", "ward", "matching", "adjacency"] = "auto",
-    h: int = 4,
+    method: Literal["auto", "ward", "matching", "adjacency"] | Builder = default.METHOD,
+    h: int = default.H,
     *,
     max_levels: int | None = None,
-    direction: Literal["symmetric", "out", "in"] = "symmetric",
+    direction: Literal["symmetric", "out", "in"] = default.DIRECTION,
     weights: Literal["given", "unit"] = "given",
     score: Literal["weight", "normalized", "cosine"] = "normalized",
-    features: float = 0.0,
+    feature_weight: float = 0.0,
     progress: Callable[[str], None] | None = None,
 ) -> Hierarchy:
     """Build a K-level hierarchical clustering of a graph that does not depend on how its nodes are numbered.
@@ -96,7 +97,8 @@ def build_tree(
     method
         ``"ward"``: the paper's, Ward linkage on a ten-dimensional spectral embedding; ``"adjacency"``: Ward linkage
         on a truncated SVD of the adjacency rows; ``"matching"``: size-capped heavy-edge agglomeration, for any
-        size; ``"auto"``: ward up to 20,000 nodes, matching above.
+        size; ``"auto"``: ward up to 20,000 nodes, matching above. Or a builder of your own, a function from a
+        `pegfan.trees.build.LevelGraph` and h to one label per node.
     h
         The most children of a cluster, at every level and for every graph. Clusters without edges to others are
         gathered h at a time, in canonical order.
@@ -111,7 +113,7 @@ def build_tree(
     score
         What joins nodes first in ``"matching"``: the weight of their edge; the weight over the square root of both
         degrees; or the cosine of their neighbourhoods, edge or not.
-    features
+    feature_weight
         How much features count beside the structure: 0 not at all; 1 as much as the embedding (for ``"matching"``: an
         edge between nodes of equal features counts double).
     progress
@@ -144,28 +146,28 @@ def build_tree(
     >>> pf.build_tree(graph.permute(perm), "ward", h=4) == tree.permute(perm)
     True
     """
-    builder_name = _check(graph, method, h, max_levels, direction, weights, score, features)
-    builder, report = _builder(builder_name), progress or (lambda _: None)
+    name, builder = _check(graph, method, h, max_levels, direction, weights, score, feature_weight)
+    report = progress or (lambda _: None)
     report(f"ordering {graph.n:,} nodes")
     colouring = canonical_order(graph)
-    level = _first_level(graph, colouring.order, direction, weights, score, features)
+    level = _first_level(graph, colouring.order, direction, weights, score, feature_weight)
     parents: list[IntArray] = []
     most = max_levels if max_levels is not None else graph.n + 2
     while level.n > h and len(parents) + 2 < most:
         report(f"level {len(parents) + 1}: {level.n:,} clusters, {level.edges.nnz // 2:,} edges")
-        labels = _gather(level, builder(level, h), h)
+        labels = _gather(level, _labels_of(builder(level, h), level.n, name), h)
         parents.append(labels)
         level = coarsen(level, labels)
     if level.n > 1 or graph.n > 1:
         parents.append(np.zeros(level.n, np.int64))
     info = {
-        "method": builder_name,
+        "method": name,
         "h": int(h),
         "max_levels": None if max_levels is None else int(max_levels),
         "direction": direction if graph.directed else "symmetric",
         "weights": weights,
-        "score": score if builder_name == "matching" else None,
-        "features": float(features),
+        "score": score if name == "matching" else None,
+        "feature_weight": float(feature_weight),
         "tied": colouring.tied,
         "symmetric": colouring.symmetric,
         "arbitrary": colouring.arbitrary,
@@ -237,32 +239,36 @@ BUILDERS = {
     "matching": "pegfan.trees.matching:matching",
     "adjacency": "pegfan.trees.ward:adjacency",
 }
-"""Where the builders are; a new one is a function from `LevelGraph` and h to labels, and a line here."""
+"""Where the builders are that have a name: functions from `LevelGraph` and h to labels."""
 
 _ALL_PAIRS = ("ward", "adjacency")
 """Builders of ours that compare all pairs of nodes, and are refused where there are too many."""
 
 
-def _builder(name: str) -> Builder:
-    module, function = BUILDERS[name].split(":")
-    found: Builder = getattr(importlib.import_module(module), function)
-    return found
+def _labels_of(labels: Any, n: int, name: str) -> IntArray:
+    """What a builder returned, which may be anybody's."""
+    found = np.asarray(labels)
+    if found.shape != (n,) or found.dtype.kind not in "iu":
+        raise ValueError(
+            f"builder {name!r} must return {n} integers, one label per node; got {found.dtype} {found.shape}"
+        )
+    return found.astype(np.int64)
 
 
 def _check(
     graph: Graph,
-    method: str,
+    method: str | Builder,
     h: int,
     max_levels: int | None,
     direction: str,
     weights: str,
     score: str,
-    features: float,
-) -> str:
+    feature_weight: float,
+) -> tuple[str, Builder]:
     if not isinstance(graph, Graph):
         raise TypeError(f"build_tree takes a Graph, got {type(graph).__name__}; see Graph.from_edges and its kin")
     for value, name, allowed in (
-        (method, "method", ("auto", *BUILDERS)),
+        (method, "method", (method,) if callable(method) else ("auto", *BUILDERS)),
         (direction, "direction", DIRECTIONS),
         (weights, "weights", ("given", "unit")),
         (score, "score", SCORES),
@@ -276,16 +282,18 @@ def _check(
             raise TypeError(f"{name} must be an integer, got {number!r}")
         if number < least:
             raise ValueError(f"{name} must be at least {least}, got {number}")
-    if isinstance(features, bool) or not isinstance(features, (int, float, np.integer, np.floating)):
-        raise TypeError(f"features is a weight, a number; got {features!r}")
-    if not np.isfinite(features) or features < 0:
-        raise ValueError(f"features must be finite and not negative, got {features}")
-    if features and graph.features is None:
+    if isinstance(feature_weight, bool) or not isinstance(feature_weight, (int, float, np.integer, np.floating)):
+        raise TypeError(f"feature_weight must be a number, got {feature_weight!r}")
+    if not np.isfinite(feature_weight) or feature_weight < 0:
+        raise ValueError(f"feature_weight must be finite and not negative, got {feature_weight}")
+    if feature_weight and graph.features is None:
         raise ValueError(
-            "features= asks for features, but the graph has none; give them with graph.replace(features=...)"
+            "feature_weight asks for features, but the graph has none; give them with graph.replace(features=...)"
         )
+    if callable(method):
+        return getattr(method, "__name__", type(method).__name__), method
     if method == "auto":
-        return "ward" if graph.n <= AUTO_WARD else "matching"
+        method = "ward" if graph.n <= AUTO_WARD else "matching"
     from pegfan.trees.ward import MOST_NODES
 
     if method in _ALL_PAIRS and graph.n > MOST_NODES:
@@ -293,4 +301,5 @@ def _check(
             f"{method!r} compares all pairs of {graph.n:,} nodes ({graph.n**2 / 2:.1e} distances at the first level; a "
             f"matrix of them would take {graph.n**2 * 4 / 1e9:,.0f} GB); above {MOST_NODES:,} use method='matching'"
         )
-    return method
+    module, function = BUILDERS[method].split(":")
+    return method, cast(Builder, getattr(importlib.import_module(module), function))

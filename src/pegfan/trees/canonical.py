@@ -124,12 +124,13 @@ class _Refiner:
         return _Refiner(self.weights[nodes][:, nodes].tocsr(), self.directed)
 
     def step(self, colours: Colours) -> Colours:
+        from pegfan._hashing import mix_all
         from pegfan.trees import _kernels
 
         total = colours * np.uint64(3)
         for indptr, indices, weights, factor in self.sides:
             _kernels.gather_colours(indptr, indices, weights, colours, factor, total)
-        _kernels.mix(total, total)
+        mix_all(total, total)
         self.visited += self.arcs
         if self.visited > self.budget:
             raise _SpentError
@@ -152,13 +153,13 @@ class _Refiner:
 
 
 def _initial_colours(graph: Graph, use_features: bool) -> Colours:
-    from pegfan.trees import _kernels
+    from pegfan._hashing import hash_rows
 
     colours = np.ones(graph.n, np.uint64)
     if use_features and graph.features is not None:
         X: Any = graph.features if issparse(graph.features) else csr_array(graph.features)
         bits = (X.data.astype(np.float64) + 0.0).view(np.uint64)  # + 0.0: no negative zero
-        _kernels.hash_rows(X.indptr, X.indices, bits, False, colours)
+        hash_rows(X.indptr, X.indices, bits, False, colours)
     # A loop leads to a node of one's own colour, as an edge to an equal node does: tell them apart from the start.
     return colours + _scramble(_leading_bits(graph.adjacency.diagonal(), graph.adjacency.data))
 
@@ -190,7 +191,7 @@ def _break_ties(refiner: _Refiner, colours: Colours) -> tuple[Colours, int, int]
 
 def _break_twins(refiner: _Refiner, colours: Colours) -> tuple[Colours, int]:
     """Number the twins of every group: nodes with the same neighbours, which nobody else can tell apart."""
-    from pegfan.trees import _kernels
+    from pegfan._hashing import hash_rows
 
     symmetric = 0
     # Twins that are joined to each other share their rows once they count as their own neighbours.
@@ -198,7 +199,7 @@ def _break_twins(refiner: _Refiner, colours: Colours) -> tuple[Colours, int]:
     for joined in (False, True) if plain else (False,):
         key, part = np.zeros_like(colours), np.empty_like(colours)
         for indptr, indices, weights, factor in refiner.sides:
-            _kernels.hash_rows(indptr, indices, weights, joined, part)
+            hash_rows(indptr, indices, weights, joined, part)
             key += factor * part
         order = np.lexsort((key, colours))
         starts = _starts(colours[order], key[order])
@@ -332,10 +333,10 @@ def _numbered(colours: Colours, rank: Any, salt: int) -> Colours:
 
 
 def _scramble(colours: Colours) -> Colours:
-    from pegfan.trees import _kernels
+    from pegfan._hashing import mix_all
 
     out = np.empty_like(colours)
-    _kernels.mix(colours, out)
+    mix_all(colours, out)
     return out
 
 

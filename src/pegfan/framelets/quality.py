@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import issparse
 
+from pegfan.framelets.system import FrameletSystem
 from pegfan.graph import Graph
 from pegfan.trees.hierarchy import Hierarchy
 
@@ -29,7 +30,7 @@ def quality(graph: Graph, tree: Hierarchy) -> DataFrame:
     Returns
     -------
     DataFrame
-        A row for every level j, with the number of ``clusters``; ``edges inside``, the share of edge weight that
+        One row per level j, with the number of ``clusters``; ``edges inside``, the share of edge weight that
         joins nodes of one cluster (self loops aside); ``largest``, the size of the largest cluster, and ``balance``,
         the mean size over it; the most ``children``; and ``label energy`` and ``feature energy``, the shares of the
         energy of the centred one-hot labels and the centred features that the framelets of level j carry. A tree
@@ -40,13 +41,11 @@ def quality(graph: Graph, tree: Hierarchy) -> DataFrame:
     --------
     >>> import pegfan as pf
     >>> graph = pf.Graph.from_edges([[0, 1], [1, 2], [2, 3]], labels=[0, 0, 1, 1])
-    >>> table = pf.trees.quality(graph, pf.Hierarchy.from_nested([[0, 1], [2, 3]]))
+    >>> table = pf.framelets.quality(graph, pf.Hierarchy.from_nested([[0, 1], [2, 3]]))
     >>> table["edges inside"].round(2).tolist(), table["label energy"].round(2).tolist()
     ([1.0, 0.67, 0.0], [1.0, 0.0, 0.0])
     """
     import pandas as pd
-
-    from pegfan.framelets import FrameletSystem
 
     if tree.n != graph.n:
         raise ValueError(f"the tree has {tree.n} nodes and the graph {graph.n}; they must belong together")
@@ -80,15 +79,11 @@ def quality(graph: Graph, tree: Hierarchy) -> DataFrame:
     return table
 
 
-def _energies(system: object, signal: object) -> list[float]:
+def _energies(system: FrameletSystem, signal: Any) -> list[float]:
     """Shares of the energy of a centred signal in the levels 1, ..., K−1, and 0 for level K."""
-    from pegfan.framelets import FrameletSystem
-
-    assert isinstance(system, FrameletSystem)
     total = np.zeros(system.K)
-    columns = signal.shape[1]  # type: ignore[attr-defined]
-    for start in range(0, columns, 64):  # a few columns at a time: sparse features would be large as a dense matrix
-        block = signal[:, start : start + 64]  # type: ignore[index]
+    for start in range(0, signal.shape[1], 64):  # a few columns at a time: all of a sparse matrix may be too large
+        block = signal[:, start : start + 64]
         block = block.toarray() if issparse(block) else np.asarray(block)
         centred = block.astype(np.float64) - block.mean(axis=0)
         c = system.decompose(centred)

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from pegfan.experiments import paper
 from pegfan.experiments.jobs import Job
-from pegfan.experiments.paper import Model
-from pegfan.experiments.rendering import MISSING, Document, Grid, Mark
 from pegfan.experiments.search import grid
-from pegfan.experiments.tables import SPLITS, Options, Records, Score, Settings, benchmark_job, named, spread
+from pegfan.paper import published
+from pegfan.paper.cells import SPLITS, Options, Records, Score, Settings, benchmark_job, named, spread
+from pegfan.paper.documents import MISSING, Document, Grid, Mark
+from pegfan.paper.published import Model
 
 __all__ = ["Measured", "Table4"]
 
@@ -75,10 +75,10 @@ class Table4:
     @cached_property
     def rows(self) -> list[tuple[str, Model]]:
         """Data sets and models."""
-        names = list(dict.fromkeys(name for name, _ in paper.TABLE4))
-        kept, rows = named(self.options, names, (model for _, model in paper.TABLE4))
+        names = list(dict.fromkeys(name for name, _ in published.TABLE4))
+        kept, rows = named(self.options, names, (model for _, model in published.TABLE4))
         kept = kept or names[: 1 if self.options.quick else None]
-        return [(name, model) for name, model in paper.TABLE4 if name in kept and (not rows or model.name in rows)]
+        return [(name, model) for name, model in published.TABLE4 if name in kept and (not rows or model.name in rows)]
 
     def cell(self, name: str, model: Model, settings: Mapping[str, Any]) -> list[Job]:
         """The runs of a setting."""
@@ -117,7 +117,7 @@ class Table4:
         del notes  # seconds of different machines cannot agree or differ
         document = Document(self.name, self._title(), command, [self._opening()])
         rows: list[list[str | Mark]] = []
-        for (name, model), theirs in paper.TABLE4.items():
+        for (name, model), theirs in published.TABLE4.items():
             found = self.measured(records, name, model)
             document.cells.append(self._cell(name, model, found, theirs))
             printed = f"{theirs.mean:.1f} / {theirs.longest:.1f} / {theirs.shortest:.1f}"
@@ -165,13 +165,11 @@ class Table4:
             "idle otherwise. Reading the data, building trees and compiling are not counted."
         )
         if self.options.quick:
-            left_out = [
-                name for name in dict.fromkeys(name for name, _ in paper.TABLE4) if (name, Model("c4")) not in self.rows
-            ]
+            left_out = dict.fromkeys(name for name, _ in published.TABLE4 if (name, Model("c4")) not in self.rows)
             text += f" Left out: {', '.join([*left_out, 'eight splits'])}."
         return text
 
-    def _cell(self, name: str, model: Model, found: Measured | None, theirs: paper.Times) -> dict[str, Any]:
+    def _cell(self, name: str, model: Model, found: Measured | None, theirs: published.Times) -> dict[str, Any]:
         cell: dict[str, Any] = {
             "table": "IV",
             "set": name,

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from pegfan.datasets import Source
-from pegfan.experiments import paper
 from pegfan.experiments.jobs import Job
-from pegfan.experiments.paper import GAMMAS, Model
-from pegfan.experiments.rendering import MISSING, Document, Grid, Mark
 from pegfan.experiments.search import Rung, grid
-from pegfan.experiments.tables import Claims, Halving, Options, Records, Score, channels, mark_of, named, state_claims
+from pegfan.paper import published
+from pegfan.paper.cells import Claims, Halving, Options, Records, Score, mark_of, named, recipe_of, state_claims
+from pegfan.paper.documents import MISSING, Document, Grid, Mark
+from pegfan.paper.published import GAMMAS, Model
 
 __all__ = ["Synthetic", "agreement", "claims_of"]
 
@@ -71,7 +71,7 @@ class Synthetic:
     @property
     def printed(self) -> dict[Model, dict[float, float]]:
         """The paper's table."""
-        return paper.TABLE1 if self.number == 1 else paper.TABLE2
+        return published.TABLE1 if self.number == 1 else published.TABLE2
 
     @cached_property
     def gammas(self) -> list[float]:
@@ -321,7 +321,7 @@ class Synthetic:
                 claims["type b gains less over FSGNN r = 3 than in Table I"] = (
                     bool(gain < before),
                     f"on average over γ {gain:+.1f} points here and {before:+.1f} there (the paper: "
-                    f"{_gain(paper.TABLE2, gammas):+.1f} and {_gain(paper.TABLE1, gammas):+.1f})",
+                    f"{_gain(published.TABLE2, gammas):+.1f} and {_gain(published.TABLE1, gammas):+.1f})",
                 )
         at = f" (at γ = {', '.join(f'{gamma:g}' for gamma in gammas)})" if len(gammas) < len(GAMMAS) else ""
         return state_claims(claims, summary, at)
@@ -329,14 +329,9 @@ class Synthetic:
 
 @cache  # a search asks for the same thousands of jobs at every rung
 def _job(number: int, gamma: float, model: Model, settings: tuple[tuple[str, Any], ...], seed: int) -> Job:
-    return Job(
-        source=Source.of("synthetic", gamma=gamma, separation=6.0 if number == 1 else 1.0, seed=seed),
-        tree=None if model.h is None else {"method": "ward", "h": model.h},
-        channels=channels(model, "heterophily", synthetic=True),
-        settings=dict(settings),
-        split=0,
-        seed=seed,
-    )
+    source = Source.of("synthetic", gamma=gamma, separation=6.0 if number == 1 else 1.0, seed=seed)
+    recipe = recipe_of(model, "heterophily", scaling="none", include_features=False, **dict(settings))
+    return Job(source, recipe, split=0, seed=seed)
 
 
 def claims_of(

@@ -9,12 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from pegfan.experiments import paper
 from pegfan.experiments.jobs import Job
-from pegfan.experiments.paper import Model, Published
-from pegfan.experiments.rendering import MISSING, Document, Grid, Mark
 from pegfan.experiments.search import Rung, grid
-from pegfan.experiments.tables import (
+from pegfan.paper import published
+from pegfan.paper.cells import (
     SPLITS,
     Claims,
     Halving,
@@ -26,6 +24,8 @@ from pegfan.experiments.tables import (
     named,
     state_claims,
 )
+from pegfan.paper.documents import MISSING, Document, Grid, Mark
+from pegfan.paper.published import DATASETS, Model, Published
 
 __all__ = ["Table3", "verdict"]
 
@@ -96,8 +96,9 @@ class Table3:
     def models(self, name: str) -> list[Model]:
         """The rows that are run on a data set."""
         rows = self._named[1]
-        every = [*(ON_FILTERED if name in FILTERED else paper.TABLE3)]
-        if name not in FILTERED and (self.options.settings == "authors" or (name, Model("a8")) in paper.CORRIGENDUM):
+        every = [*(ON_FILTERED if name in FILTERED else published.TABLE3)]
+        known = (name, Model("a8")) in published.CORRIGENDUM
+        if name not in FILTERED and (self.options.settings == "authors" or known):
             every.append(ON_SX)
         if rows:
             return [model for model in every if model.name in rows]
@@ -107,7 +108,7 @@ class Table3:
 
     @cached_property
     def _named(self) -> tuple[list[str], list[str]]:
-        return named(self.options, IN_TURN, paper.TABLE3)
+        return named(self.options, IN_TURN, published.TABLE3)
 
     # ------------------------------------------------------------------------- runs
 
@@ -118,7 +119,7 @@ class Table3:
             if self.options.settings == "authors" or name in FILTERED:
                 yield name, [job for model in models for job in self.cell(name, model)]
                 if name == "actor" and not self.options.quick:
-                    rows = [model for model in paper.ACTOR_WITHOUT_NORM if model in models]
+                    rows = [model for model in published.ACTOR_WITHOUT_NORM if model in models]
                     yield "actor, not normalised", [job for model in rows for job in self.extra(model)]
                 continue
             for model in models:
@@ -141,7 +142,7 @@ class Table3:
 
     def extra(self, model: Model) -> list[Job]:
         """FSGNN on Actor without row normalisation, which the paper leaves out."""
-        settings = paper.ACTOR_WITHOUT_NORM[model][0]
+        settings = published.ACTOR_WITHOUT_NORM[model][0]
         return [benchmark_job("actor", model, settings, split, None) for split in self.splits]
 
     def search(self, name: str, model: Model) -> Halving:
@@ -170,11 +171,11 @@ class Table3:
         """The table, the comparison with the paper, what differs, the corrigendum, the filtered sets."""
         scores = {
             (name, model): self.score(records, name, model)
-            for name in paper.DATASETS
+            for name in DATASETS
             if name in self.sets
             for model in self.models(name)
         }
-        cells = [self._cell(name, model, scores, notes) for model in paper.TABLE3 for name in paper.DATASETS]
+        cells = [self._cell(name, model, scores, notes) for model in published.TABLE3 for name in DATASETS]
         document = Document(self.name, self._title(), command)
         document.blocks += self._opening()
         document.blocks += self._statistics()
@@ -205,7 +206,7 @@ class Table3:
             "sum one; hops S (heterophily) and S̃ (homophily).",
         ]
         if self.options.quick:
-            left_out = [name for name in paper.DATASETS if name not in self.sets]
+            left_out = [name for name in DATASETS if name not in self.sets]
             large = [name for name in self.sets if name not in QUICK[:3]]
             rows = f"; on {', '.join(large)} all but four rows" if large and not self._named[1] else ""
             text[0] += f". Left out: {', '.join(left_out)}{rows}."
@@ -232,7 +233,7 @@ class Table3:
                 "Trees are the authors', recovered from their stored framelets and read from the folder; texas h = 4 "
                 "has a root added."
             )
-            missing = [name for name in paper.DATASETS if name in self.sets and name not in self._with_trees()]
+            missing = [name for name in DATASETS if name in self.sets and name not in self._with_trees()]
             if missing:
                 text.append(f"There is none for {', '.join(missing)}: cells marked ° use our own.")
         return [" ".join(text)]
@@ -249,15 +250,15 @@ class Table3:
 
     def _counted(self, name: str, model: Model) -> Model:
         """The row that counts in a cell: what the paper used."""
-        return paper.CORRIGENDUM.get((name, model), model)
+        return published.CORRIGENDUM.get((name, model), model)
 
     def _cell(
         self, name: str, model: Model, scores: Mapping[tuple[str, Model], Score | None], notes: Mapping[str, str]
     ) -> dict[str, Any]:
         """Everything about a cell."""
         used = self._counted(name, model)
-        score, printed = scores.get((name, used)), paper.TABLE3[model][name]
-        own = paper.FSGNN_PUBLISHED.get((name, model))
+        score, printed = scores.get((name, used)), published.TABLE3[model][name]
+        own = published.FSGNN_PUBLISHED.get((name, model))
         cell: dict[str, Any] = {
             "table": "III",
             "set": name,
@@ -282,7 +283,7 @@ class Table3:
         if score.runs < SPLITS:
             cell["verdict"] = "too few splits for a verdict"
         elif cell["verdict"] == "differs":
-            remark = paper.REMARKS.get((name, model))
+            remark = published.REMARKS.get((name, model))
             found = notes.get(f"{name} {model.key}") or _by_projecting_sx(model, scores.get((name, ON_SX)), printed)
             cell["explanation"] = found or (remark and f"perhaps: {remark}") or "not explained"
         return cell | score.details
@@ -290,20 +291,20 @@ class Table3:
     def _main(self, scores: Mapping[tuple[str, Model], Score | None]) -> Grid:
         """The table as the paper prints it, with our numbers and the cited ones."""
         rows: list[tuple[str, dict[str, float], list[Mark], str]] = []
-        for key, cited in paper.CITED.items():
-            marks = [Mark(_printed(cited[name]), ("cited",)) for name in paper.DATASETS]
+        for key, cited in published.CITED.items():
+            marks = [Mark(_printed(cited[name]), ("cited",)) for name in DATASETS]
             rows.append((f"{key} †", {n: p.mean for n, p in cited.items() if p}, marks, key))
-        for model in paper.TABLE3:
-            found = {name: scores.get((name, self._counted(name, model))) for name in paper.DATASETS}
-            marks = [self._own_mark(name, model, found[name]) for name in paper.DATASETS]
+        for model in published.TABLE3:
+            found = {name: scores.get((name, self._counted(name, model))) for name in DATASETS}
+            marks = [self._own_mark(name, model, found[name]) for name in DATASETS]
             rows.append((model.label, {n: s.mean for n, s in found.items() if s}, marks, model.key))
-        averages = {key: float(np.mean(list(v.values()))) for _, v, _, key in rows if len(v) == len(paper.DATASETS)}
-        complete = all(model.key in averages for model in paper.TABLE3)
+        averages = {key: float(np.mean(list(v.values()))) for _, v, _, key in rows if len(v) == len(DATASETS)}
+        complete = all(model.key in averages for model in published.TABLE3)
         ranking = sorted(averages, key=lambda key: -averages[key]) if complete else []
-        ours = [values for _, values, _, key in rows if key not in paper.CITED]
+        ours = [values for _, values, _, key in rows if key not in published.CITED]
         columns = {  # marks wait for the whole column
             name: [values[name] for _, values, _, _ in rows if name in values]
-            for name in paper.DATASETS
+            for name in DATASETS
             if all(name in values for values in ours)
         }
         grid: list[list[str | Mark]] = []
@@ -314,11 +315,11 @@ class Table3:
                     (*mark.styles, *(_place(values.get(name), columns[name]) if name in columns else ())),
                     mark.tip,
                 )
-                for name, mark in zip(paper.DATASETS, marks, strict=True)
+                for name, mark in zip(DATASETS, marks, strict=True)
             ]
             average, rank = averages.get(key), ranking.index(key) + 1 if key in ranking else None
             style = ("best",) if rank == 1 else ("second",) if rank == 2 else ()
-            theirs = paper.TABLE3_AVERAGE.get(key)
+            theirs = published.TABLE3_AVERAGE.get(key)
             grid.append(
                 [
                     label,
@@ -331,7 +332,7 @@ class Table3:
         return Grid(
             "Best in bold, second best in italics (blue on the HTML page). † cited from other papers, not run here; "
             "the other rows are ours. ‡ projects SX, as the corrigendum says that the paper did. ° our own tree.",
-            ["", *(name.capitalize() for name in paper.DATASETS), "Avg.", "Rank", "paper's avg. (rank)"],
+            ["", *(name.capitalize() for name in DATASETS), "Avg.", "Rank", "paper's avg. (rank)"],
             grid,
         )
 
@@ -348,13 +349,13 @@ class Table3:
 
     def _comparison(self, cells: Sequence[Mapping[str, Any]]) -> Grid:
         rows: list[list[str | Mark]] = []
-        for model in paper.TABLE3:
+        for model in published.TABLE3:
             own = [cell for cell in cells if cell["row"] == model.key]
             rows.append([model.label, *(_compared(cell, self._own_sign(cell.get("tree"))) for cell in own)])
         return Grid(
             "Ours / the paper's (/ FSGNN's own published figure). ✓ within one point or two standard errors (the "
             "paper's std/√10), whichever is larger; (✓) so with FSGNN's own figure only; ✗ outside.",
-            ["", *(name.capitalize() for name in paper.DATASETS)],
+            ["", *(name.capitalize() for name in DATASETS)],
             rows,
         )
 
@@ -378,17 +379,17 @@ class Table3:
             if self.options.trees is not None or family == "fsgnn":  # other trees may well give other numbers
                 sentence += f". The bar is {BAR[family]}: {_met(good, missing, BAR[family])}"
             text.append(f"{sentence}.")
-        means = [scores.get((name, Model("c8"))) for name in paper.DATASETS]
+        means = [scores.get((name, Model("c8"))) for name in DATASETS]
         found = [score.mean for score in means if score]
-        complete = len(found) == len(paper.DATASETS) and not self.options.quick
+        complete = len(found) == len(DATASETS) and not self.options.quick
         average = float(np.mean(found)) if complete else None
-        summary["average of c8"] = {"ours": average, "paper": paper.TABLE3_AVERAGE["c8"][0], "bar": BAR["average"]}
+        summary["average of c8"] = {"ours": average, "paper": published.TABLE3_AVERAGE["c8"][0], "bar": BAR["average"]}
         if average is None:
             text.append(f"- Average of type c, h = 8 over nine sets: {len(found)} of them so far.")
         else:
             text.append(
                 f"- Average of type c, h = 8 over nine sets: {average:.2f}; the paper has "
-                f"{paper.TABLE3_AVERAGE['c8'][0]:.2f}. The bar is {BAR['average']}: "
+                f"{published.TABLE3_AVERAGE['c8'][0]:.2f}. The bar is {BAR['average']}: "
                 f"{_met(average, 0, BAR['average'])}."
             )
         return text
@@ -396,12 +397,10 @@ class Table3:
     def _claims(self, scores: Mapping[tuple[str, Model], Score | None], summary: dict[str, Any]) -> list[str]:
         """The paper's claims about the table, each with the numbers that decide it; none before all cells are there."""
         ours = {
-            model: {
-                name: score.mean for name in paper.DATASETS if (score := scores.get((name, self._counted(name, model))))
-            }
-            for model in paper.TABLE3
+            model: {name: score.mean for name in DATASETS if (score := scores.get((name, self._counted(name, model))))}
+            for model in published.TABLE3
         }
-        if self.options.quick or any(len(row) < len(paper.DATASETS) for row in ours.values()):
+        if self.options.quick or any(len(row) < len(DATASETS) for row in ours.values()):
             return []
         best, second, *_ = sorted(ours, key=lambda model: -np.mean(list(ours[model].values())))
         c8 = Model("c8")
@@ -435,10 +434,10 @@ class Table3:
     ) -> list[str | Grid]:
         rows: list[list[str | Mark]] = []
         model = Model("a8")
-        for name in (name for name in paper.DATASETS if name in self.sets and ON_SX in self.models(name)):
+        for name in (name for name in DATASETS if name in self.sets and ON_SX in self.models(name)):
             on_sx, on_x = scores.get((name, ON_SX)), scores.get((name, model))
-            known = (name, model) in paper.CORRIGENDUM
-            printed = paper.TABLE3[model][name]
+            known = (name, model) in published.CORRIGENDUM
+            printed = published.TABLE3[model][name]
             marks = [_judged(score, printed) for score in (on_sx, on_x)]
             rows.append([name + ("‡" if known else ""), *marks, _printed(printed)])
             other, used = (on_x, model) if known else (on_sx, ON_SX)
@@ -454,7 +453,7 @@ class Table3:
         if "actor" not in self.sets or self.options.quick or self.options.settings == "search":
             return []
         rows: list[list[str | Mark]] = []
-        kept = {model: own for model, (_, own) in paper.ACTOR_WITHOUT_NORM.items() if model in self.models("actor")}
+        kept = {model: own for model, (_, own) in published.ACTOR_WITHOUT_NORM.items() if model in self.models("actor")}
         for model, own in kept.items():
             score = Score.of([records(job) for job in self.extra(model)], SPLITS)
             rows.append([model.label, mark_of(score), f"{own:.2f}"])
@@ -495,7 +494,7 @@ class Table3:
         from pegfan.datasets import table
 
         try:
-            frame = table([name for name in paper.DATASETS if name in self.sets])
+            frame = table([name for name in DATASETS if name in self.sets])
         except (OSError, ValueError) as error:
             return [f"Statistics of the data sets are left out: {error}"]
         if not len(frame):
@@ -521,8 +520,8 @@ _STATISTICS = (
 def authors_settings(name: str, model: Model) -> dict[str, Any]:
     """The published settings of a cell; type a on SX has those of type a."""
     if model.kind is None:
-        return paper.FSGNN[name, model]
-    return paper.AUTHORS[name, Model(model.name)]
+        return published.FSGNN[name, model]
+    return published.AUTHORS[name, Model(model.name)]
 
 
 def _extra(table: str, name: str, model: Model, score: Score) -> dict[str, Any]:
