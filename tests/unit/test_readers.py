@@ -620,7 +620,7 @@ def test_rows_of_parquet_have_numbers_and_no_lines(tmp_path):
         ("g.pkl", b"\x80\x04.", r"g\.pkl: pickles can run code, so they are never read"),
         ("g", b"\x80\x04.", r"g is a pickle, which can run code and is never read"),
         ("g.xlsx", b"PK", r"g\.xlsx: spreadsheets are not read; save the graph as CSV"),
-        ("g.pt", b"\x80\x02.", r"g\.pt is not a file of torch\.save as it is since torch 1\.6"),
+        ("g.pt", b"\x80\x02.", r"g\.pt is not in the format that torch\.save has had since torch 1\.6"),
         ("g.npz", b"PK\x03\x04", r"g\.npz is not a readable npz archive"),
         ("g.csv.gz", gzip.compress(b"1,2\n" * 9999, mtime=0)[:-20], r"g\.csv\.gz is damaged or cut short"),
     ],

@@ -108,7 +108,7 @@ def _draw(
 
 
 def _share_out(size: int, fair: NDArray[np.float64], shares: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return whole counts next to the fair ones that add up to `size`, with at least one node for every part that is due one."""
+    """Return whole counts near the fair ones that add up to `size`; a part that is due a node gets at least one."""
     least = np.zeros(4, dtype=np.int64)
     least[[part for part in _PRIORITY if shares[part] > 0][:size]] = 1
     counts = np.maximum(np.floor(fair).astype(np.int64), least)
