@@ -286,9 +286,10 @@ class Recipe:
             if tree.n != graph.n:
                 raise ValueError(f"{self.tree_file.name} is a tree of {tree.n} nodes, and the graph has {graph.n}")
             return tree
+        method: Any = self.method
         side: Any = self._side
         most = self.max_levels if levels is None else levels
-        built = build_tree(graph, self.method, self.h, max_levels=most, direction=side, progress=progress)
+        built = build_tree(graph, method, self.h, max_levels=most, direction=side, progress=progress)
         return built if levels is None else pad_levels(built, levels)
 
     def channels(
