@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import os
-import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial import cKDTree
 
+from pegfan import results
 from pegfan._atomic import replacing
+from pegfan._plain import versions
 from pegfan.framelets import FrameletSystem
 from pegfan.graph import Graph
+from pegfan.results import Result
+from pegfan.running import Progress, Runner, Step
 from pegfan.trees import Hierarchy
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ NOISE = 0.5
 
 ACCURACY, REPORT = "accuracy.png", "report.html"
 GAMMA, FEATURES, SPLITS, HOPS = 0.2, 100, 5, 3
+ALONE = "X alone"
 GRID = tuple({"wd_fc1": decay, "lr_fc": rate} for decay in (0.0, 1e-3) for rate in (0.01, 0.03))
 """What both networks may choose from, on the validation nodes of the first split."""
 FIXED = {"epochs": 600, "patience": 100}
@@ -204,7 +207,7 @@ class Entry:
     tried
         For each setting of the grid, the run on the first split; the best on validation comes first.
     runs
-        With the best setting, one a split.
+        With the best setting, one per split.
     """
 
     name: str
@@ -240,6 +243,8 @@ class Comparison:
         PEGFAN (type b), then FSGNN.
     majority, features
         Test accuracies, split by split: of always saying the largest class; of the network that sees X alone.
+    settings
+        Of all runs, beside those that were chosen from.
     seed, seconds
         The seed; how long it took.
     """
@@ -249,6 +254,7 @@ class Comparison:
     entries: tuple[Entry, ...]
     majority: list[float]
     features: list[float]
+    settings: dict[str, Any]
     seed: int
     seconds: float
 
@@ -271,7 +277,7 @@ class Comparison:
         best = self.entries[0]
         return np.asarray(np.exp(Network(best.runs[0].state).predict(best.channels)))
 
-    def result(self, probabilities: NDArray[np.float32]) -> dict[str, Any]:
+    def result(self, probabilities: NDArray[np.float32]) -> Result:
         """The comparison in the form that `pegfan.report.write_report` takes."""
         return _result(self, probabilities)
 
@@ -280,11 +286,11 @@ def compare(
     seed: int = 0,
     *,
     n: int = 3000,
-    edges: int = 45_000,
-    features: int = FEATURES,
+    n_edges: int = 45_000,
+    n_features: int = FEATURES,
     splits: int = SPLITS,
     workers: int = 1,
-    progress: Callable[[int, int, str], None] | None = None,
+    progress: Progress | None = None,
     **settings: Any,
 ) -> Comparison:
     """Train PEGFAN (type b) and FSGNN on a graph of the paper's Table I, γ = 0.2.
@@ -297,19 +303,19 @@ def compare(
     ----------
     seed
         Of the graph, its splits, and (plus the number of the split) of the networks.
-    n, edges, features, splits
+    n, n_edges, n_features, splits
         Of `pegfan.datasets.synthetic`.
     workers
         Processes that train side by side.
     progress
-        Called after every run with how many are done, how many there are, and a sentence.
+        Called after every run with a `pegfan.running.Step`.
     **settings
         Of `pegfan.training.Settings`, for all runs.
 
     Examples
     --------
     >>> from pegfan import demo
-    >>> found = demo.compare(n=300, edges=3000, features=20, splits=2, epochs=40)
+    >>> found = demo.compare(n=300, n_edges=3000, n_features=20, splits=2, epochs=40)
     >>> [entry.name for entry in found.entries], len(found.entries[0].test)
     (['PEGFAN, type b', 'FSGNN'], 2)
     """
@@ -343,104 +349,39 @@ def compare(
     rest = runner.run([*jobs, ("X alone", alone, GRID[-1], 0)])
     entries = tuple(
         Entry(name, seen[name], tried[name], [tried[name][0][1], *rest[k * (splits - 1) : (k + 1) * (splits - 1)]])
-        for k, name in enumerate(seen)
+        for k, name in enumerate(names)
     )
-    majority = [_majority(graph, i) for i in range(splits)]
-    return Comparison(graph, tree, entries, majority, [rest[-1].test_metric], seed, time.perf_counter() - start)
+    floor = [results.majority(graph, split) for split in graph.splits]
+    took = time.perf_counter() - start
+    return Comparison(graph, tree, entries, floor, [alone.test_metric], settings, seed, took)
 
 
-class _Runner:
-    """Runs jobs (name, channels, setting, split), in so many processes, and tells how far it is."""
+class _Job(NamedTuple):
+    """A network, by the name of its channels, with a setting of the grid on a split."""
 
-    def __init__(
-        self,
-        graph: Graph,
-        seed: int,
-        settings: dict[str, Any],
-        workers: int,
-        total: int,
-        progress: Callable[[int, int, str], None] | None,
-    ) -> None:
-        self.graph, self.seed, self.settings, self.workers = graph, seed, settings, workers
-        self.done, self.total, self.progress = 0, total, progress
-
-    def run(self, jobs: Sequence[tuple[str, Channels, dict[str, float], int]]) -> list[Run]:
-        runs = []
-        for (name, *_, split), run in zip(jobs, self._each(jobs), strict=True):
-            self.done += 1
-            runs.append(run)
-            if self.progress:
-                self.progress(self.done, self.total, f"{name}, split {split}: {run.test_metric:.1%} on test")
-        return runs
-
-    def _each(self, jobs: Sequence[tuple[str, Channels, dict[str, float], int]]) -> Iterator[Run]:
-        calls = [
-            (channels, self.graph.labels, self.graph.splits[split], {**self.settings, **setting}, split, self.seed)
-            for _, channels, setting, split in jobs
-        ]
-        if self.workers == 1:
-            yield from (_train_one(*call) for call in calls)
-            return
-        from joblib import Parallel, delayed
-
-        with Parallel(n_jobs=self.workers, return_as="generator") as parallel:
-            with _hands_off():
-                started = parallel(delayed(_get_ready)() for _ in range(self.workers))
-            list(started)
-            yield from parallel(delayed(_train_one)(*call) for call in calls)
+    name: str
+    setting: int
+    split: int
 
 
-@contextmanager
-def _hands_off() -> Iterator[None]:
-    """Processes that start here never see Ctrl-C: the one that starts them hears it, later, and ends them quietly."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    from multiprocessing import resource_tracker
-
-    resource_tracker.ensure_running()  # its start would lift the mask
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _get_ready() -> None:
-    """Import what training needs, so that joblib does not take it for a leak of memory later."""
-    import torch
-
-    from pegfan.training import fast
-
-    del torch, fast
-
-
-def _train_one(channels: Any, labels: Any, part: Any, settings: dict[str, Any], split: int, seed: int) -> Run:
+def _train_one(shared: Any, job: _Job) -> tuple[_Job, Run]:
     from pegfan.training import train
 
-    run = train(channels, labels, part, settings, seed=42 + seed + split, history=True).runs[0]
-    return replace(run, split=split)
-
-
-def _majority(graph: Graph, split: int) -> float:
-    """The accuracy on test nodes of the class that most training nodes have."""
-    assert graph.labels is not None
-    part = graph.splits[split]
-    return float((graph.labels[part.test] == np.bincount(graph.labels[part.train]).argmax()).mean())
+    graph, seen, settings, seed = shared
+    chosen = {**settings, **GRID[job.setting]}
+    part = graph.splits[job.split]
+    run = train(seen[job.name], graph.labels, part, chosen, seed=42 + seed + job.split, history=True).runs[0]
+    return job, replace(run, split=job.split)
 
 
 # --------------------------------------------------------------------- the report
 
 
-def _result(found: Comparison, probabilities: NDArray[np.float32]) -> dict[str, Any]:
-    import torch
+def _result(found: Comparison, probabilities: NDArray[np.float32]) -> Result:
+    from pegfan.datasets import Source
 
-    from pegfan import __version__
-
-    graph, best = found.graph, found.entries[0]
-    predicted = probabilities.argmax(axis=1)
-    names = [str(name) for name in range(graph.n_classes)]
-    other, candidates = found.entries[1], _candidates(found)
+    graph, (best, other), split = found.graph, found.entries, found.graph.splits[0]
+    confusion, per_class = results.judged(graph, split, probabilities)
     leaves_out = (
         "As in the paper's Table I, no network gets X itself: X alone decides the classes of this graph "
         f"({np.mean(found.features):.1%} on test). The F_j X of PEGFAN add up to X, so it sees a node's own features "
@@ -545,67 +486,36 @@ def _candidates(found: Comparison) -> list[dict[str, Any]]:
         for entry in found.entries
         for k, (setting, run) in enumerate(entry.tried)
     ]
-    return sorted(rows, key=lambda row: -row["val_metric"])
-
-
-def _spread(metric: str | None, values: list[float]) -> dict[str, Any]:
-    facts: dict[str, Any] = {"mean": float(np.mean(values)), "std": float(np.std(values)), "per_split": values}
-    return facts if metric is None else {"metric": metric, **facts}
-
-
-def _mistakes(graph: Graph, predicted: NDArray[Any], names: list[str]) -> dict[str, Any]:
-    """The confusion matrix on the test nodes of the first split, and what it says class by class."""
-    assert graph.labels is not None
-    test = graph.splits[0].test
-    table = np.zeros((len(names), len(names)), np.int64)
-    np.add.at(table, (graph.labels[test], predicted[test]), 1)
-    right, truly, said = table.diagonal(), table.sum(axis=1), table.sum(axis=0)
-    rows = [
-        {
-            "class": name,
-            "support": int(truly[i]),
-            "precision": float(right[i] / said[i]) if said[i] else None,
-            "recall": float(right[i] / truly[i]) if truly[i] else None,
-        }
-        for i, name in enumerate(names)
-    ]
-    return {"confusion": table.tolist(), "per_class": rows}
-
-
-def _attention(entry: Entry) -> list[dict[str, Any]]:
-    weights = np.asarray(entry.runs[0].attention)
-    return [
-        {"name": name, "weight": float(weight), "what": _meaning(name)}
-        for name, weight in zip(entry.channels.names, weights, strict=True)
-    ]
-
-
-def _meaning(name: str) -> str:
-    head = name.split(maxsplit=1)[0]
-    if head.startswith("F_"):
-        return f"scale {head[2:]} of the features"
-    power = head.partition("^")[2] or "1"
-    return f"features {power} hop{'s' * (power != '1')} away"
-
-
-def _unsure(graph: Graph, probabilities: NDArray[np.float32], names: list[str]) -> list[dict[str, Any]]:
-    """The test nodes of the first split between whose two likeliest classes there is least."""
-    assert graph.labels is not None
-    test = graph.splits[0].test
-    order = np.argsort(probabilities[test], axis=1)
-    first, second = order[:, -1], order[:, -2]
-    high, low = probabilities[test, first], probabilities[test, second]
-    return [
-        {
-            "id": str(test[i]),
-            "predicted": names[first[i]],
-            "probability": float(high[i]),
-            "second": names[second[i]],
-            "second_probability": float(low[i]),
-            "true": names[graph.labels[test[i]]],
-        }
-        for i in np.argsort(high - low, kind="stable")[:20]
-    ]
+    size = {"n": graph.n, "edges": graph.n_edges, "features": int(graph.features.shape[1]), "splits": len(graph.splits)}
+    return Result(
+        title="PEGFAN against FSGNN on the paper's synthetic graph",
+        source=Source.of("synthetic", gamma=GAMMA, **size, seed=found.seed),
+        command=f"pegfan demo --seed {found.seed}",
+        seed=found.seed,
+        when=datetime.now(UTC).isoformat(timespec="seconds"),
+        versions=versions("numpy", "torch"),
+        seconds=results.Seconds(found.seconds),
+        data=results.data(graph),
+        splits=results.Splits.of(graph.splits, made=True),
+        candidates=tuple(sorted(tried, key=lambda row: -(row.val_metric or 0.0))),
+        chosen=results.Chosen(
+            "best",
+            "This page is about PEGFAN with the best of its four settings on validation nodes of split 0. "
+            f"FSGNN, with the same choice, reaches {np.mean(other.test):.1%} ± {np.std(other.test):.1%} on test.",
+        ),
+        test=results.Spread.of(best.test),
+        validation=results.Spread.of(best.validation),
+        majority=results.Spread.of(found.majority),
+        confusion=confusion,
+        per_class=per_class,
+        curves=tuple(results.curve(entry.name, entry.runs[0]) for entry in found.entries),
+        attention=tuple(
+            results.attention(entry.name, entry.channels.names, entry.runs[0].attention) for entry in found.entries
+        ),
+        unsure=results.unsure(graph, split, probabilities),
+        warnings=(results.Note("features", leaves_out),),
+        tree=results.tree(found.tree, best.name),
+    )
 
 
 def _draw_comparison(found: Comparison) -> bytes:
@@ -628,26 +538,19 @@ def _draw_accuracy(ax: Axes, found: Comparison) -> None:
         ax.plot([0, mean], [y, y], color=colour, linewidth=9, alpha=0.25, solid_capstyle="butt")
         ax.plot(100 * np.array(values), [y] * len(values), "o", color=colour, markersize=5, alpha=0.8)
         ax.text(2, y - 0.3, f"{name}   {mean:.1f} ± {std:.1f}", color=colour, fontsize=11, va="center")
-    ax.set(xlim=(0, 100), ylim=(len(rows) - 0.4, -0.7), yticks=[], xlabel="accuracy on test nodes, %; a dot a split")
+    ax.set(xlim=(0, 100), ylim=(len(rows) - 0.4, -0.7), yticks=[], xlabel="accuracy on test nodes, %; a dot per split")
     ax.set_title(f"synthetic graph of the paper, γ = {GAMMA}", fontsize=11)
     ax.spines[["top", "right", "left"]].set_visible(False)
 
 
 def _draw_attention(ax: Axes, entry: Entry) -> None:
     weights = np.mean([run.attention for run in entry.runs], axis=0)
-    names = [_formula(name) for name in entry.channels.names]
-    colours = ["#0b6fb3" if name.startswith("F_") else "#8a8f98" for name in entry.channels.names]
+    channels = results.attention(entry.name, entry.channels.names, weights).channels
+    names = [channel.symbol for channel in channels]
+    colours = ["#0b6fb3" if channel.group == "scales" else "#8a8f98" for channel in channels]
     ax.barh(np.arange(len(weights)), 100 * weights, color=colours)
     ax.set_yticks(np.arange(len(weights)), names)
     ax.invert_yaxis()
     ax.set_xlabel("attention of PEGFAN, %; blue: framelets, grey: hops")
     ax.set_title("which scales and hops carry the classes", fontsize=11)
     ax.spines[["top", "right"]].set_visible(False)
-
-
-def _formula(name: str) -> str:
-    """The name of a channel for matplotlib: ``F_3 X`` and ``S~^2 X`` as mathematics."""
-    head, _, rest = name.partition(" ")
-    symbol, _, power = head.partition("^")
-    symbol = r"\tilde{S}" if symbol == "S~" else symbol
-    return rf"${symbol}{'^' + power if power else ''}\,{rest}$"
