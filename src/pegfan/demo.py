@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,10 @@ from scipy.spatial import cKDTree
 from pegfan import results
 from pegfan._atomic import replacing
 from pegfan._plain import versions
+from pegfan.fitted import ChannelFacts, Trained, train_recipe
 from pegfan.framelets import FrameletSystem
 from pegfan.graph import Graph
+from pegfan.recipe import Recipe
 from pegfan.results import Result
 from pegfan.running import Progress, Runner, Step
 from pegfan.trees import Hierarchy
@@ -28,7 +30,6 @@ from pegfan.trees import Hierarchy
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from pegfan.channels import Channels
     from pegfan.training import Run
 
 __all__ = ["Comparison", "Entry", "Numbers", "compare", "piecewise_smooth", "random_geometric", "run"]
@@ -41,8 +42,8 @@ SIZES = (4, 16, 64, 256)
 NOISE = 0.5
 
 ACCURACY, REPORT = "accuracy.png", "report.html"
-GAMMA, FEATURES, SPLITS, HOPS = 0.2, 100, 5, 3
-ALONE = "X alone"
+GAMMA, FEATURES, SPLITS = 0.2, 100, 5
+PEGFAN = "PEGFAN, type b"
 GRID = tuple({"wd_fc1": decay, "lr_fc": rate} for decay in (0.0, 1e-3) for rate in (0.01, 0.03))
 """What both networks may choose from, on the validation nodes of the first split."""
 FIXED = {"epochs": 600, "patience": 100}
@@ -202,23 +203,30 @@ class Entry:
     ----------
     name
         What to call it.
-    channels
-        What it sees.
     tried
-        For each setting of the grid, the run on the first split; the best on validation comes first.
-    runs
+        With each setting of the grid, trained on the first split; the best on validation comes first.
+    trained
         With the best setting, one per split.
     """
 
     name: str
-    channels: Channels = field(repr=False)
-    tried: Sequence[tuple[dict[str, float], Run]] = field(repr=False)
-    runs: Sequence[Run] = field(repr=False)
+    tried: Sequence[Trained] = field(repr=False)
+    trained: Sequence[Trained] = field(repr=False)
 
     @property
-    def settings(self) -> dict[str, float]:
-        """The setting that was best on validation."""
-        return self.tried[0][0]
+    def recipe(self) -> Recipe:
+        """What was best on validation."""
+        return self.tried[0].recipe
+
+    @property
+    def runs(self) -> list[Run]:
+        """The trainings, split by split."""
+        return [trained.run for trained in self.trained]
+
+    @property
+    def channels(self) -> tuple[ChannelFacts, ...]:
+        """What it sees."""
+        return self.trained[0].channels
 
     @property
     def test(self) -> list[float]:
@@ -243,8 +251,6 @@ class Comparison:
         PEGFAN (type b), then FSGNN.
     majority, features
         Test accuracies, split by split: of always saying the largest class; of the network that sees X alone.
-    settings
-        Of all runs, beside those that were chosen from.
     seed, seconds
         The seed; how long it took.
     """
@@ -254,7 +260,6 @@ class Comparison:
     entries: tuple[Entry, ...]
     majority: list[float]
     features: list[float]
-    settings: dict[str, Any]
     seed: int
     seconds: float
 
@@ -272,10 +277,8 @@ class Comparison:
 
     def probabilities(self) -> NDArray[np.float32]:
         """What PEGFAN, trained on the first split, says of every node."""
-        from pegfan.training import Network
-
-        best = self.entries[0]
-        return np.asarray(np.exp(Network(best.runs[0].state).predict(best.channels)))
+        best = self.entries[0].trained[0]
+        return np.asarray(np.exp(best.network.predict(best.recipe.channels(self.graph, best.tree))))
 
     def result(self, probabilities: NDArray[np.float32]) -> Result:
         """The comparison in the form that `pegfan.report.write_report` takes."""
@@ -319,59 +322,49 @@ def compare(
     >>> [entry.name for entry in found.entries], len(found.entries[0].test)
     (['PEGFAN, type b', 'FSGNN'], 2)
     """
-    from pegfan.channels import make_channels, make_fsgnn_channels
     from pegfan.datasets import synthetic
-    from pegfan.trees import build_tree
 
     start = time.perf_counter()
-    graph = synthetic(GAMMA, n=n, n_edges=edges, n_features=features, splits=splits, seed=seed)
-    tree = build_tree(graph, "ward", h=4)
-    seen = {
-        "PEGFAN, type b": make_channels(
-            graph,
-            FrameletSystem(tree),
-            kind="b",
-            regime="heterophily",
-            hops=HOPS,
-            include_features=False,
-            scaling="none",
-        ),
-        "FSGNN": make_fsgnn_channels(graph, hops=HOPS, regime="all", include_features=False, scaling="none"),
+    graph = synthetic(GAMMA, n=n, n_edges=n_edges, n_features=n_features, splits=splits, seed=seed)
+    base: dict[str, Any] = {"method": "none", "scaling": "none", "include_features": False, **FIXED, **settings}
+    recipes = {
+        PEGFAN: Recipe.of({**base, "method": "ward", "h": 4, "kind": "b", "regime": "heterophily"}),
+        "FSGNN": Recipe.of({**base, "regime": "all"}),
     }
-    alone = make_fsgnn_channels(graph, hops=0, scaling="none")
-    runner = _Runner(graph, seed, {**FIXED, **settings}, workers, len(seen) * (len(GRID) + splits - 1) + 1, progress)
-    first = runner.run([(name, channels, setting, 0) for name, channels in seen.items() for setting in GRID])
-    tried = {}
-    for k, name in enumerate(seen):
-        pairs = list(zip(GRID, first[k * len(GRID) : (k + 1) * len(GRID)], strict=True))
-        tried[name] = sorted(pairs, key=lambda pair: (-pair[1].val_metric, pair[1].val_loss))
-    jobs = [(name, seen[name], tried[name][0][0], i) for name in seen for i in range(1, splits)]
-    rest = runner.run([*jobs, ("X alone", alone, GRID[-1], 0)])
-    entries = tuple(
-        Entry(name, seen[name], tried[name], [tried[name][0][1], *rest[k * (splits - 1) : (k + 1) * (splits - 1)]])
-        for k, name in enumerate(names)
-    )
+    alone = Recipe.of({**base, **GRID[-1], "hops": 0, "include_features": True})
+    total, done = len(recipes) * (len(GRID) + splits - 1) + 1, 0
+
+    def train_all(name: str, tasks: Sequence[tuple[Recipe, int]]) -> list[Trained]:
+        nonlocal done
+        found: dict[tuple[Recipe, int], Trained] = {}
+        for task, trained in runner.map(_train_one, tasks):
+            done, found[task] = done + 1, trained
+            if progress:
+                text = f"{name}, split {task[1]}: {trained.run.test_metric:.1%} on test"
+                progress(Step(done, total, text, trained, elapsed=time.perf_counter() - start))
+        return [found[task] for task in tasks]
+
+    tree = recipes[PEGFAN].build_tree(graph)
+    assert tree is not None
+    entries = []
+    with Runner(workers, shared=(graph, tree, seed)) as runner:
+        for name, recipe in recipes.items():
+            tried = train_all(name, [(recipe.changed(**setting), 0) for setting in GRID])
+            tried.sort(key=lambda trained: (-trained.run.val_metric, trained.run.val_loss))
+            best = tried[0]
+            entries.append(Entry(name, tried, [best, *train_all(name, [(best.recipe, i) for i in range(1, splits)])]))
+        (features,) = train_all("X alone", [(alone, 0)])
     floor = [results.majority(graph, split) for split in graph.splits]
     took = time.perf_counter() - start
-    return Comparison(graph, tree, entries, floor, [alone.test_metric], settings, seed, took)
+    return Comparison(graph, tree, tuple(entries), floor, [features.run.test_metric], seed, took)
 
 
-class _Job(NamedTuple):
-    """A network, by the name of its channels, with a setting of the grid on a split."""
-
-    name: str
-    setting: int
-    split: int
-
-
-def _train_one(shared: Any, job: _Job) -> tuple[_Job, Run]:
-    from pegfan.training import train
-
-    graph, seen, settings, seed = shared
-    chosen = {**settings, **GRID[job.setting]}
-    part = graph.splits[job.split]
-    run = train(seen[job.name], graph.labels, part, chosen, seed=42 + seed + job.split, history=True).runs[0]
-    return job, replace(run, split=job.split)
+def _train_one(shared: Any, task: tuple[Recipe, int]) -> tuple[tuple[Recipe, int], Trained]:
+    graph, tree, seed = shared
+    recipe, split = task
+    own = tree if recipe.has_tree else None
+    trained, _ = train_recipe(recipe, graph, graph.splits[split], seed + split, tree=own, history=True)
+    return task, replace(trained, run=replace(trained.run, split=split))
 
 
 # --------------------------------------------------------------------- the report
@@ -387,113 +380,29 @@ def _result(found: Comparison, probabilities: NDArray[np.float32]) -> Result:
         f"({np.mean(found.features):.1%} on test). The F_j X of PEGFAN add up to X, so it sees a node's own features "
         "in parts; the hops of FSGNN mix them with those of neighbours. The paper has 700 features and a larger search."
     )
-    return {
-        "format": "pegfan result",
-        "version": 1,
-        "title": "PEGFAN against FSGNN on the paper's synthetic graph",
-        "source": {"where": ["synthetic"], "options": _source(graph, found.seed)},
-        "command": f"pegfan demo --seed {found.seed}",
-        "seed": found.seed,
-        "when": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": {"pegfan": __version__, "numpy": np.__version__, "torch": torch.__version__},
-        "seconds": {"total": found.seconds},
-        "data": _about(graph, names),
-        "splits": {
-            "count": len(graph.splits),
-            "made": True,
-            "sizes": [[len(part) for part in split] for split in graph.splits],
-        },
-        "candidates": candidates,
-        "chosen": {
-            "how": "best",
-            "members": [i for i, row in enumerate(candidates) if row["chosen"]],
-            "reason": "This page is about PEGFAN with the best of its four settings on validation nodes of split 0. "
-            f"FSGNN, with the same choice, reaches {np.mean(other.test):.1%} ± {np.std(other.test):.1%} on test.",
-        },
-        "test": _spread("accuracy", best.test),
-        "validation": _spread("accuracy", best.validation),
-        "floors": {"majority": _spread(None, found.majority)},
-        **_mistakes(graph, predicted, names),
-        "curves": [
-            {
-                "name": entry.name,
-                **{key: entry.runs[0].history[key] for key in ("train_loss", "val_loss", "val_metric")},  # type: ignore[index]
-                "best_epoch": entry.runs[0].best_epoch,
-            }
-            for entry in found.entries
-        ],
-        "attention": [{"member": entry.name, "channels": _attention(entry)} for entry in found.entries],
-        "unsure": _unsure(graph, probabilities, names),
-        "warnings": [{"kind": "features", "text": leaves_out}],
-        "tree": {
-            "method": found.tree.info["method"],
-            "h": found.tree.info["h"],
-            "levels": found.tree.K,
-            "clusters": list(found.tree.n_clusters),
-            "info": dict(found.tree.info),
-        },
-    }
-
-
-def _source(graph: Graph, seed: int) -> dict[str, Any]:
-    width = int(graph.features.shape[1])
-    return {
-        "gamma": GAMMA,
-        "n": graph.n,
-        "n_edges": graph.n_edges,
-        "n_features": width,
-        "splits": len(graph.splits),
-        "seed": seed,
-    }
-
-
-def _about(graph: Graph, names: list[str]) -> dict[str, Any]:
-    from pegfan import measures
-
-    assert graph.labels is not None
-    facts = graph.describe()
-    return {
-        "nodes": graph.n,
-        "edges": graph.n_edges,
-        "directed": graph.directed,
-        "features": facts.features,
-        "classes": names,
-        "class_counts": np.bincount(graph.labels, minlength=graph.n_classes).tolist(),
-        "labelled": facts.labelled,
-        "metric": graph.metric,
-        "homophily": {
-            key: getattr(facts, key)
-            for key in ("edge_homophily", "node_homophily", "adjusted_homophily", "label_informativeness")
-        },
-        "ccns": measures.ccns(graph).tolist(),
-        "components": facts.components,
-        "report": None,
-    }
-
-
-def _candidates(found: Comparison) -> list[dict[str, Any]]:
-    rows = [
-        {
-            "name": entry.name,
-            "recipe": dict(setting),
-            "val_metric": run.val_metric,
-            "val_loss": run.val_loss,
-            "seconds": run.seconds,
-            "epochs": run.epochs,
-            "chosen": k == 0 and entry is found.entries[0],
-            "why": "" if k else "best of its network on validation, trained on all splits",
-        }
+    tried = [
+        results.Candidate(
+            entry.name,
+            trained.recipe.to_dict(),
+            trained.run.val_metric,
+            trained.run.val_loss,
+            trained.run.seconds,
+            trained.run.epochs,
+            chosen=entry is best and not k,
+            why="" if k else "best of its network on validation, trained on all splits",
+        )
         for entry in found.entries
-        for k, (setting, run) in enumerate(entry.tried)
+        for k, trained in enumerate(entry.tried)
     ]
-    size = {"n": graph.n, "edges": graph.n_edges, "features": int(graph.features.shape[1]), "splits": len(graph.splits)}
+    assert graph.features is not None
+    size = {"n": graph.n, "n_edges": graph.n_edges, "n_features": graph.features.shape[1], "splits": len(graph.splits)}
     return Result(
         title="PEGFAN against FSGNN on the paper's synthetic graph",
         source=Source.of("synthetic", gamma=GAMMA, **size, seed=found.seed),
         command=f"pegfan demo --seed {found.seed}",
         seed=found.seed,
         when=datetime.now(UTC).isoformat(timespec="seconds"),
-        versions=versions("numpy", "torch"),
+        versions=versions("numpy", "scipy", "numba"),
         seconds=results.Seconds(found.seconds),
         data=results.data(graph),
         splits=results.Splits.of(graph.splits, made=True),
@@ -509,9 +418,7 @@ def _candidates(found: Comparison) -> list[dict[str, Any]]:
         confusion=confusion,
         per_class=per_class,
         curves=tuple(results.curve(entry.name, entry.runs[0]) for entry in found.entries),
-        attention=tuple(
-            results.attention(entry.name, entry.channels.names, entry.runs[0].attention) for entry in found.entries
-        ),
+        attention=tuple(results.attention(e.name, e.channels, e.runs[0].attention) for e in found.entries),
         unsure=results.unsure(graph, split, probabilities),
         warnings=(results.Note("features", leaves_out),),
         tree=results.tree(found.tree, best.name),
@@ -545,9 +452,8 @@ def _draw_accuracy(ax: Axes, found: Comparison) -> None:
 
 def _draw_attention(ax: Axes, entry: Entry) -> None:
     weights = np.mean([run.attention for run in entry.runs], axis=0)
-    channels = results.attention(entry.name, entry.channels.names, weights).channels
-    names = [channel.symbol for channel in channels]
-    colours = ["#0b6fb3" if channel.group == "scales" else "#8a8f98" for channel in channels]
+    names = [channel.symbol for channel in entry.channels]
+    colours = ["#0b6fb3" if channel.group == "scales" else "#8a8f98" for channel in entry.channels]
     ax.barh(np.arange(len(weights)), 100 * weights, color=colours)
     ax.set_yticks(np.arange(len(weights)), names)
     ax.invert_yaxis()

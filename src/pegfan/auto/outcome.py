@@ -10,11 +10,16 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from pegfan import _defaults as default
 from pegfan import results
 from pegfan.auto.classifier import AutoClassifier
-from pegfan.auto.recipes import Recipe
-from pegfan.auto.search import Candidate, Job, Pool, Progress, mean_of, validate
+from pegfan.auto.search import Pool, Task, Trial, validate
+from pegfan.channels import FeatureScale
+from pegfan.fitted import mean_of
 from pegfan.graph import Graph, Split
+from pegfan.recipe import Recipe
+from pegfan.running import Progress
+from pegfan.training import score
 
 __all__ = ["Outcome", "Plan", "carry_out", "with_splits"]
 
@@ -44,8 +49,8 @@ class Plan:
         As in `AutoClassifier`.
     """
 
-    budget: float = 120.0
-    seed: int = 0
+    budget: float = default.BUDGET
+    seed: int = default.SEED
     split: int = 0
     splits: int | None = None
     workers: int = 1
@@ -160,7 +165,7 @@ def carry_out(
         confusion=confusion,
         per_class=per_class,
         curves=tuple(results.curve(member.recipe.name, member.run) for member in kept),
-        attention=tuple(results.attention(m.recipe.name, m.names, m.run.attention) for m in kept),
+        attention=tuple(results.attention(m.recipe.name, m.channels, m.run.attention) for m in kept),
         unsure=results.unsure(known, part, probabilities),
         tree=next(iter(trees), None),
     )
@@ -170,14 +175,13 @@ def carry_out(
         warnings=results.cautions(result, known),
         seconds=results.Seconds(total, searched, total - searched),
     )
-    recipes = [Recipe.of(recipe).to_dict() for recipe in model._check_fitted().parameters["recipes"]]
-    ran = {"recipes": recipes, "splits": len(spread.used)}
+    ran = {"recipes": [recipe.to_dict() for recipe in model.ran_], "splits": len(spread.used)}
     return Outcome(model, probabilities, result, results.parts(known, part).tolist(), ran)
 
 
 def _candidates(model: AutoClassifier) -> tuple[results.Candidate, ...]:
     chosen = {member.recipe for member in model.members_}
-    best = model.candidates_[0].recipe
+    best = model.trials_[0].recipe
     return tuple(
         results.Candidate(
             c.recipe.name,
@@ -189,7 +193,7 @@ def _candidates(model: AutoClassifier) -> tuple[results.Candidate, ...]:
             chosen=c.recipe in chosen,
             why="best on validation" if c.recipe == best else "one of the chosen" if c.recipe in chosen else "",
         )
-        for c in model.candidates_
+        for c in model.trials_
     )
 
 
@@ -201,12 +205,13 @@ class _Spread:
 
     def __init__(self, model: AutoClassifier, plan: Plan, start: float, tell: Callable[[str], None]) -> None:
         self.model, self.plan, self.start, self.tell = model, plan, start, tell
-        fitted = model._check_fitted()
-        self.graph = model._fitted_graph(fitted)
+        assert model.fitted_.graph is not None
+        self.graph = model.fitted_.graph
+        self.trials = {trial.recipe: trial for trial in model.trials_}
         self.members = [member.recipe for member in model.members_]
         first = min(model.members_, key=lambda m: m.run.val_loss).recipe
-        same = Recipe(hops=0, features=first.features, settings=first.settings)
-        tried = [c for c in model.candidates_ if c.recipe.tree is None and _features_alone(c.recipe)]
+        same = Recipe(method="none", hops=0, scaling=first.scaling, settings=first.settings)
+        tried = [trial for trial in model.trials_ if _features_alone(trial.recipe)]
         self.tried = {c.recipe: c for c in tried}
         self.choices = list(dict.fromkeys([same, *self.tried]))
         self.floor = same
@@ -217,13 +222,12 @@ class _Spread:
         splits = self.graph.splits
         wanted = min(self.plan.splits or SPLITS, len(splits))
         order = [self.plan.split, *(i for i in range(len(splits)) if i != self.plan.split)][:wanted]
-        from pegfan.auto.recipes import scale_of
-
-        chosen = {c.recipe: c for c in self.model.candidates_}
-        cost = sum(chosen[recipe].seconds for recipe in self.members)
+        cost = sum(self.trials[recipe].seconds for recipe in self.members)
         slow = cost / len(self.members) > 2.0
-        with Pool(self.graph, scale_of(self.graph, [*self.members, *self.choices]), self.plan.workers) as pool:
-            pool.trees.update({m.recipe.tree: m.tree for m in self.model.members_ if m.tree is not None})
+        scaled = any(recipe.scaling == "columns" for recipe in [*self.members, *self.choices])
+        scale = FeatureScale.of(self.graph.features) if scaled else None
+        with Pool(self.graph, scale, self.plan.workers) as pool:
+            pool.trees.update({m.recipe.tree_key: m.tree for m in self.model.members_})
             self._first(pool)
             for place, i in enumerate(order[1:], start=1):
                 left = self.plan.budget - (time.perf_counter() - self.start)
@@ -233,8 +237,8 @@ class _Spread:
                 self.tell(f"split {i}, {place + 1} of at most {len(order)}")
                 part = self._part(i)
                 recipes = [*self.members, self.floor]
-                jobs = [Job(recipe, part, self.plan.seed + i) for recipe in dict.fromkeys(recipes)]
-                done = {c.recipe: c for c in pool.run(iter(jobs), parallel=slow)}
+                tasks = [Task(recipe, part, self.plan.seed + i) for recipe in dict.fromkeys(recipes)]
+                done = {trial.recipe: trial for trial in pool.run(iter(tasks), parallel=slow)}
                 self._add(i, part, [done[r] for r in self.members], done[self.floor])
 
     def _first(self, pool: Pool) -> None:
@@ -242,19 +246,16 @@ class _Spread:
         part = self._part(self.plan.split)
         for recipe in self.choices:
             if recipe not in self.tried:
-                self.tried |= {recipe: next(pool.run(iter([Job(recipe, part, self.plan.seed)]), parallel=False))}
+                self.tried |= {recipe: next(pool.run(iter([Task(recipe, part, self.plan.seed)]), parallel=False))}
         best = min(self.tried.values(), key=lambda c: c.rank)
         self.floor = best.recipe
-        candidates = {c.recipe: c for c in self.model.candidates_}
-        self._add(self.plan.split, part, [candidates[recipe] for recipe in self.members], best)
+        self._add(self.plan.split, part, [self.trials[recipe] for recipe in self.members], best)
 
     def _part(self, i: int) -> Split:
         assert self.graph.labels is not None
         return Split(*(nodes[self.graph.labels[nodes] >= 0] for nodes in self.graph.splits[i]))
 
-    def _add(self, i: int, part: Split, members: Sequence[Candidate], floor: Candidate) -> None:
-        from pegfan.training import score
-
+    def _add(self, i: int, part: Split, members: Sequence[Trial], floor: Trial) -> None:
         assert self.graph.labels is not None
         labels = self.graph.labels[part.test]
         output = mean_of([member.log_probabilities for member in members])
@@ -266,4 +267,4 @@ class _Spread:
 
 
 def _features_alone(recipe: Recipe) -> bool:
-    return recipe.hops == 0 and not (recipe.adjacency or recipe.labels or recipe.structure)
+    return not recipe.has_tree and recipe.hops == 0 and not (recipe.adjacency or recipe.labels or recipe.structure)

@@ -139,8 +139,8 @@ def _facts(found: Comparison) -> dict[str, Any]:
         "networks": [
             {
                 "name": entry.name,
-                "channels": list(entry.channels.names),
-                "settings": entry.settings,
+                "channels": [channel.name for channel in entry.channels],
+                "recipe": entry.recipe.to_dict(),
                 "validation": entry.validation,
                 "test": entry.test,
             }

@@ -45,10 +45,12 @@ from pegfan.cli._shell import (
 
 if TYPE_CHECKING:
     from pegfan.auto.outcome import Outcome, Plan
-    from pegfan.auto.search import Event
+    from pegfan.classifier import NodeClassifier
     from pegfan.datasets import ReadReport, Source
     from pegfan.graph import Graph
     from pegfan.results import Result
+    from pegfan.running import Step
+    from pegfan.trees import Hierarchy
 
 PREDICTIONS, MODEL, SETTINGS, RESULT, REPORT = "predictions.csv", "model", "settings.toml", "result.json", "report.html"
 _FORMAT, _VERSION = "pegfan settings", 2
@@ -118,7 +120,7 @@ def train(
     shown = console if not as_json else errors
     _print_plan(shown, source, known, wanted.plan, folder)
     outcome = _carry_out(known, wanted.plan)
-    result = _complete(outcome, source, report, folder)
+    result = _complete(outcome, source, known, report, folder)
     failure = _write_all(folder, force, outcome, known, result, wanted.to_toml(outcome))
     if as_json:
         print_json({"output": str(folder), **replace(result, curves=()).to_dict()})
@@ -149,7 +151,7 @@ def predict(
     trained, stored = _load_model(model)
     given = {"label": label, "id": id_, "source": tail, "target": head, "directed": directed}
     source, known, _ = _read_like(graph, given, stored)
-    known, notes = _align(known, stored)
+    notes = _left_out(trained.fitted_.feature_names, known.feature_names)
     with errors.status("predicting"):
         probabilities = trained.predict_proba(known)
     parts = _known_parts(trained, known)
@@ -178,7 +180,7 @@ def report(
     as_json: Json = False,
 ) -> None:
     """Make the report of a training run again, from its result, its model and the data."""
-    from pegfan.classifier import _fingerprint, _with_features
+    from pegfan.fitted import with_features
     from pegfan.report import write_report
 
     home = folder if (folder / RESULT).is_file() else folder.parent
@@ -187,8 +189,7 @@ def report(
     result = _read_result(home)
     model, _ = _load_model(home)
     source, known = _reopen(result, home)
-    fitted = model._check_fitted()
-    if known.n != model._known.n or _fingerprint(_with_features(known, fitted.stand_in)) != fitted.fingerprint:
+    if not model.fitted_.is_fitted_to(with_features(known, "degree" if model.fitted_.stand_in else None)):
         raise Fail(f"{source.name} has changed since the model was trained, so its report cannot be made; train again.")
     target = output or home / REPORT
     with errors.status("writing the report"):
@@ -371,12 +372,12 @@ def _carry_out(graph: Graph, plan: Plan) -> Outcome:
     with Progress(*columns, console=errors, transient=True) as bar:
         task = bar.add_task("recipes", total=None, note="")
 
-        def progress(event: Event) -> None:
-            left = max(event.budget - event.elapsed, 0)
-            speed = f", {event.candidate.epochs / event.candidate.seconds:.0f} epochs/s" if event.candidate else ""
+        def progress(step: Step) -> None:
+            left = max((step.budget or 0.0) - step.elapsed, 0)
+            speed = f", {step.result.epochs / step.result.seconds:.0f} epochs/s" if step.result else ""
             clock = "" if plan.recipes is not None else f", at most {left:.0f} s left"
-            note = f"{event.done} of {event.planned}{speed}{clock}"
-            bar.update(task, completed=event.done, total=max(event.planned, 1), note=note)
+            note = f"{step.done} of {step.planned}{speed}{clock}"
+            bar.update(task, completed=step.done, total=max(step.planned, 1), note=note)
 
         def say(sentence: str) -> None:
             bar.update(task, description=sentence, total=None, note=f"{(1 - SEARCH) * plan.budget:.0f} s at most")
@@ -384,7 +385,7 @@ def _carry_out(graph: Graph, plan: Plan) -> Outcome:
         return carry_out(graph, plan, progress, say)
 
 
-def _complete(outcome: Outcome, source: Source, report: ReadReport | None, folder: Path) -> Result:
+def _complete(outcome: Outcome, source: Source, graph: Graph, report: ReadReport | None, folder: Path) -> Result:
     """The result with what only the command line knows."""
     from datetime import UTC, datetime
 
@@ -393,7 +394,7 @@ def _complete(outcome: Outcome, source: Source, report: ReadReport | None, folde
     result = outcome.result
     data = result.data
     if report is not None:
-        data = replace(data, report=str(report), feature_names=graph_names)
+        data = replace(data, report=str(report), feature_names=graph.feature_names or ())
     return replace(
         result,
         title=" + ".join(Path(part).name or part for part in source.where),
@@ -471,8 +472,8 @@ def _write_all(
     return failure
 
 
-def _shown_tree(model: Any) -> Any:
-    return next((member.tree for member in model.members_ if member.tree is not None), None)
+def _shown_tree(model: NodeClassifier) -> Hierarchy | None:
+    return next((member.tree for member in model.fitted_.members if member.tree is not None), None)
 
 
 def _write_text(path: Path, text: str) -> None:
@@ -500,6 +501,8 @@ def _table(graph: Graph, probabilities: Any, classes: Sequence[str], parts: Sequ
 
 def _read_result(folder: Path) -> Result:
     from pegfan.results import Result
+    from pegfan.running import Step
+    from pegfan.trees import Hierarchy
 
     try:
         return Result.from_json((folder / RESULT).read_bytes())
@@ -507,7 +510,7 @@ def _read_result(folder: Path) -> Result:
         raise Fail(f"{folder / RESULT} cannot be read: {error}. Train again, into another folder.") from error
 
 
-def _load_model(folder: Path) -> tuple[Any, Result | None]:
+def _load_model(folder: Path) -> tuple[NodeClassifier, Result | None]:
     """A model by its folder or the one around it, and the result beside it if there is one."""
     from pegfan._saved import MODEL as DESCRIPTION
     from pegfan.classifier import load_classifier
@@ -521,6 +524,9 @@ def _load_model(folder: Path) -> tuple[Any, Result | None]:
         )
     model = load_classifier(place)
     result = _read_result(place.parent) if (place.parent / RESULT).is_file() else None
+    if result is not None and model.fitted_.feature_names is None and result.data.feature_names:
+        # Models of 0.1 do not know the names of their columns, but the result beside them does.
+        model.fitted_ = replace(model.fitted_, feature_names=tuple(result.data.feature_names))
     return model, result
 
 
@@ -555,8 +561,16 @@ def _read_like(
         return read(where, **options)
 
 
-def _known_parts(model: Any, graph: Graph) -> list[str]:
-    known = getattr(model, "_known", None)
+def _left_out(trained: Sequence[str] | None, own: Sequence[str] | None) -> list[str]:
+    new = sorted(set(own or ()) - set(trained or ())) if trained is not None else []
+    if not new:
+        return []
+    shown = ", ".join(new[:5]) + (f" and {len(new) - 5} more" if len(new) > 5 else "")
+    return [f"Feature columns that were not there in training are left out: {shown}."]
+
+
+def _known_parts(model: NodeClassifier, graph: Graph) -> list[str]:
+    known = model.fitted_.known
     if known is None:
         return ["none"] * graph.n
     return ["train" if code >= 0 else "none" for code in known.labels_of(graph)]

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pegfan import measures
+from pegfan.fitted import ChannelFacts
 from pegfan.graph import Graph, Split
-from pegfan.results._version1 import channel_facts
 from pegfan.results.values import Attention, ChannelWeight, Curve, Data, Note, PerClass, Result, TreeFacts, Unsure
+from pegfan.training import score
 from pegfan.trees import Hierarchy
 
 __all__ = [
@@ -114,8 +115,6 @@ def judged(
 
 def majority(graph: Graph, split: Split) -> float:
     """The metric on labelled test nodes of naming each time the class that most training nodes have."""
-    from pegfan.training.engine import score
-
     assert graph.labels is not None
     train, test = (graph.labels[nodes][graph.labels[nodes] >= 0] for nodes in (split.train, split.test))
     counts = np.bincount(train, minlength=graph.n_classes)
@@ -156,10 +155,13 @@ def curve(name: str, run: Any) -> Curve:
     return Curve(name, line("train_loss"), line("val_loss"), line("val_metric"), run.best_epoch)
 
 
-def attention(member: str, channels: Iterable[str], weights: Iterable[float]) -> Attention:
-    """The weights of a network's channels, which are given by their names."""
+def attention(member: str, channels: Iterable[ChannelFacts], weights: Iterable[float]) -> Attention:
+    """The weights of a network's channels."""
     rows = zip(channels, weights, strict=True)
-    return Attention(member, tuple(ChannelWeight(**channel_facts(name), weight=weight) for name, weight in rows))
+    return Attention(
+        member,
+        tuple(ChannelWeight(c.name, c.symbol, c.words, c.group, c.scale, float(w)) for c, w in rows),
+    )
 
 
 def tree(hierarchy: Hierarchy, member: str = "") -> TreeFacts:
