@@ -232,7 +232,7 @@ class Fitted:
         return self.graph
 
     def _aligned(self, graph: Graph) -> Graph:
-        """The graph with the features of the training: degrees if they stood in; columns by name, if they have names."""
+        """The graph with the features of the training: degrees if they stood in, columns by name if they have names."""
         known = with_features(graph, "degree" if self.stand_in else None)
         if self.feature_names is not None and known.feature_names is not None:
             return known.align_features(self.feature_names)

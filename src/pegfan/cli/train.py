@@ -501,8 +501,6 @@ def _table(graph: Graph, probabilities: Any, classes: Sequence[str], parts: Sequ
 
 def _read_result(folder: Path) -> Result:
     from pegfan.results import Result
-    from pegfan.running import Step
-    from pegfan.trees import Hierarchy
 
     try:
         return Result.from_json((folder / RESULT).read_bytes())
