@@ -62,7 +62,7 @@ def spelled(recipe: Recipe, directed: bool = True) -> dict[str, Any]:
     direction on a graph that has none.
     """
     settings = asdict(recipe.settings)
-    shared = {} if recipe.include_features else {"include_features": False}
+    shared: dict[str, Any] = {} if recipe.include_features else {"include_features": False}
     if recipe.scaling != "none":
         shared["normalize_features"] = recipe.scaling
     if directed and recipe.direction != "out":

@@ -248,7 +248,7 @@ class _RecipeClassifier(NodeClassifier):
         known, part, stood_in = to_learn(graph, split, self.stand_in, seed)
         if stood_in:
             recipe = recipe.changed(scaling="none")
-        options = {"engine": self.engine, "device": self.device, "workers": self.workers, "history": True}
+        options: Any = {"engine": self.engine, "device": self.device, "workers": self.workers, "history": True}
         trained, _ = train_recipe(recipe, known, part, seed, **options)
         kept = kept_split(split, part)
         if isinstance(kept, int):

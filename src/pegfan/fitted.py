@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +39,7 @@ class ChannelFacts(NamedTuple):
     width: int
     words: str = ""
     symbol: str = ""
-    group: str = "other"
+    group: Literal["features", "hops", "scales", "other"] = "other"
     scale: int | None = None
 
     @classmethod
@@ -104,6 +104,7 @@ def train_recipe(
     **options
         Of `pegfan.train`: engine, device, workers, history, progress.
     """
+    recipe = recipe.settled(graph, split)
     if tree is None:
         tree = recipe.build_tree(graph)
     channels = recipe.channels(graph, tree, split=split, scale=scale if recipe.scaling == "columns" else None)
@@ -112,7 +113,7 @@ def train_recipe(
         channels, graph.labels, split, recipe.settings, classes=graph.n_classes, metric=metric, seed=seed, **options
     )
     facts = tuple(map(ChannelFacts.of, channels))
-    return Trained(recipe.decided(channels), tree, facts, result.runs[0]), channels
+    return Trained(recipe, tree, facts, result.runs[0]), channels
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,7 +232,7 @@ class Fitted:
         return self.graph
 
     def _aligned(self, graph: Graph) -> Graph:
-        """The graph with the features of the training: degrees if they stood in; columns by name, if they have names."""
+        """The graph with the features of the training: degrees if they stood in, columns by name if they have names."""
         known = with_features(graph, "degree" if self.stand_in else None)
         if self.feature_names is not None and known.feature_names is not None:
             return known.align_features(self.feature_names)

@@ -31,7 +31,7 @@ from pegfan.channels import (
     structural_features,
 )
 from pegfan.channels.hops import DIRECTIONS
-from pegfan.channels.presets import KINDS, REGIMES
+from pegfan.channels.presets import KINDS, REGIMES, find_regime
 from pegfan.channels.scaling import SCALINGS
 from pegfan.framelets import FrameletSystem
 from pegfan.graph import Graph, Split
@@ -176,11 +176,10 @@ class Recipe:
 
     def _idle(self) -> tuple[str, ...]:
         """Fields that make no difference."""
-        if self.tree_file is not None:
-            return ("method", "h", "max_levels", *(("hops",) if self.kind in ("a", "as") else ()))
-        if self.method == "none":
+        if not self.has_tree:
             return ("h", "max_levels", "kind", *(("regime", "direction") if self.hops == 0 else ()))
-        return ("hops",) if self.kind in ("a", "as") else ()
+        own = ("method", "h", "max_levels") if self.tree_file is not None else ()
+        return (*own, "hops") if self.kind in ("a", "as") and self.direction != "both" else own
 
     def _put(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)  # the class is frozen for everybody else
@@ -286,9 +285,10 @@ class Recipe:
             if tree.n != graph.n:
                 raise ValueError(f"{self.tree_file.name} is a tree of {tree.n} nodes, and the graph has {graph.n}")
             return tree
+        method: Any = self.method
         side: Any = self._side
         most = self.max_levels if levels is None else levels
-        built = build_tree(graph, self.method, self.h, max_levels=most, direction=side, progress=progress)
+        built = build_tree(graph, method, self.h, max_levels=most, direction=side, progress=progress)
         return built if levels is None else pad_levels(built, levels)
 
     def channels(
@@ -336,9 +336,12 @@ class Recipe:
             channels += _label_channels(graph, channels[0].input, told)
         return channels
 
-    def decided(self, channels: Channels) -> Recipe:
-        """The recipe with the regime that ``"auto"`` turned out to be."""
-        return self.changed(regime=channels.info.get("regime", self.regime))
+    def settled(self, graph: Graph, split: Split | int | None) -> Recipe:
+        """The recipe with the regime that ``"auto"`` is on a split of a graph."""
+        sees_hops = self.hops > 0 if not self.has_tree else self.kind != "a" or self.direction == "both"
+        if self.regime != "auto" or not sees_hops:
+            return self
+        return self.changed(regime=find_regime(graph, self.regime, split)[0])
 
     def scale(self, graph: Graph) -> FeatureScale | None:
         """The scale of a graph's columns, if the recipe asks for one."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -13,6 +14,7 @@ from pegfan.channels.scaling import is_bag
 from pegfan.graph import Graph
 from pegfan.measures import adjusted_homophily
 from pegfan.recipe import Recipe
+from pegfan.training import Settings
 from pegfan.trees.build import AUTO_WARD
 
 __all__ = ["difference", "first_recipes", "variations", "work"]
@@ -25,10 +27,10 @@ ROWS_MOST = 100_000
 
 # ------------------------------------------------------------------- the list
 
-_DECAY = {"wd_fc1": 1e-3, "wd_sca": 1e-3, "lr_sca": 0.02}
-_OPEN = {**_DECAY, "hop_normalize": False}
-_LOOSE = {**_OPEN, "wd_fc1": 1e-4, "dropout": 0.7}
-_SLOW = {"lr_fc": 0.005, "lr_sca": 0.04}
+_DECAY = Settings(wd_fc1=1e-3, wd_sca=1e-3, lr_sca=0.02)
+_OPEN = replace(_DECAY, hop_normalize=False)
+_LOOSE = replace(_OPEN, wd_fc1=1e-4, dropout=0.7)
+_SLOW = Settings(lr_fc=0.005, lr_sca=0.04)
 
 
 def first_recipes(graph: Graph, training: Graph, pins: Mapping[str, Any] | None = None) -> list[Recipe]:
@@ -63,7 +65,7 @@ def _heterophily(graph: Graph) -> list[Recipe]:
         without(scaling="none", settings=_OPEN),
         without(**every, direction="symmetric", adjacency=a, **far),
         on(rows, 4, scaling="none", adjacency=a),
-        without(**every, hops=2, direction="symmetric", **far, settings=_OPEN | {"wd_fc1": 1e-4}),
+        without(**every, hops=2, direction="symmetric", **far, settings=replace(_OPEN, wd_fc1=1e-4)),
         on(tree, 4, kind="b", scaling="none", settings=_OPEN),
         without(**every, direction="both", adjacency=a),
         on(rows, 8, direction="both", scaling="none", adjacency=a, settings=_SLOW),

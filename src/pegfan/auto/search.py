@@ -249,7 +249,7 @@ class Search:
     def _take(self, recipes: Sequence[Recipe], parallel: bool, fixed: bool = False) -> None:
         def tasks() -> Iterator[Task]:
             for given in recipes:
-                recipe = given if fixed else self._capped(given)
+                recipe = (given if fixed else self._capped(given)).settled(self.pool.shared.graph, self.split)
                 if not fixed and len(self.order) >= _ALWAYS and not self._fits(recipe):
                     self.skipped.append(recipe)
                     self.planned -= 1

@@ -18,7 +18,7 @@ from pegfan.framelets import FrameletSystem, Operator
 from pegfan.graph import Graph, Split
 from pegfan.measures import edge_homophily
 
-__all__ = ["make_channels", "make_fsgnn_channels"]
+__all__ = ["find_regime", "make_channels", "make_fsgnn_channels"]
 
 HOMOPHILY_FROM = 0.5
 """regime="auto" calls a graph homophilous from this edge homophily on."""
@@ -196,7 +196,7 @@ def _parts(
     if not (info["hops"] or projected):
         return x, [], [], info
     if hop is None:
-        info["regime"], measured = _find_regime(graph, regime, split)
+        info["regime"], measured = find_regime(graph, regime, split)
         info.update(measured)
         wanted: Sequence[Any] = REGIMES[info["regime"]]
     else:
@@ -216,7 +216,7 @@ def _channel(factors: Sequence[Operator], x: Channel) -> Channel:
     return Channel(f"{product_name(factors)} X", factors, x)
 
 
-def _find_regime(graph: Graph, regime: str, split: Split | int | None) -> tuple[str, dict[str, float]]:
+def find_regime(graph: Graph, regime: str, split: Split | int | None) -> tuple[str, dict[str, float]]:
     """The regime, and the homophily that decided it."""
     if regime != "auto":
         return regime, {}

@@ -66,7 +66,8 @@ class Settings:
         if self.stop not in ("loss", "metric"):
             raise ValueError(f"stop must be 'loss' or 'metric', got {self.stop!r}")
         for entry in fields(self):  # 0 and 0.0 are one setting, and so are NumPy's numbers and Python's
-            object.__setattr__(self, entry.name, type(entry.default)(getattr(self, entry.name)))
+            plain: Any = type(entry.default)
+            object.__setattr__(self, entry.name, plain(getattr(self, entry.name)))
 
     @classmethod
     def of(cls, given: Settings | Mapping[str, Any] | None) -> Self:
