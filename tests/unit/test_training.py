@@ -13,6 +13,7 @@ from scipy.sparse.linalg import aslinearoperator
 
 import pegfan as pf
 from pegfan.channels import Channel, Channels, hop_matrix
+from pegfan.framelets import Operator
 from pegfan.graph import Split
 from pegfan.models import ChannelNetwork, to_tensors
 from pegfan.training import Settings, _kernels, chains, score, train
@@ -29,7 +30,7 @@ def make(seed=0, kind="c", n=120, sparse_features=True, **options):
     X[:, 7] = 0  # a column that nobody has
     graph = graph.replace(features=sparse.csr_array(X) if sparse_features else X)
     system = pf.FrameletSystem(pf.build_tree(graph, "matching", h=4))
-    return graph, pf.make_channels(graph, system, kind=kind, regime="heterophily", **options)
+    return graph, pf.make_channels(graph, system, kind=kind, regime="heterophily", scaling="none", **options)
 
 
 def both(channels, graph, dtype, hidden=16, normalize=True, split=0, by_class=False):
@@ -238,7 +239,7 @@ def test_both_engines_learn_alike():
     for seed in range(6):
         graph = pf.datasets.synthetic(0.3, n=300, n_edges=3000, n_features=8, separation=2.0, seed=seed)
         tree = pf.build_tree(graph, "matching")
-        channels = pf.make_channels(graph, pf.FrameletSystem(tree), kind="b", regime="heterophily")
+        channels = pf.make_channels(graph, pf.FrameletSystem(tree), kind="b", regime="heterophily", scaling="none")
         fast, plain = (
             train(channels, graph.labels, graph.splits, {"epochs": 60}, engine=engine, seed=seed)
             for engine in ("fast", "plain")
@@ -313,7 +314,8 @@ def test_the_weights_of_the_best_epoch_are_kept_and_tested(engine, monkeypatch):
 @pytest.mark.parametrize("stop", ["loss", "metric"])
 def test_labels_of_test_nodes_have_no_part_in_training(engine, stop):
     graph = pf.datasets.synthetic(0.3, n=120, n_edges=1200, n_features=8, separation=2.0)
-    channels = pf.make_channels(graph, pf.FrameletSystem(pf.build_tree(graph)), kind="b", regime="heterophily")
+    system = pf.FrameletSystem(pf.build_tree(graph))
+    channels = pf.make_channels(graph, system, kind="b", regime="heterophily", scaling="none")
     part, options = graph.splits[0], {"epochs": 60, "patience": 30, "lr_fc": 0.05, "hidden": 16, "stop": stop}
     shuffled, unknown = graph.labels.copy(), graph.labels.copy()
     shuffled[part.test] = np.random.default_rng(0).permutation(shuffled[part.test])
@@ -547,11 +549,25 @@ def test_auc_of_one_class_does_not_stop_a_training():
         train(channels, y, part, {"stop": "metric", "epochs": 2}, metric="roc_auc")
 
 
-def test_large_operators_of_the_users_are_not_turned_into_matrices(monkeypatch):
-    from pegfan.training import engine
+class Centre(Operator):
+    """x − mean(x), and how many columns it has met."""
 
+    def __init__(self, n):
+        self.columns = []
+        super().__init__("C", (n, n), self.centre, self.centre)
+
+    def centre(self, x):
+        self.columns.append(x.shape[1])
+        return x - x.mean(axis=0)
+
+
+def test_operators_of_the_users_act_on_the_input_and_are_never_formed():
     graph, _ = make()
-    mine = Channels([Channel("mine", aslinearoperator(hop_matrix(graph, "A").toarray()), np.eye(graph.n)[:, :5])])
-    assert train(mine, graph.labels, graph.splits[0], {"epochs": 1}).engine == "fast"
-    monkeypatch.setattr(engine, "_FOREIGN_MOST", 100)
-    assert train(mine, graph.labels, graph.splits[0], {"epochs": 1}).engine == "plain"
+    centre, step = Centre(graph.n), hop_matrix(graph)
+    mine = Channels([Channel("S C S X", [step, centre, step], graph.features), Channel("C X", centre, graph.features)])
+    result = train(mine, graph.labels, graph.splits[0], {"epochs": 3})
+    assert result.engine == "fast"
+    assert set(centre.columns) == {graph.features.shape[1]}
+    plain = train(mine, graph.labels, graph.splits[0], {"epochs": 3, "dropout": 0}, engine="plain").runs[0]
+    fast = train(mine, graph.labels, graph.splits[0], {"epochs": 3, "dropout": 0}).runs[0]
+    assert fast.val_loss == pytest.approx(plain.val_loss, rel=1e-3)
