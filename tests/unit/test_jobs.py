@@ -194,7 +194,7 @@ def test_splits_are_drawn_and_degrees_stand_in_where_a_graph_has_none(tmp_path):
     known = pf.datasets.stand_in_features(read)
     split = pf.datasets.random_splits(read.labels, k=9)[3]
     channels = pf.make_fsgnn_channels(known, 1, "heterophily", scaling="none")
-    assert result["val_loss"] == pf.train(channels, read.labels, split, {"epochs": 8}).runs[0].val_loss
+    assert result["val_loss"] == pf.train(channels, read.labels, split, {"epochs": 8}, seed=42).runs[0].val_loss
 
 
 def test_the_regime_is_found_split_by_split():
