@@ -642,12 +642,13 @@ class Graph:
 
         Examples
         --------
-        >>> g = Graph.from_tables({"age": [30, 40], "city": ["Rome", "Oslo"]}, [[0, 1]])
+        >>> g = Graph.from_tables({"age": [30, 40, 50], "city": ["Rome", "Oslo", "Oslo"]}, [[0, 1], [1, 2]])
         >>> g.feature_names
         ('age', 'city=Oslo', 'city=Rome')
         >>> g.align_features(["city=Paris", "city=Rome", "age"]).features.toarray()
         array([[ 0.,  1., 30.],
-               [ 0.,  0., 40.]])
+               [ 0.,  0., 40.],
+               [ 0.,  0., 50.]])
         >>> g.align_features(["age", "height"])
         Traceback (most recent call last):
         ValueError: 1 of 2 features is missing: 'height'; add columns of these names, or fill them with zeros by ...

@@ -42,7 +42,7 @@ class Parts:
 
 @contextlib.contextmanager
 def reading(path: Path, what: str) -> Iterator[None]:
-    """Turn whatever a parser of somebody else's raises into one ValueError that names the file."""
+    """Turn whatever a parser raises into a ValueError that names the file."""
     try:
         yield
     except OSError as error:
@@ -333,7 +333,7 @@ def _read_graphml(path: Path, max_bytes: int) -> Any:
 
 
 def _check_xml(content: bytes, path: Path) -> None:
-    """Refuse XML that declares anything: entities can expand without end, or name other files."""
+    """Refuse XML with declarations of its own: entities can expand without end, or name other files."""
     from xml.parsers import expat
 
     depth = 0
@@ -371,7 +371,7 @@ def _read_gml(path: Path, max_bytes: int) -> Any:
     except nx.NetworkXError as error:
         if "label" not in str(error):
             raise
-        return nx.parse_gml(lines, label="id")  # labels that are missing, or not all different, name no nodes
+        return nx.parse_gml(lines, label="id")  # labels that are missing or repeated cannot name the nodes
 
 
 def _read_edgelist(path: Path, max_bytes: int) -> Any:
@@ -388,7 +388,7 @@ def _from_networkx(nx_graph: Any, path: Path, directed: bool | None) -> Parts:
         raise ValueError(f"{path} holds no nodes")
     columns = list(dict.fromkeys(name for _, data in nx_graph.nodes(data=True) for name in data))
     key = next(name for name in ("id", "node", "node key") if name not in columns)
-    # What the file holds as text or number is not known to be meant so; text that is all numbers is taken for these.
+    # These formats may store numbers as text: keys that all look like integers are read as integers.
     frame = pd.DataFrame({key: _as_integers(list(nx_graph.nodes))})
     for name in columns:
         frame[str(name)] = pd.Series([data.get(name) for _, data in nx_graph.nodes(data=True)])
@@ -437,7 +437,9 @@ def _load_pyg(path: Path, max_bytes: int) -> Any:
     allowed = [pyg.Data, pyg.DataEdgeAttr, pyg.DataTensorAttr, storage.GlobalStorage]
     with reading(path, "PyG data"):
         if not zipfile.is_zipfile(path):
-            raise ValueError(f"{path} is not a file of torch.save as it is since torch 1.6 (a zip); save it again")
+            raise ValueError(
+                f"{path} is not in the format that torch.save has had since torch 1.6 (a zip file); save it again"
+            )
         with zipfile.ZipFile(path) as archive:
             declared = sum(member.file_size for member in archive.infolist())
             if declared > max_bytes:
