@@ -108,7 +108,7 @@ def test_mutated_results_are_read_or_refused_in_a_sentence(data, old):
         ({"confusion": [[1, 2], [3]]}, "confusion must have one row and one column per class"),
         ({"test": {"mean": "high", "std": 0}}, "test.mean must be a finite number, got str"),
         ({"splits": {"sizes": [[1, 2]]}}, r"splits.sizes\[0\] must be a list of 3"),
-        ({"version": 3}, "it has version 3, and this pegfan reads 1 to 2; upgrade"),
+        ({"version": 3}, "it has version 3, and this one reads 1 to 2; upgrade"),
         ({"version": "2"}, "it has version '2'"),
         ({"format": "other"}, "not written by pegfan"),
     ],
@@ -121,7 +121,7 @@ def test_what_is_wrong_is_named(change, words):
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "7", '{"format": "pegfan result", "version": 2}', b"\xff", "[" * 9999])
 def test_what_is_no_result_is_refused(text):
-    with pytest.raises(ValueError, match="damaged|not written by pegfan|data is missing|decode"):
+    with pytest.raises(ValueError, match=r"damaged|not written by pegfan|data is missing|decode"):
         Result.from_json(text)
 
 
