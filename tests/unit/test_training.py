@@ -237,7 +237,7 @@ def test_both_engines_learn_alike():
     differences = []
     for seed in range(6):
         graph = pf.datasets.synthetic(0.3, n=300, edges=3000, features=8, separation=2.0, seed=seed)
-        tree = pf.build_tree(graph, "matching")
+        tree = pf.build_tree(graph, "matching", h=4)
         channels = pf.make_channels(graph, pf.FrameletSystem(tree), kind="b", regime="heterophily")
         fast, plain = (
             train(channels, graph.labels, graph.splits, {"epochs": 60}, engine=engine, seed=seed)

@@ -187,7 +187,7 @@ def _training(scale: int, rows: list[Row]) -> list[Row]:
 
     n, width = 3000, 200 if scale == 1 else 50
     graph = synthetic(0.2, n=n, edges=15 * n, features=width)
-    channels = make_channels(graph, FrameletSystem(build_tree(graph)), kind="b", regime="heterophily")
+    channels = make_channels(graph, FrameletSystem(build_tree(graph, h=4)), kind="b", regime="heterophily")
     epochs = 100 if scale == 1 else 20
     settings = {"epochs": epochs, "patience": epochs}
     train(channels, graph.labels, graph.splits, {**settings, "epochs": 2})
