@@ -18,7 +18,7 @@ N = 10**5 if "--quick" in sys.argv else 10**6
 if __name__ == "__main__":
     pin()
     start = time.process_time()
-    graph = pf.datasets.synthetic(0.3, n=N, edges=10 * N, features=16)
+    graph = pf.datasets.synthetic(0.3, n=N, n_edges=10 * N, n_features=16)
     taken = time.process_time() - start
     assert graph.n_edges == 10 * N
     start = time.process_time()

@@ -210,9 +210,9 @@ def prepare(graph: pf.Graph, system: pf.FrameletSystem) -> pf.Channels:
 
 def channels(quick: bool) -> None:
     n = 10**5 if quick else 10**6
-    small = pf.datasets.synthetic(0.3, n=1000, edges=5000, features=64, splits=0)
+    small = pf.datasets.synthetic(0.3, n=1000, n_edges=5000, n_features=64, splits=0)
     prepare(small, pf.FrameletSystem(pf.build_tree(small, "matching", h=4))).materialize()  # compile
-    graph = pf.datasets.synthetic(0.3, n=n, edges=5 * n, features=64, splits=0)
+    graph = pf.datasets.synthetic(0.3, n=n, n_edges=5 * n, n_features=64, splits=0)
     system = pf.FrameletSystem(pf.build_tree(graph, "matching", h=4))
     made = prepare(graph, system)
     size = made.memory()
@@ -257,9 +257,9 @@ def channels(quick: bool) -> None:
 
 def batches(quick: bool) -> None:
     n, batch = (10**5, 4096) if quick else (10**6, 16_384)
-    graph = pf.datasets.synthetic(0.3, n=n, edges=5 * n, features=64, splits=1)
+    graph = pf.datasets.synthetic(0.3, n=n, n_edges=5 * n, n_features=64, splits=1)
     system = pf.FrameletSystem(pf.build_tree(graph, "matching", h=4))
-    small = pf.datasets.synthetic(0.3, n=1000, edges=5000, features=64, splits=1)
+    small = pf.datasets.synthetic(0.3, n=1000, n_edges=5000, n_features=64, splits=1)
     made = prepare(small, pf.FrameletSystem(pf.build_tree(small, "matching", h=4)))
     pf.train(made, small.labels, small.splits, {"epochs": 1}, batch=batch)  # compile
     made = prepare(graph, system)

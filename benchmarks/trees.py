@@ -27,8 +27,8 @@ Row = tuple[str, str, str, str]
 SCALE = """
 import time, numpy as np, pegfan as pf
 def held(): return int(next(l for l in open('/proc/self/status') if l.startswith('VmRSS')).split()[1]) * 1024 / 1e9
-pf.build_tree(pf.datasets.synthetic(0.5, n=1000, edges=5000, features=0, splits=0), 'matching', h=4)
-graph = pf.datasets.synthetic(0.5, n={n}, edges=5 * {n}, features=0, splits=0)
+pf.build_tree(pf.datasets.synthetic(0.5, n=1000, n_edges=5000, n_features=0, splits=0), 'matching', h=4)
+graph = pf.datasets.synthetic(0.5, n={n}, n_edges=5 * {n}, n_features=0, splits=0)
 open('/proc/self/clear_refs', 'w').write('5')  # forget the peak of making the graph
 before = held()
 start = time.process_time()
@@ -68,7 +68,7 @@ def scaling() -> list[Row]:
 
 def against_a_product() -> list[Row]:
     n = 10**5 if QUICK else 10**6
-    graph = pf.datasets.synthetic(0.5, n=n, edges=5 * n, features=0, splits=0)
+    graph = pf.datasets.synthetic(0.5, n=n, n_edges=5 * n, n_features=0, splits=0)
     X = np.ones((n, 64))
     taken = seconds(
         {
@@ -87,7 +87,7 @@ def against_a_product() -> list[Row]:
 
 def against_pairwise_linkage() -> list[Row]:
     n = 4000 if QUICK else 20_000
-    graph = pf.datasets.synthetic(0.2, n=n, edges=5 * n, features=0, splits=0)
+    graph = pf.datasets.synthetic(0.2, n=n, n_edges=5 * n, n_features=0, splits=0)
     points = spectral_embedding(_first_level(graph, np.arange(n), "symmetric", "given", "weight", 0.0))
     ward_linkage(points[:100])  # compile
     start = time.process_time()
@@ -131,7 +131,7 @@ def plain_tree(graph: pf.Graph, h: int) -> list[np.ndarray]:
 
 def against_a_plain_pipeline() -> list[Row]:
     n = 2000 if QUICK else 7600
-    graph = pf.datasets.synthetic(0.5, n=n, edges=2 * n, features=0, splits=0)
+    graph = pf.datasets.synthetic(0.5, n=n, n_edges=2 * n, n_features=0, splits=0)
     start = time.process_time()
     plain_tree(graph, 4)
     plain = time.process_time() - start

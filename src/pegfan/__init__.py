@@ -1,7 +1,7 @@
-"""Permutation equivariant graph framelets: exact multiscale transforms of signals on graphs.
+"""Permutation equivariant graph framelets: exact multiscale transforms of signals on graphs, and networks on them.
 
-A graph becomes a tree (`Hierarchy`), a tree becomes framelets (`FrameletSystem`), and framelets take
-signals apart by scale and put them together again.
+A graph becomes a tree (`Hierarchy`), a tree becomes framelets (`FrameletSystem`), framelets and hops become channels,
+channels become predictions. A `Recipe` describes a whole model.
 """
 
 from __future__ import annotations
@@ -18,19 +18,35 @@ from pegfan.framelets import (
     haar_basis,
     left_inverse,
     permuted,
+    threshold,
 )
 from pegfan.graph import Graph, Split
 from pegfan.trees import Hierarchy, build_tree
 
 if TYPE_CHECKING:
-    from pegfan import channels, datasets, measures, plots, trees
+    from pegfan import (
+        auto,
+        channels,
+        datasets,
+        experiments,
+        framelets,
+        measures,
+        models,
+        paper,
+        plots,
+        report,
+        training,
+        trees,
+    )
     from pegfan.auto import AutoClassifier
     from pegfan.channels import make_channels, make_fsgnn_channels
-    from pegfan.classifier import FSGNNClassifier, PEGFANClassifier
+    from pegfan.classifier import FSGNNClassifier, PEGFANClassifier, load_classifier
     from pegfan.datasets import read_graph
+    from pegfan.families import families
+    from pegfan.recipe import Recipe
     from pegfan.training import Settings, train
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 __all__ = [
     "AutoClassifier",
@@ -40,32 +56,49 @@ __all__ = [
     "Graph",
     "Hierarchy",
     "PEGFANClassifier",
+    "Recipe",
     "Settings",
     "Split",
     "adjoint_test",
+    "auto",
     "binary_haar",
     "build_tree",
     "channels",
     "check_filters",
     "datasets",
+    "experiments",
+    "families",
+    "framelets",
     "haar_basis",
     "left_inverse",
+    "load_classifier",
     "make_channels",
     "make_fsgnn_channels",
     "measures",
+    "models",
+    "paper",
     "permuted",
     "plots",
     "read_graph",
+    "report",
+    "threshold",
     "train",
+    "training",
     "trees",
 ]
 
-_PARTS = ("channels", "datasets", "measures", "plots", "trees")
+_DOORS = (
+    *("auto", "channels", "datasets", "experiments", "framelets", "measures", "models", "paper", "plots", "report"),
+    *("training", "trees"),
+)
 _LAZY = {
     "AutoClassifier": "auto",
     "FSGNNClassifier": "classifier",
     "PEGFANClassifier": "classifier",
+    "Recipe": "recipe",
     "Settings": "training",
+    "families": "families",
+    "load_classifier": "classifier",
     "make_channels": "channels",
     "make_fsgnn_channels": "channels",
     "read_graph": "datasets",
@@ -74,13 +107,15 @@ _LAZY = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import the parts that need heavy packages when they are first used."""
-    if name in _PARTS:
-        return importlib.import_module(f"pegfan.{name}")
+    """Import the parts that take a moment when they are first used."""
     if name in _LAZY:
-        return getattr(importlib.import_module(f"pegfan.{_LAZY[name]}"), name)
+        value = getattr(importlib.import_module(f"pegfan.{_LAZY[name]}"), name)
+        globals()[name] = value  # in place of the module, where they share a name
+        return value
+    if name in _DOORS:
+        return importlib.import_module(f"pegfan.{name}")
     raise AttributeError(f"module 'pegfan' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_PARTS, *_LAZY])
+    return sorted({*globals(), *__all__})

@@ -1,25 +1,38 @@
-"""Packages that only a part of this one needs."""
+"""Packages that only some faces need come with an extra of the installation; who lacks one is told which."""
 
 from __future__ import annotations
 
 import importlib
-from types import ModuleType
+import warnings
+from typing import Any
+
+__all__ = ["need"]
 
 
-def need(name: str, extra: str) -> ModuleType:
-    """Import a package that comes with an extra, or say how to get it.
+def need(name: str, extra: str, what: str = "this") -> Any:
+    """Import a package that an extra brings, or say how to get it.
+
+    Parameters
+    ----------
+    name
+        The module.
+    extra
+        The extra of ``pip install 'pegfan[extra]'``.
+    what
+        What needs it, for the message.
 
     Examples
     --------
-    >>> need("json", "files").__name__
-    'json'
-    >>> need("no_such_package", "files")
+    >>> need("numpy", "all").__name__
+    'numpy'
+    >>> need("no_such_package", "torch", "training on a GPU")
     Traceback (most recent call last):
-    ImportError: this needs no_such_package: pip install 'pegfan[files]'
+    ImportError: training on a GPU needs no_such_package: pip install 'pegfan[torch]'
     """
     try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name != name.partition(".")[0]:
-            raise
-        raise ImportError(f"this needs {name.partition('.')[0]}: pip install 'pegfan[{extra}]'") from error
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what it says about its own dependencies is not the caller's business
+            return importlib.import_module(name)
+    except ImportError as error:
+        package = name.partition(".")[0]
+        raise ImportError(f"{what} needs {package}: pip install 'pegfan[{extra}]'") from error

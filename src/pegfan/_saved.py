@@ -21,7 +21,7 @@ from pegfan._atomic import replacing_folder
 __all__ = ["read_classes", "read_description", "read_file", "versions", "write_file", "write_model"]
 
 FORMAT = "pegfan classifier"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 MODEL = "model.json"
 _PACKAGES = ("numpy", "scipy", "torch", "safetensors")
 

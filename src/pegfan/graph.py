@@ -10,9 +10,10 @@ from __future__ import annotations
 import importlib
 import numbers
 import operator
+import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, Unpack, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +21,14 @@ from scipy.sparse import coo_array, csr_array, csr_matrix, diags_array, issparse
 from scipy.sparse.csgraph import connected_components
 
 if TYPE_CHECKING:
+    import networkx
+    import pygsp
+    import torch_geometric
+
+    from pegfan.datasets.tables import ReadReport, TableOptions
     from pegfan.measures import Description
 
-__all__ = ["Graph", "Split"]
+__all__ = ["Graph", "Split", "as_split"]
 
 _METRICS = ("accuracy", "roc_auc")
 _MERGE_RULES = {"max": np.maximum, "min": np.minimum, "sum": np.add}
@@ -38,6 +44,59 @@ class Split(NamedTuple):
     test: NDArray[np.int64]
 
 
+def as_split(split: Any, n: int, what: str = "split", *, labels: NDArray[np.int64] | None = None) -> Split:
+    """Check a split of n nodes: the one place where splits from outside are looked at.
+
+    Parameters
+    ----------
+    split : Split, triple (train, val, test) or mapping with these keys
+        Each part a boolean mask of length n or an array of distinct node indices; OGB's ``"valid"`` is read as
+        ``"val"``.
+    n : int
+        Number of nodes.
+    what : str
+        What errors call it.
+    labels : int64 array, (n,), optional
+        With labels, -1 for none, the split must be fit for training: train and val must not be empty and all of
+        their nodes labelled. Test nodes without a label are left out.
+
+    Returns
+    -------
+    Split
+        Of sorted, disjoint, read-only arrays.
+
+    Examples
+    --------
+    >>> as_split(([2, 0], [False, True, False], []), n=3)
+    Split(train=array([0, 2]), val=array([1]), test=array([], dtype=int64))
+    """
+    if isinstance(split, Mapping):
+        named = {"val" if key == "valid" else key: part for key, part in split.items()}
+        if named.keys() != set(Split._fields):
+            raise ValueError(f"{what} must have the keys train, val and test, got {list(split)}")
+        split = [named[name] for name in Split._fields]
+    if not isinstance(split, Sequence) or isinstance(split, str | bytes):
+        raise TypeError(f"{what} must be a Split (train, val, test), got {type(split).__name__}")
+    if len(split) != 3:
+        raise ValueError(
+            f"{what} must be a triple (train, val, test), got {len(split)} parts (a graph has a list of triples)"
+        )
+    parts = [np.sort(_check_nodes(part, n, f"{what}.{name}")) for name, part in zip(Split._fields, split, strict=True)]
+    times = np.bincount(np.concatenate(parts), minlength=1)
+    if times.max() > 1:
+        raise ValueError(f"{what}: node {times.argmax()} is in more than one of train, val and test")
+    if labels is not None:
+        for name, part in zip(("train", "val"), parts, strict=False):
+            if not part.size:
+                raise ValueError(f"{what} has no {name} nodes; training needs them (the test part may be empty)")
+            if labels[part].min() < 0:
+                unknown = part[labels[part] < 0][0]
+                raise ValueError(f"{what}: node {unknown} is in {name} but has no label; leave it out")
+        parts[2] = parts[2][labels[parts[2]] >= 0]
+    _freeze(*parts)
+    return Split(*parts)
+
+
 class Graph:
     """A graph with what is known about its nodes, checked once and read-only.
 
@@ -48,7 +107,9 @@ class Graph:
         Duplicate entries of a COO matrix are summed, as SciPy does. The input is copied.
     features : 2-D array or sparse array, (n, d), optional
         One row per node. float32 and float64 are kept, half precision becomes float32, integers and
-        booleans float64.
+        booleans float64. A data frame brings the names of its columns.
+    feature_names : sequence of str, optional
+        Distinct names of the columns of the features; by default those of a data frame, else none.
     labels : 1-D array, (n,), optional
         Class positions 0..k-1; -1, NaN or None marks a node without a label. Strings (and other objects)
         are encoded by their place in `class_names`, or in sorted order, which then becomes `class_names`.
@@ -71,6 +132,7 @@ class Graph:
     adjacency : csr_array of float64
         Sorted indices, no duplicates, no stored zeros.
     features : array or csr_array or None
+    feature_names : tuple of str or None
     labels : int64 array or None
     splits : tuple of Split
     directed : bool
@@ -95,6 +157,7 @@ class Graph:
 
     adjacency: csr_array
     features: Any
+    feature_names: tuple[str, ...] | None
     labels: NDArray[np.int64] | None
     splits: tuple[Split, ...]
     directed: bool
@@ -108,6 +171,7 @@ class Graph:
         adjacency: Any,
         *,
         features: Any = None,
+        feature_names: Sequence[str] | None = None,
         labels: Any = None,
         splits: Sequence[Any] = (),
         directed: bool | None = None,
@@ -124,9 +188,12 @@ class Graph:
         codes = None
         if labels is not None:
             codes, names = _check_labels(labels, n, names)
+        columns = _column_names(features) if feature_names is None else feature_names
+        features = None if features is None else _check_features(features, n)
         self.__dict__.update(
             adjacency=matrix,
-            features=None if features is None else _check_features(features, n),
+            features=features,
+            feature_names=None if columns is None else _check_feature_names(columns, features),
             labels=codes,
             splits=_check_splits(splits, n),
             directed=_check_directed(directed, matrix),
@@ -202,7 +269,7 @@ class Graph:
         Parameters
         ----------
         edges : integer array, (m, 2)
-            Node ids 0..n-1, one edge a row. An undirected edge is given once, in either direction.
+            Node ids 0..n-1, one edge per row. An undirected edge is given once, in either direction.
         weights : array, (m,), optional
             Finite and not negative; ones by default. A row of weight 0 is no edge.
         n : int, optional
@@ -247,7 +314,8 @@ class Graph:
         weight : str, optional
             Edge attribute to read; edges without it weigh 1. None: all edges weigh 1.
         features : str or sequence of str, optional
-            Node attributes, each a number or a vector, that make the columns of the features.
+            Node attributes, each a number or a vector, that make the columns of the features. Columns are named
+            after them, as ``"age"`` or ``"where[0]"``; those of :meth:`to_networkx` keep their names.
         labels : str, optional
             Node attribute with the label; nodes without it, or with None, are unlabelled.
         positions : str, optional
@@ -275,7 +343,9 @@ class Graph:
         found: dict[str, Any] = {"node_names": nodes}
         if features:
             columns = [features] if isinstance(features, str) else features
-            found["features"] = np.hstack([_node_columns(nx_graph, name) for name in columns])
+            blocks = {name: _node_columns(nx_graph, name) for name in columns}
+            found["features"] = np.hstack(list(blocks.values()))
+            found["feature_names"] = [name for key, block in blocks.items() for name in _names_of(nx_graph, key, block)]
         if labels is not None:
             found["labels"] = _node_attribute(nx_graph, labels, required=False)
         if positions is not None:
@@ -291,7 +361,7 @@ class Graph:
             n=len(nodes),
             directed=nx_graph.is_directed(),
             duplicates=duplicates,
-            **{**found, **attributes},
+            **_overridden(found, attributes),
         )
 
     @classmethod
@@ -299,10 +369,10 @@ class Graph:
         """Make a graph from a PyTorch Geometric ``Data`` object (OGB's node datasets give these too).
 
         Read are ``edge_index``; ``edge_weight``, or else an ``edge_attr`` of one number per edge, as
-        weights; ``x``, dense or sparse; ``y`` of shape (n,) or (n, 1), where NaN means unlabelled; ``pos``;
-        ``num_nodes``; and the masks ``train_mask``, ``val_mask`` and ``test_mask`` of shape (n,) or (n, k),
-        which become k splits (a mask of shape (n,) serves every split, a missing one leaves its part
-        empty).
+        weights; ``x``, dense or sparse, and ``feature_names``; ``y`` of shape (n,) or (n, 1), where NaN means
+        unlabelled; ``pos``; ``num_nodes``; and the masks ``train_mask``, ``val_mask`` and ``test_mask`` of shape
+        (n,) or (n, k), which become k splits (a mask of shape (n,) serves every split, a missing one leaves its
+        part empty).
 
         Parameters
         ----------
@@ -336,16 +406,19 @@ class Graph:
             labels = labels[:, 0]
         found = {
             "features": _from_torch(getattr(data, "x", None)),
+            "feature_names": getattr(data, "feature_names", None),
             "labels": labels,
             "splits": _mask_splits(data),
             "positions": _from_torch(getattr(data, "pos", None)),
         }
         adjacency = _edges_to_adjacency(pairs.T, _edge_weights(data), n, duplicates, mirror=False)
-        return cls(adjacency, directed=directed, **{**found, **attributes})
+        return cls(adjacency, directed=directed, **_overridden(found, attributes))
 
     @classmethod
     def from_pygsp(cls, pygsp_graph: Any, **attributes: Any) -> Graph:
         """Make a graph from a PyGSP graph: its ``W``, and its ``coords`` if they have two or three columns.
+
+        Its ``signals``, numbers under a name, become the features.
 
         Examples
         --------
@@ -357,11 +430,29 @@ class Graph:
             raise TypeError(f"from_pygsp needs a PyGSP graph, got {type(pygsp_graph).__name__}")
         coords = np.asarray(getattr(pygsp_graph, "coords", ()))
         drawable = coords.ndim == 2 and coords.shape[1] in (2, 3)
-        found = {"positions": coords if drawable else None, "directed": bool(pygsp_graph.is_directed())}
-        return cls(pygsp_graph.W, **{**found, **attributes})
+        found: dict[str, Any] = {"positions": coords if drawable else None, "directed": bool(pygsp_graph.is_directed())}
+        signals = getattr(pygsp_graph, "signals", {})
+        if signals:
+            found["features"] = np.column_stack(list(signals.values()))
+            found["feature_names"] = list(map(str, signals))
+        return cls(pygsp_graph.W, **_overridden(found, attributes))
+
+    @overload
+    @classmethod
+    def from_tables(
+        cls, nodes: Any, edges: Any, *, report: Literal[False] = False, **options: Unpack[TableOptions]
+    ) -> Graph: ...
+
+    @overload
+    @classmethod
+    def from_tables(
+        cls, nodes: Any, edges: Any, *, report: Literal[True], **options: Unpack[TableOptions]
+    ) -> tuple[Graph, ReadReport]: ...
 
     @classmethod
-    def from_tables(cls, nodes: Any, edges: Any, **options: Any) -> Graph:
+    def from_tables(
+        cls, nodes: Any, edges: Any, *, report: bool = False, **options: Unpack[TableOptions]
+    ) -> Graph | tuple[Graph, ReadReport]:
         """Make a graph from a table of nodes and a table of edges; see `pegfan.datasets.graph_from_tables`.
 
         Parameters
@@ -370,8 +461,10 @@ class Graph:
             One row per node: an id, and optionally a label, splits and features.
         edges : DataFrame or array
             Source, target and optionally weight.
+        report : bool
+            Whether to return the :class:`~pegfan.datasets.ReadReport` too, which tells the guesses.
         **options
-            What to take each column for, where the guess is not right, and ``report=True`` to be told the guesses.
+            What to take each column for, where the guess is not right.
 
         Examples
         --------
@@ -381,8 +474,8 @@ class Graph:
         """
         from pegfan.datasets.tables import graph_from_tables
 
-        graph: Graph = graph_from_tables(nodes, edges, **options)
-        return graph
+        graph, account = graph_from_tables(nodes, edges, report=True, **options)
+        return (graph, account) if report else graph
 
     # ---------------------------------------------------------------- out
 
@@ -398,12 +491,12 @@ class Graph:
         arcs = (self.adjacency if self.directed else triu(self.adjacency)).tocoo()
         return np.column_stack(arcs.coords).astype(np.int64), arcs.data.copy()
 
-    def to_networkx(self) -> Any:
+    def to_networkx(self) -> networkx.Graph:
         """Return a ``networkx.Graph`` or ``DiGraph`` with edge attribute ``"weight"``.
 
         Nodes are keyed by `node_names`, or else by 0..n-1. They carry ``"label"`` (the class name if there
         is one, else the class number, None if unlabelled), ``"features"`` (the row, if features are dense)
-        and ``"pos"``.
+        and ``"pos"``. The names of features are in ``.graph["feature_names"]``.
 
         Examples
         --------
@@ -420,6 +513,8 @@ class Graph:
             columns["label"] = [None if k < 0 else names[k] for k in self.labels.tolist()]
         if self.features is not None and not issparse(self.features):
             columns["features"] = list(self.features)
+            if self.feature_names is not None:
+                result.graph["feature_names"] = list(self.feature_names)
         if self.positions is not None:
             columns["pos"] = [tuple(row) for row in self.positions.tolist()]
         for attribute, values in columns.items():
@@ -430,12 +525,13 @@ class Graph:
         )
         return result
 
-    def to_pyg(self) -> Any:
+    def to_pyg(self) -> torch_geometric.data.Data:
         """Return a ``torch_geometric.data.Data``: the inverse of :meth:`from_pyg`.
 
         ``edge_index`` holds both directions of an undirected edge; ``edge_weight`` is there if any weight
         is not 1. Types are kept, so features may be float64. One split gives masks of shape (n,), more give
-        (n, k). Names and metric have no place in ``Data``; pass them to :meth:`from_pyg` again.
+        (n, k). The names of features are in ``feature_names``. Those of nodes and classes, and the metric, have no
+        place in ``Data``; pass them to :meth:`from_pyg` again.
 
         Examples
         --------
@@ -449,6 +545,8 @@ class Graph:
             fields["edge_weight"] = torch.tensor(arcs.data)
         if self.features is not None:
             fields["x"] = _to_torch(self.features, torch)
+        if self.feature_names is not None:
+            fields["feature_names"] = list(self.feature_names)
         if self.labels is not None:
             fields["y"] = torch.tensor(self.labels)
         if self.positions is not None:
@@ -460,8 +558,10 @@ class Graph:
             fields[f"{part}_mask"] = torch.tensor(mask[:, 0] if len(self.splits) == 1 else mask)
         return pyg.Data(**fields, num_nodes=self.n)
 
-    def to_pygsp(self) -> Any:
+    def to_pygsp(self) -> pygsp.graphs.Graph:
         """Return a ``pygsp.graphs.Graph`` with these weights, and the positions as ``coords``.
+
+        Features that have names become ``signals``, unless they are sparse.
 
         Examples
         --------
@@ -470,12 +570,17 @@ class Graph:
         """
         pygsp = _import("pygsp")
         coords = None if self.positions is None else self.positions.copy()
-        return pygsp.graphs.Graph(csr_matrix(self.adjacency.copy()), coords=coords)
+        result = pygsp.graphs.Graph(csr_matrix(self.adjacency.copy()), coords=coords)
+        for k, name in enumerate(self.feature_names or ()) if not issparse(self.features) else ():
+            result.set_signal(self.features[:, k].copy(), name)
+        return result
 
     # ---------------------------------------------------------------- other graphs
 
     def replace(self, **changes: Any) -> Graph:
         """Return a graph with some attributes changed; everything is checked again.
+
+        Features with another number of columns lose the names of the old ones, unless `feature_names` is given.
 
         Examples
         --------
@@ -486,7 +591,95 @@ class Graph:
         unknown = changes.keys() - self.__dict__.keys()
         if unknown:
             raise TypeError(f"a Graph has no attribute {min(unknown)!r}; it has {', '.join(self.__dict__)}")
-        return Graph(**{**self.__dict__, **changes})
+        made = Graph(**{**self.__dict__, "feature_names": None, **changes})
+        names, columns = self.feature_names, 0 if made.features is None else made.features.shape[1]
+        if (
+            names is not None
+            and len(names) == columns
+            and made.feature_names is None
+            and "feature_names" not in changes
+        ):
+            made.__dict__["feature_names"] = names
+        return made
+
+    def split(self, which: Any) -> Split:
+        """Return one of the splits by its place, or check a split of the caller's own.
+
+        Parameters
+        ----------
+        which : int, or anything that :func:`as_split` takes
+            A place in `splits`, counted from 0.
+
+        Examples
+        --------
+        >>> g = Graph.from_edges([[0, 1], [1, 2]], splits=[([0], [1], [2])])
+        >>> g.split(0).val, g.split(([2], [], [])).train
+        (array([1]), array([2]))
+        >>> g.split(3)
+        Traceback (most recent call last):
+        ValueError: there is no split 3: the graph has split 0; name one of them, or pass a Split (train, val, test)
+        """
+        if isinstance(which, bool | np.bool_) or not isinstance(which, int | np.integer):
+            return as_split(which, self.n)
+        if not 0 <= which < len(self.splits):
+            last = len(self.splits) - 1
+            held = {-1: "no splits", 0: "split 0"}.get(last, f"splits 0 to {last}")
+            fix = "name one of them, or pass" if self.splits else "pass"
+            raise ValueError(f"there is no split {which}: the graph has {held}; {fix} a Split (train, val, test)")
+        return self.splits[which]
+
+    def align_features(self, names: Sequence[str], *, missing: Literal["error", "zero"] = "error") -> Graph:
+        """Return the graph with the feature columns of these names, in this order: those that a model was fitted to.
+
+        Columns of other names are left out. A category or token that no node has, ``"city=Paris"`` or ``"tags:red"``
+        where there are other columns ``"city=..."`` or ``"tags:..."``, is a column of zeros.
+
+        Parameters
+        ----------
+        names : sequence of str
+        missing : {"error", "zero"}
+            What stands for any other column that is not there: an error, or zeros.
+
+        Examples
+        --------
+        >>> g = Graph.from_tables({"age": [30, 40], "city": ["Rome", "Oslo"]}, [[0, 1]])
+        >>> g.feature_names
+        ('age', 'city=Oslo', 'city=Rome')
+        >>> g.align_features(["city=Paris", "city=Rome", "age"]).features.toarray()
+        array([[ 0.,  1., 30.],
+               [ 0.,  0., 40.]])
+        >>> g.align_features(["age", "height"])
+        Traceback (most recent call last):
+        ValueError: 1 of 2 features is missing: 'height'; add columns of these names, or fill them with zeros by ...
+        """
+        if missing not in ("error", "zero"):
+            raise ValueError(f"missing must be 'error' or 'zero', got {missing!r}")
+        if self.feature_names is None:
+            what = "features without names" if self.features is not None else "no features"
+            raise ValueError(
+                f"the graph has {what}, and {len(names)} named features are wanted; read it from tables, or give "
+                "feature_names="
+            )
+        if tuple(names) == self.feature_names:
+            return self
+        place = {name: k for k, name in enumerate(self.feature_names)}
+        kinds = {_kind_of(name) for name in place} - {""}
+        absent = [name for name in names if name not in place and _kind_of(name) not in kinds]
+        if absent and missing == "error":
+            more = f" and {len(absent) - 10} more" if len(absent) > 10 else ""
+            raise ValueError(
+                f"{len(absent)} of {len(names)} features {'is' if len(absent) == 1 else 'are'} missing: "
+                f"{', '.join(map(repr, absent[:10]))}{more}; add columns of these names, or fill them with zeros by "
+                "graph.align_features(names, missing='zero')"
+            )
+        # Place -1 is a column of zeros after the last one.
+        columns = [place.get(name, -1) for name in names]
+        if issparse(self.features):
+            wider = self.features.tocsc()
+            wider.resize(self.n, len(place) + 1)
+        else:
+            wider = np.hstack([self.features, np.zeros((self.n, 1), dtype=self.features.dtype)])
+        return self.replace(features=wider[:, columns], feature_names=names)
 
     def permute(self, perm: Any) -> Graph:
         """Renumber the nodes: new node i is old node ``perm[i]``, with everything that belongs to it.
@@ -726,6 +919,35 @@ def _check_features(features: Any, n: int) -> Any:
     return _finite_copy(array, "features", dtype)
 
 
+def _column_names(features: Any) -> list[str] | None:
+    """Return the names that a data frame gives its columns; mere numbers are none."""
+    columns = getattr(features, "columns", None)
+    names = list(columns) if isinstance(columns, Iterable) else []
+    return None if names == list(range(len(names))) else [str(name) for name in names]
+
+
+def _check_feature_names(names: Any, features: Any) -> tuple[str, ...]:
+    if features is None:
+        raise ValueError("feature_names are given, but no features")
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise TypeError(f"feature_names must be a sequence of strings, got {type(names).__name__}")
+    found = tuple(names)
+    for name in found:
+        if not isinstance(name, str):
+            raise TypeError(f"feature_names must be strings, got {name!r}")
+    if len(found) != features.shape[1]:
+        raise ValueError(f"feature_names has {len(found)} names, but features has {features.shape[1]} columns")
+    if len(set(found)) < len(found):
+        twice = next(name for k, name in enumerate(found) if name in found[:k])
+        raise ValueError(f"feature_names must be distinct, but {twice!r} occurs more than once")
+    return tuple(map(str, found))  # of NumPy's strings too
+
+
+def _kind_of(name: str) -> str:
+    """Return what a category or token is one of: "city" for "city=Paris", "tags" for "tags:red"."""
+    return re.split("[=:]", name, maxsplit=1)[0] if re.search("[=:]", name) else ""
+
+
 def _check_positions(positions: Any, n: int) -> NDArray[np.float64]:
     array = _as_real(positions, "positions", ndim=2)
     _check_rows(len(array), n, "positions")
@@ -865,23 +1087,7 @@ def _check_splits(splits: Any, n: int) -> tuple[Split, ...]:
         raise ValueError("splits must be a sequence of splits; wrap a single one in a list: splits=[split]")
     if not isinstance(splits, Sequence) or isinstance(splits, str | bytes):
         raise TypeError(f"splits must be a sequence of splits, got {type(splits).__name__}")
-    return tuple(_check_split(split, n, f"splits[{k}]") for k, split in enumerate(splits))
-
-
-def _check_split(split: Any, n: int, what: str) -> Split:
-    if isinstance(split, Mapping):
-        named = {"val" if key == "valid" else key: part for key, part in split.items()}
-        if named.keys() != set(Split._fields):
-            raise ValueError(f"{what} must have the keys train, val and test, got {list(split)}")
-        split = [named[name] for name in Split._fields]
-    if not isinstance(split, Sequence) or isinstance(split, str | bytes) or len(split) != 3:
-        raise ValueError(f"{what} must be a triple (train, val, test); a single split goes in a list")
-    parts = [np.sort(_check_nodes(part, n, f"{what}.{name}")) for name, part in zip(Split._fields, split, strict=True)]
-    times = np.bincount(np.concatenate(parts), minlength=1)
-    if times.max() > 1:
-        raise ValueError(f"{what}: node {times.argmax()} is in more than one of train, val and test")
-    _freeze(*parts)
-    return Split(*parts)
+    return tuple(as_split(split, n, f"splits[{k}]") for k, split in enumerate(splits))
 
 
 # -------------------------------------------------------------------- edge lists
@@ -925,7 +1131,7 @@ def _check_edges(edges: Any) -> NDArray[Any]:
         return np.empty((0, 2), dtype=np.int64)
     if array.ndim != 2 or array.shape[1] != 2:
         fix = "; transpose it: edges.T" if array.ndim == 2 and array.shape[0] == 2 else ""
-        raise ValueError(f"edges must have shape (m, 2), one edge a row, got {array.shape}{fix}")
+        raise ValueError(f"edges must have shape (m, 2), one edge per row, got {array.shape}{fix}")
     if array.dtype.kind not in "iu":
         raise TypeError(f"edges must hold integer node ids, got dtype {array.dtype}")
     if array.min() < 0:
@@ -996,6 +1202,21 @@ def _node_columns(nx_graph: Any, name: str) -> NDArray[Any]:
     if array.dtype.kind not in "biuf":
         raise TypeError(f"node attribute {name!r} must hold numbers, got dtype {array.dtype}; None skips it")
     return array.reshape(len(array), -1)
+
+
+def _names_of(nx_graph: Any, attribute: str, block: NDArray[Any]) -> list[str]:
+    width = block.shape[1]
+    stored = nx_graph.graph.get("feature_names", ()) if attribute == "features" else ()
+    if len(stored) == width:
+        return list(stored)
+    return [str(attribute)] if width == 1 else [f"{attribute}[{k}]" for k in range(width)]
+
+
+def _overridden(found: dict[str, Any], attributes: dict[str, Any]) -> dict[str, Any]:
+    """Return what was found in another library's graph, with what the caller gives in its place."""
+    if "features" in attributes:  # the names found are those of other features
+        found = {**found, "feature_names": None}
+    return {**found, **attributes}
 
 
 def _from_torch(tensor: Any) -> Any:

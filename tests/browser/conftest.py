@@ -67,7 +67,7 @@ def tab(browser: Browser) -> Iterator[Callable[..., Tab]]:
 @pytest.fixture(scope="session")
 def small() -> tuple[dict[str, Any], pf.Graph, pf.Hierarchy, Any]:
     """A result, its graph, its tree and its probabilities."""
-    graph = pf.datasets.synthetic(0.0, n=300, edges=1500, features=20, splits=3)
+    graph = pf.datasets.synthetic(0.0, n=300, n_edges=1500, n_features=20, splits=3)
     graph = graph.replace(class_names=["ant", "bee", "cicada", "dragonfly"])
     result, model = trained(graph)
     return result, graph, model.tree_, model.predict_proba()

@@ -23,7 +23,7 @@ ONE_THREAD = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 def files(tmp_path_factory):
     """A small graph as a user has it."""
     folder = tmp_path_factory.mktemp("graph")
-    graph = pf.datasets.synthetic(0.1, n=120, edges=600, features=6)
+    graph = pf.datasets.synthetic(0.1, n=120, n_edges=600, n_features=6)
     rows, columns = graph.adjacency.nonzero()
     edges, nodes = folder / "edges.csv", folder / "nodes.csv"
     edges.write_text("source,target\n" + "".join(f"{a},{b}\n" for a, b in zip(rows, columns, strict=True)))
@@ -96,7 +96,7 @@ def test_a_cluster_that_loses_a_worker_loses_no_run(tmp_path):
     """A Dask cluster of two workers, one of which is killed while it computes."""
     from distributed import Client, LocalCluster
 
-    source = Source.of("synthetic", gamma=0.1, n=200, edges=1500, features=10, splits=4)
+    source = Source.of("synthetic", gamma=0.1, n=200, n_edges=1500, n_features=10, splits=4)
     wanted = [
         Job(source, {"h": 4}, {"model": "pegfan", "kind": "b"}, {"epochs": 300, "lr_fc": rate}, split, 42 + split)
         for rate in (0.005, 0.01, 0.02)

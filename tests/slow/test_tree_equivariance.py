@@ -23,12 +23,12 @@ def test_real_graphs(data, name, method, options, h):
 @pytest.mark.parametrize(("method", "options"), METHODS)
 @pytest.mark.parametrize("gamma", [0.0, 1.0])
 def test_synthetic_graphs(gamma, method, options, h):
-    graph = pf.datasets.synthetic(gamma, features=20)
+    graph = pf.datasets.synthetic(gamma, n_features=20)
     check_equivariance(graph, method, h, options, perms=range(10))
 
 
 def test_a_million_nodes():
-    graph = pf.datasets.synthetic(0.5, n=10**6, edges=5 * 10**6, features=4, splits=0)
+    graph = pf.datasets.synthetic(0.5, n=10**6, n_edges=5 * 10**6, n_features=4, splits=0)
     tree = pf.build_tree(graph, h=4)
     assert (tree.info["method"], tree.info["arbitrary"], tree.h) == ("matching", 0, 4)
     perm = np.random.default_rng(0).permutation(graph.n)

@@ -33,7 +33,7 @@ PLAIN = {"hops": 2, "features": "raw", "hop_normalize": False, **QUICK}
 @pytest.fixture(scope="module")
 def graph():
     """Directed, with named nodes and classes, features of different scales, and unlabelled nodes."""
-    made = pf.datasets.synthetic(0.1, n=120, edges=700, features=6, splits=2)
+    made = pf.datasets.synthetic(0.1, n=120, n_edges=700, n_features=6, splits=2)
     rng = np.random.default_rng(1)
     x = np.asarray(made.features) * [1, 1, 1, 1, 1, 1000]
     labels = made.labels.copy()
@@ -467,7 +467,7 @@ def test_channels_in_words(name, words):
 
 
 def test_score_comes_back_to_the_split_that_was_fitted(tmp_path):
-    graph = pf.datasets.synthetic(0.0, n=200, edges=1200, features=10, splits=3)
+    graph = pf.datasets.synthetic(0.0, n=200, n_edges=1200, n_features=10, splits=3)
     model = pf.AutoClassifier(recipes=[{"hops": 2, "epochs": 15}]).fit(graph, split=2)
     assert model.score(graph) == model.score(graph, split=2)
     from pegfan.classifier import load_classifier

@@ -25,7 +25,7 @@ from pegfan.channels import (
     propagated_labels,
     structural_features,
 )
-from pegfan.channels._plan import SPARSE_BELOW
+from pegfan.channels._trie import SPARSE_BELOW
 from support.strategies import admissible, random_tree, trees
 
 KINDS = ["a", "b", "c", "as"]
@@ -444,7 +444,7 @@ def test_memory_that_cannot_be_had(small, monkeypatch):
         raise MemoryError
 
     channels = make_channels(*small, regime="homophily")
-    monkeypatch.setattr("pegfan.channels._plan._convert", fail)
+    monkeypatch.setattr("pegfan.channels._trie._convert", fail)
     with pytest.raises(MemoryError, match="need up to 840 B, which could not be had"):
         channels.materialize()
 

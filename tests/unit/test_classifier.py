@@ -23,7 +23,7 @@ SMALL = {"epochs": 40, "hidden": 16, "lr_fc": 0.02}
 
 @pytest.fixture(scope="module")
 def graph():
-    plain = pf.datasets.synthetic(0.0, n=300, edges=3000, features=20)
+    plain = pf.datasets.synthetic(0.0, n=300, n_edges=3000, n_features=20)
     names = [f"class {chr(97 + k)}" for k in range(plain.n_classes)]
     return plain.replace(class_names=names)
 

@@ -487,7 +487,7 @@ def test_signals(files):
     assert signal_of("0")[0] == "size"
     assert signal_of("degree")[1].tolist() == [2, 3, 4, 3, 2, 2, 2]
     assert signal_of("label:y")[1].tolist() == [0, 0, 0, 1, 1, 1, 0]
-    by_name = transform._signal(pf.datasets.synthetic(0.0, n=60, edges=90, features=3), "2", None)
+    by_name = transform._signal(pf.datasets.synthetic(0.0, n=60, n_edges=90, n_features=3), "2", None)
     assert by_name[0] == "feature 2"
 
 
@@ -595,7 +595,7 @@ def test_bench_measures_each_part(monkeypatch):
 
 
 def test_bench_counts_products_by_hand():
-    graph = pf.datasets.synthetic(0.0, n=100, edges=200, features=3)
+    graph = pf.datasets.synthetic(0.0, n=100, n_edges=200, n_features=3)
     split = graph.splits[0]
     once = 2 * len(split.train) + len(split.val)
     assert bench._flops((3, 5), graph) == 2 * 8 * 64 * once

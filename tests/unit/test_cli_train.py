@@ -30,7 +30,7 @@ def run(*arguments, code=0):
 def files(tmp_path_factory):
     """nodes.csv (id, kind, three numbers; some without a kind) and edges.csv."""
     folder = tmp_path_factory.mktemp("files")
-    graph = pf.datasets.synthetic(0.1, n=90, edges=500, features=3, splits=0)
+    graph = pf.datasets.synthetic(0.1, n=90, n_edges=500, n_features=3, splits=0)
     kinds = ["red", "green", "blue", 'a "b", c']
     with (folder / "nodes.csv").open("w", newline="") as file:
         writer = csv.writer(file)

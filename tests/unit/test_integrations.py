@@ -10,7 +10,7 @@ from pegfan.integrations.pyg import Framelets
 
 @pytest.fixture(scope="module")
 def graph():
-    plain = pf.datasets.synthetic(0.0, n=300, edges=3000, features=20)
+    plain = pf.datasets.synthetic(0.0, n=300, n_edges=3000, n_features=20)
     return plain.replace(features=plain.features.astype(np.float64))
 
 

@@ -12,7 +12,7 @@ from pegfan._npz import write_npz
 from pegfan.datasets import Source
 from pegfan.experiments import Job, OutOfTime, Store, jobs, run, run_job, tree_file
 
-GRAPH = Source.of("synthetic", gamma=0.2, n=150, edges=900, features=8, splits=3)
+GRAPH = Source.of("synthetic", gamma=0.2, n=150, n_edges=900, n_features=8, splits=3)
 FSGNN = {"model": "fsgnn", "hops": 1, "option": "heterophily"}
 PEGFAN = {"model": "pegfan", "kind": "b", "hops": 1, "regime": "heterophily"}
 
@@ -213,7 +213,7 @@ def test_the_regime_is_found_split_by_split():
         ({"channels": {"model": "fsgnn", "hop": 3}}, "do not fit the model"),
         ({"channels": PEGFAN, "tree": {"hh": 3}}, "do not fit build_tree"),
         ({"channels": PEGFAN, "tree": {"h": 1}}, "h must be at least 2"),
-        ({"source": Source.of("synthetic", n=50, edges=100, features=0)}, None),
+        ({"source": Source.of("synthetic", n=50, n_edges=100, n_features=0)}, None),
     ],
 )
 def test_what_cannot_be_run_says_why(changes, words):

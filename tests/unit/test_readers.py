@@ -201,7 +201,7 @@ def test_quotes_hold_delimiters_newlines_and_comments(tmp_path):
     nodes = write(tmp_path / "nodes.csv", '# people\nid,bio,label\na,"x, y",p\nb,"line\n# two",q\nc,"say ""hi""",p\n')
     edges = write(tmp_path / "edges.csv", "a,b\nb,c\n")
     g, report = read_graph(nodes, edges, report=True, features=["bio"])
-    assert report.feature_names == ["bio=line\n# two", 'bio=say "hi"', "bio=x, y"]
+    assert g.feature_names == ("bio=line\n# two", 'bio=say "hi"', "bio=x, y")
     assert g.labels.tolist() == [0, 1, 0]
 
 
@@ -229,13 +229,13 @@ def test_json_lists_join_the_nodes(tmp_path):
     g, report = read_graph(edges, nodes, bag, report=True)
     assert g.node_names.tolist() == [2, 0, 1]
     assert dense(g.features).tolist() == [[0, 2], [1, 1], [0, 0]]
-    assert report.feature_names == ["features:5", "features:7"]
+    assert g.feature_names == ("features:5", "features:7")
     assert report.files["features.json"] == "lists of tokens of 3 nodes"
     g = read_graph(edges, bag)
     assert g.node_names.tolist() == [0, 2, 1]
     assert dense(g.features).tolist() == [[1, 1], [0, 2], [0, 0]]
     named = write(tmp_path / "nodes.csv", "new_id,features\n2,9.5\n0,8.5\n1,7.5\n")
-    assert read_graph(edges, named, bag, report=True)[1].feature_names[0] == "features"
+    assert read_graph(edges, named, bag).feature_names[0] == "features"
     assert read_graph(edges, named, bag).features.shape == (3, 3)
     packed = tmp_path / "packed.json.gz"
     packed.write_bytes(gzip.compress(bag.read_bytes()))

@@ -580,7 +580,7 @@ def test_the_architecture_is_the_network_s():
     import pegfan as pf
     from pegfan.models import PEGFAN
 
-    graph = pf.datasets.synthetic(0.0, n=60, edges=200, features=5)
+    graph = pf.datasets.synthetic(0.0, n=60, n_edges=200, n_features=5)
     system = pf.FrameletSystem(pf.build_tree(graph, h=4))
     channels = pf.make_channels(graph, system, kind="c", regime="heterophily")
     network = PEGFAN(channels.widths, classes=4, hidden=16)

@@ -20,7 +20,7 @@ from pegfan.experiments import Job, OutOfTime, Store, jobs
 from pegfan.experiments.search import Rung, default_rungs, grid, search
 from pegfan.training import Settings
 
-GRAPH = Source.of("synthetic", gamma=0.2, n=60, edges=200, features=4, splits=12)
+GRAPH = Source.of("synthetic", gamma=0.2, n=60, n_edges=200, n_features=4, splits=12)
 FSGNN = {"model": "fsgnn", "hops": 1, "option": "heterophily"}
 
 

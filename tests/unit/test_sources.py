@@ -16,6 +16,17 @@ def test_spellings_and_other_names_are_the_same_source():
         Source.of("corra").open()
 
 
+def test_fingerprints_and_records_of_the_first_version_hold():
+    # The keys of every stored run are made of these.
+    assert Source.of("synthetic", gamma=0.2, separation=6.0, seed=0).fingerprint() == "cfae8fd21ef09e63"
+    assert Source.of("texas").fingerprint() == "a1cb96cf2eb63041"
+    old = {"where": ["synthetic"], "options": {"gamma": 0.2, "n": 30, "edges": 60, "features": 2}}
+    assert Source.from_dict(old) == Source.of("synthetic", gamma=0.2, n=30, n_edges=60, n_features=2)
+    assert Source.from_dict(old).fingerprint() == "573a7118622645ce"
+    table = {"where": ["nodes.csv"], "options": {"features": ["age"]}}
+    assert Source.from_dict(table).to_dict() == table
+
+
 def test_a_folder_named_like_a_data_set_does_not_stand_in_for_it(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     before = Source.of("cora").fingerprint()

@@ -12,7 +12,7 @@ from pegfan.datasets.synthetic import _draw_by_race, _draw_by_rejection
 
 
 def similarities(gamma, seeds=10):
-    return np.mean([pf.measures.ccns(synthetic(gamma, features=0, seed=seed)) for seed in range(seeds)], axis=0)
+    return np.mean([pf.measures.ccns(synthetic(gamma, n_features=0, seed=seed)) for seed in range(seeds)], axis=0)
 
 
 def test_ccns_of_the_paper_at_gamma_0_and_1():
@@ -36,7 +36,7 @@ def test_the_distributions_are_those_of_the_papers_table():
 @pytest.mark.parametrize("gamma", [0.0, 0.4, 1.0])
 def test_neighbours_are_drawn_from_the_mixture_of_the_papers_table_and_the_uniform_one(gamma):
     """An edge joins classes a and b with probability (M_ab + M_ba)/4, M = γ/4 + (1 − γ) D, as i is uniform."""
-    graph = synthetic(gamma, features=0)
+    graph = synthetic(gamma, n_features=0)
     ends = np.sort(graph.labels[graph.edges()[0]], axis=1)
     found = np.bincount(4 * ends[:, 0] + ends[:, 1], minlength=16).reshape(4, 4) / graph.n_edges
     M = (gamma / 4 + (1 - gamma) * D4) / 4
@@ -87,7 +87,7 @@ def test_the_papers_graph():
 
 @pytest.mark.parametrize("separation", [6.0, 1.0])
 def test_features_have_the_means_of_the_tables(separation):
-    graph = synthetic(0, separation=separation, edges=10)
+    graph = synthetic(0, separation=separation, n_edges=10)
     for c in range(4):
         rows = graph.features[graph.labels == c]
         assert rows.mean() == pytest.approx(separation * (-0.75 + 0.5 * c), abs=0.02)
@@ -111,7 +111,7 @@ def test_exactly_as_many_distinct_edges_as_asked_for(n, seed, share, gamma):
     most = n * (n + 1) // 2 if gamma > 0 else 0
     wanted = int(share * most)
     try:
-        graph = synthetic(gamma, n=n, edges=wanted, features=0, splits=0, seed=seed)
+        graph = synthetic(gamma, n=n, n_edges=wanted, n_features=0, splits=0, seed=seed)
     except ValueError as error:  # classes that drew no node, or pairs with no weight, leave fewer pairs
         assert "pairs to join" in str(error)
         assert wanted > 0
@@ -120,7 +120,7 @@ def test_exactly_as_many_distinct_edges_as_asked_for(n, seed, share, gamma):
 
 
 def test_only_pairs_that_the_distributions_allow_are_joined():
-    graph = synthetic(0, distributions=np.eye(3)[[1, 2, 0]], n=90, edges=500, features=0)
+    graph = synthetic(0, distributions=np.eye(3)[[1, 2, 0]], n=90, n_edges=500, n_features=0)
     i, j = graph.edges()[0].T
     step = (graph.labels[j] - graph.labels[i]) % 3
     assert set(step.tolist()) == {1, 2}
@@ -130,19 +130,21 @@ def test_a_class_that_can_choose_nobody_starts_no_edge():
     """Class 0 may choose class 2 only, which has no node."""
     D = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [0.0, 1.0, 0.0]])
     for seed in range(200):
-        graph = synthetic(0, distributions=D, n=6, edges=0, features=0, splits=0, seed=seed)
+        graph = synthetic(0, distributions=D, n=6, n_edges=0, n_features=0, splits=0, seed=seed)
         if set(graph.labels) == {0, 1}:
-            graph = synthetic(0, distributions=D, n=6, edges=1, features=0, splits=0, seed=seed)
+            graph = synthetic(0, distributions=D, n=6, n_edges=1, n_features=0, splits=0, seed=seed)
             assert set(graph.labels[graph.edges()[0].ravel()]) == {1}
 
 
 def test_impossible_requests_name_what_is_possible():
-    sizes = np.bincount(synthetic(0, distributions=np.eye(2), n=10, edges=0, features=0, seed=3).labels, minlength=2)
+    sizes = np.bincount(
+        synthetic(0, distributions=np.eye(2), n=10, n_edges=0, n_features=0, seed=3).labels, minlength=2
+    )
     possible = sum(s * (s + 1) // 2 for s in sizes)
-    full = synthetic(0, distributions=np.eye(2), n=10, edges=possible, features=0, seed=3)
+    full = synthetic(0, distributions=np.eye(2), n=10, n_edges=possible, n_features=0, seed=3)
     assert full.n_edges == possible
     with pytest.raises(ValueError, match=f"only {possible} pairs"):
-        synthetic(0, distributions=np.eye(2), n=10, edges=possible + 1, features=0, seed=3)
+        synthetic(0, distributions=np.eye(2), n=10, n_edges=possible + 1, n_features=0, seed=3)
 
 
 def test_both_ways_of_drawing_follow_the_same_law():
@@ -179,8 +181,8 @@ def test_both_ways_of_drawing_follow_the_same_law():
         (lambda: synthetic(float("nan")), ValueError, "gamma"),
         (lambda: synthetic(0, n=0), ValueError, "n must be at least 1"),
         (lambda: synthetic(0, n=2.5), TypeError, "n must be an integer"),
-        (lambda: synthetic(0, edges=-1), ValueError, "edges"),
-        (lambda: synthetic(0, features=-1), ValueError, "features"),
+        (lambda: synthetic(0, n_edges=-1), ValueError, "edges"),
+        (lambda: synthetic(0, n_features=-1), ValueError, "features"),
         (lambda: synthetic(0, seed=-1), ValueError, "seed"),
         (lambda: synthetic(0, separation=np.inf), ValueError, "separation"),
         (lambda: synthetic(0, distributions=[[0.5, 0.5]]), ValueError, "square"),
@@ -197,7 +199,7 @@ def test_bad_input_is_answered(call, error, words):
 
 
 def test_the_heat_maps_show_the_numbers():
-    graphs = {f"γ = {gamma}": synthetic(gamma, features=0) for gamma in (0, 0.2, 0.4, 0.6, 0.8, 1)}
+    graphs = {f"γ = {gamma}": synthetic(gamma, n_features=0) for gamma in (0, 0.2, 0.4, 0.6, 0.8, 1)}
     figure = pf.plots.ccns(graphs)
     assert [ax.get_title() for ax in figure.axes[:6]] == list(graphs)
     for ax, graph in zip(figure.axes[:6], graphs.values(), strict=True):
@@ -211,7 +213,7 @@ def test_the_finest_part_alone_tells_classes_apart():
     Neighbours say nothing there, but a node minus its cluster of a few does: one number per node, the mean of its
     finest part, and the majority of the 25 training nodes that are nearest in it.
     """
-    graph = synthetic(1.0, n=1200, edges=18_000, features=50, seed=1)
+    graph = synthetic(1.0, n=1200, n_edges=18_000, n_features=50, seed=1)
     system = pf.FrameletSystem(pf.build_tree(graph, "ward", h=4))
     train, _, test = graph.splits[0]
 

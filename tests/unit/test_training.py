@@ -24,7 +24,7 @@ RATES = SimpleNamespace(lr_fc=0.01, lr_sca=0.04, wd_fc1=1e-3, wd_fc2=1e-4, wd_sc
 
 def make(seed=0, kind="c", n=120, sparse_features=True, **options):
     rng = np.random.default_rng(seed)
-    graph = pf.datasets.synthetic(0.2, n=n, edges=6 * n, features=0, seed=seed, splits=2)
+    graph = pf.datasets.synthetic(0.2, n=n, n_edges=6 * n, n_features=0, seed=seed, splits=2)
     X = rng.standard_normal((n, 30)) * (rng.random((n, 30)) < 0.15)
     X[:, 7] = 0  # a column that nobody has
     graph = graph.replace(features=sparse.csr_array(X) if sparse_features else X)
@@ -236,7 +236,7 @@ def test_both_engines_learn_alike():
     """Over graphs and seeds, the mean difference of accuracies is within three standard errors of zero."""
     differences = []
     for seed in range(6):
-        graph = pf.datasets.synthetic(0.3, n=300, edges=3000, features=8, separation=2.0, seed=seed)
+        graph = pf.datasets.synthetic(0.3, n=300, n_edges=3000, n_features=8, separation=2.0, seed=seed)
         tree = pf.build_tree(graph, "matching", h=4)
         channels = pf.make_channels(graph, pf.FrameletSystem(tree), kind="b", regime="heterophily")
         fast, plain = (
@@ -312,7 +312,7 @@ def test_the_weights_of_the_best_epoch_are_kept_and_tested(engine, monkeypatch):
 @pytest.mark.parametrize("engine", ["fast", "plain"])
 @pytest.mark.parametrize("stop", ["loss", "metric"])
 def test_labels_of_test_nodes_have_no_part_in_training(engine, stop):
-    graph = pf.datasets.synthetic(0.3, n=120, edges=1200, features=8, separation=2.0)
+    graph = pf.datasets.synthetic(0.3, n=120, n_edges=1200, n_features=8, separation=2.0)
     channels = pf.make_channels(graph, pf.FrameletSystem(pf.build_tree(graph)), kind="b", regime="heterophily")
     part, options = graph.splits[0], {"epochs": 60, "patience": 30, "lr_fc": 0.05, "hidden": 16, "stop": stop}
     shuffled, unknown = graph.labels.copy(), graph.labels.copy()

@@ -211,7 +211,7 @@ def test_class_means_of_every_kind():
 
 SCRIPT = """
 import sys, numpy as np, pegfan as pf
-graph = pf.datasets.synthetic(0.3, n=800, edges=4000, features=5)
+graph = pf.datasets.synthetic(0.3, n=800, n_edges=4000, n_features=5)
 digest = []
 for method, options in [("ward", {}), ("adjacency", {}), ("matching", {}), ("matching", {"score": "cosine"})]:
     tree = pf.build_tree(graph, method, h=4, **options)
@@ -334,7 +334,7 @@ def test_ward_with_equal_points_and_overflow(points):
 
 @pytest.mark.parametrize("n", [60, 900])
 def test_the_spectral_embedding_is_its_definition(n):
-    graph = pf.datasets.synthetic(0.2, n=n, edges=5 * n, features=0).largest_component()
+    graph = pf.datasets.synthetic(0.2, n=n, n_edges=5 * n, n_features=0).largest_component()
     level = build._first_level(graph, np.arange(graph.n), "symmetric", "given", "weight", 0.0)
     E = embeddings.spectral_embedding(level, 3)
     A = level.edges.toarray()
@@ -373,7 +373,7 @@ def test_the_adjacency_embedding_keeps_distances_between_rows():
 def test_a_failing_eigensolver_falls_back_and_says_so(monkeypatch):
     from scipy.sparse.linalg import ArpackNoConvergence
 
-    graph = pf.datasets.synthetic(0.0, n=900, edges=9000, features=0)
+    graph = pf.datasets.synthetic(0.0, n=900, n_edges=9000, n_features=0)
 
     def fail(*args, **options):
         raise ArpackNoConvergence("no luck", np.empty(0), np.empty((0, 0)))
@@ -669,7 +669,7 @@ def test_threads_that_build_at_once_leave_the_thread_limit_alone():
     from threadpoolctl import threadpool_info
 
     before = [pool["num_threads"] for pool in threadpool_info()]
-    graphs = [pf.datasets.synthetic(0.1, n=700, edges=3000, features=0, seed=s) for s in range(4)]
+    graphs = [pf.datasets.synthetic(0.1, n=700, n_edges=3000, n_features=0, seed=s) for s in range(4)]
     with ThreadPoolExecutor(4) as pool:
         together = list(pool.map(lambda g: pf.build_tree(g, "ward"), graphs))
     assert [pool["num_threads"] for pool in threadpool_info()] == before

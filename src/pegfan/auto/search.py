@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import signal
 import time
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from pegfan.auto.inputs import FeatureScale, Known, recipe_channels
-from pegfan.auto.recipes import Recipe, difference, first_recipes, pinned, variations, work
+from pegfan.auto.recipes import difference, first_recipes, variations, work
+from pegfan.channels import FeatureScale
+from pegfan.fitted import Trained, mean_of, train_recipe
 from pegfan.graph import Graph, Split
-from pegfan.trees import Hierarchy, build_tree
+from pegfan.recipe import Recipe
+from pegfan.running import Progress, Runner, Step
+from pegfan.training import Settings, score
+from pegfan.trees import Hierarchy
 
-__all__ = ["Candidate", "Event", "Job", "Pool", "Search", "choose", "mean_of"]
+__all__ = ["Pool", "Search", "Task", "Trial", "choose", "validate"]
 
 FloatArray = NDArray[np.float32]
 
@@ -42,17 +42,17 @@ _DIVERSE, _PER_ROUND, _PARENTS, _MOST = 8, 4, 3, 28
 """Recipes to begin with, those of a round after that, how many of the best are varied, and the most in all."""
 
 
-@dataclass(frozen=True)
-class Job:
+class Task(NamedTuple):
     """A recipe on a split; all that its result depends on beside the graph."""
 
     recipe: Recipe
     split: Split
     seed: int
+    tree: Hierarchy | None = None
 
 
 @dataclass(eq=False)
-class Candidate:
+class Trial:
     """A recipe that was trained.
 
     Attributes
@@ -65,10 +65,8 @@ class Candidate:
         How long the training took; seconds by the clock.
     log_probabilities
         Of all nodes.
-    run
-        The trained network (`pegfan.training.Run`); None once it cannot be chosen any more.
-    tree, names, widths
-        Of its channels.
+    trained
+        The trained network; None once it cannot be chosen any more.
     """
 
     recipe: Recipe
@@ -77,10 +75,7 @@ class Candidate:
     epochs: int
     seconds: float
     log_probabilities: FloatArray = field(repr=False)
-    run: Any = field(repr=False)
-    tree: Hierarchy | None = field(repr=False)
-    names: tuple[str, ...] = field(repr=False)
-    widths: tuple[int, ...] = field(repr=False)
+    trained: Trained | None = field(repr=False)
 
     @property
     def rank(self) -> tuple[float, float]:
@@ -88,93 +83,31 @@ class Candidate:
         return (-self.val_metric if np.isfinite(self.val_metric) else np.inf, self.val_loss)
 
 
-@dataclass(frozen=True)
-class Event:
-    """What a search tells while it runs."""
-
-    done: int
-    running: int
-    planned: int
-    elapsed: float
-    budget: float
-    candidate: Candidate | None = None
-    text: str = ""
-
-
-Progress = Callable[[Event], None]
-
-
 # --------------------------------------------------------------------- training
 
 
-def run_job(graph: Graph, scale: FeatureScale | None, tree: Hierarchy | None, job: Job) -> Candidate:
+class Shared(NamedTuple):
+    """What all tasks of a search share: a graph with features, and the scale of its columns if a recipe asks for it."""
+
+    graph: Graph
+    scale: FeatureScale | None
+
+
+def run_task(shared: Shared, task: Task) -> Trial:
     """Train a recipe. The test nodes are not handed to the training at all."""
-    from pegfan.training import train
-
     start = time.perf_counter()
-    assert graph.labels is not None
-    known = Known.of(graph, job.split.train)
-    channels = recipe_channels(job.recipe, graph, tree, known, scale)
-    unseen = Split(job.split.train, job.split.val, np.empty(0, np.int64))
-    result = train(
-        channels,
-        graph.labels,
-        unseen,
-        job.recipe.full_settings,
-        classes=graph.n_classes,
-        metric=graph.metric,  # type: ignore[arg-type]
-        seed=job.seed,
-        history=True,
+    graph, split = shared.graph, task.split
+    unseen = Split(split.train, split.val, np.empty(0, np.int64))
+    trained, channels = train_recipe(
+        task.recipe, graph, unseen, task.seed, tree=task.tree, scale=shared.scale, history=True
     )
-    run = result.runs[0]
-    output = log_probabilities(make_network(job.recipe, channels.widths, graph.n_classes, run.state), channels)
-    metric, loss = validate(output, graph, job.split)
-    seconds = time.perf_counter() - start
-    return Candidate(job.recipe, metric, loss, run.epochs, seconds, output, run, tree, channels.names, channels.widths)
-
-
-def make_network(recipe: Recipe, widths: Sequence[int], classes: int, state: Mapping[str, Any]) -> Any:
-    """The trained network of a recipe."""
-    import torch
-
-    from pegfan.models import ChannelNetwork
-
-    s = recipe.full_settings
-    with torch.device("meta"):  # the weights are known: none need be drawn
-        model = ChannelNetwork(widths, classes, s.hidden, s.layers, s.dropout, s.hop_normalize)
-    model.load_state_dict({name: torch.tensor(value) for name, value in state.items()}, assign=True)
-    return model.eval()
-
-
-def log_probabilities(model: Any, channels: Any) -> FloatArray:
-    """Log-probabilities of all nodes, on one thread: the same bits however many cores there are.
-
-    Operators act on the weights, so no channel is ever formed.
-    """
-    import torch
-    from threadpoolctl import threadpool_limits
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with threadpool_limits(limits=1), torch.no_grad():
-            return np.asarray(model(channels).numpy())
-    finally:
-        torch.set_num_threads(before)
-
-
-def mean_of(outputs: Sequence[FloatArray]) -> FloatArray:
-    """The logarithm of the mean of probabilities that are given by their logarithms."""
-    total = outputs[0]
-    for output in outputs[1:]:
-        total = np.logaddexp(total, output)
-    return np.asarray(total - np.float32(np.log(len(outputs))))
+    output = trained.network.predict(channels)
+    metric, loss = validate(output, graph, split)
+    return Trial(task.recipe, metric, loss, trained.run.epochs, time.perf_counter() - start, output, trained)
 
 
 def validate(output: FloatArray, graph: Graph, split: Split) -> tuple[float, float]:
     """The metric and the loss on the validation nodes."""
-    from pegfan.training.engine import score
-
     assert graph.labels is not None
     labels = graph.labels[split.val]
     picked = output[split.val, labels].astype(np.float64)
@@ -182,121 +115,50 @@ def validate(output: FloatArray, graph: Graph, split: Split) -> tuple[float, flo
 
 
 def warm_up() -> None:
-    """Have the loops compiled that every training needs, so that no recipe waits for the compiler; once a process."""
-    if _WARM:
-        return
+    """Have the loops compiled that every training needs, so that no recipe waits for the compiler."""
     rng = np.random.default_rng(0)
-    pairs = rng.integers(24, size=(60, 2))
-    dense = rng.random((24, 6))
+    pairs, dense, nodes = rng.integers(24, size=(60, 2)), rng.random((24, 6)), np.arange(24)
+    recipe = Recipe("matching", 4, regime="heterophily", adjacency=True, labels=True, structure=True).changed(epochs=2)
     for features in (dense, csr_array(dense * (dense > 0.8))):
-        graph = Graph.from_edges(pairs, n=24, directed=True, features=features, labels=np.arange(24) % 2)
-        recipe = Recipe("matching", 4, "c", adjacency=True, labels=True, structure=True, settings={"epochs": 2})
-        nodes = np.arange(24)
-        job = Job(recipe, Split(nodes[:12], nodes[12:20], nodes[20:]), 0)
-        run_job(graph, None, build_tree(graph, "matching", 4), job)
-    _WARM.append(True)
-
-
-_WARM: list[bool] = []
-
-
-# ------------------------------------------------------------------------ pools
-
-_HELD: dict[str, Any] = {}
-
-
-def _hold(graph: Graph, scale: FeatureScale | None) -> None:
-    _HELD.update(graph=graph, scale=scale)
-
-
-def _run_held(tree: Hierarchy | None, job: Job) -> Candidate:
-    return run_job(_HELD["graph"], _HELD["scale"], tree, job)
-
-
-@contextlib.contextmanager
-def _undisturbed() -> Iterator[None]:
-    """Put Ctrl-C off: a process that is started half-way could not be ended, and those started here never see it."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        graph = Graph.from_edges(pairs, n=24, directed=True, features=features, labels=nodes % 2)
+        run_task(Shared(graph, None), Task(recipe, Split(nodes[:12], nodes[12:20], nodes[20:]), 0))
 
 
 class Pool:
-    """Runs jobs on one graph: here, or in other processes once jobs are long enough.
+    """Trains recipes on one graph: here, or in other processes once that pays; trees are built once.
 
     Parameters
     ----------
     graph
         With features.
     scale
-        Of its features, where a recipe scales them.
+        Of its columns, where a recipe asks for it.
     workers
-        How many processes at most. What a job gives does not depend on it.
+        How many processes at most. What a recipe gives does not depend on it.
     """
 
     def __init__(self, graph: Graph, scale: FeatureScale | None, workers: int) -> None:
-        self.graph, self.scale, self.workers = graph, scale, workers
-        self.trees: dict[Any, Hierarchy] = {}
-        self._executor: Any = None
+        self.shared = Shared(graph, scale)
+        self.runner = Runner(workers, shared=self.shared)
+        self.trees: dict[Any, Hierarchy | None] = {None: None}
 
     def __enter__(self) -> Pool:
         return self
 
-    def __exit__(self, kind: Any, *_: Any) -> None:
-        if self._executor is None:
-            return
-        if kind is not None:  # an error or Ctrl-C: what is being computed is of no use any more
-            for process in list(self._executor._processes):
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(process, signal.SIGKILL if hasattr(signal, "SIGKILL") else signal.SIGTERM)
-        self._executor.shutdown(wait=kind is None, kill_workers=kind is not None)
-        self._executor = None
+    def __exit__(self, *error: Any) -> None:
+        self.runner.__exit__(*error)
 
     def tree(self, recipe: Recipe) -> Hierarchy | None:
         """The tree of a recipe, built once."""
-        key = recipe.tree
-        if key is None:
-            return None
+        key = recipe.tree_key
         if key not in self.trees:
-            method, h, direction = key
-            self.trees[key] = build_tree(self.graph, method, h, direction=direction)  # type: ignore[arg-type]
+            self.trees[key] = recipe.build_tree(self.shared.graph)
         return self.trees[key]
 
-    def run(self, jobs: Iterator[Job], parallel: bool) -> Iterator[Candidate]:
-        """Results as they come; the next job is asked for when there is room for it."""
-        if self.workers == 1 or not parallel:
-            for job in jobs:
-                yield run_job(self.graph, self.scale, self.tree(job.recipe), job)
-            return
-        from concurrent.futures import FIRST_COMPLETED, wait
-
-        pending: set[Any] = set()
-        while True:
-            while len(pending) < self.workers and (given := next(jobs, None)) is not None:
-                tree = self.tree(given.recipe)
-                with _undisturbed():
-                    pending.add(self._open().submit(_run_held, tree, given))
-            if not pending:
-                return
-            ready, pending = wait(pending, return_when=FIRST_COMPLETED)
-            for future in ready:
-                yield future.result()
-
-    def _open(self) -> Any:
-        if self._executor is None:
-            from joblib.externals.loky import ProcessPoolExecutor
-
-            # Workers that have grown are replaced between jobs, which is as it should be.
-            warnings.filterwarnings("ignore", "A worker stopped while some jobs were given", UserWarning)
-            self._executor = ProcessPoolExecutor(
-                self.workers, initializer=_hold, initargs=(self.graph, self.scale), timeout=None
-            )
-        return self._executor
+    def run(self, tasks: Iterator[Task], parallel: bool) -> Iterator[Trial]:
+        """Results as they come; the next task is asked for when there is room for it."""
+        whole = (task._replace(tree=self.tree(task.recipe)) for task in tasks)
+        return self.runner.map(run_task, whole, here=not parallel, ahead=0)
 
 
 # ----------------------------------------------------------------------- search
@@ -316,7 +178,7 @@ class Search:
     members
         How many networks the final mean may have: that many of the lowest validation loss are kept.
     progress
-        Called with an `Event` whenever something happened.
+        Called with a `Step` whenever something happened; its result is the newest `Trial`.
     """
 
     def __init__(
@@ -325,7 +187,7 @@ class Search:
         self.pool, self.split, self.seed, self.budget, self.members = pool, split, seed, budget, members
         self.progress = progress or (lambda _: None)
         warm_up()
-        self.done: list[Candidate] = []
+        self.done: list[Trial] = []
         self.skipped: list[Recipe] = []
         self.start = time.perf_counter()
         self.order: list[Recipe] = []
@@ -338,17 +200,17 @@ class Search:
         """Seconds since the search began."""
         return time.perf_counter() - self.start
 
-    def run_fixed(self, recipes: Sequence[Recipe]) -> list[Candidate]:
+    def run_fixed(self, recipes: Sequence[Recipe]) -> list[Trial]:
         """Train exactly these, whatever the time."""
         self.planned = len(recipes)
         long = len(recipes) > 1 and self._estimate(recipes[0]) > _FAN_OUT
         self._take(recipes, parallel=long, fixed=True)
         return self._in_order()
 
-    def run(self, training: Graph, pins: Mapping[str, Any]) -> list[Candidate]:
+    def run(self, training: Graph, pins: Mapping[str, Any]) -> list[Trial]:
         """Train recipes that differ widely, then round by round those most like the best, for as long as that helps."""
         self.pins = pins
-        listed = first_recipes(self.pool.graph, training, pins)
+        listed = first_recipes(self.pool.shared.graph, training, pins)
         first = listed[:_DIVERSE]
         self.planned = len(first)
         if self._estimate(first[0]) > _PROBE:
@@ -364,8 +226,8 @@ class Search:
                 break
         return self._in_order()
 
-    def _in_order(self) -> list[Candidate]:
-        """The candidates as they were started, whichever ended first."""
+    def _in_order(self) -> list[Trial]:
+        """The trials as they were started, whichever ended first."""
         place = {recipe: i for i, recipe in enumerate(self.order)}
         return sorted(self.done, key=lambda c: place[c.recipe])
 
@@ -385,37 +247,37 @@ class Search:
         return sorted(rated, key=lambda recipe: rated[recipe])[:_PER_ROUND]
 
     def _take(self, recipes: Sequence[Recipe], parallel: bool, fixed: bool = False) -> None:
-        def jobs() -> Iterator[Job]:
+        def tasks() -> Iterator[Task]:
             for given in recipes:
-                recipe = given if fixed else self._capped(given)
+                recipe = (given if fixed else self._capped(given)).settled(self.pool.shared.graph, self.split)
                 if not fixed and len(self.order) >= _ALWAYS and not self._fits(recipe):
                     self.skipped.append(recipe)
                     self.planned -= 1
                     continue
                 self.order.append(recipe)
                 self._tell()
-                yield Job(recipe, self.split, self.seed)
+                yield Task(recipe, self.split, self.seed)
 
-        for candidate in self.pool.run(jobs(), parallel):
-            self.done.append(candidate)
+        for trial in self.pool.run(tasks(), parallel):
+            self.done.append(trial)
             self._measure()
             self._forget()
-            self._tell(candidate)
+            self._tell(trial)
 
-    def _tell(self, candidate: Candidate | None = None) -> None:
+    def _tell(self, trial: Trial | None = None) -> None:
         running = len(self.order) - len(self.done)
-        self.progress(Event(len(self.done), running, self.planned, self.elapsed, self.budget, candidate))
+        self.progress(Step(len(self.done), self.planned, "", trial, running, self.elapsed, self.budget))
 
     # ------------------------------------------------------------------- the clock
 
     def _work(self, recipe: Recipe) -> float:
-        tree = self.pool.trees.get(recipe.tree)
-        return work(recipe, self.pool.graph, tree.K if tree else _LEVELS)
+        tree = self.pool.trees.get(recipe.tree_key)
+        return work(recipe, self.pool.shared.graph, tree.K if tree else _LEVELS)
 
     def _estimate(self, recipe: Recipe) -> float:
         """Seconds that a recipe will take."""
         epochs = np.mean([c.epochs for c in self.done]) if self.done else _EPOCHS
-        return float(self._work(recipe) * self.rate * min(epochs, recipe.full_settings.epochs))
+        return float(self._work(recipe) * self.rate * min(epochs, recipe.settings.epochs))
 
     def _fits(self, recipe: Recipe) -> bool:
         return self.elapsed + self._estimate(recipe) <= self.budget
@@ -429,22 +291,20 @@ class Search:
 
     def _probe(self, recipe: Recipe) -> None:
         """Find out how fast this machine is on this graph, by a few epochs, before a long recipe is begun."""
-        short = pinned(recipe, {"epochs": _PROBE_EPOCHS})
-        tried = run_job(self.pool.graph, self.pool.scale, self.pool.tree(short), Job(short, self.split, self.seed))
+        task = Task(recipe.changed(epochs=_PROBE_EPOCHS), self.split, self.seed, self.pool.tree(recipe))
+        tried = run_task(self.pool.shared, task)
         self.rate = tried.seconds / (self._work(recipe) * tried.epochs)
 
     def _capped(self, recipe: Recipe) -> Recipe:
         """The recipe with so few epochs that it takes its share of the budget at most."""
         if "epochs" in self.pins:
             return recipe
-        from pegfan.training import Settings
-
-        whole = pinned(recipe, {"epochs": Settings.epochs, "patience": self.pins.get("patience", Settings.patience)})
-        affordable = self.budget * self.pool.workers / _SHARE / (self._work(recipe) * self.rate)
+        whole = recipe.changed(epochs=Settings.epochs, patience=self.pins.get("patience", Settings.patience))
+        affordable = self.budget * self.pool.runner.workers / _SHARE / (self._work(recipe) * self.rate)
         if affordable >= Settings.epochs:
             return whole
         epochs = max(int(affordable) // 20 * 20, _FEWEST)
-        patience = whole.full_settings.patience
+        patience = whole.settings.patience
         if "patience" not in self.pins:
             patience = min(patience, max(epochs // 4, 10))
         return whole.changed(epochs=epochs, patience=patience)
@@ -453,22 +313,22 @@ class Search:
         """Drop the weights of those that cannot be chosen any more."""
         kept = set(map(id, sorted(self.done, key=lambda c: c.val_loss)[: self.members]))
         kept.add(id(min(self.done, key=lambda c: c.rank)))
-        for candidate in self.done:
-            if id(candidate) not in kept:
-                candidate.run = replace(candidate.run, state={}, history=None) if candidate.run else None
+        for trial in self.done:
+            if id(trial) not in kept:
+                trial.trained = None
 
 
 # ----------------------------------------------------------------------- choice
 
 
 def choose(
-    candidates: Sequence[Candidate], graph: Graph, split: Split, members: int, how: str = "auto"
-) -> tuple[list[Candidate], str, str]:
+    trials: Sequence[Trial], graph: Graph, split: Split, members: int, how: str = "auto"
+) -> tuple[list[Trial], str, str]:
     """The members of the final model, how they are joined, and why.
 
     Parameters
     ----------
-    candidates
+    trials
         All that was trained.
     graph, split
         Whose validation labels decide.
@@ -478,12 +338,12 @@ def choose(
         ``"auto"``: the mean of those of lowest validation loss if it beats the best single one, by the metric and at
         equal metrics by the loss; ``"mean"``: that mean in any case; ``"best"``: the single one.
     """
-    best = min(candidates, key=lambda c: c.rank)
-    group = sorted(candidates, key=lambda c: c.val_loss)[:members]
+    best = min(trials, key=lambda c: c.rank)
+    group = sorted(trials, key=lambda c: c.val_loss)[:members]
     metric, loss = validate(mean_of([c.log_probabilities for c in group]), graph, split)
     told = f"{100 * metric:.2f} (loss {loss:.4f}) against {100 * best.val_metric:.2f} (loss {best.val_loss:.4f})"
     if len(group) == 1:
-        return [best], "best", "the only candidate" if len(candidates) == 1 else "the best on validation"
+        return [best], "best", "the only recipe" if len(trials) == 1 else "the best on validation"
     if how == "mean" or (how == "auto" and (-metric, loss) <= best.rank):
         why = "beats the best single one on validation" if how == "auto" else "was asked for"
         return group, f"mean of {len(group)}", f"the mean of the {len(group)} of lowest loss {why}: {told}"

@@ -2,14 +2,17 @@
 
 from pegfan.channels.channels import Channel, Channels
 from pegfan.channels.density import density
-from pegfan.channels.factors import Matrix, Projection
+from pegfan.channels.factors import Hop, Matrix, Projection
 from pegfan.channels.hops import hop_matrix
 from pegfan.channels.inputs import propagated_labels, structural_features
 from pegfan.channels.presets import make_channels, make_fsgnn_channels
+from pegfan.channels.scaling import FeatureScale
 
 __all__ = [
     "Channel",
     "Channels",
+    "FeatureScale",
+    "Hop",
     "Matrix",
     "Projection",
     "density",

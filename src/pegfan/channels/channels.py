@@ -10,25 +10,28 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import groupby
-from typing import Any, Literal, overload
+from typing import Any, Literal, cast, overload
 
 import numpy as np
 from scipy.sparse import csr_array, eye_array, issparse
 
-from pegfan.channels._plan import (
+from pegfan.channels._trie import (
     SPARSE_BELOW,
-    Plan,
     Scales,
     Stem,
+    Trie,
     dense_bytes,
     sparse_bytes,
 )
-from pegfan.channels.factors import Matrix, all_finite, as_factor
+from pegfan.channels.factors import RAISED, Matrix, all_finite, as_factor
 from pegfan.framelets import Operator
 
 __all__ = ["Channel", "Channels"]
 
 Format = Literal["auto", "dense", "sparse"]
+
+_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+_SIDES = {"in": " against the edges", "symmetric": " both ways"}
 
 
 class Channel:
@@ -47,6 +50,8 @@ class Channel:
         another channel, whose products are then shared.
     input_name
         What to call the input in tables.
+    what
+        In a few words what it holds, where its factors and its input do not say it.
 
     Attributes
     ----------
@@ -58,6 +63,8 @@ class Channel:
         What it acts on.
     shape : tuple of int
         Rows and columns.
+    kept : dict
+        What others made of the channel and want to have again; it lives as long as the channel, and is not pickled.
 
     Examples
     --------
@@ -84,12 +91,20 @@ class Channel:
     input_name: str
     shape: tuple[int, int]
 
-    def __init__(self, name: str, operator: Any, input: Any, input_name: str | None = None) -> None:  # noqa: A002
+    def __init__(
+        self,
+        name: str,
+        operator: Any,
+        input: Any,  # noqa: A002
+        input_name: str | None = None,
+        what: str | None = None,
+    ) -> None:
         if not isinstance(name, str) or not name:
             raise TypeError(f"a channel's name must be a non-empty string, got {name!r}")
         several = isinstance(operator, Sequence) and not isinstance(operator, str)
         values = () if operator is None else tuple(operator) if several else (operator,)
-        self.name = name
+        self.name, self.what = name, what
+        self.kept: dict[str, Any] = {}
         self.factors = tuple(as_factor(value, name) for value in values)
         if isinstance(input, Channel):
             self.factors += input.factors
@@ -113,6 +128,110 @@ class Channel:
         """The number of rows."""
         return self.shape[0]
 
+    @property
+    def scale(self) -> int | None:
+        """The j of its projection F_j; None without one."""
+        return next((factor.scale for factor in self.factors if factor.scale is not None), None)
+
+    @property
+    def hop(self) -> str | None:
+        """The symbol of its hop matrix, such as ``"S~"``; None without one."""
+        return self._steps[0].hop if self._steps else None
+
+    @property
+    def side(self) -> str | None:
+        """The side of directed edges that its hops look at (see `hop_matrix`); None without hops."""
+        return self._steps[0].side if self._steps else None
+
+    @property
+    def power(self) -> int:
+        """How many hops it takes."""
+        return len(self._steps)
+
+    @property
+    def group(self) -> Literal["features", "hops", "scales", "other"]:
+        """What it shows: the features themselves, hops, a scale of the tree, or something else.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import pegfan as pf
+        >>> graph = pf.Graph.from_edges([[0, 1], [1, 2]], features=np.eye(3))
+        >>> system = pf.FrameletSystem(pf.Hierarchy.from_nested([0, 1, 2]))
+        >>> channels = pf.make_channels(graph, system, kind="c", regime="homophily", hops=2)
+        >>> for channel in channels + [Channel("degree", None, graph.adjacency.sum(axis=1))]:
+        ...     print(f"{channel.group:9} {channel.symbol:7} {channel.words}")
+        features  X       the features alone
+        hops      S̃ X     one hop with the node itself
+        hops      S̃² X    two hops with the node itself
+        scales    F₀ S̃ X  the average of one hop with the node itself
+        scales    F₁ S̃ X  scale 1 of one hop with the node itself
+        other     degree  degree
+        """
+        if self.scale is not None:
+            return "scales"
+        if self._steps and self.input_name == "X":
+            return "hops"
+        return "features" if self.input_name == "X" and not self.factors else "other"
+
+    @property
+    def words(self) -> str:
+        """What it holds, in words; see `group`."""
+        if self.what is not None or not (self.factors or self.input_name == "X"):
+            return self.what or self.name
+        held = "the features" if self.input_name == "X" else self.input_name
+        steps = ""
+        if self._steps:
+            number = _NUMBERS[self.power] if self.power < len(_NUMBERS) else str(self.power)
+            own = " with the node itself" if self.hop == "S~" else ""
+            steps = f"{number} hop{'s' if self.power > 1 else ''}{own}{_SIDES.get(str(self.side), '')}"
+            steps += "" if self.input_name == "X" else f" of {held}"
+        if self.scale is not None:
+            return f"{f'scale {self.scale}' if self.scale else 'the average'} of {steps or held}"
+        return steps or (self.name if self.factors else "the features alone")
+
+    @property
+    def symbol(self) -> str:
+        """Its name as the paper prints it; see `group`."""
+        if self.name != self._product_name:
+            return self.name
+        parts = [factor.symbol + (str(power).translate(RAISED) if power > 1 else "") for factor, power in self._runs]
+        return " ".join([*parts, self.input_name])
+
+    @property
+    def formula(self) -> str:
+        r"""Its name for matplotlib: mathematics if it is named after its factors, such as ``$F_{3}\,S^{2}\,X$``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import pegfan as pf
+        >>> graph = pf.Graph.from_edges([[0, 1], [1, 2]], features=np.eye(3))
+        >>> [channel.formula for channel in pf.make_fsgnn_channels(graph, 2, "homophily")]
+        ['$X$', '$\\tilde{S}\\,X$', '$\\tilde{S}^{2}\\,X$']
+        """
+        formulas = [factor.formula for factor, _ in self._runs]
+        if self.name != self._product_name or None in formulas or not self.input_name.isalpha():
+            return self.name.replace("$", r"\$")
+        powers = [f"^{{{power}}}" if power > 1 else "" for _, power in self._runs]
+        parts = [f"{formula}{power}" for formula, power in zip(formulas, powers, strict=True)]
+        return "$" + r"\,".join([*parts, self.input_name]) + "$"
+
+    @property
+    def _steps(self) -> list[Operator]:
+        return [factor for factor in self.factors if factor.hop is not None]
+
+    @property
+    def _runs(self) -> list[tuple[Operator, int]]:
+        """The factors, each with its power."""
+        runs = ([*run] for _, run in groupby(self.factors, key=lambda factor: factor.name))
+        return [(run[0], len(run)) for run in runs]
+
+    @property
+    def _product_name(self) -> str:
+        """The name of a channel that is named after its factors and its input."""
+        return f"{product_name(self.factors)} {self.input_name}" if self.factors else self.input_name
+
     @cached_property
     def operator(self) -> Operator:
         """The product of the factors, as one linear operator that is never formed."""
@@ -134,7 +253,7 @@ class Channel:
     @cached_property
     def nnz(self) -> int:
         """An upper bound on the entries that are not zero, found without computing them."""
-        return Plan([self]).bounds[0]
+        return Trie([self]).bounds[0]
 
     def apply(self, weights: Any) -> Any:
         """P(X W) for weights W of shape (d, k): the operator acts on k columns, whatever d is.
@@ -176,6 +295,10 @@ class Channel:
     @cached_property
     def _input_factor(self) -> Matrix:
         return Matrix(self.input_name, self.input)
+
+    def __getstate__(self) -> dict[str, Any]:
+        made = ("operator", "nnz", "_input_factor")  # when they are asked for
+        return {name: value for name, value in self.__dict__.items() if name not in made} | {"kept": {}}
 
     def __repr__(self) -> str:
         return f"Channel({self.name!r}, {self.shape[0]}×{self.shape[1]})"
@@ -232,6 +355,7 @@ class Channels(Sequence[Channel]):
             twice = next(name for i, name in enumerate(self.names) if name in self.names[:i])
             raise ValueError(f"two channels are named {twice!r}; give one of them another name")
         self._prepared: dict[Any, tuple[dict[int, Any], dict[int, Scales]]] = {}
+        self._packed: Any = None  # the newest split's matrices, which `pegfan.training.fast` keeps here
 
     @overload
     def __getitem__(self, which: int | str) -> Channel: ...
@@ -293,7 +417,7 @@ class Channels(Sequence[Channel]):
             return self._rows_memory(dtype)
         return sum(
             sparse_bytes(channel.shape, bound, dtype) if sparse else dense_bytes(channel.shape, dtype)
-            for channel, bound, sparse in zip(self, self._plan.bounds, self._formats(format), strict=True)
+            for channel, bound, sparse in zip(self, self._trie.bounds, self._formats(format), strict=True)
         )
 
     def materialize(self, dtype: Any = np.float32, format: Format = "auto", limit: int | None = None) -> list[Any]:  # noqa: A002
@@ -323,7 +447,7 @@ class Channels(Sequence[Channel]):
         >>> import pegfan as pf
         >>> graph = pf.Graph.from_edges([[0, 1]], features=np.array([[2.0], [4.0]]))
         >>> from pegfan.channels import make_fsgnn_channels
-        >>> make_fsgnn_channels(graph, hops=1, option="heterophily").materialize(np.float64)
+        >>> make_fsgnn_channels(graph, hops=1, regime="heterophily", scaling="none").materialize(np.float64)
         [array([[2.],
                [4.]]), array([[4.],
                [2.]])]
@@ -337,7 +461,7 @@ class Channels(Sequence[Channel]):
                 "fewer channels, or another format"
             )
         try:
-            return self._plan.materialize(dtype, formats)
+            return self._trie.materialize(dtype, formats)
         except MemoryError as error:
             raise MemoryError(
                 f"the channels need up to {_bytes(needed)}, which could not be had; use apply, rows or fewer channels"
@@ -349,7 +473,7 @@ class Channels(Sequence[Channel]):
         Parameters
         ----------
         weights
-            One matrix W_i a channel, with as many rows as the channel has columns: arrays or torch tensors.
+            One matrix W_i per channel, with as many rows as the channel has columns: arrays or torch tensors.
 
         Examples
         --------
@@ -357,7 +481,8 @@ class Channels(Sequence[Channel]):
         >>> import pegfan as pf
         >>> graph = pf.Graph.from_edges([[0, 1]], features=np.array([[2.0], [4.0]]))
         >>> from pegfan.channels import make_fsgnn_channels
-        >>> make_fsgnn_channels(graph, hops=1, option="heterophily").apply([np.array([[1.0]]), np.array([[3.0]])])
+        >>> channels = make_fsgnn_channels(graph, hops=1, regime="heterophily", scaling="none")
+        >>> channels.apply([np.array([[1.0]]), np.array([[3.0]])])
         [array([[2.],
                [4.]]), array([[12.],
                [ 6.]])]
@@ -370,7 +495,7 @@ class Channels(Sequence[Channel]):
         """Some rows of every channel, for training in batches of nodes.
 
         The first call computes the hops and the scaling coefficients of their levels and keeps them; that is
-        a fraction of all channels (``memory(format="rows")``). After that, a row costs O(d) a channel.
+        a fraction of all channels (``memory(format="rows")``). After that, a row costs O(d) per channel.
 
         Parameters
         ----------
@@ -402,15 +527,15 @@ class Channels(Sequence[Channel]):
             self._prepared[dtype] = self._prepare(dtype)
         values, scales = self._prepared[dtype]
         return [
-            values[i][index] if i in values else scales[i].rows(index, channel.factors[0].scale)
+            values[i][index] if i in values else scales[i].rows(index, cast(int, channel.scale))
             for i, channel in enumerate(self)
         ]
 
     # -------------------------------------------------------------------- inside
 
     @cached_property
-    def _plan(self) -> Plan:
-        return Plan(self)
+    def _trie(self) -> Trie:
+        return Trie(self)
 
     def _formats(self, format: str) -> list[bool]:  # noqa: A002
         """Whether each channel is sparse."""
@@ -420,25 +545,25 @@ class Channels(Sequence[Channel]):
             return [format == "sparse"] * len(self)
         return [
             bound <= SPARSE_BELOW * channel.shape[0] * channel.shape[1]
-            for channel, bound in zip(self, self._plan.bounds, strict=True)
+            for channel, bound in zip(self, self._trie.bounds, strict=True)
         ]
 
     def _prepare(self, dtype: Any) -> tuple[dict[int, Any], dict[int, Scales]]:
         values: dict[int, Any] = {}
         scales: dict[int, Scales] = {}
-        for stem, value in self._plan.walk(dtype, lambda stem: stem.sparse):
+        for stem, value in self._trie.walk(dtype, lambda stem: stem.sparse):
             if stem.channel is not None:
                 values[stem.channel] = value
             for group in stem.projections.values():
                 shared = Scales(group[0][1].system, value)
                 shared.prepare([head.scale for _, head in group])
                 scales.update((i, shared) for i, _ in group)
-        values.update((i, values[original]) for i, original in self._plan.copies.items())
+        values.update((i, values[original]) for i, original in self._trie.copies.items())
         return values, scales
 
     def _rows_memory(self, dtype: Any) -> int:
         total = 0
-        waiting = list(self._plan.roots)
+        waiting = list(self._trie.roots)
         while waiting:
             stem = waiting.pop()
             waiting.extend(stem.below)
@@ -457,7 +582,7 @@ class Channels(Sequence[Channel]):
 
     def __str__(self) -> str:
         head = ("name", "operator", "input", "shape", "nonzeros", "density", "dense", "sparse")
-        table = [head, *(self._line(channel, bound) for channel, bound in zip(self, self._plan.bounds, strict=True))]
+        table = [head, *(self._line(channel, bound) for channel, bound in zip(self, self._trie.bounds, strict=True))]
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
         lines = [
             "  ".join([*map(str.ljust, row[:4], widths[:4]), *map(str.rjust, row[4:], widths[4:])]) for row in table

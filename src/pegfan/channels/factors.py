@@ -11,13 +11,21 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array, eye_array, issparse
 from scipy.sparse.linalg import LinearOperator
 
+from pegfan.channels.hops import SUFFIXES, hop_matrix, hop_name
 from pegfan.framelets import FrameletSystem, Operator
 from pegfan.framelets._signals import is_tensor
+from pegfan.graph import Graph
 
-__all__ = ["Foreign", "Matrix", "Projection", "as_factor"]
+__all__ = ["Foreign", "Hop", "Matrix", "Projection", "as_factor"]
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+
+LOWERED, RAISED = (str.maketrans("0123456789", digits) for digits in ("₀₁₂₃₄₅₆₇₈₉", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 
 class Matrix(Operator):
@@ -39,10 +47,43 @@ class Matrix(Operator):
     """
 
     def __init__(self, name: str, matrix: Any) -> None:
-        self.given = matrix  # also keeps its id from being used again, see `key`
+        self._given = matrix  # keeps its id from being used again, see `key`
         self.matrix: Any = _as_floats(csr_array(matrix) if issparse(matrix) else np.asarray(matrix))
         self._converted: dict[Any, Any] = {}
         super().__init__(name, self.matrix.shape, self._multiply, self._multiply_transposed)
+
+    @property
+    def key(self) -> Hashable:
+        """The matrix that was given, however often it was."""
+        return id(self._given)
+
+    def matrices(self) -> list[Any]:
+        """The matrix."""
+        return [self.matrix]
+
+    def nonzeros(self, rows: IntArray | None, columns: int) -> IntArray | None:
+        """A row of the product has at most the entries of all rows that are added up in it."""
+        if rows is None or not issparse(self.matrix):
+            return None
+        ones = np.ones(self.matrix.nnz, np.int64)
+        pattern = csr_array((ones, self.matrix.indices, self.matrix.indptr), shape=self.shape)
+        bounds: IntArray = np.minimum(pattern @ rows, columns)
+        return bounds
+
+    def by_rows(self, x: Any) -> Any:
+        """Rows of a sparse matrix times x."""
+        if not issparse(self.matrix):
+            return None
+        matrix = self._like(x)
+        return lambda rows: matrix[rows] @ x
+
+    def shares(self, nodes: IntArray, columns: Any) -> tuple[FloatArray, FloatArray] | None:
+        """Entry by entry, if the matrix is sparse."""
+        if not issparse(self.matrix):
+            return None
+        shares = columns.multiply(self.matrix[nodes])
+        own, size = (np.asarray(m.sum(axis=1)).ravel() for m in (shares, abs(shares)))
+        return own, size
 
     def _multiply(self, x: Any) -> Any:
         return self._like(x) @ x
@@ -71,6 +112,43 @@ class Matrix(Operator):
         return self._converted[key]
 
 
+class Hop(Matrix):
+    """A hop matrix that knows what it is; `hop_matrix` makes the matrix alone.
+
+    Parameters
+    ----------
+    graph
+        The graph.
+    kind, direction
+        As for `hop_matrix`.
+
+    Examples
+    --------
+    >>> import pegfan as pf
+    >>> step = Hop(pf.Graph.from_edges([[0, 1], [1, 2]], directed=True), "S~", "in")
+    >>> step, step.hop, step.side
+    (<3×3 operator S~_in>, 'S~', 'in')
+    """
+
+    hop: str
+    side: str
+
+    def __init__(self, graph: Graph, kind: str = "S", direction: str = "out") -> None:
+        super().__init__(hop_name(kind, direction), hop_matrix(graph, kind, direction))
+        self.hop, self.side = hop_name(kind), direction
+
+    @property
+    def symbol(self) -> str:
+        """S or S̃, and the side of the edges if it is not their own."""
+        return self.name.replace("~", "\u0303")
+
+    @property
+    def formula(self) -> str:
+        """The same as mathematics."""
+        written = {"S~": r"\tilde{S}", "RW": r"\mathrm{RW}"}.get(self.hop, self.hop)
+        return written if self.name == self.hop else rf"{written}_{{\mathrm{{{SUFFIXES[self.side][1:]}}}}}"
+
+
 class Projection(Operator):
     """F_j of a framelet system as a factor; projections of one signal are computed together.
 
@@ -89,10 +167,68 @@ class Projection(Operator):
     <4×4 operator F_2>
     """
 
+    system: FrameletSystem
+    scale: int
+
     def __init__(self, system: FrameletSystem, scale: int) -> None:
         inner = system.operator("projection", scale)
         self.system, self.scale = system, scale
+        self._vectors: dict[int, tuple[IntArray, FloatArray]] = {}
         super().__init__(inner.name, inner.shape, inner._forward, inner._transposed)
+
+    @property
+    def key(self) -> Hashable:
+        """The system and the scale."""
+        return id(self.system), self.scale
+
+    @property
+    def symbol(self) -> str:
+        """F and j below it."""
+        return "F" + str(self.scale).translate(LOWERED)
+
+    @property
+    def formula(self) -> str:
+        """F_j as mathematics."""
+        return f"F_{{{self.scale}}}"
+
+    def matrices(self) -> list[Any]:
+        """F_j = Φ_(j+1)ᵀ (I − PᵀP) · Φ_(j+1) with P = Φ_j Φ_(j+1)ᵀ, the weights of children, and F_0 = Φ_1ᵀ · Φ_1."""
+        fine = self.system.scaling(self.scale + 1)
+        if self.scale == 0:
+            return [fine.T.tocsr(), fine]
+        weights = self.system.scaling(self.scale) @ fine.T
+        middle = eye_array(fine.shape[0], format="csr") - weights.T @ weights
+        return [csr_array(fine.T @ middle), fine]
+
+    def nonzeros(self, rows: IntArray | None, columns: int) -> IntArray | None:
+        """A row of F_j f mixes the rows of its cluster; a cluster with one child has no framelet."""
+        if rows is None:
+            return None
+        tree, level = self.system.hierarchy, max(self.scale, 1)
+        slots = tree.labels(level)
+        total = np.bincount(slots, weights=rows, minlength=tree.n_clusters[level - 1]).astype(np.int64)
+        if self.scale > 0:
+            total[tree.n_children(level) == 1] = 0
+        bounds: IntArray = np.minimum(total, columns)[slots]
+        return bounds
+
+    def shares(self, nodes: IntArray, columns: Any) -> tuple[FloatArray, FloatArray]:
+        """With the entries of F_j = Φ_(j+1)ᵀΦ_(j+1) − Φ_jᵀΦ_j, and the sizes of the two parts together."""
+        at = columns.tocoo()
+        row, v = at.coords
+        fine, coarse = (self._average(level, nodes[row], v) for level in (self.scale + 1, self.scale))
+        weights = at.data * (fine - coarse), np.abs(at.data) * (np.abs(fine) + np.abs(coarse))
+        own, size = (np.asarray(np.bincount(row, w, len(nodes)), np.float64) for w in weights)
+        return own, size
+
+    def _average(self, level: int, i: IntArray, v: IntArray) -> FloatArray:
+        """Entries of Φᵀ Φ for a level; level 0 has none."""
+        if level == 0:
+            return np.zeros(len(i))
+        if level not in self._vectors:
+            self._vectors[level] = scaling_vectors(self.system, level)
+        slots, phi = self._vectors[level]
+        return np.where(slots[i] == slots[v], phi[i] * phi[v], 0.0)
 
 
 class Foreign(Operator):
@@ -101,6 +237,11 @@ class Foreign(Operator):
     def __init__(self, name: str, inner: LinearOperator) -> None:
         self.inner = inner
         super().__init__(name, inner.shape, lambda x: _call(inner.matmat, x), lambda x: _call(inner.rmatmat, x))
+
+    @property
+    def key(self) -> Hashable:
+        """The operator that was given."""
+        return id(self.inner)
 
 
 def _as_floats(matrix: Any) -> Any:
@@ -129,15 +270,6 @@ def as_factor(value: Any, name: str) -> Operator:
         f"a factor of channel {name!r} must be a sparse matrix, a 2-D array or a LinearOperator, "
         f"got {type(value).__name__}"
     )
-
-
-def key(factor: Operator) -> Hashable:
-    """What two factors have in common if they are the same operator."""
-    if isinstance(factor, Matrix):
-        return id(factor.given)
-    if isinstance(factor, Projection):
-        return id(factor.system), factor.scale
-    return id(factor.inner) if isinstance(factor, Foreign) else id(factor)
 
 
 def all_finite(array: Any) -> bool:

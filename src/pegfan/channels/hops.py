@@ -10,13 +10,13 @@ from scipy.sparse import csr_array, eye_array
 
 from pegfan.graph import Graph
 
-__all__ = ["DIRECTIONS", "KINDS", "choose", "hop_matrix", "hop_name"]
+__all__ = ["DIRECTIONS", "KINDS", "SUFFIXES", "choose", "hop_matrix", "hop_name"]
 
 KINDS = ("S", "S~", "A", "random-walk")
 DIRECTIONS = ("out", "in", "symmetric")
 
 _SYMBOLS = {"random-walk": "RW"}
-_SUFFIXES = {"out": "", "in": "_in", "symmetric": "_sym"}
+SUFFIXES = {"out": "", "in": "_in", "symmetric": "_sym"}
 
 
 def hop_matrix(graph: Graph, kind: str = "S", direction: str = "out") -> csr_array:
@@ -80,7 +80,7 @@ def hop_name(kind: str, direction: str = "out") -> str:
     >>> hop_name("S"), hop_name("S~", "symmetric"), hop_name("random-walk", "in")
     ('S', 'S~_sym', 'RW_in')
     """
-    return _SYMBOLS.get(kind, kind) + _SUFFIXES[direction]
+    return _SYMBOLS.get(kind, kind) + SUFFIXES[direction]
 
 
 def _directed(graph: Graph, direction: str) -> csr_array:

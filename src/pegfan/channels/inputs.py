@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, eye_array, issparse
 
-from pegfan.channels.factors import Matrix, Projection, as_factor, scaling_vectors
+from pegfan.channels.factors import as_factor
 from pegfan.framelets import Operator
 from pegfan.graph import Graph, Split
 
@@ -58,15 +58,14 @@ def propagated_labels(graph: Graph, operator: Any, split: Split | int = 0) -> Fl
         raise ValueError("the graph has no labels; give them with graph.replace(labels=...)")
     several = isinstance(operator, Sequence)
     factors = [as_factor(value, "labels") for value in (operator if several else [operator])]
-    _check_factors(factors)
     nodes = training_nodes(graph, split)
     nodes = nodes[graph.labels[nodes] >= 0]
     classes = graph.labels[nodes]
+    own, size = _diagonal(factors, nodes)
     propagated = np.zeros((graph.n, graph.n_classes))
     propagated[nodes, classes] = 1
     for factor in reversed(factors):
         propagated = factor @ propagated
-    own, size = _diagonal(factors, nodes)
     rest = propagated[nodes, classes] - own
     # What rounding leaves of a node's own label would be enough to recognise it by, even where its shares cancel.
     propagated[nodes, classes] = np.where(np.abs(rest) <= 1e-12 * size, 0.0, rest)
@@ -95,37 +94,12 @@ def structural_features(graph: Graph) -> FloatArray:
     return described
 
 
-def training_nodes(graph: Graph, split: Any) -> IntArray:
-    """The training nodes of a split, or of the split in that place of ``graph.splits``."""
-    if isinstance(split, int | np.integer) and not isinstance(split, bool):
-        if not -len(graph.splits) <= split < len(graph.splits):
-            raise ValueError(f"there is no split {split}: the graph has {len(graph.splits)}")
-        split = graph.splits[split]
-    if not (isinstance(split, tuple) and len(split) == 3):
-        raise TypeError(f"split must be a Split or a place in graph.splits, got {type(split).__name__}")
-    nodes = np.asarray(split[0])
-    if nodes.dtype.kind == "b" and nodes.shape == (graph.n,):
-        nodes = np.flatnonzero(nodes)
-    if nodes.ndim != 1 or not nodes.size or nodes.dtype.kind not in "iu":
-        raise ValueError(
-            f"the split's training part must hold at least one node, got {nodes.dtype} of shape {nodes.shape}"
-        )
-    outside = nodes[(nodes < 0) | (nodes >= graph.n)]
-    if outside.size:
-        raise ValueError(f"the split's training part holds node {outside[0]}, and the graph has {graph.n} nodes")
-    return nodes.astype(np.int64)
-
-
-def _check_factors(factors: Sequence[Operator]) -> None:
-    for place, factor in enumerate(factors):
-        sparse = isinstance(factor, Matrix) and issparse(factor.matrix)
-        if not (sparse or (place == 0 and isinstance(factor, Projection))):
-            raise TypeError(
-                f"labels are propagated by sparse matrices and at most one Projection in front: {factor.name} is "
-                "neither, so a node's own share cannot be told apart"
-            )
-    if not factors:
-        raise ValueError("labels propagated by nothing are the labels themselves; give an operator")
+def training_nodes(graph: Graph, split: Split | int) -> IntArray:
+    """The training nodes of a split, or of the split in that place of ``graph.splits``; at least one."""
+    nodes = graph.split(split).train
+    if not nodes.size:
+        raise ValueError("the split has no training nodes, and only their labels may be looked at")
+    return nodes
 
 
 def _diagonal(factors: Sequence[Operator], nodes: IntArray) -> tuple[FloatArray, FloatArray]:
@@ -133,40 +107,33 @@ def _diagonal(factors: Sequence[Operator], nodes: IntArray) -> tuple[FloatArray,
 
     Beside them the sizes Σ_v |L_iv R_vi| of what was added, which rounding errors go with.
     """
-    first, rest = factors[0], [csr_array(factor.matrix.T) for factor in reversed(factors[1:])]
-    entries = _projection_entries(first) if isinstance(first, Projection) else None
+    if not factors:
+        raise ValueError("labels propagated by nothing are the labels themselves; give an operator")
+    first, rest = factors[0], [_transposed(factor) for factor in reversed(factors[1:])]
     identity = eye_array(first.shape[1], format="csr")
     own, size = np.zeros(len(nodes)), np.zeros(len(nodes))
     for start in range(0, len(nodes), _STEP):
         here = slice(start, start + _STEP)
-        part = nodes[here]
-        columns = identity[part]  # row b becomes column part[b] of R
+        columns = identity[nodes[here]]  # row b becomes column nodes[b] of R
         for matrix in rest:
             columns = columns @ matrix
-        if entries is None:
-            shares = columns.multiply(first.matrix[part])
-            own[here], size[here] = (np.asarray(m.sum(axis=1)).ravel() for m in (shares, abs(shares)))
-        else:
-            at = columns.tocoo()
-            row, v = at.coords
-            values, sizes = entries(part[row], v)
-            own[here] = np.bincount(row, weights=at.data * values, minlength=len(part))
-            size[here] = np.bincount(row, weights=np.abs(at.data) * sizes, minlength=len(part))
+        found = first.shares(nodes[here], columns)
+        if found is None:
+            raise _unknown(first)
+        own[here], size[here] = found
     return own, size
 
 
-def _projection_entries(projection: Projection) -> Any:
-    """The entries of F_j = Φ_(j+1)ᵀΦ_(j+1) − Φ_jᵀΦ_j at given places, and the sizes of the two parts together."""
-    fine = scaling_vectors(projection.system, projection.scale + 1)
-    coarse = scaling_vectors(projection.system, projection.scale) if projection.scale else None
+def _transposed(factor: Operator) -> csr_array:
+    """The transpose of a factor that is one sparse matrix; with others columns of a product would fill up."""
+    matrices = factor.matrices()
+    if matrices is None or len(matrices) > 1 or not issparse(matrices[0]):
+        raise _unknown(factor)
+    return csr_array(matrices[0].T)
 
-    def average(level: tuple[IntArray, FloatArray], i: IntArray, v: IntArray) -> FloatArray:
-        slots, phi = level
-        return np.where(slots[i] == slots[v], phi[i] * phi[v], 0.0)
 
-    def entries(i: IntArray, v: IntArray) -> tuple[FloatArray, FloatArray]:
-        near = average(fine, i, v)
-        far = average(coarse, i, v) if coarse else np.zeros(len(i))
-        return near - far, np.abs(near) + np.abs(far)
-
-    return entries
+def _unknown(factor: Operator) -> TypeError:
+    return TypeError(
+        f"labels are propagated by sparse matrices and at most one Projection in front: {factor.name} is "
+        "neither, so a node's own share cannot be told apart"
+    )

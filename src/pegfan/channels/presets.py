@@ -3,41 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any, Literal
 
 import numpy as np
 
-from pegfan._rows import l1_rows
+from pegfan import _defaults as default
 from pegfan.channels.channels import Channel, Channels, product_name
-from pegfan.channels.factors import Matrix, Projection, as_factor
-from pegfan.channels.hops import DIRECTIONS, choose, hop_matrix, hop_name
+from pegfan.channels.factors import Hop, Projection, as_factor
+from pegfan.channels.hops import DIRECTIONS, choose
 from pegfan.channels.inputs import training_nodes
+from pegfan.channels.scaling import FeatureScale, scale
 from pegfan.framelets import FrameletSystem, Operator
 from pegfan.graph import Graph, Split
 from pegfan.measures import edge_homophily
 
-__all__ = ["make_channels", "make_fsgnn_channels"]
+__all__ = ["find_regime", "make_channels", "make_fsgnn_channels"]
 
 HOMOPHILY_FROM = 0.5
 """regime="auto" calls a graph homophilous from this edge homophily on."""
 
-_REGIMES = {"homophily": "S~", "heterophily": "S"}
-_OPTIONS = {"homophily": ("S~",), "heterophily": ("S",), "all": ("S", "S~")}
+REGIMES = {"homophily": ("S~",), "heterophily": ("S",), "all": ("S", "S~")}
+"""The hop matrices of a regime."""
 
-_TYPES = {"a": (False, 0), "b": (True, 0), "c": (True, 1), "as": (False, 1)}
+KINDS = {"a": (False, 0), "b": (True, 0), "c": (True, 1), "as": (False, 1)}
 """Whether powers of S are channels, and the power of S that is projected."""
+
+Regime = Literal["auto", "homophily", "heterophily", "all"]
+Direction = Literal["out", "in", "symmetric", "both"]
+Scaling = Literal["none", "l1", "columns"] | FeatureScale
 
 
 def make_channels(
     graph: Graph,
     system: FrameletSystem | None = None,
-    kind: Literal["a", "b", "c", "as"] = "c",
-    regime: Literal["homophily", "heterophily", "auto"] = "auto",
-    hops: int = 3,
+    kind: Literal["a", "b", "c", "as"] = default.KIND,
+    regime: Regime = default.REGIME,
+    hops: int = default.HOPS,
     include_features: bool = True,
     hop: Any = None,
-    direction: Literal["out", "in", "symmetric"] = "out",
-    normalize_features: Literal[False, "l1"] = False,
+    direction: Direction = default.DIRECTION,
+    scaling: Scaling = default.SCALING,
     split: Split | int | None = None,
 ) -> Channels:
     """Make the channels of PEGFAN (Section IV of the paper), in the paper's order.
@@ -61,20 +67,21 @@ def make_channels(
     system : FrameletSystem
         On a tree of this graph's nodes.
     kind : {"a", "b", "c", "as"}
-    regime : {"homophily", "heterophily", "auto"}
-        "auto" measures the edge homophily among training nodes, and takes homophily from 0.5 on. No other
-        label is looked at.
+    regime : {"auto", "homophily", "heterophily", "all"}
+        "auto" measures the edge homophily among training nodes, and takes homophily from 0.5 on; no other
+        label is looked at. "all" takes S, and powers of S~ as further channels.
     hops : int
         r, the highest power of S; not used by "a" and "as".
     include_features : bool
         Whether X itself is a channel (the paper's synthetic tables leave it out).
     hop : str or matrix or LinearOperator, optional
         Another hop matrix than the regime's: a kind of `hop_matrix`, or your own n × n operator.
-    direction : {"out", "in", "symmetric"}
-        Which side of directed edges hops use; see `hop_matrix`.
-    normalize_features : False or "l1"
+    direction : {"out", "in", "symmetric", "both"}
+        Which side of directed edges hops use; see `hop_matrix`. "both" is "out", and on directed graphs r hops
+        against the edges as further channels, whatever the kind.
+    scaling : {"none", "l1", "columns"} or FeatureScale
         "l1" divides each row of X by the sum of its absolute values, as the paper does on real data; a row
-        of zeros stays.
+        of zeros stays. "columns" brings columns to one scale; a `FeatureScale` does it as on another graph.
     split : Split or int, optional
         The split, or its place in ``graph.splits``, whose training nodes decide ``regime="auto"``.
 
@@ -91,12 +98,11 @@ def make_channels(
     >>> system = pf.FrameletSystem(pf.Hierarchy.from_nested([[0, 1], [2, 3]]))
     >>> make_channels(graph, system, kind="c", regime="homophily", hops=2)
     Channels(X, S~ X, S~^2 X, F_0 S~ X, F_1 S~ X, F_2 S~ X)
+    >>> make_channels(graph, system, kind="b", regime="all", hops=2)
+    Channels(X, S X, S^2 X, F_0 X, F_1 X, F_2 X, S~ X, S~^2 X)
     """
-    choose(kind, _TYPES, "kind")
-    choose(regime, (*_REGIMES, "auto"), "regime")
-    choose(direction, DIRECTIONS, "direction")
-    with_hops, projected = _TYPES[kind]
-    powers = _as_count(hops) * with_hops
+    choose(kind, KINDS, "kind")
+    with_hops, projected = KINDS[kind]
     if system is None:
         raise ValueError(
             f"kind {kind!r} projects on framelets: pass system=FrameletSystem(tree), or use make_fsgnn_channels without"
@@ -105,37 +111,29 @@ def make_channels(
         raise TypeError(f"system must be a FrameletSystem, got {type(system).__name__}")
     if system.n != graph.n:
         raise ValueError(f"the system is of a tree with {system.n} nodes, and the graph has {graph.n}")
-    x = Channel("X", None, _features(graph, normalize_features), "X")
-    info: dict[str, Any] = {"kind": kind, "regime": regime, "normalize_features": normalize_features}
-    steps: list[Operator] = []
-    if powers or projected:
-        if hop is None:
-            info["regime"], measured = _find_regime(graph, regime, split)
-            info.update(measured)
-            hop = _REGIMES[info["regime"]]
-        steps = [_hop_factor(graph, hop, direction)]
-        info.update(hop=steps[0].name, hops=powers)
-        if isinstance(hop, str):
-            info["direction"] = direction
-
+    x, steps, against, info = _parts(graph, regime, hops, hop, direction, scaling, split, with_hops, bool(projected))
+    powers = info["hops"] * with_hops
     channels = [x] if include_features else []
-    channels += [_channel(steps * power, x) for power in range(1, powers + 1)]
-    channels += [_channel([Projection(system, j), *steps * projected], x) for j in range(system.K)]
-    return Channels(channels, info)
+    channels += _powers(steps[:1], powers, x)
+    channels += [_channel([Projection(system, j), *steps[:1] * projected], x) for j in range(system.K)]
+    channels += _powers(steps[1:], powers, x) + _powers(against, info["hops"], x)
+    return Channels(channels, {"kind": kind, **info})
 
 
 def make_fsgnn_channels(
     graph: Graph,
-    hops: int = 3,
-    option: Literal["homophily", "heterophily", "all"] = "all",
+    hops: int = default.HOPS,
+    regime: Regime = default.REGIME,
     include_features: bool = True,
-    direction: Literal["out", "in", "symmetric"] = "out",
-    normalize_features: Literal[False, "l1"] = False,
+    hop: Any = None,
+    direction: Direction = default.DIRECTION,
+    scaling: Scaling = default.SCALING,
+    split: Split | int | None = None,
 ) -> Channels:
     """Make the channels of FSGNN, by one of its three options (the remark on FSGNN in Section IV).
 
     ============= =====================================
-    option        channels
+    regime        channels
     ============= =====================================
     "homophily"   X, S~ X, ..., S~^r X
     "heterophily" X, S X, ..., S^r X
@@ -148,26 +146,69 @@ def make_fsgnn_channels(
         With features.
     hops : int
         r, the highest power.
-    option : {"homophily", "heterophily", "all"}
-    include_features, direction, normalize_features
+    regime, include_features, hop, direction, scaling, split
         As in `make_channels`.
 
     Examples
     --------
     >>> import numpy as np
     >>> import pegfan as pf
-    >>> graph = pf.Graph.from_edges([[0, 1], [1, 2]], features=np.eye(3))
-    >>> make_fsgnn_channels(graph, hops=2)
+    >>> graph = pf.Graph.from_edges([[0, 1], [1, 2]], features=np.eye(3), directed=True)
+    >>> make_fsgnn_channels(graph, hops=2, regime="all")
     Channels(X, S X, S~ X, S^2 X, S~^2 X)
+    >>> make_fsgnn_channels(graph, hops=2, regime="heterophily", direction="both")
+    Channels(X, S X, S^2 X, S_in X, S_in^2 X)
     """
-    choose(option, _OPTIONS, "option")
-    hops = _as_count(hops)
-    x = Channel("X", None, _features(graph, normalize_features), "X")
-    steps = [_hop_factor(graph, kind, direction) for kind in _OPTIONS[option]]
+    x, steps, against, info = _parts(graph, regime, hops, hop, direction, scaling, split, True, False)
     channels = [x] if include_features else []
-    channels += [_channel([step] * power, x) for power in range(1, hops + 1) for step in steps]
-    info = {"option": option, "direction": direction, "hops": hops, "normalize_features": normalize_features}
+    channels += _powers(steps, info["hops"], x) + _powers(against, info["hops"], x)
     return Channels(channels, info)
+
+
+def _parts(
+    graph: Graph,
+    regime: str,
+    hops: int,
+    hop: Any,
+    direction: str,
+    scaling: Any,
+    split: Split | int | None,
+    with_hops: bool,
+    projected: bool,
+) -> tuple[Channel, list[Operator], list[Operator], dict[str, Any]]:
+    """X, hop matrices, those against the edges, and what was chosen."""
+    choose(regime, (*REGIMES, "auto"), "regime")
+    choose(direction, (*DIRECTIONS, "both"), "direction")
+    hops = _as_count(hops)
+    if graph.features is None:
+        raise ValueError(
+            "the graph has no features; give them with graph.replace(features=...), for example "
+            "pegfan.channels.structural_features(graph), or build Channels of your own inputs"
+        )
+    x = Channel("X", None, scale(graph.features, scaling), "X")
+    both = direction == "both" and graph.directed and hops > 0 and (hop is None or isinstance(hop, str))
+    info: dict[str, Any] = {
+        "regime": regime,
+        "hops": hops * (with_hops or both),
+        "direction": direction,
+        "scaling": "columns" if isinstance(scaling, FeatureScale) else scaling,
+    }
+    if not (info["hops"] or projected):
+        return x, [], [], info
+    if hop is None:
+        info["regime"], measured = find_regime(graph, regime, split)
+        info.update(measured)
+        wanted: Sequence[Any] = REGIMES[info["regime"]]
+    else:
+        wanted = [hop]
+    steps = [_hop_factor(graph, one, "out" if direction == "both" else direction) for one in wanted]
+    against = [_hop_factor(graph, one, "in") for one in wanted] if both else []
+    return x, steps, against, info | {"hop": ", ".join(step.name for step in steps + against)}
+
+
+def _powers(steps: Sequence[Operator], hops: int, x: Channel) -> list[Channel]:
+    """S X, S~ X, S^2 X, S~^2 X, ... for hop matrices S, S~, ..."""
+    return [_channel([step] * power, x) for power in range(1, hops + 1) for step in steps]
 
 
 def _channel(factors: Sequence[Operator], x: Channel) -> Channel:
@@ -175,7 +216,7 @@ def _channel(factors: Sequence[Operator], x: Channel) -> Channel:
     return Channel(f"{product_name(factors)} X", factors, x)
 
 
-def _find_regime(graph: Graph, regime: str, split: Split | int | None) -> tuple[str, dict[str, float]]:
+def find_regime(graph: Graph, regime: str, split: Split | int | None) -> tuple[str, dict[str, float]]:
     """The regime, and the homophily that decided it."""
     if regime != "auto":
         return regime, {}
@@ -194,27 +235,14 @@ def _find_regime(graph: Graph, regime: str, split: Split | int | None) -> tuple[
 
 def _hop_factor(graph: Graph, hop: Any, direction: str) -> Operator:
     if isinstance(hop, str):
-        return Matrix(hop_name(hop, direction), hop_matrix(graph, hop, direction))
-    factor = as_factor(hop, "hop")
+        return Hop(graph, hop, direction)
+    factor = copy(as_factor(hop, "hop"))  # the user's own may be something else than a hop elsewhere
     if factor.shape != (graph.n, graph.n):
         raise ValueError(
             f"hop is {factor.shape[0]}×{factor.shape[1]}; a graph of {graph.n} nodes needs {graph.n}×{graph.n}"
         )
+    factor.hop = factor.hop or factor.name
     return factor
-
-
-def _features(graph: Graph, normalize: Any) -> Any:
-    if graph.features is None:
-        raise ValueError(
-            "the graph has no features; give them with graph.replace(features=...), for example "
-            "pegfan.channels.structural_features(graph), or build Channels of your own inputs"
-        )
-    x = graph.features
-    if normalize is False:
-        return x
-    if normalize != "l1":
-        raise ValueError(f"normalize_features must be False or 'l1', got {normalize!r}")
-    return l1_rows(x)
 
 
 def _as_count(hops: Any) -> int:

@@ -135,7 +135,7 @@ def _hops(scale: int, _: list[Row]) -> list[Row]:
     from pegfan.datasets import synthetic
 
     n = 400_000 // scale
-    graph = synthetic(0.5, n=n, edges=5 * n, features=0, splits=0)
+    graph = synthetic(0.5, n=n, n_edges=5 * n, n_features=0, splits=0)
     S = hop_matrix(graph, "S").astype(np.float32)
     X = np.random.default_rng(0).standard_normal((n, _WIDTH), dtype=np.float32)
     # Everything that must be touched, once: the matrix, the signal and the result.
@@ -172,9 +172,9 @@ def _tree(scale: int, _: list[Row]) -> list[Row]:
     from pegfan import build_tree
     from pegfan.datasets import synthetic
 
-    build_tree(synthetic(0.5, n=500, edges=2500, features=0, splits=0), "matching")  # compiles what it needs
+    build_tree(synthetic(0.5, n=500, n_edges=2500, n_features=0, splits=0), "matching")  # compiles what it needs
     n = 100_000 // scale
-    graph = synthetic(0.5, n=n, edges=5 * n, features=0, splits=0)
+    graph = synthetic(0.5, n=n, n_edges=5 * n, n_features=0, splits=0)
     start = time.process_time()
     build_tree(graph, "matching", h=4)
     taken = time.process_time() - start
@@ -186,8 +186,9 @@ def _training(scale: int, rows: list[Row]) -> list[Row]:
     from pegfan.datasets import synthetic
 
     n, width = 3000, 200 if scale == 1 else 50
-    graph = synthetic(0.2, n=n, edges=15 * n, features=width)
-    channels = make_channels(graph, FrameletSystem(build_tree(graph, h=4)), kind="b", regime="heterophily")
+    graph = synthetic(0.2, n=n, n_edges=15 * n, n_features=width)
+    system = FrameletSystem(build_tree(graph, h=4))
+    channels = make_channels(graph, system, kind="b", regime="heterophily", scaling="none")
     epochs = 100 if scale == 1 else 20
     settings = {"epochs": epochs, "patience": epochs}
     train(channels, graph.labels, graph.splits, {**settings, "epochs": 2})

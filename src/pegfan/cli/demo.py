@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 _PACKAGES = (
-    *("torch", "joblib", "numba", "matplotlib.figure", "pegfan.demo", "pegfan.plots", "pegfan.trees.ward"),
+    *("torch", "loky", "numba", "matplotlib.figure", "pegfan.demo", "pegfan.plots", "pegfan.trees.ward"),
     *("pegfan.channels", "pegfan.models", "pegfan.training.fast", "pegfan.report"),
 )
 
@@ -66,7 +66,7 @@ def demo(
         with writing(folder), errors.status("drawing"):
             files += found.save(folder)
     if as_json:
-        print_json({"signal": numbers, "comparison": None if found is None else _plain(found), "files": files})
+        print_json({"signal": numbers, "comparison": None if found is None else _facts(found), "files": files})
         return
     if found is not None:
         _print_comparison(found)
@@ -87,7 +87,7 @@ def _compare(seed: int, workers: int | None) -> Comparison:
         return compare(
             seed,
             workers=min(2, cores) if workers is None else workers,
-            progress=lambda done, total, words: bar.update(task, completed=done, total=total, description=words),
+            progress=lambda step: bar.update(task, completed=step.done, total=step.planned, description=step.text),
         )
 
 
@@ -111,12 +111,15 @@ def _signal_table(numbers: Numbers) -> Table:
 
 
 def _print_comparison(found: Comparison) -> None:
+    from pegfan.results import Spread
+
     graph = found.graph
     about = f"{graph.n:,} nodes, {graph.n_edges:,} edges, {graph.n_classes} classes, {len(graph.splits)} splits"
     table = make_table("2. The paper's synthetic graph, γ = 0.2", "network", "channels", "validation, %", "test, %")
     for entry in found.entries:
-        table.add_row(entry.name, f"{len(entry.channels)}", _spread(entry.validation), _spread(entry.test))
-    table.add_row("the largest class", "", "", _spread(found.majority))
+        spreads = [f"{Spread.of(values):.1f}" for values in (entry.validation, entry.test)]
+        table.add_row(entry.name, f"{len(entry.channels)}", *spreads)
+    table.add_row("the largest class", "", "", f"{Spread.of(found.majority):.1f}")
     print_table(table)
     # Advice for reading the table belongs beside it: without X out of both, there would be nothing to compare.
     console.print(
@@ -127,13 +130,7 @@ def _print_comparison(found: Comparison) -> None:
     )
 
 
-def _spread(values: list[float]) -> str:
-    mean = sum(values) / len(values)
-    deviation = (sum((value - mean) ** 2 for value in values) / len(values)) ** 0.5
-    return f"{100 * mean:.1f} ± {100 * deviation:.1f}"
-
-
-def _plain(found: Comparison) -> dict[str, Any]:
+def _facts(found: Comparison) -> dict[str, Any]:
     return {
         "graph": {"nodes": found.graph.n, "edges": found.graph.n_edges, "splits": len(found.graph.splits)},
         "seconds": found.seconds,
@@ -142,8 +139,8 @@ def _plain(found: Comparison) -> dict[str, Any]:
         "networks": [
             {
                 "name": entry.name,
-                "channels": list(entry.channels.names),
-                "settings": entry.settings,
+                "channels": [channel.name for channel in entry.channels],
+                "recipe": entry.recipe.to_dict(),
                 "validation": entry.validation,
                 "test": entry.test,
             }

@@ -15,7 +15,8 @@ from rich.markup import escape
 from pegfan.cli._shell import Fail, Json, command, console, errors, print_json
 
 if TYPE_CHECKING:
-    from pegfan.paper.cells import Options, Progress
+    from pegfan.paper.cells import Options
+    from pegfan.running import Progress, Step
     from pegfan.paper.documents import Document
 
 STORE, OUTPUT, SEEDS, WORKERS = Path("results"), Path("docs/results"), 3, 2
@@ -188,11 +189,11 @@ def _progress(part: What) -> Iterator[Progress]:
         task = bar.add_task(part.value, total=None)
         current = [""]
 
-        def tell(stage: str, done: int, total: int) -> None:
-            if stage != current[0]:
-                current[0] = stage
-                bar.reset(task, description=f"{part.value}: {escape(stage)}", total=total)
-            bar.update(task, completed=done, total=total)
+        def tell(step: Step) -> None:
+            if step.text != current[0]:
+                current[0] = step.text
+                bar.reset(task, description=f"{part.value}: {escape(step.text)}", total=step.planned)
+            bar.update(task, completed=step.done, total=step.planned)
 
         yield tell
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,9 +11,9 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 from rich.table import Table
 
+from pegfan import _defaults as default
 from pegfan.cli._shell import (
     INTERRUPTED,
-    USAGE,
     Directed,
     Fail,
     Head,
@@ -35,7 +34,8 @@ from pegfan.cli._shell import (
 
 if TYPE_CHECKING:
     from pegfan.datasets import Source
-    from pegfan.experiments.search import SearchResult, Step
+    from pegfan.experiments.search import SearchResult
+    from pegfan.running import Step
 
 _DRAWN = 5
 """Splits that are drawn where the graph has none."""
@@ -46,10 +46,10 @@ _SHORT = {"dropout": "drop", "hop_normalize": "norm"}
 
 Strategy = StrEnum("Strategy", ["grid", "halving", "optuna"])
 Grid = StrEnum("Grid", ["paper", "authors"])
-Model = StrEnum("Model", ["pegfan", "fsgnn"])
 Kind = StrEnum("Kind", ["a", "b", "c", "as"])
-Method = StrEnum("Method", ["auto", "ward", "adjacency", "matching"])
+Method = StrEnum("Method", ["auto", "ward", "adjacency", "matching", "none"])
 Regime = StrEnum("Regime", ["auto", "homophily", "heterophily", "all"])
+Scaling = StrEnum("Scaling", ["none", "l1", "columns"])
 
 
 @command("pegfan search chameleon -o results/chameleon --strategy halving --budget 600")
@@ -69,17 +69,20 @@ def search(
         Grid, typer.Option("--grid", help="108 settings of the paper, or the code's 1080.")
     ] = Grid.paper,
     trials: Annotated[int, typer.Option(min=1, help="How many settings optuna draws.")] = 40,
-    model: Annotated[Model, typer.Option(help="PEGFAN's channels on a tree, or FSGNN's without.")] = Model.pegfan,
-    kind: Annotated[Kind, typer.Option(help="PEGFAN's type.")] = Kind.c,
-    h: Annotated[int, typer.Option(min=2, help="The most children of a cluster of the tree.")] = 4,
-    method: Annotated[Method, typer.Option(help="How the tree is built.")] = Method.auto,
-    regime: Annotated[Regime, typer.Option(help="Which hop matrix; all of them is FSGNN's only.")] = Regime.auto,
-    hops: Annotated[int, typer.Option(min=0, help="The highest power of the hop matrix.")] = 3,
-    raw: Annotated[bool, typer.Option("--raw", help="Leave feature rows as they are; else each sums to one.")] = False,
+    method: Annotated[Method, typer.Option(help="How the tree is built; none is FSGNN, which has no tree.")] = Method[
+        default.METHOD
+    ],
+    h: Annotated[int, typer.Option("--h", min=2, help="The most children of a cluster of the tree.")] = default.H,
+    kind: Annotated[Kind, typer.Option(help="The type of channels on the tree.")] = Kind[default.KIND],
+    regime: Annotated[Regime, typer.Option(help="Which hop matrix.")] = Regime[default.REGIME],
+    hops: Annotated[int, typer.Option(min=0, help="The highest power of the hop matrix.")] = default.HOPS,
+    scaling: Annotated[
+        Scaling, typer.Option(help="Of features: l1 divides rows by their sums, columns brings columns to one scale.")
+    ] = Scaling[default.SCALING],
     splits: Annotated[int | None, typer.Option(min=1, help="How many splits; by default all, up to 10.")] = None,
     epochs: Annotated[int, typer.Option(min=1, help="The most epochs of a run.")] = 1500,
     patience: Annotated[int, typer.Option(min=1, help="Epochs without improvement that end a run.")] = 100,
-    seed: Annotated[int, typer.Option(min=0, help="Of split 0's run; split i has seed + i.")] = 42,
+    seed: Annotated[int, typer.Option(min=0, help="Of split 0's run; split i has seed + i.")] = default.SEED,
     workers: Annotated[int, typer.Option(min=1, help="Processes, each on one core.")] = 2,
     scheduler: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Compute on this Dask cluster.")] = None,
     budget: Annotated[float | None, typer.Option(min=0, help="Seconds after which no run is begun.")] = None,
@@ -93,10 +96,20 @@ def search(
     from pegfan.experiments.jobs import OutOfTime
     from pegfan.experiments.search import search as find
     from pegfan.experiments.store import Store
+    from pegfan.recipe import Recipe
+    from pegfan.training import Settings
 
     options = {"label": label, "id": id_, "source": tail, "target": head, "directed": directed, "metric": metric}
     source = open_source(graph, **options)
-    tree, channels = _recipe(model, kind, h, method, regime, hops, raw)
+    recipe = Recipe(
+        method=method.value,
+        h=h,
+        kind=kind.value,
+        regime=regime.value,
+        hops=hops,
+        scaling=scaling.value,
+        settings=Settings(epochs=epochs, patience=patience),
+    )
     count, drawn = _count_splits(source, splits)
     store = Store(folder)
     if not as_json:
@@ -108,12 +121,10 @@ def search(
         with _Bar() as shown:
             result = find(
                 source,
-                tree,
-                channels,
+                recipe,
                 store,
                 strategy=strategy.value,  # type: ignore[arg-type]
                 settings=settings.value,  # type: ignore[arg-type]
-                base={"epochs": epochs, "patience": patience},
                 splits=count,
                 trials=trials,
                 seed=seed,
@@ -134,7 +145,7 @@ def search(
         raise Fail(f"Nothing to show yet: {error}.") from error
     result.write_csv(folder / "search.csv")
     if as_json:
-        print_json({"source": source.to_dict(), "tree": tree, "channels": channels, **result.to_dict()})
+        print_json({"source": source.to_dict(), "recipe": recipe.to_dict(), **result.to_dict()})
     else:
         _show(result, folder)
 
@@ -152,28 +163,13 @@ def _count_splits(source: Source, wanted: int | None) -> tuple[int, bool]:
     return wanted or min(there, 10), False
 
 
-def _recipe(
-    model: Model, kind: Kind, h: int, method: Method, regime: Regime, hops: int, raw: bool
-) -> tuple[dict[str, Any] | None, dict[str, Any]]:
-    """The tree and the channels of all runs."""
-    features: dict[str, Any] = {"hops": hops, "normalize_features": False if raw else "l1"}
-    if model is Model.fsgnn:
-        option = "all" if regime is Regime.auto else regime.value
-        return None, {"model": "fsgnn", "option": option, **features}
-    if regime is Regime.all:
-        raise Fail("--regime all is for --model fsgnn; PEGFAN takes auto, homophily or heterophily.", USAGE)
-    tree = {"method": method.value, "h": h}
-    return tree, {"model": "pegfan", "kind": kind.value, "regime": regime.value, **features}
-
-
 class _Bar:
-    """A bar with the runs done, their rate, the time left, as far as it can be told."""
+    """A bar of the work that is done, with the runs, their rate and the time left in words."""
 
     def __init__(self) -> None:
         columns = (SpinnerColumn(), BarColumn(bar_width=24), TextColumn("{task.description}"))
         self.progress = Progress(*columns, console=errors, transient=True)
         self.task = self.progress.add_task("starting", total=None)
-        self.start = time.monotonic()
 
     def __enter__(self) -> _Bar:
         self.progress.start()
@@ -183,19 +179,7 @@ class _Bar:
         self.progress.stop()
 
     def update(self, step: Step) -> None:
-        elapsed = time.monotonic() - self.start
-        words = f"{step.runs} of at most {step.planned_runs} runs"
-        if step.computed and elapsed > 0:
-            left = elapsed * (step.planned_work - step.work) / max(1, step.work - step.reused_work)
-            words += f", {step.computed / elapsed:.2g} a second, {_time(left)} left"
-        self.progress.update(self.task, completed=step.work, total=step.planned_work, description=words)
-
-
-def _time(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    if minutes < 60:
-        return f"{minutes}:{rest:02d}"
-    return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"
+        self.progress.update(self.task, completed=step.done, total=step.planned, description=step.text)
 
 
 def _show(result: SearchResult, folder: Path) -> None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import json
 import os
 import shlex
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
+from pegfan import _legacy
 from pegfan.cli._shell import (
     INTERNAL,
     USAGE,
@@ -45,12 +45,15 @@ from pegfan.cli._shell import (
 
 if TYPE_CHECKING:
     from pegfan.auto.outcome import Outcome, Plan
-    from pegfan.auto.search import Event
+    from pegfan.classifier import NodeClassifier
     from pegfan.datasets import ReadReport, Source
     from pegfan.graph import Graph
+    from pegfan.results import Result
+    from pegfan.running import Step
+    from pegfan.trees import Hierarchy
 
 PREDICTIONS, MODEL, SETTINGS, RESULT, REPORT = "predictions.csv", "model", "settings.toml", "result.json", "report.html"
-_FORMAT, _VERSION = "pegfan settings", 1
+_FORMAT, _VERSION = "pegfan settings", 2
 _SHOWN = 10
 
 _Optional = Annotated[
@@ -79,14 +82,14 @@ def train(
         int | None, typer.Option(min=1, help="Splits for the spread; by default up to 5, as time allows.")
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Of splits, weights and dropout; 0 by default.")] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes; by default one a core, 2 at most.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes; by default one per core, 2 at most.")] = None,
     method: Annotated[str | None, typer.Option(help="Pin the tree: ward, adjacency, matching or none.")] = None,
     h: Annotated[int | None, typer.Option("--h", min=2, help="Pin the most children of a cluster.")] = None,
     kind: Annotated[str | None, typer.Option(help="Pin the channels on the tree: a, b, c or as.")] = None,
     regime: Annotated[str | None, typer.Option(help="Pin the hops: heterophily, homophily or all.")] = None,
     hops: Annotated[int | None, typer.Option(min=0, help="Pin the highest power of the hop matrix.")] = None,
     direction: Annotated[str | None, typer.Option(help="Pin the side of edges: out, in, symmetric, both.")] = None,
-    features: Annotated[str | None, typer.Option(help="Pin the features: raw, l1 or scaled.")] = None,
+    scaling: Annotated[str | None, typer.Option(help="Pin the scaling of features: none, l1 or columns.")] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -110,17 +113,17 @@ def train(
     given = {"label": label, "id": id_, "source": tail, "target": head, "directed": directed}
     pins = {"method": method, "h": h, "kind": kind, "regime": regime, "hops": hops, "direction": direction}
     own = {"budget": budget, "split": split, "splits": splits, "seed": seed, "workers": workers, "metric": metric}
-    wanted = _resolve(graph, given, own, {**pins, "features": features, **_assignments(settings or [])}, config)
+    wanted = _resolve(graph, given, own, {**pins, "scaling": scaling, **_assignments(settings or [])}, config)
     _check_folder(folder, force)
     _check_writable(folder)
     source, known, report = wanted.read()
     shown = console if not as_json else errors
     _print_plan(shown, source, known, wanted.plan, folder)
     outcome = _carry_out(known, wanted.plan)
-    result = _complete(outcome, wanted, source, report, folder)
+    result = _complete(outcome, source, known, report, folder)
     failure = _write_all(folder, force, outcome, known, result, wanted.to_toml(outcome))
     if as_json:
-        print_json({"output": str(folder), **{k: v for k, v in result.items() if k != "curves"}})
+        print_json({"output": str(folder), **replace(result, curves=()).to_dict()})
     else:
         _print_outcome(result, folder)
     if failure is not None:
@@ -147,8 +150,8 @@ def predict(
     check_output(output, force, (".csv",), "The table of predictions")
     trained, stored = _load_model(model)
     given = {"label": label, "id": id_, "source": tail, "target": head, "directed": directed}
-    source, known, report = _read_like(graph, given, stored)
-    known, notes = _align(known, report, stored)
+    source, known, _ = _read_like(graph, given, stored)
+    notes = _left_out(trained.fitted_.feature_names, known.feature_names)
     with errors.status("predicting"):
         probabilities = trained.predict_proba(known)
     parts = _known_parts(trained, known)
@@ -177,7 +180,7 @@ def report(
     as_json: Json = False,
 ) -> None:
     """Make the report of a training run again, from its result, its model and the data."""
-    from pegfan.classifier import _fingerprint, _with_features
+    from pegfan.fitted import with_features
     from pegfan.report import write_report
 
     home = folder if (folder / RESULT).is_file() else folder.parent
@@ -186,8 +189,7 @@ def report(
     result = _read_result(home)
     model, _ = _load_model(home)
     source, known = _reopen(result, home)
-    fitted = model._check_fitted()
-    if known.n != model._known.n or _fingerprint(_with_features(known, fitted.stand_in)) != fitted.fingerprint:
+    if not model.fitted_.is_fitted_to(with_features(known, "degree" if model.fitted_.stand_in else None)):
         raise Fail(f"{source.name} has changed since the model was trained, so its report cannot be made; train again.")
     target = output or home / REPORT
     with errors.status("writing the report"):
@@ -255,9 +257,9 @@ def _resolve(
     pins: Mapping[str, Any],
     config: Path | None,
 ) -> _Wanted:
-    """What is wanted, the command line before the file before the defaults."""
+    """What is wanted: the command line overrides the file, which overrides the defaults."""
     from pegfan.auto.outcome import Plan
-    from pegfan.auto.recipes import Recipe, pinned
+    from pegfan.recipe import Recipe
 
     stored = _read_settings(config) if config is not None else {}
     if graph:
@@ -271,7 +273,7 @@ def _resolve(
     Recipe.of(fixed)  # speaks up before anything is read
     recipes = None
     if "recipes" in stored:
-        recipes = [pinned(Recipe.of(recipe), fixed) for recipe in stored["recipes"]]
+        recipes = [Recipe.of(recipe).changed(**fixed) for recipe in stored["recipes"]]
     if chosen["workers"] is None:
         chosen["workers"] = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1, 2)
     metric = chosen.pop("metric")
@@ -326,6 +328,8 @@ def _read_settings(path: Path) -> dict[str, Any]:
             raise Fail(f"{path}: {name} must be at least {least}, not {stored[name]}")
     if not all(isinstance(recipe, dict) for recipe in stored.get("recipes", ())) or stored.get("recipes") == []:
         raise Fail(f"{path}: recipes must be tables, [[recipes]], at least one; or leave them out")
+    if stored.get("version", _VERSION) == 1:
+        stored["recipes"] = [_legacy.recipe_of(recipe) for recipe in stored["recipes"]]
     return stored
 
 
@@ -368,12 +372,12 @@ def _carry_out(graph: Graph, plan: Plan) -> Outcome:
     with Progress(*columns, console=errors, transient=True) as bar:
         task = bar.add_task("recipes", total=None, note="")
 
-        def progress(event: Event) -> None:
-            left = max(event.budget - event.elapsed, 0)
-            speed = f", {event.candidate.epochs / event.candidate.seconds:.0f} epochs/s" if event.candidate else ""
+        def progress(step: Step) -> None:
+            left = max((step.budget or 0.0) - step.elapsed, 0)
+            speed = f", {step.result.epochs / step.result.seconds:.0f} epochs/s" if step.result else ""
             clock = "" if plan.recipes is not None else f", at most {left:.0f} s left"
-            note = f"{event.done} of {event.planned}{speed}{clock}"
-            bar.update(task, completed=event.done, total=max(event.planned, 1), note=note)
+            note = f"{step.done} of {step.planned}{speed}{clock}"
+            bar.update(task, completed=step.done, total=max(step.planned, 1), note=note)
 
         def say(sentence: str) -> None:
             bar.update(task, description=sentence, total=None, note=f"{(1 - SEARCH) * plan.budget:.0f} s at most")
@@ -381,24 +385,25 @@ def _carry_out(graph: Graph, plan: Plan) -> Outcome:
         return carry_out(graph, plan, progress, say)
 
 
-def _complete(
-    outcome: Outcome, wanted: _Wanted, source: Source, report: ReadReport | None, folder: Path
-) -> dict[str, Any]:
+def _complete(outcome: Outcome, source: Source, graph: Graph, report: ReadReport | None, folder: Path) -> Result:
     """The result with what only the command line knows."""
     from datetime import UTC, datetime
 
-    from pegfan._saved import versions
+    from pegfan._plain import versions
 
-    result = dict(outcome.result)
-    result["title"] = " + ".join(Path(part).name or part for part in source.where)
-    result["source"] = source.to_dict()
-    result["metric"] = wanted.metric
-    result["command"] = f"pegfan train --config {shlex.quote(str(folder / SETTINGS))} -o again"
-    result["when"] = datetime.now(UTC).isoformat(timespec="seconds")
-    result["versions"] = versions()
+    result = outcome.result
+    data = result.data
     if report is not None:
-        result["data"] = {**result["data"], "report": str(report), "feature_names": report.feature_names}
-    return result
+        data = replace(data, report=str(report), feature_names=graph.feature_names or ())
+    return replace(
+        result,
+        title=" + ".join(Path(part).name or part for part in source.where),
+        data=data,
+        source=source,
+        command=f"pegfan train --config {shlex.quote(str(folder / SETTINGS))} -o again",
+        when=datetime.now(UTC).isoformat(timespec="seconds"),
+        versions=versions("numpy", "scipy", "numba", "torch", "safetensors"),
+    )
 
 
 # ---------------------------------------------------------------------- writing
@@ -446,18 +451,18 @@ def _whole_folder(folder: Path, force: bool) -> Iterator[Path]:
 
 
 def _write_all(
-    folder: Path, force: bool, outcome: Outcome, graph: Graph, result: Mapping[str, Any], settings: bytes
+    folder: Path, force: bool, outcome: Outcome, graph: Graph, result: Result, settings: bytes
 ) -> str | None:
     """Write everything or nothing; only a report that cannot be made is left out, and said to be."""
     from pegfan.report import write_report
 
     failure, model = None, outcome.model
     with _whole_folder(folder, force) as temporary, errors.status(f"writing {escape(str(folder))}"):
-        text = _table(graph, outcome.probabilities, result["data"]["classes"], outcome.parts)
+        text = _table(graph, outcome.probabilities, result.data.classes, outcome.parts)
         _write_text(temporary / PREDICTIONS, text)
         model.save(temporary / MODEL)
         _write_text(temporary / SETTINGS, settings.decode())
-        _write_text(temporary / RESULT, json.dumps(result, indent=1, allow_nan=False))
+        _write_text(temporary / RESULT, result.to_json())
         try:
             write_report(temporary / REPORT, result, graph, _shown_tree(model), outcome.probabilities)
         except OSError:
@@ -467,8 +472,8 @@ def _write_all(
     return failure
 
 
-def _shown_tree(model: Any) -> Any:
-    return next((member.tree for member in model.members_ if member.tree is not None), None)
+def _shown_tree(model: NodeClassifier) -> Hierarchy | None:
+    return next((member.tree for member in model.fitted_.members if member.tree is not None), None)
 
 
 def _write_text(path: Path, text: str) -> None:
@@ -480,7 +485,7 @@ def _write_text(path: Path, text: str) -> None:
 
 def _table(graph: Graph, probabilities: Any, classes: Sequence[str], parts: Sequence[str]) -> str:
     """The table of predictions as CSV."""
-    from pegfan.auto.outcome import node_ids
+    from pegfan.results import node_ids
 
     out = StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -494,23 +499,18 @@ def _table(graph: Graph, probabilities: Any, classes: Sequence[str], parts: Sequ
 # ---------------------------------------------------------------- what was written
 
 
-def _read_result(folder: Path) -> dict[str, Any]:
-    from pegfan.auto.outcome import FORMAT, VERSION
+def _read_result(folder: Path) -> Result:
+    from pegfan.results import Result
+    from pegfan.running import Step
+    from pegfan.trees import Hierarchy
 
-    path = folder / RESULT
     try:
-        result = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise Fail(f"{path} is damaged: {error}. Train again, into another folder.") from error
-    if not isinstance(result, dict) or result.get("format") != FORMAT:
-        raise Fail(f"{path} was not written by pegfan train: its format is not {FORMAT!r}.")
-    version = result.get("version")
-    if not isinstance(version, int) or version > VERSION:
-        raise Fail(f"{path} has version {version!r}, and this pegfan reads up to {VERSION}; upgrade pegfan.")
-    return result
+        return Result.from_json((folder / RESULT).read_bytes())
+    except ValueError as error:
+        raise Fail(f"{folder / RESULT} cannot be read: {error}. Train again, into another folder.") from error
 
 
-def _load_model(folder: Path) -> tuple[Any, dict[str, Any]]:
+def _load_model(folder: Path) -> tuple[NodeClassifier, Result | None]:
     """A model by its folder or the one around it, and the result beside it if there is one."""
     from pegfan._saved import MODEL as DESCRIPTION
     from pegfan.classifier import load_classifier
@@ -523,13 +523,16 @@ def _load_model(folder: Path) -> tuple[Any, dict[str, Any]]:
             f"{folder} holds no model: neither {DESCRIPTION} nor a folder {MODEL!r}. Name what pegfan train wrote."
         )
     model = load_classifier(place)
-    result = _read_result(place.parent) if (place.parent / RESULT).is_file() else {}
+    result = _read_result(place.parent) if (place.parent / RESULT).is_file() else None
+    if result is not None and model.fitted_.feature_names is None and result.data.feature_names:
+        # Models of 0.1 do not know the names of their columns, but the result beside them does.
+        model.fitted_ = replace(model.fitted_, feature_names=tuple(result.data.feature_names))
     return model, result
 
 
-def _reopen(result: Mapping[str, Any], home: Path) -> tuple[Source, Graph]:
+def _reopen(result: Result, home: Path) -> tuple[Source, Graph]:
     """The graph that a result was made of."""
-    source = _stored_source(result.get("source"), {}, home)
+    source = _stored_source(result.source.to_dict() if result.source else None, {}, home)
     try:
         graph, _ = source.open()
     except (OSError, ValueError) as error:
@@ -537,17 +540,15 @@ def _reopen(result: Mapping[str, Any], home: Path) -> tuple[Source, Graph]:
             f"The data that the model was trained on cannot be read any more: {error}. Put {source.name} back where it "
             "was, or train again."
         ) from error
-    if result.get("metric"):
-        graph = graph.replace(metric=result["metric"])
-    return source, graph
+    return source, graph.replace(metric=result.data.metric)
 
 
 def _read_like(
-    where: list[str], given: Mapping[str, Any], stored: Mapping[str, Any]
+    where: list[str], given: Mapping[str, Any], stored: Result | None
 ) -> tuple[Source, Graph, ReadReport | None]:
     """The graph to predict on, read as the one that was trained on; it need not have labels."""
     chosen = {name: value for name, value in given.items() if value is not None}
-    before = dict((stored.get("source") or {}).get("options", {}))
+    before = dict(stored.source.options) if stored and stored.source else {}
     options = {**before, **chosen}
     if not open_source(where).files:
         return read(where, **chosen)
@@ -560,31 +561,16 @@ def _read_like(
         return read(where, **options)
 
 
-def _align(graph: Graph, report: ReadReport | None, stored: Mapping[str, Any]) -> tuple[Graph, list[str]]:
-    """The graph with the feature columns of the training, by name; new ones are left out, missing ones are zero."""
-    import numpy as np
-    from scipy.sparse import csc_array, csr_array, issparse
-
-    names = (stored.get("data") or {}).get("feature_names")
-    own = report.feature_names if report is not None else []
-    if not names or not own or names == own:
-        return graph, []
-    place = {name: i for i, name in enumerate(own)}
-    found = [i for i, name in enumerate(names) if name in place]
-    if not found:
-        raise Fail(f"No feature column of the training is there: it had {', '.join(map(str, names[:5]))}, ...")
-    columns = [place[names[i]] for i in found]
-    new = len(own) - len(columns)
-    notes = [f"{len(names) - len(found)} of {len(names)} feature columns are missing and count as zero."] * (
-        len(found) < len(names)
-    ) + [f"{new} feature columns were not there in training and are left out."] * (new > 0)
-    picked = csc_array(graph.features)[:, columns].tocoo()
-    x = csr_array((picked.data, (picked.coords[0], np.array(found)[picked.coords[1]])), shape=(graph.n, len(names)))
-    return graph.replace(features=x if issparse(graph.features) else x.toarray()), notes
+def _left_out(trained: Sequence[str] | None, own: Sequence[str] | None) -> list[str]:
+    new = sorted(set(own or ()) - set(trained or ())) if trained is not None else []
+    if not new:
+        return []
+    shown = ", ".join(new[:5]) + (f" and {len(new) - 5} more" if len(new) > 5 else "")
+    return [f"Feature columns that were not there in training are left out: {shown}."]
 
 
-def _known_parts(model: Any, graph: Graph) -> list[str]:
-    known = getattr(model, "_known", None)
+def _known_parts(model: NodeClassifier, graph: Graph) -> list[str]:
+    known = model.fitted_.known
     if known is None:
         return ["none"] * graph.n
     return ["train" if code >= 0 else "none" for code in known.labels_of(graph)]
@@ -593,40 +579,34 @@ def _known_parts(model: Any, graph: Graph) -> list[str]:
 # --------------------------------------------------------------------- printing
 
 
-def _percent(entry: Mapping[str, Any]) -> str:
-    if entry.get("mean") is None:
-        return "–"
-    several = sum(value is not None for value in entry.get("per_split", ())) > 1
-    return f"{100 * entry['mean']:.2f}" + (f" ± {100 * entry['std']:.2f}" if several else "")
-
-
-def _print_outcome(result: Mapping[str, Any], folder: Path) -> None:
-    metric = {"accuracy": "accuracy, %", "roc_auc": "ROC AUC, %"}[result["test"]["metric"]]
+def _print_outcome(result: Result, folder: Path) -> None:
+    assert result.chosen is not None
+    assert result.splits is not None
+    assert result.seconds is not None
+    metric = {"accuracy": "accuracy, %", "roc_auc": "ROC AUC, %"}[result.data.metric]
     table = make_table("Candidates, by validation", "", metric, "loss", "epochs", "seconds", "recipe<")
-    shown = result["candidates"][:_SHOWN]
+    shown = result.candidates[:_SHOWN]
     for candidate in shown:
-        value = candidate["val_metric"]
         table.add_row(
-            "[green]●[/green]" if candidate["chosen"] else "",
-            "–" if value is None else f"{100 * value:.2f}",
-            f"{candidate['val_loss']:.4f}",
-            str(candidate["epochs"]),
-            f"{candidate['seconds']:.1f}",
-            escape(candidate["name"]),
+            "[green]●[/green]" if candidate.chosen else "",
+            "–" if candidate.val_metric is None else f"{100 * candidate.val_metric:.2f}",
+            "–" if candidate.val_loss is None else f"{candidate.val_loss:.4f}",
+            str(candidate.epochs),
+            f"{candidate.seconds:.1f}",
+            escape(candidate.name),
         )
     print_table(table)
-    left = len(result["candidates"]) - len(shown)
+    left = len(result.candidates) - len(shown)
     if left:
         console.print(f"and {left} more; {REPORT} lists them all\n")
-    chosen = result["chosen"]
-    console.print(f"Chosen: [bold]{chosen['how']}[/bold]; {escape(chosen['reason'])}\n", soft_wrap=True)
-    count = len(result["splits"]["used"])
+    console.print(f"Chosen: [bold]{result.chosen.how}[/bold]; {escape(result.chosen.reason)}\n", soft_wrap=True)
+    count = len(result.splits.used)
     table = make_table(f"On test nodes, {count} split{'s' if count > 1 else ''}", "", metric)
-    table.add_row("[bold]this model[/bold]", f"[bold]{_percent(result['test'])}[/bold]")
-    table.add_row("features only, without the graph", _percent(result["floors"]["features_only"]))
-    table.add_row("majority class", _percent(result["floors"]["majority"]))
+    table.add_row("[bold]this model[/bold]", f"[bold]{result.test:.2f}[/bold]")
+    table.add_row("features only, without the graph", f"{result.features_only:.2f}")
+    table.add_row("majority class", f"{result.majority:.2f}")
     print_table(table)
-    print_warnings([warning["text"] for warning in result["warnings"]])
+    print_warnings([warning.text for warning in result.warnings])
     for what, name in (("Predictions", PREDICTIONS), ("Report", REPORT), ("To repeat", SETTINGS)):
         console.print(f"{what}: [bold]{escape(str(folder / name))}[/bold]", soft_wrap=True)
-    console.print(f"{result['seconds']['total']:.0f} s in all")
+    console.print(f"{result.seconds.total:.0f} s in all")

@@ -155,7 +155,7 @@ def _signal(graph: Graph, wanted: str, report: ReadReport | None) -> tuple[str, 
     import numpy as np
     from scipy.sparse import issparse
 
-    names = [] if report is None else report.feature_names
+    names = list(graph.feature_names or ())
     columns = 0 if graph.features is None else int(graph.features.shape[1])
     if wanted in names:
         place = names.index(wanted)

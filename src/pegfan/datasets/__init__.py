@@ -4,13 +4,15 @@ from pegfan.datasets.benchmarks import info, load, names, table
 from pegfan.datasets.readers import read_graph
 from pegfan.datasets.sources import Source
 from pegfan.datasets.splits import random_splits
+from pegfan.datasets.stand_in import stand_in_features
 from pegfan.datasets.synthetic import D4, synthetic
-from pegfan.datasets.tables import ReadReport, graph_from_tables, stand_in_features
+from pegfan.datasets.tables import ReadReport, TableOptions, graph_from_tables
 
 __all__ = [
     "D4",
     "ReadReport",
     "Source",
+    "TableOptions",
     "graph_from_tables",
     "info",
     "load",

@@ -169,8 +169,8 @@ class _Unusable(Exception):
     """Why a column cannot be a feature."""
 
 
-def read_features(nodes: Table, extra: int, options: Options, report: ReadReport) -> Any:
-    """Return the features, dense if every column is, or None; `extra` nodes without a row come last."""
+def read_features(nodes: Table, extra: int, options: Options, report: ReadReport) -> tuple[Any, list[str] | None]:
+    """Return the features, dense if every column is, and their names; `extra` nodes without a row come last."""
     asked = options.features is not None
     if not asked:
         columns = list(nodes.frame.columns)
@@ -181,7 +181,8 @@ def read_features(nodes: Table, extra: int, options: Options, report: ReadReport
         columns = [nodes.find(column, "feature") for column in given]
     report.dropped.update({column: "not asked for" for column in nodes.frame.columns if column not in columns})
     kinds: Mapping[str, str] = options.features if isinstance(options.features, Mapping) else {}
-    blocks = []
+    blocks: list[Any] = []
+    names: dict[str, None] = {}
     for column in columns:
         try:
             block = _read_column(nodes, column, extra, options, kinds.get(column), asked=asked)
@@ -192,13 +193,16 @@ def read_features(nodes: Table, extra: int, options: Options, report: ReadReport
             continue
         blocks.append(block.values)
         report.features[column] = block.how
-        report.feature_names += block.names
+        for name in block.names:
+            while name in names:  # a number "a=b" beside a category "b" of "a"
+                name += ".1"  # noqa: PLW2901
+            names[name] = None
     if not blocks:
-        return None
+        return None, None
     dtype = np.float32 if all(block.dtype == np.float32 for block in blocks) else np.float64
     if any(issparse(block) for block in blocks):
-        return hstack([csr_array(block) for block in blocks], format="csr", dtype=dtype)
-    return np.hstack(blocks, dtype=dtype)
+        return hstack([csr_array(block) for block in blocks], format="csr", dtype=dtype), list(names)
+    return np.hstack(blocks, dtype=dtype), list(names)
 
 
 def _read_column(nodes: Table, column: str, extra: int, options: Options, kind: str | None, *, asked: bool) -> _Block:

@@ -218,6 +218,7 @@ def _graph_from_arrays(arrays: dict[str, Any], path: Path, options: Options, rep
         directed=bool(options.directed),
         duplicates=options.duplicates,
         features=features,
+        feature_names=_names_from(arrays, features),
         labels=labels,
         splits=[] if options.split is False else _splits_from(arrays, path, n),
         metric=options.metric,
@@ -264,6 +265,11 @@ def _features_from(arrays: dict[str, Any], path: Path, options: Options) -> Any:
         shape = tuple(int(extent) for extent in arrays["x_shape"])
         indices, indptr = (arrays[f"x_{part}"].astype(np.int64) for part in ("indices", "indptr"))
         return csr_array((arrays["x_data"], indices, indptr), shape=shape)
+
+
+def _names_from(arrays: dict[str, Any], features: Any) -> list[str] | None:
+    names = arrays.get("feature_names")
+    return None if names is None or features is None or names.dtype.kind != "U" else names.ravel().tolist()
 
 
 def _node_count(arrays: dict[str, Any], path: Path, pairs: Any, labels: Any, features: Any) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, Self, TypedDict
 
 import numpy as np
 
@@ -27,8 +27,6 @@ class ReadReport:
         For each role (edges, weight, id, label, splits, positions), the column that plays it, and why.
     features : dict
         For each feature column, how it was read.
-    feature_names : list of str
-        The name of each column of ``graph.features``; empty where a file does not name them.
     dropped : dict
         For each column that was left out, why.
     unknown : int
@@ -42,7 +40,6 @@ class ReadReport:
     files: dict[str, str] = field(default_factory=dict)
     columns: dict[str, str] = field(default_factory=dict)
     features: dict[str, str] = field(default_factory=dict)
-    feature_names: list[str] = field(default_factory=list, repr=False)
     dropped: dict[str, str] = field(default_factory=dict)
     unknown: int = 0
     merged: int = 0
@@ -66,6 +63,25 @@ def _shortened(entries: dict[str, str], most: int = 12) -> list[tuple[str, str]]
     return items if left <= 1 else [*items[:most], ("...", f"{left} more")]
 
 
+class TableOptions(TypedDict, total=False):
+    """What :func:`~pegfan.datasets.graph_from_tables` and :func:`~pegfan.datasets.read_graph` may be told."""
+
+    id: str | Literal[False] | None
+    label: str | Literal[False] | None
+    split: str | Sequence[str] | Literal[False] | None
+    features: str | Sequence[str] | Mapping[str, str] | Literal[False] | None
+    source: str | None
+    target: str | None
+    weight: str | Literal[False] | None
+    directed: bool | None
+    duplicates: str
+    unknown: str
+    missing: str
+    categories_max: int
+    positions: Sequence[str] | None
+    metric: str
+
+
 @dataclass(frozen=True)
 class Options:
     """What the caller decides; None leaves it to a guess, False says that there is none."""
@@ -84,6 +100,15 @@ class Options:
     categories_max: int = 50
     positions: Sequence[str] | None = None
     metric: str = "accuracy"
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> Self:
+        """Return the options of a call, or say which one may have been meant."""
+        unknown = options.keys() - cls.__dataclass_fields__.keys()
+        if unknown:
+            name = min(unknown)
+            raise TypeError(f"there is no option {name!r}; {suggestion(name, cls.__dataclass_fields__)}")
+        return cls(**options)
 
     def __post_init__(self) -> None:
         for name, allowed in (("unknown", ("error", "add", "drop")), ("missing", ("mean", "zero", "error"))):

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from itertools import chain
-from lzma import LZMAError
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +15,7 @@ from scipy.sparse import coo_array, csr_array, vstack
 from pegfan import measures
 from pegfan._npz import read_npz
 from pegfan._rows import l1_rows
-from pegfan.datasets._pickles import read_array, read_csr, read_lists
+from pegfan.datasets._pickles import read_pickle
 from pegfan.datasets.download import fetch
 from pegfan.datasets.registry import DATASETS, Dataset, find
 from pegfan.graph import Graph, Split
@@ -27,11 +24,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["info", "load", "names", "read_dataset", "table"]
-
-_LARGEST_NPZ = 2**30
-_ID = re.compile(rb"[0-9]{1,9}")
-_EDGE = re.compile(rb"[0-9]{1,9}\t[0-9]{1,9}")
-_COLUMNS = re.compile(rb"[0-9]{1,9}(,[0-9]{1,9})*")
 
 
 def names() -> list[str]:
@@ -151,7 +143,7 @@ def table(names: Iterable[str] | None = None, root: str | os.PathLike[str] | Non
     Returns
     -------
     DataFrame
-        One row a set, indexed by name, with its ``nodes``, ``nonzeros`` of the adjacency, ``features``,
+        One row per set, indexed by name, with its ``nodes``, ``nonzeros`` of the adjacency, ``features``,
         ``density`` (nonzeros / nodes²), ``classes`` and ``regime``; its ``edge_homophily``,
         ``node_homophily``, ``adjusted_homophily`` and ``label_informativeness``; and the means of the
         cross-class neighbourhood similarity inside classes, ``ccns_within``, and between them,
@@ -200,9 +192,8 @@ def _statistics(graph: Graph, dataset: Dataset) -> list[Any]:
 # -------------------------------------------------------------------- the layouts
 
 
-@dataclass(frozen=True)
-class _Contents:
-    """What the files of a data set hold, each already checked by itself."""
+class _Contents(NamedTuple):
+    """What the files of a data set hold. Every file has the hash of the public one: nothing in it is checked again."""
 
     edges: NDArray[np.int64]
     features: Any
@@ -215,32 +206,22 @@ def read_dataset(dataset: Dataset, root: str | os.PathLike[str] | None = None, *
     found = fetch(dataset.files, root, offline=offline)
     paths = {file.role: path for file, path in zip(dataset.files, found, strict=True)}
     contents = _LAYOUTS[dataset.layout](paths, dataset)
-    try:
-        return Graph.from_edges(
-            contents.edges,
-            n=len(contents.labels),
-            directed=dataset.directed,
-            features=contents.features,
-            labels=contents.labels,
-            splits=contents.splits,
-            metric=dataset.metric,
-        )
-    except (TypeError, ValueError) as error:
-        where = os.path.commonpath([path.parent for path in found])
-        raise ValueError(f"the files of {dataset.name} in {where} do not fit together: {error}") from error
+    return Graph.from_edges(
+        contents.edges,
+        n=len(contents.labels),
+        directed=dataset.directed,
+        features=contents.features,
+        labels=contents.labels,
+        splits=contents.splits,
+        metric=dataset.metric,
+    )
 
 
 def _read_planetoid(paths: Mapping[str, Path], dataset: Dataset) -> _Contents:
-    lists = read_lists(paths["graph"])
-    n = len(lists)
-    x, tx = read_csr(paths["allx"]), read_csr(paths["tx"])
-    y, ty = _one_hot(paths["ally"]), _one_hot(paths["ty"])
-    index = _read_test_index(paths["index"], len(y), n)
-    if (x.shape[0], tx.shape[0], tx.shape[1], ty.shape) != (len(y), len(index), x.shape[1], (len(index), y.shape[1])):
-        raise ValueError(
-            f"{paths['allx'].parent}: allx {x.shape}, ally {y.shape}, tx {tx.shape}, ty {ty.shape} and test.index "
-            f"({len(index)}) of {dataset.name} do not fit together"
-        )
+    digests = {file.role: file.digest for file in dataset.files}
+    pickles = ("allx", "tx", "ally", "ty", "graph")
+    x, tx, y, ty, lists = (read_pickle(paths[role], digests[role]) for role in pickles)
+    n, index = len(lists), np.loadtxt(paths["index"], dtype=np.int64)
     # Row k of the test files belongs to node index[k]. Citeseer's index has gaps: nodes without features and
     # label, which get the row of zeros put at the end.
     source = np.full(n, len(y) + len(index))
@@ -252,156 +233,38 @@ def _read_planetoid(paths: Mapping[str, Path], dataset: Dataset) -> _Contents:
     degrees = np.fromiter(map(len, lists.values()), dtype=np.int64, count=n)
     tails = np.repeat(np.fromiter(lists, dtype=np.int64, count=n), degrees)
     heads = np.fromiter(chain.from_iterable(lists.values()), dtype=np.int64, count=len(tails))
-    return _Contents(np.column_stack([tails, heads]), features, labels, _read_splits(paths, n))
-
-
-def _one_hot(path: Path) -> NDArray[Any]:
-    array = read_array(path)
-    if array.ndim != 2 or not array.shape[1] or not np.isin(array, (0, 1)).all() or (array.sum(axis=1) > 1).any():
-        raise ValueError(f"{path} must hold one row a node with at most one 1 among 0s; it has shape {array.shape}")
-    return array
-
-
-def _read_test_index(path: Path, first: int, n: int) -> NDArray[np.int64]:
-    index = _integers(_lines(path, _ID, "the number of a node"))
-    if len(np.unique(index)) < len(index) or (index < first).any() or (index >= n).any():
-        raise ValueError(f"{path} must hold distinct nodes among {first}..{n - 1}")
-    return index
+    return _Contents(np.column_stack([tails, heads]), features, labels, _read_splits(paths))
 
 
 def _read_geom_gcn(paths: Mapping[str, Path], dataset: Dataset) -> _Contents:
-    ids, rows, labels = _read_nodes(paths["nodes"])
-    n = len(ids)
+    """Read lines of node, features and label: of a feature each, ``0,1,0``, or of those that are 1, ``17,4,99``."""
+    lines = [line.split("\t") for line in paths["nodes"].read_text("ascii").splitlines()[1:]]
+    ids, labels = (np.array([line[k] for line in lines], dtype=np.int64) for k in (0, 2))
+    rows, n = [line[1] for line in lines], len(lines)
     if dataset.columns is None:
-        features = _read_bits(paths["nodes"], rows)
+        bits = np.frombuffer("".join(row[::2] for row in rows).encode("ascii"), dtype=np.uint8).reshape(n, -1)
+        features = csr_array(bits == ord("1")).astype(np.float32)
     else:
-        features = _read_columns(paths["nodes"], rows, dataset.columns)
-    lines = _lines(paths["edges"], _EDGE, "two numbers of nodes with a tab between", header=b"node_id\tnode_id")
-    edges = _integers(lines).reshape(-1, 2)
-    outside = (edges >= n).any(axis=1)
-    if outside.any():
-        row = int(outside.argmax())
-        raise ValueError(f"{paths['edges']}, line {row + 2}: {edges[row].tolist()} is outside the nodes 0..{n - 1}")
+        i = np.repeat(np.arange(n), [row.count(",") + 1 for row in rows])
+        j = np.array(",".join(rows).split(","), dtype=np.int64)
+        features = coo_array((np.ones(len(j), dtype=np.float32), (i, j)), shape=(n, dataset.columns)).tocsr()
+        features.data[:] = 1  # a few rows name a feature twice
+    edges = np.loadtxt(paths["edges"], dtype=np.int64, skiprows=1)
     order = np.argsort(ids)
-    return _Contents(edges, features[order], labels[order], _read_splits(paths, n))
+    return _Contents(edges, features[order], labels[order], _read_splits(paths))
 
 
-def _read_nodes(path: Path) -> tuple[NDArray[np.int64], list[bytes], NDArray[np.int64]]:
-    """Return the number of each node, its features as they are written, and its label."""
-    lines = _split(path)
-    if not lines[0].startswith(b"node_id\tfeature"):
-        raise ValueError(f"{path}, line 1: the header should be node_id, feature and label, got {lines[0][:60]!r}")
-    rows = [line.split(b"\t") for line in lines[1:]]
-    for number, row in enumerate(rows, start=2):
-        if len(row) != 3 or not _ID.fullmatch(row[0]) or not _ID.fullmatch(row[2]):
-            raise ValueError(
-                f"{path}, line {number}: expected a node, its features and its label with tabs between, "
-                f"got {lines[number - 1][:60]!r}"
-            )
-    ids, labels = _integers([row[0] for row in rows]), _integers([row[2] for row in rows])
-    wrong = np.flatnonzero(np.sort(ids) != np.arange(len(ids)))
-    if len(wrong) or not len(ids):
-        fault = f"node {wrong[0]} is missing or there twice" if len(wrong) else "there are none"
-        raise ValueError(f"{path}: the nodes should be 0..n-1, each once; {fault}")
-    return ids, [row[1] for row in rows], labels
-
-
-def _read_bits(path: Path, rows: list[bytes]) -> csr_array:
-    """Read rows like ``0,1,0``, all of one length, as a matrix of characters."""
-    width = len(rows[0])
-    lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
-    text = np.frombuffer(b"".join(row.ljust(width)[:width] for row in rows), dtype=np.uint8).reshape(len(rows), width)
-    bits, commas = text[:, ::2], text[:, 1::2]
-    good = (lengths == width) & ((bits | 1) == ord("1")).all(axis=1) & (commas == ord(",")).all(axis=1)
-    if not good.all() or width % 2 == 0:
-        number = int(good.argmin()) + 2
-        raise ValueError(f"{path}, line {number}: expected {width // 2 + 1} features, 0 or 1, with commas between")
-    return csr_array(bits == ord("1")).astype(np.float32)
-
-
-def _read_columns(path: Path, rows: list[bytes], columns: int) -> csr_array:
-    """Read rows like ``17,4,99``, the columns that are 1."""
-    for number, row in enumerate(rows, start=2):
-        if not _COLUMNS.fullmatch(row):
-            raise ValueError(
-                f"{path}, line {number}: expected numbers of features with commas between, got {row[:60]!r}"
-            )
-    counts = np.fromiter((row.count(b",") + 1 for row in rows), dtype=np.int64, count=len(rows))
-    i, j = np.repeat(np.arange(len(rows)), counts), _integers([row.replace(b",", b" ") for row in rows])
-    if (j >= columns).any():
-        number = int(i[(j >= columns).argmax()]) + 2
-        raise ValueError(f"{path}, line {number}: there are {columns} features, numbered from 0")
-    features = coo_array((np.ones(len(j), dtype=np.float32), (i, j)), shape=(len(rows), columns)).tocsr()
-    features.data[:] = 1  # a few rows name a feature twice
-    return features
-
-
-def _lines(path: Path, pattern: re.Pattern[bytes], what: str, header: bytes | None = None) -> list[bytes]:
-    """Return the lines of a file without its header; each must be what the pattern says."""
-    lines = _split(path)
-    start = 0 if header is None else 1
-    if header is not None and lines[0] != header:
-        raise ValueError(f"{path}, line 1: the header should be {header!r}, got {lines[0][:60]!r}")
-    for number, line in enumerate(lines[start:], start=start + 1):
-        if not pattern.fullmatch(line):
-            raise ValueError(f"{path}, line {number}: expected {what}, got {line[:60]!r}")
-    return lines[start:]
-
-
-def _split(path: Path) -> list[bytes]:
-    *lines, rest = path.read_bytes().split(b"\n")
-    if rest or not lines:
-        raise ValueError(f"{path}, line {len(lines) + 1}: the last line has no end; the file was cut short")
-    return lines
-
-
-def _integers(lines: list[bytes]) -> NDArray[np.int64]:
-    return np.fromstring(b" ".join(lines), dtype=np.int64, sep=" ") if lines else np.empty(0, dtype=np.int64)
-
-
-def _read_splits(paths: Mapping[str, Path], n: int) -> list[Split]:
-    files = [path for role, path in paths.items() if role.startswith("split")]
-    splits = []
-    for path in files:
-        arrays = _read_arrays(path)
-        splits.append(Split(*(np.flatnonzero(_mask(arrays, f"{part}_mask", (n,), path)) for part in Split._fields)))
-    return splits
+def _read_splits(paths: Mapping[str, Path]) -> list[Split]:
+    files = [read_npz(path) for role, path in paths.items() if role.startswith("split")]
+    return [Split(*(np.flatnonzero(arrays[f"{part}_mask"]) for part in Split._fields)) for arrays in files]
 
 
 def _read_heterophilous(paths: Mapping[str, Path], dataset: Dataset) -> _Contents:
-    path = paths["arrays"]
-    arrays = _read_arrays(path)
-    features = _array(arrays, "node_features", "f", 2, path)
-    labels = _array(arrays, "node_labels", "iu", 1, path)
-    edges = _array(arrays, "edges", "iu", 2, path)
-    k = len(_array(arrays, "train_masks", "b", 2, path))
-    masks = [_mask(arrays, f"{part}_masks", (k, len(labels)), path) for part in Split._fields]
-    splits = [Split(*(np.flatnonzero(mask[i]) for mask in masks)) for i in range(k)]
-    return _Contents(edges, csr_array(features) if dataset.sparse else features, labels, splits)
-
-
-def _read_arrays(path: Path) -> dict[str, NDArray[Any]]:
-    try:
-        return read_npz(path, max_bytes=_LARGEST_NPZ)
-    except (LZMAError, UnicodeDecodeError) as error:  # of a damaged method or name of a member
-        raise ValueError(f"{path} is not a readable npz archive ({error})") from error
-
-
-def _array(arrays: Mapping[str, NDArray[Any]], name: str, kinds: str, ndim: int, path: Path) -> NDArray[Any]:
-    array = arrays.get(name)
-    if array is None:
-        raise ValueError(f"{path} holds {', '.join(arrays) or 'nothing'}, but no array {name!r}")
-    if array.dtype.kind not in kinds or array.ndim != ndim:
-        raise ValueError(f"{path}: {name!r} has shape {array.shape} and type {array.dtype}, which is another layout")
-    return array
-
-
-def _mask(arrays: Mapping[str, NDArray[Any]], name: str, shape: tuple[int, ...], path: Path) -> NDArray[np.bool_]:
-    """Return a mask of bytes or booleans; in a damaged file even these are other than 0 and 1."""
-    array = _array(arrays, name, "bu", len(shape), path)
-    if array.shape != shape or array.dtype.itemsize != 1 or (array.view(np.uint8) > 1).any():
-        raise ValueError(f"{path}: {name!r} should be a mask of shape {shape}, got {array.dtype} {array.shape}")
-    return array.view(np.bool_)
+    arrays = read_npz(paths["arrays"])
+    features = csr_array(arrays["node_features"]) if dataset.sparse else arrays["node_features"]
+    masks = zip(*(arrays[f"{part}_masks"] for part in Split._fields), strict=True)
+    splits = [Split(*map(np.flatnonzero, parts)) for parts in masks]
+    return _Contents(arrays["edges"], features, arrays["node_labels"], splits)
 
 
 _LAYOUTS: Mapping[str, Callable[[Mapping[str, Path], Dataset], _Contents]] = {

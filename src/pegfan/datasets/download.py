@@ -26,18 +26,14 @@ import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from pegfan.datasets.registry import File
-
-if TYPE_CHECKING:
-    from rich.progress import Progress
 
 __all__ = ["cache_folder", "fetch"]
 
 _CHUNK = 2**16
 _LARGEST = 2**30  # ten times the largest file: a server that never stops must not fill the disk
-_WORTH_RETRYING = (408, 425, 429, 500, 502, 503, 504)
+_WORTH_RETRYING = (408, 416, 425, 429, 500, 502, 503, 504)
 
 
 def fetch(
@@ -77,19 +73,35 @@ def fetch(
     folder = _data_folder(root)
     if offline is None:
         offline = os.environ.get("PEGFAN_OFFLINE", "").lower() not in ("", "0", "no", "false")
-    with _Bar() as bar:
-        courier = _Courier(timeout, attempts, pause, bar)
-        return [_fetch_one(file, folder, offline, courier) for file in files]
+    places = []
+    for file in files:
+        own, cached = None if folder is None else folder / file.path, cache_folder() / file.path
+        if own is not None and own.is_file():
+            _check(file, own)
+        elif not _is_right(file, cached):
+            if offline:
+                _refuse_download(file, cached, folder)
+            _download(file, cached, timeout, attempts, pause)
+        places.append(own if own is not None and own.is_file() else cached)
+    return places
 
 
 def cache_folder() -> Path:
-    """Return where downloads are kept: ``PEGFAN_CACHE``, or else the user's cache."""
+    """Return where downloads are kept: ``PEGFAN_CACHE``, or else the user's cache.
+
+    Examples
+    --------
+    >>> cache_folder().is_absolute()
+    True
+    """
     named = os.environ.get("PEGFAN_CACHE")
     if named:
-        return Path(named).expanduser()
-    import pooch
-
-    return Path(pooch.os_cache("pegfan"))
+        return Path(named).expanduser().absolute()
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", "~/AppData/Local")).expanduser() / "pegfan" / "pegfan" / "Cache"
+    if sys.platform == "darwin":
+        return Path("~/Library/Caches/pegfan").expanduser()
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "pegfan"
 
 
 def _data_folder(root: str | os.PathLike[str] | None) -> Path | None:
@@ -102,24 +114,14 @@ def _data_folder(root: str | os.PathLike[str] | None) -> Path | None:
     return folder
 
 
-def _fetch_one(file: File, folder: Path | None, offline: bool, courier: _Courier) -> Path:
-    if folder is not None and (folder / file.path).is_file():
-        _check(file, folder / file.path)
-        return folder / file.path
-    cached = cache_folder() / file.path
-    if _is_right(file, cached):
-        return cached
-    if not offline:
-        courier.bring(file, cached)
-    elif cached.is_file():
+def _refuse_download(file: File, cached: Path, folder: Path | None) -> None:
+    if cached.is_file():
         _check(file, cached)
-    else:
-        looked = " or in ".join(str(place) for place in (folder, cache_folder()) if place is not None)
-        raise FileNotFoundError(
-            f"{file.path} is not in {looked}, and downloads are off (offline=True or PEGFAN_OFFLINE); "
-            f"allow them, or put {file.url} at {cached}"
-        )
-    return cached
+    looked = " or in ".join(str(place) for place in (folder, cache_folder()) if place is not None)
+    raise FileNotFoundError(
+        f"{file.path} is not in {looked}, and downloads are off (offline=True or PEGFAN_OFFLINE); "
+        f"allow them, or put {file.url} at {cached}"
+    )
 
 
 # -------------------------------------------------------------------- hashes
@@ -151,80 +153,76 @@ def _check(file: File, path: Path) -> None:
 # -------------------------------------------------------------------- the network
 
 
-class _Broken(OSError):
-    """A transfer that another attempt may complete."""
+class _Hopeless(OSError):
+    """A failure that another attempt will not mend."""
 
 
-class _Courier:
-    """Brings files over the network, with patience."""
-
-    def __init__(self, timeout: float, attempts: int, pause: float, bar: _Bar) -> None:
-        self.timeout = timeout
-        self.attempts = attempts
-        self.pause = pause
-        self.bar = bar
-
-    def bring(self, file: File, target: Path) -> None:
-        """Put the file at `target`, whole and with the right hash, or raise and leave at most a ``.part``."""
-        url = _address(file)
-        part = target.with_name(target.name + ".part")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with _alone(target.parent):
-            if _is_right(file, target):  # another process brought it while this one waited
-                return
-            failure = self._complete(file, url, part)
-            if failure:
-                raise OSError(
-                    f"cannot download {url}: {failure} ({self.attempts} attempts); try again, set PEGFAN_MIRROR, "
-                    f"or put the file at {target}"
-                )
-            os.replace(part, target)
-
-    def _complete(self, file: File, url: str, part: Path) -> str:
-        """Fill the part until its hash is right and return "", or say what went wrong in the last attempt."""
-        failure = ""
-        for attempt in range(self.attempts):
-            if attempt:
-                time.sleep(self.pause * 2 ** (attempt - 1))
+def _download(file: File, target: Path, timeout: float, attempts: int, pause: float) -> None:
+    """Put the file at `target`, whole and with the right hash, or raise and leave at most a ``.part``."""
+    url, part, failure = _address(file), target.with_name(target.name + ".part"), ""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with _alone(target.parent):
+        if _is_right(file, target):  # another process brought it while this one waited
+            return
+        for attempt in range(attempts):
+            time.sleep(pause * 2 ** (attempt - 1) if attempt else 0)
             try:
                 if not _is_right(file, part):  # a process killed just before the move leaves a complete one
-                    self._receive(url, part)
-            except _Broken as error:
-                failure = str(error)
+                    _receive(url, part, timeout)
+            except (OSError, http.client.HTTPException) as error:
+                failure = str(getattr(error, "reason", error)) or type(error).__name__
+                if isinstance(error, _Hopeless):
+                    break
                 continue
             found = _digest(file, part)
             if found == file.digest:
-                return ""
+                os.replace(part, target)
+                return
             part.unlink()  # nothing in it can be trusted
             failure = f"the {file.algorithm} of what arrived is {found}, expected {file.digest}"
-        return failure
+        raise OSError(
+            f"cannot download {url}: {failure} ({attempt + 1} attempts); try again, set PEGFAN_MIRROR to a server that "
+            f"has it, or put the file at {target}"
+        )
 
-    def _receive(self, url: str, part: Path) -> None:
-        """Append to the part what is missing of it, as far as the connection holds."""
-        have = part.stat().st_size if part.exists() else 0
-        headers = {"User-Agent": "pegfan", "Accept-Encoding": "identity"}
-        if have:
-            headers["Range"] = f"bytes={have}-"
-        with _open(urllib.request.Request(url, headers=headers), self.timeout, part) as answer:
-            resumed = answer.status == http.client.PARTIAL_CONTENT
-            if resumed and not answer.headers.get("Content-Range", "").startswith(f"bytes {have}-"):
-                part.unlink(missing_ok=True)
-                raise _Broken("the server sent another part than it was asked for")
-            done = have if resumed else 0
-            total = None if answer.length is None else done + answer.length
-            with part.open("ab" if resumed else "wb") as out:
-                while chunk := _read(answer):
-                    out.write(chunk)
-                    out.flush()  # what has arrived survives if this process is killed
-                    done += len(chunk)
-                    self.bar.show(part.stem, done, total)
-                    if done > _LARGEST:
-                        break
-        if done > _LARGEST:
-            part.unlink()
-            raise OSError(f"{url} sends more than {_LARGEST:,} bytes; no file of the benchmarks is that large")
-        if total is not None and done < total:
-            raise _Broken(f"the connection closed after {done:,} of {total:,} bytes")
+
+def _receive(url: str, part: Path, timeout: float) -> None:
+    """Append to the part what is missing of it, as far as the connection holds."""
+    done = part.stat().st_size if part.exists() else 0
+    headers = {"User-Agent": "pegfan", "Accept-Encoding": "identity", **({"Range": f"bytes={done}-"} if done else {})}
+    try:
+        answer = urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=timeout)
+    except urllib.error.HTTPError as error:
+        error.close()
+        if error.code == http.client.REQUESTED_RANGE_NOT_SATISFIABLE:
+            part.unlink(missing_ok=True)  # it is longer than the file: it cannot be the beginning of it
+        kind = OSError if error.code in _WORTH_RETRYING else _Hopeless
+        raise kind(f"the server answers {error.code} {error.reason}") from error
+    with answer:
+        resumed = answer.status == http.client.PARTIAL_CONTENT
+        if resumed and not answer.headers.get("Content-Range", "").startswith(f"bytes {done}-"):
+            part.unlink(missing_ok=True)
+            raise OSError("the server sent another part than it was asked for")
+        done = done if resumed else 0
+        total = None if answer.length is None else done + answer.length
+        with part.open("ab" if resumed else "wb") as out:
+            while done <= _LARGEST and (chunk := answer.read1(_CHUNK)):
+                out.write(chunk)
+                out.flush()  # what has arrived survives if this process is killed
+                done += len(chunk)
+                _show(f"{part.stem}: {done / 2**20:.1f}" + (f" of {total / 2**20:.1f} MiB" if total else " MiB"))
+        _show("")
+    if done > _LARGEST:
+        part.unlink()
+        raise _Hopeless(f"it sends more than {_LARGEST:,} bytes, and no file of the benchmarks is that large")
+    if total is not None and done < total:
+        raise OSError(f"the connection closed after {done:,} of {total:,} bytes")
+
+
+def _show(progress: str) -> None:
+    """Tell a person at a terminal how far a download is, always in the same line."""
+    if sys.stderr.isatty():
+        print(f"\r{progress}\x1b[K", end="", file=sys.stderr, flush=True)
 
 
 def _address(file: File) -> str:
@@ -234,32 +232,6 @@ def _address(file: File) -> str:
     if not mirror.startswith(("http://", "https://")):
         raise ValueError(f"PEGFAN_MIRROR is {mirror!r}; it must begin with http:// or https://")
     return f"{mirror.rstrip('/')}/{file.path}"
-
-
-def _open(request: urllib.request.Request, timeout: float, part: Path) -> Any:
-    try:
-        return urllib.request.urlopen(request, timeout=timeout)
-    except urllib.error.HTTPError as error:
-        error.close()
-        if error.code == http.client.REQUESTED_RANGE_NOT_SATISFIABLE:
-            part.unlink(missing_ok=True)  # it is longer than the file: it cannot be the beginning of it
-        elif error.code not in _WORTH_RETRYING:
-            raise OSError(
-                f"cannot download {request.full_url}: the server answers {error.code} {error.reason}; "
-                f"set PEGFAN_MIRROR to a server that has it, or put the file at {part.with_suffix('')}"
-            ) from error
-        raise _Broken(f"the server answers {error.code} {error.reason}") from error
-    except (OSError, http.client.HTTPException) as error:
-        raise _Broken(str(getattr(error, "reason", error)) or type(error).__name__) from error
-
-
-def _read(answer: Any) -> bytes:
-    """Return the bytes that are there, at least one, or none at the end."""
-    try:
-        chunk: bytes = answer.read1(_CHUNK)
-    except (OSError, http.client.HTTPException) as error:
-        raise _Broken(str(error) or type(error).__name__) from error
-    return chunk
 
 
 @contextmanager
@@ -282,37 +254,3 @@ def _alone(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
-
-
-class _Bar:
-    """A progress bar for a person at a terminal, once there was something to wait for."""
-
-    def __init__(self, delay: float = 2.0) -> None:
-        self.due = time.monotonic() + delay
-        self.progress: Progress | None = None
-
-    def __enter__(self) -> _Bar:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self.progress is not None:
-            self.progress.stop()
-
-    def show(self, name: str, done: int, total: int | None) -> None:
-        """Say how far the file of that name is."""
-        if time.monotonic() < self.due or not sys.stderr.isatty():
-            return
-        if self.progress is None:
-            self.progress = _make_progress()
-            self.progress.start()
-        self.progress.update(self.progress.task_ids[0], description=name, completed=done, total=total)
-
-
-def _make_progress() -> Progress:
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    progress = Progress(*columns, console=Console(stderr=True), transient=True)
-    progress.add_task("", total=None)
-    return progress

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
 import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Unpack, overload
 
 from pegfan._npz import MAX_BYTES
 from pegfan.datasets._columns import ID_NAMES, LABEL_NAMES
 from pegfan.datasets._graph_files import Parts, read_whole, reading
-from pegfan.datasets._table import Options, ReadReport, Table, few, suggestion
+from pegfan.datasets._table import Options, ReadReport, Table, TableOptions, few, suggestion
 from pegfan.datasets._text import TextSettings, open_bytes, read_text
 from pegfan.datasets.tables import END_NAMES, WEIGHT_NAMES, build, edges_fit, end_columns
 from pegfan.graph import Graph
@@ -44,18 +45,51 @@ _REFUSED = {
 }
 
 
+_Path = str | os.PathLike[str]
+
+
+@overload
 def read_graph(
-    *paths: Any,
-    edges: Any = None,
-    nodes: Any = None,
-    format: Any = None,  # noqa: A002
-    delimiter: Any = None,
-    header: Any = None,
+    *paths: _Path,
+    report: Literal[False] = False,
+    edges: _Path | None = ...,
+    nodes: _Path | None = ...,
+    format: str | Mapping[Any, str] | None = ...,
+    delimiter: str | Mapping[Any, str] | None = ...,
+    header: bool | Mapping[Any, bool] | None = ...,
+    comments: str = ...,
+    max_bytes: int = ...,
+    **options: Unpack[TableOptions],
+) -> Graph: ...
+
+
+@overload
+def read_graph(
+    *paths: _Path,
+    report: Literal[True],
+    edges: _Path | None = ...,
+    nodes: _Path | None = ...,
+    format: str | Mapping[Any, str] | None = ...,
+    delimiter: str | Mapping[Any, str] | None = ...,
+    header: bool | Mapping[Any, bool] | None = ...,
+    comments: str = ...,
+    max_bytes: int = ...,
+    **options: Unpack[TableOptions],
+) -> tuple[Graph, ReadReport]: ...
+
+
+def read_graph(
+    *paths: _Path,
+    report: bool = False,
+    edges: _Path | None = None,
+    nodes: _Path | None = None,
+    format: str | Mapping[Any, str] | None = None,  # noqa: A002
+    delimiter: str | Mapping[Any, str] | None = None,
+    header: bool | Mapping[Any, bool] | None = None,
     comments: str = "#%",
     max_bytes: int = MAX_BYTES,
-    report: bool = False,
-    **options: Any,
-) -> Any:
+    **options: Unpack[TableOptions],
+) -> Graph | tuple[Graph, ReadReport]:
     r"""Read a graph from a file, or from a file of edges and one of nodes.
 
     Parameters
@@ -129,7 +163,7 @@ def read_graph(
     feature   size: number, 1 missing: the mean
     counts    0 repeated merged, 0 self loops, 0 unknown ids
     """
-    chosen, account = _options(options), ReadReport()
+    chosen, account = Options.of(options), ReadReport()
     every = [_existing(path) for path in (*paths, edges, nodes) if path is not None]
     if not every:
         raise ValueError("read_graph needs at least one file")
@@ -156,14 +190,6 @@ def read_graph(
         else:
             graph = parts.graph
     return (graph, account) if report else graph
-
-
-def _options(options: dict[str, Any]) -> Options:
-    unknown = options.keys() - Options.__dataclass_fields__.keys()
-    if unknown:
-        name = min(unknown)
-        raise TypeError(f"read_graph has no option {name!r}; {suggestion(name, Options.__dataclass_fields__)}")
-    return Options(**options)
 
 
 def _for_file(option: Any, path: Path) -> Any:

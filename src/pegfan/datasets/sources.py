@@ -17,6 +17,9 @@ from pegfan.graph import Graph
 
 __all__ = ["Source"]
 
+# Arguments of `synthetic` and their names in pegfan 0.1, which records and the keys of stored runs are made of.
+_IN_0_1 = {"n_edges": "edges", "n_features": "features"}
+
 
 @dataclass(frozen=True)
 class Source:
@@ -25,13 +28,14 @@ class Source:
     Attributes
     ----------
     where
-        The name or the paths. A name goes before a file of that name: write ``./cora``, or a `Path`, for the latter.
+        The name or the paths. A name means the data set even where there is a file of that name: write
+        ``./cora``, or a `Path`, for the file.
     options
         Arguments of `load`, `synthetic` or `read_graph`.
 
     Examples
     --------
-    >>> graph, report = Source.of("synthetic", gamma=0.2, n=300, edges=900, features=5).open()
+    >>> graph, report = Source.of("synthetic", gamma=0.2, n=300, n_edges=900, n_features=5).open()
     >>> graph
     Graph(n=300, edges=900, undirected, features=5, classes=4, splits=1)
     """
@@ -48,8 +52,12 @@ class Source:
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Self:
-        """The source that `to_dict` wrote."""
-        return cls.of(*stored["where"], **stored.get("options", {}))
+        """The source that `to_dict` wrote, here or in pegfan 0.1."""
+        options = stored.get("options", {})
+        if list(stored["where"]) == ["synthetic"]:
+            now = {old: new for new, old in _IN_0_1.items()}
+            options = {now.get(name, name): value for name, value in options.items()}
+        return cls.of(*stored["where"], **options)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON and TOML."""
@@ -69,7 +77,8 @@ class Source:
 
     def fingerprint(self) -> str:
         """A hash of what is read: of the files' bytes and the options, not of where the files are."""
-        digest = hashlib.sha256(repr(sorted(self.options.items())).encode())
+        spelled = {_IN_0_1.get(name, name): value for name, value in self.options.items()}
+        digest = hashlib.sha256(repr(sorted(spelled.items())).encode())
         for part in sorted(_hash(file) for file in self.files) or [str(_known_name(self.where[0])).encode()]:
             digest.update(part)
         return digest.hexdigest()[:16]

@@ -32,9 +32,9 @@ def synthetic(
     gamma: float,
     *,
     n: int = 3000,
-    edges: int = 45_000,
+    n_edges: int = 45_000,
     distributions: ArrayLike = D4,
-    features: int = 700,
+    n_features: int = 700,
     separation: float = 6.0,
     splits: int = 1,
     seed: int = 0,
@@ -50,11 +50,11 @@ def synthetic(
     ----------
     gamma
         Between 0 (classes differ as much as D lets them) and 1 (neighbours of all classes are alike).
-    n, edges
+    n, n_edges
         Numbers of nodes and of undirected edges.
     distributions
         k×k matrix D of k classes, rows summing to one.
-    features
+    n_features
         The number of features; 0 makes a graph without.
     separation
         6 for Table I, 1 for the harder Table II. (The caption of Table I and this formula agree; the appendix
@@ -68,7 +68,7 @@ def synthetic(
     Examples
     --------
     >>> import pegfan as pf
-    >>> graph = pf.datasets.synthetic(0.0, features=10)
+    >>> graph = pf.datasets.synthetic(0.0, n_features=10)
     >>> graph
     Graph(n=3000, edges=45000, undirected, features=10, classes=4, splits=1)
     >>> pf.measures.ccns(graph)[0].round(1)
@@ -77,18 +77,23 @@ def synthetic(
     D = _check_distributions(distributions)
     gamma = _check_number(gamma, "gamma", 0.0, 1.0)
     _check_number(separation, "separation", -1e6, 1e6)
-    for value, name, least in ((n, "n", 1), (edges, "edges", 0), (features, "features", 0), (splits, "splits", 0)):
+    for value, name, least in (
+        (n, "n", 1),
+        (n_edges, "n_edges", 0),
+        (n_features, "n_features", 0),
+        (splits, "splits", 0),
+    ):
         _check_count(value, name, least)
     _check_count(seed, "seed", 0)
     of_labels, of_features, of_edges = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(3))
 
     labels = of_labels.integers(len(D), size=n)
     X = None
-    if features:
-        X = of_features.standard_normal((n, features), dtype=np.float32)
+    if n_features:
+        X = of_features.standard_normal((n, n_features), dtype=np.float32)
         X += (separation * (-0.75 + 0.5 * labels)).astype(np.float32)[:, None]
     return Graph.from_edges(
-        _draw_edges(labels, gamma / len(D) + (1 - gamma) * D, edges, of_edges),
+        _draw_edges(labels, gamma / len(D) + (1 - gamma) * D, n_edges, of_edges),
         n=n,
         features=X,
         labels=labels,

@@ -7,16 +7,13 @@ column; ``False`` in place of a name says that there is no such column.
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Unpack, overload
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, eye_array
-from scipy.sparse.linalg import LinearOperator, eigsh
 
 from pegfan.datasets._columns import (
     ID_NAMES,
@@ -38,10 +35,10 @@ from pegfan.datasets._ids import (
     read_ids,
     share_found,
 )
-from pegfan.datasets._table import Options, ReadReport, Table, few, shown
+from pegfan.datasets._table import Options, ReadReport, Table, TableOptions, few, shown
 from pegfan.graph import Graph
 
-__all__ = ["ReadReport", "graph_from_tables", "stand_in_features"]
+__all__ = ["ReadReport", "TableOptions", "graph_from_tables"]
 
 WEIGHT_NAMES = ("weight", "weights", "w", "value", "count", "strength")
 END_NAMES = (
@@ -72,26 +69,21 @@ class _Edges(NamedTuple):
     weights: NDArray[np.float64] | None
 
 
+@overload
 def graph_from_tables(
-    nodes: Any,
-    edges: Any,
-    *,
-    id: str | Literal[False] | None = None,  # noqa: A002
-    label: str | Literal[False] | None = None,
-    split: str | Sequence[str] | Literal[False] | None = None,
-    features: Sequence[str] | Mapping[str, str] | Literal[False] | None = None,
-    source: str | None = None,
-    target: str | None = None,
-    weight: str | Literal[False] | None = None,
-    directed: bool = False,
-    duplicates: str = "max",
-    unknown: str = "error",
-    missing: str = "mean",
-    categories_max: int = 50,
-    positions: Sequence[str] | None = None,
-    metric: str = "accuracy",
-    report: bool = False,
-) -> Any:
+    nodes: Any, edges: Any, *, report: Literal[False] = False, **options: Unpack[TableOptions]
+) -> Graph: ...
+
+
+@overload
+def graph_from_tables(
+    nodes: Any, edges: Any, *, report: Literal[True], **options: Unpack[TableOptions]
+) -> tuple[Graph, ReadReport]: ...
+
+
+def graph_from_tables(
+    nodes: Any, edges: Any, *, report: bool = False, **options: Unpack[TableOptions]
+) -> Graph | tuple[Graph, ReadReport]:
     """Make a graph from a table of nodes and a table of edges.
 
     Node i of the graph is row i of `nodes`; without `nodes`, the nodes are the ids found in `edges`, sorted.
@@ -119,26 +111,27 @@ def graph_from_tables(
         often each token occurs); lists of numbers, all of one length, as vectors. Dates and free texts are
         left out. A sequence names the columns to use, and what cannot be read is then an error. A mapping
         {column: "number", "category", "tokens" or "vector"} also says how. Features are dense if every
-        column is a number or a vector, else sparse.
+        column is a number or a vector, else sparse. ``graph.feature_names`` are ``age`` for a number, ``city=Paris``
+        for a category, ``tags:red`` for a token and ``where[0]`` for the first number of a vector.
     source, target : str, optional
         The columns of `edges`; by default by their usual names, else the first two.
     weight : str or False, optional
         By default a column named weight, or the third of three columns if it holds numbers.
-    directed : bool
+    directed : bool, default False
         Whether row (i, j) is the arc from i to j only.
-    duplicates : {"max", "min", "sum", "error"}
+    duplicates : {"max", "min", "sum", "error"}, default "max"
         What becomes of an edge given more than once.
-    unknown : {"error", "add", "drop"}
+    unknown : {"error", "add", "drop"}, default "error"
         What becomes of ids in `edges` that `nodes` does not have: added as nodes about which nothing is known,
         or dropped with their edges.
-    missing : {"mean", "zero", "error"}
+    missing : {"mean", "zero", "error"}, default "mean"
         What stands for a missing number: the mean of its column, 0, or nothing. A missing category sets none
         of its columns; a missing list is empty.
-    categories_max : int
+    categories_max : int, default 50
         See `features`.
     positions : sequence of str, optional
         Two or three columns with the coordinates for drawing.
-    metric : {"accuracy", "roc_auc"}
+    metric : {"accuracy", "roc_auc"}, default "accuracy"
         Passed to :class:`Graph`.
     report : bool
         Whether to return the :class:`ReadReport` too.
@@ -167,25 +160,9 @@ def graph_from_tables(
     feature   age: number, 1 missing: the mean
     counts    0 repeated merged, 0 self loops, 0 unknown ids
     """
-    options = Options(
-        id=id,
-        label=label,
-        split=split,
-        features=features,
-        source=source,
-        target=target,
-        weight=weight,
-        directed=directed,
-        duplicates=duplicates,
-        unknown=unknown,
-        missing=missing,
-        categories_max=categories_max,
-        positions=positions,
-        metric=metric,
-    )
     account = ReadReport()
     node_table = None if nodes is None else Table(_as_frame(nodes, "nodes"), "nodes")
-    graph = build(node_table, Table(_as_frame(edges, "edges"), "edges"), options, account)
+    graph = build(node_table, Table(_as_frame(edges, "edges"), "edges"), Options.of(options), account)
     return (graph, account) if report else graph
 
 
@@ -222,7 +199,7 @@ def _edge_frame(edges: Any) -> Any:
         return pd.DataFrame({"source": [], "target": []})
     if frame.shape[1] not in (2, 3):
         fix = "; transpose it: edges.T" if len(frame) in (2, 3) else ""
-        raise ValueError(f"edges must have shape (m, 2) or (m, 3), one edge a row, got {frame.shape}{fix}")
+        raise ValueError(f"edges must have shape (m, 2) or (m, 3), one edge per row, got {frame.shape}{fix}")
     frame.columns = ["source", "target", "weight"][: frame.shape[1]]
     return frame
 
@@ -430,7 +407,7 @@ def _ids_of_nodes(
         earlier = int(np.asarray(ids.values == culprit).argmax())
         raise ValueError(
             f"{nodes.where(again.argmax())}: id {shown(culprit)} in column {column!r} was already given in "
-            f"{nodes.where(earlier)} ({int(again.sum())} doubled rows); keep one row a node, or name another column "
+            f"{nodes.where(earlier)} ({int(again.sum())} doubled rows); keep one row per node, or name another column "
             "with id="
         )
     return column, ids
@@ -571,7 +548,7 @@ def _read_attributes(
         report.columns["label"] += f": {codes.max() + 1} classes, {lacking} of {len(ids.values)} nodes without"
         rest = _without(rest, [label])
 
-    found["features"] = read_features(rest, extra, options, report)
+    found["features"], found["feature_names"] = read_features(rest, extra, options, report)
     return found
 
 
@@ -604,78 +581,3 @@ def _join(
         column = name.split(".")[0]
         columns[name if column in nodes.frame.columns or column in columns else column] = cells
     return columns
-
-
-# -------------------------------------------------------------------- graphs without features
-
-
-def stand_in_features(graph: Graph, how: str = "degree", dimension: int = 64) -> Graph:
-    """Give a graph features that are made of its edges alone.
-
-    Parameters
-    ----------
-    graph : Graph
-        Features that it has are replaced.
-    how : {"degree", "svd", "identity"}
-        ``"degree"``: log(1 + number of neighbours), one column, or two (out, in) if the graph is directed.
-        ``"svd"``: U√Σ of the truncated singular value decomposition A ≈ UΣVᵀ; a directed graph has half of the
-        columns from U√Σ and half from V√Σ. ``"identity"``: a sparse identity matrix, one column per node.
-    dimension : int
-        Columns of ``"svd"``; fewer if the graph has fewer nodes than that.
-
-    Returns
-    -------
-    Graph
-
-    Notes
-    -----
-    Each of the three is the same in every run. Degrees follow the nodes under any renumbering. Singular vectors
-    do so up to the sign (the entry largest in absolute value is made positive) and up to a rotation among
-    those with equal singular values. The identity does not: it tells the nodes apart by their number.
-
-    Examples
-    --------
-    >>> star = Graph.from_edges([[0, 1], [0, 2], [0, 3]])
-    >>> stand_in_features(star).features.round(2).ravel()
-    array([1.39, 0.69, 0.69, 0.69])
-    >>> stand_in_features(star, "identity")
-    Graph(n=4, edges=3, undirected, features=4 sparse)
-    """
-    if how == "degree":
-        out = np.diff(graph.adjacency.indptr)
-        into = np.bincount(graph.adjacency.indices, minlength=graph.n)
-        degrees = np.column_stack([out, into]) if graph.directed else out.reshape(-1, 1)
-        return graph.replace(features=np.log1p(degrees))
-    if how == "svd":
-        return graph.replace(features=_singular_vectors(graph, dimension))
-    if how == "identity":
-        return graph.replace(features=eye_array(graph.n, format="csr"))
-    raise ValueError(f"how must be 'degree', 'svd' or 'identity', got {how!r}")
-
-
-def _singular_vectors(graph: Graph, dimension: int) -> NDArray[np.float64]:
-    if dimension < 1:
-        raise ValueError(f"dimension must be at least 1, got {dimension}")
-    k = min(graph.n, (dimension + 1) // 2 if graph.directed else dimension)
-    if graph.adjacency.nnz == 0:
-        return np.zeros((graph.n, min(dimension, 2 * k if graph.directed else k)))
-    if 2 * k > graph.n or graph.n <= 64:  # ARPACK wants k well below n
-        u, sigma, vt = np.linalg.svd(graph.adjacency.toarray(), full_matrices=False)
-        u, sigma, vt = u[:, :k], sigma[:k], vt[:k]
-    else:
-        u, sigma, vt = _truncated_svd(graph.adjacency, k)
-    signs = np.where(u[np.abs(u).argmax(axis=0), np.arange(k)] < 0, -1, 1)
-    # Where the rank is lower than k, the solver's noise must not become features: √ would magnify it.
-    root = np.sqrt(np.where(sigma > 1e-8 * sigma[0], sigma, 0)) * signs
-    sides = [u * root, vt.T * root] if graph.directed else [u * root]
-    return np.hstack(sides)[:, :dimension]
-
-
-def _truncated_svd(a: csr_array, k: int) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """As ``scipy.sparse.linalg.svds``, which offers no way to fix the vectors that ARPACK restarts from."""
-    normal = LinearOperator(a.shape, matvec=lambda x: a.T @ (a @ x), dtype=np.float64)
-    seeded = {"rng": 0} if "rng" in inspect.signature(eigsh).parameters else {}  # since SciPy 1.17
-    _, v = eigsh(normal, k=k, v0=np.random.default_rng(0).standard_normal(a.shape[0]), **seeded)
-    v = np.linalg.qr(v)[0]
-    u, sigma, wt = np.linalg.svd(a @ v, full_matrices=False)
-    return u, sigma, wt @ v.T

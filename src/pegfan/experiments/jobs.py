@@ -3,34 +3,33 @@
 from __future__ import annotations
 
 import hashlib
-import importlib
 import json
 import math
 import os
-import platform
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from functools import cached_property, partial
-from pathlib import Path
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+from pegfan import _legacy
+from pegfan._plain import plain, versions
 from pegfan.datasets import Source
 from pegfan.experiments.store import Store
-from pegfan.running import Runner
+from pegfan.recipe import Recipe
+from pegfan.running import Progress, Runner, Step, one_thread
+from pegfan.training import Diverged, Settings, train
 
 if TYPE_CHECKING:
     from pegfan.channels import Channels
     from pegfan.graph import Graph, Split
     from pegfan.trees import Hierarchy
 
-__all__ = ["Job", "OutOfTime", "run", "run_job", "tree_file"]
-
-Progress = Callable[[int, int, dict[str, Any] | None], None]
+__all__ = ["Job", "OutOfTime", "run", "run_job"]
 
 NUMERICS = 1
 """Raised when the same job gives other numbers than before, so that older records are not taken for its own."""
@@ -56,14 +55,9 @@ class Job:
     ----------
     source
         The graph. Where it has no splits, split i is the i-th of ``random_splits(graph.labels)``; where it has no
-        features, degrees stand in and are not normalised, as in the classifiers.
-    tree
-        Arguments of `build_tree`; or what `tree_file` says of a file with the labels of every level; or None.
-    channels
-        ``"model"``: ``"pegfan"`` with arguments of `make_channels`, or ``"fsgnn"`` with those of
-        `make_fsgnn_channels`.
-    settings
-        Fields of `Settings`; those that are missing get their defaults.
+        features, degrees stand in and are not scaled, as in the classifiers.
+    recipe
+        The model.
     split
         Which split.
     seed
@@ -71,9 +65,8 @@ class Job:
 
     Examples
     --------
-    >>> graph = Source.of("synthetic", gamma=0.2, n=300, edges=900, features=5)
-    >>> job = Job(graph, {"method": "ward", "h": 4}, {"model": "pegfan", "kind": "b", "regime": "heterophily"},
-    ...           {"epochs": 20}, split=0, seed=42)
+    >>> graph = Source.of("synthetic", gamma=0.2, n=300, n_edges=900, n_features=5)
+    >>> job = Job(graph, Recipe.of({"h": 4, "kind": "b", "regime": "heterophily", "epochs": 20}), split=0, seed=42)
     >>> job.key
     '...'
     >>> Job.from_dict(job.to_dict()) == job
@@ -81,69 +74,39 @@ class Job:
     """
 
     source: Source
-    tree: Mapping[str, Any] | None
-    channels: Mapping[str, Any]
-    settings: Mapping[str, Any]
+    recipe: Recipe
     split: int
     seed: int
 
     def __post_init__(self) -> None:
-        from pegfan.training import Settings
-
         if not isinstance(self.source, Source):
             raise TypeError(f"source must be a Source, see Source.of; got {type(self.source).__name__}")
-        settings = asdict(Settings.of(self.settings))
-        for name, default in asdict(Settings()).items():
-            settings[name] = type(default)(settings[name])  # 0 and 0.0 are one setting
-        _put(self, "settings", settings)
-        _put(self, "tree", None if self.tree is None else _plain(self.tree, "tree"))
-        _put(self, "channels", _plain(self.channels, "channels"))
+        if not isinstance(self.recipe, Recipe):
+            raise TypeError(f"recipe must be a Recipe, see Recipe.of; got {type(self.recipe).__name__}")
         for name in ("split", "seed"):
             value = getattr(self, name)
             if isinstance(value, bool) or not hasattr(value, "__index__") or value < 0:
                 raise ValueError(f"{name} must be an integer, 0 or more, got {value!r}")
-            _put(self, name, int(value))
-        if self.channels.get("model") not in ("pegfan", "fsgnn"):
-            raise ValueError(f"channels must name a model, 'pegfan' or 'fsgnn', got {self.channels.get('model')!r}")
-        if self.channels["model"] == "pegfan" and self.tree is None:
-            raise ValueError("PEGFAN needs a tree: give build_tree's arguments, or use the model 'fsgnn' without")
+            object.__setattr__(self, name, int(value))
 
     @cached_property
     def key(self) -> str:
-        """The name of the run: 16 hex digits of the SHA-256 of its canonical JSON, the source by its fingerprint."""
-        return _key(self._without_source(), _fingerprint(self.source))
+        """The name of the run: 16 hex digits of the SHA-256 of what it depends on, the source by its fingerprint."""
+        return _key(self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         source = {**self.source.to_dict(), "fingerprint": _fingerprint(self.source)}
-        return {"source": source, **self._without_source()}
+        return {"source": source, "recipe": self.recipe.to_dict(), "split": self.split, "seed": self.seed}
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Self:
         """The job that `to_dict` wrote; the fingerprint is not believed but taken anew from the source."""
         try:
-            parts = {name: stored[name] for name in ("tree", "channels", "settings", "split", "seed")}
-            return cls(source=Source.from_dict(stored["source"]), **parts)
+            source, recipe = Source.from_dict(stored["source"]), Recipe.of(stored["recipe"])
+            return cls(source, recipe, stored["split"], stored["seed"])
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"this is not what Job.to_dict wrote: {error!r}") from error
-
-    def _without_source(self) -> dict[str, Any]:
-        return {
-            "tree": None if self.tree is None else dict(self.tree),
-            "channels": dict(self.channels),
-            "settings": dict(self.settings),
-            "split": self.split,
-            "seed": self.seed,
-        }
-
-
-def tree_file(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Describe a file with the labels of every level of a tree, for `Job`: its name and the hash of its bytes.
-
-    The file is an ``.npz`` with ``labels``, one row of cluster numbers a level, fine to coarse or coarse to fine. A
-    root is added where it is missing.
-    """
-    return {"file": Path(path).name, "sha256": hashlib.sha256(Path(path).read_bytes()).hexdigest()}
 
 
 def run_job(job: Job, trees: str | os.PathLike[str] | None = None) -> dict[str, Any]:
@@ -167,27 +130,31 @@ def run_job(job: Job, trees: str | os.PathLike[str] | None = None) -> dict[str, 
 
     Examples
     --------
-    >>> graph = Source.of("synthetic", n=300, edges=3000, features=20)
-    >>> job = Job(graph, None, {"model": "fsgnn", "option": "heterophily"}, {"epochs": 60}, split=0, seed=42)
+    >>> graph = Source.of("synthetic", n=300, n_edges=3000, n_features=20)
+    >>> job = Job(graph, Recipe.of({"method": "none", "regime": "heterophily", "epochs": 60}), split=0, seed=42)
     >>> record = run_job(job)
     >>> record["result"]["channels"], record["result"]["val_metric"] > 0.5
     (4, True)
     """
-    from threadpoolctl import threadpool_limits
-
-    with _ONE_AT_A_TIME, threadpool_limits(limits=1):
+    with _ONE_AT_A_TIME, one_thread():
         ready = _prepare(job, trees)
         result = _train(job, ready)
     tree, info = ready.tree, ready.channels.info
     result["channels"] = len(ready.channels)
-    result["regime"] = info.get("regime", info.get("option"))
+    result["regime"] = info.get("regime")
     result["metric"] = ready.graph.metric
     result["stand_in"] = ready.stand_in
     result["tree"] = None
     if tree is not None:
-        result["tree"] = {"K": tree.K, "clusters": list(tree.n_clusters), **_plain(tree.info, "info")}
+        result["tree"] = {"K": tree.K, "clusters": list(tree.n_clusters), **plain(tree.info)}
     when = datetime.now(UTC).isoformat(timespec="seconds")
-    return {"key": job.key, "job": job.to_dict(), "result": result, "versions": versions(), "when": when}
+    return {
+        "key": job.key,
+        "job": job.to_dict(),
+        "result": result,
+        "versions": versions("numba", "numpy", "scipy"),
+        "when": when,
+    }
 
 
 def run(
@@ -196,6 +163,7 @@ def run(
     *,
     workers: int = 1,
     scheduler: str | None = None,
+    runner: Runner | None = None,
     trees: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
     budget: float | None = None,
@@ -217,10 +185,12 @@ def run(
     scheduler
         The address of a Dask scheduler whose workers compute instead. They need this package and the same files at
         the same paths; a worker that dies has its jobs run again by others.
+    runner
+        What computes, in place of `workers` and `scheduler`: one whose processes are kept for the next call.
     trees
         The folder of tree files, for jobs that name one.
     progress
-        Called with the number of jobs done, of all, and the newest record (None at the start).
+        Called with a `pegfan.running.Step`; its result is the newest record, None at the start.
     budget
         Seconds after which no further job is begun; those that run are finished, and `OutOfTime` is raised.
 
@@ -232,33 +202,35 @@ def run(
     Examples
     --------
     >>> import tempfile
-    >>> graph = Source.of("synthetic", n=300, edges=3000, features=20)
-    >>> jobs = [Job(graph, None, {"model": "fsgnn"}, {"epochs": 5}, split=0, seed=seed) for seed in (42, 43)]
+    >>> graph = Source.of("synthetic", n=300, n_edges=3000, n_features=20)
+    >>> jobs = [Job(graph, Recipe.of({"method": "none", "epochs": 5}), split=0, seed=seed) for seed in (0, 1)]
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     first = run(jobs, Store(folder))
-    ...     again = run(jobs, Store(folder), progress=lambda done, total, record: print(done, "of", total))
+    ...     again = run(jobs, Store(folder), progress=lambda step: print(step.done, "of", step.planned))
     2 of 2
     >>> first == again
     True
     """
+    if runner is None:
+        with Runner(workers, scheduler=scheduler) as own:
+            return run(jobs, store, runner=own, trees=trees, progress=progress, budget=budget)
     wanted = list(jobs)
-    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
-        raise ValueError(f"workers must be an integer, at least 1, got {workers!r}")
     deadline = math.inf if budget is None else time.monotonic() + budget
     store.refresh()
     unique = {job.key: job for job in wanted}
     todo = [job for key, job in unique.items() if stored(store, key) is None]
     done = len(unique) - len(todo)
     if progress:
-        progress(done, len(unique), None)
+        progress(Step(done, len(unique)))
     stopped = threading.Event()
     waiting = _waiting(_grouped(todo), store, deadline, stopped)
-    with closing(_records(waiting, workers, scheduler, trees)) as records:
+    side_by_side = runner.workers if runner.scheduler is None else None
+    with closing(runner.map(partial(run_job, trees=trees), waiting)) as records:
         for record in records:
-            store.append({**record, "workers": workers if scheduler is None else None})
+            store.append({**record, "workers": side_by_side})
             done += 1
             if progress:
-                progress(done, len(unique), record)
+                progress(Step(done, len(unique), result=record))
     if stopped.is_set():
         missing = sum(stored(store, key) is None for key in unique)
         raise OutOfTime(f"the time budget is spent with {missing} of {len(unique)} runs to do; run again to go on")
@@ -271,55 +243,32 @@ def graph_of(source: Source) -> Graph:
     return graph
 
 
-def versions() -> dict[str, str]:
-    """The versions of what computed a result."""
-    from importlib.metadata import version
-
-    from pegfan import __version__
-
-    parts = {name: version(name) for name in ("numba", "numpy", "scipy", "torch")}
-    return {"pegfan": __version__, "python": platform.python_version(), **parts}
-
-
 # ------------------------------------------------------------------ names of runs
 
 
-def _put(job: Job, name: str, value: Any) -> None:
-    object.__setattr__(job, name, value)  # the class is frozen for everybody else
-
-
-def _plain(values: Mapping[str, Any], what: str) -> dict[str, Any]:
-    """The mapping as JSON would give it back, so that equal jobs compare equal."""
-    try:
-        text = json.dumps(dict(values), allow_nan=False, default=lambda value: value.tolist())
-    except (TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise ValueError(f"{what} must hold plain values that JSON can hold: {error}") from error
-    plain: dict[str, Any] = json.loads(text)
-    return plain
-
-
-def _key(parts: Mapping[str, Any], fingerprint: str) -> str:
-    from pegfan.training import Settings
-
+def _key(job: Mapping[str, Any]) -> str:
+    """The key of a job as it is stored, by 0.1 or today."""
+    parts = {**_legacy.parts_of(job), "split": job["split"], "seed": job["seed"]}
     defaults = asdict(Settings())
     settings = {k: v for k, v in parts["settings"].items() if k in _FIRST_SETTINGS or v != defaults.get(k)}
     revision = {} if NUMERICS == 1 else {"numerics": NUMERICS}
     text = json.dumps(
-        {**parts, **revision, "settings": settings, "source": fingerprint}, sort_keys=True, separators=(",", ":")
+        {**parts, **revision, "settings": settings, "source": job["source"]["fingerprint"]},
+        sort_keys=True,
+        separators=(",", ":"),
     )
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-_fingerprints: dict[Hashable, str] = {}
 
 
 def _fingerprint(source: Source) -> str:
     """The source's fingerprint; files are hashed again only if they changed."""
     states = tuple((str(file), state.st_size, state.st_mtime_ns) for file in source.files for state in [file.stat()])
-    mark = (source.where, json.dumps(source.options, sort_keys=True, default=repr), states)
-    if mark not in _fingerprints:
-        _fingerprints[mark] = source.fingerprint()
-    return _fingerprints[mark]
+    return _fingerprint_of(json.dumps(source.to_dict(), sort_keys=True, default=repr), states)
+
+
+@lru_cache(maxsize=4096)
+def _fingerprint_of(source: str, states: tuple[Any, ...]) -> str:
+    return Source.from_dict(json.loads(source)).fingerprint()
 
 
 def stored(store: Store, key: str) -> dict[str, Any] | None:
@@ -333,8 +282,7 @@ def stored(store: Store, key: str) -> dict[str, Any] | None:
     numbers = all(isinstance(result.get(name), (int, float, type(None))) for name in _NUMBERS)
     counts = all(isinstance(result.get(name), int) for name in ("epochs", "best_epoch", "channels"))
     try:
-        parts = {name: job[name] for name in ("tree", "channels", "settings", "split", "seed")}
-        genuine = _key(parts, job["source"]["fingerprint"]) == key
+        genuine = _key(job) == key
     except (KeyError, TypeError, AttributeError, ValueError):
         return None
     return record if numbers and counts and genuine else None
@@ -383,19 +331,20 @@ class _Prepared(NamedTuple):
 def _prepare(job: Job, trees: str | os.PathLike[str] | None) -> _Prepared:
     source, tree_mark, channels_mark = _marks(job)
     graph, stand_in = _graphs.get(source, lambda: _open(job.source))
-    split = _split(graph, job)
-    tree = None if job.tree is None else _trees.get(tree_mark, lambda: _tree(job.tree or {}, graph, trees))
-    options = {**job.channels, "normalize_features": False} if stand_in else job.channels
-    channels = _channels.get(channels_mark, lambda: _make_channels(options, graph, tree, split))
+    split, recipe = _split(graph, job), job.recipe
+    if stand_in:
+        recipe = recipe.changed(scaling="none")
+    tree = _trees.get(tree_mark, lambda: recipe.build_tree(graph, trees=trees))
+    channels = _channels.get(channels_mark, lambda: recipe.channels(graph, tree, split=split))
     return _Prepared(graph, stand_in, split, tree, channels)
 
 
 def _marks(job: Job) -> tuple[Hashable, Hashable, Hashable]:
     """What tells graphs, trees and channels of jobs apart."""
-    source = _fingerprint(job.source)
-    tree = (source, json.dumps(job.tree, sort_keys=True))
-    by_split = job.channels["model"] == "pegfan" and job.channels.get("regime", "auto") == "auto"
-    return source, tree, (*tree, json.dumps(job.channels, sort_keys=True), job.split if by_split else None)
+    source, recipe = _fingerprint(job.source), job.recipe
+    tree = (source, recipe.tree_key)
+    by_split = recipe.regime == "auto" or recipe.labels or recipe.adjacency
+    return source, tree, (*tree, recipe.changed(settings=Settings()), job.split if by_split else None)
 
 
 def _open(source: Source) -> tuple[Graph, str | None]:
@@ -419,72 +368,20 @@ def _split(graph: Graph, job: Job) -> Split:
     return graph.splits[job.split]
 
 
-def _tree(options: Mapping[str, Any], graph: Graph, folder: str | os.PathLike[str] | None) -> Hierarchy:
-    from pegfan.trees import build_tree
-
-    if "file" in options:
-        return _tree_of_file(options, graph, folder)
-    try:
-        return build_tree(graph, **options)
-    except TypeError as error:
-        raise ValueError(f"the tree's options {dict(options)} do not fit build_tree: {error}") from error
-
-
-def _tree_of_file(options: Mapping[str, Any], graph: Graph, folder: str | os.PathLike[str] | None) -> Hierarchy:
-    from pegfan._npz import read_npz
-    from pegfan.trees import Hierarchy
-
-    name = options["file"]
-    if not isinstance(name, str) or Path(name).name != name:
-        raise ValueError(f"a tree's file is a plain name in the folder of trees, got {name!r}")
-    if folder is None:
-        raise ValueError(f"the job uses the tree file {name}: say with trees= in which folder it is")
-    path = Path(folder) / name
-    if tree_file(path)["sha256"] != options.get("sha256"):
-        raise ValueError(f"{path} is not the file that the job was made with: its SHA-256 differs")
-    arrays = read_npz(path)
-    if "labels" not in arrays:
-        raise ValueError(f"{path} holds no array 'labels' with a row of cluster numbers for every level")
-    tree = Hierarchy.from_labels(list(arrays["labels"]), info=dict(options))
-    if tree.n != graph.n:
-        raise ValueError(f"{path} is a tree of {tree.n} nodes, and the graph has {graph.n}")
-    return tree
-
-
-def _make_channels(options: Mapping[str, Any], graph: Graph, tree: Hierarchy | None, split: Split) -> Channels:
-    from pegfan.channels import make_channels, make_fsgnn_channels
-    from pegfan.framelets import FrameletSystem
-
-    given = {name: value for name, value in options.items() if name != "model"}
-    try:
-        if options["model"] == "fsgnn":
-            return make_fsgnn_channels(graph, **given)
-        assert tree is not None
-        return make_channels(graph, FrameletSystem(tree), split=split, **given)
-    except TypeError as error:
-        raise ValueError(f"the channels {dict(options)} do not fit the model: {error}") from error
-
-
 def _train(job: Job, ready: _Prepared) -> dict[str, Any]:
     """The numbers of a run; one whose loss is lost to infinity has none, and says so."""
-    from pegfan.training import train
-
-    for part in ("pegfan.models", "pegfan.training.fast"):  # torch takes a second to import, which is not the run's
-        importlib.import_module(part)
     start = time.perf_counter()
     try:
         outcome = train(
             ready.channels,
             ready.graph.labels,
             ready.split,
-            job.settings,
+            job.recipe.settings,
             classes=ready.graph.n_classes,
             metric=ready.graph.metric,  # type: ignore[arg-type]
             seed=job.seed,
         )
-    except ValueError as error:
-        if not str(error).startswith("the training loss became"):
-            raise
+    except Diverged as error:
         wall = time.perf_counter() - start
         nothing = dict.fromkeys(("val_loss", "val_metric", "test_metric"))
         return {**nothing, "epochs": 0, "best_epoch": 0, "seconds": wall, "wall": wall, "diverged": str(error)}
@@ -525,10 +422,3 @@ def _waiting(jobs: Sequence[Job], store: Store, deadline: float, stopped: thread
             stopped.set()
             return
         yield job
-
-
-def _records(
-    waiting: Iterator[Job], workers: int, scheduler: str | None, trees: str | os.PathLike[str] | None
-) -> Generator[dict[str, Any]]:
-    with Runner(workers, scheduler=scheduler) as runner:
-        yield from runner.map(partial(run_job, trees=trees), waiting)

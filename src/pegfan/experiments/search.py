@@ -9,17 +9,20 @@ import json
 import math
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
+from pegfan import _defaults as default
 from pegfan.datasets import Source
 from pegfan.experiments.jobs import Job, OutOfTime, run
 from pegfan.experiments.store import Store
+from pegfan.recipe import Recipe
+from pegfan.running import Progress, Runner, Step
 
-__all__ = ["Candidate", "Rung", "SearchResult", "Step", "default_rungs", "grid", "search"]
+__all__ = ["Candidate", "Rung", "SearchResult", "default_rungs", "grid", "search"]
 
 _GRIDS: dict[str, dict[str, tuple[float, ...]]] = {
     "paper": {
@@ -68,17 +71,6 @@ class Rung(NamedTuple):
     splits: int
 
 
-class Step(NamedTuple):
-    """How far a search is; work is counted in epochs at most, and what is planned may turn out to be less."""
-
-    runs: int
-    planned_runs: int
-    computed: int
-    work: int
-    planned_work: int
-    reused_work: int
-
-
 @dataclass(frozen=True)
 class Candidate:
     """Settings and what validation says of them.
@@ -92,7 +84,7 @@ class Candidate:
     val_metric, val_std, val_loss
         Mean and population standard deviation of the validation metric over splits, and the mean loss.
     keys
-        The keys of the runs in the store, one a split.
+        The keys of the runs in the store, one per split.
     """
 
     settings: Mapping[str, Any]
@@ -165,7 +157,7 @@ class SearchResult:
         }
 
     def write_csv(self, path: str | os.PathLike[str]) -> None:
-        """Write the candidates as a table, one a row, the best first; the winner's row has its test metric."""
+        """Write the candidates as a table, one per row, the best first; the winner's row has its test metric."""
         from pegfan._atomic import replacing
 
         names = list(dict.fromkeys(name for entry in self.candidates for name in entry.settings))
@@ -215,22 +207,20 @@ def default_rungs(settings: int, epochs: int = 1500, splits: int = 10) -> list[R
 
 def search(
     source: Source,
-    tree: Mapping[str, Any] | None,
-    channels: Mapping[str, Any],
+    recipe: Recipe,
     store: Store,
     *,
     strategy: Literal["grid", "halving", "optuna"] = "halving",
     settings: Literal["paper", "authors"] | Sequence[Mapping[str, Any]] = "paper",
-    base: Mapping[str, Any] | None = None,
     splits: int | Sequence[int] = 1,
     rungs: Sequence[Rung | tuple[int, int, int]] | None = None,
     trials: int = 40,
-    seed: int = 42,
+    seed: int = default.SEED,
     workers: int = 1,
     scheduler: str | None = None,
     trees: str | os.PathLike[str] | None = None,
     budget: float | None = None,
-    progress: Callable[[Step], None] | None = None,
+    progress: Progress | None = None,
 ) -> SearchResult:
     """Search for the settings of the best mean validation metric; equal ones are told apart by validation loss.
 
@@ -253,16 +243,16 @@ def search(
 
     Parameters
     ----------
-    source, tree, channels
-        As in `Job`; the same for all runs.
+    source
+        The graph.
+    recipe
+        The model; its settings are those of all runs, but for what differs.
     store
         Where the runs go.
     strategy
         See above.
     settings
         A grid's name or the settings themselves; not used by optuna.
-    base
-        Settings of all runs, such as ``{"epochs": 300}``.
     splits
         How many of the splits, or which.
     rungs
@@ -276,42 +266,42 @@ def search(
     budget
         Seconds; when they are over, no run is begun, and the result says that it is not complete.
     progress
-        Called with a `Step` after every run.
+        Called with a `pegfan.running.Step` after every run; work is counted in epochs at most, and what is planned may
+        turn out to be less.
 
     Examples
     --------
     >>> import tempfile
-    >>> graph = Source.of("synthetic", n=200, edges=1500, features=10, splits=2)
+    >>> graph = Source.of("synthetic", n=200, n_edges=1500, n_features=10, splits=2)
+    >>> recipe = Recipe.of({"method": "none", "regime": "all", "scaling": "none", "epochs": 40})
     >>> some = [{"lr_fc": rate} for rate in (0.0001, 0.01, 0.02)]
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     store = Store(folder)
-    ...     result = search(graph, None, {"model": "fsgnn"}, store, settings=some, base={"epochs": 40}, splits=2)
+    ...     result = search(graph, recipe, Store(folder), settings=some, splits=2)
     >>> result.best.settings, result.best.splits, result.complete
     ({'lr_fc': 0.02}, 2, True)
     """
     wanted = list(range(splits)) if isinstance(splits, int) else list(splits)
     if not wanted or len(set(wanted)) < len(wanted):
         raise ValueError(f"splits must name at least one split, each once; got {splits!r}")
-    common = _check_base(base)
-    options = {"workers": workers, "scheduler": scheduler, "trees": trees}
     deadline = math.inf if budget is None else time.monotonic() + budget
-    this = _Search(source, tree, channels, store, common, wanted, seed, options, deadline, progress)
     entries = grid(settings) if isinstance(settings, str) else [dict(entry) for entry in settings]
     if strategy != "optuna" and not entries:
         raise ValueError("there are no settings to search among")
-    complete = True
-    try:
-        if strategy == "grid":
-            this.whole_grid(entries)
-        elif strategy == "halving":
-            this.halving(entries, _check_rungs(rungs, len(entries), common["epochs"], len(wanted)))
-        elif strategy == "optuna":
-            this.sampled(trials)
-        else:
-            raise ValueError(f"strategy must be 'grid', 'halving' or 'optuna', got {strategy!r}")
-    except OutOfTime:
-        complete = False
-    return this.result(strategy, complete)
+    with Runner(workers, scheduler=scheduler) as runner:
+        this = _Search(source, recipe, store, wanted, seed, runner, trees, deadline, progress)
+        complete = True
+        try:
+            if strategy == "grid":
+                this.whole_grid(entries)
+            elif strategy == "halving":
+                this.halving(entries, _check_rungs(rungs, len(entries), recipe.settings.epochs, len(wanted)))
+            elif strategy == "optuna":
+                this.sampled(trials)
+            else:
+                raise ValueError(f"strategy must be 'grid', 'halving' or 'optuna', got {strategy!r}")
+        except OutOfTime:
+            complete = False
+        return this.result(strategy, complete)
 
 
 class _Trace:
@@ -338,26 +328,26 @@ class _Search:
     """One search: what its runs have in common, and what was asked for so far."""
 
     source: Source
-    tree: Mapping[str, Any] | None
-    channels: Mapping[str, Any]
+    recipe: Recipe
     store: Store
-    base: Mapping[str, Any]
     splits: list[int]
     seed: int
-    options: Mapping[str, Any]  # of `run`
+    runner: Runner
+    trees: str | os.PathLike[str] | None
     deadline: float
-    progress: Callable[[Step], None] | None
+    progress: Progress | None
     traces: list[_Trace] = field(default_factory=list)
     runs: int = 0
     reused: int = 0
     work: int = 0
     reused_work: int = 0
     ahead: tuple[int, int] = (0, 0)  # runs and work planned behind those that are being run
+    start: float = field(default_factory=time.monotonic)
 
     # --------------------------------------------------------------- strategies
 
     def whole_grid(self, entries: Sequence[Mapping[str, Any]]) -> None:
-        traces = [self.trace(entry, 0, self.base["epochs"]) for entry in entries]
+        traces = [self.trace(entry, 0, self.recipe.settings.epochs) for entry in entries]
         self.evaluate(traces, self.splits)
 
     def halving(self, entries: Sequence[Mapping[str, Any]], rungs: Sequence[Rung]) -> None:
@@ -375,7 +365,7 @@ class _Search:
             alive = [trace.settings for trace in sorted(through, key=lambda trace: trace.rank, reverse=True)]
 
     def sampled(self, trials: int) -> None:
-        epochs, champion = self.base["epochs"], None
+        epochs, champion = self.recipe.settings.epochs, None
         with _Sampler(self.seed) as sampler:
             for first in range(0, trials, _BATCH):
                 count = min(_BATCH, trials - first)
@@ -416,34 +406,34 @@ class _Search:
         weight = traces[0].epochs
         before, work = self.runs, self.work
 
-        def report(done: int, total: int, record: dict[str, Any] | None) -> None:
-            self.runs, self.work = before + done, work + done * weight
-            if record is None:
-                self.reused += done
-                self.reused_work += done * weight
+        def report(step: Step) -> None:
+            self.runs, self.work = before + step.done, work + step.done * weight
+            if step.result is None:
+                self.reused += step.done
+                self.reused_work += step.done * weight
             if self.progress:
-                runs, more = self.ahead
-                left = (total - done) * weight
-                self.progress(
-                    Step(
-                        runs=self.runs,
-                        planned_runs=self.runs + total - done + runs,
-                        computed=self.runs - self.reused,
-                        work=self.work,
-                        planned_work=self.work + left + more,
-                        reused_work=self.reused_work,
-                    )
-                )
+                self.progress(self.step((step.planned - step.done), weight))
 
         left = None if self.deadline == math.inf else self.deadline - time.monotonic()
         flat = [job for own in jobs for job in own]
-        records = iter(run(flat, self.store, progress=report, budget=left, **self.options))
+        records = iter(run(flat, self.store, runner=self.runner, trees=self.trees, progress=report, budget=left))
         for trace in traces:
             trace.scores += [_score(record) for record in itertools.islice(records, len(splits))]
 
+    def step(self, left: int, weight: int) -> Step:
+        """How far the search is: in epochs at most, with the runs, their rate and the time left in words."""
+        runs, more = self.ahead
+        planned, elapsed = self.work + left * weight + more, time.monotonic() - self.start
+        words = f"{self.runs} of at most {self.runs + left + runs} runs"
+        computed = self.runs - self.reused
+        if computed and elapsed > 0:
+            rest = elapsed * (planned - self.work) / max(1, self.work - self.reused_work)
+            words += f", {computed / elapsed:.2g} per second, {_clock(rest)} left"
+        return Step(self.work, planned, words, elapsed=elapsed)
+
     def job(self, trace: _Trace, split: int) -> Job:
-        settings = {**self.base, **trace.settings, "epochs": trace.epochs}
-        return Job(self.source, self.tree, self.channels, settings, split, self.seed + split)
+        recipe = self.recipe.changed(**{**trace.settings, "epochs": trace.epochs})
+        return Job(self.source, recipe, split, self.seed + split)
 
     # ------------------------------------------------------------------- the end
 
@@ -528,10 +518,9 @@ def _hopeless(metrics: Sequence[float], leader: Sequence[float]) -> bool:
     return bool(behind.mean() > max(_MARGIN, 2 * error))
 
 
-def _check_base(base: Mapping[str, Any] | None) -> dict[str, Any]:
-    from pegfan.training import Settings
-
-    return {**(base or {}), "epochs": Settings.of(base).epochs}
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes}:{rest:02d}" if minutes < 60 else f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"
 
 
 def _check_rungs(given: Sequence[Any] | None, settings: int, epochs: int, splits: int) -> list[Rung]:

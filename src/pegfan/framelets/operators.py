@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import issparse
 from scipy.sparse.linalg import LinearOperator
 
 from pegfan.framelets._signals import as_signal, is_tensor
 
 Map = Callable[[Any], Any]
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
 
 
 class Operator(LinearOperator):  # type: ignore[misc]
@@ -21,19 +24,100 @@ class Operator(LinearOperator):  # type: ignore[misc]
     and everything that SciPy builds on linear operators works (sums and products of operators take NumPy arrays only).
     Gradients flow through products with tensors.
 
+    Whoever uses an operator asks it for what it knows of itself. A subclass answers with as much as it can: its product
+    alone makes it a factor of a channel and trains; what else it says makes it cheaper. `pegfan.testing.check_operator`
+    tests all answers.
+
     Parameters
     ----------
     name
-        What it is, for ``repr``.
+        What it is, for ``repr`` and for names of channels.
     shape
         Rows and columns.
     forward, transposed
-        The products with a matrix from the left, and with the transpose.
+        The products with a matrix from the left, and with the transpose. They take NumPy arrays, sparse matrices, and
+        tensors where these are not on a CPU.
+
+    Attributes
+    ----------
+    system, scale
+        The framelet system and j of a projection F_j; None for any other operator.
+    hop, side
+        The symbol of a hop matrix, such as ``"S"``, and the side of directed edges that it looks at; else None.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pegfan.testing import check_operator
+    >>> class Reverse(Operator):
+    ...     def __init__(self, n):
+    ...         super().__init__("R", (n, n), lambda x: x[::-1], lambda x: x[::-1])
+    ...
+    ...     def nonzeros(self, rows, columns):
+    ...         return None if rows is None else rows[::-1]
+    >>> check_operator(Reverse(4), np.eye(4)[::-1])
     """
+
+    system: Any = None
+    scale: int | None = None
+    hop: str | None = None
+    side: str | None = None
 
     def __init__(self, name: str, shape: tuple[int, int], forward: Map, transposed: Map) -> None:
         super().__init__(np.dtype(np.float64), shape)
         self.name, self._forward, self._transposed = name, forward, transposed
+
+    @property
+    def key(self) -> Hashable:
+        """Equal for factors that are the same operator, whose products are then computed once."""
+        return self
+
+    @property
+    def symbol(self) -> str:
+        """How it is written in running text."""
+        return self.name
+
+    @property
+    def formula(self) -> str | None:
+        """How it is written as mathematics, for matplotlib; None if it has a name only."""
+        return self.name if len(self.name) == 1 and self.name.isalpha() else None
+
+    def matrices(self) -> list[Any] | None:
+        """Matrices whose product it is, sparse or small; None if only products with it are known."""
+        return None
+
+    def nonzeros(self, rows: IntArray | None, columns: int) -> IntArray | None:
+        """At most how many entries of each row of the product are not zero; None for all.
+
+        Parameters
+        ----------
+        rows
+            The same of what it acts on; None for all.
+        columns
+            The columns of what it acts on.
+        """
+        return None
+
+    def by_rows(self, x: Any) -> Map | None:
+        """A function from some rows to these rows of the product with x, if it need not compute the others."""
+        return None
+
+    def shares(self, nodes: IntArray, columns: Any) -> tuple[FloatArray, FloatArray] | None:
+        """What single entries contribute to a product's diagonal, for `pegfan.channels.propagated_labels`.
+
+        Parameters
+        ----------
+        nodes
+            Some rows i of the operator L.
+        columns
+            A sparse matrix with a row per node i: the column R_·i of the matrix R that L multiplies.
+
+        Returns
+        -------
+        tuple of array or None
+            Σ_v L_iv R_vi and the sizes Σ_v |L_iv R_vi| of what was added; None if entries are not known.
+        """
+        return None
 
     def __matmul__(self, other: Any) -> Any:
         if isinstance(other, LinearOperator):

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from pegfan import _defaults as default
 from pegfan.graph import Graph, _import
 from pegfan.trees import build_tree
 
@@ -26,7 +27,7 @@ class Framelets(BaseTransform):  # type: ignore[misc]
     ----------
     h, method
         Of the tree, see `pegfan.build_tree`.
-    kind, regime, hops, include_features, normalize_features
+    kind, regime, hops, include_features, scaling
         Of the channels, see `pegfan.make_channels`. ``regime="auto"`` needs ``data.y`` and ``data.train_mask``.
     direction
         Which side of directed edges tree and hops use: ``"out"``, as the paper's code, lets a node look at the
@@ -38,7 +39,7 @@ class Framelets(BaseTransform):  # type: ignore[misc]
     --------
     >>> import pegfan as pf
     >>> from pegfan.integrations.pyg import Framelets
-    >>> data = pf.datasets.synthetic(0.0, n=300, edges=3000, features=20).to_pyg()
+    >>> data = pf.datasets.synthetic(0.0, n=300, n_edges=3000, n_features=20).to_pyg()
     >>> data = Framelets(h=8, kind="c", regime="heterophily", hops=1)(data)
     >>> data.channel_names
     ['X', 'S X', 'F_0 S X', 'F_1 S X', 'F_2 S X', 'F_3 S X', 'F_4 S X']
@@ -56,12 +57,12 @@ class Framelets(BaseTransform):  # type: ignore[misc]
         method: Literal["auto", "ward", "matching", "adjacency"] = "auto",
         direction: Literal["out", "in", "symmetric"] = "out",
         include_features: bool = True,
-        normalize_features: Literal[False, "l1"] = False,
+        scaling: Literal["none", "l1", "columns"] = default.SCALING,
         split: int = 0,
     ) -> None:
         self.h, self.kind, self.regime, self.hops = h, kind, regime, hops
         self.method, self.direction, self.include_features = method, direction, include_features
-        self.normalize_features, self.split = normalize_features, split
+        self.scaling, self.split = scaling, split
 
     def forward(self, data: Any) -> Any:
         """Write the channels of `data` to it."""
@@ -87,7 +88,7 @@ class Framelets(BaseTransform):  # type: ignore[misc]
             hops=self.hops,
             include_features=self.include_features,
             direction=self.direction,
-            normalize_features=self.normalize_features,
+            scaling=self.scaling,
             split=self.split if auto else None,
         )
         dtype = data.x.dtype if data.x.is_floating_point() else torch.float32

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -84,6 +84,40 @@ class ChannelNetwork(nn.Module):
         inner = [joined, *[hidden] * (layers - 2)]
         self.hidden_layers = nn.ModuleList(nn.Linear(d, hidden) for d in inner[:-1])
         self.output = nn.Linear(inner[-1], classes)
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any], settings: Any = None) -> Self:
+        """The network of a trained state, such as that of a `pegfan.training.Run`, ready to predict (``eval``).
+
+        Parameters
+        ----------
+        state
+            Arrays or tensors by name; sizes are read from it. Tensors are used as they are.
+        settings
+            A mapping or an object with ``dropout`` and ``hop_normalize``; where it has none, the defaults hold.
+
+        Examples
+        --------
+        >>> model = PEGFAN([5, 3], classes=4, hidden=8)
+        >>> PEGFAN.from_state(model.state_dict(), {"hop_normalize": False})
+        PEGFAN(
+          channels=2, dropout=0.5, hop_normalize=False
+          ...
+        """
+        given = settings if isinstance(settings, Mapping) else vars(settings) if settings is not None else {}
+        options = {name: given[name] for name in ("dropout", "hop_normalize") if name in given}
+        try:
+            count = len(state["attention_logits"])
+            widths = [state[f"channel_layers.{i}.weight"].shape[1] for i in range(count)]
+            (classes, _), hidden = state["output.weight"].shape, len(state["channel_layers.0.bias"])
+            layers = 2 + sum(name.startswith("hidden_layers.") for name in state) // 2
+            with torch.device("meta"):  # the weights are known: none need be drawn, no memory taken
+                model = cls(widths, classes, hidden, layers, **options)
+            tensors = {name: torch.as_tensor(value) for name, value in state.items()}
+            model.load_state_dict(tensors, assign=True)
+        except (KeyError, IndexError, RuntimeError) as error:
+            raise ValueError(f"this is not the state of a ChannelNetwork: {error}") from error
+        return model.eval()
 
     def forward(self, channels: Iterable[Any]) -> Tensor:
         """Log-probabilities of the classes, one row per node.

@@ -5,27 +5,28 @@ from __future__ import annotations
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
 import numpy as np
 
+from pegfan._legacy import parts_of
 from pegfan.datasets import Source
-from pegfan.experiments.jobs import Job, run, stored, tree_file
+from pegfan.experiments.jobs import Job, run, stored
 from pegfan.experiments.search import Rung
 from pegfan.experiments.store import Store
 from pegfan.paper.documents import MISSING, Document, Mark
 from pegfan.paper.published import HOMOPHILOUS, Model
+from pegfan.recipe import Recipe, TreeFile
+from pegfan.running import Progress, Runner, Step
 
 __all__ = ["NOTES", "Halving", "Options", "Score", "Table", "compute", "parse_rungs", "read_notes", "spread"]
 
 Settings = dict[str, Any]
 Records = Callable[[Job], dict[str, Any] | None]
 """From a job to its record, or None where it has not run."""
-Progress = Callable[[str, int, int], None]
-"""Told the name of a stage, how many of its runs are done, and of how many."""
 
 NOTES = "notes.toml"
 """Beside the tables: for each document, a sentence for each cell that differs (``"cora a4" = "..."``)."""
@@ -101,13 +102,14 @@ def compute(
     progress: Progress | None = None,
 ) -> None:
     """Run what a table still lacks. It may be stopped at any moment, and goes on from there when called again."""
-    for stage, jobs in table.jobs(lookup(store)):
+    with Runner(workers, scheduler=scheduler) as runner:
+        for stage, jobs in table.jobs(lookup(store)):
 
-        def tell(done: int, total: int, _: Any, stage: str = stage) -> None:
-            if progress:
-                progress(stage, done, total)
+            def tell(step: Step, stage: str = stage) -> None:
+                if progress:
+                    progress(replace(step, text=stage))
 
-        run(jobs, store, workers=workers, scheduler=scheduler, trees=trees, progress=tell)
+            run(jobs, store, runner=runner, trees=trees, progress=tell)
 
 
 def lookup(store: Store) -> Records:
@@ -118,48 +120,35 @@ def lookup(store: Store) -> Records:
 # --------------------------------------------------------------------------- jobs
 
 
-def channels(model: Model, regime: str, *, synthetic: bool = False) -> dict[str, Any]:
-    """A row's channels, as `Job` takes them: features in rows of sum one, but raw and not a channel if synthetic."""
-    shared: dict[str, Any] = {"include_features": False} if synthetic else {"normalize_features": "l1"}
-    if model.kind is None:
-        return {"model": "fsgnn", "hops": model.hops, "option": model.option(regime), **shared}
-    hops = {"hops": model.hops} if model.kind in ("b", "c") else {}
-    return {"model": "pegfan", "kind": model.kind, "regime": regime, **hops, **shared}
-
-
 def regime_of(name: str) -> str:
     """The regime of a data set, as the paper has it."""
     return "homophily" if name in HOMOPHILOUS else "heterophily"
 
 
-def own_tree(name: str, h: int) -> dict[str, Any]:
-    """Our tree for a data set: the paper's method, seen from the side that the authors' code sees.
+def recipe_of(model: Model, regime: str, **more: Any) -> Recipe:
+    """The recipe of a row on a graph of a regime; our own trees are the paper's, seen from the authors' side."""
+    if model.kind is None:
+        return Recipe.of({"method": "none", "hops": model.hops, "regime": model.regime(regime), **more})
+    return Recipe.of({"method": "ward", "h": model.h, "kind": model.kind, "regime": regime, "hops": model.hops, **more})
+
+
+def tree_of(name: str, model: Model, folder: Path | None) -> dict[str, Any]:
+    """What a row's recipe says of its tree on a data set: a file where the folder holds one, else nothing special.
 
     Pubmed at h = 4 keeps to the paper's six clustering steps.
     """
-    return {"method": "ward", "h": h, "direction": "out", **({"max_levels": 7} if (name, h) == ("pubmed", 4) else {})}
-
-
-def tree_of(name: str, model: Model, folder: Path | None) -> dict[str, Any] | None:
-    """A row's tree on a data set: from the folder where it holds one, else ours; None for FSGNN."""
-    if model.h is None:
-        return None
-    file = None if folder is None else folder / f"{name}_h{model.h}.npz"
-    return tree_file(file) if file is not None and file.is_file() else own_tree(name, model.h)
+    file = None if folder is None or model.h is None else folder / f"{name}_h{model.h}.npz"
+    if file is not None and file.is_file():
+        return {"tree_file": TreeFile.of(file)}
+    return {"max_levels": 7} if (name, model.h) == ("pubmed", 4) else {}
 
 
 def benchmark_job(
     name: str, model: Model, settings: Mapping[str, Any], split: int, folder: Path | None, like: str | None = None
 ) -> Job:
     """A run of Table III or IV; `like` names the set whose regime holds, where `name` is a variant of it."""
-    return Job(
-        source=Source.of(name),
-        tree=tree_of(name, model, folder),
-        channels=channels(model, regime_of(like or name)),
-        settings=settings,
-        split=split,
-        seed=FIRST_SEED + split,
-    )
+    recipe = recipe_of(model, regime_of(like or name), **tree_of(name, model, folder), **settings)
+    return Job(Source.of(name), recipe, split, FIRST_SEED + split)
 
 
 # ------------------------------------------------------------------------- search
@@ -322,15 +311,16 @@ class Score:
 
 def _details(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     jobs, results = [record["job"] for record in records], [record["result"] for record in records]
-    settings = {name: value for name, value in jobs[0]["settings"].items() if name in _SHOWN}
+    words = parts_of(jobs[0])
+    settings = {name: value for name, value in words["settings"].items() if name in _SHOWN}
     whens = sorted(record["when"] for record in records)
     return {
         "values": [100 * result["test_metric"] for result in results],
         "validation": 100 * float(np.mean([result["val_metric"] for result in results])),
         "settings": settings,
         "channels": results[0]["channels"],
-        "regime": jobs[0]["channels"].get("regime") or jobs[0]["channels"].get("option"),
-        "tree": describe_tree(jobs[0]["tree"]),
+        "regime": words["channels"].get("regime") or words["channels"].get("option"),
+        "tree": describe_tree(words["tree"]),
         "levels": (results[0].get("tree") or {}).get("K"),
         "splits": [job["split"] for job in jobs],
         "seeds": [job["seed"] for job in jobs],

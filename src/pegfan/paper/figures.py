@@ -152,7 +152,7 @@ def _ccns() -> Figure:
     from pegfan import plots
     from pegfan.datasets import synthetic
 
-    return plots.ccns({f"γ = {gamma:g}": synthetic(gamma, features=0) for gamma in GAMMAS})
+    return plots.ccns({f"γ = {gamma:g}": synthetic(gamma, n_features=0) for gamma in GAMMAS})
 
 
 # ---------------------------------------------------------------------- architecture
@@ -188,7 +188,7 @@ def architecture(channels: Channels, network: ChannelNetwork) -> Figure:
     >>> import pegfan as pf
     >>> from pegfan.models import FSGNN
     >>> graph = pf.Graph.from_edges([[0, 1], [1, 2]], features=np.eye(3))
-    >>> channels = pf.channels.make_fsgnn_channels(graph, hops=1)
+    >>> channels = pf.channels.make_fsgnn_channels(graph, hops=1, regime="all")
     >>> figure = architecture(channels, FSGNN(channels.widths, classes=2))
     >>> figure.axes[0].texts[0].get_text()
     '$X$'
@@ -211,14 +211,14 @@ def architecture(channels: Channels, network: ChannelNetwork) -> Figure:
             for x in (0.95, 3.25, 5.0, 6.35):
                 ax.text(x, y, "⋮", ha="center", va="center", color=_GREY, fontsize=12)
             continue
-        kind = _kind(channels.names[i])
+        channel = channels[i]
         _box(
             ax,
             0.95,
             y,
             1.9,
-            f"${_symbol(channels.names[i])}$",
-            kind,
+            channel.formula,
+            channel.group,
             f"${n} \\times {{{_number(channels.widths[i])}}}$",
         )
         _box(
@@ -266,8 +266,9 @@ def architecture(channels: Channels, network: ChannelNetwork) -> Figure:
 _INK, _GREY = "#363b42", "#7a828c"
 _FILLS = {
     "features": ("#f3f4f6", "#7a828c"),
-    "hop": ("#fdeee3", "#d55e00"),
-    "scale": ("#e5f1f9", "#0072b2"),
+    "other": ("#f3f4f6", "#7a828c"),
+    "hops": ("#fdeee3", "#d55e00"),
+    "scales": ("#e5f1f9", "#0072b2"),
     "layer": ("#f3f4f6", "#b8bec6"),
     "attention": ("#f4ebf3", "#7d3c7a"),
 }
@@ -278,23 +279,6 @@ def _some(count: int, most: int = 14) -> list[int | None]:
     if count <= most:
         return list(range(count))
     return [*range(most - 5), None, *range(count - 4, count)]
-
-
-def _kind(name: str) -> str:
-    if name.startswith("F_"):
-        return "scale"
-    return "features" if name == "X" else "hop"
-
-
-def _symbol(name: str) -> str:
-    """A channel's name as a formula: ``F_2 S~^3 X``."""
-    words = []
-    for word in name.split():
-        base, _, power = word.partition("^")
-        base = r"\tilde{S}" if base == "S~" else base
-        base = f"F_{{{base[2:]}}}" if base.startswith("F_") else base
-        words.append(f"{base}^{{{power}}}" if power else base)
-    return r"\,".join(words)
 
 
 def _number(value: int) -> str:

@@ -89,8 +89,8 @@ class Model:
             return f"PEGFAN type {what}, h = {self.h}"
         return f"FSGNN r = {self.hops}{', all' if self.all_hops else ''}"
 
-    def option(self, regime: str) -> str:
-        """FSGNN's option on a graph of this regime."""
+    def regime(self, regime: str) -> str:
+        """Which hops FSGNN sees on a graph of this regime."""
         return "all" if self.all_hops else regime
 
     @property

@@ -13,7 +13,7 @@ from pegfan.datasets import Source
 from pegfan.experiments.jobs import Job
 from pegfan.experiments.search import Rung, grid
 from pegfan.paper import published
-from pegfan.paper.cells import Claims, Halving, Options, Records, Score, channels, mark_of, named, state_claims
+from pegfan.paper.cells import Claims, Halving, Options, Records, Score, mark_of, named, recipe_of, state_claims
 from pegfan.paper.documents import MISSING, Document, Grid, Mark
 from pegfan.paper.published import GAMMAS, Model
 
@@ -329,14 +329,9 @@ class Synthetic:
 
 @cache  # a search asks for the same thousands of jobs at every rung
 def _job(number: int, gamma: float, model: Model, settings: tuple[tuple[str, Any], ...], seed: int) -> Job:
-    return Job(
-        source=Source.of("synthetic", gamma=gamma, separation=6.0 if number == 1 else 1.0, seed=seed),
-        tree=None if model.h is None else {"method": "ward", "h": model.h},
-        channels=channels(model, "heterophily", synthetic=True),
-        settings=dict(settings),
-        split=0,
-        seed=seed,
-    )
+    source = Source.of("synthetic", gamma=gamma, separation=6.0 if number == 1 else 1.0, seed=seed)
+    recipe = recipe_of(model, "heterophily", scaling="none", include_features=False, **dict(settings))
+    return Job(source, recipe, split=0, seed=seed)
 
 
 def claims_of(

@@ -31,7 +31,7 @@ def ccns(graphs: Graph | Mapping[str, Graph]) -> Figure:
     --------
     >>> import pegfan as pf
     >>> from pegfan import plots
-    >>> graphs = {f"γ = {gamma}": pf.datasets.synthetic(gamma, features=0) for gamma in (0, 1)}
+    >>> graphs = {f"γ = {gamma}": pf.datasets.synthetic(gamma, n_features=0) for gamma in (0, 1)}
     >>> figure = plots.ccns(graphs)
     >>> [ax.get_title() for ax in figure.axes[:2]]
     ['γ = 0', 'γ = 1']

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from pegfan.report.reading import count, mapping, number, pick, sequence, text
+from pegfan.results import ChannelWeight, Result, Spread
 
-__all__ = ["attention", "choice", "confusion", "data", "duration", "lede", "metric_name", "score", "symbol", "tree"]
+__all__ = ["attention", "choice", "confusion", "data", "duration", "lede", "metric_name", "score", "short", "tree"]
+
+_DOWN = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 
-def metric_name(result: Mapping[str, Any]) -> str:
-    """How the score is called.
-
-    Examples
-    --------
-    >>> metric_name({"test": {"metric": "roc_auc"}}), metric_name({})
-    ('ROC AUC', 'accuracy')
-    """
-    metric = pick(result, "test", "metric") or pick(result, "data", "metric")
-    return "ROC AUC" if metric == "roc_auc" else "accuracy"
+def metric_name(result: Result) -> str:
+    """How the score is called."""
+    return "ROC AUC" if result.data.metric == "roc_auc" else "accuracy"
 
 
 def percent(value: float, digits: int = 1) -> str:
@@ -34,7 +27,7 @@ def percent(value: float, digits: int = 1) -> str:
     return f"{100 * value:.{digits}f}%"
 
 
-def duration(seconds: Any) -> str:
+def duration(seconds: float) -> str:
     """A time in the unit that suits it.
 
     Examples
@@ -42,45 +35,40 @@ def duration(seconds: Any) -> str:
     >>> duration(3.21), duration(95), duration(7320)
     ('3.2 s', '1 min 35 s', '2 h 2 min')
     """
-    known = number(seconds)
-    if known is None:
-        return "unknown"
-    if known < 60:
-        return f"{known:.1f} s"
-    minutes, rest = divmod(round(known), 60)
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
     hours, left = divmod(minutes, 60)
     return f"{hours} h {left} min" if hours else f"{minutes} min {rest} s"
 
 
-def symbol(channel: str) -> str:
-    """A channel's name as the paper prints it.
+def short(text: str, longest: int = 160) -> str:
+    """A text, cut where it is too long to print.
 
     Examples
     --------
-    >>> symbol("F_12 S~^2 X")
-    'F₁₂ S\u0303² X'
+    >>> short("ab" * 200, 5)
+    'abab…'
     """
-    down, up = (str.maketrans("0123456789", digits) for digits in ("₀₁₂₃₄₅₆₇₈₉", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
-    channel = re.sub(r"_(\d+)", lambda found: found.group(1).translate(down), channel)
-    return re.sub(r"\^(\d+)", lambda found: found.group(1).translate(up), channel.replace("~", "\u0303"))
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
-def lede(result: Mapping[str, Any], nodes: int, classes: int) -> str:
+def lede(result: Result) -> str:
     """The report in two sentences."""
-    mean, std = number(pick(result, "test", "mean")), number(pick(result, "test", "std"))
+    mean, std = _known(result.test)
     if mean is None:
         return (
-            f"The model gives each of the {nodes:,} nodes one of {_some(classes, 'class', 'classes')}. "
+            f"The model gives each of the {result.data.nodes:,} nodes one of "
+            f"{_some(len(result.data.classes), 'class', 'classes')}. "
             "Without labelled test nodes nobody can say how often it is right."
         )
     spread = f", give or take {100 * std:.1f} points from split to split" if std else ""
-    if metric_name(result) == "ROC AUC":
-        first = f"On nodes that it has not seen, the model reaches a ROC AUC of {100 * mean:.1f}{spread}."
-    else:
-        first = f"Of the nodes that it has not seen, the model puts {percent(mean)} into the right class{spread}."
-    features = number(pick(result, "floors", "features_only", "mean"))
-    majority = number(pick(result, "floors", "majority", "mean"))
     unit = "" if metric_name(result) == "ROC AUC" else "%"
+    if unit:
+        first = f"Of the nodes that it has not seen, the model puts {percent(mean)} into the right class{spread}."
+    else:
+        first = f"On nodes that it has not seen, the model reaches a ROC AUC of {100 * mean:.1f}{spread}."
+    features, majority = _known(result.features_only)[0], _known(result.majority)[0]
     beside = []
     if features is not None:
         beside.append(f"the features alone, without the graph, give {100 * features:.1f}{unit}")
@@ -89,12 +77,12 @@ def lede(result: Mapping[str, Any], nodes: int, classes: int) -> str:
     return f"{first} For comparison: {'; '.join(beside)}." if beside else first
 
 
-def score(result: Mapping[str, Any]) -> str:
+def score(result: Result) -> str:
     """How the model stands beside its floors."""
-    mean, std = number(pick(result, "test", "mean")), number(pick(result, "test", "std")) or 0.0
-    if mean is None:
+    mean, std = _known(result.test)
+    if mean is None or result.test is None:
         return ""
-    splits = len(sequence(pick(result, "test", "per_split")))
+    splits = len(result.test.per_split)
     sentences = []
     if splits > 1:
         sentences.append(
@@ -103,10 +91,9 @@ def score(result: Mapping[str, Any]) -> str:
         )
     else:
         sentences.append("There is one split, so nothing is known about the spread from split to split.")
-    floor = number(pick(result, "floors", "features_only", "mean"))
+    floor, other = _known(result.features_only)
     if floor is not None:
-        gap = 100 * (mean - floor)
-        spread = 100 * max(std, number(pick(result, "floors", "features_only", "std")) or 0.0)
+        gap, spread = 100 * (mean - floor), 100 * max(std, other)
         points = f"{abs(gap):.1f} points"
         if abs(gap) < 0.05:
             sentences.append("The graph does not help here: the features alone do as well.")
@@ -119,43 +106,34 @@ def score(result: Mapping[str, Any]) -> str:
     return " ".join(sentences)
 
 
-def data(about: Mapping[str, Any], splits: Mapping[str, Any]) -> str:
+def data(result: Result) -> str:
     """What the data is like."""
-    sentences = []
-    measures = mapping(about.get("homophily"))
-    edge = next((number(value) for name, value in measures.items() if "edge" in name), None)
-    if edge is None and len(measures) == 1:
-        edge = number(next(iter(measures.values())))
-    if edge is not None:
-        kind = "homophily" if edge >= 0.5 else "heterophily"
-        sentences.append(f"{percent(edge, 0)} of the links join nodes of the same class: {kind}.")
-    nodes, labelled = count(about.get("nodes")), count(about.get("labelled"))
-    if nodes and labelled is not None and labelled < nodes:
-        sentences.append(f"{nodes - labelled:,} nodes have no label; the model gives them one.")
-    sizes = [[count(part) or 0 for part in sequence(size)] for size in sequence(splits.get("sizes"))]
-    if sizes and all(len(size) == 3 for size in sizes):
-        train, val, test = sizes[0]
-        made = "drawn here" if splits.get("made") is True else "given with the data"
+    about, splits, sentences = result.data, result.splits, []
+    if about.edge_homophily is not None:
+        kind = "homophily" if about.edge_homophily >= 0.5 else "heterophily"
+        sentences.append(f"{percent(about.edge_homophily, 0)} of the links join nodes of the same class: {kind}.")
+    if about.labelled < about.nodes:
+        sentences.append(f"{about.nodes - about.labelled:,} nodes have no label; the model gives them one.")
+    if splits is not None and splits.sizes:
+        train, val, test = splits.sizes[0]
+        made = "drawn here" if splits.made else "given with the data"
         sentences.append(
-            f"{_some(count(splits.get('count')) or len(sizes), 'split', 'splits')}, {made}; the first trains on "
+            f"{_some(len(splits.sizes), 'split', 'splits')}, {made}; the first trains on "
             f"{train:,} nodes, chooses on {val:,} and tests on {test:,}."
         )
     return " ".join(sentences)
 
 
-def choice(result: Mapping[str, Any]) -> str:
+def choice(result: Result) -> str:
     """What was chosen, how and why."""
-    tried = len(sequence(pick(result, "candidates")))
-    how, reason = text(pick(result, "chosen", "how")), text(pick(result, "chosen", "reason"), 1_000)
+    tried, chosen = len(result.candidates), result.chosen
     sentences = []
     if tried > 1:
         sentences.append(f"{tried} candidates were compared on validation nodes; test nodes had no say.")
-    if reason:
-        reason = reason if reason.endswith((".", "!", "?")) else f"{reason}."
-    if how and reason:
-        sentences.append(f"Chosen: {how}; {reason}" if reason[0].islower() else f"Chosen: {how}. {reason}")
-    elif how or reason:
-        sentences.append(reason or f"Chosen: {how}.")
+    if chosen is not None:
+        stop = "; " if chosen.reason[:1].islower() else ". "
+        said = f"Chosen: {short(chosen.how)}{stop if chosen.reason else ''}{short(chosen.reason, 1_000)}"
+        sentences.append(said if said.endswith((".", "!", "?")) else f"{said}.")
     return " ".join(sentences)
 
 
@@ -173,9 +151,9 @@ def confusion(table: Sequence[Sequence[int]], classes: Sequence[str]) -> str:
     )
 
 
-def attention(channels: Sequence[Mapping[str, Any]]) -> str:
+def attention(channels: Sequence[ChannelWeight]) -> str:
     """Which hops and scales carry the signal, as far as the weights of the channels tell."""
-    total = sum(channel["weight"] for channel in channels)
+    total = sum(channel.weight for channel in channels)
     if len(channels) < 2 or total <= 0:
         return "There is one channel, and it has all the weight."
     even = 1 / len(channels)
@@ -187,57 +165,57 @@ def attention(channels: Sequence[Mapping[str, Any]]) -> str:
     }
     shares = []
     for kind, name in named.items():
-        own = [channel["weight"] / total for channel in channels if channel["group"] == kind]
+        own = [channel.weight / total for channel in channels if channel.group == kind]
         if own:
             share, fair = percent(sum(own), 0), percent(even * len(own), 0)
             shares.append((sum(own), f"{name} {share} (an even share would be {fair})"))
     shares.sort(reverse=True)
     sentence = "; ".join(words for _, words in shares)
-    top = max(channels, key=lambda channel: channel["weight"])
-    ratio = top["weight"] / total / even
+    top = max(channels, key=lambda channel: channel.weight)
+    ratio = top.weight / total / even
     sentences = [f"{sentence[0].upper()}{sentence[1:]}."]
     if ratio < 1.15:
         sentences.append("The weights are nearly even: no single channel stands out.")
     else:
-        what = f", {top['what']}," if top["what"] else ""
-        sentences.append(f"The heaviest channel is {symbol(top['name'])}{what} with {ratio:.1f} times an even share.")
+        what = f", {short(top.words)}," if top.words else ""
+        sentences.append(f"The heaviest channel is {short(top.symbol)}{what} with {ratio:.1f} times an even share.")
     sentences.append(_scales(channels, total))
     return " ".join(filter(None, sentences))
 
 
-def _scales(channels: Sequence[Mapping[str, Any]], total: float) -> str:
+def _scales(channels: Sequence[ChannelWeight], total: float) -> str:
     """Whether the coarse or the fine scales weigh more."""
-    scales = [
-        (int(found.group(1)), channel["weight"] / total)
-        for channel in channels
-        if (found := re.search(r"F_(\d{1,4})", channel["name"]))
-    ]
+    scales = sorted((channel.scale, channel.weight / total) for channel in channels if channel.scale is not None)
     if len(scales) < 4:
         return ""
-    scales.sort()
     half = len(scales) // 2
     coarse, fine = (sum(weight for _, weight in part) / len(part) for part in (scales[:half], scales[half:]))
     if max(coarse, fine) < 1.1 * min(coarse, fine):
         return "Coarse and fine scales weigh about the same."
     more, span = ("coarse", scales[:half]) if coarse > fine else ("fine", scales[half:])
-    return f"Among the scales the {more} ones, {symbol(f'F_{span[0][0]}')} to {symbol(f'F_{span[-1][0]}')}, weigh more."
+    first, last = (f"F{str(scale).translate(_DOWN)}" for scale, _ in (span[0], span[-1]))
+    return f"Among the scales the {more} ones, {first} to {last}, weigh more."
 
 
-def tree(levels: Sequence[Mapping[str, Any]], purity: Sequence[float]) -> str:
-    """How well clusters agree with predictions."""
-    if len(levels) < 3:
+def tree(clusters: Sequence[int], purity: Sequence[float]) -> str:
+    """How well clusters, so many per level, agree with predictions."""
+    if len(clusters) < 3:
         return ""
     base = purity[0]
     for level, share in enumerate(purity, start=1):
         if share >= base + 0.8 * (1 - base):
-            clusters = levels[level - 1]["clusters"]
             if level == len(purity):
                 return "Clusters and predictions do not follow each other: only single nodes are of one class."
             return (
-                f"At level {level}, with {clusters:,} clusters, {percent(share, 0)} of the nodes are predicted as the "
-                "most frequent class of their cluster."
+                f"At level {level}, with {clusters[level - 1]:,} clusters, {percent(share, 0)} of the nodes are "
+                "predicted as the most frequent class of their cluster."
             )
     return ""
+
+
+def _known(spread: Spread | None) -> tuple[float | None, float]:
+    """Mean and standard deviation, as far as they are known."""
+    return (None, 0.0) if spread is None else (spread.mean, spread.std or 0.0)
 
 
 def _some(number_of: int, one: str, many: str) -> str:

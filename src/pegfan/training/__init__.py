@@ -1,6 +1,8 @@
-"""Training: the paper's protocol, on any device, and fast on CPUs."""
+"""Training: the paper's protocol, fast on CPUs without torch, and with torch on any device."""
 
-from pegfan.training.engine import predict, score, train
+from pegfan.training.engine import Diverged, train
+from pegfan.training.metrics import score
+from pegfan.training.network import Network
 from pegfan.training.settings import Run, Settings, TrainingResult
 
-__all__ = ["Run", "Settings", "TrainingResult", "predict", "score", "train"]
+__all__ = ["Diverged", "Network", "Run", "Settings", "TrainingResult", "score", "train"]

@@ -10,14 +10,12 @@ import hashlib
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, eye_array, issparse
 
-from pegfan.channels import Channel, Matrix, Projection
-from pegfan.framelets import FrameletSystem
+from pegfan.channels import Channel
 
 IntArray = NDArray[np.int64]
 
@@ -29,8 +27,6 @@ _DENSE_FROM = 16
 
 _PER_ROW = 0.75
 """What it costs to begin a row or a column of a matrix, in entries."""
-
-_KNOWN: WeakKeyDictionary[Channel, _Whole] = WeakKeyDictionary()
 
 
 class Stored:
@@ -82,9 +78,7 @@ class Chain:
     """
 
     def __init__(self, channel: Channel, rows: IntArray, train: int, dtype: Any) -> None:
-        if channel not in _KNOWN:
-            _KNOWN[channel] = _Whole(channel)
-        whole = _KNOWN[channel]
+        whole = channel.kept.get("chain") or channel.kept.setdefault("chain", _Whole(channel))
         self.used, self.width = whole.used, channel.shape[1]
         first = whole.matrices[0][rows]
         later = range(1, len(whole.matrices))
@@ -94,10 +88,10 @@ class Chain:
 
 
 class _Whole:
-    """The chain for all nodes, and the columns of the channel that are not all zero; made once a channel."""
+    """The chain for all nodes, and the columns of the channel that are not all zero; made once per channel."""
 
     def __init__(self, channel: Channel) -> None:
-        matrices = simplify([*_factors(channel), channel.input])
+        matrices = simplify(_product(channel))
         self.used = _used_columns(matrices[-1])
         self.matrices = [*matrices[:-1], matrices[-1][:, self.used]]
         self._stored: dict[Any, Stored] = {}
@@ -196,28 +190,22 @@ def _multiplications(left: Any, right: Any) -> float:
     return float(columns @ rows)
 
 
-def _factors(channel: Channel) -> list[Any]:
-    result: list[Any] = []
-    for factor in channel.factors:
-        if isinstance(factor, Matrix):
-            result.append(factor.matrix)
-        elif isinstance(factor, Projection):
-            result.extend(_projection(factor.system, factor.scale))
-        else:
-            result.append(factor @ np.eye(factor.shape[1]))
-    return result or [eye_array(channel.n, format="csr")]
+def _product(channel: Channel) -> list[Any]:
+    """Matrices whose product the channel is.
 
-
-def _projection(system: FrameletSystem, j: int) -> list[Any]:
-    """F_j = Φ_(j+1)ᵀ (I − PᵀP) · Φ_(j+1), and F_0 = Φ_1ᵀ · Φ_1."""
-    if j == 0:
-        phi = system.scaling(1)
-        return [phi.T.tocsr(), phi]
-    fine, coarse = system.scaling(j + 1), system.scaling(j)
-    # Φ_(j+1)ᵀ (I − PᵀP) with P = Φ_j Φ_(j+1)ᵀ, the weights of children in their parents
-    weights = coarse @ fine.T
-    middle = eye_array(fine.shape[0], format="csr") - weights.T @ weights
-    return [csr_array(fine.T @ middle), fine]
+    An operator that knows only its product acts on what stands to its right, once: its n² entries are never formed.
+    """
+    left: list[Any] = []
+    right = channel.input
+    for factor in reversed(channel.factors):
+        matrices = factor.matrices()
+        if matrices is not None:
+            left = [*matrices, *left]
+            continue
+        for matrix in reversed(left):
+            right = matrix @ right
+        left, right = [], factor @ right
+    return [*(left or [eye_array(channel.n, format="csr")]), right]
 
 
 def _prefer(matrix: Any) -> Any:

@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pegfan.channels import Channels, Matrix, Projection
-from pegfan.graph import Split
+from pegfan import _defaults as default
+from pegfan._extras import need
+from pegfan.channels import Channels
+from pegfan.graph import Split, as_split
+from pegfan.running import Runner
+from pegfan.training.metrics import METRICS, score
+from pegfan.training.network import Network
 from pegfan.training.settings import Run, Settings, TrainingResult
 
-__all__ = ["score", "train"]
+__all__ = ["Diverged", "train"]
 
 IntArray = NDArray[np.int64]
 Progress = Callable[[str], None]
 
-_FOREIGN_MOST = 5000
-"""The most nodes for which an operator of the user's is turned into a matrix."""
-
 _TELL = 2.0
 """Seconds between two sentences about a split that is being trained."""
+
+
+class Diverged(ValueError):
+    """A training loss that became infinite or NaN; smaller learning rates help."""
 
 
 def train(
@@ -33,7 +39,7 @@ def train(
     *,
     classes: int | None = None,
     metric: Literal["accuracy", "roc_auc"] = "accuracy",
-    seed: int = 42,
+    seed: int = default.SEED,
     engine: Literal["auto", "fast", "plain"] = "auto",
     device: str | None = None,
     batch: int | None = None,
@@ -60,8 +66,8 @@ def train(
     seed
         Of the first split; split i has seed + i, so that splits do not depend on each other.
     engine
-        ``"plain"`` is PyTorch on any device; ``"fast"`` the same mathematics on CPUs, in compiled loops;
-        ``"auto"`` takes the fast one on CPUs for networks of two layers.
+        ``"plain"`` is PyTorch on any device (``pip install 'pegfan[torch]'``); ``"fast"`` the same mathematics on
+        CPUs, in compiled loops and without torch; ``"auto"`` takes the fast one on CPUs for networks of two layers.
     device
         For the plain engine, such as ``"cuda"``.
     batch
@@ -80,10 +86,15 @@ def train(
     TrainingResult
         Runs in the order of the splits; those that are finished if Ctrl-C came.
 
+    Raises
+    ------
+    Diverged
+        Where the training loss becomes infinite or NaN.
+
     Examples
     --------
     >>> import pegfan as pf
-    >>> graph = pf.datasets.synthetic(0.0, n=300, edges=3000, features=20, splits=2)
+    >>> graph = pf.datasets.synthetic(0.0, n=300, n_edges=3000, n_features=20, splits=2)
     >>> channels = pf.make_channels(graph, pf.FrameletSystem(pf.build_tree(graph)), kind="b", regime="heterophily")
     >>> result = pf.train(channels, graph.labels, graph.splits, {"epochs": 60})
     >>> len(result.runs), result.mean > 0.5
@@ -93,104 +104,85 @@ def train(
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**63 - 10**6:
         raise ValueError(f"seed must be an integer of at least 0 (and below 2^63), got {seed!r}")
     seed = int(seed)  # NumPy's integers would overflow where masks are drawn
-    if isinstance(workers, bool) or not isinstance(workers, (int, np.integer)) or workers < 1:
-        raise ValueError(f"workers is a number of processes, at least 1; got {workers!r}")
     y, parts, count = _check(channels, labels, splits, classes, metric, chosen.stop)
-    name = _choose_engine(engine, device, chosen, batch, channels)
+    name = _choose_engine(engine, device, chosen, batch)
     if progress:
         progress(f"{name} engine, {len(channels)} channels, {len(parts)} splits")
-    within = progress if workers == 1 else None  # other processes cannot call it
+    here = workers == 1 or len(parts) == 1
+    # Other processes cannot call `progress`, and what `channels` keeps for itself need not travel to them.
+    given = (channels, progress) if here else (channels[:], None)
+    task = _Task(*given, y, parts, seed, chosen, count, metric, name, device, batch, history)
     start = time.perf_counter()
-    jobs = [
-        (channels, y, part, i, seed + i, chosen, count, metric, name, device, batch, history, within)
-        for i, part in enumerate(parts)
-    ]
     runs: list[Run] = []
     interrupted = False
     try:
-        for run in _results(jobs, workers):
-            runs.append(run)
-            if progress:
-                left = (time.perf_counter() - start) / len(runs) * (len(parts) - len(runs))
-                progress(
-                    f"split {run.split}: {100 * run.test_metric:.2f} on test, {100 * run.val_metric:.2f} on "
-                    f"validation, {run.epochs} epochs, {run.epochs / max(run.seconds, 1e-9):.0f} a second"
-                    + (f"; about {left:.0f} s left" if len(runs) < len(parts) else "")
-                )
+        with Runner(workers, shared=task) as runner:
+            for run in runner.map(_run, range(len(parts)), here=here):
+                runs.append(run)
+                if progress:
+                    left = (time.perf_counter() - start) / len(runs) * (len(parts) - len(runs))
+                    progress(
+                        f"split {run.split}: {100 * run.test_metric:.2f} on test, {100 * run.val_metric:.2f} on "
+                        f"validation, {run.epochs} epochs, {run.epochs / max(run.seconds, 1e-9):.0f} a second"
+                        + (f"; about {left:.0f} s left" if len(runs) < len(parts) else "")
+                    )
     except KeyboardInterrupt:
         interrupted = True
         if not runs:
             raise
-    return TrainingResult(runs, chosen, metric, name, interrupted)
-
-
-def score(log_probabilities: Any, labels: Any, metric: str) -> float:
-    """Accuracy, or the area under the ROC curve of class 1; NaN without nodes (or, for AUC, without both classes)."""
-    if not len(labels):
-        return float("nan")
-    if metric == "accuracy":
-        return float((log_probabilities.argmax(axis=1) == labels).mean())
-    values = log_probabilities[:, 1] - log_probabilities[:, 0]
-    positive = labels == 1
-    pairs = int(positive.sum()) * int((~positive).sum())
-    if not pairs:
-        return float("nan")
-    order = np.argsort(values, kind="stable")
-    _, ties, counts = np.unique(values[order], return_inverse=True, return_counts=True)
-    ends = np.cumsum(counts)
-    rank = np.empty(len(values))
-    rank[order] = (ends - (counts - 1) / 2.0)[ties]  # ties share their mean rank
-    wins = rank[positive].sum() - positive.sum() * (positive.sum() + 1) / 2.0
-    return float(wins / pairs)
+    return TrainingResult(sorted(runs, key=lambda run: run.split), chosen, metric, name, interrupted)
 
 
 # ------------------------------------------------------------------- one split
 
 
-def _run(
-    channels: Channels,
-    y: IntArray,
-    split: Split,
-    index: int,
-    seed: int,
-    settings: Settings,
-    classes: int,
-    metric: str,
-    engine: str,
-    device: str | None,
-    batch: int | None,
-    history: bool,
-    progress: Progress | None,
-) -> Run:
-    import torch
+class _Task(NamedTuple):
+    """What the trainings on all splits have in common."""
 
-    from pegfan.models import ChannelNetwork
+    channels: Channels
+    progress: Progress | None
+    y: IntArray
+    splits: list[Split]
+    seed: int
+    settings: Settings
+    classes: int
+    metric: str
+    engine: str
+    device: str | None
+    batch: int | None
+    history: bool
 
-    torch.manual_seed(seed)
-    model = ChannelNetwork(
-        channels.widths, classes, settings.hidden, settings.layers, settings.dropout, settings.hop_normalize
-    )
-    start = time.process_time()
-    trainer: Any
-    if engine == "fast":
-        trainer = _FastSteps(channels, y, split, seed, settings, model)
-    else:
-        trainer = _PlainSteps(channels, y, split, seed, settings, model, device, batch)
+
+def _run(task: _Task, index: int) -> Run:
+    start, split, seed = time.process_time(), task.splits[index], task.seed + index
+    weights = loss_weights(task.y[split.train], task.settings.class_weights)
+    given = (task.channels, task.y, split, weights, seed, task.settings, task.classes)
+    if task.engine == "fast":
+        return _follow(task, index, _FastSteps(*given), start)
+    from pegfan.training.plain import PlainSteps, seeded
+
+    with seeded(seed):
+        return _follow(task, index, PlainSteps(*given, task.device, task.batch), start)
+
+
+def _follow(task: _Task, index: int, trainer: Any, start: float) -> Run:
+    """Epoch after epoch until validation is satisfied, and the test nodes at the end."""
+    settings, split, y, metric, history = task.settings, task.splits[index], task.y, task.metric, task.history
     record: dict[str, list[Any]] = {"train_loss": [], "val_loss": [], "val_metric": [], "attention": []}
     best, best_epoch, kept, at_best = np.inf, 0, None, (np.nan, np.nan)
     epoch, begun = 0, time.perf_counter()
     told = begun
     for epoch in range(settings.epochs):
         loss, val_loss, val_logits = trainer.step(epoch)
-        if progress and (now := time.perf_counter()) - told >= _TELL:
+        if task.progress and (now := time.perf_counter()) - told >= _TELL:
             rate, told = (epoch + 1) / (now - begun), now
             most = min(settings.epochs - epoch - 1, settings.patience + best_epoch - epoch)
-            progress(
+            task.progress(
                 f"split {index}: epoch {epoch + 1}, {rate:.1f} a second, validation loss {val_loss:.4f}; "
                 f"{most / rate:.0f} s left if it does not improve, {(settings.epochs - epoch - 1) / rate:.0f} s at most"
             )
         if not np.isfinite(loss):
-            raise ValueError(f"the training loss became {loss} in epoch {epoch} of split {index} with {settings}")
+            raise Diverged(f"the training loss became {loss} in epoch {epoch} of split {index} with {settings}")
         aim = val_loss
         if history or settings.stop == "metric":
             value = score(val_logits, y[split.val], metric)
@@ -204,53 +196,38 @@ def _run(
         elif epoch - best_epoch >= settings.patience:
             break
     state = trainer.state(kept)
-    model.load_state_dict({name: torch.tensor(value) for name, value in state.items()})
-    test = predict(model, channels, split.test, batch)
+    network = Network(state, settings)
     return Run(
         split=index,
-        seed=seed,
+        seed=task.seed + index,
         epochs=epoch + 1,
         best_epoch=best_epoch,
         val_loss=float(at_best[0]),
         val_metric=float(at_best[1]),
-        test_metric=score(test, y[split.test], metric),
+        test_metric=score(network.predict(task.channels, split.test), y[split.test], metric),
         seconds=time.process_time() - start,
-        attention=model.attention.numpy(),
+        attention=network.attention,
         state=state,
         history=record if history else None,
     )
-
-
-def predict(model: Any, channels: Channels, nodes: Any, batch: int | None = None) -> Any:
-    """Log-probabilities of some nodes, without dropout; `batch` rows at a time."""
-    import torch
-
-    from pegfan.models import to_tensors
-
-    device = model.attention_logits.device
-    model.eval()
-    parts = [np.empty((0, model.output.out_features), np.float32)]
-    with torch.no_grad():
-        for chunk in _chunks(np.asarray(nodes), batch):
-            parts.append(model(to_tensors(channels.rows(chunk), device=device)).cpu().numpy())
-    return np.concatenate(parts)
-
-
-def _chunks(nodes: IntArray, batch: int | None) -> Iterable[IntArray]:
-    size = batch or max(len(nodes), 1)
-    return (nodes[start : start + size] for start in range(0, len(nodes), size))
 
 
 class _FastSteps:
     """Epochs on the fast path."""
 
     def __init__(
-        self, channels: Channels, y: IntArray, split: Split, seed: int, settings: Settings, model: Any
+        self,
+        channels: Channels,
+        y: IntArray,
+        split: Split,
+        weights: Any,
+        seed: int,
+        settings: Settings,
+        classes: int,
     ) -> None:
         from pegfan.training.fast import FastNetwork
 
-        state = {name: value.numpy() for name, value in model.state_dict().items()}
-        weights = loss_weights(y[split.train], settings.class_weights)
+        state = Network.draw(channels.widths, classes, settings, seed).state
         self.network = FastNetwork(channels, state, split.train, split.val, y, weights, settings.hop_normalize)
         self.seed, self.settings = seed, settings
 
@@ -270,83 +247,6 @@ class _FastSteps:
         return self.network.state_dict(snapshot)
 
 
-class _PlainSteps:
-    """Epochs in PyTorch, on any device: the network as it is written in `pegfan.models`."""
-
-    def __init__(
-        self,
-        channels: Channels,
-        y: IntArray,
-        split: Split,
-        seed: int,
-        settings: Settings,
-        model: Any,
-        device: str | None,
-        batch: int | None,
-    ) -> None:
-        import torch
-
-        self.channels, self.split, self.batch, self.device = channels, split, batch, device
-        self.model = model.to(device or "cpu")
-        self.y = torch.tensor(y, device=device)
-        weights = np.zeros(len(y))
-        weights[split.train] = loss_weights(y[split.train], settings.class_weights)
-        self.weights = torch.tensor(weights, device=device).float()
-        self.optimizer = torch.optim.Adam(self.model.parameter_groups(settings))
-        self.order = np.random.default_rng(seed)
-        self.kept: dict[str, Any] = {}
-
-    def _inputs(self, nodes: IntArray, part: str) -> Any:
-        """The channels of some nodes; those of a whole part are made once."""
-        from pegfan.models import to_tensors
-
-        if self.batch is not None:
-            return to_tensors(self.channels.rows(nodes), device=self.device)
-        if part not in self.kept:
-            self.kept[part] = to_tensors(self.channels.rows(nodes), device=self.device)
-        return self.kept[part]
-
-    def step(self, epoch: int) -> tuple[float, float, Any]:
-        import torch
-
-        del epoch
-        self.model.train()
-        nodes = self.split.train if self.batch is None else self.order.permutation(self.split.train)
-        total = 0.0
-        for chunk in _chunks(nodes, self.batch):
-            self.optimizer.zero_grad()
-            output = self.model(self._inputs(chunk, "train"))
-            where = torch.tensor(chunk, device=self.device)
-            picked = output.gather(1, self.y[where, None])[:, 0]
-            loss = -(self.weights[where] * picked).sum()
-            (loss * (len(nodes) / len(chunk))).backward()  # a batch stands for all
-            self.optimizer.step()
-            total += float(loss.detach())
-        return (total, *self._validate())
-
-    def _validate(self) -> tuple[float, Any]:
-        import torch
-
-        self.model.eval()
-        outputs = []
-        with torch.no_grad():
-            for chunk in _chunks(self.split.val, self.batch):
-                outputs.append(self.model(self._inputs(chunk, "val")))
-            output = torch.cat(outputs)
-            loss = -output.gather(1, self.y[torch.tensor(self.split.val, device=self.device), None]).mean()
-        return float(loss), output.cpu().numpy()
-
-    def attention(self) -> Any:
-        return self.model.attention.cpu().numpy()
-
-    def snapshot(self) -> Any:
-        return {name: value.detach().clone() for name, value in self.model.state_dict().items()}
-
-    def state(self, snapshot: Any) -> dict[str, Any]:
-        self.model.to("cpu")
-        return {name: value.cpu().numpy() for name, value in snapshot.items()}
-
-
 def loss_weights(labels: IntArray, by_class: bool) -> NDArray[np.float64]:
     """The weight of every training node in the loss: equal, or equal for every class that occurs."""
     if not by_class:
@@ -355,61 +255,31 @@ def loss_weights(labels: IntArray, by_class: bool) -> NDArray[np.float64]:
     return np.asarray(1.0 / (len(sizes) * sizes[codes]))
 
 
-# --------------------------------------------------------------- several splits
-
-
-def _results(jobs: list[Any], workers: int) -> Iterable[Run]:
-    if workers == 1 or len(jobs) == 1:
-        for job in jobs:
-            yield _on_one_thread(job)
-        return
-    from joblib import Parallel, delayed
-
-    parallel = Parallel(n_jobs=workers, return_as="generator", max_nbytes="10M")
-    yield from parallel(delayed(_on_one_thread)(job) for job in jobs)
-
-
-def _on_one_thread(job: Any) -> Run:
-    """A run that keeps to one core, so that several side by side do not get in each other's way."""
-    import torch
-    from threadpoolctl import threadpool_limits
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with threadpool_limits(limits=1), torch.random.fork_rng():  # the caller's random numbers go on as they were
-            return _run(*job)
-    finally:
-        torch.set_num_threads(before)
-
-
 # ---------------------------------------------------------------- the boundary
 
 
-def _choose_engine(engine: str, device: str | None, settings: Settings, batch: int | None, channels: Channels) -> str:
+def _choose_engine(engine: str, device: str | None, settings: Settings, batch: int | None) -> str:
     if batch is not None and (isinstance(batch, bool) or not isinstance(batch, (int, np.integer)) or batch < 1):
         raise ValueError(f"batch is a number of rows, at least 1, or None for all; got {batch!r}")
     if engine not in ("auto", "fast", "plain"):
         raise ValueError(f"engine must be 'auto', 'fast' or 'plain', got {engine!r}")
     on_cpu = device in (None, "cpu")
+    suits = on_cpu and settings.layers == 2 and batch is None
+    if engine == "fast" and not suits:
+        raise ValueError("the fast engine is for CPUs, two layers and all rows at once; use engine='plain'")
+    if engine != "plain" and suits:
+        return "fast"
+    torch = need("torch", "torch", "the plain engine (other devices, more than two layers, batches)")
     if not on_cpu:
-        import torch
-
         try:
-            kind = torch.device(device).type  # type: ignore[arg-type]
+            kind = torch.device(device).type
         except RuntimeError:
             raise ValueError(f"torch knows no device {device!r}; use 'cpu', 'cuda' or leave it out") from None
         if kind == "cuda" and not torch.cuda.is_available():
             raise ValueError(
                 "device='cuda' was asked for, but torch finds no CUDA device; leave device out for the CPU"
             )
-    suits = on_cpu and settings.layers == 2 and batch is None
-    if engine == "fast" and not suits:
-        raise ValueError("the fast engine is for CPUs, two layers and all rows at once; use engine='plain'")
-    if engine == "auto" and suits and channels.n > _FOREIGN_MOST:
-        # Of an operator that is not a matrix the fast engine needs all n² entries.
-        suits = all(isinstance(factor, (Matrix, Projection)) for channel in channels for factor in channel.factors)
-    return "fast" if engine != "plain" and suits else "plain"
+    return "plain"
 
 
 def _check(
@@ -419,8 +289,8 @@ def _check(
         raise TypeError(f"train takes Channels, at least one of them; got {type(channels).__name__}: see make_channels")
     y = np.asarray(labels)
     if y.shape != (channels.n,) or y.dtype.kind not in "iu":
-        raise ValueError(f"labels must be {channels.n} integers, one a node, got {y.dtype} {y.shape}")
-    if metric not in ("accuracy", "roc_auc"):
+        raise ValueError(f"labels must be {channels.n} integers, one per node, got {y.dtype} {y.shape}")
+    if metric not in METRICS:
         raise ValueError(f"metric must be 'accuracy' or 'roc_auc', got {metric!r}")
     if not isinstance(splits, Split) and not isinstance(splits, (list, tuple)):
         raise TypeError(f"splits are a Split or a sequence of them, got {type(splits).__name__}")
@@ -435,7 +305,7 @@ def _check(
     count = max(int(y.max(initial=0)) + 1, classes or 0)
     if metric == "roc_auc" and count != 2:
         raise ValueError(f"ROC AUC is for two classes, these labels have {count}")
-    checked = [_check_split(part, y, i) for i, part in enumerate(parts)]
+    checked = [as_split(part, len(y), f"split {i}", labels=y) for i, part in enumerate(parts)]
     if metric == "roc_auc" and stop == "metric":
         for i, part in enumerate(checked):
             if len(np.unique(y[part.val])) < 2:
@@ -443,38 +313,3 @@ def _check(
                     f"split {i}: all validation nodes are of one class, so their ROC AUC says nothing; use stop='loss'"
                 )
     return y, checked, count
-
-
-def _as_nodes(values: Any, what: str, n: int) -> IntArray:
-    """Node indices from indices or from a mask over all nodes."""
-    array = np.asarray(values)
-    if array.dtype == bool and array.shape == (n,):
-        return np.flatnonzero(array)
-    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-        raise ValueError(
-            f"{what} must be node indices or a boolean mask of {n} nodes, got {array.dtype} of shape {array.shape}"
-        )
-    outside = (array < 0) | (array >= n)
-    if outside.any():
-        raise ValueError(f"{what} holds node {array[outside][0]}, but there are {n} nodes")
-    return array.astype(np.int64)
-
-
-def _check_split(split: Any, y: IntArray, index: int) -> Split:
-    if not isinstance(split, tuple) or len(split) != 3:
-        raise TypeError(f"split {index} must be a Split(train, val, test), got {type(split).__name__}")
-    parts = Split(
-        *(_as_nodes(p, f"split {index}: {name}", len(y)) for name, p in zip(Split._fields, split, strict=True))
-    )
-    for name, part in zip(Split._fields, parts, strict=True):
-        if name != "test" and not part.size:
-            raise ValueError(f"split {index} has no {name} nodes; training needs them (the test part may be empty)")
-        missing = part[y[part] < 0]
-        if missing.size and name != "test":
-            raise ValueError(f"split {index}: node {missing[0]} is in {name} but has no label; leave it out")
-    test = parts.test[y[parts.test] >= 0]
-    together = np.concatenate([parts.train, parts.val, parts.test])
-    if len(np.unique(together)) < len(together):
-        seen, counts = np.unique(together, return_counts=True)
-        raise ValueError(f"split {index}: node {seen[counts > 1][0]} is in two parts; parts must be disjoint")
-    return Split(parts.train, parts.val, test)

@@ -9,7 +9,6 @@ one compiled call.
 from __future__ import annotations
 
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import scipy.linalg.cython_blas  # noqa: F401 - compiled code calls it; loaded here, so that limits of threads see it
@@ -76,16 +75,14 @@ class Packed:
         self.numbers = tuple(map(np.concatenate, (pointers, indices, *data)))
 
 
-_LAST: WeakKeyDictionary[Channels, tuple[Any, Packed]] = WeakKeyDictionary()
-
-
 def _packed(channels: Channels, train: IntArray, val: IntArray, dtype: Any) -> Packed:
     """The matrices for a split; the newest are kept, for a search trains on the same ones again and again."""
     key = (train.tobytes(), val.tobytes(), dtype)
-    if channels not in _LAST or _LAST[channels][0] != key:
-        _LAST.pop(channels, None)
-        _LAST[channels] = key, Packed(channels, train, val, dtype)
-    return _LAST[channels][1]
+    if channels._packed is None or channels._packed[0] != key:
+        channels._packed = None  # the old ones go before the new ones come
+        channels._packed = key, Packed(channels, train, val, dtype)
+    packed: Packed = channels._packed[1]
+    return packed
 
 
 class FastNetwork:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -65,6 +65,9 @@ class Settings:
             raise ValueError(f"dropout must be below 1, got {self.dropout}")
         if self.stop not in ("loss", "metric"):
             raise ValueError(f"stop must be 'loss' or 'metric', got {self.stop!r}")
+        for entry in fields(self):  # 0 and 0.0 are one setting, and so are NumPy's numbers and Python's
+            plain: Any = type(entry.default)
+            object.__setattr__(self, entry.name, plain(getattr(self, entry.name)))
 
     @classmethod
     def of(cls, given: Settings | Mapping[str, Any] | None) -> Self:
@@ -80,6 +83,11 @@ class Settings:
             names = ", ".join(cls.__dataclass_fields__)
             raise ValueError(f"unknown setting {sorted(unknown)[0]!r}; the settings are {names}")
         return replace(cls(), **given)
+
+    def changes(self) -> dict[str, Any]:
+        """The settings that differ from the defaults."""
+        standard = asdict(type(self)())
+        return {name: value for name, value in asdict(self).items() if value != standard[name]}
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +132,7 @@ class TrainingResult:
     Attributes
     ----------
     runs
-        One a split, in their order; fewer if the training was interrupted.
+        One per split, in their order; fewer if the training was interrupted.
     settings, metric, engine
         What was asked for, and which path was taken.
     interrupted

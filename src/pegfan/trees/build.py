@@ -137,7 +137,7 @@ def build_tree(
     Examples
     --------
     >>> import pegfan as pf
-    >>> graph = pf.datasets.synthetic(0.2, n=300, edges=1500, features=0)
+    >>> graph = pf.datasets.synthetic(0.2, n=300, n_edges=1500, n_features=0)
     >>> tree = pf.build_tree(graph, "ward", h=4)
     >>> tree.h, tree.n_clusters[0], tree.n_clusters[-1]
     (4, 1, 300)

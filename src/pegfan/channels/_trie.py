@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array, issparse
 
-from pegfan.channels.factors import Matrix, Projection, key, scaling_vectors
+from pegfan.channels.factors import Projection, scaling_vectors
 from pegfan.framelets import FrameletSystem, Operator
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Stem:
         return self.bound <= SPARSE_BELOW * self.rows * self.columns
 
 
-class Plan:
+class Trie:
     """The trie of stems of some channels, and bounds on their nonzeros."""
 
     def __init__(self, channels: Sequence[Channel]) -> None:
@@ -81,7 +81,7 @@ class Plan:
             stem = self._stem(channel.input, factors)
             if head is not None:
                 stem.projections.setdefault(id(head.system), []).append((i, head))
-                projected = _project_bounds(stem.spread, head, stem.columns)
+                projected = head.nonzeros(stem.spread, stem.columns)
                 self.bounds.append(_total(projected, self.n, stem.columns))
                 continue
             if stem.channel is None:
@@ -91,14 +91,14 @@ class Plan:
             self.bounds.append(stem.bound)
 
     def _stem(self, source: Any, factors: tuple[Operator, ...]) -> Stem:
-        place = (id(source), tuple(map(key, factors)))
+        place = (id(source), tuple(factor.key for factor in factors))
         if place not in self._stems:
             if not factors:
                 self._stems[place] = Stem(source, None, source.shape[0], _row_counts(source))
                 self.roots.append(self._stems[place])
             else:
                 above = self._stem(source, factors[1:])
-                bounds = _bounds(above.spread, factors[0], above.columns)
+                bounds = factors[0].nonzeros(above.spread, above.columns)
                 stem = Stem(source, factors[0], factors[0].shape[0], bounds)
                 above.below.append(stem)
                 self._stems[place] = stem
@@ -172,8 +172,8 @@ class Scales:
 
 def split(factors: tuple[Operator, ...]) -> tuple[Projection | None, tuple[Operator, ...]]:
     """A leading projection, if there is one, and the other factors."""
-    if factors and isinstance(factors[0], Projection):
-        return factors[0], factors[1:]
+    if factors and factors[0].scale is not None:
+        return cast(Projection, factors[0]), factors[1:]
     return None, factors
 
 
@@ -194,9 +194,9 @@ def sparse_bytes(shape: tuple[int, int], nnz: int, dtype: Any) -> int:
 def _value(stem: Stem, above: Any, dtype: Any, sparse: bool) -> Any:
     if stem.factor is None:
         return _convert(stem.source, dtype, sparse)
-    if issparse(above) and not sparse and isinstance(stem.factor, Matrix) and issparse(stem.factor.matrix):
-        matrix = stem.factor._like(above)
-        return _fill((matrix.shape[0], stem.columns), dtype, lambda block: matrix[block] @ above)
+    rows = stem.factor.by_rows(above) if issparse(above) and not sparse else None
+    if rows is not None:
+        return _fill((stem.rows, stem.columns), dtype, rows)
     return _convert(stem.factor @ above, dtype, sparse)
 
 
@@ -273,30 +273,6 @@ def _to_sparse(array: Any, dtype: Any) -> csr_array:
 def _row_counts(array: Any) -> IntArray:
     counts = np.diff(array.indptr) if issparse(array) else np.count_nonzero(array, axis=1)
     return np.asarray(counts, np.int64)
-
-
-def _bounds(above: IntArray | None, factor: Operator, columns: int) -> IntArray | None:
-    """At most how many entries of each row are not zero after one more factor; None for all."""
-    if isinstance(factor, Projection):
-        return _project_bounds(above, factor, columns)
-    if above is None or not (isinstance(factor, Matrix) and issparse(factor.matrix)):
-        return None
-    matrix: Any = factor.matrix
-    pattern = csr_array((np.ones(matrix.nnz, np.int64), matrix.indices, matrix.indptr), shape=matrix.shape)
-    bounds: IntArray = np.minimum(pattern @ above, columns)
-    return bounds
-
-
-def _project_bounds(above: IntArray | None, head: Projection, columns: int) -> IntArray | None:
-    """A row of F_j f mixes the rows of its cluster; a cluster with one child has no framelet."""
-    if above is None:
-        return None
-    tree, level = head.system.hierarchy, max(head.scale, 1)
-    slots = tree.labels(level)
-    total = np.bincount(slots, weights=above, minlength=tree.n_clusters[level - 1]).astype(np.int64)
-    if head.scale > 0:
-        total[tree.n_children(level) == 1] = 0
-    return np.minimum(total, columns)[slots]
 
 
 def _total(bounds: IntArray | None, rows: int, columns: int) -> int:

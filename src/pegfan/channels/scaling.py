@@ -1,0 +1,127 @@
+"""What is done to features before channels are made of them: rows of sum one, or columns on one scale."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csc_array, csr_array, hstack, issparse
+
+from pegfan._rows import l1_rows
+
+__all__ = ["SCALINGS", "FeatureScale", "is_bag", "scale"]
+
+FloatArray = NDArray[np.float64]
+
+SCALINGS = ("none", "l1", "columns")
+
+BAG_MOST = 20.0
+"""Features that are not negative and nowhere above this are taken as a bag of words: raw values or rows' shares do."""
+
+
+def scale(features: Any, scaling: str | FeatureScale) -> Any:
+    """Scale features.
+
+    Parameters
+    ----------
+    features
+        A matrix with one row per node, dense or sparse.
+    scaling
+        ``"none"``; ``"l1"``: rows are divided by the sums of their absolute values, as the paper does on real data;
+        ``"columns"``: columns are brought to one scale; or a `FeatureScale`, for other nodes' columns to be
+        scaled alike.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> scale(np.array([[1.0, 3.0], [2.0, 2.0]]), "l1")
+    array([[0.25, 0.75],
+           [0.5 , 0.5 ]])
+    """
+    if isinstance(scaling, FeatureScale):
+        return scaling.apply(features)
+    if scaling == "columns":
+        return FeatureScale.of(features).apply(features)
+    if scaling not in SCALINGS:
+        raise ValueError(f"unknown scaling {scaling!r}; choose one of {', '.join(map(repr, SCALINGS))}")
+    return l1_rows(features) if scaling == "l1" else features
+
+
+def is_bag(features: Any) -> bool:
+    """Whether raw features, or rows divided by their sums, make sense as they are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> is_bag(np.array([[0.0, 1.0], [2.0, 0.0]])), is_bag(np.array([[0.0, 5000.0], [-1.0, 3.0]]))
+    (True, False)
+    """
+    values = features.data if issparse(features) else features
+    return bool(values.size == 0 or (values.min() >= 0 and values.max() <= BAG_MOST))
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureScale:
+    """Columns brought to one scale: long tails by sign(x) log(1 + |x|), then full columns standardised.
+
+    Columns that are mostly zero are not centred but divided by the root mean square of their other entries, so that
+    words of a bag stay as they are and sparse features stay sparse. Centred columns of sparse features come last.
+
+    Attributes
+    ----------
+    tail
+        Which columns have a long tail.
+    centre, scale
+        What is taken off, and what a column is divided by.
+    full
+        Which columns are centred.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.array([[1.0, 0.0], [3.0, 0.0], [5.0, 2.0], [7.0, 0.0]])
+    >>> FeatureScale.of(x).apply(x).round(3)
+    array([[-1.342,  0.   ],
+           [-0.447,  0.   ],
+           [ 0.447,  1.   ],
+           [ 1.342,  0.   ]], dtype=float32)
+    """
+
+    tail: NDArray[np.bool_]
+    full: NDArray[np.bool_]
+    centre: FloatArray
+    scale: FloatArray
+
+    @classmethod
+    def of(cls, features: Any) -> Self:
+        """The scale of a graph's features."""
+        x = csc_array(features) if issparse(features) else csc_array(np.asarray(features, dtype=np.float64))
+        x = x.astype(np.float64)
+        rows = max(x.shape[0], 1)
+        counts = np.diff(x.indptr)
+        column = np.repeat(np.arange(x.shape[1]), counts)
+        largest = np.zeros(x.shape[1])
+        np.maximum.at(largest, column, np.abs(x.data))
+        tail = largest > BAG_MOST
+        data = np.where(tail[column], np.sign(x.data) * np.log1p(np.abs(x.data)), x.data)
+        full = counts > rows / 2
+        sums, squares = (np.bincount(column, weights=w, minlength=x.shape[1]) for w in (data, data**2))
+        centre = np.where(full, sums / rows, 0.0)
+        variance = np.where(full, squares / rows - centre**2, squares / np.maximum(counts, 1))
+        flat = variance <= 1e-12 * np.maximum(squares / rows, 1e-300)  # a constant column says nothing
+        return cls(tail, full, centre, np.where(flat, 1.0, np.sqrt(np.maximum(variance, 0.0))))
+
+    def apply(self, features: Any) -> Any:
+        """The features of any graph with these columns, scaled."""
+        if not issparse(features):
+            x = np.array(features, dtype=np.float64)
+            x[:, self.tail] = np.sign(x[:, self.tail]) * np.log1p(np.abs(x[:, self.tail]))
+            return ((x - self.centre) / self.scale).astype(np.float32)
+        x = csc_array(features, dtype=np.float64, copy=True)
+        column = np.repeat(np.arange(x.shape[1]), np.diff(x.indptr))
+        data = np.where(self.tail[column], np.sign(x.data) * np.log1p(np.abs(x.data)), x.data)
+        x.data = data / self.scale[column]
+        sparse, full = x[:, ~self.full], x[:, self.full].toarray() - (self.centre / self.scale)[self.full]
+        return csr_array(hstack([sparse, csc_array(full)]), dtype=np.float32)

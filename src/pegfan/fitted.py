@@ -1,0 +1,459 @@
+"""A fitted model: trained recipes, what they need to predict on any graph, and how they are kept on disk."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from pegfan import _saved
+from pegfan._npz import read_npz, write_npz
+from pegfan.channels import Channel, Channels, FeatureScale
+from pegfan.graph import Graph, Split
+from pegfan.recipe import Known, Recipe
+from pegfan.training import Network, Run, score, train
+from pegfan.trees import Hierarchy
+
+__all__ = ["ChannelFacts", "Fitted", "Trained", "fingerprint", "mean_of", "train_recipe"]
+
+_WEIGHTS, _HISTORY, _INPUTS, _NODES = "weights.safetensors", "history.npz", "inputs.npz", "nodes.json"
+_SCALE = ("tail", "full", "centre", "scale")
+_RUN_FIELDS = ("split", "seed", "epochs", "best_epoch", "val_loss", "val_metric", "test_metric", "seconds")
+
+FloatArray = NDArray[np.float32]
+
+
+class ChannelFacts(NamedTuple):
+    """What is kept of a channel once it is not needed any more: its name, its columns, and how it is written."""
+
+    name: str
+    width: int
+    words: str = ""
+    symbol: str = ""
+    group: Literal["features", "hops", "scales", "other"] = "other"
+    scale: int | None = None
+
+    @classmethod
+    def of(cls, channel: Channel) -> Self:
+        """The facts of a channel."""
+        width = channel.shape[1]
+        return cls(channel.name, width, channel.words, channel.symbol, channel.group, channel.scale)
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """A recipe that was trained on a split of a graph.
+
+    Attributes
+    ----------
+    recipe
+        How it was made; its regime is decided.
+    tree
+        Its tree, or None.
+    channels
+        What is known of its channels, in their order.
+    run
+        Its training (`pegfan.training.Run`), with the weights.
+    """
+
+    recipe: Recipe
+    tree: Hierarchy | None
+    channels: tuple[ChannelFacts, ...]
+    run: Run = field(repr=False)
+
+    @cached_property
+    def network(self) -> Network:
+        """The network, from its weights."""
+        return Network(self.run.state, self.recipe.settings)
+
+    @property
+    def attention(self) -> dict[str, float]:
+        """The weight of each channel, by its name."""
+        return {facts.name: float(a) for facts, a in zip(self.channels, self.run.attention, strict=True)}
+
+
+def train_recipe(
+    recipe: Recipe,
+    graph: Graph,
+    split: Split,
+    seed: int,
+    *,
+    tree: Hierarchy | None = None,
+    scale: FeatureScale | None = None,
+    **options: Any,
+) -> tuple[Trained, Channels]:
+    """Train a recipe on a split of a graph; the channels are handed back, for predictions on the same graph.
+
+    Parameters
+    ----------
+    recipe, graph, split, seed
+        What to train, on what. The graph has features and labels.
+    tree
+        What ``recipe.build_tree(graph)`` gives, where it is there already.
+    scale
+        Likewise ``recipe.scale(graph)``.
+    **options
+        Of `pegfan.train`: engine, device, workers, history, progress.
+    """
+    recipe = recipe.settled(graph, split)
+    if tree is None:
+        tree = recipe.build_tree(graph)
+    channels = recipe.channels(graph, tree, split=split, scale=scale if recipe.scaling == "columns" else None)
+    metric: Any = graph.metric
+    result = train(
+        channels, graph.labels, split, recipe.settings, classes=graph.n_classes, metric=metric, seed=seed, **options
+    )
+    facts = tuple(map(ChannelFacts.of, channels))
+    return Trained(recipe, tree, facts, result.runs[0]), channels
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """Trained recipes and all that their predictions depend on; their probabilities are averaged.
+
+    Attributes
+    ----------
+    members
+        The trained recipes.
+    classes
+        Names of the classes, or their numbers.
+    metric
+        Of the graph.
+    stand_in
+        Whether degrees stood in for features.
+    columns, feature_names
+        How many feature columns there were, and what they are called where that is known.
+    fingerprint
+        Of the graph, see `fingerprint`.
+    split
+        As `fit` was given it; None if it was nodes, and the model was loaded.
+    seed
+        Of ``split="random"``.
+    known
+        What is known of training nodes; None if no member needs it.
+    scale
+        Of the feature columns; None if no member needs it.
+    graph
+        What was fitted; it is not saved.
+    """
+
+    members: tuple[Trained, ...]
+    classes: NDArray[Any]
+    metric: str
+    stand_in: bool
+    columns: int
+    feature_names: tuple[str, ...] | None
+    fingerprint: str
+    split: Split | int | str | None
+    seed: int
+    known: Known | None = None
+    scale: FeatureScale | None = None
+    graph: Graph | None = None
+
+    @classmethod
+    def of(
+        cls,
+        members: Sequence[Trained],
+        graph: Graph,
+        split: Split | int | str,
+        seed: int,
+        *,
+        stand_in: bool,
+        known: Known | None = None,
+        scale: FeatureScale | None = None,
+    ) -> Self:
+        """What was fitted to a graph."""
+        assert graph.features is not None
+        return cls(
+            members=tuple(members),
+            classes=np.arange(graph.n_classes) if graph.class_names is None else graph.class_names,
+            metric=graph.metric,
+            stand_in=stand_in,
+            columns=int(graph.features.shape[1]),
+            feature_names=None if stand_in else graph.feature_names,
+            fingerprint=fingerprint(graph),
+            split=split,
+            seed=seed,
+            known=known,
+            scale=scale,
+            graph=graph,
+        )
+
+    # ---------------------------------------------------------------- predictions
+
+    def log_probabilities(self, graph: Graph | None = None) -> FloatArray:
+        """Logarithms of the mean of the members' probabilities, per node and class."""
+        known = self._graph() if graph is None else self._aligned(graph)
+        same = self.is_fitted_to(known)
+        trees: dict[Any, Hierarchy | None] = {}
+        outputs = []
+        for member in self.members:
+            recipe, tree = member.recipe, member.tree
+            if tree is not None and not same:
+                if (recipe.tree_key, tree.K) not in trees:
+                    trees[recipe.tree_key, tree.K] = recipe.build_tree(known, levels=tree.K)
+                tree = trees[recipe.tree_key, tree.K]
+            scale = self.scale if recipe.scaling == "columns" else None
+            channels = recipe.channels(known, tree, known=self.known, scale=scale)
+            outputs.append(member.network.predict(channels))
+        return mean_of(outputs)
+
+    def is_fitted_to(self, graph: Graph) -> bool:
+        """Whether a graph, with features, is the one that was fitted, so that its trees are those that are kept."""
+        return graph is self.graph or fingerprint(graph) == self.fingerprint
+
+    def score(self, graph: Graph | None, split: Any) -> float:
+        """The graph's metric on the test nodes of a split; by default the split that was fitted."""
+        known = self._graph() if graph is None else graph
+        if known.labels is None:
+            raise ValueError("the graph has no labels to compare with; give them with graph.replace(labels=...)")
+        if split is None and self.split is None:
+            raise ValueError("the model was fitted to a split of its own, which is not saved; pass it as split=")
+        part = pick_split(known, self.split if split is None else split, self.seed)
+        test = part.test[known.labels[part.test] >= 0]
+        if not test.size:
+            raise ValueError("the split has no labelled test nodes, so there is nothing to score")
+        if known.metric == "roc_auc" and len(self.classes) != 2:
+            raise ValueError(f"ROC AUC is for two classes, and the model was fitted to {len(self.classes)}")
+        return float(score(self.log_probabilities(known)[test], self._codes(known)[test], known.metric))
+
+    def _graph(self) -> Graph:
+        if self.graph is None:
+            raise ValueError("a loaded model does not hold the graph it was fitted to; pass a graph")
+        return self.graph
+
+    def _aligned(self, graph: Graph) -> Graph:
+        """The graph with the features of the training: degrees if they stood in; columns by name, if they have names."""
+        known = with_features(graph, "degree" if self.stand_in else None)
+        if self.feature_names is not None and known.feature_names is not None:
+            return known.align_features(self.feature_names)
+        assert known.features is not None
+        if known.features.shape[1] != self.columns:
+            raise ValueError(
+                f"the graph has {known.features.shape[1]} feature columns, and the model was fitted to "
+                f"{self.columns}; give it the same features in the same order"
+            )
+        return known
+
+    def _codes(self, graph: Graph) -> NDArray[np.int64]:
+        """The graph's labels as places in the fitted classes."""
+        assert graph.labels is not None
+        codes = graph.labels
+        if graph.class_names is not None:
+            place = {name: i for i, name in enumerate(self.classes.tolist())}
+            names = graph.class_names.tolist()
+            used = np.unique(codes[codes >= 0])
+            unknown = [names[k] for k in used if names[k] not in place]
+            if unknown:
+                raise ValueError(f"class {unknown[0]!r} is none of the fitted {self.classes.tolist()}")
+            codes = np.array([*(place.get(name, -1) for name in names), -1])[codes]
+        elif codes.max(initial=-1) >= len(self.classes):
+            raise ValueError(f"class {codes.max()} is none of the {len(self.classes)} classes that were fitted")
+        return np.asarray(codes)
+
+    # --------------------------------------------------------------------- files
+
+    def save(
+        self,
+        folder: str | os.PathLike[str],
+        kind: str,
+        parameters: Mapping[str, Any],
+        more: Mapping[str, Any],
+        over: bool,
+    ) -> Path:
+        """Write it to a folder, with the class and the parameters of the classifier that it belongs to."""
+        places = {id(tree): i for i, tree in enumerate(self._trees())}
+        about = {
+            "class": kind,
+            "parameters": dict(parameters),
+            "classes": {"dtype": self.classes.dtype.str, "names": self.classes.tolist()},
+            "metric": self.metric,
+            "stand_in": self.stand_in,
+            "columns": self.columns,
+            "feature_names": self.feature_names,
+            "graph": self.fingerprint,
+            "split": self.split if isinstance(self.split, (int, str)) else None,
+            "members": [
+                {
+                    "recipe": member.recipe.to_dict(),
+                    "tree": None if member.tree is None else places[id(member.tree)],
+                    "channels": [list(facts) for facts in member.channels],
+                    "attention": [float(value) for value in member.run.attention],
+                    "run": {name: _finite(getattr(member.run, name)) for name in _RUN_FIELDS},
+                }
+                for member in self.members
+            ],
+            **more,
+        }
+        return _saved.write_model(folder, over, about, self._write_parts)
+
+    def _trees(self) -> list[Hierarchy]:
+        """The members' trees, each once."""
+        return list({id(m.tree): m.tree for m in self.members if m.tree is not None}.values())
+
+    def _write_parts(self, folder: Path) -> None:
+        from safetensors.numpy import save
+
+        state = {
+            f"{i}/{name}": np.ascontiguousarray(value)
+            for i, member in enumerate(self.members)
+            for name, value in member.run.state.items()
+        }
+        _saved.write_file(folder / _WEIGHTS, save(state))
+        for i, tree in enumerate(self._trees()):
+            tree.save(folder / f"tree_{i}.npz")
+        history = {
+            f"{i}/{name}": np.array(values)
+            for i, member in enumerate(self.members)
+            for name, values in (member.run.history or {}).items()
+        }
+        write_npz(folder / _HISTORY, history)
+        inputs = {name: getattr(self.scale, name) for name in _SCALE} if self.scale is not None else {}
+        if self.known is not None:
+            inputs["codes"] = self.known.codes
+            _saved.write_file(folder / _NODES, json.dumps(self.known.names).encode())
+        write_npz(folder / _INPUTS, inputs)
+
+    @classmethod
+    def load(cls, source: Path, about: Mapping[str, Any]) -> Self:
+        """What `save` wrote, by the description that was read from the folder."""
+        from safetensors.numpy import load
+
+        classes = _saved.read_classes(about["classes"])
+        state = load(_saved.read_file(source, _WEIGHTS, about))
+        _saved.read_file(source, _HISTORY, about)
+        history = read_npz(source / _HISTORY)
+        files = {entry["tree"] for entry in about["members"]} - {None}
+        for name in files:
+            _saved.read_file(source, _tree_file(name), about)
+        trees = {name: Hierarchy.load(source / _tree_file(name)) for name in files}
+        members = tuple(
+            _member(entry, _own(i, state), _own(i, history), trees) for i, entry in enumerate(about["members"])
+        )
+        if not members or any(member.network.classes != len(classes) for member in members):
+            raise ValueError(f"the members in {_saved.MODEL} do not fit its {len(classes)} classes")
+        known, scale = cls._read_inputs(source, about, len(classes))
+        names = about.get("feature_names")
+        return cls(
+            members=members,
+            classes=classes,
+            metric=about["metric"],
+            stand_in=about["stand_in"],
+            columns=about["columns"],
+            feature_names=None if names is None else tuple(map(str, names)),
+            fingerprint=about["graph"],
+            split=about.get("split", 0),
+            seed=int(about["parameters"]["random_state"]),
+            known=known,
+            scale=scale,
+        )
+
+    @staticmethod
+    def _read_inputs(source: Path, about: Mapping[str, Any], classes: int) -> tuple[Known | None, FeatureScale | None]:
+        if _INPUTS not in about["files"]:
+            return None, None
+        _saved.read_file(source, _INPUTS, about)
+        inputs = read_npz(source / _INPUTS)
+        known = None
+        if "codes" in inputs:
+            codes = inputs.pop("codes").astype(np.int64)
+            names = json.loads(_saved.read_file(source, _NODES, about))
+            if names is not None and (len(names) != len(codes) or not all(isinstance(name, str) for name in names)):
+                raise ValueError(f"{_NODES} does not fit {_INPUTS}")
+            if codes.ndim != 1 or codes.max(initial=-1) >= classes:
+                raise ValueError(f"{_INPUTS} holds classes that {_saved.MODEL} does not know")
+            known = Known(codes, None if names is None else tuple(names), classes)
+        return known, FeatureScale(**inputs) if inputs else None
+
+
+def mean_of(outputs: Sequence[FloatArray]) -> FloatArray:
+    """The logarithm of the mean of probabilities that are given by their logarithms."""
+    total = outputs[0]
+    for output in outputs[1:]:
+        total = np.logaddexp(total, output)
+    return np.asarray(total - np.float32(np.log(len(outputs))))
+
+
+def fingerprint(graph: Graph) -> str:
+    """A digest of everything that a tree and its channels are made of: edges and features, not labels."""
+    digest = hashlib.sha256(f"{graph.n} {graph.directed}".encode())
+    for matrix in (graph.adjacency, graph.features):
+        assert matrix is not None
+        digest.update(f" {matrix.shape} {matrix.dtype.str}".encode())
+        if issparse(matrix):
+            for array in (matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data):
+                digest.update(np.ascontiguousarray(array).data)
+        else:
+            digest.update(np.ascontiguousarray(matrix).data)
+    return digest.hexdigest()
+
+
+def with_features(graph: Graph, stand_in: str | None) -> Graph:
+    """The graph, with degrees for features where it has none and they may stand in."""
+    if graph.features is not None:
+        return graph
+    if stand_in is None:
+        raise ValueError(
+            "the graph has no features; give them with graph.replace(features=...), or let degrees stand in with "
+            "stand_in='degree'"
+        )
+    from pegfan.datasets import stand_in_features
+
+    return stand_in_features(graph, stand_in)
+
+
+def pick_split(graph: Graph, split: Any, seed: int) -> Split:
+    """A split by its place in ``graph.splits``, as nodes, or ``"random"``."""
+    if isinstance(split, str):
+        if split != "random":
+            raise ValueError(f"split must be an index, a Split or 'random', got {split!r}")
+        from pegfan.datasets import random_splits
+
+        return random_splits(graph.labels, k=1, seed=seed)[0]
+    return graph.split(split)
+
+
+# ------------------------------------------------------------------- reading members
+
+
+def _member(
+    entry: Mapping[str, Any], state: dict[str, Any], history: Mapping[str, Any], trees: Mapping[Any, Hierarchy]
+) -> Trained:
+    recipe = Recipe.of(entry["recipe"])
+    tree = None if entry["tree"] is None else trees[entry["tree"]]
+    if (tree is not None) != recipe.has_tree:
+        raise ValueError("a member and its recipe do not agree on a tree")
+    channels = tuple(ChannelFacts(*facts) for facts in entry["channels"])
+    numbers: dict[str, Any] = {key: float("nan") if value is None else value for key, value in entry["run"].items()}
+    attention = np.array(entry["attention"], dtype=np.float32)
+    kept = {name: values.tolist() for name, values in history.items()}
+    member = Trained(recipe, tree, channels, Run(**numbers, attention=attention, state=state, history=kept))
+    widths = tuple(facts.width for facts in channels)
+    if member.network.widths != widths or len(attention) != len(widths):
+        raise ValueError(f"{_WEIGHTS} is of a network of other channels than {_saved.MODEL} describes")
+    return member
+
+
+def _own(i: int, stored: Mapping[str, Any]) -> dict[str, Any]:
+    """The arrays of member i; those of 0.1's single networks have no number."""
+    if not any("/" in name for name in stored):
+        return dict(stored)
+    return {name.removeprefix(f"{i}/"): value for name, value in stored.items() if name.startswith(f"{i}/")}
+
+
+def _tree_file(name: int | str) -> str:
+    return "tree.npz" if name == "tree" else f"tree_{int(name)}.npz"
+
+
+def _finite(value: Any) -> Any:
+    """A number for JSON, which has no NaN."""
+    return None if isinstance(value, float) and np.isnan(value) else value

@@ -1,0 +1,472 @@
+"""A recipe: one value that describes a model, from the tree to the last training setting.
+
+Classifiers, the automatic search, stored runs, saved models and reports hold recipes; what is made of one on a graph,
+its tree and its channels, is made here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, issparse
+
+from pegfan import _defaults as default
+from pegfan._npz import read_npz
+from pegfan.channels import (
+    Channel,
+    Channels,
+    FeatureScale,
+    hop_matrix,
+    make_channels,
+    make_fsgnn_channels,
+    propagated_labels,
+    structural_features,
+)
+from pegfan.channels.hops import DIRECTIONS
+from pegfan.channels.presets import KINDS, REGIMES, find_regime
+from pegfan.channels.scaling import SCALINGS
+from pegfan.framelets import FrameletSystem
+from pegfan.graph import Graph, Split
+from pegfan.training.settings import Settings
+from pegfan.trees import Hierarchy, build_tree
+from pegfan.trees.build import BUILDERS
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable
+
+__all__ = ["FIELDS", "Known", "Recipe", "TreeFile", "pad_levels"]
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "method": ("auto", "none", *BUILDERS),
+    "kind": tuple(KINDS),
+    "regime": ("auto", *REGIMES),
+    "direction": (*DIRECTIONS, "both"),
+    "scaling": SCALINGS,
+}
+_SYMBOLS = {"auto": "S?", "heterophily": "S", "homophily": "S~", "all": "S, S~"}
+_SCALINGS = {"none": "raw", "l1": "l1", "columns": "scaled"}
+
+_JOINT_MOST = 256
+"""The most columns of features by class of the neighbour."""
+
+
+class TreeFile(NamedTuple):
+    """A file with the labels of every level of a tree: its name in the folder of trees, and the hash of its bytes."""
+
+    name: str
+    sha256: str
+
+    @classmethod
+    def of(cls, path: str | os.PathLike[str]) -> Self:
+        """Describe a file: an ``.npz`` with ``labels``, one row of cluster numbers per level, in either order."""
+        return cls(Path(path).name, hashlib.sha256(Path(path).read_bytes()).hexdigest())
+
+    def read(self, folder: str | os.PathLike[str] | None) -> Hierarchy:
+        """The tree, from a folder that holds the very file; a root is added where it is missing."""
+        if Path(self.name).name != self.name:
+            raise ValueError(f"a tree's file is a plain name in the folder of trees, got {self.name!r}")
+        if folder is None:
+            raise ValueError(f"the recipe uses the tree file {self.name}: say with trees= in which folder it is")
+        path = Path(folder) / self.name
+        if self.of(path) != self:
+            raise ValueError(f"{path} is not the file that the recipe names: its SHA-256 differs")
+        arrays = read_npz(path)
+        if "labels" not in arrays:
+            raise ValueError(f"{path} holds no array 'labels' with a row of cluster numbers for every level")
+        return Hierarchy.from_labels(list(arrays["labels"]), info={"file": self.name, "sha256": self.sha256})
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a model is made of: a tree or none, channels, and the settings of its training.
+
+    Attributes
+    ----------
+    method, h, max_levels
+        Of the tree, see `pegfan.build_tree`; the method ``"none"`` is for no tree: the channels are then FSGNN's.
+    kind
+        Of the channels on the tree, see `pegfan.make_channels`.
+    regime
+        ``"heterophily"`` (hops S), ``"homophily"`` (S~), ``"all"`` (both), or ``"auto"``: by the edge homophily among
+        training nodes.
+    hops
+        The highest power of the hop matrices; 0 without a tree leaves the features alone.
+    direction
+        Which side of directed edges the tree and the hops see: ``"out"``, ``"in"``, ``"symmetric"``; or ``"both"``:
+        hops along and against the edges, side by side.
+    scaling
+        What is done to the features first: ``"l1"`` divides rows by their sums, ``"columns"`` brings columns to one
+        scale (`pegfan.channels.FeatureScale`), ``"none"`` leaves them.
+    include_features
+        Whether X itself is a channel.
+    adjacency
+        Whether rows of the adjacency are a channel.
+    labels
+        Whether the training labels of a node's neighbours, its own left out, are channels.
+    structure
+        Whether degrees are a channel.
+    settings
+        Of the network and its training: `pegfan.Settings`, or a mapping of those that differ from the defaults.
+    tree_file
+        A file that holds the tree, in place of `method`, `h` and `max_levels`.
+
+    Notes
+    -----
+    Fields that make no difference are set to their defaults, so that equal models are equal recipes: without a tree,
+    those of the tree; and where there are no hops, those of the hops.
+
+    Examples
+    --------
+    >>> recipe = Recipe(method="ward", h=4, regime="heterophily", adjacency=True, settings={"hop_normalize": False})
+    >>> recipe.name
+    'c ward h=4 S^3 l1 +A, no norm'
+    >>> Recipe.of({"method": "none", "regime": "homophily", "hops": 8, "wd_fc1": 0.001}).name
+    'S~^8 l1, wd_fc1=0.001'
+    >>> Recipe.of(recipe.to_dict()) == recipe, len(recipe.key)
+    (True, 16)
+    """
+
+    method: str = default.METHOD
+    h: int = default.H
+    max_levels: int | None = None
+    kind: str = default.KIND
+    regime: str = default.REGIME
+    hops: int = default.HOPS
+    direction: str = default.DIRECTION
+    scaling: str = default.SCALING
+    include_features: bool = True
+    adjacency: bool = False
+    labels: bool = False
+    structure: bool = False
+    settings: Settings = field(default_factory=Settings)
+    tree_file: TreeFile | None = None
+
+    def __post_init__(self) -> None:
+        for name, allowed in _CHOICES.items():
+            if getattr(self, name) not in allowed:
+                raise ValueError(f"{name} must be one of {', '.join(allowed)}; got {getattr(self, name)!r}")
+        for name, least in (("h", 2), ("hops", 0), ("max_levels", 2)):
+            value = getattr(self, name)
+            if name == "max_levels" and value is None:
+                continue
+            if isinstance(value, bool) or not hasattr(value, "__index__") or value < least:
+                raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
+            self._put(name, int(value))
+        for name in ("include_features", "adjacency", "labels", "structure"):
+            if not isinstance(getattr(self, name), (bool, np.bool_)):
+                raise ValueError(f"{name} must be true or false, got {getattr(self, name)!r}")
+            self._put(name, bool(getattr(self, name)))
+        self._put("settings", Settings.of(self.settings))
+        if self.tree_file is not None:
+            self._put("tree_file", TreeFile(*self.tree_file))
+        for name in self._idle():
+            self._put(name, type(self).__dataclass_fields__[name].default)
+
+    def _idle(self) -> tuple[str, ...]:
+        """Fields that make no difference."""
+        if not self.has_tree:
+            return ("h", "max_levels", "kind", *(("regime", "direction") if self.hops == 0 else ()))
+        own = ("method", "h", "max_levels") if self.tree_file is not None else ()
+        return (*own, "hops") if self.kind in ("a", "as") and self.direction != "both" else own
+
+    def _put(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)  # the class is frozen for everybody else
+
+    # ------------------------------------------------------------------ as a value
+
+    @classmethod
+    def of(cls, given: Recipe | Mapping[str, Any]) -> Recipe:
+        """A recipe from its fields and any settings, all in one mapping; what `to_dict` gives."""
+        return given if isinstance(given, Recipe) else cls().changed(**given)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values in one level: all fields, and the settings that differ from their defaults."""
+        plain = {name: getattr(self, name) for name in _OWN if getattr(self, name) is not None}
+        if self.tree_file is not None:
+            plain["tree_file"] = list(self.tree_file)
+        return plain | self.settings.changes()
+
+    def changed(self, **changes: Any) -> Recipe:
+        """The recipe with other fields or settings."""
+        unknown = [name for name in changes if name not in _OWN and name not in _SETTINGS and name != "settings"]
+        if unknown:
+            raise ValueError(
+                f"a recipe has no {unknown[0]!r}; it has {', '.join(sorted(_OWN))}, and the settings "
+                f"{', '.join(sorted(_SETTINGS))}"
+            )
+        own = {name: value for name, value in changes.items() if name in _OWN}
+        base = asdict(Settings.of(changes["settings"]) if "settings" in changes else self.settings)
+        settings = base | {name: value for name, value in changes.items() if name in _SETTINGS}
+        return replace(self, settings=Settings(**settings), **own)
+
+    @cached_property
+    def key(self) -> str:
+        """16 hex digits that tell recipes apart, in any process and on any machine."""
+        whole = {**self.to_dict(), **asdict(self.settings)}
+        return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()[:16]
+
+    @property
+    def name(self) -> str:
+        """A short line that tells recipes apart."""
+        words = [f"{self.kind} {self._tree_words}"] if self.has_tree else []
+        if self.hops or self.has_tree:
+            power = f"^{self.hops}" if self.hops > 1 else ""
+            words.append(_SYMBOLS[self.regime].replace(",", f"{power},") + power)
+            words += [] if self.direction == default.DIRECTION else [self.direction]
+        else:
+            words.append("X alone")
+        words.append(_SCALINGS[self.scaling])
+        words += ["-X"] * (not self.include_features)
+        words += [sign for sign, wanted in (("+A", self.adjacency), ("+Y", self.labels)) if wanted]
+        words += ["+degrees"] * self.structure
+        changes = ["no norm" if k == "hop_normalize" else f"{k}={v}" for k, v in self.settings.changes().items()]
+        return ", ".join([" ".join(words), *changes])
+
+    @property
+    def _tree_words(self) -> str:
+        if self.tree_file is not None:
+            return self.tree_file.name
+        return f"{self.method} h={self.h}" + (f" K<={self.max_levels}" if self.max_levels else "")
+
+    # ---------------------------------------------------------------- on a graph
+
+    @property
+    def has_tree(self) -> bool:
+        """Whether its channels need a tree."""
+        return self.method != "none" or self.tree_file is not None
+
+    @property
+    def tree_key(self) -> tuple[Any, ...] | None:
+        """What recipes of the same tree have in common; None without one."""
+        return (self.method, self.h, self.max_levels, self._side, self.tree_file) if self.has_tree else None
+
+    @property
+    def _side(self) -> str:
+        return "out" if self.direction == "both" else self.direction
+
+    def build_tree(
+        self,
+        graph: Graph,
+        *,
+        levels: int | None = None,
+        trees: str | os.PathLike[str] | None = None,
+        progress: Callable[[str], None] | None = None,
+    ) -> Hierarchy | None:
+        """Build its tree on a graph; None for a recipe without one.
+
+        Parameters
+        ----------
+        graph
+            The graph.
+        levels
+            As many levels as this exactly: where the tree would have more, the root holds what is left; where it has
+            fewer, the root's children are repeated.
+        trees
+            The folder of tree files.
+        progress
+            As in `pegfan.build_tree`.
+        """
+        if not self.has_tree:
+            return None
+        if self.tree_file is not None:
+            tree = self.tree_file.read(trees)
+            if tree.n != graph.n:
+                raise ValueError(f"{self.tree_file.name} is a tree of {tree.n} nodes, and the graph has {graph.n}")
+            return tree
+        method: Any = self.method
+        side: Any = self._side
+        most = self.max_levels if levels is None else levels
+        built = build_tree(graph, method, self.h, max_levels=most, direction=side, progress=progress)
+        return built if levels is None else pad_levels(built, levels)
+
+    def channels(
+        self,
+        graph: Graph,
+        tree: Hierarchy | None,
+        *,
+        split: Split | int | None = None,
+        known: Known | None = None,
+        scale: FeatureScale | None = None,
+    ) -> Channels:
+        """Make its channels on a graph: those of the paper, and what the recipe adds to them.
+
+        Parameters
+        ----------
+        graph
+            With features.
+        tree
+            What `build_tree` gave.
+        split
+            Whose training nodes decide ``regime="auto"``, and whose labels are seen.
+        known
+            What is known of training nodes, for a graph that has no such split.
+        scale
+            Of the columns of the graph that was fitted, for another graph.
+        """
+        paper: dict[str, Any] = {
+            **{name: getattr(self, name) for name in ("regime", "hops", "direction", "include_features")},
+            "scaling": scale or self.scaling,
+            "split": split,
+        }
+        if tree is None:
+            channels = make_fsgnn_channels(graph, **paper)
+        else:
+            channels = make_channels(graph, FrameletSystem(tree), self.kind, **paper)  # type: ignore[arg-type]
+        if self.adjacency or self.labels:
+            told = known or Known.of(graph, _training(graph, split))
+        if self.adjacency:
+            rows = _adjacency_rows(graph, told, self._side)
+            channels += [Channel("A", rows, "I", what="who a node is joined to")]
+        if self.structure:
+            words = "degrees of a node and its neighbours"
+            channels += [Channel("degrees", None, structural_features(graph), "degrees", what=words)]
+        if self.labels:
+            channels += _label_channels(graph, channels[0].input, told)
+        return channels
+
+    def settled(self, graph: Graph, split: Split | int | None) -> Recipe:
+        """The recipe with the regime that ``"auto"`` is on a split of a graph."""
+        sees_hops = self.hops > 0 if not self.has_tree else self.kind != "a" or self.direction == "both"
+        if self.regime != "auto" or not sees_hops:
+            return self
+        return self.changed(regime=find_regime(graph, self.regime, split)[0])
+
+    def scale(self, graph: Graph) -> FeatureScale | None:
+        """The scale of a graph's columns, if the recipe asks for one."""
+        return FeatureScale.of(graph.features) if self.scaling == "columns" else None
+
+
+_OWN = frozenset(f.name for f in fields(Recipe)) - {"settings"}
+_SETTINGS = frozenset(f.name for f in fields(Settings))
+FIELDS = _OWN | _SETTINGS
+"""The names that `Recipe.of` knows."""
+
+
+def pad_levels(tree: Hierarchy, levels: int) -> Hierarchy:
+    """A tree with so many levels at least: the root's children repeated, as clusters of one child.
+
+    Examples
+    --------
+    >>> tree = Hierarchy.from_nested([[0, 1], [2, 3, 4]])
+    >>> pad_levels(tree, 5)
+    Hierarchy(n=5, K=5, clusters=1-2-2-2-5, h=3)
+    """
+    missing = levels - tree.K
+    if missing <= 0:
+        return tree
+    *below, top = tree.parents or (np.zeros(1, np.int64),)
+    missing -= not tree.parents  # the tree of a single node has no children of the root to repeat
+    return Hierarchy([*below, *[np.arange(len(top))] * missing, top], tree.order, {**tree.info, "padded": missing})
+
+
+# --------------------------------------------------------- what training nodes tell
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What the channels of a fitted model know of the nodes that it was fitted to.
+
+    Attributes
+    ----------
+    codes
+        The class of every training node of the fitted graph; -1 elsewhere.
+    names
+        The nodes' names as strings, or None: nodes of another graph are then told by their position.
+    classes
+        How many there are.
+    """
+
+    codes: IntArray
+    names: tuple[str, ...] | None
+    classes: int
+
+    @classmethod
+    def of(cls, graph: Graph, train: IntArray) -> Self:
+        """What is known in training on a split."""
+        assert graph.labels is not None
+        codes = np.full(graph.n, -1, np.int64)
+        codes[train] = graph.labels[train]
+        names = None if graph.node_names is None else tuple(map(str, graph.node_names.tolist()))
+        return cls(codes, names, graph.n_classes)
+
+    @property
+    def n(self) -> int:
+        """How many nodes the fitted graph has."""
+        return len(self.codes)
+
+    def places(self, graph: Graph) -> IntArray:
+        """The place of every node of a graph among the fitted ones; -1 for nodes that are new."""
+        if self.names is None or graph.node_names is None:
+            nodes = np.arange(graph.n)
+            return np.where(nodes < self.n, nodes, -1)
+        place = {name: i for i, name in enumerate(self.names)}
+        return np.array([place.get(str(name), -1) for name in graph.node_names.tolist()], dtype=np.int64)
+
+    def labels_of(self, graph: Graph) -> IntArray:
+        """The training labels that apply to a graph's nodes."""
+        places = self.places(graph)
+        return np.where(places >= 0, self.codes[np.maximum(places, 0)], -1)
+
+
+def _training(graph: Graph, split: Split | int | None) -> IntArray:
+    if split is None:
+        raise ValueError("channels of labels or adjacency rows need to know the training nodes: pass split= or known=")
+    return graph.split(split).train
+
+
+def _adjacency_rows(graph: Graph, known: Known, direction: str) -> csr_array:
+    """Rows of A over the fitted graph's nodes; edges to nodes that are new are left out."""
+    a = hop_matrix(graph, "A", direction).tocoo()
+    places = known.places(graph)
+    row, column = a.coords[0], places[a.coords[1]]
+    kept = column >= 0
+    return csr_array((a.data[kept], (row[kept], column[kept])), shape=(graph.n, known.n))
+
+
+def _label_channels(graph: Graph, x: Any, known: Known) -> Sequence[Channel]:
+    """Training labels one and two steps away, and the features of neighbours by their class; a node's own left out.
+
+    On the fitted graph these are the training labels of the split. On another graph they are the labels of those
+    nodes that were training nodes.
+    """
+    codes = known.labels_of(graph)
+    nodes, nothing = np.flatnonzero(codes >= 0), np.empty(0, np.int64)
+    told = Graph(graph.adjacency, directed=graph.directed, labels=codes, class_names=np.arange(known.classes))
+
+    def propagate(*steps: csr_array) -> FloatArray:
+        if not nodes.size:  # another graph, none of whose nodes were in training
+            return np.zeros((graph.n, known.classes))
+        return propagated_labels(told, list(steps), Split(nodes, nothing, nothing))
+
+    sides = ("out", "in") if graph.directed else ("out",)
+    walk = hop_matrix(graph, "random-walk", "symmetric")
+    near = [propagate(hop_matrix(graph, "random-walk", side)) for side in sides]
+    near.append(np.log1p(propagate(hop_matrix(graph, "A", "symmetric"))))
+    channels = [
+        Channel("Y near", None, np.hstack(near), "Y", what="training labels of neighbours"),
+        Channel("Y far", None, propagate(walk, walk), "Y", what="training labels two steps away"),
+    ]
+    if x.shape[1] * (known.classes + 1) <= _JOINT_MOST:
+        words = "features of neighbours by their training label"
+        channels.append(Channel("Y X", None, _by_class(walk, x, codes, known.classes), "Y X", what=words))
+    return channels
+
+
+def _by_class(walk: csr_array, x: Any, codes: IntArray, classes: int) -> FloatArray:
+    """Mean features of the neighbours of each class, and of those without a label; a node itself is no neighbour."""
+    others = walk.copy()
+    others.setdiag(0)
+    dense = x.toarray() if issparse(x) else np.asarray(x)
+    return np.hstack([others @ (dense * (codes == k)[:, None]) for k in range(-1, classes)])

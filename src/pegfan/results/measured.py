@@ -1,0 +1,257 @@
+"""The measures of a result, each in one place: of the graph, of predictions, of trainings; and what to beware of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pegfan import measures
+from pegfan.fitted import ChannelFacts
+from pegfan.graph import Graph, Split
+from pegfan.results.values import Attention, ChannelWeight, Curve, Data, Note, PerClass, Result, TreeFacts, Unsure
+from pegfan.training import score
+from pegfan.trees import Hierarchy
+
+__all__ = [
+    "attention",
+    "cautions",
+    "class_names",
+    "curve",
+    "data",
+    "judged",
+    "majority",
+    "node_ids",
+    "parts",
+    "tree",
+    "unsure",
+]
+
+_MOST_CLASSES = 100
+"""Of a matrix of similarities that anybody would look at."""
+_UNSURE = 20
+_TINY = 50
+_IMBALANCE = 10.0
+_COPIES = 0.1
+
+
+# --------------------------------------------------------------------- the graph
+
+
+def data(graph: Graph, classes: Iterable[str] | None = None) -> Data:
+    """The facts about a graph.
+
+    Parameters
+    ----------
+    graph
+        The graph.
+    classes
+        Names of the classes, where the graph does not tell them.
+
+    Examples
+    --------
+    >>> found = data(Graph.from_edges([[0, 1], [1, 2]], labels=["a", "b", "b"]))
+    >>> found.nodes, found.classes, found.class_counts, found.edge_homophily
+    (3, ('a', 'b'), (1, 2), 0.5)
+    """
+    names = class_names(graph) if classes is None else tuple(classes)
+    labels = np.empty(0, np.int64) if graph.labels is None else graph.labels[graph.labels >= 0]
+    facts = measures.describe(graph).to_dict()
+    similar = graph.labels is not None and len(names) == graph.n_classes <= _MOST_CLASSES
+    return Data(
+        **{member.name: facts[member.name] for member in fields(Data) if member.name in facts.keys() - {"classes"}},
+        classes=names,
+        class_counts=np.bincount(labels, minlength=len(names)).tolist(),
+        metric=graph.metric,  # type: ignore[arg-type]
+        ccns=measures.ccns(graph).tolist() if similar else None,
+    )
+
+
+def class_names(graph: Graph) -> tuple[str, ...]:
+    """The names of the classes, or their numbers."""
+    return tuple(map(str, range(graph.n_classes) if graph.class_names is None else graph.class_names.tolist()))
+
+
+def node_ids(graph: Graph) -> list[str]:
+    """The names of the nodes, or their numbers."""
+    return list(map(str, range(graph.n) if graph.node_names is None else graph.node_names.tolist()))
+
+
+def parts(graph: Graph, split: Split) -> NDArray[np.str_]:
+    """The part of every node in a split: train, val, test or none."""
+    found = np.full(graph.n, "none", dtype="<U5")
+    for name, nodes in zip(Split._fields, split, strict=True):
+        found[nodes] = name
+    return found
+
+
+# --------------------------------------------------------------- the predictions
+
+
+def judged(
+    graph: Graph, split: Split, probabilities: NDArray[Any]
+) -> tuple[tuple[tuple[int, ...], ...], tuple[PerClass, ...]]:
+    """The confusion matrix on the labelled test nodes, true classes by predicted ones, and what it says per class.
+
+    Examples
+    --------
+    >>> graph = Graph.from_edges([[0, 1], [1, 2]], labels=["a", "b", "b"])
+    >>> nodes = np.arange(3)
+    >>> judged(graph, Split(nodes[:0], nodes[:0], nodes), np.array([[1, 0], [1, 0], [0, 1]]))[0]
+    ((1, 0), (1, 1))
+    """
+    assert graph.labels is not None
+    test = split.test[graph.labels[split.test] >= 0]
+    table = np.zeros((graph.n_classes, graph.n_classes), np.int64)
+    np.add.at(table, (graph.labels[test], probabilities[test].argmax(axis=1)), 1)
+    with np.errstate(invalid="ignore"):  # 0 / 0: nothing predicted or nothing there
+        precision, recall = (table.diagonal() / table.sum(axis=axis) for axis in (0, 1))
+    rows = zip(class_names(graph), table.sum(axis=1), precision, recall, strict=True)
+    return tuple(map(tuple, table.tolist())), tuple(PerClass(*row) for row in rows)
+
+
+def majority(graph: Graph, split: Split) -> float:
+    """The metric on labelled test nodes of naming each time the class that most training nodes have."""
+    assert graph.labels is not None
+    train, test = (graph.labels[nodes][graph.labels[nodes] >= 0] for nodes in (split.train, split.test))
+    counts = np.bincount(train, minlength=graph.n_classes)
+    return score(np.tile(counts == counts.max(), (len(test), 1)).astype(float), test, graph.metric)
+
+
+def unsure(graph: Graph, split: Split, probabilities: NDArray[Any]) -> tuple[Unsure, ...]:
+    """The nodes with the least margin between their two likeliest classes; test and unlabelled nodes come first."""
+    assert graph.labels is not None
+    names, ids = class_names(graph), node_ids(graph)
+    order = np.argsort(-probabilities, axis=1, kind="stable")[:, :2]
+    rows = np.arange(graph.n)
+    high, low = probabilities[rows, order[:, 0]], probabilities[rows, order[:, 1]]
+    late = ~np.isin(parts(graph, split), ("none", "test"))
+    return tuple(
+        Unsure(
+            id=ids[i],
+            predicted=names[order[i, 0]],
+            probability=high[i],
+            second=names[order[i, 1]],
+            second_probability=low[i],
+            true=names[graph.labels[i]] if graph.labels[i] >= 0 else None,
+        )
+        for i in np.lexsort([rows, high - low, late])[:_UNSURE]
+    )
+
+
+# ----------------------------------------------------------------- the trainings
+
+
+def curve(name: str, run: Any) -> Curve:
+    """The course of a `pegfan.training.Run`, as far as its history was kept."""
+    history = run.history or {}
+
+    def line(name: str) -> tuple[float, ...]:
+        return tuple(round(float(value), 6) for value in history.get(name, ()))
+
+    return Curve(name, line("train_loss"), line("val_loss"), line("val_metric"), run.best_epoch)
+
+
+def attention(member: str, channels: Iterable[ChannelFacts], weights: Iterable[float]) -> Attention:
+    """The weights of a network's channels."""
+    rows = zip(channels, weights, strict=True)
+    return Attention(
+        member,
+        tuple(ChannelWeight(c.name, c.symbol, c.words, c.group, c.scale, float(w)) for c, w in rows),
+    )
+
+
+def tree(hierarchy: Hierarchy, member: str = "") -> TreeFacts:
+    """The facts about a tree, and the name of the network that has it."""
+    info = hierarchy.info
+    return TreeFacts(
+        info.get("method"), info.get("h", hierarchy.h), hierarchy.K, tuple(hierarchy.n_clusters), member, info
+    )
+
+
+# ------------------------------------------------------------- what to beware of
+
+
+def cautions(result: Result, graph: Graph) -> tuple[Note, ...]:
+    """What a careful reader of a result would want to know.
+
+    Parameters
+    ----------
+    result
+        With data, splits and scores.
+    graph
+        The graph with the splits that were used.
+    """
+    assert graph.labels is not None
+    assert result.splits is not None
+    about, used, split = result.data, result.splits.used, graph.splits[result.splits.used[0]]
+    test = split.test[graph.labels[split.test] >= 0]
+    unlabelled = about.nodes - about.labelled
+    copies = _share_of_copies(graph, split.train, test)
+    found = {
+        "no test nodes": not len(test)
+        and "The split has no labelled test nodes, so nothing says how good the predictions are.",
+        "tiny test set": 0 < len(test) < _TINY
+        and f"The test set has {len(test)} nodes: one node is {100 / len(test):.1f} points.",
+        "one split": len(used) == 1
+        and len(test)
+        and "The metric comes from a single split, so its spread is not known; a larger budget has more.",
+        "no better than a floor": _floor_reached(result),
+        "class imbalance": _imbalance(about),
+        "leaking duplicates": copies >= _COPIES
+        and f"{copies:.0%} of the test nodes have exactly the neighbours of a training node. If they are copies, the "
+        "test metric is too good for new nodes.",
+        "no features": not about.features and "The nodes have no features; degrees stand in for them.",
+        "isolated nodes": about.isolated >= 0.05 * about.nodes
+        and f"{about.isolated:,} nodes have no edge: for them only features count.",
+        "unlabelled nodes": unlabelled
+        and f"{unlabelled:,} nodes have no label; they are predicted, and count nowhere.",
+        "spread": len(used) > 1
+        and not result.splits.made
+        and f"Recipes were chosen on the validation nodes of split {used[0]}; some of those are test nodes of the "
+        "other splits.",
+    }
+    return tuple(Note(kind, text) for kind, text in found.items() if text)
+
+
+def _floor_reached(result: Result) -> str | None:
+    means = [spread and spread.mean for spread in (result.test, result.majority, result.features_only)]
+    if None in means:
+        return None
+    reached, largest, features = means
+    if reached <= largest + 1e-9:  # type: ignore[operator]
+        rare = result.data.metric == "accuracy" and len(result.data.classes) == 2
+        hint = " Where one of two classes is rare, metric roc_auc tells more than accuracy." if rare else ""
+        return f"On test nodes the model is no better than naming the largest class each time.{hint}"
+    if reached <= features + 1e-9:  # type: ignore[operator]
+        return "On test nodes the model is no better than features alone: the graph adds nothing."
+    return None
+
+
+def _imbalance(about: Data) -> str | None:
+    fewest, most = min(about.class_counts), max(about.class_counts)
+    if most < _IMBALANCE * fewest:
+        return None
+    name = about.classes[about.class_counts.index(fewest)]
+    return f"Classes have from {fewest} ({name}) to {most} nodes; small ones are hard to learn."
+
+
+def _share_of_copies(graph: Graph, train: NDArray[np.int64], test: NDArray[np.int64]) -> float:
+    """The share of test nodes whose neighbours are exactly those of a training node; nodes without edges do not count.
+
+    Examples
+    --------
+    >>> graph = Graph.from_edges([[0, 2], [1, 2], [3, 4]])
+    >>> _share_of_copies(graph, np.array([0, 3]), np.array([1, 4]))
+    0.5
+    """
+    a = graph.adjacency
+
+    def key(i: int) -> bytes:
+        return bytes(a.indices[a.indptr[i] : a.indptr[i + 1]].tobytes())
+
+    seen = {key(i) for i in train} - {b""}
+    return float(np.mean([key(i) in seen for i in test])) if len(test) else 0.0

@@ -1,0 +1,422 @@
+"""The parts of a result. What their annotations say holds: every part checks its members when it is made."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import types
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
+from typing import Any, Literal, Self, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from pegfan._plain import plain
+from pegfan.datasets.sources import Source
+from pegfan.graph import Split
+
+__all__ = [
+    "Attention",
+    "Candidate",
+    "ChannelWeight",
+    "Chosen",
+    "Curve",
+    "Data",
+    "Note",
+    "PerClass",
+    "Result",
+    "Seconds",
+    "Splits",
+    "Spread",
+    "TreeFacts",
+    "Unsure",
+]
+
+FORMAT, VERSION = "pegfan result", 2
+
+_MOST, _LONGEST, _LARGEST = 1_000_000, 10_000_000, 2**63
+"""The most entries of a list, the longest text, and a number that no count reaches."""
+
+Numbers = tuple[float | None, ...]
+
+
+class Part:
+    """Members are what their annotations say.
+
+    NumPy's values become Python's, a number that may be missing and is not finite becomes None, and a `ValueError`
+    names a member that is anything else.
+    """
+
+    def __post_init__(self) -> None:
+        for name, kind in _members(type(self)).items():
+            object.__setattr__(self, name, _checked(kind, getattr(self, name), name))
+
+
+@dataclass(frozen=True)
+class Data(Part):
+    """What is known of the graph; as in `pegfan.measures.Description`, whose names these are.
+
+    Attributes
+    ----------
+    classes, class_counts
+        Names of the classes, and how many labelled nodes each has.
+    metric
+        What is measured on the graph: ``"accuracy"`` or ``"roc_auc"``.
+    ccns
+        `pegfan.measures.ccns`; None where there are no labels or too many classes.
+    report
+        What the reader of the files said.
+    feature_names
+        Of the columns, where they have names.
+    """
+
+    nodes: int
+    edges: int
+    directed: bool
+    features: int
+    labelled: int
+    components: int
+    isolated: int
+    edge_homophily: float | None
+    node_homophily: float | None
+    adjusted_homophily: float | None
+    label_informativeness: float | None
+    classes: tuple[str, ...]
+    class_counts: tuple[int, ...]
+    metric: Literal["accuracy", "roc_auc"] = "accuracy"
+    ccns: tuple[Numbers, ...] | None = None
+    report: str | None = None
+    feature_names: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _square(self.ccns or (), len(self.classes), "ccns")
+        if len(self.class_counts) != len(self.classes):
+            raise ValueError(f"class_counts has {len(self.class_counts)} entries for {len(self.classes)} classes")
+
+
+@dataclass(frozen=True)
+class Splits(Part):
+    """Numbers of training, validation and test nodes per split; which splits were used, that of the model first."""
+
+    sizes: tuple[tuple[int, int, int], ...]
+    used: tuple[int, ...] = (0,)
+    made: bool = False
+
+    @classmethod
+    def of(cls, splits: Iterable[Split], used: Iterable[int] = (0,), made: bool = False) -> Self:
+        """The sizes of some splits."""
+        return cls(tuple((len(part.train), len(part.val), len(part.test)) for part in splits), tuple(used), made)
+
+
+@dataclass(frozen=True)
+class Candidate(Part):
+    """A recipe that was tried, how it did on validation, whether it was chosen and why."""
+
+    name: str
+    recipe: Mapping[str, Any]
+    val_metric: float | None
+    val_loss: float | None
+    seconds: float
+    epochs: int
+    chosen: bool
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Chosen(Part):
+    """How the model was chosen and why; its metric and loss on validation."""
+
+    how: str
+    reason: str
+    val_metric: float | None = None
+    val_loss: float | None = None
+
+
+@dataclass(frozen=True)
+class Spread(Part):
+    """A metric on several splits, with mean and population standard deviation of the values that are known."""
+
+    mean: float | None
+    std: float | None
+    per_split: Numbers = ()
+    name: str = ""
+
+    @classmethod
+    def of(cls, values: Iterable[float], name: str = "") -> Self:
+        """The spread of some values.
+
+        Examples
+        --------
+        >>> Spread.of([0.5, float("nan"), 1.0])
+        Spread(mean=0.75, std=0.25, per_split=(0.5, None, 1.0), name='')
+        """
+        given = tuple(values)
+        known = [value for value in given if math.isfinite(value)]
+        mean, std = (float(np.mean(known)), float(np.std(known))) if known else (None, None)
+        return cls(mean, std, given, name)
+
+    def __format__(self, form: str) -> str:
+        """In per cent, mean ± deviation if there are several values; a dash where nothing is known."""
+        if self.mean is None:
+            return "–"
+        several = sum(value is not None for value in self.per_split) > 1
+        return " ± ".join(format(100 * (value or 0.0), form) for value in (self.mean, self.std)[: 1 + several])
+
+
+@dataclass(frozen=True)
+class PerClass(Part):
+    """A class among the test nodes; precision and recall are None where nothing was predicted, or nothing there."""
+
+    name: str
+    support: int
+    precision: float | None
+    recall: float | None
+
+
+@dataclass(frozen=True)
+class Curve(Part):
+    """A training run, epoch by epoch."""
+
+    name: str
+    train_loss: Numbers
+    val_loss: Numbers
+    val_metric: Numbers
+    best_epoch: int
+
+
+@dataclass(frozen=True)
+class ChannelWeight(Part):
+    """A channel of a network: how it is called, written and said, what it shows, its scale, and its weight."""
+
+    name: str
+    symbol: str
+    words: str
+    group: Literal["features", "hops", "scales", "other"]
+    scale: int | None
+    weight: float
+
+
+@dataclass(frozen=True)
+class Attention(Part):
+    """The weights of a network's channels."""
+
+    member: str
+    channels: tuple[ChannelWeight, ...]
+
+
+@dataclass(frozen=True)
+class Unsure(Part):
+    """A node about which the model is in doubt: its two likeliest classes, and the true one where it is known."""
+
+    id: str
+    predicted: str
+    probability: float
+    second: str
+    second_probability: float
+    true: str | None = None
+
+
+@dataclass(frozen=True)
+class Note(Part):
+    """Something that a careful reader would want to know."""
+
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True)
+class TreeFacts(Part):
+    """The tree of a model: how it was built, and its clusters per level."""
+
+    method: str | None
+    h: int
+    levels: int
+    clusters: tuple[int, ...]
+    member: str = ""
+    info: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Seconds(Part):
+    """How long it took: in all, for the search, and for the rest."""
+
+    total: float
+    search: float | None = None
+    final: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result(Part):
+    """What a training run gave: all that ``result.json`` holds and the report shows.
+
+    Only `data` must be known; the report says of other parts that they are not there.
+
+    Attributes
+    ----------
+    title, command, when, source, versions, seconds, budget, seed
+        What to call it, and what repeats it.
+    data, splits
+        What was learned from.
+    candidates, chosen
+        What was tried, the best on validation first, and what was kept.
+    test, validation, majority, features_only
+        The metric of the model on several splits; of naming the largest class each time; of the features alone.
+    confusion, per_class
+        On the labelled test nodes of the model's split: true classes by predicted ones, and what that says per class.
+    curves, attention
+        Of the networks that were kept.
+    unsure
+        The nodes that the model is least sure about.
+    warnings
+        What a careful reader would want to know.
+    tree
+        The model's tree, or None.
+
+    Examples
+    --------
+    >>> import pegfan as pf
+    >>> from pegfan import results
+    >>> graph = pf.Graph.from_edges([[0, 1], [1, 2]], labels=["a", "b", "b"])
+    >>> result = results.Result(title="A path", data=results.data(graph), test=results.Spread.of([0.5, 1.0]))
+    >>> results.Result.from_json(result.to_json()) == result
+    True
+    """
+
+    title: str = "PEGFAN"
+    command: str | None = None
+    when: str | None = None
+    source: Source | None = None
+    versions: Mapping[str, str] = field(default_factory=dict)
+    seconds: Seconds | None = None
+    budget: float | None = None
+    seed: int | None = None
+    data: Data
+    splits: Splits | None = None
+    candidates: tuple[Candidate, ...] = ()
+    chosen: Chosen | None = None
+    test: Spread | None = None
+    validation: Spread | None = None
+    majority: Spread | None = None
+    features_only: Spread | None = None
+    confusion: tuple[tuple[int, ...], ...] = ()
+    per_class: tuple[PerClass, ...] = ()
+    curves: tuple[Curve, ...] = ()
+    attention: tuple[Attention, ...] = ()
+    unsure: tuple[Unsure, ...] = ()
+    warnings: tuple[Note, ...] = ()
+    tree: TreeFacts | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _square(self.confusion, len(self.data.classes), "confusion")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON, with the format and its version."""
+        return {"format": FORMAT, "version": VERSION, **plain(asdict(self))}
+
+    def to_json(self) -> str:
+        """The result as text, for `from_json`."""
+        return json.dumps(self.to_dict(), indent=1, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Self:
+        """The result that `to_json` wrote, in this version of the format or an older one.
+
+        Raises
+        ------
+        ValueError
+            If the text is anything else; it names the member that is missing or not what it should be.
+        """
+        from pegfan.results._version1 import upgraded
+
+        try:
+            stored = json.loads(text)
+            if not isinstance(stored, dict) or stored.get("format") != FORMAT:
+                raise ValueError(f"it was not written by pegfan: its format is not {FORMAT!r}")
+            version = stored.get("version")
+            if type(version) is not int or not 1 <= version <= VERSION:
+                raise ValueError(f"it has version {version!r}, and this pegfan reads 1 to {VERSION}; upgrade pegfan")
+            result: Self = _part(cls, upgraded(stored) if version == 1 else stored, "")
+        except json.JSONDecodeError as error:
+            raise ValueError(f"it is damaged: {error}") from error
+        except RecursionError:
+            raise ValueError("it is damaged: values lie too deep in it") from None
+        return result
+
+
+# ------------------------------------------------------------------------ checks
+
+
+_members: Callable[[Any], dict[str, Any]] = functools.cache(get_type_hints)
+
+
+def _part(kind: Any, value: Any, at: str) -> Any:
+    """A part from its members by name; those that it does not know are left out."""
+    _check(isinstance(value, Mapping), "an object", value, at)
+    given = {}
+    for member in fields(kind):
+        name = f"{at}.{member.name}" if at else member.name
+        if member.name in value:
+            given[member.name] = _checked(_members(kind)[member.name], value[member.name], name)
+        elif member.default is MISSING and member.default_factory is MISSING:
+            raise ValueError(f"{name} is missing")
+    try:
+        return kind(**given)
+    except ValueError as error:  # parts of it do not belong together
+        raise ValueError(f"{at}.{error}" if at else str(error)) from None
+
+
+def _checked(kind: Any, value: Any, at: str) -> Any:
+    """The value as its annotation has it, or a `ValueError` that says where it stands."""
+    if isinstance(value, (np.generic, np.ndarray)):
+        value = value.tolist()
+    origin, args = get_origin(kind), get_args(kind)
+    if origin in (Union, types.UnionType):  # all of them are X | None
+        missing = value is None or (isinstance(value, float) and not math.isfinite(value))
+        return None if missing else _checked(args[0], value, at)
+    if is_dataclass(kind):
+        return value if isinstance(value, kind) else _part(kind, value, at)  # type: ignore[arg-type]
+    if origin is tuple:
+        return _sequence(args, value, at)
+    if origin is Mapping:
+        _check(isinstance(value, Mapping) and len(value) <= _MOST, "an object", value, at)
+        return {str(k): plain(v) if args[1] is Any else _checked(args[1], v, f"{at}.{k}") for k, v in value.items()}
+    return _scalar(kind, value, at)
+
+
+def _scalar(kind: Any, value: Any, at: str) -> Any:
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if get_origin(kind) is Literal:
+        _check(value in get_args(kind), f"one of {get_args(kind)}", value, at)
+    elif kind is float:
+        _check(number and abs(value) < 1e300, "a finite number", value, at)
+        return float(value)
+    elif kind is int:
+        _check(number and 0 <= value < _LARGEST and value == int(value), "a count", value, at)
+        return int(value)
+    elif kind is str:
+        _check(isinstance(value, str) and len(value) <= _LONGEST, "a text of sensible length", value, at)
+    else:
+        _check(isinstance(value, kind), "true or false", value, at)
+    return value
+
+
+def _sequence(kinds: tuple[Any, ...], value: Any, at: str) -> tuple[Any, ...]:
+    _check(isinstance(value, (list, tuple)) and len(value) <= _MOST, "a list of sensible length", value, at)
+    if kinds[-1] is ...:
+        kinds = kinds[:1] * len(value)
+    _check(len(value) == len(kinds), f"a list of {len(kinds)}", value, at)
+    return tuple(_checked(kind, entry, f"{at}[{i}]") for i, (kind, entry) in enumerate(zip(kinds, value, strict=True)))
+
+
+def _square(rows: tuple[tuple[Any, ...], ...], classes: int, at: str) -> None:
+    if rows and {len(rows), *map(len, rows)} != {classes}:
+        raise ValueError(f"{at} must have one row and one column per class, of which there are {classes}")
+
+
+def _check(fits: bool, what: str, value: Any, at: str) -> None:
+    if not fits:
+        shown = repr(value) if isinstance(value, (bool, int, float)) or value is None else type(value).__name__
+        raise ValueError(f"{at or 'it'} must be {what}, got {shown[:60]}")

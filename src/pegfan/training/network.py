@@ -1,0 +1,218 @@
+"""The network of Section IV in NumPy: its first weights, and its predictions. `pegfan.models` has its torch twin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pegfan import _defaults as default
+from pegfan.channels import Channel, Channels
+from pegfan.running import one_thread
+from pegfan.training.settings import Settings
+
+__all__ = ["Network"]
+
+FloatArray = NDArray[np.float32]
+
+_ROWS = 65536
+"""Rows that are computed at a time."""
+
+
+class Network:
+    """A network with its weights, as NumPy arrays. Its equations stand in `pegfan.models.ChannelNetwork`.
+
+    Parameters
+    ----------
+    state
+        Arrays by the names of the torch module's ``state_dict``, such as that of a `Run`.
+    settings
+        Settings, or a mapping of those that differ from the defaults; ``hidden``, ``layers`` and ``hop_normalize`` are
+        looked at.
+
+    Attributes
+    ----------
+    state : dict
+        The weights, float32.
+    settings : Settings
+    widths : tuple of int
+        The numbers of columns of the channels.
+    classes : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pegfan.channels import Channel, Channels
+    >>> network = Network.draw([3], classes=2, settings={"hidden": 8}, seed=0)
+    >>> network
+    Network(widths=(3,), classes=2)
+    >>> np.exp(network.predict(Channels([Channel("X", None, np.eye(3))]))).sum(axis=1)
+    array([1., 1., 1.], dtype=float32)
+    """
+
+    def __init__(self, state: Mapping[str, Any], settings: Settings | Mapping[str, Any] | None = None) -> None:
+        self.settings = Settings.of(settings)
+        self.state: dict[str, FloatArray] = {name: np.asarray(value, np.float32) for name, value in state.items()}
+        count = sum(name.startswith("channel_layers.") and name.endswith(".weight") for name in self.state)
+        self.widths = tuple(int(self._matrix(f"channel_layers.{i}.weight").shape[1]) for i in range(max(count, 1)))
+        self.classes = int(self._matrix("output.weight").shape[0])
+        wanted: dict[str, tuple[int, ...]] = {"attention_logits": (count,)}
+        for name, shape in _layers(self.widths, self.classes, self.settings).items():
+            wanted |= {f"{name}.weight": shape, f"{name}.bias": shape[:1]}
+        for name, shape in wanted.items():
+            if self._array(name).shape != shape:
+                raise ValueError(
+                    f"{name} has shape {self.state[name].shape}, and a network of {self._told} has {shape}"
+                )
+        if unknown := self.state.keys() - wanted:
+            raise ValueError(f"a network of {self._told} has no {min(unknown)!r}")
+
+    @classmethod
+    def draw(
+        cls,
+        widths: Sequence[int],
+        classes: int,
+        settings: Settings | Mapping[str, Any] | None = None,
+        seed: int = default.SEED,
+    ) -> Self:
+        """The network that a training starts from: weights uniform in ±1/√columns, attention equal.
+
+        Parameters
+        ----------
+        widths
+            The numbers of columns of the channels: ``channels.widths``.
+        classes
+            The number of classes.
+        settings
+            As above.
+        seed
+            Of the weights; its lower 32 bits count.
+
+        Notes
+        -----
+        These are bit for bit the weights of ``torch.manual_seed(seed)`` and ``ChannelNetwork(widths, classes, ...)``
+        where torch's kernels fuse b − a times x plus a into one rounding, as they do on every CPU with AVX2. On others
+        (``ATEN_CPU_CAPABILITY=default``) torch rounds twice, and half of its weights differ in their last bits.
+
+        Examples
+        --------
+        >>> Network.draw([1], classes=2, settings={"hidden": 1}, seed=0).state["channel_layers.0.weight"]
+        array([[-0.00748682]], dtype=float32)
+        """
+        chosen = Settings.of(settings)
+        generator = np.random.RandomState(int(seed) % 2**32)  # torch's generator is this one
+
+        def uniform(shape: tuple[int, ...], bound: np.float32) -> FloatArray:
+            bits = generator.randint(0, 2**32, size=shape, dtype=np.uint32) % 2**24
+            return ((bits / 2.0**23 - 1.0) * np.float64(bound)).astype(np.float32)  # exact until it is rounded once
+
+        state: dict[str, Any] = {"attention_logits": np.ones(len(widths), np.float32)}
+        for name, shape in _layers(widths, classes, chosen).items():
+            bound = np.float32(shape[1] ** -0.5 if shape[1] else 0.0)
+            state |= {f"{name}.weight": uniform(shape, bound), f"{name}.bias": uniform(shape[:1], bound)}
+        return cls(state, chosen)
+
+    @property
+    def attention(self) -> FloatArray:
+        """The weights α of the channels; they sum to one."""
+        e = np.exp(self.state["attention_logits"] - self.state["attention_logits"].max())
+        return np.asarray(e / e.sum())
+
+    def predict(self, channels: Channels, nodes: Any = None) -> FloatArray:
+        """Log-probabilities of the classes, without dropout, in float32 and on one thread.
+
+        A channel P X with weights W is computed for all nodes as P(X W) or (P X) W, whichever lets P act on fewer
+        columns; it is dropped before the next one. So memory is that of a few matrices of n rows and at most
+        ``hidden`` columns, however many channels there are; what follows takes 65,536 rows at a time.
+
+        Parameters
+        ----------
+        channels
+            With the widths of the network.
+        nodes
+            Node indices; by default all.
+
+        Returns
+        -------
+        array
+            One row per node asked for.
+        """
+        if channels.widths != self.widths:
+            raise ValueError(f"the network is for channels of {self.widths} columns, these have {channels.widths}")
+        wanted = np.arange(channels.n) if nodes is None else np.asarray(nodes)
+        if wanted.ndim != 1 or (wanted.size and wanted.dtype.kind not in "iu"):
+            raise TypeError(f"nodes must be a vector of node indices, got {wanted.dtype} of shape {wanted.shape}")
+        if wanted.size and not 0 <= wanted.min() <= wanted.max() < channels.n:
+            raise ValueError(f"nodes are numbered 0 to {channels.n - 1}, got {wanted.min()} to {wanted.max()}")
+        wanted = wanted.astype(np.int64)  # an empty list is one of floats
+        first, *later = [*(f"hidden_layers.{i}" for i in range(self.settings.layers - 2)), "output"]
+        if not len(wanted):
+            return np.empty((0, self.classes), np.float32)
+        with one_thread():
+            sums = np.zeros((len(wanted), len(self.state[f"{first}.bias"])), np.float32)
+            for i, channel in enumerate(channels):
+                self._add(sums, i, channel, wanted, self.state[f"{first}.weight"])
+            sums += self.state[f"{first}.bias"]
+            for name in later:
+                weight, bias = self.state[f"{name}.weight"], self.state[f"{name}.bias"]
+                sums = np.maximum(sums, 0) @ weight.T + bias
+            sums -= sums.max(axis=1, keepdims=True)
+            sums -= np.log(np.exp(sums).sum(axis=1, keepdims=True))
+        return sums
+
+    def _add(self, sums: FloatArray, i: int, channel: Channel, nodes: Any, following: FloatArray) -> None:
+        """Add what channel i contributes to the layer that follows: ReLU(α_i N(X_i W_i + b_i)) V_i."""
+        weight, bias = self.state[f"channel_layers.{i}.weight"], self.state[f"channel_layers.{i}.bias"]
+        hidden, columns = weight.shape
+        V, alpha = following[:, i * hidden : (i + 1) * hidden].T, self.attention[i]
+        narrow = columns <= hidden
+        x: Any = channel.input
+        if narrow:
+            x = x.astype(np.float32, copy=False)
+        else:
+            x = np.empty((x.shape[0], hidden), np.float32)
+            for block in _blocks(len(x)):
+                x[block] = channel.input[block].astype(np.float32, copy=False) @ weight.T
+        for factor in reversed(channel.factors):
+            x = factor @ x
+        for block in _blocks(len(nodes)):
+            h = x[nodes[block]]
+            h = (h @ weight.T if narrow else h) + bias
+            if self.settings.hop_normalize:
+                h /= np.maximum(np.sqrt(np.einsum("ij,ij->i", h, h)), np.float32(1e-12))[:, None]
+            sums[block] += np.maximum(alpha * h, 0) @ V
+
+    @property
+    def _told(self) -> str:
+        return (
+            f"channels of {', '.join(map(str, self.widths))} columns, {self.classes} classes, "
+            f"hidden={self.settings.hidden} and layers={self.settings.layers}"
+        )
+
+    def _array(self, name: str) -> FloatArray:
+        if name not in self.state:
+            raise ValueError(f"the state has no {name!r}; is it that of another network?")
+        return self.state[name]
+
+    def _matrix(self, name: str) -> FloatArray:
+        array = self._array(name)
+        if array.ndim != 2:
+            raise ValueError(f"{name} must be a matrix, got shape {array.shape}")
+        return array
+
+    def __repr__(self) -> str:
+        return f"Network(widths={self.widths}, classes={self.classes})"
+
+
+def _layers(widths: Sequence[int], classes: int, settings: Settings) -> dict[str, tuple[int, int]]:
+    """Rows and columns of the linear layers, in the order in which they are drawn."""
+    inner = [len(widths) * settings.hidden, *[settings.hidden] * (settings.layers - 2)]
+    shapes = {f"channel_layers.{i}": (settings.hidden, int(width)) for i, width in enumerate(widths)}
+    shapes |= {f"hidden_layers.{i}": (settings.hidden, width) for i, width in enumerate(inner[:-1])}
+    return shapes | {"output": (classes, inner[-1])}
+
+
+def _blocks(rows: int) -> Iterator[slice]:
+    return (slice(start, start + _ROWS) for start in range(0, rows, _ROWS))
