@@ -16,8 +16,8 @@ from pegfan.cli._shell import Fail, Json, command, console, errors, print_json
 
 if TYPE_CHECKING:
     from pegfan.paper.cells import Options
-    from pegfan.running import Progress, Step
     from pegfan.paper.documents import Document
+    from pegfan.running import Progress, Step
 
 STORE, OUTPUT, SEEDS, WORKERS = Path("results"), Path("docs/results"), 3, 2
 
