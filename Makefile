@@ -35,7 +35,7 @@ $(DEMO): pyproject.toml constraints.txt | $(BIN)/python
 
 $(LIGHT)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(LIGHT)
-	$(LIGHT)/bin/pip install --quiet --constraint constraints.txt --editable . pytest
+	$(LIGHT)/bin/pip install --quiet --constraint constraints.txt --editable . hypothesis pytest
 	touch $@
 
 demo: $(DEMO)  ## A signal taken apart, denoised and put together; then PEGFAN against FSGNN. Needs no torch
