@@ -23,7 +23,7 @@ from scipy.sparse import coo_array, csc_array, csr_array, triu
 from pegfan._npz import read_npz
 from pegfan.datasets._table import Options, ReadReport, Table, few, shown, suggestion
 from pegfan.datasets._text import open_bytes, read_numbers
-from pegfan.graph import Graph, Split, _import
+from pegfan.graph import Graph, Split, _import, mask_splits
 
 _DEEPEST_XML = 100
 
@@ -288,7 +288,7 @@ def _only_array_options(options: Options, path: Path) -> None:
         raise ValueError(f"{tabular[0]}= names a column of a table, but {path} holds arrays; leave it out")
 
 
-def _splits_from(arrays: dict[str, Any], path: Path, n: int | None) -> list[tuple[Any, ...]]:
+def _splits_from(arrays: dict[str, Any], path: Path, n: int | None) -> list[Split]:
     """Return the splits that masks of shape (n,), (k, n) or (n, k) describe."""
     masks = {part: _first(arrays, f"{part}_mask", f"{part}_masks") for part in Split._fields}
     present = [part for part, mask in masks.items() if mask is not None]
@@ -298,17 +298,10 @@ def _splits_from(arrays: dict[str, Any], path: Path, n: int | None) -> list[tupl
         raise ValueError(
             f"{path} has masks for {few(present)} only; a split needs all three (split=False ignores them)"
         )
-    stacked = []
     for part, mask in masks.items():
-        rows = np.atleast_2d(mask)
-        if rows.ndim == 2 and rows.shape[1] != n:
-            rows = rows.T
-        if rows.ndim != 2 or rows.shape[1] != n:
+        if mask.ndim not in (1, 2) or n not in mask.shape:
             raise ValueError(f"{path}: the {part} mask has shape {mask.shape}, but there are {n} nodes")
-        stacked.append(rows.astype(bool))
-    if len({len(rows) for rows in stacked}) > 1:
-        raise ValueError(f"{path}: the masks hold different numbers of splits: {[len(rows) for rows in stacked]}")
-    return list(zip(*stacked, strict=True))
+    return mask_splits({part: mask.T if mask.shape[-1] == n else mask for part, mask in masks.items()})
 
 
 def _describe_arrays(graph: Graph, rows: int, report: ReadReport) -> None:
