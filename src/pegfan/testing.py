@@ -138,4 +138,4 @@ def _check_answers(check: _Check, operator: Operator, dense: Any, rng: np.random
         for values in (x, x.toarray()):
             channel = Channel("P X", operator, values, "X")
             for form in ("auto", "dense", "sparse"):
-                check.close(channel.materialize(np.float64, form), product, f"its channel, {form},")  # type: ignore[arg-type]
+                check.close(channel.materialize(np.float64, form), product, f"its channel, {form},")
