@@ -1,16 +1,17 @@
 """The system's Chromium, and reports to open in it."""
 
+import functools
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 import pegfan as pf
 from pegfan.report import write_report
+from pegfan.results import Result
 from support.results import trained
 
 
@@ -65,7 +66,7 @@ def tab(browser: Browser) -> Iterator[Callable[..., Tab]]:
 
 
 @pytest.fixture(scope="session")
-def small() -> tuple[dict[str, Any], pf.Graph, pf.Hierarchy, Any]:
+def small() -> tuple[Result, pf.Graph, pf.Hierarchy, Any]:
     """A result, its graph, its tree and its probabilities."""
     graph = pf.datasets.synthetic(0.0, n=300, n_edges=1500, n_features=20, splits=3)
     graph = graph.replace(class_names=["ant", "bee", "cicada", "dragonfly"])
@@ -80,11 +81,5 @@ def report(small: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def write(tmp_path: Path) -> Callable[..., Path]:
-    """Write a report of given parts, of a path graph where they are not given."""
-
-    def make(result: Any, graph: Any = None, tree: Any = None, probabilities: Any = None) -> Path:
-        graph = graph or pf.Graph.from_edges([[i, i + 1] for i in range(5)])
-        probabilities = np.full((graph.n, 2), 0.5) if probabilities is None else probabilities
-        return write_report(tmp_path / "report.html", result, graph, tree, probabilities)
-
-    return make
+    """Write a report of given parts."""
+    return functools.partial(write_report, tmp_path / "report.html")

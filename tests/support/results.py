@@ -1,146 +1,93 @@
-"""A real result of a small training run, in the form that `pegfan train` stores."""
+"""Results of small training runs, and as 0.1 stored them."""
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 import pegfan as pf
+from pegfan import results
 from pegfan.classifier import PEGFANClassifier
+from pegfan.results import Result
+
+VERSION_1 = Path(__file__).with_name("result_version1.json").read_text(encoding="utf-8")
+"""What `pegfan train` of 0.1 wrote, shortened: two members, one of them on a tree."""
 
 
-def trained(graph: pf.Graph, title: str = "A small graph", **settings: Any) -> tuple[dict[str, Any], PEGFANClassifier]:
-    """Train two candidates on the first split and describe the better one as `result.json` does."""
+def plain_result(graph: pf.Graph, classes: int | None = None, **parts: Any) -> Result:
+    """A result of which only the data are known, and what is given."""
+    names = None if classes is None else [str(k) for k in range(classes)]
+    return Result(data=results.data(graph, names), **parts)
+
+
+def trained(graph: pf.Graph, title: str = "A small graph", **settings: Any) -> tuple[Result, PEGFANClassifier]:
+    """Train two candidates on the first split and describe the better one."""
     options = {"epochs": 60, "patience": 60, **settings}
-    models = [PEGFANClassifier(h=4, channels=kind, **options).fit(graph) for kind in ("b", "c")]
-    models.sort(key=lambda model: -model.run_.val_metric)
-    best = models[0]
+    models = {f"PEGFAN {kind}": PEGFANClassifier(h=4, channels=kind, **options).fit(graph) for kind in ("b", "c")}
+    ranked = sorted(models.items(), key=lambda entry: -entry[1].run_.val_metric)
+    best, split = ranked[0][1], graph.splits[0]
     probabilities = best.predict_proba()
-    return describe(graph, models, probabilities, title), best
+    confusion, per_class = results.judged(graph, split, probabilities)
+    floor = results.majority(graph, split)
+    result = Result(
+        title=title,
+        source=pf.datasets.Source.of("synthetic", gamma=0.0),
+        command="pegfan train synthetic -o out/",
+        seed=42,
+        when="2026-01-01 12:00",
+        versions={"pegfan": pf.__version__},
+        seconds=results.Seconds(12.0, 9.0, 3.0),
+        budget=60,
+        data=results.data(graph),
+        splits=results.Splits.of(graph.splits),
+        candidates=tuple(
+            results.Candidate(
+                name,
+                {"h": model.h, "kind": model.channels, "regime": model.regime},
+                model.run_.val_metric,
+                model.run_.val_loss,
+                model.run_.seconds,
+                model.run_.epochs,
+                chosen=model is best,
+                why="best on validation" if model is best else "behind the best",
+            )
+            for name, model in ranked
+        ),
+        chosen=results.Chosen("the best on validation", "It is the best by a margin."),
+        test=_around(best.run_.test_metric),
+        validation=_around(best.run_.val_metric),
+        majority=results.Spread.of([floor]),
+        features_only=results.Spread.of([0.5 * (floor + best.run_.test_metric) + d for d in (-0.02, 0.02)]),
+        confusion=confusion,
+        per_class=per_class,
+        curves=tuple(results.curve(name, model.run_) for name, model in ranked),
+        attention=tuple(
+            results.attention(name, model.attention_.keys(), model.attention_.values()) for name, model in ranked
+        ),
+        unsure=results.unsure(graph, split, probabilities),
+        warnings=(results.Note("tiny test set", f"The test set has only {len(split.test)} nodes."),),
+        tree=results.tree(best.tree_),
+    )
+    return result, best
 
 
-def describe(graph: pf.Graph, models: list[PEGFANClassifier], probabilities: Any, title: str) -> dict[str, Any]:
-    best, split, labels = models[0], graph.splits[0], graph.labels
-    classes = [str(name) for name in best.classes_]
-    predicted = probabilities.argmax(axis=1)
-    counts = np.bincount(labels[labels >= 0], minlength=len(classes))
-    confusion = np.zeros((len(classes), len(classes)), int)
-    np.add.at(confusion, (labels[split.test], predicted[split.test]), 1)
-    about = pf.measures.describe(graph)
-    majority = float((labels[split.test] == counts.argmax()).mean())
-    with np.errstate(invalid="ignore"):
-        precision = confusion.diagonal() / confusion.sum(axis=0)
-        recall = confusion.diagonal() / confusion.sum(axis=1)
-    return {
-        "format": "pegfan result",
-        "version": 1,
-        "title": title,
-        "source": {"where": ["synthetic"], "options": {"gamma": 0.0}},
-        "command": "pegfan train synthetic -o out/",
-        "seed": 42,
-        "when": "2026-01-01 12:00",
-        "versions": {"pegfan": pf.__version__, "numpy": np.__version__},
-        "seconds": {"total": 12.0, "search": 9.0, "final": 3.0},
-        "budget": 60,
-        "data": {
-            "nodes": graph.n,
-            "edges": graph.n_edges,
-            "directed": graph.directed,
-            "features": about.features,
-            "classes": classes,
-            "class_counts": counts.tolist(),
-            "labelled": about.labelled,
-            "metric": graph.metric,
-            "homophily": {
-                "edge homophily": about.edge_homophily,
-                "node homophily": about.node_homophily,
-                "adjusted homophily": about.adjusted_homophily,
-                "label informativeness": about.label_informativeness,
-            },
-            "ccns": pf.measures.ccns(graph).tolist(),
-            "components": about.components,
-            "report": None,
-        },
-        "splits": {
-            "count": len(graph.splits),
-            "made": False,
-            "sizes": [[len(part) for part in s] for s in graph.splits],
-        },
-        "candidates": [_candidate(model, i) for i, model in enumerate(models)],
-        "chosen": {"how": "the best on validation", "members": [0], "reason": "It is the best by a margin."},
-        "test": _spread(best.run_.test_metric, graph.metric),
-        "validation": _spread(best.run_.val_metric, graph.metric),
-        "floors": {
-            "majority": {"mean": majority, "std": 0.0},
-            "features_only": {"mean": 0.5 * (majority + best.run_.test_metric), "std": 0.02},
-        },
-        "confusion": confusion.tolist(),
-        "per_class": [
-            {"class": name, "support": int(confusion[k].sum()), "precision": precision[k], "recall": recall[k]}
-            for k, name in enumerate(classes)
-        ],
-        "curves": [
-            {
-                "name": f"PEGFAN {model.channels}",
-                **{key: model.history_[key] for key in ("train_loss", "val_loss", "val_metric")},
-                "best_epoch": model.run_.best_epoch,
-            }
-            for model in models
-        ],
-        "attention": [
-            {
-                "member": f"PEGFAN {model.channels}",
-                "channels": [
-                    {"name": name, "weight": weight, "what": "the features" if name == "X" else f"channel {i + 1}"}
-                    for i, (name, weight) in enumerate(model.attention_.items())
-                ],
-            }
-            for model in models
-        ],
-        "unsure": _unsure(graph, probabilities, classes),
-        "warnings": [{"kind": "tiny test set", "text": f"The test set has only {len(split.test)} nodes."}],
-        "tree": {
-            "method": best.tree_.info.get("method"),
-            "h": best.tree_.h,
-            "levels": best.tree_.K,
-            "clusters": list(best.tree_.n_clusters),
-            "info": {},
-        },
-    }
+def _around(value: float) -> results.Spread:
+    return results.Spread.of([value, min(1.0, value + 0.01), value - 0.02])
 
 
-def _candidate(model: PEGFANClassifier, i: int) -> dict[str, Any]:
-    return {
-        "name": f"PEGFAN {model.channels}",
-        "recipe": {"h": model.h, "channels": model.channels, "regime": model.regime},
-        "val_metric": model.run_.val_metric,
-        "val_loss": model.run_.val_loss,
-        "seconds": model.run_.seconds,
-        "epochs": model.run_.epochs,
-        "chosen": i == 0,
-        "why": "best on validation" if i == 0 else "behind the best",
-    }
-
-
-def _spread(value: float, metric: str) -> dict[str, Any]:
-    values = [value, min(1.0, value + 0.01), value - 0.02]
-    return {"metric": metric, "mean": float(np.mean(values)), "std": float(np.std(values)), "per_split": values}
-
-
-def _unsure(graph: pf.Graph, probabilities: Any, classes: list[str]) -> list[dict[str, Any]]:
-    best = np.sort(probabilities, axis=1)
-    order = np.argsort(best[:, -1] - best[:, -2])[:20]
-    names = np.arange(graph.n) if graph.node_names is None else graph.node_names
-    ranked = np.argsort(-probabilities, axis=1)
-    return [
-        {
-            "id": str(names[i]),
-            "predicted": classes[ranked[i, 0]],
-            "probability": float(best[i, -1]),
-            "second": classes[ranked[i, 1]],
-            "second_probability": float(best[i, -2]),
-            "true": classes[graph.labels[i]] if graph.labels[i] >= 0 else None,
-        }
-        for i in order
-    ]
+def as_version1(text: str) -> str:
+    """A result of this version as 0.1 would have stored it."""
+    new = json.loads(text)
+    data = new["data"]
+    data["homophily"] = {kind: data.pop(f"{kind}_homophily") for kind in ("edge", "node", "adjusted")}
+    data["homophily"]["label_informativeness"] = data.pop("label_informativeness")
+    features = new.pop("features_only")
+    new["floors"] = {"majority": new.pop("majority"), "features_only": features | {"recipe": features.pop("name")}}
+    for row in new["per_class"]:
+        row["class"] = row.pop("name")
+    for entry in new["attention"]:
+        entry["channels"] = [
+            {"name": row["name"], "weight": row["weight"], "what": row["words"]} for row in entry["channels"]
+        ]
+    return json.dumps({**new, "version": 1})

@@ -10,10 +10,11 @@ from scipy.sparse import csr_array
 import pegfan as pf
 from pegfan.auto import AutoClassifier, Recipe
 from pegfan.auto.inputs import FeatureScale, Known, recipe_channels
-from pegfan.auto.outcome import Plan, carry_out, channel_words, with_splits
+from pegfan.auto.outcome import Plan, carry_out, with_splits
 from pegfan.auto.recipes import difference, first_recipes, pinned, variations, work
 from pegfan.auto.search import Candidate, Pool, Search, choose, mean_of
 from pegfan.graph import Split
+from pegfan.results import Result
 
 QUICK = {"epochs": 12, "hidden": 8}
 FULL = {
@@ -406,27 +407,19 @@ def test_unlabelled_nodes_in_a_split_are_left_out(graph):
 def test_an_outcome_holds_what_a_report_shows(graph):
     outcome = carry_out(graph, Plan(recipes=[Recipe.of(PLAIN), Recipe.of(FULL)], splits=2))
     result = outcome.result
-    json.dumps(result, allow_nan=False)
-    assert [len(c) for c in result["confusion"]] == [4] * 4
-    assert sum(map(sum, result["confusion"])) == len(graph.splits[0].test)
-    assert result["test"]["per_split"][0] == pytest.approx(outcome.model.score(graph, 0))
-    assert len(result["test"]["per_split"]) == 2
-    assert result["test"]["std"] == pytest.approx(np.std(result["test"]["per_split"]))
+    assert Result.from_json(result.to_json()) == result
+    assert np.shape(result.confusion) == (4, 4)
+    assert np.sum(result.confusion) == len(graph.splits[0].test)
+    assert result.test.per_split[0] == pytest.approx(outcome.model.score(graph, 0))
+    assert len(result.test.per_split) == 2
     assert outcome.ran["splits"] == 2
-    assert {"name", "recipe", "val_metric", "val_loss", "seconds", "epochs", "chosen", "why"} <= set(
-        result["candidates"][0]
-    )
-    assert [result["candidates"][i]["chosen"] for i in result["chosen"]["members"]] == [True] * len(
-        outcome.model.members_
-    )
-    kinds = {warning["kind"] for warning in result["warnings"]}
-    assert {"tiny test set", "unlabelled nodes"} <= kinds
-    assert len(result["unsure"]) == 20
-    assert result["unsure"][0]["probability"] >= result["unsure"][0]["second_probability"]
+    assert sum(candidate.chosen for candidate in result.candidates) == len(outcome.model.members_)
+    assert {"tiny test set", "unlabelled nodes"} <= {note.kind for note in result.warnings}
+    assert len(result.unsure) == 20
     labels = graph.labels[graph.splits[0].test]
     most = np.bincount(graph.labels[graph.splits[0].train]).argmax()
-    assert result["floors"]["majority"]["per_split"][0] == pytest.approx((labels == most).mean())
-    assert 0 < result["floors"]["features_only"]["mean"] < 1
+    assert result.majority.per_split[0] == pytest.approx((labels == most).mean())
+    assert 0 < result.features_only.mean < 1
     assert outcome.parts.count("none") == 10
 
 
@@ -449,21 +442,6 @@ def test_one_class_or_none_is_refused(graph):
         with_splits(graph.replace(labels=np.full(120, -1), class_names=None), Plan())
     with pytest.raises(ValueError, match="of one class"):
         with_splits(graph.replace(labels=np.zeros(120, int), class_names=None), Plan())
-
-
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("X", "the features alone"),
-        ("S^2 X", "two hops"),
-        ("S~_sym X", "one hop with the node itself both ways"),
-        ("F_0 X", "the average of the features"),
-        ("F_2 S X", "scale 2 of one hop"),
-        ("A", "who a node is joined to"),
-    ],
-)
-def test_channels_in_words(name, words):
-    assert channel_words(name) == words
 
 
 def test_score_comes_back_to_the_split_that_was_fitted(tmp_path):

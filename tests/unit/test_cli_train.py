@@ -4,6 +4,7 @@ import csv
 import errno
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -15,6 +16,7 @@ from typer.testing import CliRunner
 
 import pegfan as pf
 from pegfan.cli import app
+from support.results import as_version1
 
 runner = CliRunner()
 QUICK = ["--set", "epochs=10", "--set", "hidden=8", "--workers", "1", "--method", "none", "--splits", "1"]
@@ -80,7 +82,7 @@ def test_the_folder_holds_everything(out):
 
 def test_the_result_says_what_was_done(out):
     result = json.loads((out / "result.json").read_text())
-    assert (result["format"], result["version"]) == ("pegfan result", 1)
+    assert (result["format"], result["version"]) == ("pegfan result", 2)
     assert result["data"]["nodes"] == 90
     assert result["data"]["labelled"] == 80
     assert result["splits"]["made"] is True
@@ -88,8 +90,8 @@ def test_the_result_says_what_was_done(out):
     assert result["source"]["options"] == {"label": "kind"}
     assert "label" in result["data"]["report"]
     assert result["data"]["feature_names"] == ["x", "y", "z"]
-    losses = [c["val_loss"] for c in result["candidates"] if c["chosen"]]
-    assert len(losses) == len(result["chosen"]["members"])
+    chosen = sum(c["chosen"] for c in result["candidates"])
+    assert chosen == len(json.loads((out / "model" / "model.json").read_text())["members"])
 
 
 def test_settings_repeat_the_run_bit_for_bit(out, tmp_path):
@@ -103,10 +105,10 @@ def test_settings_repeat_the_run_bit_for_bit(out, tmp_path):
     assert (again / weights).read_bytes() == (out / weights).read_bytes()
     one, two = (json.loads((folder / "result.json").read_text()) for folder in (out, again))
     assert one["test"] == two["test"]
-    assert one["floors"] == two["floors"]
+    assert (one["majority"], one["features_only"]) == (two["majority"], two["features_only"])
 
 
-def test_the_command_line_goes_before_the_file(out, tmp_path):
+def test_the_command_line_overrides_the_file(out, tmp_path):
     run(
         "train",
         "--config",
@@ -296,7 +298,7 @@ def test_ctrl_c_while_training_leaves_nothing(files, tmp_path):
 @pytest.mark.parametrize(
     "stage",
     [
-        "pegfan.auto.outcome._confusion",
+        "pegfan.results.judged",
         "pegfan._saved._complete",
         "pegfan.cli.train._table",
         "pegfan.report.write_report",
@@ -345,8 +347,6 @@ def test_new_nodes_and_other_columns_are_predicted(files, out, tmp_path):
 
 
 def test_models_that_are_none_are_refused(files, out, tmp_path):
-    import shutil
-
     target = ["-o", tmp_path / "p.csv"]
     assert "no such folder" in refused("predict", tmp_path / "gone", *files, *target)
     (tmp_path / "empty").mkdir()
@@ -379,6 +379,12 @@ def test_the_report_can_be_made_again(files, out, tmp_path):
     assert (tmp_path / "r.html").read_bytes() == (out / "report.html").read_bytes()
     run("report", out / "model", "-o", tmp_path / "s.html")
     assert (tmp_path / "s.html").exists()
+    old = Path(shutil.copytree(out, tmp_path / "old"))
+    (old / "result.json").write_text(as_version1((out / "result.json").read_text()))
+    run("report", old, "-o", tmp_path / "t.html")
+    assert (tmp_path / "t.html").read_bytes() == (out / "report.html").read_bytes(), "a result of 0.1"
+    (old / "result.json").write_text((out / "result.json").read_text().replace('"nodes": 90', '"nodes": "many"'))
+    assert "data.nodes must be a count, got str" in refused("report", old)
 
 
 def test_a_report_needs_its_data_as_they_were(files, tmp_path):

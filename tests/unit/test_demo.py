@@ -11,9 +11,10 @@ from typer.testing import CliRunner
 import pegfan
 from pegfan import demo
 from pegfan.cli import app
+from pegfan.results import Result
 
 runner = CliRunner()
-SMALL = {"n": 300, "edges": 3000, "features": 20, "splits": 2, "epochs": 30}
+SMALL = {"n": 300, "n_edges": 3000, "n_features": 20, "splits": 2, "epochs": 30}
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +30,7 @@ def numbers(folder):
 @pytest.fixture(scope="module")
 def found():
     told = []
-    comparison = demo.compare(**SMALL, progress=lambda done, total, words: told.append((done, total, words)))
+    comparison = demo.compare(**SMALL, progress=told.append)
     return comparison, told
 
 
@@ -97,12 +98,22 @@ def test_both_networks_choose_on_validation_alone_and_leave_x_out(found):
         assert [run.seed for run in entry.runs] == [42, 43]
 
 
-def test_it_is_seeded_and_tells_how_far_it_is(found):
+def test_it_is_seeded_and_tells_how_far_it_is(found, monkeypatch):
     comparison, told = found
     total = 2 * (len(demo.GRID) + 1) + 1
-    assert [(done, of) for done, of, _ in told] == [(k + 1, total) for k in range(total)]
+    assert [(step.done, step.planned) for step in told] == [(k + 1, total) for k in range(total)]
+    backwards = lambda self, task, jobs: [task(self.shared, job) for job in reversed(jobs)]  # noqa: E731
+    monkeypatch.setattr("pegfan.running.Runner.map", backwards)  # results may come in any order
     again = demo.compare(**SMALL)
     assert [entry.test for entry in again.entries] == [entry.test for entry in comparison.entries]
+    assert [entry.settings for entry in again.entries] == [entry.settings for entry in comparison.entries]
+
+
+def test_the_network_is_rebuilt_with_its_own_settings():
+    comparison = demo.compare(**SMALL | {"epochs": 3}, hidden=8, layers=3, hop_normalize=False)
+    test = comparison.graph.splits[0].test
+    right = comparison.probabilities().argmax(axis=1)[test] == comparison.graph.labels[test]
+    assert right.mean() == pytest.approx(comparison.entries[0].test[0])
 
 
 def test_the_majority_by_hand(found):
@@ -117,26 +128,21 @@ def test_the_result_holds_what_was_run(found):
     comparison, _ = found
     probabilities = comparison.probabilities()
     assert probabilities.sum(axis=1) == pytest.approx(np.ones(300), abs=1e-5)
-    result = json.loads(json.dumps(comparison.result(probabilities)))
+    result = comparison.result(probabilities)
+    assert Result.from_json(result.to_json()) == result
     best, graph = comparison.entries[0], comparison.graph
     test = graph.splits[0].test
-    right = np.trace(result["confusion"])
-    assert np.sum(result["confusion"]) == len(test)
-    assert right / len(test) == pytest.approx(best.test[0]), "the model of the report is the one that was tested"
-    assert result["test"]["per_split"] == best.test
-    chosen = [row for row in result["candidates"] if row["chosen"]]
-    assert [row["name"] for row in chosen] == [best.name]
-    assert chosen[0]["val_metric"] == best.runs[0].val_metric
-    assert result["candidates"].index(chosen[0]) == result["chosen"]["members"][0]
-    values = [row["val_metric"] for row in result["candidates"]]
+    assert np.sum(result.confusion) == len(test)
+    assert np.trace(result.confusion) / len(test) == pytest.approx(best.test[0]), "of the model that was tested"
+    assert list(result.test.per_split) == best.test
+    (chosen,) = [row for row in result.candidates if row.chosen]
+    assert (chosen.name, chosen.val_metric) == (best.name, best.runs[0].val_metric)
+    values = [row.val_metric for row in result.candidates]
     assert values == sorted(values, reverse=True)
     assert len(values) == 8
-    assert sum(channel["weight"] for channel in result["attention"][0]["channels"]) == pytest.approx(1, abs=1e-5)
-    margins = [row["probability"] - row["second_probability"] for row in result["unsure"]]
-    assert margins == sorted(margins)
-    assert {int(row["id"]) for row in result["unsure"]} <= set(test.tolist())
-    source = pegfan.datasets.Source.from_dict(result["source"])
-    assert np.array_equal(source.open()[0].features, graph.features), "the source is the graph itself"
+    assert sum(channel.weight for channel in result.attention[0].channels) == pytest.approx(1, abs=1e-5)
+    assert {int(row.id) for row in result.unsure} <= set(test.tolist())
+    assert np.array_equal(result.source.open()[0].features, graph.features), "the source is the graph itself"
 
 
 def test_pictures_and_report_are_written(found, tmp_path):
@@ -145,14 +151,6 @@ def test_pictures_and_report_are_written(found, tmp_path):
     text = page.read_text()
     assert "PEGFAN against FSGNN" in text
     assert sorted(file.name for file in (tmp_path / "out").iterdir()) == ["accuracy.png", "report.html"]
-
-
-def test_names_of_channels():
-    assert demo._meaning("F_3 X") == "scale 3 of the features"
-    assert demo._meaning("S X") == "features 1 hop away"
-    assert demo._meaning("S~^2 X") == "features 2 hops away"
-    assert demo._formula("S~^2 X") == r"$\tilde{S}^2\,X$"
-    assert demo._formula("F_3 X") == r"$F_3\,X$"
 
 
 # ------------------------------------------------------------------ command line

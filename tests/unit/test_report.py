@@ -14,8 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pegfan as pf
+from pegfan import results
 from pegfan.report import graphview, sections, treeview, words, write_report
 from pegfan.report.page import embedded
+from pegfan.report.sections import SECTIONS
+from pegfan.results import Result
+from support.results import plain_result
 from support.strategies import trees
 
 HOSTILE = "</script><script>alert(1)</script>\u202e'\"&amp;{{script}}"
@@ -31,11 +35,17 @@ def content(page):
     return json.loads(found.group(1))
 
 
-def written(folder, result, graph=None, tree=TREE, probabilities=None):
+def written(folder, graph=None, tree=TREE, probabilities=None, **parts):
     graph = graph or path_graph()
     if probabilities is None:
         probabilities = np.full((graph.n, 2), 0.5)
+    result = plain_result(graph, None if graph.n_classes else 2, **parts)
     return write_report(folder / "report.html", result, graph, tree, probabilities)
+
+
+def of(**parts):
+    """A result with these parts, on a path with two classes."""
+    return plain_result(path_graph(labels=np.arange(8) % 2), **parts)
 
 
 def deep_tree(n, h=8):
@@ -52,7 +62,7 @@ def deep_tree(n, h=8):
 
 
 def test_page_is_whole_and_names_nothing_outside(tmp_path):
-    page = written(tmp_path, {"title": "Bees & ants"})
+    page = written(tmp_path, title="Bees & ants")
     text = page.read_text()
     assert page == tmp_path / "report.html"
     assert "<title>Bees &amp; ants – PEGFAN report</title>" in text
@@ -63,12 +73,12 @@ def test_page_is_whole_and_names_nothing_outside(tmp_path):
 
 
 def test_same_result_gives_same_bytes(tmp_path):
-    one, two = (written(tmp_path, {"title": "x"}).read_bytes() for _ in range(2))
+    one, two = (written(tmp_path, title="x").read_bytes() for _ in range(2))
     assert one == two
 
 
 def test_policy_admits_our_script_and_style_only(tmp_path):
-    text = written(tmp_path, {}).read_text()
+    text = written(tmp_path).read_text()
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text).group(1)
     for tag, rule in ((r'<script type="module">(.*?)</script>', "script-src"), ("<style>(.*?)</style>", "style-src")):
         source = re.search(tag, text, re.S).group(1)
@@ -89,7 +99,7 @@ def test_our_own_sources_cannot_end_their_element(name):
 def test_nothing_half_written_is_left(tmp_path, monkeypatch):
     monkeypatch.setattr("os.replace", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
     with pytest.raises(OSError, match="disk full"):
-        written(tmp_path, {})
+        written(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -104,14 +114,19 @@ def test_hostile_names_are_data(tmp_path):
     graph = path_graph(
         labels=np.arange(8) % 2, class_names=[HOSTILE, "b"], node_names=[f"{HOSTILE}{i}" for i in range(8)]
     )
-    result = {
-        "title": HOSTILE,
-        "command": HOSTILE,
-        "data": {"classes": [HOSTILE, "b"], "report": HOSTILE},
-        "warnings": [{"kind": HOSTILE, "text": HOSTILE}],
-        "unsure": [{"id": f"{HOSTILE}3", "predicted": HOSTILE}],
-    }
-    page = written(tmp_path, result, graph)
+    page = written(
+        tmp_path,
+        graph,
+        title=HOSTILE,
+        command=HOSTILE,
+        source=pf.datasets.Source((HOSTILE,), {HOSTILE: HOSTILE}),
+        versions={HOSTILE: HOSTILE},
+        candidates=[results.Candidate(HOSTILE, {HOSTILE: {HOSTILE: [HOSTILE]}}, 0.5, 0.5, 1.0, 3, True, HOSTILE)],
+        chosen=results.Chosen(HOSTILE, HOSTILE),
+        attention=[results.Attention(HOSTILE, [results.ChannelWeight(*[HOSTILE] * 3, "other", None, 1.0)])],
+        warnings=[results.Note(HOSTILE, HOSTILE)],
+        unsure=[results.Unsure(f"{HOSTILE}3", HOSTILE, 0.5, "b", 0.5)],
+    )
     text = page.read_text()
     assert text.count("</script>") == 2
     assert "alert(1)</script>" not in text
@@ -121,26 +136,26 @@ def test_hostile_names_are_data(tmp_path):
 
 
 def test_strings_that_are_no_text_and_endless_strings(tmp_path):
-    result = {"title": "\ud800 lone", "command": "x" * 100_000, "warnings": [{"kind": 3, "text": "y" * 100_000}]}
-    page = written(tmp_path, result)
+    note = results.Note("y" * 100_000, "z" * 100_000)
+    page = written(tmp_path, title="\ud800 lone", command="x" * 100_000, warnings=[note])
     assert page.stat().st_size < 150_000
-    assert content(page)["warnings"]["rows"][0]["kind"] == "3"
+    assert content(page)["warnings"]["rows"][0]["kind"].endswith("y…")
 
 
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
         ({"probabilities": np.ones(8)}, "probabilities have shape"),
-        ({"probabilities": np.ones((7, 2))}, "n = 8"),
-        ({"probabilities": np.ones((8, 0))}, "one column a class"),
+        ({"probabilities": np.ones((7, 2))}, "8 × 2"),
+        ({"probabilities": np.ones((8, 3))}, "one column per class"),
         ({"tree": pf.Hierarchy.from_nested([0, 1])}, "the tree has 2 nodes and the graph 8"),
     ],
 )
 def test_parts_that_do_not_belong_together(tmp_path, change, sentence):
     with pytest.raises(ValueError, match=sentence):
-        written(tmp_path, {}, **change)
-    with pytest.raises(TypeError, match="must be a mapping"):
-        written(tmp_path, ["no"])
+        written(tmp_path, **change)
+    with pytest.raises(TypeError, match="must be a pegfan"):
+        write_report(tmp_path / "report.html", {"title": "no"}, path_graph(), TREE, np.ones((8, 2)))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -148,7 +163,8 @@ def test_large_graphs_make_small_files(tmp_path):
     rng = np.random.default_rng(0)
     n = 20_000
     graph = pf.Graph.from_edges(rng.integers(0, n, (100_000, 2)), n=n)
-    page = written(tmp_path, {}, graph, deep_tree(n), rng.dirichlet(np.ones(4), n))
+    graph = graph.replace(labels=np.arange(n) % 4)
+    page = written(tmp_path, graph, deep_tree(n), rng.dirichlet(np.ones(4), n))
     assert page.stat().st_size < 1_500_000
     shown = content(page)["graph"]
     assert len(shown["ids"]) == 1500
@@ -279,40 +295,19 @@ def test_deep_trees_show_some_levels():
 # ----------------------------------------------------------------------- the sections
 
 
-def test_empty_result_says_why_sections_are_absent(tmp_path):
-    shown = content(written(tmp_path, {}, tree=None))
-    for name in (
-        "data",
-        "score",
-        "choice",
-        "confusion",
-        "per_class",
-        "curves",
-        "attention",
-        "tree",
-        "unsure",
-        "warnings",
-    ):
-        assert shown[name]["absent"].endswith(".")
+def test_what_is_not_known_is_said_to_be_absent(tmp_path):
+    shown = content(written(tmp_path, tree=None))
+    absent = {name for name, section in shown.items() if isinstance(section, dict) and "absent" in section}
+    assert absent == {*SECTIONS, "tree"} - {"data", "repeat"}
+    assert all(shown[name]["absent"].endswith(".") for name in absent)
     assert "nobody can say" in shown["lede"]
-
-
-@pytest.mark.parametrize("junk", [None, 7, "text", [], [1], {}, {"x": 1}, [None, {"name": []}], float("nan"), True])
-def test_junk_in_the_result_is_left_out(tmp_path, junk):
-    keys = ("title", "source", "seconds", "data", "splits", "candidates", "chosen", "test", "floors", "confusion")
-    keys += ("per_class", "curves", "attention", "unsure", "warnings", "tree", "versions", "budget", "validation")
-    content(written(tmp_path, dict.fromkeys(keys, junk)))
-    inside = dict.fromkeys(("classes", "class_counts", "homophily", "ccns", "nodes", "report", "directed"), junk)
-    content(written(tmp_path, {"data": inside, "test": dict.fromkeys(("mean", "std", "per_split"), junk)}))
 
 
 def test_candidates_show_what_differs():
     recipe = {"h": 4, "tree": {"method": "ward"}, "hops": 3}
-    tried = [
-        {"name": "one", "recipe": recipe},
-        {"name": "two", "recipe": {**recipe, "h": 8, "tree": {"method": "matching"}}},
-    ]
-    choice = sections.sections({"candidates": tried, "chosen": {"members": [1]}}, ["a"])["choice"]
+    recipes = [recipe, {**recipe, "h": 8, "tree": {"method": "matching"}}]
+    tried = [results.Candidate(f"{i}", r, 0.5, 0.5, 1.0, 3, i == 1) for i, r in enumerate(recipes)]
+    choice = sections.sections(of(candidates=tried))["choice"]
     assert [row["settings"] for row in choice["rows"]] == [["h 4", "tree.method ward"], ["h 8", "tree.method matching"]]
     assert choice["common"] == ["hops 3"]
     assert [row["chosen"] for row in choice["rows"]] == [False, True]
@@ -323,7 +318,7 @@ def test_confusion_of_many_classes_keeps_the_largest_and_all_predictions():
     table = np.zeros((k, k), int)
     table[np.arange(k), np.arange(k)] = np.arange(k)
     table[29, 0] = 5  # to a class that is not shown
-    shown = sections.sections({"confusion": table.tolist()}, [str(i) for i in range(k)])["confusion"]
+    shown = sections.sections(plain_result(path_graph(), k, confusion=table))["confusion"]
     assert shown["classes"] == list(range(10, 30))
     assert [sum(row) for row in shown["counts"]] == table.sum(axis=1)[10:].tolist()
     assert shown["counts"][-1][-1] == 5
@@ -332,74 +327,70 @@ def test_confusion_of_many_classes_keeps_the_largest_and_all_predictions():
 
 def test_long_curves_are_thinned_with_their_ends_kept():
     line = list(np.linspace(2, 1, 5000))
-    curves = sections.sections({"curves": [{"name": "m", "train_loss": line, "best_epoch": 4000}]}, ["a"])["curves"]
+    curves = sections.sections(of(curves=[results.Curve("m", line, [1, np.nan], [], 4000)]))["curves"]
     (member,) = curves["members"]
     assert len(member["at"]) == len(member["train_loss"]) <= 240
     assert (member["at"][0], member["at"][-1], member["best"]) == (0, 4999, 4000)
     assert member["train_loss"][-1] == 1.0
 
 
-def test_channels_are_grouped_by_their_names():
-    names = ["X", "S X", "S~^2 X", "S_in X", "F_0 X", "F_10 S~ X", "Y near", "SAGE X"]
-    expected = ["features", "hops", "hops", "hops", "scales", "scales", "other", "other"]
-    assert [sections.group(name) for name in names] == expected
-
-
 def test_true_classes_follow_the_models_order(tmp_path):
     graph = path_graph(3, labels=["b", "a", None])
     tree = pf.Hierarchy.from_nested([0, 1, 2])
-    page = written(tmp_path, {"data": {"classes": ["b", "a"]}}, graph, tree, np.full((3, 2), 0.5))
+    result = Result(data=results.data(graph, ["b", "a"]))
+    page = write_report(tmp_path / "report.html", result, graph, tree, np.full((3, 2), 0.5))
     assert content(page)["graph"]["true"] == [0, 1, -1]
 
 
 def test_parts_are_those_of_the_models_split(tmp_path):
     graph = path_graph(splits=[([0], [1], [2]), ([3, 4], [5], [6])])
-    assert content(written(tmp_path, {}, graph))["graph"]["split"] == [1, 2, 3, 0, 0, 0, 0, 0]
-    assert content(written(tmp_path, {"splits": {"used": [1, 0]}}, graph))["graph"]["split"] == [0, 0, 0, 1, 1, 2, 3, 0]
-    assert content(written(tmp_path, {"splits": {"used": [7]}}, graph))["graph"]["split"] is None
-    assert content(written(tmp_path, {}))["graph"]["split"] is None
+
+    def split(*used):
+        return content(written(tmp_path, graph, splits=results.Splits.of(graph.splits, used)))["graph"]["split"]
+
+    assert content(written(tmp_path, graph))["graph"]["split"] == [1, 2, 3, 0, 0, 0, 0, 0]
+    assert split(1, 0) == [0, 0, 0, 1, 1, 2, 3, 0]
+    assert split(7) is None
+    assert content(written(tmp_path))["graph"]["split"] is None
 
 
 # -------------------------------------------------------------------------- the words
 
 
 def test_floors_decide_what_is_said():
-    def said(mean, floor, std=0.01):
-        result = {
-            "test": {"mean": mean, "std": std, "per_split": [mean] * 3},
-            "floors": {"features_only": {"mean": floor}},
-        }
-        return words.score(result)
+    def said(mean, floor):
+        test = results.Spread(mean, 0.01, [mean] * 3)
+        return words.score(of(test=test, features_only=results.Spread.of([floor])))
 
     assert "adds 10.0 points to what the features tell" in said(0.8, 0.7)
     assert "within the spread" in said(0.705, 0.7)
     assert "does not help here: the features alone are 10.0 points better" in said(0.7, 0.8)
-    assert "one split" in words.score({"test": {"mean": 0.7, "per_split": [0.7]}})
+    assert "one split" in words.score(of(test=results.Spread.of([0.7])))
 
 
 def test_lede_speaks_of_the_metric():
-    result = {"test": {"metric": "roc_auc", "mean": 0.842, "std": 0.013}}
-    assert words.lede(result, 5, 2) == (
+    auc = plain_result(
+        path_graph(labels=np.arange(8) % 2, metric="roc_auc"), test=results.Spread(0.842, 0.013, [0.842])
+    )
+    assert words.lede(auc) == (
         "On nodes that it has not seen, the model reaches a ROC AUC of 84.2, "
         "give or take 1.3 points from split to split."
     )
-    assert "86.0% into the right class" in words.lede({"test": {"mean": 0.86}}, 5, 2)
-
-
-def channels(**weights):
-    return [
-        {"name": name, "weight": weight, "what": "", "group": sections.group(name)} for name, weight in weights.items()
-    ]
+    assert "86.0% into the right class" in words.lede(of(test=results.Spread.of([0.86])))
 
 
 def test_attention_in_words():
-    named = dict(zip(["X", "S X", "F_0 X", "F_1 X", "F_2 X", "F_3 X"], [1, 1, 1, 1, 4, 2], strict=True))
-    said = words.attention(channels(**named))
-    assert said.startswith("Scales of the tree 80% (an even share would be 67%)")
-    assert "The heaviest channel is F₂ X with 2.4 times an even share." in said
-    assert "the fine ones, F₂ to F₃, weigh more" in said
-    assert "nearly even" in words.attention(channels(**dict.fromkeys(named, 1)))
-    assert "one channel" in words.attention(channels(X=1.0))
+    names = ["X", "S X", "F_0 X", "F_1 X", "F_2 X", "F_3 X"]
+
+    def said(names, weights):
+        return words.attention(results.attention("m", names, weights).channels)
+
+    uneven = said(names, [1, 1, 1, 1, 4, 2])
+    assert uneven.startswith("Scales of the tree 80% (an even share would be 67%)")
+    assert "The heaviest channel is F₂ X, scale 2 of the features, with 2.4 times an even share." in uneven
+    assert "the fine ones, F₂ to F₃, weigh more" in uneven
+    assert "nearly even" in said(names, [1] * 6)
+    assert "one channel" in said(["X"], [1])
 
 
 @pytest.mark.parametrize(
@@ -407,13 +398,12 @@ def test_attention_in_words():
     [
         ("best", "the only candidate", "Chosen: best; the only candidate."),
         ("mean of 5", "It is better by 1.2 points.", "Chosen: mean of 5. It is better by 1.2 points."),
-        ("best", None, "Chosen: best."),
-        (None, "no choice", "no choice."),
-        (None, None, ""),
+        ("best", "", "Chosen: best."),
     ],
 )
 def test_choice_in_words(how, reason, said):
-    assert words.choice({"chosen": {"how": how, "reason": reason}}) == said
+    assert words.choice(of(chosen=results.Chosen(how, reason))) == said
+    assert words.choice(of()) == ""
 
 
 def test_most_frequent_mistake():

@@ -337,7 +337,7 @@ class Result(Part):
                 raise ValueError(f"it was not written by pegfan: its format is not {FORMAT!r}")
             version = stored.get("version")
             if type(version) is not int or not 1 <= version <= VERSION:
-                raise ValueError(f"it has version {version!r}, and this pegfan reads 1 to {VERSION}; upgrade pegfan")
+                raise ValueError(f"it has version {version!r:.20}, and this one reads 1 to {VERSION}; upgrade pegfan")
             result: Self = _part(cls, upgraded(stored) if version == 1 else stored, "")
         except json.JSONDecodeError as error:
             raise ValueError(f"it is damaged: {error}") from error
