@@ -233,7 +233,9 @@ class Fitted:
 
     def _aligned(self, graph: Graph) -> Graph:
         """The graph with the features of the training: degrees if they stood in, columns by name if they have names."""
-        known = with_features(graph, "degree" if self.stand_in else None)
+        if self.stand_in:
+            return with_features(graph.replace(features=None), "degree")
+        known = with_features(graph, None)
         if self.feature_names is not None and known.feature_names is not None:
             return known.align_features(self.feature_names)
         assert known.features is not None
@@ -419,6 +421,8 @@ def pick_split(graph: Graph, split: Any, seed: int) -> Split:
         from pegfan.datasets import random_splits
 
         return random_splits(graph.labels, k=1, seed=seed)[0]
+    if isinstance(split, (int, np.integer)) and not graph.splits:
+        raise ValueError("the graph has no splits; pass a Split, or split='random'")
     return graph.split(split)
 
 

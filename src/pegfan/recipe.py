@@ -177,7 +177,8 @@ class Recipe:
     def _idle(self) -> tuple[str, ...]:
         """Fields that make no difference."""
         if not self.has_tree:
-            return ("h", "max_levels", "kind", *(("regime", "direction") if self.hops == 0 else ()))
+            hops = () if self.hops else ("regime",) if self.adjacency else ("regime", "direction")
+            return ("h", "max_levels", "kind", *hops)
         own = ("method", "h", "max_levels") if self.tree_file is not None else ()
         return (*own, "hops") if self.kind in ("a", "as") and self.direction != "both" else own
 

@@ -9,13 +9,9 @@ from scipy import sparse
 
 import pegfan as pf
 from pegfan._saved import FORMAT_VERSION, _checksum
-from pegfan.classifier import (
-    FSGNNClassifier,
-    PEGFANClassifier,
-    load_classifier,
-    pad_levels,
-)
+from pegfan.classifier import FSGNNClassifier, PEGFANClassifier, load_classifier
 from pegfan.graph import Graph, Split
+from pegfan.recipe import pad_levels
 
 BOTH = pytest.mark.parametrize("kind", [PEGFANClassifier, FSGNNClassifier])
 SMALL = {"epochs": 40, "hidden": 16, "lr_fc": 0.02}
@@ -68,10 +64,10 @@ def test_fit_predict_score(kind, graph, fitted):
 def test_channels_are_those_asked_for(graph, fitted):
     assert list(fitted[PEGFANClassifier].attention_)[:5] == ["X", "S X", "S^2 X", "S^3 X", "F_0 S X"]
     assert len(fitted[PEGFANClassifier].attention_) == 4 + fitted[PEGFANClassifier].tree_.K
-    model = PEGFANClassifier(channels="a", h=4, epochs=2).fit(graph)
+    model = PEGFANClassifier(kind="a", h=4, epochs=2).fit(graph)
     assert list(model.attention_) == ["X", *(f"F_{j} X" for j in range(model.tree_.K))]
     assert model.predict(graph.replace(labels=None)).shape == (300,)
-    assert list(FSGNNClassifier(option="homophily", hops=1, epochs=2).fit(graph).attention_) == ["X", "S~ X"]
+    assert list(FSGNNClassifier(regime="homophily", hops=1, epochs=2).fit(graph).attention_) == ["X", "S~ X"]
 
 
 @BOTH
@@ -119,7 +115,7 @@ def test_every_kind_of_graph_gives_the_same(kind, graph, fitted):
 def test_random_split_and_two_class_auc(graph):
     two = graph.replace(labels=graph.labels % 2, class_names=["no", "yes"], metric="roc_auc", splits=())
     model = FSGNNClassifier(**SMALL).fit(two, split="random")
-    expected = pf.datasets.random_splits(two.labels, k=1, seed=42)[0]
+    expected = pf.datasets.random_splits(two.labels, k=1, seed=0)[0]
     values, truth = model.predict_proba(two)[expected.test, 1], two.labels[expected.test] == 1
     pairs = values[truth][:, None] - values[~truth][None]
     assert model.score(two, "random") == pytest.approx((pairs > 0).mean() + (pairs == 0).mean() / 2, abs=1e-3)
@@ -217,16 +213,17 @@ def test_new_parameters_wait_for_fit(graph):
     assert before.tobytes() == after.tobytes()
 
 
-def test_degrees_stand_in_only_if_asked(graph):
+def test_degrees_stand_in_unless_that_is_an_error(graph):
     bare = graph.replace(features=None)
-    with pytest.raises(ValueError, match="features='degree'"):
-        FSGNNClassifier(epochs=2).fit(bare)
-    model = FSGNNClassifier(epochs=2, features="degree").fit(bare)
+    model = FSGNNClassifier(epochs=2).fit(bare)
     assert model.predict_proba(graph).tobytes() == model.predict_proba(bare).tobytes()
-    with pytest.raises(ValueError, match="features must be None or 'degree'"):
-        FSGNNClassifier(features="svd").fit(bare)
-    with pytest.raises(ValueError, match="normalize_features must be False or 'l1', got 'l2'"):
-        FSGNNClassifier(features="degree", normalize_features="l2").fit(bare)
+    assert model.fitted_.members[0].recipe.scaling == "none", "degrees are not scaled"
+    with pytest.raises(ValueError, match="stand_in='degree'"):
+        FSGNNClassifier(epochs=2, stand_in=None).fit(bare)
+    with pytest.raises(ValueError, match="stand_in must be None or 'degree'"):
+        FSGNNClassifier(stand_in="svd").fit(bare)
+    with pytest.raises(ValueError, match="scaling must be one of none, l1, columns; got 'l2'"):
+        FSGNNClassifier(scaling="l2").fit(bare)
 
 
 # ------------------------------------------------------------------------- bad input
@@ -241,7 +238,7 @@ def test_not_fitted(graph, tmp_path):
 
 
 def test_bad_input(graph, fitted):
-    model = FSGNNClassifier(epochs=2)
+    model = FSGNNClassifier(epochs=2, regime="heterophily")
     for given, split, error, message in (
         ([1, 2], 0, TypeError, "got list"),
         ((graph.adjacency,), 0, ValueError, "got 1 entries"),
@@ -260,7 +257,7 @@ def test_bad_input(graph, fitted):
     ):
         with pytest.raises(error, match=message):
             model.fit(given, split)
-    with pytest.raises(ValueError, match="FSGNNClassifier has no parameter 'h'; it has hops, option"):
+    with pytest.raises(ValueError, match="FSGNNClassifier has no parameter 'h'; it has hops, regime"):
         FSGNNClassifier(h=4)
     for seed in (-1, None, 1.5):
         with pytest.raises(ValueError, match="random_state"):
@@ -361,6 +358,13 @@ def test_foreign_and_tampered_folders(fitted, tmp_path):
 
         return spoil
 
+    def member(**changes):
+        def spoil(folder):
+            members = json.loads((folder / "model.json").read_bytes())["members"]
+            edit(True, members=[{**members[0], **changes}])(folder)
+
+        return spoil
+
     def flip(name):
         def spoil(folder):
             data = bytearray((folder / name).read_bytes())
@@ -373,14 +377,19 @@ def test_foreign_and_tampered_folders(fitted, tmp_path):
     assert "damaged" in spoiled(lambda folder: (folder / "model.json").write_text("{"))
     assert "not written by pegfan" in spoiled(lambda folder: (folder / "model.json").write_text("[]"))
     assert "upgrade pegfan" in spoiled(edit(True, version=FORMAT_VERSION + 1))
-    assert "changed since it was saved" in spoiled(edit(False, regime="homophily"))
-    for name in ("weights.safetensors", "tree.npz", "history.npz"):
+    assert "changed since it was saved" in spoiled(edit(False, columns=7))
+    for name in ("weights.safetensors", "tree_0.npz", "history.npz"):
         assert f"{name} was changed" in spoiled(flip(name))
         assert name in spoiled(lambda folder, name=name: (folder / name).unlink())
-    assert "levels" in spoiled(edit(True, K=99))
-    assert "tensors" in spoiled(edit(True, channels=[["X", 20]]))
-    names = list(fitted[PEGFANClassifier].attention_)
-    assert "size mismatch" in spoiled(edit(True, channels=[[name, 10**12] for name in names]))
+    assert "other channels" in spoiled(member(channels=[["X", 20]]))
+    assert "other channels" in spoiled(
+        member(channels=[[name, 10**12] for name in fitted[PEGFANClassifier].attention_])
+    )
+    assert "other channels" in spoiled(member(attention=[1.0]))
+    assert "do not agree on a tree" in spoiled(member(tree=None))
+    assert "not a usable model" in spoiled(member(tree=7))
+    assert "do not fit" in spoiled(edit(True, classes={"dtype": "<i8", "names": [0, 1]}))
+    assert "do not fit" in spoiled(edit(True, members=[]))
     assert "this version knows" in spoiled(edit(True, **{"class": "Other"}))
     assert "not a usable model" in spoiled(edit(True, parameters={"epochs": "many"}))
     assert "neither numbers nor names" in spoiled(edit(True, classes={"dtype": "V99", "names": ["a", "b", "c", "d"]}))

@@ -8,25 +8,26 @@ import numpy as np
 import pytest
 
 import pegfan as pf
+from pegfan import _legacy
 from pegfan._npz import write_npz
 from pegfan.datasets import Source
-from pegfan.experiments import Job, OutOfTime, Store, jobs, run, run_job, tree_file
+from pegfan.experiments import Job, OutOfTime, Store, jobs, run, run_job
+from pegfan.recipe import Recipe, TreeFile
 
 GRAPH = Source.of("synthetic", gamma=0.2, n=150, n_edges=900, n_features=8, splits=3)
-FSGNN = {"model": "fsgnn", "hops": 1, "option": "heterophily"}
-PEGFAN = {"model": "pegfan", "kind": "b", "hops": 1, "regime": "heterophily"}
+FSGNN = {"method": "none", "regime": "heterophily", "hops": 1, "scaling": "none"}
+PEGFAN = {**FSGNN, "method": "ward", "h": 4, "kind": "b"}
 
 
-def job(**changes):
-    given = {"source": GRAPH, "tree": None, "channels": FSGNN, "settings": {"epochs": 8}, "split": 0, "seed": 42}
-    return Job(**{**given, **changes})
+def job(source=GRAPH, split=0, seed=42, **changes):
+    return Job(source, Recipe.of({**FSGNN, "epochs": 8, **changes}), split, seed)
 
 
-def several():
+def several(source=GRAPH):
     return [
-        job(tree=tree, channels=channels, settings={"epochs": 8, "wd_fc1": wd}, split=split, seed=42 + split)
+        job(source, split, 42 + split, **model, wd_fc1=wd)
         for wd in (0.0, 1e-3)
-        for tree, channels in ((None, FSGNN), ({"method": "ward", "h": 4}, PEGFAN))
+        for model in (FSGNN, PEGFAN)
         for split in range(2)
     ]
 
@@ -47,22 +48,19 @@ def forbidden(*args, **kwargs):
 def test_keys_stay_what_they_are():
     """Stores hold results under these names: a change here would orphan all of them."""
     assert job().key == "dd7fb389dd8651aa"
-    assert (
-        job(tree={"method": "ward", "h": 8}, channels=PEGFAN, settings={"dropout": 0.7, "wd_sca": 0}).key
-        == "dc7e8f215a61a5cc"
-    )
+    assert Job(GRAPH, Recipe.of({**PEGFAN, "h": 8, "dropout": 0.7, "wd_sca": 0}), 0, 42).key == "dc7e8f215a61a5cc"
 
 
 def test_everything_that_numbers_depend_on_is_in_the_key():
     others = [
         job(source=Source.of("synthetic", gamma=0.3)),
         job(source=Source.of("chameleon")),
-        job(tree={"h": 4}),
-        job(tree={"h": 8}),
-        job(channels={**FSGNN, "hops": 2}),
-        job(channels=PEGFAN, tree={"h": 4}),
-        job(settings={"epochs": 9}),
-        job(settings={"epochs": 8, "dropout": 0.6}),
+        job(method="auto", h=4),
+        job(method="auto", h=8),
+        job(hops=2),
+        job(**PEGFAN),
+        job(epochs=9),
+        job(dropout=0.6),
         job(split=1),
         job(seed=43),
     ]
@@ -70,10 +68,10 @@ def test_everything_that_numbers_depend_on_is_in_the_key():
 
 
 def test_one_run_has_one_key_however_it_is_written():
-    defaults = {"epochs": 8, "wd_fc1": 0, "dropout": np.float64(0.5), "hidden": np.int64(64)}
-    assert job(settings=defaults) == job()
-    assert job(settings=defaults).key == job().key
-    assert job(channels=dict(reversed(FSGNN.items()))).key == job().key
+    defaults = {"epochs": 8, "wd_fc1": 0, "dropout": np.float64(0.5), "hidden": np.int64(64), "hops": np.int64(1)}
+    assert job(**defaults) == job()
+    assert job(**defaults).key == job().key
+    assert job(h=5, kind="a").key == job().key, "without a tree these make no difference"
     assert job(split=np.int64(0)).key == job().key
     assert Job.from_dict(json.loads(json.dumps(job().to_dict()))) == job()
 
@@ -85,10 +83,13 @@ def test_a_setting_that_is_new_and_at_its_default_does_not_change_keys(monkeypat
     class Settings(pf.Settings):
         novelty: bool = False
 
-    monkeypatch.setattr("pegfan.training.Settings", Settings)
-    assert job().settings["novelty"] is False
-    assert job().key == old
-    assert job(settings={"epochs": 8, "novelty": True}).key != old
+    monkeypatch.setattr(jobs, "Settings", Settings)
+    stored = job().to_dict()
+    parts = _legacy.parts_of(stored)
+    del stored["recipe"]
+    keys = [jobs._key({**stored, **parts, "settings": {**parts["settings"], "novelty": new}}) for new in (False, True)]
+    assert keys[0] == old
+    assert keys[1] != old
 
 
 def test_files_count_by_what_is_in_them(tmp_path):
@@ -107,11 +108,7 @@ def test_files_count_by_what_is_in_them(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"channels": {"model": "gcn"}}, "'gcn'"),
-        ({"channels": {}}, "None"),
-        ({"channels": {"model": "fsgnn", "hops": math.nan}}, "JSON"),
-        ({"channels": PEGFAN}, "needs a tree"),
-        ({"settings": {"lr": 0.1}}, "unknown setting 'lr'"),
+        ({"lr": 0.1}, "a recipe has no 'lr'"),
         ({"split": -1}, "split"),
         ({"split": 0.5}, "split"),
         ({"seed": True}, "seed"),
@@ -123,18 +120,20 @@ def test_jobs_are_checked(changes, words):
 
 
 def test_what_is_no_job_is_refused():
-    for stored in ({}, {**job().to_dict(), "source": 3}, {**job().to_dict(), "tree": 3}):
-        with pytest.raises(ValueError, match=r"Job\.to_dict|dictionary|tree"):
+    for stored in ({}, {**job().to_dict(), "source": 3}, {**job().to_dict(), "recipe": 3}):
+        with pytest.raises(ValueError, match=r"Job\.to_dict|dictionary"):
             Job.from_dict(stored)
     with pytest.raises(TypeError, match=r"Source\.of"):
         job(source="chameleon")
+    with pytest.raises(TypeError, match=r"Recipe\.of"):
+        Job(GRAPH, {"h": 4}, 0, 0)
 
 
 # ------------------------------------------------------------------------- numbers
 
 
 def test_a_record_holds_what_training_gives():
-    one = job(tree={"method": "ward", "h": 4}, channels={**PEGFAN, "normalize_features": "l1"}, split=2, seed=7)
+    one = job(**{**PEGFAN, "scaling": "l1"}, split=2, seed=7)
     record = run_job(one)
     graph, _ = GRAPH.open()
     tree = pf.build_tree(graph, "ward", 4)
@@ -159,25 +158,20 @@ def test_a_tree_comes_from_a_file_of_labels(tmp_path):
     tree = pf.build_tree(graph, "ward", 8)
     levels = np.array([tree.labels(level) for level in range(tree.K, 0, -1)])
     path = write_npz(tmp_path / "tree_h8.npz", {"labels": levels[:-1], "n_clusters": np.array(tree.n_clusters)})
-    given = job(tree=tree_file(path), channels=PEGFAN)
-    built = run_job(job(tree={"method": "ward", "h": 8}, channels=PEGFAN))["result"]
+    given = job(**PEGFAN, tree_file=TreeFile.of(path))
+    built = run_job(job(**{**PEGFAN, "h": 8}))["result"]
     read = run_job(given, tmp_path)["result"]  # the root, which is missing, is added
     assert read["tree"]["clusters"] == built["tree"]["clusters"]
     assert read["val_metric"] == pytest.approx(built["val_metric"], abs=0.1)  # siblings may stand in another order
-    jobs._trees.values.clear()
     with pytest.raises(ValueError, match="say with trees="):
         run_job(given)
-    write_npz(path, {"labels": levels[1:]})
+    (tmp_path / "other").mkdir()
+    write_npz(tmp_path / "other" / path.name, {"labels": levels[1:]})
     with pytest.raises(ValueError, match="SHA-256 differs"):
-        run_job(given, tmp_path)
-    for name in ("../tree_h8.npz", "/etc/passwd", 3):
-        with pytest.raises(ValueError, match="plain name"):
-            run_job(job(tree={"file": name, "sha256": "0"}, channels=PEGFAN), tmp_path)
+        run_job(given, tmp_path / "other")
+    small = write_npz(tmp_path / "s.npz", {"labels": np.zeros((1, 5), int)})
     with pytest.raises(ValueError, match="tree of 5 nodes"):
-        run_job(
-            job(tree=tree_file(write_npz(tmp_path / "s.npz", {"labels": np.zeros((1, 5), int)})), channels=PEGFAN),
-            tmp_path,
-        )
+        run_job(job(**PEGFAN, tree_file=TreeFile.of(small)), tmp_path)
 
 
 def test_splits_are_drawn_and_degrees_stand_in_where_a_graph_has_none(tmp_path):
@@ -188,7 +182,7 @@ def test_splits_are_drawn_and_degrees_stand_in_where_a_graph_has_none(tmp_path):
     )
     (tmp_path / "nodes.csv").write_text("id,kind\n" + "".join(f"{i},c{c}\n" for i, c in enumerate(graph.labels)))
     source = Source.of(tmp_path / "edges.csv", tmp_path / "nodes.csv", label="kind")
-    result = run_job(job(source=source, channels={**FSGNN, "normalize_features": "l1"}, split=3))["result"]
+    result = run_job(job(source=source, scaling="l1", split=3))["result"]
     assert result["stand_in"] == "degree"
     read, _ = source.open()
     known = pf.datasets.stand_in_features(read)
@@ -197,22 +191,25 @@ def test_splits_are_drawn_and_degrees_stand_in_where_a_graph_has_none(tmp_path):
     assert result["val_loss"] == pf.train(channels, read.labels, split, {"epochs": 8}, seed=42).runs[0].val_loss
 
 
-def test_the_regime_is_found_split_by_split():
-    auto = {"model": "pegfan", "kind": "b", "hops": 1}
-    jobs._channels.values.clear()
-    first = run_job(job(tree={"h": 4}, channels=auto, split=0))
-    second = run_job(job(tree={"h": 4}, channels=auto, split=1))
-    assert first["result"]["regime"] == second["result"]["regime"] == "heterophily"
-    assert [mark[-1] for mark in jobs._channels.values] == [1]
+def test_the_regime_is_found_split_by_split(tmp_path):
+    """Half of the graph joins like to like, the other half does not; one split learns from each."""
+    rng, labels = np.random.default_rng(0), np.arange(80) % 2
+    like = [(i, j) for i, j in rng.integers(40, size=(300, 2)) if labels[i] == labels[j]]
+    unlike = [(i + 40, j + 40) for i, j in rng.integers(40, size=(300, 2)) if labels[i] != labels[j]]
+    turns = np.add.outer([0, 40], np.arange(80)) % 80  # the second half has its turn in the second split
+    masks = {"train_mask": turns < 30, "val_mask": (turns >= 30) & (turns < 35), "test_mask": turns >= 35}
+    arrays = {"edge_index": np.array(like + unlike).T, "x": np.eye(80), "y": labels, **masks}
+    source = Source.of(write_npz(tmp_path / "halves.npz", arrays))
+    records = [run_job(job(source, split, **{**PEGFAN, "regime": "auto"})) for split in (0, 1, 0)]
+    assert [record["result"]["regime"] for record in records] == ["homophily", "heterophily", "homophily"]
+    assert timeless(records[0]) == timeless(records[2])
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
         ({"split": 3}, "splits 0 to 2; split 3"),
-        ({"channels": {"model": "fsgnn", "hop": 3}}, "do not fit the model"),
-        ({"channels": PEGFAN, "tree": {"hh": 3}}, "do not fit build_tree"),
-        ({"channels": PEGFAN, "tree": {"h": 1}}, "h must be at least 2"),
+        ({"h": 1}, "h must be an integer of at least 2"),
         ({"source": Source.of("synthetic", n=50, n_edges=100, n_features=0)}, None),
     ],
 )
@@ -240,7 +237,7 @@ def test_runs_do_not_depend_on_workers_and_are_not_repeated(tmp_path, monkeypatc
     wanted = several()
     seen = []
     alone = run(wanted, Store(tmp_path / "1"))
-    both = run(wanted, Store(tmp_path / "2"), workers=2, progress=lambda *step: seen.append(step[:2]))
+    both = run(wanted, Store(tmp_path / "2"), workers=2, progress=lambda step: seen.append((step.done, step.planned)))
     assert list(map(timeless, alone)) == list(map(timeless, both))
     assert [record["key"] for record in both] == [one.key for one in wanted]
     assert seen == [(done, 8) for done in range(9)]
@@ -254,20 +251,18 @@ def test_runs_do_not_depend_on_workers_and_are_not_repeated(tmp_path, monkeypatc
 def test_jobs_of_one_graph_tree_and_channels_follow_each_other(tmp_path):
     store = Store(tmp_path)
     run(several(), store)
-    kinds = [record["job"]["channels"]["model"] for record in store]
-    assert kinds == ["fsgnn"] * 4 + ["pegfan"] * 4
+    methods = [record["job"]["recipe"]["method"] for record in store]
+    assert methods == ["none"] * 4 + ["ward"] * 4
     assert [record["job"]["split"] for record in store] == [0, 1, 0, 1, 0, 1, 0, 1]
 
 
 def test_graphs_and_trees_are_made_once(tmp_path, monkeypatch):
     made = []
-    build = pf.trees.build_tree
-    monkeypatch.setattr("pegfan.trees.build_tree", lambda *a, **k: made.append("tree") or build(*a, **k))
+    build = pf.build_tree
+    monkeypatch.setattr("pegfan.recipe.build_tree", lambda *a, **k: made.append("tree") or build(*a, **k))
     read = Source.open
     monkeypatch.setattr(Source, "open", lambda self: made.append("graph") or read(self))
-    for kept in (jobs._graphs, jobs._trees, jobs._channels):
-        kept.values.clear()
-    run(several(), Store(tmp_path))
+    run(several(Source.of("synthetic", gamma=0.21, n=150, n_edges=900, n_features=8, splits=2)), Store(tmp_path))
     assert made == ["graph", "tree"]
 
 
@@ -301,8 +296,8 @@ def test_what_another_process_stores_meanwhile_is_not_run(tmp_path):
     wanted, other = [job(split=split) for split in range(3)], Store(tmp_path)
     theirs = {**run_job(wanted[2]), "when": "theirs"}
 
-    def interfere(done, total, record):
-        if done == 1:
+    def interfere(step):
+        if step.done == 1:
             other.append(theirs)
 
     records = run(wanted, Store(tmp_path), progress=interfere)
@@ -323,7 +318,7 @@ def test_the_time_can_be_up(tmp_path):
     [
         lambda record: {"key": record["key"]},
         lambda record: {**record, "job": job(split=1).to_dict()},
-        lambda record: {**record, "job": {**record["job"], "settings": 3}},
+        lambda record: {**record, "job": {**record["job"], "recipe": 3}},
         lambda record: {**record, "job": {**record["job"], "source": "?"}},
         lambda record: {**record, "result": {**record["result"], "val_metric": "0.99"}},
         lambda record: {**record, "result": {**record["result"], "epochs": 1.5}},

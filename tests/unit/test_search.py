@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import zlib
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -18,10 +19,11 @@ from pegfan.cli import app
 from pegfan.datasets import Source
 from pegfan.experiments import Job, OutOfTime, Store, jobs
 from pegfan.experiments.search import Rung, default_rungs, grid, search
+from pegfan.recipe import Recipe
 from pegfan.training import Settings
 
 GRAPH = Source.of("synthetic", gamma=0.2, n=60, n_edges=200, n_features=4, splits=12)
-FSGNN = {"model": "fsgnn", "hops": 1, "option": "heterophily"}
+FSGNN = Recipe("none", hops=1, regime="heterophily", scaling="none")
 
 
 class Landscape:
@@ -66,13 +68,13 @@ def noise(job, size=0.02):
 
 def bowl(job):
     """Best at lr_fc 0.01, wd_fc1 1e-4; better with more epochs."""
-    s = job.settings
-    off = abs(math.log10(s["lr_fc"] / 0.01)) + abs(math.log10(max(s["wd_fc1"], 1e-6) / 1e-4)) / 4
-    return 0.9 - 0.3 * min(off, 2) - 0.1 / s["epochs"] + noise(job)
+    s = job.recipe.settings
+    off = abs(math.log10(s.lr_fc / 0.01)) + abs(math.log10(max(s.wd_fc1, 1e-6) / 1e-4)) / 4
+    return 0.9 - 0.3 * min(off, 2) - 0.1 / s.epochs + noise(job)
 
 
-def find(folder, **options):
-    return search(GRAPH, None, FSGNN, Store(folder), **options)
+def find(folder, recipe=FSGNN, **options):
+    return search(GRAPH, recipe, Store(folder), **options)
 
 
 # --------------------------------------------------------------------------- grids
@@ -124,11 +126,13 @@ def test_the_authors_grid_is_finer_than_the_papers():
 
 def test_the_grid_runs_everything_and_takes_the_best_validation(tmp_path, landscape):
     made = landscape(bowl, test=lambda job: job.split / 10)
-    result = find(tmp_path, strategy="grid", splits=3)
+    result = find(tmp_path, strategy="grid", splits=3, seed=42)
     assert len(made.ran) == 324
     assert {(job.split, job.seed) for job in made.ran} == {(0, 42), (1, 43), (2, 44)}
     means = {
-        json.dumps(entry): np.mean([bowl(job) for job in made.ran if entry.items() <= dict(job.settings).items()])
+        json.dumps(entry): np.mean(
+            [bowl(job) for job in made.ran if entry.items() <= asdict(job.recipe.settings).items()]
+        )
         for entry in grid()
     }
     best = max(means, key=means.get)
@@ -153,14 +157,14 @@ def test_the_test_metric_has_no_part_in_it(tmp_path, landscape, strategy):
 
 
 def test_ties_go_to_the_lower_validation_loss(tmp_path, landscape):
-    landscape(lambda job: 0.5, loss=lambda job: abs(job.settings["lr_fc"] - 0.02))
+    landscape(lambda job: 0.5, loss=lambda job: abs(job.recipe.settings.lr_fc - 0.02))
     some = [{"lr_fc": rate} for rate in (0.01, 0.02, 0.03)]
     assert find(tmp_path, strategy="grid", settings=some).best.settings == {"lr_fc": 0.02}
 
 
 def test_a_run_that_diverged_comes_last(tmp_path, landscape):
     lost = {"lr_fc": 0.9}
-    wild = lambda value: lambda job: None if job.settings["lr_fc"] == 0.9 else value  # noqa: E731
+    wild = lambda value: lambda job: None if job.recipe.settings.lr_fc == 0.9 else value  # noqa: E731
     landscape(wild(0.2), loss=wild(3.0), test=wild(0.2))
     result = find(tmp_path, strategy="grid", settings=[lost, {"lr_fc": 0.01}], splits=2)
     assert [c.settings for c in result.candidates] == [{"lr_fc": 0.01}, lost]
@@ -174,10 +178,14 @@ def test_halving_runs_its_rungs_and_finds_what_the_grid_finds(tmp_path, landscap
     made = landscape(lambda job: bowl(job) - noise(job))  # the same order in every rung
     rungs = [Rung(108, 12, 1), (16, 60, 1), (4, 1500, 1)]
     result = find(tmp_path, rungs=rungs)
-    assert [job.settings["epochs"] for job in made.ran] == [12] * 108 + [60] * 16 + [1500] * 4
+    assert [job.recipe.settings.epochs for job in made.ran] == [12] * 108 + [60] * 16 + [1500] * 4
     order = sorted(grid(), key=lambda entry: -bowl_of(entry))
     for count, epochs in ((16, 60), (4, 1500)):
-        ran = [{name: job.settings[name] for name in order[0]} for job in made.ran if job.settings["epochs"] == epochs]
+        ran = [
+            {name: getattr(job.recipe.settings, name) for name in order[0]}
+            for job in made.ran
+            if job.recipe.settings.epochs == epochs
+        ]
         assert sorted(map(bowl_of, ran)) == pytest.approx(sorted(map(bowl_of, order[:count])))
     assert bowl_of(result.best.settings) == pytest.approx(bowl_of(order[0]))
     assert [c.rung for c in result.candidates] == [2] * 4 + [1] * 12 + [0] * 92
@@ -185,15 +193,15 @@ def test_halving_runs_its_rungs_and_finds_what_the_grid_finds(tmp_path, landscap
 
 
 def bowl_of(entry):
-    job = Job(GRAPH, None, FSGNN, entry, 0, 42)
+    job = Job(GRAPH, FSGNN.changed(**entry), 0, 42)
     return bowl(job) - noise(job)
 
 
 def test_the_default_rungs_end_with_all_splits_and_epochs(tmp_path, landscape):
     made = landscape(bowl)
-    find(tmp_path, splits=10, base={"epochs": 300})
+    find(tmp_path, FSGNN.changed(epochs=300), splits=10)
     assert default_rungs(108, 300, 10)[-1] == Rung(5, 300, 10)
-    full = [job for job in made.ran if job.settings["epochs"] == 300]
+    full = [job for job in made.ran if job.recipe.settings.epochs == 300]
     assert {job.split for job in full} == set(range(10))
     assert len(made.ran) < 108 + 36 + 50 + 1
 
@@ -201,11 +209,11 @@ def test_the_default_rungs_end_with_all_splits_and_epochs(tmp_path, landscape):
 def test_a_hopeless_setting_is_not_run_on_the_other_splits(tmp_path, landscape):
     """0.02 leads; 0.03 is behind by 0.004, too little to give up; 0.01 by 0.1 everywhere; 0.04 by 0.1 give or take."""
     value = {0.01: 0.7, 0.02: 0.8, 0.03: 0.796, 0.04: 0.7}
-    swing = lambda job: 0.3 * (-1) ** job.split if job.settings["lr_fc"] == 0.04 else 0.0  # noqa: E731
-    made = landscape(lambda job: value[job.settings["lr_fc"]] + swing(job))
+    swing = lambda job: 0.3 * (-1) ** job.split if job.recipe.settings.lr_fc == 0.04 else 0.0  # noqa: E731
+    made = landscape(lambda job: value[job.recipe.settings.lr_fc] + swing(job))
     some = [{"lr_fc": rate} for rate in value]
     result = find(tmp_path, settings=some, splits=9, rungs=[(4, 5, 9)])
-    ran = {rate: [job.split for job in made.ran if job.settings["lr_fc"] == rate] for rate in value}
+    ran = {rate: [job.split for job in made.ran if job.recipe.settings.lr_fc == rate] for rate in value}
     assert ran[0.02] == ran[0.03] == list(range(9))
     assert ran[0.01] == [0, 1, 2]
     assert ran[0.04] == list(range(9))
@@ -235,7 +243,7 @@ def test_optuna_draws_the_same_trials_from_the_same_seed(tmp_path, landscape):
     for name, seed in (("a", 42), ("b", 42), ("c", 7)):
         made = landscape(lambda job: bowl(job) - noise(job))
         find(tmp_path / name, strategy="optuna", trials=30, seed=seed)
-        drawn.append([dict(job.settings) for job in made.ran])
+        drawn.append([asdict(job.recipe.settings) for job in made.ran])
         assert len(drawn[-1]) == 30
     assert drawn[0] == drawn[1]
     assert drawn[0][1:] != drawn[2][1:]
@@ -266,9 +274,9 @@ def test_a_search_that_was_stopped_goes_on_and_computes_nothing_twice(tmp_path, 
         made = landscape(bowl)
         seen = []
 
-        def end(step, stop=stop, seen=seen):
+        def end(step, stop=stop, seen=seen, made=made):
             seen.append(step)
-            if step.computed >= stop:
+            if len(made.ran) >= stop:
                 raise KeyboardInterrupt
 
         try:
@@ -276,8 +284,8 @@ def test_a_search_that_was_stopped_goes_on_and_computes_nothing_twice(tmp_path, 
         except KeyboardInterrupt:
             found = None
         ran += [job.key for job in made.ran]
-        assert [step.runs for step in seen] == sorted(step.runs for step in seen)
-        assert all(step.runs <= step.planned_runs and step.work <= step.planned_work for step in seen)
+        assert [step.done for step in seen] == sorted(step.done for step in seen)
+        assert all(step.done <= step.planned for step in seen)
         if found is not None:
             break
     assert found is not None
@@ -336,7 +344,7 @@ def test_the_time_can_be_up(tmp_path, landscape, monkeypatch):
         ({"splits": 0}, "at least one split"),
         ({"splits": [1, 1]}, "each once"),
         ({"settings": []}, "no settings"),
-        ({"base": {"lr": 1}}, "unknown setting"),
+        ({"settings": [{"lr": 1}]}, "a recipe has no 'lr'"),
     ],
 )
 def test_options_are_checked(tmp_path, options, words):
@@ -363,7 +371,7 @@ def test_the_command_searches_a_users_files_and_goes_on(tmp_path, files):
     assert again.exit_code == 0
     found = json.loads(again.stdout)
     assert (found["computed"], found["reused"], found["complete"]) == (0, 6, True)
-    assert found["tree"] == {"method": "auto", "h": 3}
+    assert Recipe.of(found["recipe"]) == Recipe("auto", 3, None, "b", "heterophily", 1, settings={"epochs": 4})
     with (tmp_path / "store" / "search.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert [row["place"] for row in rows] == ["1", "2", "3"]
@@ -380,10 +388,10 @@ def test_ctrl_c_says_that_the_same_command_goes_on(tmp_path, landscape):
         return 0.5
 
     landscape(stop)
-    result = command("synthetic", "-o", tmp_path, "--strategy", "grid", "--workers", 1, "--model", "fsgnn")
+    result = command("synthetic", "-o", tmp_path, "--strategy", "grid", "--workers", 1, "--method", "none")
     assert result.exit_code == 0  # one split only: nothing stops it
-    landscape(lambda job: stop(Job(GRAPH, None, FSGNN, {}, int(job.settings["wd_sca"] > 0), 0)))
-    result = command("synthetic", "-o", tmp_path / "b", "--strategy", "grid", "--workers", 1, "--model", "fsgnn")
+    landscape(lambda job: stop(Job(GRAPH, FSGNN, int(job.recipe.settings.wd_sca > 0), 0)))
+    result = command("synthetic", "-o", tmp_path / "b", "--strategy", "grid", "--workers", 1, "--method", "none")
     assert result.exit_code == 130
     assert "36 finished runs; the same command goes on" in result.output.replace("\n", " ")
     assert len(Store(tmp_path / "b")) == 36
@@ -406,7 +414,7 @@ def test_errors_are_sentences(tmp_path, arguments, words):
 
 @pytest.mark.parametrize(
     "wrong",
-    [("--kind", "x"), ("--method", "x"), ("--regime", "x"), ("--regime", "all"), ("--strategy", "x"), ("--workers", 0)],
+    [("--kind", "x"), ("--method", "x"), ("--regime", "x"), ("--scaling", "x"), ("--strategy", "x"), ("--workers", 0)],
 )
 def test_a_wrong_command_line_is_said_before_anything_is_done(tmp_path, wrong):
     result = command("synthetic", "-o", tmp_path / "store", *wrong)

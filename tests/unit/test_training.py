@@ -407,7 +407,7 @@ def engines_on(seed, **settings):
     """Histories of both engines on one graph, from the same first weights."""
     graph = pf.datasets.synthetic(0.3, n=300, n_edges=3000, n_features=8, separation=2.0, seed=seed)
     channels = pf.make_channels(
-        graph, pf.FrameletSystem(pf.build_tree(graph, "matching")), kind="b", regime="heterophily", scaling="none"
+        graph, pf.FrameletSystem(pf.build_tree(graph, "matching", h=4)), kind="b", regime="heterophily", scaling="none"
     )
     results = [
         train(

@@ -329,7 +329,7 @@ class _Prepared(NamedTuple):
 
 
 def _prepare(job: Job, trees: str | os.PathLike[str] | None) -> _Prepared:
-    source, tree_mark, channels_mark = _marks(job)
+    source, tree_mark, channels_mark = _marks(job, trees)
     graph, stand_in = _graphs.get(source, lambda: _open(job.source))
     split, recipe = _split(graph, job), job.recipe
     if stand_in:
@@ -339,10 +339,11 @@ def _prepare(job: Job, trees: str | os.PathLike[str] | None) -> _Prepared:
     return _Prepared(graph, stand_in, split, tree, channels)
 
 
-def _marks(job: Job) -> tuple[Hashable, Hashable, Hashable]:
+def _marks(job: Job, trees: str | os.PathLike[str] | None = None) -> tuple[Hashable, Hashable, Hashable]:
     """What tells graphs, trees and channels of jobs apart."""
     source, recipe = _fingerprint(job.source), job.recipe
-    tree = (source, recipe.tree_key)
+    folder = None if recipe.tree_file is None or trees is None else os.path.abspath(trees)
+    tree = (source, recipe.tree_key, folder)
     by_split = recipe.regime == "auto" or recipe.labels or recipe.adjacency
     return source, tree, (*tree, recipe.changed(settings=Settings()), job.split if by_split else None)
 
