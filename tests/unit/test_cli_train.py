@@ -208,7 +208,7 @@ def test_without_labels_there_is_nothing_to_learn(files, tmp_path):
     ("options", "words", "code"),
     [
         (["--method", "wart"], "method must be one of", 1),
-        (["--set", "epoch=3"], "unknown pin 'epoch'", 1),
+        (["--set", "epoch=3"], "a recipe has no 'epoch'", 1),
         (["--set", "epochs"], "NAME=VALUE", 2),
         (["--metric", "f1"], "accuracy or roc_auc", 2),
         (["--budget", "0"], "positive number", 2),
@@ -233,7 +233,7 @@ def test_a_folder_to_write_and_a_graph_are_needed(files, tmp_path):
         ("seed = 'x'", "seed must not be"),
         ("sed = 1", "did you mean 'seed'"),
         ("= 1", "not a file of settings"),
-        ("version = 9", "up to version 1"),
+        ("version = 9", "up to version 2"),
         ("splits = 0", "at least 1"),
         ("recipes = [1]", "must be tables"),
         ("[[recipes]]\nmethod = 'x'", "method must be one of"),
@@ -274,11 +274,11 @@ def test_a_place_that_cannot_be_written_is_found_out_first(files, tmp_path):
 _INTERRUPTED = """
 import os, signal, sys
 import pegfan.auto.search as stage
-real = stage.run_job
+real = stage.run_task
 def ctrl_c(*args, **kwargs):
     os.kill(os.getpid(), signal.SIGINT)
     return real(*args, **kwargs)
-stage.run_job = ctrl_c
+stage.run_task = ctrl_c
 from pegfan.cli import app
 app(sys.argv[1:])
 """
@@ -328,21 +328,32 @@ def test_predictions_on_the_fitted_graph_are_those_of_the_training(files, out, t
     run("predict", out, *files, "-o", tmp_path / "p.csv", "--force")
 
 
-def test_new_nodes_and_other_columns_are_predicted(files, out, tmp_path):
-    rows = table(files[0])
-    with (tmp_path / "nodes.csv").open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["id", "z", "x", "extra"])  # no label, a column gone, one new, another order
-        writer.writerows([row["id"], row["z"], row["x"], 3.5 * i] for i, row in enumerate(rows))
-        writer.writerow(["new", 0.5, 0.5, 1])
-    done = run("predict", out, tmp_path / "nodes.csv", files[1], "-o", tmp_path / "p.csv", "--json")
-    told = json.loads(done.stdout)
-    assert told["nodes"] == 91
-    assert sum(told["predicted"].values()) == 91
-    assert told["notes"] == [
-        "1 of 3 feature columns are missing and count as zero.",
-        "1 feature columns were not there in training and are left out.",
+def write_nodes(path, rows, columns):
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, ["id", *columns], extrasaction="ignore")
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def test_columns_are_told_by_their_names(files, out, tmp_path):
+    rows = [{**row, "extra": 3.5 * i} for i, row in enumerate(table(files[0]))]
+    nodes = write_nodes(tmp_path / "nodes.csv", rows, ["z", "extra", "x", "y"])  # no label, one more, another order
+    told = json.loads(run("predict", out, nodes, files[1], "-o", tmp_path / "p.csv", "--json").stdout)
+    assert told["notes"] == ["Feature columns that were not there in training are left out: extra."]
+    assert [{**row, "split": ""} for row in table(tmp_path / "p.csv")] == [
+        {**row, "split": ""} for row in table(out / "predictions.csv")
     ]
+    nodes = write_nodes(tmp_path / "fewer.csv", rows, ["x", "z"])
+    assert "1 of 3 features is missing: 'y'" in refused("predict", out, nodes, files[1], "-o", tmp_path / "q.csv")
+    assert not (tmp_path / "q.csv").exists()
+
+
+def test_new_nodes_are_predicted(files, out, tmp_path):
+    rows = [*table(files[0]), {"id": "new", "x": 0.5, "y": 0.5, "z": 0.5}]
+    nodes = write_nodes(tmp_path / "nodes.csv", rows, ["x", "y", "z"])
+    told = json.loads(run("predict", out, nodes, files[1], "-o", tmp_path / "p.csv", "--json").stdout)
+    assert told["nodes"] == sum(told["predicted"].values()) == 91
     assert table(tmp_path / "p.csv")[-1]["id"] == "new"
 
 
@@ -354,7 +365,7 @@ def test_models_that_are_none_are_refused(files, out, tmp_path):
     copy = Path(shutil.copytree(out, tmp_path / "copy"))
     about = copy / "model" / "model.json"
     text = about.read_text()
-    about.write_text(text.replace('"version": 1', '"version": 7', 1))
+    about.write_text(text.replace('"version": 2', '"version": 7', 1))
     assert "upgrade pegfan" in refused("predict", copy, *files, *target)
     about.write_text(text)
     weights = copy / "model" / "weights.safetensors"
