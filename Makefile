@@ -2,13 +2,15 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-# The CPU build of torch: the ordinary one brings gigabytes of CUDA. Where it is on no configured index, it
-# comes from PyTorch's own.
+# The CPU build of torch: the ordinary one brings gigabytes of CUDA. Where no configured index has it, it comes from
+# PyTorch's own, and where that is out of reach, too, PyPI's ordinary one must do.
 TORCH := torch==2.13.0
 TORCH_INDEX := https://download.pytorch.org/whl/cpu
 INSTALLED := $(VENV)/.installed
+DEMO := $(VENV)/.demo
+LIGHT := .venv-light
 
-.PHONY: help install demo test test-data test-slow test-browser check format bench docs clean
+.PHONY: help install demo test test-data test-slow test-browser test-light check format bench docs clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this list
@@ -16,20 +18,35 @@ help:  ## Show this list
 
 install: $(INSTALLED)  ## Make the virtual environment and install everything into it
 
-$(INSTALLED): pyproject.toml constraints.txt
+$(BIN)/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "pegfan needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
 	$(PYTHON) -m venv $(VENV)
+
+$(INSTALLED): pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/pip install --quiet '$(TORCH)+cpu' \
-	  || $(BIN)/pip install --quiet '$(TORCH)' --index-url $(TORCH_INDEX)
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev,docs,graphs,plots,search]'
+	  || $(BIN)/pip install --quiet '$(TORCH)' --index-url $(TORCH_INDEX) \
+	  || $(BIN)/pip install --quiet '$(TORCH)'
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[all,dev,docs]'
+	touch $@ $(DEMO)
+
+$(DEMO): pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[plots]'
 	touch $@
 
-demo: $(INSTALLED)  ## A graph, its tree, its framelets; a signal taken apart, denoised and put together
+$(LIGHT)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(LIGHT)
+	$(LIGHT)/bin/pip install --quiet --constraint constraints.txt --editable . hypothesis pytest
+	touch $@
+
+demo: $(DEMO)  ## A signal taken apart, denoised and put together; then PEGFAN against FSGNN. Needs no torch
 	$(BIN)/pegfan demo
 
 test: $(INSTALLED)  ## The self-contained tests and every example in the documentation
 	$(BIN)/pytest -n 2 tests/unit
 	$(BIN)/pytest --doctest-modules src/pegfan
+
+test-light: $(INSTALLED) $(LIGHT)/.installed  ## The plain installation, without torch and the other extras
+	PEGFAN_FULL=$(abspath $(BIN)/python) $(LIGHT)/bin/pytest tests/light
 
 test-data: $(INSTALLED)  ## Tests on real data: make test-data PEGFAN_DATA=folder
 	$(BIN)/pytest tests/data
@@ -44,6 +61,7 @@ check: $(INSTALLED)  ## Lint, formatting and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python tools/rooms.py
 
 format: $(INSTALLED)  ## Format the code and mend what the linter can
 	$(BIN)/ruff check --fix .
@@ -61,4 +79,4 @@ docs: $(INSTALLED)  ## Build the documentation; warnings are errors
 	@echo 'Open docs/_build/html/index.html'
 
 clean:  ## Remove the environment and caches
-	rm -rf $(VENV) demo docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(LIGHT) demo docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis

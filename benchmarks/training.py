@@ -55,7 +55,7 @@ def of_the_paper(name: str, h: int) -> tuple[pf.Graph, pf.Channels]:
     graph = pf.datasets.load(name, root=root, offline=True)
     system = pf.FrameletSystem(pf.Hierarchy.from_labels(read_npz(path)["labels"]))
     regime = "homophily" if name == "cora" else "heterophily"
-    return graph, pf.make_channels(graph, system, kind="c", regime=regime, hops=3, normalize_features="l1")
+    return graph, pf.make_channels(graph, system, kind="c", regime=regime, hops=3)
 
 
 # ------------------------------------------------------------------------------- epochs
@@ -205,7 +205,7 @@ def held(what: str) -> int:
 
 
 def prepare(graph: pf.Graph, system: pf.FrameletSystem) -> pf.Channels:
-    return pf.make_channels(graph, system, kind="c", regime="heterophily", hops=3)
+    return pf.make_channels(graph, system, kind="c", regime="heterophily", hops=3, scaling="none")
 
 
 def channels(quick: bool) -> None:

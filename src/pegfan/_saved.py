@@ -9,7 +9,6 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pegfan._atomic import replacing_folder
+from pegfan._plain import versions
 
-__all__ = ["read_classes", "read_description", "read_file", "versions", "write_file", "write_model"]
+__all__ = ["read_classes", "read_description", "read_file", "write_file", "write_model"]
 
 FORMAT = "pegfan classifier"
 FORMAT_VERSION = 2
 MODEL = "model.json"
-_PACKAGES = ("numpy", "scipy", "torch", "safetensors")
+_PACKAGES = ("numpy", "scipy", "numba", "safetensors")
 
 
 def write_model(
@@ -88,13 +88,6 @@ def read_classes(stored: Mapping[str, Any]) -> NDArray[Any]:
     return classes
 
 
-def versions() -> dict[str, str]:
-    """Of what made a model."""
-    import pegfan
-
-    return {"pegfan": pegfan.__version__, **{name: metadata.version(name) for name in _PACKAGES}}
-
-
 def _check_target(target: Path, overwrite: bool) -> None:
     if not target.exists():
         return
@@ -120,7 +113,7 @@ def _complete(about: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     whole = {
         "format": FORMAT,
         "version": FORMAT_VERSION,
-        "packages": versions(),
+        "packages": versions(*_PACKAGES),
         **about,
         "files": {path.name: _digest(path.read_bytes()) for path in sorted(folder.iterdir())},
     }

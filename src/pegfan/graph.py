@@ -408,7 +408,7 @@ class Graph:
             "features": _from_torch(getattr(data, "x", None)),
             "feature_names": getattr(data, "feature_names", None),
             "labels": labels,
-            "splits": _mask_splits(data),
+            "splits": mask_splits({part: _from_torch(getattr(data, f"{part}_mask", None)) for part in Split._fields}),
             "positions": _from_torch(getattr(data, "pos", None)),
         }
         adjacency = _edges_to_adjacency(pairs.T, _edge_weights(data), n, duplicates, mirror=False)
@@ -642,12 +642,13 @@ class Graph:
 
         Examples
         --------
-        >>> g = Graph.from_tables({"age": [30, 40], "city": ["Rome", "Oslo"]}, [[0, 1]])
+        >>> g = Graph.from_tables({"age": [30, 40, 50], "city": ["Rome", "Oslo", "Oslo"]}, [[0, 1], [1, 2]])
         >>> g.feature_names
         ('age', 'city=Oslo', 'city=Rome')
         >>> g.align_features(["city=Paris", "city=Rome", "age"]).features.toarray()
         array([[ 0.,  1., 30.],
-               [ 0.,  0., 40.]])
+               [ 0.,  0., 40.],
+               [ 0.,  0., 50.]])
         >>> g.align_features(["age", "height"])
         Traceback (most recent call last):
         ValueError: 1 of 2 features is missing: 'height'; add columns of these names, or fill them with zeros by ...
@@ -1248,13 +1249,12 @@ def _edge_weights(data: Any) -> Any:
     return weights[:, 0] if weights is not None and weights.ndim == 2 else weights
 
 
-def _mask_splits(data: Any) -> list[Split]:
-    """Return the splits that a PyG graph's masks describe."""
-    masks = {part: _from_torch(getattr(data, f"{part}_mask", None)) for part in Split._fields}
+def mask_splits(masks: Mapping[str, Any]) -> list[Split]:
+    """Return the splits that masks of shape (n,) or (n, k) describe; one of shape (n,) serves every split."""
     columns = {part: np.atleast_2d(mask.T).astype(bool) for part, mask in masks.items() if mask is not None}
     counts = {len(mask) for mask in columns.values()} - {1}
     if len(counts) > 1:
-        raise ValueError(f"the masks of data hold different numbers of splits: {sorted(counts)}")
+        raise ValueError(f"the masks hold different numbers of splits: {sorted(counts)}")
     repeats = max(counts, default=1) if columns else 0
     empty = np.empty((1, 0), dtype=np.int64)
     every = [columns.get(part, empty) for part in Split._fields]

@@ -88,7 +88,7 @@ def test_pointing_at_a_node_tells_about_it(tab, report, small):
     tip = opened.text("#tip")
     expected = small[3][17].argmax()
     assert tip.startswith("17")
-    assert f"predicted {small[0]['data']['classes'][expected]} with {100 * small[3][17].max():.1f}%" in tip
+    assert f"predicted {small[0].data.classes[expected]} with {100 * small[3][17].max():.1f}%" in tip
     opened.page.keyboard.press("Escape")
     assert not opened.page.locator("#tip").is_visible()
 
@@ -128,7 +128,7 @@ def test_tables_sort(tab, report, small):
     head = opened.page.locator("#unsure thead th").nth(2)
     head.get_by_role("button").click()
     assert head.get_attribute("aria-sort") == "descending"
-    probabilities = {row["id"]: row["probability"] for row in small[0]["unsure"]}
+    probabilities = {row.id: row.probability for row in small[0].unsure}
     assert rows.all_inner_texts() == sorted(given, key=lambda name: -probabilities[name])
     head.get_by_role("button").click()
     assert head.get_attribute("aria-sort") == "ascending"

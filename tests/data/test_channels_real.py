@@ -57,7 +57,7 @@ def test_the_hop_matrix_of_the_authors_code(example):
 def test_channels_of_type_c(example):
     """Sums of projections, lazy and materialised forms, rows, and stated memory on real data."""
     _, graph, system = example
-    channels = make_channels(graph, system, "c", "heterophily", normalize_features="l1")
+    channels = make_channels(graph, system, "c", "heterophily")
     arrays = channels.materialize()
     step = hop_matrix(graph).astype(np.float32)
     np.testing.assert_allclose(dense(arrays[1]), dense(step @ dense(arrays[0])), atol=1e-6)
@@ -76,8 +76,8 @@ def test_channels_of_type_c(example):
 def test_networks_on_real_channels(data, authors_trees):
     _, graph, system = load("chameleon", data, authors_trees)
     for network, channels in (
-        (PEGFAN, make_channels(graph, system, "as", "heterophily", normalize_features="l1")),
-        (FSGNN, make_fsgnn_channels(graph, 2, "all", normalize_features="l1")),
+        (PEGFAN, make_channels(graph, system, "as", "heterophily")),
+        (FSGNN, make_fsgnn_channels(graph, 2, "all")),
     ):
         model = network(channels.widths, graph.n_classes).eval()
         with torch.no_grad():

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
+from pegfan.datasets import graph_from_tables, stand_in_features
 from pegfan.datasets.readers import read_graph
 from pegfan.datasets.splits import random_splits
-from pegfan.datasets.tables import graph_from_tables, stand_in_features
 
 # ids, edges and classes of the files under data/graphs, counted by hand with NumPy
 ARRAYS = {"musae_github": (37700, 289003, 4005, 0), "deezer_europe": (28281, 92752, 31241, 5)}

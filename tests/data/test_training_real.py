@@ -5,6 +5,7 @@ import pytest
 
 import pegfan as pf
 from pegfan._npz import read_npz
+from pegfan.training import Network
 
 # The winning settings of the authors' search for these cells of Table III, and what the paper reports.
 CELLS = {
@@ -26,34 +27,26 @@ def test_type_c_with_the_authors_tree_and_settings(data, authors_trees, name, h)
     settings, paper, tolerance = CELLS[name, h]
     graph = pf.datasets.load(name, root=data, offline=True)
     tree = pf.Hierarchy.from_labels(read_npz(authors_trees / f"{name}_h{h}.npz")["labels"])
-    channels = pf.make_channels(
-        graph, pf.FrameletSystem(tree), kind="c", regime="heterophily", hops=3, normalize_features="l1"
-    )
-    result = pf.train(channels, graph.labels, graph.splits[:2], settings, classes=graph.n_classes)
+    channels = pf.make_channels(graph, pf.FrameletSystem(tree), kind="c", regime="heterophily")
+    result = pf.train(channels, graph.labels, graph.splits[:2], settings, classes=graph.n_classes, seed=42)
     assert result.engine == "fast"
     assert 100 * result.mean == pytest.approx(paper, abs=tolerance)
 
 
 def test_fsgnn_on_chameleon(data):
     graph = pf.datasets.load("chameleon", root=data, offline=True)
-    channels = pf.make_fsgnn_channels(graph, hops=3, option="heterophily", normalize_features="l1")
-    result = pf.train(channels, graph.labels, graph.splits[:2], {"lr_fc": 0.005}, classes=graph.n_classes)
+    channels = pf.make_fsgnn_channels(graph, hops=3, regime="heterophily")
+    result = pf.train(channels, graph.labels, graph.splits[:2], {"lr_fc": 0.005}, classes=graph.n_classes, seed=42)
     assert 100 * result.mean == pytest.approx(78.93, abs=3.0)  # FSGNN's own published figure, with its settings
 
 
 def test_the_whole_pipeline_is_equivariant(data):
     """A permuted graph, its own tree, channels and the same weights: permuted predictions (Proposition 2)."""
-    import torch
-
-    from pegfan.models import ChannelNetwork
-    from pegfan.training import predict
-
     graph = pf.datasets.load("texas", root=data, offline=True)
     perm = np.random.default_rng(0).permutation(graph.n)
     outputs = []
     for g in (graph, graph.permute(perm)):
         tree = pf.build_tree(g, "ward", h=8, direction="out")
-        channels = pf.make_channels(g, pf.FrameletSystem(tree), kind="c", regime="heterophily")
-        torch.manual_seed(0)
-        outputs.append(predict(ChannelNetwork(channels.widths, g.n_classes), channels, np.arange(g.n)))
+        channels = pf.make_channels(g, pf.FrameletSystem(tree), kind="c", regime="heterophily", scaling="none")
+        outputs.append(Network.draw(channels.widths, g.n_classes, seed=0).predict(channels))
     np.testing.assert_allclose(outputs[1], outputs[0][perm], atol=1e-5)

@@ -24,7 +24,7 @@ def plain_result(graph: pf.Graph, classes: int | None = None, **parts: Any) -> R
 def trained(graph: pf.Graph, title: str = "A small graph", **settings: Any) -> tuple[Result, PEGFANClassifier]:
     """Train two candidates on the first split and describe the better one."""
     options = {"epochs": 60, "patience": 60, **settings}
-    models = {f"PEGFAN {kind}": PEGFANClassifier(h=4, channels=kind, **options).fit(graph) for kind in ("b", "c")}
+    models = {f"PEGFAN {kind}": PEGFANClassifier(h=4, kind=kind, **options).fit(graph) for kind in ("b", "c")}
     ranked = sorted(models.items(), key=lambda entry: -entry[1].run_.val_metric)
     best, split = ranked[0][1], graph.splits[0]
     probabilities = best.predict_proba()
@@ -44,7 +44,7 @@ def trained(graph: pf.Graph, title: str = "A small graph", **settings: Any) -> t
         candidates=tuple(
             results.Candidate(
                 name,
-                {"h": model.h, "kind": model.channels, "regime": model.regime},
+                model.recipe.to_dict(),
                 model.run_.val_metric,
                 model.run_.val_loss,
                 model.run_.seconds,
@@ -63,7 +63,7 @@ def trained(graph: pf.Graph, title: str = "A small graph", **settings: Any) -> t
         per_class=per_class,
         curves=tuple(results.curve(name, model.run_) for name, model in ranked),
         attention=tuple(
-            results.attention(name, model.attention_.keys(), model.attention_.values()) for name, model in ranked
+            results.attention(name, model.fitted_.members[0].channels, model.run_.attention) for name, model in ranked
         ),
         unsure=results.unsure(graph, split, probabilities),
         warnings=(results.Note("tiny test set", f"The test set has only {len(split.test)} nodes."),),

@@ -2,12 +2,13 @@
 
 import importlib
 import itertools
+import pickle
 import tracemalloc
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
@@ -16,6 +17,8 @@ import pegfan as pf
 from pegfan.channels import (
     Channel,
     Channels,
+    FeatureScale,
+    Hop,
     Matrix,
     Projection,
     density,
@@ -26,6 +29,9 @@ from pegfan.channels import (
     structural_features,
 )
 from pegfan.channels._trie import SPARSE_BELOW
+from pegfan.channels.factors import as_factor
+from pegfan.framelets import Operator
+from pegfan.testing import check_operator
 from support.strategies import admissible, random_tree, trees
 
 KINDS = ["a", "b", "c", "as"]
@@ -128,6 +134,83 @@ def test_directions_agree_on_undirected_graphs_and_results_are_the_callers_own()
     assert graph.adjacency.data.max() == 1
 
 
+# ------------------------------------------------------------------- operators
+
+
+@given(graphs_with_systems(), st.sampled_from(HOPS), st.sampled_from(DIRECTIONS))
+@settings(max_examples=20)
+def test_hops_equal_their_dense_twins(graph_and_system, kind, direction):
+    graph, _ = graph_and_system
+    check_operator(Hop(graph, kind, direction), plain_hop(graph, kind, direction))
+
+
+@given(graphs_with_systems(), st.data())
+@settings(max_examples=20)
+def test_projections_equal_their_dense_twins(graph_and_system, data):
+    _, system = graph_and_system
+    scale = data.draw(st.integers(0, system.K - 1))
+    check_operator(Projection(system, scale), plain_projections(system)[scale])
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array, aslinearoperator])
+def test_operators_of_users_equal_their_dense_twins(make):
+    twin = np.random.default_rng(0).standard_normal((4, 7)) * (np.arange(7) % 3 > 0)
+    check_operator(as_factor(make(twin), "mine"), twin)
+
+
+class Doubled(Operator):
+    """2 x, and one answer that is wrong."""
+
+    def __init__(self, wrong=None):
+        self.wrong = wrong
+        back = 3 if wrong == "transpose" else 2
+        super().__init__("D", (5, 5), self.double, lambda x: back * x)
+
+    def double(self, x):
+        if self.wrong == "float32" and x.dtype == np.float32:
+            return (2 * x).astype(np.float64)
+        if self.wrong == "sparse" and sparse.issparse(x):
+            return 3 * x
+        return 2 * x
+
+    @property
+    def key(self):
+        return object() if self.wrong == "key" else super().key
+
+    def matrices(self):
+        return [np.eye(5) * (3 if self.wrong == "matrices" else 2)]
+
+    def nonzeros(self, rows, columns):
+        return None if rows is None else rows - (self.wrong == "nonzeros")
+
+    def by_rows(self, x):
+        return lambda rows: (3 if self.wrong == "by_rows" else 2) * x[rows]
+
+    def shares(self, nodes, columns):
+        own = 2 * columns.toarray()[np.arange(len(nodes)), nodes]
+        return (own + 1, abs(own)) if self.wrong == "shares" else (own, abs(own) - (self.wrong == "sizes"))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ("transpose", "the transposed product in float64 is off"),
+        ("float32", "the product in float32 has dtype float64"),
+        ("sparse", "the product with a sparse matrix is off"),
+        ("key", "its key changes"),
+        ("matrices", "the product of its matrices is off"),
+        ("nonzeros", "a row has more nonzeros than it says"),
+        ("by_rows", "some rows of its product is off"),
+        ("shares", "its shares of a diagonal is off"),
+        ("sizes", "its shares are larger than their sizes"),
+    ],
+)
+def test_a_wrong_answer_is_found(wrong, words):
+    check_operator(Doubled(), 2 * np.eye(5))
+    with pytest.raises(AssertionError, match=f"<5×5 operator D>: {words}"):
+        check_operator(Doubled(wrong), 2 * np.eye(5))
+
+
 # --------------------------------------------------------------------- presets
 
 
@@ -157,25 +240,48 @@ def test_the_papers_channels_by_name(small):
 
 
 def test_fsgnns_channels_by_name(small):
-    def names(option, hops):
-        return " | ".join(make_fsgnn_channels(small[0], hops, option).names)
+    def names(regime, hops):
+        return " | ".join(make_fsgnn_channels(small[0], hops, regime).names)
 
     assert names("homophily", 2) == "X | S~ X | S~^2 X"
     assert names("heterophily", 3) == "X | S X | S^2 X | S^3 X"
     assert names("all", 2) == "X | S X | S~ X | S^2 X | S~^2 X"
     assert names("all", 0) == "X"
     assert make_fsgnn_channels(small[0], 1, "all", include_features=False).names == ("S X", "S~ X")
+    assert make_fsgnn_channels(small[0], 1, hop="A").names == ("X", "A X")
+
+
+def test_hops_of_both_kinds_and_both_ways(small):
+    """Further channels stand behind the paper's, in the order of FSGNN's."""
+    graph, system = small
+
+    def names(kind, regime, hops=1, graph=graph, **options):
+        return " | ".join(make_channels(graph, system, kind, regime, hops, **options).names)
+
+    assert names("c", "all", 2) == "X | S X | S^2 X | F_0 S X | F_1 S X | F_2 S X | S~ X | S~^2 X"
+    assert names("as", "all") == names("as", "heterophily")
+    both = "X | S X | F_0 S X | F_1 S X | F_2 S X | S~ X | S_in X | S~_in X"
+    assert names("c", "all", direction="both") == both
+    assert names("c", "all", graph=graph.symmetrize(), direction="both") == both.partition(" | S_in")[0]
+    assert names("a", "homophily", direction="both") == "X | F_0 X | F_1 X | F_2 X | S~_in X"
+    assert names("a", "homophily", 0, direction="both") == "X | F_0 X | F_1 X | F_2 X"
+    assert names("b", "all", hop="random-walk", direction="both") == "X | RW X | F_0 X | F_1 X | F_2 X | RW_in X"
+    assert names("b", "all", hop=np.eye(6), direction="both") == "X | M X | F_0 X | F_1 X | F_2 X"
+    channels = make_channels(graph, system, "b", "all", 1, direction="both")
+    assert (channels.info["hop"], channels["S~_in X"].side) == ("S, S~, S_in, S~_in", "in")
+    step = channels["S~_in X"].factors[0].matrix.toarray()
+    np.testing.assert_allclose(step, plain_hop(graph, "S~", "in"), atol=1e-14)
 
 
 def test_info_says_how_channels_were_chosen(small):
-    channels = make_channels(*small, kind="c", regime="homophily", direction="in", normalize_features="l1")
+    channels = make_channels(*small, kind="c", regime="homophily", direction="in")
     assert channels.info == {
         "kind": "c",
         "regime": "homophily",
-        "normalize_features": "l1",
-        "hop": "S~_in",
         "hops": 3,
         "direction": "in",
+        "scaling": "l1",
+        "hop": "S~_in",
     }
     more = [Channel("more", None, np.ones(6))]
     assert (channels[:2] + more).info == channels.info
@@ -191,7 +297,7 @@ def test_info_says_how_channels_were_chosen(small):
 )
 def test_every_channel_equals_its_dense_twin(graph_and_system, kind, hop, direction, hops, form):
     graph, system = graph_and_system
-    channels = make_channels(graph, system, kind, "heterophily", hops, hop=hop, direction=direction)
+    channels = make_channels(graph, system, kind, "heterophily", hops, hop=hop, direction=direction, scaling="none")
     wanted = plain_channels(graph, system, kind, plain_hop(graph, hop, direction), hops)
     assert len(channels) == len(wanted)
     for dtype, tolerance in ((np.float64, 1e-11), (np.float32, 2e-4)):
@@ -206,7 +312,7 @@ def test_every_channel_equals_its_dense_twin(graph_and_system, kind, hop, direct
 def test_the_regimes_hops(graph_and_system, kind, regime):
     graph, system = graph_and_system
     step = plain_hop(graph, {"homophily": "S~", "heterophily": "S"}[regime])
-    found = make_channels(graph, system, kind, regime).materialize(np.float64)
+    found = make_channels(graph, system, kind, regime, scaling="none").materialize(np.float64)
     for array, twin in zip(found, plain_channels(graph, system, kind, step, 3), strict=True):
         np.testing.assert_allclose(dense(array), twin, atol=1e-11)
 
@@ -215,7 +321,7 @@ def test_the_regimes_hops(graph_and_system, kind, regime):
 def test_fsgnns_channels_equal_their_dense_twins(n, seed, sparse_features):
     graph = random_graph(n, seed, sparse_features=sparse_features)
     x, s, loops = dense(graph.features), plain_hop(graph, "S"), plain_hop(graph, "S~")
-    found = make_fsgnn_channels(graph, 2, "all").materialize(np.float64)
+    found = make_fsgnn_channels(graph, 2, "all", scaling="none").materialize(np.float64)
     for array, twin in zip(found, [x, s @ x, loops @ x, s @ s @ x, loops @ loops @ x], strict=True):
         np.testing.assert_allclose(dense(array), twin, atol=1e-12)
 
@@ -224,11 +330,24 @@ def test_fsgnns_channels_equal_their_dense_twins(n, seed, sparse_features):
 def test_l1_normalised_features(small, sparse_features):
     x = np.array([[1.0, -3.0], [0, 0], [2, 2], [1, 0], [0, 5], [1, 1]], dtype=np.float32)
     graph = small[0].replace(features=sparse.csr_array(x) if sparse_features else x)
-    channels = make_channels(graph, small[1], "a", normalize_features="l1")
+    channels = make_channels(graph, small[1], "a", scaling="l1")
     wanted = [[0.25, -0.75], [0, 0], [0.5, 0.5], [1, 0], [0, 1], [0.5, 0.5]]
     assert channels[0].input.dtype == np.float32
     np.testing.assert_allclose(dense(channels["X"].materialize()), wanted)
     np.testing.assert_array_equal(dense(graph.features), x)
+
+
+def test_scaled_columns_are_those_of_the_scale(small):
+    graph, system = small
+    scale = FeatureScale.of(graph.features)
+    for scaling in ("columns", scale):
+        channels = make_channels(graph, system, "a", scaling=scaling)
+        np.testing.assert_array_equal(channels["X"].input, scale.apply(graph.features))
+        assert channels.info["scaling"] == "columns"
+    other = graph.replace(features=2 * graph.features)
+    np.testing.assert_array_equal(
+        make_fsgnn_channels(other, 0, scaling=scale)[0].input, scale.apply(2 * graph.features)
+    )
 
 
 def test_auto_looks_at_edges_among_training_nodes_only(small):
@@ -254,6 +373,63 @@ def test_auto_looks_at_edges_among_training_nodes_only(small):
 def test_a_kind_without_hops_needs_no_regime(small):
     assert make_channels(*small, kind="a").info["regime"] == "auto"
     assert len(make_channels(*small, kind="b", hops=0)) == 4
+    assert make_fsgnn_channels(small[0], hops=0).names == ("X",)
+    refused(ValueError, "training labels only: pass split", lambda: make_fsgnn_channels(small[0]))
+
+
+# ----------------------------------------------------------- what channels are
+
+
+def test_channels_say_what_they_are_and_how_they_are_written(small):
+    graph, system = small
+    channels = make_channels(graph, system, "c", "all", 2, direction="both")
+    written = {
+        "X": ("X", "$X$", "the features alone", "features", None, None, 0, None),
+        "S X": ("S X", r"$S\,X$", "one hop", "hops", None, "S", 1, "out"),
+        "S~^2 X": ("S\u0303² X", r"$\tilde{S}^{2}\,X$", "two hops with the node itself", "hops", None, "S~", 2, "out"),
+        "F_0 S X": ("F₀ S X", r"$F_{0}\,S\,X$", "the average of one hop", "scales", 0, "S", 1, "out"),
+        "F_2 S X": ("F₂ S X", r"$F_{2}\,S\,X$", "scale 2 of one hop", "scales", 2, "S", 1, "out"),
+        "S~_in X": (
+            *("S\u0303_in X", r"$\tilde{S}_{\mathrm{in}}\,X$", "one hop with the node itself against the edges"),
+            *("hops", None, "S~", 1, "in"),
+        ),
+    }
+    for name, wanted in written.items():
+        one = channels[name]
+        found = (one.symbol, one.formula, one.words, one.group, one.scale, one.hop, one.power, one.side)
+        assert found == wanted
+    both_ways = make_channels(graph, system, "a", direction="symmetric", hop="random-walk")[2]
+    assert (both_ways.words, both_ways.hop) == ("scale 1 of the features", None)
+    walked = make_fsgnn_channels(graph, 10, hop="random-walk", direction="symmetric")[10]
+    assert (walked.words, walked.symbol) == ("10 hops both ways", "RW_sym¹⁰ X")
+    mine = make_fsgnn_channels(graph, 1, hop=aslinearoperator(np.eye(6)))[1]
+    assert (mine.group, mine.words, mine.formula) == ("hops", "one hop", r"$L\,X$")
+
+
+def test_channels_of_ones_own_are_written_as_they_are_named(small):
+    graph, system = small
+    x, step = graph.features, Matrix("R", hop_matrix(graph))
+    told = Channel("cost in $", None, x, "costs", "what a node costs")
+    assert (told.words, told.symbol, told.formula, told.group) == (
+        *("what a node costs", "cost in $", r"cost in \$", "other"),
+    )
+    assert Channel("F_3 S X", None, x).group == "other", "a name is a name"
+    assert Channel("R^2 X", [step, step], x, "X").formula == r"$R^{2}\,X$"
+    odd = Channel("?^2 X", [Matrix("?", step.matrix)] * 2, x, "X")
+    assert (odd.symbol, odd.formula, odd.words, odd.group) == ("?² X", "?^2 X", "?^2 X", "other")
+    labels = Channel("hop", Hop(graph), x, "Y")
+    assert (labels.words, labels.group) == ("one hop of Y", "other")
+    assert Channel("scale", Projection(system, 1), labels).words == "scale 1 of one hop of Y"
+
+
+def test_what_is_kept_with_a_channel_is_not_sent_along(small):
+    channel = make_fsgnn_channels(small[0], 1, "homophily")[1]
+    channel.kept["something"] = np.ones(1000)
+    assert channel.nnz > 0
+    assert channel.operator.shape == (6, 6)
+    sent = pickle.loads(pickle.dumps(channel))
+    assert sent.kept == {}
+    np.testing.assert_array_equal(dense(sent.materialize()), dense(channel.materialize()))
 
 
 # ---------------------------------------------------------- lazy forms and rows
@@ -323,7 +499,7 @@ class Counting(LinearOperator):
 def test_hops_are_computed_once(small, kind, products):
     graph, system = small
     hop = Counting(hop_matrix(graph).toarray())
-    channels = make_channels(graph, system, kind, hops=3, hop=hop)
+    channels = make_channels(graph, system, kind, hops=3, hop=hop, scaling="none")
     for found, twin in zip(
         channels.materialize(np.float64), plain_channels(graph, system, kind, hop.matrix, 3), strict=True
     ):
@@ -388,7 +564,7 @@ def test_sparse_where_it_is_cheaper(small):
     features = sparse.random_array((n, 300), density=0.01, rng=rng, format="csr")
     graph = pf.Graph.from_edges(rng.integers(0, n, (2 * n, 2)), n=n, features=features)
     system = pf.FrameletSystem(tree)
-    channels = make_channels(graph, system, "b", "heterophily")
+    channels = make_channels(graph, system, "b", "heterophily", scaling="none")
     arrays = channels.materialize(np.float64)
     forms = [sparse.issparse(array) for array in arrays]
     assert forms == [channel.nnz <= SPARSE_BELOW * n * 300 for channel in channels]
@@ -710,7 +886,7 @@ def test_bad_presets(small):
         (ValueError, "unknown hop matrix 'T'; .*'S~'", lambda: make_channels(graph, system, hop="T")),
         (ValueError, "unknown hop matrix None", lambda: hop_matrix(graph, None)),
         (ValueError, "unknown direction 'up'", lambda: hop_matrix(graph, "S", "up")),
-        (ValueError, "unknown option 'both'; .*'all'", lambda: make_fsgnn_channels(graph, option="both")),
+        (ValueError, "unknown regime 'both'; .*'all'", lambda: make_fsgnn_channels(graph, regime="both")),
         (ValueError, "kind 'c' projects on framelets: pass system", lambda: make_channels(graph)),
         (TypeError, "must be a FrameletSystem, got Hierarchy", lambda: make_channels(graph, system.hierarchy)),
         (ValueError, "tree with 3 nodes, and the graph has 6", lambda: make_channels(graph, other)),
@@ -718,7 +894,7 @@ def test_bad_presets(small):
         (TypeError, "hops must be an integer, got 1.5", lambda: make_fsgnn_channels(graph, 1.5)),
         (TypeError, "hops must be an integer, got True", lambda: make_fsgnn_channels(graph, True)),
         (ValueError, "hop is 2×2; a graph of 6 nodes", lambda: make_channels(graph, system, hop=np.eye(2))),
-        (ValueError, "normalize_features must be", lambda: make_channels(graph, system, "a", normalize_features=True)),
+        (ValueError, "unknown scaling True; .*'columns'", lambda: make_channels(graph, system, "a", scaling=True)),
         (ValueError, "no features; give them", lambda: make_channels(graph.replace(features=None), system, "a")),
         (ValueError, "training labels only: pass split", lambda: make_channels(graph, system)),
         (ValueError, "no labels; name", lambda: make_channels(graph.replace(labels=None), system, split=split)),
@@ -743,6 +919,7 @@ def test_bad_channels(small):
     x, step = graph.features, hop_matrix(graph)
     channels = make_channels(graph, system, "b", "heterophily")
     short, again = [Channel("c", None, np.ones(4))], [Channel("S X", step, x)]
+    split, scales = pf.Split(np.array([0, 1]), np.array([2]), np.array([3])), [Projection(system, 1)]
     complex_operator = aslinearoperator(np.eye(6) * 1j)
     for error, message, action in [
         (TypeError, "name must be a non-empty string", lambda: Channel("", None, x)),
@@ -775,9 +952,9 @@ def test_bad_channels(small):
         (ValueError, "there is no node 6: nodes are numbered 0 to 5", lambda: channels.rows([0, 6])),
         (ValueError, "there is no node -1", lambda: channels.rows([-1])),
         (ValueError, "the graph has no labels", lambda: propagated_labels(graph.replace(labels=None), step)),
-        (TypeError, "a node's own share cannot", lambda: propagated_labels(graph, aslinearoperator(step))),
-        (TypeError, "one Projection in front", lambda: propagated_labels(graph, [step, Projection(system, 1)])),
-        (ValueError, "labels propagated by nothing", lambda: propagated_labels(graph, [])),
+        (TypeError, "a node's own share cannot", lambda: propagated_labels(graph, aslinearoperator(step), split)),
+        (TypeError, "one Projection in front", lambda: propagated_labels(graph, [step, *scales], split)),
+        (ValueError, "labels propagated by nothing", lambda: propagated_labels(graph, [], split)),
     ]:
         refused(error, message, action)
 

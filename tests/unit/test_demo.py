@@ -12,6 +12,7 @@ import pegfan
 from pegfan import demo
 from pegfan.cli import app
 from pegfan.results import Result
+from pegfan.running import Runner
 
 runner = CliRunner()
 SMALL = {"n": 300, "n_edges": 3000, "n_features": 20, "splits": 2, "epochs": 30}
@@ -89,24 +90,31 @@ def test_both_networks_choose_on_validation_alone_and_leave_x_out(found):
     comparison, _ = found
     assert [entry.name for entry in comparison.entries] == ["PEGFAN, type b", "FSGNN"]
     for entry in comparison.entries:
-        assert "X" not in entry.channels.names
-        assert {tuple(setting.values()) for setting, _ in entry.tried} == {tuple(s.values()) for s in demo.GRID}
-        validation = [run.val_metric for _, run in entry.tried]
+        assert "X" not in [channel.name for channel in entry.channels]
+        tried = [(trained.recipe.settings.wd_fc1, trained.recipe.settings.lr_fc) for trained in entry.tried]
+        assert sorted(tried) == sorted(tuple(setting.values()) for setting in demo.GRID)
+        validation = [trained.run.val_metric for trained in entry.tried]
         assert validation == sorted(validation, reverse=True)
-        assert entry.runs[0] is entry.tried[0][1], "the first split is not trained again"
+        assert entry.trained[0] is entry.tried[0], "the first split is not trained again"
         assert [run.split for run in entry.runs] == [0, 1]
-        assert [run.seed for run in entry.runs] == [42, 43]
+        assert [run.seed for run in entry.runs] == [0, 1]
+
+
+class Backwards(Runner):
+    """Results may come in any order."""
+
+    def map(self, *given, **options):
+        return reversed(list(super().map(*given, **options)))
 
 
 def test_it_is_seeded_and_tells_how_far_it_is(found, monkeypatch):
     comparison, told = found
     total = 2 * (len(demo.GRID) + 1) + 1
     assert [(step.done, step.planned) for step in told] == [(k + 1, total) for k in range(total)]
-    backwards = lambda self, task, jobs: [task(self.shared, job) for job in reversed(jobs)]  # noqa: E731
-    monkeypatch.setattr("pegfan.running.Runner.map", backwards)  # results may come in any order
+    monkeypatch.setattr(demo, "Runner", Backwards)
     again = demo.compare(**SMALL)
     assert [entry.test for entry in again.entries] == [entry.test for entry in comparison.entries]
-    assert [entry.settings for entry in again.entries] == [entry.settings for entry in comparison.entries]
+    assert [entry.recipe for entry in again.entries] == [entry.recipe for entry in comparison.entries]
 
 
 def test_the_network_is_rebuilt_with_its_own_settings():

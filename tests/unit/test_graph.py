@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pegfan.graph import Graph, Split
+from pegfan.graph import Graph, Split, as_split
 
 quick = settings(max_examples=50, deadline=None)
 
@@ -40,7 +40,7 @@ def assert_same(g, h, *, skip=()):
     """Equal in content, attribute by attribute, types included."""
     np.testing.assert_array_equal(g.adjacency.toarray(), h.adjacency.toarray())
     assert g.directed == h.directed
-    for name in {"features", "labels", "positions", "node_names", "class_names", "metric"} - set(skip):
+    for name in {"features", "feature_names", "labels", "positions", "node_names", "class_names", "metric"} - set(skip):
         a, b = getattr(g, name), getattr(h, name)
         assert type(a) is type(b), name
         assert getattr(a, "dtype", None) == getattr(b, "dtype", None), name
@@ -87,10 +87,12 @@ def graphs(draw, max_n=6):
         a = np.maximum(a, a.T)
     x = rng.choice([0, 1, -2.5], size=(n, 3)).astype(draw(st.sampled_from([np.float32, np.float64])))
     part = [rng.integers(0, 4, size=n) for _ in range(draw(st.integers(0, 3)))]
+    features = draw(st.sampled_from([None, x, sp.csr_array(x)]))
     return Graph(
         a,
         directed=directed,
-        features=draw(st.sampled_from([None, x, sp.csr_array(x)])),
+        features=features,
+        feature_names=None if features is None else draw(st.sampled_from([None, ["x", "y=1", "y=2"]])),
         labels=draw(st.sampled_from([None, rng.integers(-1, 3, size=n)])),
         splits=[tuple(p == k for k in range(3)) for p in part],
         metric=draw(st.sampled_from(["accuracy", "roc_auc"])),
@@ -306,6 +308,11 @@ BAD_INPUTS = [
     (ValueError, "positions must have 2 or 3 columns, got 4", {"positions": np.ones((4, 4))}),
     (ValueError, "positions has 3 rows", {"positions": np.ones((3, 2))}),
     (ValueError, "row 0, column 1", {"positions": np.full((4, 2), [0, np.inf])}),
+    (ValueError, "feature_names are given, but no features", {"feature_names": ["a"]}),
+    (TypeError, "sequence of strings, got str", {"features": np.ones((4, 1)), "feature_names": "a"}),
+    (TypeError, "must be strings, got 1", {"features": np.ones((4, 1)), "feature_names": [1]}),
+    (ValueError, "2 names, but features has 1 columns", {"features": np.ones((4, 1)), "feature_names": ["a", "b"]}),
+    (ValueError, "distinct, but 'a' occurs more", {"features": np.ones((4, 2)), "feature_names": ["a", "a"]}),
     (ValueError, "wrap a single one in a list", {"splits": {"train": [0], "val": [1], "test": [2]}}),
     (ValueError, "wrap a single one in a list", {"splits": Split(*np.eye(3, 4, dtype=bool))}),
     (ValueError, r"splits\[0\].*triple", {"splits": [([0], [1])]}),
@@ -504,11 +511,99 @@ def test_networkx_round_trip(g):
     if isinstance(g.features, np.ndarray):
         options["features"] = "features"
     back = Graph.from_networkx(there, **options, class_names=g.class_names, metric=g.metric)
-    lost = {"splits"} | ({"features"} if sp.issparse(g.features) else set())
+    lost = {"splits"} | ({"features", "feature_names"} if sp.issparse(g.features) else set())
+    if g.feature_names is None and "features" in options:
+        assert back.feature_names[0].startswith("features")  # after the attribute
+        lost.add("feature_names")
     if g.node_names is None:
         assert back.node_names.tolist() == list(range(g.n))
         lost.add("node_names")
     assert_same(g, back, skip=lost)
+
+
+# ------------------------------------------------------------------ names of features
+
+
+NAMED = {"features": np.arange(12.0).reshape(4, 3), "feature_names": ["age", "city=Oslo", "city=Rome"]}
+
+
+@pytest.mark.parametrize("array", [np.asarray, sp.csr_array])
+def test_names_stay_with_their_columns(array):
+    g = Graph(PATH, features=array(NAMED["features"]), feature_names=np.array(NAMED["feature_names"]))
+    assert g.feature_names == ("age", "city=Oslo", "city=Rome")
+    assert {type(name) for name in g.feature_names} == {str}
+    for h in (g.permute([3, 1, 0, 2]), g.subgraph([2, 1]), g.symmetrize(), g.replace(labels=[0, 1, 0, 1])):
+        assert h.feature_names == g.feature_names
+    assert g.replace(features=g.features * 2).feature_names == g.feature_names
+    assert g.replace(features=array(np.ones((4, 2)))).feature_names is None
+    assert g.replace(features=None).feature_names is None
+    assert g.replace(features=array(np.ones((4, 2))), feature_names=["a", "b"]).feature_names == ("a", "b")
+    assert g.replace(feature_names=None).feature_names is None
+
+
+def test_data_frames_bring_the_names_of_their_columns():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"a": [1, 2, 3, 4], 7: [1.5, 2, 3, 4]})
+    assert Graph(PATH, features=frame).feature_names == ("a", "7")
+    assert Graph(PATH, features=frame, feature_names=["x", "y"]).feature_names == ("x", "y")
+    assert Graph(PATH, features=pd.DataFrame(np.ones((4, 2)))).feature_names is None
+    assert Graph(PATH, **NAMED).replace(features=frame).feature_names == ("a", "7")
+    assert Graph.from_edges([[0, 1]], n=4, features=frame).feature_names == ("a", "7")
+
+
+@pytest.mark.parametrize("array", [np.asarray, sp.csr_array])
+def test_align_brings_columns_into_order(array):
+    g = Graph(PATH, features=array(NAMED["features"].astype(np.float32)), feature_names=NAMED["feature_names"])
+    assert g.align_features(g.feature_names) is g
+    h = g.align_features(["city=Rome", "city=Paris", "age"])
+    assert h.feature_names == ("city=Rome", "city=Paris", "age")
+    assert (h.features.dtype, sp.issparse(h.features)) == (np.float32, sp.issparse(g.features))
+    np.testing.assert_array_equal(dense(h.features), NAMED["features"][:, [2, 0, 0]] * [1, 0, 1])
+    h = g.align_features(["height", "age"], missing="zero")
+    np.testing.assert_array_equal(dense(h.features), NAMED["features"][:, [0, 0]] * [0, 1])
+
+
+@pytest.mark.parametrize(
+    ("graph", "names", "options", "message"),
+    [
+        (
+            Graph(PATH, **NAMED),
+            ["age", "x", "y=1"],
+            {},
+            "2 of 3 features are missing: 'x', 'y=1'; add .*missing='zero'",
+        ),
+        (Graph(PATH, **NAMED), [f"f{i}" for i in range(12)], {}, "12 of 12 .* 'f9' and 2 more; add"),
+        (Graph(PATH, features=np.ones((4, 1))), ["age"], {}, "features without names, and 1 named"),
+        (Graph(PATH), ["age"], {}, "the graph has no features, and"),
+        (Graph(PATH, **NAMED), ["age"], {"missing": "mean"}, "'error' or 'zero', got 'mean'"),
+    ],
+)
+def test_align_says_what_is_missing(graph, names, options, message):
+    with pytest.raises(ValueError, match=message):
+        graph.align_features(names, **options)
+
+
+def test_names_go_through_networkx_and_pygsp():
+    nx, pygsp = pytest.importorskip("networkx"), pytest.importorskip("pygsp")
+    g = Graph(PATH, **NAMED)
+    assert_same(g, Graph.from_networkx(g.to_networkx(), features="features"), skip={"node_names"})
+    there = nx.path_graph(2)
+    nx.set_node_attributes(there, {0: {"age": 3, "where": [1, 2]}, 1: {"age": 4, "where": [3, 4]}})
+    assert Graph.from_networkx(there, features=["age", "where"]).feature_names == ("age", "where[0]", "where[1]")
+    assert Graph.from_networkx(there, features="age", feature_names=["years"]).feature_names == ("years",)
+    assert_same(g, Graph.from_pygsp(g.to_pygsp()))
+    assert Graph.from_pygsp(pygsp.graphs.Ring(5)).features is None
+
+
+def test_names_go_through_pyg(pyg):
+    g = Graph(PATH, **NAMED)
+    data = g.to_pyg()
+    assert_same(g, Graph.from_pyg(data))
+    assert Graph.from_pyg(data, features=None).feature_names is None
+    assert Graph.from_pyg(data, features=np.ones((4, 3))).feature_names is None
+
+
+# ------------------------------------------------------------------ PyG
 
 
 def test_from_pyg_by_hand(pyg):
@@ -586,7 +681,10 @@ def test_pygsp_round_trip(g):
     there = g.to_pygsp()
     assert (there.n_vertices, there.is_directed()) == (g.n, not np.array_equal(there.W.todense(), there.W.T.todense()))
     back = Graph.from_pygsp(there, directed=g.directed)
-    assert_same(back, Graph(g.adjacency, directed=g.directed, positions=g.positions))
+    signals = {} if g.feature_names is None or sp.issparse(g.features) else {"features": g.features}
+    names = g.feature_names if signals else None
+    plain = Graph(g.adjacency, directed=g.directed, positions=g.positions, feature_names=names, **signals)
+    assert_same(back, plain)
     there.W.data[:] = 9
     assert not (g.adjacency.data == 9).any()
 
@@ -612,6 +710,35 @@ def test_a_missing_package_is_named(monkeypatch, missing, method):
 
 
 # ------------------------------------------------------------------ graphs from graphs
+
+
+def test_a_split_by_its_place_or_of_ones_own():
+    g = Graph(PATH, splits=[([0], [1], [2]), ([3], [], [])])
+    assert g.split(1) is g.splits[1]
+    assert g.split(np.int64(0)) is g.splits[0]
+    assert [part.tolist() for part in g.split(([3, 1], [], [True, False, False, False]))] == [[1, 3], [], [0]]
+    for graph, which, error, message in (
+        (g, 2, ValueError, "no split 2: the graph has splits 0 to 1; name one of them"),
+        (g, -1, ValueError, "no split -1"),
+        (Graph(PATH), 0, ValueError, "the graph has no splits; pass a Split"),
+        (g, True, TypeError, "split must be a Split .*got bool"),
+        (g, "train", TypeError, "split must be a Split .*got str"),
+        (g, ([4], [], []), ValueError, r"split\.train holds 4, but nodes are 0\.\.3"),
+    ):
+        with pytest.raises(error, match=message):
+            graph.split(which)
+
+
+def test_a_split_for_training_has_labels():
+    labels = np.array([0, 1, -1, 1])
+    assert as_split(([0], [1], [2, 3]), 4, labels=labels).test.tolist() == [3]
+    for split, message in (
+        (([], [1], []), "split 7 has no train nodes; training needs them"),
+        (([0], [], [1]), "split 7 has no val nodes"),
+        (([0], [2, 1], []), "split 7: node 2 is in val but has no label; leave it out"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            as_split(split, 4, "split 7", labels=labels)
 
 
 def test_replace_checks_again():
@@ -803,7 +930,7 @@ def test_fuzz_adjacency(adjacency, options):
 
 @fuzz
 @given(
-    st.sampled_from(["features", "labels", "splits", "node_names", "class_names", "positions"]),
+    st.sampled_from(["features", "feature_names", "labels", "splits", "node_names", "class_names", "positions"]),
     st.one_of(anything, st.lists(scalars, min_size=3, max_size=3)),
 )
 def test_fuzz_attributes(name, value):

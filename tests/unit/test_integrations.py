@@ -32,7 +32,7 @@ def test_transform_writes_the_channels_of_make_channels(graph, kind, hops, with_
 def test_one_hop_by_hand():
     data = pf.Graph.from_edges([[0, 1], [1, 2]], features=np.array([[1.0], [2.0], [4.0]])).to_pyg()
     data.x = data.x.float()
-    result = Framelets(h=4, kind="b", regime="heterophily", hops=1)(data)
+    result = Framelets(h=4, kind="b", regime="heterophily", hops=1, scaling="none")(data)
     assert result.channel_names == ["X", "S X", "F_0 X", "F_1 X"]
     r = 2**-0.5
     torch.testing.assert_close(result.x2, torch.tensor([[2 * r], [5 * r], [2 * r]]))
@@ -64,11 +64,11 @@ def test_labels_that_are_no_classes_do_not_matter_where_the_regime_is_named(grap
 def test_bfloat16(graph):
     data = graph.to_pyg()
     data.x = data.x.to(torch.bfloat16)
-    result = Framelets(h=4, kind="b", regime="heterophily", hops=1)(data)
+    result = Framelets(h=4, kind="b", regime="heterophily", hops=1, scaling="none")(data)
     assert result.x is data.x
     assert result.x2.dtype == torch.bfloat16
     data.x = data.x.float()
-    expected = Framelets(h=4, kind="b", regime="heterophily", hops=1)(data)
+    expected = Framelets(h=4, kind="b", regime="heterophily", hops=1, scaling="none")(data)
     torch.testing.assert_close(result.x2, expected.x2.to(torch.bfloat16))
 
 

@@ -154,7 +154,7 @@ def test_proposition_2(tree, seed, kind, regime):
 def test_fsgnn_is_equivariant(n, seed, option):
     graph = random_graph(n, seed)
     perm = np.random.default_rng(seed).permutation(n)
-    channels, moved = (make_fsgnn_channels(g, option=option) for g in (graph, graph.permute(perm)))
+    channels, moved = (make_fsgnn_channels(g, regime=option) for g in (graph, graph.permute(perm)))
     model = random_network(channels.widths, seed % 2**31)
     before, after = (model(to_tensors(c.materialize(np.float64))) for c in (channels, moved))
     torch.testing.assert_close(after, before[perm], atol=1e-9, rtol=0)
@@ -194,7 +194,7 @@ def test_parameter_groups(settings):
 
 def test_training_lowers_the_loss_and_state_can_be_carried_over(tmp_path):
     graph = random_graph(12, 0, dtype=np.float32)
-    channels = make_fsgnn_channels(graph, 2)
+    channels = make_fsgnn_channels(graph, 2, "all")
     tensors = to_tensors(channels.materialize())
     labels = torch.arange(12) % 3
     torch.manual_seed(0)

@@ -303,7 +303,7 @@ def test_theorem_2_sparse_signals_have_sparse_coefficients(tree, seed, density):
 def test_theorem_2_one_node_on_a_regular_tree_meets_the_bound(h, K):
     system = pf.FrameletSystem(regular(h, K))
     for j0 in range(1, K + 1):
-        c = system.decompose(np.eye(system.n), j0)  # every node, one a column
+        c = system.decompose(np.eye(system.n), j0)  # every node, one per column
         framelets = c.array[len(c.scaling) :]
         assert (np.count_nonzero(framelets, axis=0) == (K - j0) * (h - 1)).all()  # the theorem's count: framelets
         assert (np.count_nonzero(c.array, axis=0) == (K - j0) * (h - 1) + 1).all()

@@ -200,7 +200,7 @@ def test_stated_delimiter_and_comments(tmp_path):
 def test_quotes_hold_delimiters_newlines_and_comments(tmp_path):
     nodes = write(tmp_path / "nodes.csv", '# people\nid,bio,label\na,"x, y",p\nb,"line\n# two",q\nc,"say ""hi""",p\n')
     edges = write(tmp_path / "edges.csv", "a,b\nb,c\n")
-    g, report = read_graph(nodes, edges, report=True, features=["bio"])
+    g = read_graph(nodes, edges, features=["bio"])
     assert g.feature_names == ("bio=line\n# two", 'bio=say "hi"', "bio=x, y")
     assert g.labels.tolist() == [0, 1, 0]
 
@@ -620,7 +620,7 @@ def test_rows_of_parquet_have_numbers_and_no_lines(tmp_path):
         ("g.pkl", b"\x80\x04.", r"g\.pkl: pickles can run code, so they are never read"),
         ("g", b"\x80\x04.", r"g is a pickle, which can run code and is never read"),
         ("g.xlsx", b"PK", r"g\.xlsx: spreadsheets are not read; save the graph as CSV"),
-        ("g.pt", b"\x80\x02.", r"g\.pt is not a file of torch\.save as it is since torch 1\.6"),
+        ("g.pt", b"\x80\x02.", r"g\.pt is not in the format that torch\.save has had since torch 1\.6"),
         ("g.npz", b"PK\x03\x04", r"g\.npz is not a readable npz archive"),
         ("g.csv.gz", gzip.compress(b"1,2\n" * 9999, mtime=0)[:-20], r"g\.csv\.gz is damaged or cut short"),
     ],

@@ -19,6 +19,7 @@ from pegfan.report import graphview, sections, treeview, words, write_report
 from pegfan.report.page import embedded
 from pegfan.report.sections import SECTIONS
 from pegfan.results import Result
+from pegfan.results._version1 import channel_facts
 from support.results import plain_result
 from support.strategies import trees
 
@@ -383,11 +384,12 @@ def test_attention_in_words():
     names = ["X", "S X", "F_0 X", "F_1 X", "F_2 X", "F_3 X"]
 
     def said(names, weights):
-        return words.attention(results.attention("m", names, weights).channels)
+        rows = zip(names, weights, strict=True)
+        return words.attention([results.ChannelWeight(n, words="", weight=w, **channel_facts(n)) for n, w in rows])
 
     uneven = said(names, [1, 1, 1, 1, 4, 2])
     assert uneven.startswith("Scales of the tree 80% (an even share would be 67%)")
-    assert "The heaviest channel is F₂ X, scale 2 of the features, with 2.4 times an even share." in uneven
+    assert "The heaviest channel is F₂ X with 2.4 times an even share." in uneven
     assert "the fine ones, F₂ to F₃, weigh more" in uneven
     assert "nearly even" in said(names, [1] * 6)
     assert "one channel" in said(["X"], [1])

@@ -194,21 +194,19 @@ def test_the_least_margin_comes_first_and_test_nodes_before_others():
 
 
 @pytest.mark.parametrize(
-    ("name", "words", "group", "scale"),
+    ("name", "symbol", "group", "scale"),
     [
-        ("X", "the features alone", "features", None),
-        ("S^2 X", "two hops", "hops", None),
-        ("S_in X", "one hop against the edges", "hops", None),
-        ("S~_sym X", "one hop with the node itself both ways", "hops", None),
-        ("F_0 X", "the average of the features", "scales", 0),
-        ("F_10 S~ X", "scale 10 of one hop with the node itself", "scales", 10),
-        ("A", "who a node is joined to", "other", None),
+        ("X", "X", "features", None),
+        ("S^2 X", "S² X", "hops", None),
+        ("S~_sym X", "S\u0303_sym X", "hops", None),
+        ("F_0 X", "F₀ X", "scales", 0),
+        ("F_10 S~ X", "F₁₀ S\u0303 X", "scales", 10),
+        ("A", "A", "other", None),
         ("SAGE X", "SAGE X", "other", None),
     ],
 )
-def test_channels_by_their_names(name, words, group, scale):
-    facts = channel_facts(name)
-    assert (facts["words"], facts["group"], facts["scale"]) == (words, group, scale)
+def test_channels_of_0_1_by_their_names(name, symbol, group, scale):
+    assert channel_facts(name) == {"symbol": symbol, "group": group, "scale": scale}
 
 
 def cautious(graph, test=0.9, floor=0.5, features=0.6, used=(0,), made=True):

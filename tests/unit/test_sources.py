@@ -23,6 +23,8 @@ def test_fingerprints_and_records_of_the_first_version_hold():
     old = {"where": ["synthetic"], "options": {"gamma": 0.2, "n": 30, "edges": 60, "features": 2}}
     assert Source.from_dict(old) == Source.of("synthetic", gamma=0.2, n=30, n_edges=60, n_features=2)
     assert Source.from_dict(old).fingerprint() == "573a7118622645ce"
+    old = {"where": ["cora"], "options": {"normalize_features": True}}
+    assert Source.from_dict(old) == Source.of("cora", scaling="l1")
     table = {"where": ["nodes.csv"], "options": {"features": ["age"]}}
     assert Source.from_dict(table).to_dict() == table
 

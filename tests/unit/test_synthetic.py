@@ -210,8 +210,8 @@ def test_the_heat_maps_show_the_numbers():
 def test_the_finest_part_alone_tells_classes_apart():
     """Type a with h = 4 cannot be as bad as the paper's Table I has it at γ = 1 (27.7 %, chance is 25 %), but on SX.
 
-    Neighbours say nothing there, but a node minus its cluster of a few does: one number a node, the mean of its finest
-    part, and the majority of the 25 training nodes that are nearest in it.
+    Neighbours say nothing there, but a node minus its cluster of a few does: one number per node, the mean of its
+    finest part, and the majority of the 25 training nodes that are nearest in it.
     """
     graph = synthetic(1.0, n=1200, n_edges=18_000, n_features=50, seed=1)
     system = pf.FrameletSystem(pf.build_tree(graph, "ward", h=4))

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pegfan.datasets.tables import ReadReport, graph_from_tables, stand_in_features
+from pegfan.datasets import ReadReport, graph_from_tables, stand_in_features
 from pegfan.graph import Graph
 
 PATH = [("a", "b"), ("b", "c")]

@@ -1,22 +1,28 @@
 """The training engine: the fast path is the plain one, the protocol is the paper's, bad input is answered."""
 
+import hashlib
 import itertools
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from scipy.sparse.linalg import aslinearoperator
 
 import pegfan as pf
 from pegfan.channels import Channel, Channels, hop_matrix
+from pegfan.framelets import Operator
 from pegfan.graph import Split
 from pegfan.models import ChannelNetwork, to_tensors
-from pegfan.training import Settings, _kernels, chains, score, train
+from pegfan.training import Diverged, Network, Settings, _kernels, chains, score, train
+from pegfan.training.engine import _FastSteps, loss_weights
 from pegfan.training.fast import FastNetwork
+from pegfan.training.plain import PlainSteps
 
 seeds = st.integers(0, 2**32 - 1)
 RATES = SimpleNamespace(lr_fc=0.01, lr_sca=0.04, wd_fc1=1e-3, wd_fc2=1e-4, wd_sca=1e-2)
@@ -29,7 +35,7 @@ def make(seed=0, kind="c", n=120, sparse_features=True, **options):
     X[:, 7] = 0  # a column that nobody has
     graph = graph.replace(features=sparse.csr_array(X) if sparse_features else X)
     system = pf.FrameletSystem(pf.build_tree(graph, "matching", h=4))
-    return graph, pf.make_channels(graph, system, kind=kind, regime="heterophily", **options)
+    return graph, pf.make_channels(graph, system, kind=kind, regime="heterophily", scaling="none", **options)
 
 
 def both(channels, graph, dtype, hidden=16, normalize=True, split=0, by_class=False):
@@ -39,8 +45,6 @@ def both(channels, graph, dtype, hidden=16, normalize=True, split=0, by_class=Fa
     model = ChannelNetwork(channels.widths, graph.n_classes, hidden, dropout=0.0, hop_normalize=normalize)
     model = model.to(torch.float64 if dtype == np.float64 else torch.float32)
     state = {name: value.numpy() for name, value in model.state_dict().items()}
-    from pegfan.training.engine import loss_weights
-
     weights = loss_weights(graph.labels[part.train], by_class)
     fast = FastNetwork(channels, state, part.train, part.val, graph.labels, weights, normalize, dtype)
     inputs = to_tensors(channels.rows(np.concatenate([part.train, part.val]), dtype))
@@ -229,26 +233,208 @@ def test_simplified_products_are_the_product(seed):
     np.testing.assert_allclose(found, wanted, atol=1e-9)
 
 
+# ------------------------------------------------------------ the network in NumPy
+
+
+@given(
+    st.lists(st.integers(1, 300), min_size=1, max_size=4),
+    st.integers(1, 7),
+    st.integers(0, 2**63 - 10**6),
+    st.sampled_from([1, 5, 16, 64]),
+    st.integers(2, 4),
+)
+@example([2325, 1], 5, 2**32 + 7, 64, 2)
+@settings(max_examples=40)
+def test_first_weights_are_torchs_bit_for_bit(widths, classes, seed, hidden, layers):
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        wanted = ChannelNetwork(widths, classes, hidden, layers).state_dict()
+    found = Network.draw(widths, classes, {"hidden": hidden, "layers": layers}, seed)
+    fused = torch.backends.cpu.get_cpu_capability() != "DEFAULT"  # else torch rounds twice: see Network.draw
+    assert found.state.keys() == wanted.keys()
+    for name, value in wanted.items():
+        assert found.state[name].dtype == np.float32
+        np.testing.assert_allclose(found.state[name], value.numpy(), rtol=0, atol=0 if fused else 1e-7)
+    assert (found.widths, found.classes) == (tuple(widths), classes)
+
+
+def test_first_weights_stay_what_they_are():
+    """Of the seed that the paper's tables have: the numbers of 0.1, with torch or without."""
+    state = Network.draw([2325, 3], 5, seed=42).state
+    parts = b"".join(state[name].tobytes() for name in sorted(state))
+    assert hashlib.sha256(parts).hexdigest()[:16] == "9f18b2b0c96549ea"
+
+
+@pytest.mark.parametrize("hop_normalize", [True, False])
+@pytest.mark.parametrize("layers", [2, 4])
+@pytest.mark.parametrize("hidden", [8, 64])  # 30 columns: wider than 8, narrower than 64
+@pytest.mark.parametrize("sparse_features", [True, False])
+def test_predictions_are_the_torch_modules(hop_normalize, layers, hidden, sparse_features, monkeypatch):
+    graph, channels = make(2, sparse_features=sparse_features)
+    channels += [Channel("mine", aslinearoperator(hop_matrix(graph, "A").toarray()), np.eye(graph.n)[:, :5])]
+    options = {"hidden": hidden, "layers": layers, "hop_normalize": hop_normalize}
+    network = Network.draw(channels.widths, 3, options, seed=1)
+    network.state["attention_logits"][:] = np.linspace(-1, 1, len(channels))
+    model = ChannelNetwork.from_state(network.state, network.settings)
+    with torch.no_grad():
+        wanted = model(to_tensors(channels.rows(np.arange(graph.n)))).numpy()
+    found = network.predict(channels)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, wanted, atol=2e-6)
+    np.testing.assert_allclose(network.attention, model.attention.numpy(), rtol=1e-6)
+    monkeypatch.setattr("pegfan.training.network._ROWS", 17)
+    nodes = np.random.default_rng(0).permutation(graph.n)[:50]
+    np.testing.assert_allclose(network.predict(channels, nodes), wanted[nodes], atol=2e-6)
+    assert network.predict(channels, []).shape == (0, 3)
+
+
+def test_predictions_of_rows_that_are_zero():
+    """As in torch, a row without a norm stays zero."""
+    network = Network.draw([2], 2, {"hidden": 4})
+    network.state["channel_layers.0.bias"][:] = 0
+    output = network.predict(Channels([Channel("X", None, np.zeros((3, 2)))]))
+    bias = torch.tensor(network.state["output.bias"])
+    np.testing.assert_allclose(output, np.tile(bias.log_softmax(0).numpy(), (3, 1)), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"output.bias": None}, "the state has no 'output.bias'"),
+        ({"output.weight": None}, "the state has no 'output.weight'"),
+        ({"channel_layers.0.weight": None, "channel_layers.1.weight": None}, "has no 'channel_layers.0.weight'"),
+        ({"output.weight": np.ones(3)}, r"output.weight must be a matrix, got shape \(3,\)"),
+        ({"output.bias": np.ones(3)}, r"output.bias has shape \(3,\), and in a network of channels of 3, 2 col"),
+        ({"attention_logits": np.ones(3)}, "4 classes, hidden=8 and layers=2 it has"),
+        ({"hidden_layers.0.bias": np.ones(8)}, "has no 'hidden_layers.0.bias'"),
+    ],
+)
+def test_states_of_other_networks_are_refused(changes, message):
+    state = Network.draw([3, 2], 4, {"hidden": 8}).state | changes
+    state = {name: value for name, value in state.items() if value is not None}
+    with pytest.raises(ValueError, match=message):
+        Network(state, {"hidden": 8})
+    with pytest.raises(ValueError, match="not the state of a ChannelNetwork"):
+        ChannelNetwork.from_state(state)
+
+
+def test_channels_and_nodes_that_do_not_fit_are_refused():
+    network, channels = Network.draw([3], 2), Channels([Channel("X", None, np.ones((4, 3)))])
+    with pytest.raises(ValueError, match=r"for channels of \(3,\) columns, these have \(2,\)"):
+        network.predict(Channels([Channel("X", None, np.ones((4, 2)))]))
+    with pytest.raises(ValueError, match="nodes are numbered 0 to 3, got -1 to 4"):
+        network.predict(channels, [-1, 4])
+    with pytest.raises(TypeError, match="nodes must be a vector of node indices, got float64"):
+        network.predict(channels, [0.5])
+
+
+# Blocks torch as if it were not installed.
+WITHOUT_TORCH = """
+import sys
+
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "torch":
+            raise ImportError("blocked")
+
+sys.meta_path.insert(0, Blocked())
+"""
+WORK = """
+import hashlib, sys
+import numpy as np
+import pegfan as pf
+from pegfan.training import Network
+
+graph = pf.datasets.synthetic(0.1, n=200, edges=1500, features=70, splits=2)
+system = pf.FrameletSystem(pf.build_tree(graph))
+coefficients = system.decompose(graph.features)
+assert np.allclose(system.reconstruct(coefficients), graph.features, atol=1e-5)
+signal = system.denoise(graph.features)
+channels = pf.make_channels(graph, system, kind="c", regime="heterophily")
+result = pf.train(channels, graph.labels, graph.splits, {"epochs": 5})
+assert result.engine == "fast"
+output = Network(result.runs[0].state, result.settings).predict(channels)
+digest = hashlib.sha256(signal.tobytes() + output.tobytes())
+for run in result.runs:
+    for name in sorted(run.state):
+        digest.update(run.state[name].tobytes())
+assert sys.modules.get("torch") is None
+print(digest.hexdigest(), [run.test_metric for run in result.runs])
+"""
+
+
+def run_python(code):
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_signals_training_and_prediction_are_the_same_bits_without_torch():
+    """And where torch is installed it is not imported."""
+    assert run_python(WORK) == run_python(WITHOUT_TORCH + WORK)
+
+
+def test_what_needs_torch_says_so():
+    says = run_python(
+        WITHOUT_TORCH
+        + """
+import numpy as np
+import pegfan as pf
+from pegfan.channels import Channel, Channels
+
+channels, part = Channels([Channel("X", None, np.eye(4))]), pf.Split(np.array([0, 1]), np.array([2]), np.array([3]))
+for call in (
+    lambda: pf.train(channels, np.array([0, 1, 0, 1]), part, engine="plain"),
+    lambda: pf.train(channels, np.array([0, 1, 0, 1]), part, {"layers": 3}),
+    lambda: pf.train(channels, np.array([0, 1, 0, 1]), part, device="cuda"),
+    lambda: __import__("pegfan.models"),
+):
+    try:
+        call()
+    except ImportError as error:
+        print(error)
+"""
+    ).splitlines()
+    assert len(says) == 4
+    assert all(line.endswith("needs torch: pip install 'pegfan[torch]'") for line in says)
+    assert says[0].startswith("the plain engine")
+
+
 # ------------------------------------------------------------------- protocol
 
 
-def test_both_engines_learn_alike():
-    """Over graphs and seeds, the mean difference of accuracies is within three standard errors of zero."""
-    differences = []
-    for seed in range(6):
-        graph = pf.datasets.synthetic(0.3, n=300, n_edges=3000, n_features=8, separation=2.0, seed=seed)
-        tree = pf.build_tree(graph, "matching")
-        channels = pf.make_channels(graph, pf.FrameletSystem(tree), kind="b", regime="heterophily")
-        fast, plain = (
-            train(channels, graph.labels, graph.splits, {"epochs": 60}, engine=engine, seed=seed)
-            for engine in ("fast", "plain")
+def engines_on(seed, **settings):
+    """Histories of both engines on one graph, from the same first weights."""
+    graph = pf.datasets.synthetic(0.3, n=300, n_edges=3000, n_features=8, separation=2.0, seed=seed)
+    channels = pf.make_channels(
+        graph, pf.FrameletSystem(pf.build_tree(graph, "matching", h=4)), kind="b", regime="heterophily", scaling="none"
+    )
+    results = [
+        train(
+            channels, graph.labels, graph.splits[0], {"epochs": 60, **settings}, engine=engine, seed=seed, history=True
         )
-        assert (fast.engine, plain.engine) == ("fast", "plain")
-        assert 0.5 < fast.mean < 1.0, "it learns, and not everything"
-        differences.append(fast.mean - plain.mean)
-    error = np.std(differences, ddof=1) / np.sqrt(len(differences))
-    assert abs(np.mean(differences)) < 3 * error
-    assert error < 0.02, "else the test says little"
+        for engine in ("fast", "plain")
+    ]
+    assert [result.engine for result in results] == ["fast", "plain"]
+    return [result.runs[0] for result in results]
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_without_dropout_both_engines_take_the_same_path(seed):
+    fast, plain = engines_on(seed, dropout=0.0)
+    assert 0.5 < fast.test_metric < 1.0, "it learns, and not everything"
+    assert (fast.epochs, fast.best_epoch, fast.test_metric) == (plain.epochs, plain.best_epoch, plain.test_metric)
+    assert fast.history["train_loss"][-1] < 0.5 * fast.history["train_loss"][0], "else the path is short"
+    for name in ("train_loss", "val_loss", "attention"):
+        np.testing.assert_allclose(fast.history[name], plain.history[name], atol=2e-3)
+
+
+def test_with_dropout_both_engines_learn_alike():
+    """Masks differ, and losses by 0.5 % a run; were the rate 0.45 or 0.55 in one engine, it would be 1.5 %."""
+    pairs = [engines_on(seed, dropout=0.5, lr_fc=0.03, patience=60) for seed in range(3, 7)]
+    for name in ("train_loss", "val_loss"):
+        ratios = [np.mean(fast.history[name]) / np.mean(plain.history[name]) for fast, plain in pairs]
+        assert np.mean(ratios) == pytest.approx(1, abs=0.007)
 
 
 def test_results_do_not_depend_on_workers_or_on_other_splits():
@@ -256,7 +442,7 @@ def test_results_do_not_depend_on_workers_or_on_other_splits():
     options = {"epochs": 25}
     one = train(channels, graph.labels, graph.splits, options)
     two = train(channels, graph.labels, graph.splits, options, workers=2)
-    alone = train(channels, graph.labels, graph.splits[1], options, seed=43)
+    alone = train(channels, graph.labels, graph.splits[1], options, seed=1)
     for a, b in ((one.runs[0], two.runs[0]), (one.runs[1], two.runs[1]), (one.runs[1], alone.runs[0])):
         assert (a.val_loss, a.test_metric, a.epochs) == (b.val_loss, b.test_metric, b.epochs)
         assert all((a.state[name] == b.state[name]).all() for name in a.state)
@@ -283,17 +469,13 @@ def test_early_stopping_keeps_the_best_epoch():
 
 @pytest.mark.parametrize("engine", ["fast", "plain"])
 def test_the_weights_of_the_best_epoch_are_kept_and_tested(engine, monkeypatch):
-    from pegfan.training import engine as engines
-
     graph, channels = make(3)
     part, options = graph.splits[0], {"epochs": 80, "patience": 15, "lr_fc": 0.05, "dropout": 0.0, "hidden": 16}
     run = train(channels, graph.labels, part, options, engine=engine, history=True).runs[0]
 
     def output(nodes):
-        model = ChannelNetwork(channels.widths, graph.n_classes, hidden=16).eval()
-        model.load_state_dict({name: torch.tensor(value) for name, value in run.state.items()})
         with torch.no_grad():
-            return model(to_tensors(channels.rows(nodes)))
+            return ChannelNetwork.from_state(run.state)(to_tensors(channels.rows(nodes)))
 
     losses, on_val = run.history["val_loss"], output(part.val)
     loss = torch.nn.functional.nll_loss(on_val, torch.tensor(graph.labels[part.val])).item()
@@ -302,7 +484,7 @@ def test_the_weights_of_the_best_epoch_are_kept_and_tested(engine, monkeypatch):
     assert run.val_metric == score(on_val.numpy(), graph.labels[part.val], "accuracy")
     assert run.test_metric == score(output(part.test).numpy(), graph.labels[part.test], "accuracy")
 
-    steps = {"fast": engines._FastSteps, "plain": engines._PlainSteps}[engine]
+    steps = {"fast": _FastSteps, "plain": PlainSteps}[engine]
     state = steps.state
     monkeypatch.setattr(steps, "state", lambda self, kept: state(self, self.snapshot()))  # the last weights
     last = train(channels, graph.labels, part, options, engine=engine).runs[0]
@@ -313,7 +495,8 @@ def test_the_weights_of_the_best_epoch_are_kept_and_tested(engine, monkeypatch):
 @pytest.mark.parametrize("stop", ["loss", "metric"])
 def test_labels_of_test_nodes_have_no_part_in_training(engine, stop):
     graph = pf.datasets.synthetic(0.3, n=120, n_edges=1200, n_features=8, separation=2.0)
-    channels = pf.make_channels(graph, pf.FrameletSystem(pf.build_tree(graph)), kind="b", regime="heterophily")
+    system = pf.FrameletSystem(pf.build_tree(graph))
+    channels = pf.make_channels(graph, system, kind="b", regime="heterophily", scaling="none")
     part, options = graph.splits[0], {"epochs": 60, "patience": 30, "lr_fc": 0.05, "hidden": 16, "stop": stop}
     shuffled, unknown = graph.labels.copy(), graph.labels.copy()
     shuffled[part.test] = np.random.default_rng(0).permutation(shuffled[part.test])
@@ -356,8 +539,6 @@ def test_ctrl_c_returns_what_is_finished():
 
 def test_class_weights_count_classes_equally():
     labels = np.array([0] * 90 + [1] * 10)
-    from pegfan.training.engine import loss_weights
-
     weights = loss_weights(labels, True)
     assert weights[labels == 0].sum() == pytest.approx(0.5)
     assert weights.sum() == pytest.approx(1)
@@ -455,7 +636,7 @@ PART = GRAPH.splits[0]
         (lambda: train(CHANNELS, GRAPH.labels, PART, metric="f1"), ValueError, "metric"),
         (lambda: train(CHANNELS, GRAPH.labels, PART, metric="roc_auc"), ValueError, "two classes"),
         (lambda: train(CHANNELS, GRAPH.labels, PART, device="cuda"), ValueError, "no CUDA device"),
-        (lambda: train(CHANNELS, GRAPH.labels, PART, {"lr_fc": 1e38}), ValueError, "loss became"),
+        (lambda: train(CHANNELS, GRAPH.labels, PART, {"lr_fc": 1e38}), Diverged, "loss became"),
     ],
 )
 def test_bad_input_is_answered(call, error, words):
@@ -547,11 +728,25 @@ def test_auc_of_one_class_does_not_stop_a_training():
         train(channels, y, part, {"stop": "metric", "epochs": 2}, metric="roc_auc")
 
 
-def test_large_operators_of_the_users_are_not_turned_into_matrices(monkeypatch):
-    from pegfan.training import engine
+class Centre(Operator):
+    """x − mean(x), and how many columns it has met."""
 
+    def __init__(self, n):
+        self.columns = []
+        super().__init__("C", (n, n), self.centre, self.centre)
+
+    def centre(self, x):
+        self.columns.append(x.shape[1])
+        return x - x.mean(axis=0)
+
+
+def test_operators_of_the_users_act_on_the_input_and_are_never_formed():
     graph, _ = make()
-    mine = Channels([Channel("mine", aslinearoperator(hop_matrix(graph, "A").toarray()), np.eye(graph.n)[:, :5])])
-    assert train(mine, graph.labels, graph.splits[0], {"epochs": 1}).engine == "fast"
-    monkeypatch.setattr(engine, "_FOREIGN_MOST", 100)
-    assert train(mine, graph.labels, graph.splits[0], {"epochs": 1}).engine == "plain"
+    centre, step = Centre(graph.n), hop_matrix(graph)
+    mine = Channels([Channel("S C S X", [step, centre, step], graph.features), Channel("C X", centre, graph.features)])
+    result = train(mine, graph.labels, graph.splits[0], {"epochs": 3})
+    assert result.engine == "fast"
+    assert set(centre.columns) == {graph.features.shape[1]}
+    plain = train(mine, graph.labels, graph.splits[0], {"epochs": 3, "dropout": 0}, engine="plain").runs[0]
+    fast = train(mine, graph.labels, graph.splits[0], {"epochs": 3, "dropout": 0}).runs[0]
+    assert fast.val_loss == pytest.approx(plain.val_loss, rel=1e-3)

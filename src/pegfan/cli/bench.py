@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import platform
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
@@ -50,14 +51,17 @@ def bench(
     """
     scale = _QUICK if quick else 1
     rows: list[Row] = []
-    load_packages("torch", "numba", "pegfan.training.fast", "pegfan.trees.matching")
+    load_packages("numba", "pegfan.training.fast", "pegfan.trees.matching")
     with _one_core() as cores, errors.status("measuring") as status:
         for stage in (_machine, _hops, _transforms, _tree, _training):
             status.update(f"measuring: {stage.__name__.strip('_')}")
             rows += stage(scale, rows)
     facts = {"quick": quick, "cores": cores, "rows": [{**asdict(row), "ratio": row.ratio} for row in rows]}
     if as_json:
-        print_json(facts | {"versions": _versions()})
+        from pegfan._plain import versions
+
+        about = {**versions("numpy", "numba"), "python": platform.python_version()}
+        print_json(facts | {"versions": about})
         return
     table = make_table("Speed on one core", "what", "time", "rate", "times the limit", "limit<")
     for row in rows:
@@ -80,18 +84,16 @@ def _one_core() -> Iterator[int]:
     import os
 
     import numba
-    import torch
-    from threadpoolctl import threadpool_limits
 
-    before = torch.get_num_threads(), numba.get_num_threads()
-    torch.set_num_threads(1)
+    from pegfan.running import one_thread
+
+    before = numba.get_num_threads()
     numba.set_num_threads(1)
     try:
-        with threadpool_limits(limits=1):
+        with one_thread():
             yield len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     finally:
-        torch.set_num_threads(before[0])
-        numba.set_num_threads(before[1])
+        numba.set_num_threads(before)
 
 
 def _seconds(*rivals: Callable[[], object], repeats: int = 5) -> list[float]:
@@ -187,7 +189,8 @@ def _training(scale: int, rows: list[Row]) -> list[Row]:
 
     n, width = 3000, 200 if scale == 1 else 50
     graph = synthetic(0.2, n=n, n_edges=15 * n, n_features=width)
-    channels = make_channels(graph, FrameletSystem(build_tree(graph)), kind="b", regime="heterophily", scaling="none")
+    system = FrameletSystem(build_tree(graph, h=4))
+    channels = make_channels(graph, system, kind="b", regime="heterophily", scaling="none")
     epochs = 100 if scale == 1 else 20
     settings = {"epochs": epochs, "patience": epochs}
     train(channels, graph.labels, graph.splits, {**settings, "epochs": 2})
@@ -204,15 +207,3 @@ def _flops(widths: tuple[int, ...], graph: Any) -> float:
     split = graph.splits[0]
     forward, backward = len(split.train) + len(split.val), len(split.train)
     return float(sum(2 * width * _HIDDEN * (forward + backward) for width in widths))
-
-
-def _versions() -> dict[str, str]:
-    import platform
-
-    import numpy
-    import torch
-
-    from pegfan import __version__
-
-    versions = {"pegfan": __version__, "python": platform.python_version()}
-    return versions | {"numpy": numpy.__version__, "torch": torch.__version__}

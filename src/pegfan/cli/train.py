@@ -120,7 +120,7 @@ def train(
     shown = console if not as_json else errors
     _print_plan(shown, source, known, wanted.plan, folder)
     outcome = _carry_out(known, wanted.plan)
-    result = _complete(outcome, source, known, report, folder)
+    result = _complete(outcome, source, report, folder)
     failure = _write_all(folder, force, outcome, known, result, wanted.to_toml(outcome))
     if as_json:
         print_json({"output": str(folder), **replace(result, curves=()).to_dict()})
@@ -385,7 +385,7 @@ def _carry_out(graph: Graph, plan: Plan) -> Outcome:
         return carry_out(graph, plan, progress, say)
 
 
-def _complete(outcome: Outcome, source: Source, graph: Graph, report: ReadReport | None, folder: Path) -> Result:
+def _complete(outcome: Outcome, source: Source, report: ReadReport | None, folder: Path) -> Result:
     """The result with what only the command line knows."""
     from datetime import UTC, datetime
 
@@ -394,7 +394,7 @@ def _complete(outcome: Outcome, source: Source, graph: Graph, report: ReadReport
     result = outcome.result
     data = result.data
     if report is not None:
-        data = replace(data, report=str(report), feature_names=graph.feature_names or ())
+        data = replace(data, report=str(report))
     return replace(
         result,
         title=" + ".join(Path(part).name or part for part in source.where),

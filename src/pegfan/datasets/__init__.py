@@ -1,7 +1,7 @@
 """Graphs to work with: public benchmarks by name, your own tables and files, generated graphs."""
 
 from pegfan.datasets.benchmarks import info, load, names, table
-from pegfan.datasets.readers import read_graph
+from pegfan.datasets.readers import ReadOptions, read_graph
 from pegfan.datasets.sources import Source
 from pegfan.datasets.splits import random_splits
 from pegfan.datasets.stand_in import stand_in_features
@@ -10,6 +10,7 @@ from pegfan.datasets.tables import ReadReport, TableOptions, graph_from_tables
 
 __all__ = [
     "D4",
+    "ReadOptions",
     "ReadReport",
     "Source",
     "TableOptions",

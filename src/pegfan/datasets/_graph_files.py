@@ -23,7 +23,7 @@ from scipy.sparse import coo_array, csc_array, csr_array, triu
 from pegfan._npz import read_npz
 from pegfan.datasets._table import Options, ReadReport, Table, few, shown, suggestion
 from pegfan.datasets._text import open_bytes, read_numbers
-from pegfan.graph import Graph, Split, _import
+from pegfan.graph import Graph, Split, _import, mask_splits
 
 _DEEPEST_XML = 100
 
@@ -42,7 +42,7 @@ class Parts:
 
 @contextlib.contextmanager
 def reading(path: Path, what: str) -> Iterator[None]:
-    """Turn whatever a parser of somebody else's raises into one ValueError that names the file."""
+    """Turn whatever a parser raises into a ValueError that names the file."""
     try:
         yield
     except OSError as error:
@@ -288,7 +288,7 @@ def _only_array_options(options: Options, path: Path) -> None:
         raise ValueError(f"{tabular[0]}= names a column of a table, but {path} holds arrays; leave it out")
 
 
-def _splits_from(arrays: dict[str, Any], path: Path, n: int | None) -> list[tuple[Any, ...]]:
+def _splits_from(arrays: dict[str, Any], path: Path, n: int | None) -> list[Split]:
     """Return the splits that masks of shape (n,), (k, n) or (n, k) describe."""
     masks = {part: _first(arrays, f"{part}_mask", f"{part}_masks") for part in Split._fields}
     present = [part for part, mask in masks.items() if mask is not None]
@@ -298,17 +298,10 @@ def _splits_from(arrays: dict[str, Any], path: Path, n: int | None) -> list[tupl
         raise ValueError(
             f"{path} has masks for {few(present)} only; a split needs all three (split=False ignores them)"
         )
-    stacked = []
     for part, mask in masks.items():
-        rows = np.atleast_2d(mask)
-        if rows.ndim == 2 and rows.shape[1] != n:
-            rows = rows.T
-        if rows.ndim != 2 or rows.shape[1] != n:
+        if mask.ndim not in (1, 2) or n not in mask.shape:
             raise ValueError(f"{path}: the {part} mask has shape {mask.shape}, but there are {n} nodes")
-        stacked.append(rows.astype(bool))
-    if len({len(rows) for rows in stacked}) > 1:
-        raise ValueError(f"{path}: the masks hold different numbers of splits: {[len(rows) for rows in stacked]}")
-    return list(zip(*stacked, strict=True))
+    return mask_splits({part: mask.T if mask.shape[-1] == n else mask for part, mask in masks.items()})
 
 
 def _describe_arrays(graph: Graph, rows: int, report: ReadReport) -> None:
@@ -333,7 +326,7 @@ def _read_graphml(path: Path, max_bytes: int) -> Any:
 
 
 def _check_xml(content: bytes, path: Path) -> None:
-    """Refuse XML that declares anything: entities can expand without end, or name other files."""
+    """Refuse XML with declarations of its own: entities can expand without end, or name other files."""
     from xml.parsers import expat
 
     depth = 0
@@ -371,7 +364,7 @@ def _read_gml(path: Path, max_bytes: int) -> Any:
     except nx.NetworkXError as error:
         if "label" not in str(error):
             raise
-        return nx.parse_gml(lines, label="id")  # labels that are missing, or not all different, name no nodes
+        return nx.parse_gml(lines, label="id")  # labels that are missing or repeated cannot name the nodes
 
 
 def _read_edgelist(path: Path, max_bytes: int) -> Any:
@@ -388,7 +381,7 @@ def _from_networkx(nx_graph: Any, path: Path, directed: bool | None) -> Parts:
         raise ValueError(f"{path} holds no nodes")
     columns = list(dict.fromkeys(name for _, data in nx_graph.nodes(data=True) for name in data))
     key = next(name for name in ("id", "node", "node key") if name not in columns)
-    # What the file holds as text or number is not known to be meant so; text that is all numbers is taken for these.
+    # These formats may store numbers as text: keys that all look like integers are read as integers.
     frame = pd.DataFrame({key: _as_integers(list(nx_graph.nodes))})
     for name in columns:
         frame[str(name)] = pd.Series([data.get(name) for _, data in nx_graph.nodes(data=True)])
@@ -437,7 +430,9 @@ def _load_pyg(path: Path, max_bytes: int) -> Any:
     allowed = [pyg.Data, pyg.DataEdgeAttr, pyg.DataTensorAttr, storage.GlobalStorage]
     with reading(path, "PyG data"):
         if not zipfile.is_zipfile(path):
-            raise ValueError(f"{path} is not a file of torch.save as it is since torch 1.6 (a zip); save it again")
+            raise ValueError(
+                f"{path} is not in the format that torch.save has had since torch 1.6 (a zip file); save it again"
+            )
         with zipfile.ZipFile(path) as archive:
             declared = sum(member.file_size for member in archive.infolist())
             if declared > max_bytes:

@@ -1,4 +1,4 @@
-"""What the readers hand around: tables that know where their rows come from, the options, and the report."""
+"""What the readers share: tables that know where their rows come from, the options, and the report."""
 
 from __future__ import annotations
 

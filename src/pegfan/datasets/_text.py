@@ -1,4 +1,4 @@
-"""Delimited text: its delimiter, header, comments and quotes are found out, then Arrow parses it.
+"""Delimited text: its delimiter, header, comments and quotes are detected, then Arrow parses it.
 
 The file is read in blocks. A line number costs a second, slow pass and is worked out for an error message only.
 """
@@ -95,11 +95,11 @@ def open_bytes(path: Path, max_bytes: int) -> io.BufferedReader:
     return path.open("rb")
 
 
-# -------------------------------------------------------------------- finding the layout out
+# -------------------------------------------------------------------- detecting the layout
 
 
 def read_text(path: Path, settings: TextSettings) -> tuple[Table, str]:
-    """Return the table in a delimited text file, and what was found out about it."""
+    """Return the table in a delimited text file, and what was detected about it."""
     layout = _find_layout(path, settings)
     frame = _parse(layout)
     how = f"{_DELIMITERS.get(layout.delimiter, repr(layout.delimiter))}, {'' if layout.header else 'no '}header"

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,7 +62,7 @@ def load(
     root: str | os.PathLike[str] | None = None,
     *,
     directed: bool | None = None,
-    normalize_features: bool = False,
+    scaling: Literal["none", "l1"] = "none",
     largest_component: bool = False,
     offline: bool | None = None,
 ) -> Graph:
@@ -85,8 +85,8 @@ def load(
         False joins two nodes wherever there is an arc either way. True gives the arcs as published: those of
         ``"chameleon-filtered-directed"`` for ``"chameleon-filtered"`` (and so for squirrel), an arc each way
         where no direction was published. By default as the authors used it.
-    normalize_features : bool
-        Divide each row of the features by the sum of its absolute values; zero rows stay zero.
+    scaling : {"none", "l1"}
+        ``"l1"`` divides each row of the features by the sum of its absolute values; zero rows stay zero.
     largest_component : bool
         Keep the largest weakly connected component only.
     offline : bool, optional
@@ -120,12 +120,14 @@ def load(
         raise TypeError(f"directed must be True, False or None, got {directed!r}")
     if directed and f"{dataset.name}-directed" in DATASETS:
         dataset = DATASETS[f"{dataset.name}-directed"]
+    if scaling not in ("none", "l1"):
+        raise ValueError(f"scaling must be 'none' or 'l1', got {scaling!r}")
     graph = read_dataset(dataset, root, offline=offline)
     if directed is not None and directed != graph.directed:
         graph = graph.replace(directed=True) if directed else graph.symmetrize("max")
     if largest_component:
         graph = graph.largest_component()
-    if normalize_features:
+    if scaling == "l1":
         graph = graph.replace(features=l1_rows(graph.features))
     return graph
 

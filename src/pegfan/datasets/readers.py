@@ -24,7 +24,7 @@ from pegfan.datasets._text import TextSettings, open_bytes, read_text
 from pegfan.datasets.tables import END_NAMES, WEIGHT_NAMES, build, edges_fit, end_columns
 from pegfan.graph import Graph
 
-__all__ = ["read_graph"]
+__all__ = ["ReadOptions", "read_graph"]
 
 _SUFFIXES = {
     **dict.fromkeys([".csv", ".tsv", ".tab", ".txt", ".edges", ".edgelist", ".el", ".dat", ".data"], "text"),
@@ -48,39 +48,28 @@ _REFUSED = {
 _Path = str | os.PathLike[str]
 
 
-@overload
-def read_graph(
-    *paths: _Path,
-    report: Literal[False] = False,
-    edges: _Path | None = ...,
-    nodes: _Path | None = ...,
-    format: str | Mapping[Any, str] | None = ...,
-    delimiter: str | Mapping[Any, str] | None = ...,
-    header: bool | Mapping[Any, bool] | None = ...,
-    comments: str = ...,
-    max_bytes: int = ...,
-    **options: Unpack[TableOptions],
-) -> Graph: ...
+class ReadOptions(TableOptions, total=False):
+    """What :func:`read_graph` may be told."""
+
+    edges: _Path | None
+    nodes: _Path | None
+    format: str | Mapping[Any, str] | None
+    delimiter: str | Mapping[Any, str] | None
+    header: bool | Mapping[Any, bool] | None
+    comments: str
+    max_bytes: int
 
 
 @overload
-def read_graph(
-    *paths: _Path,
-    report: Literal[True],
-    edges: _Path | None = ...,
-    nodes: _Path | None = ...,
-    format: str | Mapping[Any, str] | None = ...,
-    delimiter: str | Mapping[Any, str] | None = ...,
-    header: bool | Mapping[Any, bool] | None = ...,
-    comments: str = ...,
-    max_bytes: int = ...,
-    **options: Unpack[TableOptions],
-) -> tuple[Graph, ReadReport]: ...
+def read_graph(*paths: _Path, report: Literal[False] = False, **options: Unpack[ReadOptions]) -> Graph: ...
+
+
+@overload
+def read_graph(*paths: _Path, report: Literal[True], **options: Unpack[ReadOptions]) -> tuple[Graph, ReadReport]: ...
 
 
 def read_graph(
     *paths: _Path,
-    report: bool = False,
     edges: _Path | None = None,
     nodes: _Path | None = None,
     format: str | Mapping[Any, str] | None = None,  # noqa: A002
@@ -88,6 +77,7 @@ def read_graph(
     header: bool | Mapping[Any, bool] | None = None,
     comments: str = "#%",
     max_bytes: int = MAX_BYTES,
+    report: bool = False,
     **options: Unpack[TableOptions],
 ) -> Graph | tuple[Graph, ReadReport]:
     r"""Read a graph from a file, or from a file of edges and one of nodes.
@@ -96,7 +86,7 @@ def read_graph(
     ----------
     *paths : path
         One file with a whole graph, or one of edges, possibly one of nodes, and JSON files of lists by node id, in any
-        order: which is which is found out. Any but Parquet, npz and PyG files may be packed by gzip.
+        order: which is which is detected. All but Parquet, npz and PyG files may be packed by gzip.
 
         =============  =====================================================================================
         text           .csv, .tsv, .txt, .edges, ...: edges (source, target, weight; with a header or not) or nodes
@@ -105,13 +95,13 @@ def read_graph(
         Matrix Market  .mtx: a square matrix of weights
         npz            .npz of plain arrays: ``scipy.sparse.save_npz``; ``edge_index``, ``x`` (or ``x_data``,
                        ``x_indices``, ``x_indptr``, ``x_shape``), ``y`` and masks; or ``edges``, ``node_features``,
-                       ``node_labels`` and masks
+                       ``node_labels`` and masks; ``feature_names``
         GraphML, GML   .graphml, .gml: attributes of the nodes are the columns of the node table
         edge list      as NetworkX writes it, with ``{...}`` at the end of lines
         PyG            .pt: a ``Data`` object, loaded without running anything in the file
         =============  =====================================================================================
     edges, nodes : path, optional
-        The file of edges and the file of nodes, where the guess goes wrong.
+        The file of edges and the file of nodes, where the guess is wrong.
     format : str or dict, optional
         One of "text", "parquet", "json", "mtx", "npz", "graphml", "gml", "edgelist" and "pt", where the suffix does not
         say it; or a dict {path or file name: format}.
@@ -379,7 +369,7 @@ def _complete(
 
 
 def _edges_among(tables: dict[Path, Table], nodes: Path | None, options: Options) -> Path:
-    """Find out which table holds the edges: by the names of its columns, by its content, by the name of the file."""
+    """Decide which table holds the edges: by the names of its columns, by its content, by the name of the file."""
     candidates = [path for path in tables if path != nodes]
     if not candidates:
         raise ValueError("there is no file of edges among the files")

@@ -1,8 +1,8 @@
 """The benchmarks by name: what each is, which files it is made of, and where they come from.
 
-``SHA256SUMS`` beside this module lists the hash of every file that was at hand, in the format of the tool of
-that name: ``cd $PEGFAN_DATA && sha256sum -c .../SHA256SUMS`` checks a whole folder. Three files were not; they
-are known by the id that git gives to their bytes.
+``SHA256SUMS`` beside this module lists the hashes of the files in the format of ``sha256sum``:
+``cd $PEGFAN_DATA && sha256sum -c .../SHA256SUMS`` checks a whole folder. Three files were not at hand when it was
+made; they are checked by their git blob ids.
 """
 
 from __future__ import annotations

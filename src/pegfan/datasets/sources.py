@@ -54,6 +54,9 @@ class Source:
     def from_dict(cls, stored: Mapping[str, Any]) -> Self:
         """The source that `to_dict` wrote, here or in pegfan 0.1."""
         options = stored.get("options", {})
+        if options.get("normalize_features") is not None:
+            options = {**options, "scaling": "l1" if options["normalize_features"] else "none"}
+            del options["normalize_features"]
         if list(stored["where"]) == ["synthetic"]:
             now = {old: new for new, old in _IN_0_1.items()}
             options = {now.get(name, name): value for name, value in options.items()}

@@ -13,7 +13,7 @@ from pegfan.graph import Split
 
 __all__ = ["random_splits"]
 
-# Who gets the nodes of a class too small for everybody: what cannot be learned cannot be tested either.
+# Which parts come first in a class too small for all of them: what cannot be learned cannot be tested either.
 _PRIORITY = (0, 2, 1)  # train, test, val
 
 
@@ -108,7 +108,7 @@ def _draw(
 
 
 def _share_out(size: int, fair: NDArray[np.float64], shares: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return whole counts next to the fair ones that add up to `size`, a node at least for whoever is due one."""
+    """Return whole counts near the fair ones that add up to `size`; a part that is due a node gets at least one."""
     least = np.zeros(4, dtype=np.int64)
     least[[part for part in _PRIORITY if shares[part] > 0][:size]] = 1
     counts = np.maximum(np.floor(fair).astype(np.int64), least)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, eye_array
@@ -81,8 +79,7 @@ def _singular_vectors(graph: Graph, dimension: int) -> NDArray[np.float64]:
 def _truncated_svd(a: csr_array, k: int) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """As ``scipy.sparse.linalg.svds``, which offers no way to fix the vectors that ARPACK restarts from."""
     normal = LinearOperator(a.shape, matvec=lambda x: a.T @ (a @ x), dtype=np.float64)
-    seeded = {"rng": 0} if "rng" in inspect.signature(eigsh).parameters else {}  # since SciPy 1.17
-    _, v = eigsh(normal, k=k, v0=np.random.default_rng(0).standard_normal(a.shape[0]), **seeded)
+    _, v = eigsh(normal, k=k, v0=np.random.default_rng(0).standard_normal(a.shape[0]), rng=0)
     v = np.linalg.qr(v)[0]
     u, sigma, wt = np.linalg.svd(a @ v, full_matrices=False)
     return u, sigma, wt @ v.T

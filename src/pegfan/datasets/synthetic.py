@@ -140,7 +140,7 @@ def _draw_by_rejection(labels: IntArray, D: FloatArray, wanted: int, rng: np.ran
         i = able[rng.integers(len(able), size=count)]
         uniform = rng.random(count)
         c = np.zeros(count, np.int64)
-        for k in range(len(D) - 1):  # one comparison a class: no (count, k) table of probabilities
+        for k in range(len(D) - 1):  # one comparison per class: no (count, k) table of probabilities
             c += uniform >= steps[labels[i], k]
         j = members[first[c] + (rng.random(count) * sizes[c]).astype(np.int64)]
         keys = np.concatenate([keys, np.minimum(i, j) * n + np.maximum(i, j)])
@@ -150,7 +150,7 @@ def _draw_by_rejection(labels: IntArray, D: FloatArray, wanted: int, rng: np.ran
 
 
 def _draw_by_race(labels: IntArray, D: FloatArray, wanted: int, rng: np.random.Generator) -> IntArray:
-    """The first arrivals of independent exponential clocks, one a pair, at the rates at which pairs are drawn."""
+    """The first arrivals of independent exponential clocks, one per pair, at the rates at which pairs are drawn."""
     n, sizes = len(labels), np.bincount(labels, minlength=len(D))
     i, j = np.triu_indices(n)
     a, b = labels[i], labels[j]
@@ -168,7 +168,7 @@ def _check_distributions(distributions: ArrayLike) -> FloatArray:
     except (TypeError, ValueError) as error:
         raise ValueError(f"distributions must be a square matrix of numbers: {error}") from error
     if D.ndim != 2 or D.shape[0] != D.shape[1] or not len(D):
-        raise ValueError(f"distributions must be a square matrix, one row a class; got shape {D.shape}")
+        raise ValueError(f"distributions must be a square matrix, one row per class; got shape {D.shape}")
     if not np.isfinite(D).all() or (D < 0).any():
         raise ValueError("distributions must be finite and not negative")
     sums = D.sum(axis=1)

@@ -1,7 +1,7 @@
 """A table of nodes and a table of edges become a Graph, and every guess on the way is written down.
 
-The columns are guessed from their names and their content, never from their position alone where the content
-can decide. What was guessed stands in a :class:`ReadReport`, and every guess can be overridden by naming the
+The columns are guessed from their names and their content, and from their position only where these cannot
+decide. What was guessed stands in a :class:`ReadReport`, and every guess can be overridden by naming the
 column; ``False`` in place of a name says that there is no such column.
 """
 
@@ -106,10 +106,10 @@ def graph_from_tables(
         Columns with the words train, val (valid, validation) and test; blank for a node in no part. By
         default those named split, split_0, split_1, ...
     features : sequence of str, mapping or False, optional
-        By default every column that is nothing else and can be read: numbers as they are; booleans, and texts
+        By default every column that has no other role and can be read: numbers as they are; booleans, and texts
         with at most `categories_max` different values, one column per value; lists of tokens as bags (how
         often each token occurs); lists of numbers, all of one length, as vectors. Dates and free texts are
-        left out. A sequence names the columns to use, and what cannot be read is then an error. A mapping
+        left out. A sequence names the columns to use; one that cannot be read is then an error. A mapping
         {column: "number", "category", "tokens" or "vector"} also says how. Features are dense if every
         column is a number or a vector, else sparse. ``graph.feature_names`` are ``age`` for a number, ``city=Paris``
         for a category, ``tags:red`` for a token and ``where[0]`` for the first number of a vector.
@@ -125,8 +125,8 @@ def graph_from_tables(
         What becomes of ids in `edges` that `nodes` does not have: added as nodes about which nothing is known,
         or dropped with their edges.
     missing : {"mean", "zero", "error"}, default "mean"
-        What stands for a missing number: the mean of its column, 0, or nothing. A missing category sets none
-        of its columns; a missing list is empty.
+        What replaces a missing number: the mean of its column, or 0; or whether it is an error. A missing category
+        sets none of its columns; a missing list is empty.
     categories_max : int, default 50
         See `features`.
     positions : sequence of str, optional
@@ -171,7 +171,7 @@ def _as_frame(table: Any, what: str) -> Any:
 
     if isinstance(table, pd.DataFrame):
         index = table.index
-        # An index that somebody named, or that holds texts, is a column; numbers are where rows happened to be.
+        # An index with a name, or of texts, is a column; a plain numeric index only says where the rows were.
         kept = index.nlevels == 1 and (index.name is not None or not pd.api.types.is_numeric_dtype(index.dtype))
         frame = table.reset_index() if kept and len(table) else table.reset_index(drop=True)
     elif isinstance(table, Mapping):

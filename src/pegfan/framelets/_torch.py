@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 
 Map = Callable[[Any], Any]
@@ -18,7 +19,7 @@ class _Linear(torch.autograd.Function):
     def forward(ctx: Any, x: torch.Tensor, forward: Map, transposed: Map) -> torch.Tensor:
         ctx.maps = transposed, forward
         if x.device.type == "cpu":
-            return torch.from_numpy(forward(x.detach().numpy()))
+            return torch.from_numpy(np.ascontiguousarray(forward(x.detach().numpy())))
         result: torch.Tensor = forward(x.detach())
         return result
 

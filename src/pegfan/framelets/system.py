@@ -223,7 +223,7 @@ class FrameletSystem:
     def project(self, f: Any, j: int, classes: Any = None) -> Any:
         """F_j f, the part of a signal at scale j: F_0 = Φ_1ᵀΦ_1 and F_j = Ψ_jᵀΨ_j for 1 ≤ j ≤ K−1.
 
-        Costs O(n) a level, from the leaves up to j, whatever the filters are: by Proposition 1
+        Costs O(n) per level, from the leaves up to j, whatever the filters are: by Proposition 1
         Ψ_jᵀΨ_j = Φ_(j+1)ᵀΦ_(j+1) − Φ_jᵀΦ_j. For `classes` see `projections`.
         """
         result = self.operator("projection", j) @ f

@@ -49,13 +49,13 @@ class Framelets(BaseTransform):  # type: ignore[misc]
 
     def __init__(
         self,
-        h: int = 8,
-        kind: Literal["a", "b", "c", "as"] = "c",
-        regime: Literal["homophily", "heterophily", "auto"] = "auto",
-        hops: int = 3,
+        h: int = default.H,
+        kind: Literal["a", "b", "c", "as"] = default.KIND,
+        regime: Literal["homophily", "heterophily", "auto"] = default.REGIME,
+        hops: int = default.HOPS,
         *,
-        method: Literal["auto", "ward", "matching", "adjacency"] = "auto",
-        direction: Literal["out", "in", "symmetric"] = "out",
+        method: Literal["auto", "ward", "matching", "adjacency"] = default.METHOD,
+        direction: Literal["out", "in", "symmetric"] = default.DIRECTION,
         include_features: bool = True,
         scaling: Literal["none", "l1", "columns"] = default.SCALING,
         split: int = 0,
@@ -76,7 +76,7 @@ class Framelets(BaseTransform):  # type: ignore[misc]
         auto = self.regime == "auto"
         if auto and (getattr(data, "y", None) is None or getattr(data, "train_mask", None) is None):
             raise ValueError("regime='auto' needs data.y and data.train_mask; name the regime instead")
-        # Labels decide the regime and nothing else: those of a regression, or several a node, are no hindrance.
+        # Labels decide the regime and nothing else: those of a regression, or several per node, do no harm.
         unused: dict[str, Any] = {} if auto else {"labels": None, "splits": ()}
         readable = data.x.float() if data.x.dtype == torch.bfloat16 else data.x  # NumPy has no bfloat16
         graph = Graph.from_pyg(copy(data).update({"x": readable}), **unused)

@@ -109,7 +109,7 @@ class ChannelNetwork(nn.Module):
         try:
             count = len(state["attention_logits"])
             widths = [state[f"channel_layers.{i}.weight"].shape[1] for i in range(count)]
-            (classes, _), hidden = state["output.weight"].shape, len(state["channel_layers.0.bias"])
+            classes, hidden = len(state["output.bias"]), len(state["channel_layers.0.bias"])
             layers = 2 + sum(name.startswith("hidden_layers.") for name in state) // 2
             with torch.device("meta"):  # the weights are known: none need be drawn, no memory taken
                 model = cls(widths, classes, hidden, layers, **options)

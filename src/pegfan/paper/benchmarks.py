@@ -113,7 +113,7 @@ class Table3:
     # ------------------------------------------------------------------------- runs
 
     def jobs(self, records: Records) -> Iterator[tuple[str, list[Job]]]:
-        """One stage a data set; with a search one a rung."""
+        """One stage per data set; with a search one per rung."""
         for name in self.sets:
             models = self.models(name)
             if self.options.settings == "authors" or name in FILTERED:

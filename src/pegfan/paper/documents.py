@@ -104,7 +104,7 @@ class Document:
         return "\n\n".join(parts) + "\n"
 
     def csv(self) -> str:
-        """One line a cell, with everything that is known about it."""
+        """One line per cell, with everything that is known about it."""
         columns: dict[str, None] = {}
         for cell in self.cells:
             columns.update(dict.fromkeys(cell))

@@ -31,7 +31,7 @@ class Measured:
     Attributes
     ----------
     cpu, wall
-        One number a setting: CPU seconds; and elapsed seconds, the sum of the runs' over the number of runs side by
+        One number per setting: CPU seconds; and elapsed seconds, the sum of the runs' over the number of runs side by
         side, which is nan where that is not known.
     busy
         The largest ratio of elapsed to CPU seconds: near one if nobody else used the cores.
@@ -85,7 +85,7 @@ class Table4:
         return [benchmark_job(name, model, settings, split, self.options.trees) for split in self.splits]
 
     def jobs(self, records: Records) -> Iterator[tuple[str, list[Job]]]:
-        """A few epochs first, which compile what there is to compile; then one stage a row."""
+        """A few epochs first, which compile what there is to compile; then one stage per row."""
         name, model = self.rows[0]
         warm = [{**settings, "epochs": 2} for settings in spread(list(grid("paper")), _WARM)]
         yield "warming up", [self.cell(name, model, settings)[0] for settings in warm]
@@ -135,7 +135,15 @@ class Table4:
                 "wall": float(np.mean(found.wall)),
                 "paper": theirs.mean,
             }
-        heads = ["", "CPU seconds, one core", "elapsed", "side by side", "elapsed / CPU", "epochs a split", "channels"]
+        heads = [
+            "",
+            "CPU seconds, one core",
+            "elapsed",
+            "side by side",
+            "elapsed / CPU",
+            "epochs per split",
+            "channels",
+        ]
         caption = (
             f"Seconds of {_count(len(self.splits))} splits together: average / maximum / minimum over "
             f"{len(self.settings)} settings"

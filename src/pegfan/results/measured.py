@@ -67,6 +67,7 @@ def data(graph: Graph, classes: Iterable[str] | None = None) -> Data:
         class_counts=np.bincount(labels, minlength=len(names)).tolist(),
         metric=graph.metric,  # type: ignore[arg-type]
         ccns=measures.ccns(graph).tolist() if similar else None,
+        feature_names=graph.feature_names,
     )
 
 
@@ -190,7 +191,7 @@ def cautions(result: Result, graph: Graph) -> tuple[Note, ...]:
     about, used, split = result.data, result.splits.used, graph.splits[result.splits.used[0]]
     test = split.test[graph.labels[split.test] >= 0]
     unlabelled = about.nodes - about.labelled
-    copies = _share_of_copies(graph, split.train, test)
+    copies = measures.leaking_share(graph, split.train, test)
     found = {
         "no test nodes": not len(test)
         and "The split has no labelled test nodes, so nothing says how good the predictions are.",
@@ -237,21 +238,3 @@ def _imbalance(about: Data) -> str | None:
         return None
     name = about.classes[about.class_counts.index(fewest)]
     return f"Classes have from {fewest} ({name}) to {most} nodes; small ones are hard to learn."
-
-
-def _share_of_copies(graph: Graph, train: NDArray[np.int64], test: NDArray[np.int64]) -> float:
-    """The share of test nodes whose neighbours are exactly those of a training node; nodes without edges do not count.
-
-    Examples
-    --------
-    >>> graph = Graph.from_edges([[0, 2], [1, 2], [3, 4]])
-    >>> _share_of_copies(graph, np.array([0, 3]), np.array([1, 4]))
-    0.5
-    """
-    a = graph.adjacency
-
-    def key(i: int) -> bytes:
-        return bytes(a.indices[a.indptr[i] : a.indptr[i + 1]].tobytes())
-
-    seen = {key(i) for i in train} - {b""}
-    return float(np.mean([key(i) in seen for i in test])) if len(test) else 0.0

@@ -59,13 +59,11 @@ class Network:
         self.widths = tuple(int(self._matrix(f"channel_layers.{i}.weight").shape[1]) for i in range(max(count, 1)))
         self.classes = int(self._matrix("output.weight").shape[0])
         wanted: dict[str, tuple[int, ...]] = {"attention_logits": (count,)}
-        for name, shape in _layers(self.widths, self.classes, self.settings).items():
-            wanted |= {f"{name}.weight": shape, f"{name}.bias": shape[:1]}
+        for layer, (rows, columns) in _layers(self.widths, self.classes, self.settings).items():
+            wanted |= {f"{layer}.weight": (rows, columns), f"{layer}.bias": (rows,)}
         for name, shape in wanted.items():
-            if self._array(name).shape != shape:
-                raise ValueError(
-                    f"{name} has shape {self.state[name].shape}, and a network of {self._told} has {shape}"
-                )
+            if (found := self._array(name).shape) != shape:
+                raise ValueError(f"{name} has shape {found}, and in a network of {self._told} it has {shape}")
         if unknown := self.state.keys() - wanted:
             raise ValueError(f"a network of {self._told} has no {min(unknown)!r}")
 

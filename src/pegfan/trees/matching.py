@@ -17,7 +17,7 @@ _HUB = 64
 
 
 def matching(level: LevelGraph, h: int) -> IntArray:
-    """Join the ends of edges in the order of their scores, up to h nodes a cluster.
+    """Join the ends of edges in the order of their scores, up to h nodes per cluster.
 
     Nodes that stay alone because all their neighbours' clusters are full (the leaves of a star) are gathered with
     those that have the same best neighbour.
