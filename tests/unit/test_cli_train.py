@@ -328,24 +328,33 @@ def test_predictions_on_the_fitted_graph_are_those_of_the_training(files, out, t
     run("predict", out, *files, "-o", tmp_path / "p.csv", "--force")
 
 
-def test_new_nodes_and_other_columns_are_predicted(files, out, tmp_path):
-    rows = table(files[0])
-    with (tmp_path / "nodes.csv").open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["id", "z", "x", "extra", "y"])  # no label, a column more, another order
-        writer.writerows([row["id"], row["z"], row["x"], 3.5 * i, row["y"]] for i, row in enumerate(rows))
-        writer.writerow(["new", 0.5, 0.5, 1, 0.5])
-    done = run("predict", out, tmp_path / "nodes.csv", files[1], "-o", tmp_path / "p.csv", "--json")
-    told = json.loads(done.stdout)
-    assert told["nodes"] == 91
-    assert sum(told["predicted"].values()) == 91
+def write_nodes(path, rows, columns):
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, ["id", *columns], extrasaction="ignore")
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def test_columns_are_told_by_their_names(files, out, tmp_path):
+    rows = [{**row, "extra": 3.5 * i} for i, row in enumerate(table(files[0]))]
+    nodes = write_nodes(tmp_path / "nodes.csv", rows, ["z", "extra", "x", "y"])  # no label, one more, another order
+    told = json.loads(run("predict", out, nodes, files[1], "-o", tmp_path / "p.csv", "--json").stdout)
     assert told["notes"] == ["Feature columns that were not there in training are left out: extra."]
+    assert [{**row, "split": ""} for row in table(tmp_path / "p.csv")] == [
+        {**row, "split": ""} for row in table(out / "predictions.csv")
+    ]
+    nodes = write_nodes(tmp_path / "fewer.csv", rows, ["x", "z"])
+    assert "1 of 3 features is missing: 'y'" in refused("predict", out, nodes, files[1], "-o", tmp_path / "q.csv")
+    assert not (tmp_path / "q.csv").exists()
+
+
+def test_new_nodes_are_predicted(files, out, tmp_path):
+    rows = [*table(files[0]), {"id": "new", "x": 0.5, "y": 0.5, "z": 0.5}]
+    nodes = write_nodes(tmp_path / "nodes.csv", rows, ["x", "y", "z"])
+    told = json.loads(run("predict", out, nodes, files[1], "-o", tmp_path / "p.csv", "--json").stdout)
+    assert told["nodes"] == sum(told["predicted"].values()) == 91
     assert table(tmp_path / "p.csv")[-1]["id"] == "new"
-    text = (tmp_path / "nodes.csv").read_text().replace(",y\n", ",other\n", 1)
-    (tmp_path / "nodes.csv").write_text(text)
-    assert "1 of 3 features is missing: 'y'" in refused(
-        "predict", out, tmp_path / "nodes.csv", files[1], "-o", tmp_path / "q.csv"
-    )
 
 
 def test_models_that_are_none_are_refused(files, out, tmp_path):
