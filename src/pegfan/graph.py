@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array, csr_matrix, diags_array, issparse, triu
 from scipy.sparse.csgraph import connected_components
 
+from pegfan._checks import check_choice
 from pegfan._extras import need
 
 if TYPE_CHECKING:
@@ -181,8 +182,7 @@ class Graph:
         class_names: Any = None,
         positions: Any = None,
     ) -> None:
-        if metric not in _METRICS:
-            raise ValueError(f"metric must be one of {_METRICS}, got {metric!r}")
+        check_choice(metric, "metric", _METRICS)
         matrix = _check_adjacency(adjacency)
         n = matrix.shape[0]
         names = None if class_names is None else _check_names(class_names, "class_names")
@@ -654,8 +654,7 @@ class Graph:
         Traceback (most recent call last):
         ValueError: 1 of 2 features is missing: 'height'; add columns of these names, or fill them with zeros by ...
         """
-        if missing not in ("error", "zero"):
-            raise ValueError(f"missing must be 'error' or 'zero', got {missing!r}")
+        check_choice(missing, "missing", ("error", "zero"))
         if self.feature_names is None:
             what = "features without names" if self.features is not None else "no features"
             raise ValueError(
@@ -714,13 +713,9 @@ class Graph:
         >>> Graph.from_edges([[0, 1], [1, 0], [1, 2]], directed=True).symmetrize("sum").edges()[1]
         array([2., 1.])
         """
+        check_choice(rule, "rule", ("max", "sum"))
         a = self.adjacency
-        if rule == "max":
-            symmetric = a.maximum(a.T)
-        elif rule == "sum":
-            symmetric = a + (a - diags_array(a.diagonal())).T
-        else:
-            raise ValueError(f"rule must be 'max' or 'sum', got {rule!r}")
+        symmetric = a.maximum(a.T) if rule == "max" else a + (a - diags_array(a.diagonal())).T
         return self.replace(adjacency=symmetric, directed=False)
 
     def subgraph(self, nodes: Any) -> Graph:
@@ -1097,8 +1092,7 @@ def _check_splits(splits: Any, n: int) -> tuple[Split, ...]:
 
 def _edges_to_adjacency(edges: Any, weights: Any, n: int | None, duplicates: str, *, mirror: bool) -> csr_array:
     """Merge repeated edges and build the matrix; with `mirror`, (i, j) and (j, i) are one edge."""
-    if duplicates not in (*_MERGE_RULES, "error"):
-        raise ValueError(f"duplicates must be 'max', 'min', 'sum' or 'error', got {duplicates!r}")
+    check_choice(duplicates, "duplicates", (*_MERGE_RULES, "error"))
     pairs = _check_edges(edges)
     n = _check_n(n, pairs)
     i, j = pairs[:, 0].astype(np.int64), pairs[:, 1].astype(np.int64)

@@ -24,8 +24,6 @@ from pegfan.datasets._text import TextSettings, open_bytes, read_text
 from pegfan.datasets.tables import END_NAMES, WEIGHT_NAMES, build, edges_fit, end_columns
 from pegfan.graph import Graph
 
-__all__ = ["ReadOptions", "read_graph"]
-
 _SUFFIXES = {
     **dict.fromkeys([".csv", ".tsv", ".tab", ".txt", ".edges", ".edgelist", ".el", ".dat", ".data"], "text"),
     **dict.fromkeys([".parquet", ".pq"], "parquet"),

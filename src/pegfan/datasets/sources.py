@@ -15,8 +15,6 @@ from pegfan.datasets.readers import read_graph, readable
 from pegfan.datasets.synthetic import synthetic
 from pegfan.graph import Graph
 
-__all__ = ["Source"]
-
 # Arguments of `synthetic` and their names in pegfan 0.1, which records and the keys of stored runs are made of.
 _IN_0_1 = {"n_edges": "edges", "n_features": "features"}
 

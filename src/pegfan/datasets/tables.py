@@ -38,8 +38,6 @@ from pegfan.datasets._ids import (
 from pegfan.datasets._table import Options, ReadReport, Table, TableOptions, few, shown
 from pegfan.graph import Graph
 
-__all__ = ["ReadReport", "TableOptions", "graph_from_tables"]
-
 WEIGHT_NAMES = ("weight", "weights", "w", "value", "count", "strength")
 END_NAMES = (
     ("source", "target"),

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 
-FloatArray = NDArray[np.float64]
+from pegfan._arrays import FloatArray
 
 TOLERANCE = 1e-8
 """How far a filter may be from Theorem 1's conditions, in the largest absolute entry."""

@@ -12,12 +12,10 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array, eye_array, issparse
 
+from pegfan._arrays import IntArray
 from pegfan.channels import Channel
-
-IntArray = NDArray[np.int64]
 
 _DENSE_GAIN = 2.0
 """How much faster an entry of a dense matrix is multiplied than one of a sparse matrix."""

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pegfan import _defaults as default
+from pegfan._arrays import IntArray
+from pegfan._checks import check_choice, check_integer
 from pegfan._extras import need
 from pegfan.channels import Channels
 from pegfan.graph import Split, as_split
@@ -18,9 +20,6 @@ from pegfan.training.metrics import METRICS, score
 from pegfan.training.network import Network
 from pegfan.training.settings import Run, Settings, TrainingResult
 
-__all__ = ["Diverged", "train"]
-
-IntArray = NDArray[np.int64]
 Progress = Callable[[str], None]
 
 _TELL = 2.0
@@ -259,10 +258,9 @@ def loss_weights(labels: IntArray, by_class: bool) -> NDArray[np.float64]:
 
 
 def _choose_engine(engine: str, device: str | None, settings: Settings, batch: int | None) -> str:
-    if batch is not None and (isinstance(batch, bool) or not isinstance(batch, (int, np.integer)) or batch < 1):
-        raise ValueError(f"batch is a number of rows, at least 1, or None for all; got {batch!r}")
-    if engine not in ("auto", "fast", "plain"):
-        raise ValueError(f"engine must be 'auto', 'fast' or 'plain', got {engine!r}")
+    if batch is not None:
+        check_integer(batch, "batch, a number of rows,", least=1)
+    check_choice(engine, "engine", ("auto", "fast", "plain"))
     on_cpu = device in (None, "cpu")
     suits = on_cpu and settings.layers == 2 and batch is None
     if engine == "fast" and not suits:
@@ -290,15 +288,14 @@ def _check(
     y = np.asarray(labels)
     if y.shape != (channels.n,) or y.dtype.kind not in "iu":
         raise ValueError(f"labels must be {channels.n} integers, one per node, got {y.dtype} {y.shape}")
-    if metric not in METRICS:
-        raise ValueError(f"metric must be 'accuracy' or 'roc_auc', got {metric!r}")
+    check_choice(metric, "metric", METRICS)
     if not isinstance(splits, Split) and not isinstance(splits, (list, tuple)):
         raise TypeError(f"splits are a Split or a sequence of them, got {type(splits).__name__}")
     parts = [splits] if isinstance(splits, Split) else list(splits)
     if not parts:
         raise ValueError("no split given; graph.splits holds them, or see pegfan.datasets.random_splits")
-    if classes is not None and (isinstance(classes, bool) or not isinstance(classes, (int, np.integer))):
-        raise TypeError(f"classes is a number of classes, got {classes!r}")
+    if classes is not None:
+        check_integer(classes, "classes")
     if y.max(initial=0) > 10 * len(y) + 1000:
         raise ValueError(f"there are {len(y)} labels and one of them is class {y.max()}; number classes from 0 on")
     y = y.astype(np.int64)

@@ -12,12 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg.cython_blas  # noqa: F401 - compiled code calls it; loaded here, so that limits of threads see it
-from numpy.typing import NDArray
 
+from pegfan._arrays import IntArray
 from pegfan.channels import Channels
 from pegfan.training.chains import Chain
-
-IntArray = NDArray[np.int64]
 
 _LINE = 64  # bytes of a cache line
 

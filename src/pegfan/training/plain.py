@@ -8,14 +8,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
+from pegfan._arrays import IntArray
 from pegfan.channels import Channels
 from pegfan.graph import Split
 from pegfan.models import ChannelNetwork, to_tensors
 from pegfan.training.settings import Settings
-
-IntArray = NDArray[np.int64]
 
 
 @contextmanager

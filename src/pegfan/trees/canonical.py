@@ -17,11 +17,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 from scipy.sparse.csgraph import connected_components
 
+from pegfan._arrays import IntArray
 from pegfan.graph import Graph
 
-__all__ = ["Colouring", "canonical_order"]
-
-IntArray = NDArray[np.int64]
 Colours = NDArray[np.uint64]
 
 _ROUNDS = 64

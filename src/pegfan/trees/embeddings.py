@@ -8,14 +8,12 @@ from threading import RLock
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array, issparse
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
+from pegfan._arrays import FloatArray
 from pegfan.trees.build import LevelGraph, unit_rows
-
-FloatArray = NDArray[np.float64]
 
 _DENSE = 400
 """Matrices up to this size are decomposed whole."""

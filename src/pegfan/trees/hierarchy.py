@@ -19,14 +19,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from pegfan._arrays import IntArray
+from pegfan._checks import check_integer
 from pegfan._npz import read_npz, write_npz
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-IntArray = NDArray[np.int64]
 Index = tuple[int, ...]
 """An index vector Λ = (1, λ_2, ..., λ_j) of the paper: counted from 1, as long as the cluster's level."""
 
@@ -222,7 +223,7 @@ class Hierarchy:
         """
         merges, counts = _check_linkage(linkage)
         n = len(merges) + 1
-        cuts = sorted({_integer(size, "a size") for size in sizes})
+        cuts = sorted({check_integer(size, "a size") for size in sizes})
         if not cuts or cuts[0] < 2:
             raise ValueError(f"sizes must hold numbers of at least 2, got {cuts}")
         levels = [np.arange(n), *(_cut(merges, counts, size) for size in cuts if size < n)]
@@ -294,7 +295,7 @@ class Hierarchy:
 
     def cluster(self, index: Index) -> Cluster:
         """The cluster s_Λ of an index vector, e.g. ``tree.cluster((1, 2, 1))``; entries count from 1."""
-        entries = tuple(_integer(entry, "an entry of an index vector") for entry in index)
+        entries = tuple(check_integer(entry, "an entry of an index vector") for entry in index)
         if not 1 <= len(entries) <= self.K or entries[0] != 1:
             raise ValueError(f"an index vector has 1 to {self.K} entries, the first of them 1; got {entries}")
         slot = 0
@@ -440,9 +441,7 @@ class Hierarchy:
         return f"Hierarchy(n={self.n}, K={self.K}, clusters={'-'.join(shown)}, h={self.h})"
 
     def _check_level(self, level: int, low: int, high: int) -> None:
-        if isinstance(level, bool) or not isinstance(level, (int, np.integer)):
-            raise TypeError(f"a level is an integer, got {level!r}")
-        if not low <= level <= high:
+        if not low <= check_integer(level, "a level") <= high:
             raise ValueError(f"level {level} is out of range; this call takes levels {low} to {high} (K = {self.K})")
 
     def _child_ranks(self, level: int, permutations: Mapping[Index, ArrayLike] | np.random.Generator) -> IntArray:
@@ -530,12 +529,6 @@ def _sort_slots(levels: list[IntArray]) -> tuple[list[IntArray], IntArray | None
 
 
 # ---------------------------------------------------------------- the boundary
-
-
-def _integer(value: Any, what: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise TypeError(f"{what} must be an integer, got {value!r}")
-    return int(value)
 
 
 def _int_vector(values: ArrayLike, what: str) -> IntArray:

@@ -7,14 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pegfan._arrays import FloatArray, IntArray
 from pegfan.trees.build import LevelGraph
 from pegfan.trees.embeddings import adjacency_embedding, spectral_embedding
 from pegfan.trees.hierarchy import cut_linkage
-
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 
 MOST_NODES = 200_000
 """Where comparing all pairs stops being sensible: some minutes."""
