@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pygsp
     import torch_geometric
 
-    from pegfan.datasets.tables import ReadReport, TableOptions
+    from pegfan.datasets._table import ReadReport, TableOptions
     from pegfan.measures import Description
 
 __all__ = ["Graph", "Split", "as_split"]

@@ -98,10 +98,6 @@ class Source:
         return len(self.where) == 1 and _known_name(self.where[0]) is not None
 
 
-def _names() -> list[str]:
-    return ["synthetic", *names()]
-
-
 def _as_text(where: str | os.PathLike[str]) -> str:
     text = os.fspath(where)
     return text if isinstance(where, str) or _known_name(text) is None else os.path.join(os.curdir, text)
@@ -126,7 +122,7 @@ def _files(path: Path) -> Sequence[Path]:
             )
         return found
     if not path.exists() and not path.suffix:
-        near = suggestion(str(path), _names()).split("it has")[0]
+        near = suggestion(str(path), ["synthetic", *names()]).split("it has")[0]
         raise ValueError(f"{path} is neither a file nor a data set; {near}pegfan datasets lists the names")
     return [path]
 
