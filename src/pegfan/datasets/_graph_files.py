@@ -24,7 +24,7 @@ from pegfan._extras import need
 from pegfan._npz import read_npz, require_size
 from pegfan.datasets._table import Options, ReadReport, Table, few, shown, suggestion
 from pegfan.datasets._text import open_bytes, read_numbers
-from pegfan.graph import Graph, Split, mask_splits
+from pegfan.graph import Graph, Split, mask_splits, single_column
 
 _DEEPEST_XML = 100
 
@@ -253,7 +253,7 @@ def _labels_from(arrays: dict[str, Any], path: Path, options: Options) -> Any:
         labels = arrays[str(options.label)]
     else:
         raise ValueError(f"{path} has no array {options.label!r} for the label; {suggestion(options.label, arrays)}")
-    return labels[:, 0] if labels is not None and labels.ndim == 2 and labels.shape[1] == 1 else labels
+    return single_column(labels)
 
 
 def _features_from(arrays: dict[str, Any], path: Path, options: Options) -> Any:
