@@ -110,7 +110,7 @@ def train(
     here = workers == 1 or len(parts) == 1
     # Other processes cannot call `progress`, and what `channels` keeps for itself need not travel to them.
     given = (channels, progress) if here else (channels[:], None)
-    task = _Task(*given, y, parts, seed, chosen, count, metric, name, device, batch, history)
+    task = Task(*given, y, parts, seed, chosen, count, metric, name, device, batch, history)
     start = time.perf_counter()
     runs: list[Run] = []
     interrupted = False
@@ -135,7 +135,7 @@ def train(
 # ------------------------------------------------------------------- one split
 
 
-class _Task(NamedTuple):
+class Task(NamedTuple):
     """What the trainings on all splits have in common."""
 
     channels: Channels
@@ -152,19 +152,18 @@ class _Task(NamedTuple):
     history: bool
 
 
-def _run(task: _Task, index: int) -> Run:
+def _run(task: Task, index: int) -> Run:
     start, split, seed = time.process_time(), task.splits[index], task.seed + index
     weights = loss_weights(task.y[split.train], task.settings.class_weights)
-    given = (task.channels, task.y, split, weights, seed, task.settings, task.classes)
     if task.engine == "fast":
-        return _follow(task, index, _FastSteps(*given), start)
+        return _follow(task, index, _FastSteps(task, split, weights, seed), start)
     from pegfan.training.plain import PlainSteps, seeded
 
     with seeded(seed):
-        return _follow(task, index, PlainSteps(*given, task.device, task.batch), start)
+        return _follow(task, index, PlainSteps(task, split, weights, seed), start)
 
 
-def _follow(task: _Task, index: int, trainer: Any, start: float) -> Run:
+def _follow(task: Task, index: int, trainer: Any, start: float) -> Run:
     """Epoch after epoch until validation is satisfied, and the test nodes at the end."""
     settings, split, y, metric, history = task.settings, task.splits[index], task.y, task.metric, task.history
     record: dict[str, list[Any]] = {"train_loss": [], "val_loss": [], "val_metric": [], "attention": []}
@@ -214,20 +213,12 @@ def _follow(task: _Task, index: int, trainer: Any, start: float) -> Run:
 class _FastSteps:
     """Epochs on the fast path."""
 
-    def __init__(
-        self,
-        channels: Channels,
-        y: IntArray,
-        split: Split,
-        weights: Any,
-        seed: int,
-        settings: Settings,
-        classes: int,
-    ) -> None:
+    def __init__(self, task: Task, split: Split, weights: Any, seed: int) -> None:
         from pegfan.training.fast import FastNetwork
 
-        state = Network.draw(channels.widths, classes, settings, seed).state
-        self.network = FastNetwork(channels, state, split.train, split.val, y, weights, settings.hop_normalize)
+        channels, settings = task.channels, task.settings
+        state = Network.draw(channels.widths, task.classes, settings, seed).state
+        self.network = FastNetwork(channels, state, split.train, split.val, task.y, weights, settings.hop_normalize)
         self.seed, self.settings = seed, settings
 
     def step(self, epoch: int) -> tuple[float, float, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -182,14 +182,13 @@ def coarsen(level: LevelGraph, labels: IntArray) -> LevelGraph:
     tails = np.repeat(labels, np.diff(level.edges.indptr))
     heads = labels[level.edges.indices]
     between = tails != heads
-    summed = coo_array((level.edges.data[between], (tails[between], heads[between])), shape=(count, count))
-    edges = summed.tocsr()
+    edges = coo_array((level.edges.data[between], (tails[between], heads[between])), shape=(count, count)).tocsr()
     features = None
     if level.features is not None:
         features = np.zeros((count, level.features.shape[1]))
         np.add.at(features, labels, level.features)
         features = unit_rows(features)
-    return LevelGraph(edges, edges, features, level.feature_weight, "symmetric", level.score, level.notes)
+    return replace(level, arcs=edges, edges=edges, features=features, direction="symmetric")
 
 
 def unit_rows(X: FloatArray) -> FloatArray:

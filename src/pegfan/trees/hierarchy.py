@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from pegfan._arrays import IntArray
 from pegfan._checks import check_integer
@@ -270,7 +270,7 @@ class Hierarchy:
 
     def first_child(self, level: int) -> IntArray:
         """Offsets of children: those of slot c at `level` are the slots from entry c up to entry c + 1."""
-        return _offsets(self.n_children(level))
+        return np.concatenate([[0], np.cumsum(self.n_children(level))])
 
     def first_leaf(self, level: int) -> IntArray:
         """Offsets of leaves: the nodes of slot c at `level` are ``order[first_leaf[c]:first_leaf[c + 1]]``."""
@@ -436,9 +436,9 @@ class Hierarchy:
         return type(self), (self.parents, self.order, self.info)  # so that copies are checked and read-only too
 
     def __repr__(self) -> str:
-        counts = [str(count) for count in self.n_clusters]
-        shown = counts if len(counts) <= 8 else [*counts[:4], "...", *counts[-3:]]
-        return f"Hierarchy(n={self.n}, K={self.K}, clusters={'-'.join(shown)}, h={self.h})"
+        counts: tuple[Any, ...] = self.n_clusters
+        shown = counts if len(counts) <= 8 else (*counts[:4], "...", *counts[-3:])
+        return f"Hierarchy(n={self.n}, K={self.K}, clusters={'-'.join(map(str, shown))}, h={self.h})"
 
     def _check_level(self, level: int, low: int, high: int) -> None:
         if not low <= check_integer(level, "a level") <= high:
@@ -470,12 +470,6 @@ def _frozen(array: IntArray) -> IntArray:
     return array
 
 
-def _offsets(counts: IntArray) -> IntArray:
-    offsets = np.zeros(len(counts) + 1, np.int64)
-    np.cumsum(counts, out=offsets[1:])
-    return offsets
-
-
 def _inverse(perm: IntArray) -> IntArray:
     inverse = np.empty(len(perm), np.int64)
     inverse[perm] = np.arange(len(perm))
@@ -488,10 +482,13 @@ def by_appearance(labels: IntArray) -> IntArray:
     return _inverse(np.argsort(first))[codes]
 
 
-def offsets_within(keys: IntArray) -> IntArray:
-    """For sorted keys, how many equal ones stand before each."""
-    new = np.concatenate([[True], keys[1:] != keys[:-1]]) if len(keys) else np.empty(0, bool)
-    return np.arange(len(keys)) - np.maximum.accumulate(np.where(new, np.arange(len(keys)), 0))
+def offsets_within(*columns: NDArray[Any]) -> IntArray:
+    """For rows in sorted order, given as columns, how many equal rows stand before each."""
+    places = np.arange(len(columns[0]))
+    new = np.zeros(len(places), bool)
+    for column in columns:
+        new[1:] |= column[1:] != column[:-1]
+    return places - np.maximum.accumulate(np.where(new, places, 0))
 
 
 def cut_linkage(linkage: ArrayLike, size: int) -> IntArray:
