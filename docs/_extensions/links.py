@@ -56,6 +56,8 @@ def lookup(objects: dict[str, Any], target: str) -> tuple[str, Any] | None:
             for name, entry in objects.items()
             if name == end or (name.endswith("." + end) and entry.objtype not in ("attribute", "property"))
         }
+        if len(found) > 1:  # a function is meant rather than a method of the same name
+            found = {mark: pair for mark, pair in found.items() if pair[1].objtype != "method"}
         if len(found) == 1:
             return next(iter(found.values()))
         if found or not parts[0].islower():  # a module may be left out of a name, a class may not

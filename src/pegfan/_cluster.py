@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
+from pegfan._extras import need
+
 __all__ = ["on_cluster"]
 
 _ATTEMPTS = 3
@@ -25,10 +27,8 @@ def on_cluster(task: Task, waiting: Iterator[Any], address: str) -> Generator[An
 
     What a worker was doing when it died is done again by another one.
     """
-    try:
-        from distributed import Client, KilledWorker, as_completed
-    except ImportError as error:
-        raise ImportError("a scheduler needs Dask: pip install 'pegfan[search]'") from error
+    need("distributed", "search", "a scheduler of Dask")
+    from distributed import Client, KilledWorker, as_completed
 
     first = list(itertools.islice(waiting, 1))
     if not first:

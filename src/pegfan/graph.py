@@ -7,7 +7,6 @@ them again.
 
 from __future__ import annotations
 
-import importlib
 import numbers
 import operator
 import re
@@ -19,6 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array, csr_matrix, diags_array, issparse, triu
 from scipy.sparse.csgraph import connected_components
+
+from pegfan._extras import need
 
 if TYPE_CHECKING:
     import networkx
@@ -503,7 +504,7 @@ class Graph:
         >>> print(Graph.from_edges([[0, 1], [1, 2]]).to_networkx())
         Graph with 3 nodes and 2 edges
         """
-        nx = _import("networkx")
+        nx = need("networkx", "graphs", "this conversion")
         result = nx.DiGraph() if self.directed else nx.Graph()
         keys = list(range(self.n)) if self.node_names is None else self.node_names.tolist()
         result.add_nodes_from(keys)
@@ -538,7 +539,7 @@ class Graph:
         >>> Graph.from_edges([[0, 1], [1, 2]], labels=[0, 1, 0]).to_pyg()
         Data(edge_index=[2, 4], y=[3], num_nodes=3)
         """
-        torch, pyg = _import("torch"), _import("torch_geometric.data", "torch_geometric")
+        torch, pyg = (need(name, "torch", "this conversion") for name in ("torch", "torch_geometric.data"))
         arcs = self.adjacency.tocoo()
         fields: dict[str, Any] = {"edge_index": torch.tensor(np.stack(arcs.coords).astype(np.int64))}
         if np.any(arcs.data != 1):
@@ -568,7 +569,7 @@ class Graph:
         >>> Graph.from_edges([[0, 1], [1, 2]]).to_pygsp()
         Graph(n_vertices=3, n_edges=2)
         """
-        pygsp = _import("pygsp")
+        pygsp = need("pygsp", "graphs", "this conversion")
         coords = None if self.positions is None else self.positions.copy()
         result = pygsp.graphs.Graph(csr_matrix(self.adjacency.copy()), coords=coords)
         for k, name in enumerate(self.feature_names or ()) if not issparse(self.features) else ():
@@ -1177,17 +1178,6 @@ def _check_weights(weights: Any, m: int) -> NDArray[np.float64]:
 
 
 # -------------------------------------------------------------------- other libraries
-
-
-def _import(name: str, package: str | None = None) -> Any:
-    """Import an optional package, or say how to get it."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what it says about its own dependencies is not the caller's business
-            return importlib.import_module(name)
-    except ImportError as error:
-        package = package or name
-        raise ImportError(f"this conversion needs {package}: pip install {package}") from error
 
 
 def _node_attribute(nx_graph: Any, name: str, *, required: bool = True) -> list[Any]:

@@ -22,9 +22,9 @@ def invoke(*words):
 
 def test_the_authors_trees_serve_all_sets_but_pubmed(authors_trees):
     jobs = [job for _, stage in Table3(Options(trees=authors_trees)).jobs(lambda job: None) for job in stage]
-    own = {job.source.where[0] for job in jobs if job.tree and "file" not in job.tree}
+    own = {job.source.where[0] for job in jobs if job.recipe.has_tree and job.recipe.tree_file is None}
     assert own == {"pubmed", *(name for name in {job.source.where[0] for job in jobs} if "filtered" in name)}
-    assert {job.tree["file"] for job in jobs if job.tree and "file" in job.tree} == {
+    assert {job.recipe.tree_file.name for job in jobs if job.recipe.tree_file} == {
         f"{name}_h{h}.npz" for name in published.DATASETS if name != "pubmed" for h in (4, 8)
     }
 

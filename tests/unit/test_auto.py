@@ -1,8 +1,5 @@
 """Automatic training: recipes, their channels, the search, the choice, and models that come back from files."""
 
-import json
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -15,7 +12,7 @@ from pegfan.auto.search import Pool, Search, Trial, choose
 from pegfan.channels import FeatureScale
 from pegfan.fitted import mean_of
 from pegfan.graph import Split
-from pegfan.recipe import Known, Recipe
+from pegfan.recipe import Recipe
 from pegfan.results import Result
 
 QUICK = {"epochs": 12, "hidden": 8}

@@ -400,7 +400,9 @@ def test_foreign_and_tampered_folders(fitted, tmp_path):
         assert f"{name} was changed" in spoiled(flip(name))
         assert name in spoiled(lambda folder, name=name: (folder / name).unlink())
     assert "other channels" in spoiled(member(channels=[["X", 20]]))
-    assert "other channels" in spoiled(member(channels=[[name, 10**12] for name in fitted[PEGFANClassifier].attention_]))
+    assert "other channels" in spoiled(
+        member(channels=[[name, 10**12] for name in fitted[PEGFANClassifier].attention_])
+    )
     assert "other channels" in spoiled(member(attention=[1.0]))
     assert "do not agree on a tree" in spoiled(member(tree=None))
     assert "not a usable model" in spoiled(member(tree=7))

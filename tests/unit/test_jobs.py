@@ -48,10 +48,7 @@ def forbidden(*args, **kwargs):
 def test_keys_stay_what_they_are():
     """Stores hold results under these names: a change here would orphan all of them."""
     assert job().key == "dd7fb389dd8651aa"
-    assert (
-        Job(GRAPH, Recipe.of({**PEGFAN, "h": 8, "dropout": 0.7, "wd_sca": 0}), 0, 42).key
-        == "dc7e8f215a61a5cc"
-    )
+    assert Job(GRAPH, Recipe.of({**PEGFAN, "h": 8, "dropout": 0.7, "wd_sca": 0}), 0, 42).key == "dc7e8f215a61a5cc"
 
 
 def test_everything_that_numbers_depend_on_is_in_the_key():

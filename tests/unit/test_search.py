@@ -130,7 +130,9 @@ def test_the_grid_runs_everything_and_takes_the_best_validation(tmp_path, landsc
     assert len(made.ran) == 324
     assert {(job.split, job.seed) for job in made.ran} == {(0, 42), (1, 43), (2, 44)}
     means = {
-        json.dumps(entry): np.mean([bowl(job) for job in made.ran if entry.items() <= asdict(job.recipe.settings).items()])
+        json.dumps(entry): np.mean(
+            [bowl(job) for job in made.ran if entry.items() <= asdict(job.recipe.settings).items()]
+        )
         for entry in grid()
     }
     best = max(means, key=means.get)
@@ -179,7 +181,11 @@ def test_halving_runs_its_rungs_and_finds_what_the_grid_finds(tmp_path, landscap
     assert [job.recipe.settings.epochs for job in made.ran] == [12] * 108 + [60] * 16 + [1500] * 4
     order = sorted(grid(), key=lambda entry: -bowl_of(entry))
     for count, epochs in ((16, 60), (4, 1500)):
-        ran = [{name: getattr(job.recipe.settings, name) for name in order[0]} for job in made.ran if job.recipe.settings.epochs == epochs]
+        ran = [
+            {name: getattr(job.recipe.settings, name) for name in order[0]}
+            for job in made.ran
+            if job.recipe.settings.epochs == epochs
+        ]
         assert sorted(map(bowl_of, ran)) == pytest.approx(sorted(map(bowl_of, order[:count])))
     assert bowl_of(result.best.settings) == pytest.approx(bowl_of(order[0]))
     assert [c.rung for c in result.candidates] == [2] * 4 + [1] * 12 + [0] * 92

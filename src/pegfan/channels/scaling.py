@@ -64,7 +64,7 @@ def is_bag(features: Any) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class FeatureScale:
-    """Columns brought to one scale: long tails by sign(x) log(1 + |x|), then full columns standardised.
+    """Columns brought to one scale: long tails by ``sign(x) log(1 + |x|)``, then full columns standardised.
 
     Columns that are mostly zero are not centred but divided by the root mean square of their other entries, so that
     words of a bag stay as they are and sparse features stay sparse. Centred columns of sparse features come last.

@@ -20,10 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csc_array, csr_array, triu
 
+from pegfan._extras import need
 from pegfan._npz import read_npz
 from pegfan.datasets._table import Options, ReadReport, Table, few, shown, suggestion
 from pegfan.datasets._text import open_bytes, read_numbers
-from pegfan.graph import Graph, Split, _import, mask_splits
+from pegfan.graph import Graph, Split, mask_splits
 
 _DEEPEST_XML = 100
 
@@ -318,7 +319,7 @@ def _describe_arrays(graph: Graph, rows: int, report: ReadReport) -> None:
 
 
 def _read_graphml(path: Path, max_bytes: int) -> Any:
-    nx = _import("networkx")
+    nx = need("networkx", "graphs", "this format")
     with open_bytes(path, max_bytes) as stream:
         content = stream.read()
     _check_xml(content, path)
@@ -356,7 +357,7 @@ def _check_xml(content: bytes, path: Path) -> None:
 
 
 def _read_gml(path: Path, max_bytes: int) -> Any:
-    nx = _import("networkx")
+    nx = need("networkx", "graphs", "this format")
     with open_bytes(path, max_bytes) as stream:
         lines = stream.read().decode().splitlines()
     try:
@@ -368,7 +369,7 @@ def _read_gml(path: Path, max_bytes: int) -> Any:
 
 
 def _read_edgelist(path: Path, max_bytes: int) -> Any:
-    nx = _import("networkx")
+    nx = need("networkx", "graphs", "this format")
     with open_bytes(path, max_bytes) as stream:
         lines = stream.read().decode().splitlines()
     return nx.parse_edgelist(lines, create_using=nx.MultiDiGraph, data=True)
@@ -424,9 +425,9 @@ def _read_pyg(path: Path, options: Options, max_bytes: int, report: ReadReport) 
 
 def _load_pyg(path: Path, max_bytes: int) -> Any:
     """Load tensors and PyG's plain data classes, nothing else."""
-    torch = _import("torch")
-    pyg = _import("torch_geometric.data.data", "torch_geometric")
-    storage = _import("torch_geometric.data.storage", "torch_geometric")
+    torch = need("torch", "torch", "this format")
+    pyg = need("torch_geometric.data.data", "torch", "this format")
+    storage = need("torch_geometric.data.storage", "torch", "this format")
     allowed = [pyg.Data, pyg.DataEdgeAttr, pyg.DataTensorAttr, storage.GlobalStorage]
     with reading(path, "PyG data"):
         if not zipfile.is_zipfile(path):

@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 
 from pegfan import _defaults as default
+from pegfan._extras import need
 from pegfan.datasets import Source
 from pegfan.experiments.jobs import Job, OutOfTime, run
 from pegfan.experiments.store import Store
@@ -470,11 +471,7 @@ class _Sampler:
     """optuna's TPE sampler, quiet and seeded; settings are rounded to three digits, so that they can be read."""
 
     def __init__(self, seed: int) -> None:
-        try:
-            import optuna
-        except ImportError as error:
-            raise ImportError("this strategy needs optuna: pip install 'pegfan[search]'") from error
-        self.optuna, self.seed = optuna, seed
+        self.optuna, self.seed = need("optuna", "search", "this strategy"), seed
         self.asked: list[Any] = []
 
     def __enter__(self) -> Self:

@@ -110,12 +110,12 @@ class Operator(LinearOperator):  # type: ignore[misc]
         nodes
             Some rows i of the operator L.
         columns
-            A sparse matrix with a row per node i: the column R_·i of the matrix R that L multiplies.
+            A sparse matrix with a row per node i: the column ``R_·i`` of the matrix R that L multiplies.
 
         Returns
         -------
         tuple of array or None
-            Σ_v L_iv R_vi and the sizes Σ_v |L_iv R_vi| of what was added; None if entries are not known.
+            ``Σ_v L_iv R_vi`` and the sizes ``Σ_v |L_iv R_vi|`` of what was added; None if entries are not known.
         """
         return None
 

@@ -8,12 +8,13 @@ from typing import Any, Literal
 import numpy as np
 
 from pegfan import _defaults as default
-from pegfan.graph import Graph, _import
+from pegfan._extras import need
+from pegfan.graph import Graph
 from pegfan.trees import build_tree
 
 __all__ = ["Framelets"]
 
-BaseTransform: Any = _import("torch_geometric.transforms", "torch_geometric").BaseTransform
+BaseTransform: Any = need("torch_geometric.transforms", "torch", "this transform").BaseTransform
 
 
 class Framelets(BaseTransform):  # type: ignore[misc]
