@@ -223,11 +223,11 @@ class Recipe:
         """A short line that tells recipes apart."""
         words = [f"{self.kind} {self._tree_words}"] if self.has_tree else []
         if self.hops or self.has_tree:
-            power = f"^{self.hops}" if self.hops > 1 else ""
+            power = f"^{self.hops}" if self.hops != 1 else ""
             words.append(_SYMBOLS[self.regime].replace(",", f"{power},") + power)
-            words += [] if self.direction == default.DIRECTION else [self.direction]
         else:
             words.append("X alone")
+        words += [] if self.direction == default.DIRECTION else [self.direction]
         words.append(_SCALINGS[self.scaling])
         words += ["-X"] * (not self.include_features)
         words += [sign for sign, wanted in (("+A", self.adjacency), ("+Y", self.labels)) if wanted]

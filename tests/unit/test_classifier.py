@@ -173,6 +173,24 @@ def test_renumbered_graph_gives_renumbered_probabilities(kind, graph, fitted):
     assert fitted[kind].score(graph.permute(perm)) == pytest.approx(fitted[kind].score(graph), abs=0.02)
 
 
+@BOTH
+def test_columns_are_told_by_their_names(kind, graph, tmp_path):
+    names = [f"f{i}" for i in range(20)]
+    model = kind(epochs=5).fit(graph.replace(feature_names=names))
+    expected = model.predict_proba()
+    order = np.random.default_rng(0).permutation(20)
+    turned = graph.replace(features=graph.features[:, order], feature_names=[names[i] for i in order])
+    more = np.hstack([np.ones((graph.n, 1), np.float32), turned.features])
+    wider = graph.replace(features=more, feature_names=["other", *turned.feature_names])
+    for fitted in (model, kind.load(model.save(tmp_path / "model"))):
+        for given in (turned, wider):
+            assert fitted.predict_proba(given).tobytes() == expected.tobytes()
+        assert fitted.score(turned) == model.score()
+        with pytest.raises(ValueError, match="1 of 20 features is missing: 'f7'"):
+            fitted.predict(graph.replace(feature_names=["g" if name == "f7" else name for name in names]))
+        assert fitted.predict_proba(graph).tobytes() == expected.tobytes(), "without names their order tells"
+
+
 def test_padding_keeps_the_clusters():
     tree = pf.Hierarchy.from_nested([[[3, 1], [2, 0]], [[4, 5]]])
     padded = pad_levels(tree, 6)
