@@ -33,7 +33,7 @@ ROWS: dict[str, tuple[str, ...]] = {
     "data": ("graph", "measures", "datasets"),
     "mathematics": ("trees", "framelets", "channels", "testing"),
     "learning": ("models", "training", "integrations"),
-    "models as values": ("recipe", "_legacy", "fitted", "classifier", "families"),
+    "models as values": ("recipe", "_legacy", "fitted", "classifier", "_families"),
     "runs": ("results", "auto", "experiments"),
     "faces": ("layouts", "plots", "paper", "report", "demo", "cli"),
 }

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from pegfan.channels import make_channels, make_fsgnn_channels
     from pegfan.classifier import FSGNNClassifier, PEGFANClassifier, load_classifier
     from pegfan.datasets import read_graph
-    from pegfan.families import families
+    from pegfan._families import families
     from pegfan.recipe import Recipe
     from pegfan.training import Settings, train
 
@@ -97,7 +97,7 @@ _LAZY = {
     "PEGFANClassifier": "classifier",
     "Recipe": "recipe",
     "Settings": "training",
-    "families": "families",
+    "families": "_families",
     "load_classifier": "classifier",
     "make_channels": "channels",
     "make_fsgnn_channels": "channels",
