@@ -80,7 +80,8 @@ def test_settings_of_0_1_repeat_their_run(tmp_path):
     done = CliRunner().invoke(app, [*map(str, arguments), "-o", str(tmp_path / "out"), "--workers", "1"])
     assert done.exit_code == 0, done.output
     ours, theirs = (
-        list(csv.DictReader((folder / "predictions.csv").read_text().splitlines())) for folder in (tmp_path / "out", home)
+        list(csv.DictReader((folder / "predictions.csv").read_text().splitlines()))
+        for folder in (tmp_path / "out", home)
     )
     assert [list(row) for row in ours] == [list(row) for row in theirs]
     for name in theirs[0]:
