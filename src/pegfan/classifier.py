@@ -194,6 +194,10 @@ class _RecipeClassifier(NodeClassifier):
         """Store the constructor's arguments, settings checked."""
         changes = _legacy.renamed(given["changes"], warn=True)
         values = {name: changes.pop(name, given[name]) for name in self._own_names()}
+        standard = inspect.signature(type(self).__init__).parameters
+        twice = [n for n, value in values.items() if given[n] != standard[n].default and given[n] != value]
+        if twice:
+            raise ValueError(f"{twice[0]} is given twice, by its old name and by its new one; leave out the old one")
         settings = asdict(Settings.of(given["settings"]))
         unknown = [name for name in changes if name not in settings]
         if unknown:

@@ -899,7 +899,11 @@ def test_bad_presets(small):
         (ValueError, "training labels only: pass split", lambda: make_channels(graph, system)),
         (ValueError, "no labels; name", lambda: make_channels(graph.replace(labels=None), system, split=split)),
         (ValueError, "there is no split 0: the graph has no splits", lambda: make_channels(graph, system, split=0)),
-        (TypeError, r"must be a Split \(train, val, test\), got str", lambda: make_channels(graph, system, split="train")),
+        (
+            TypeError,
+            r"must be a Split \(train, val, test\), got str",
+            lambda: make_channels(graph, system, split="train"),
+        ),
         (ValueError, "no training nodes", lambda: make_channels(graph, system, split=pf.Split(empty, empty, empty))),
         (ValueError, "holds 6", lambda: make_channels(graph, system, split=pf.Split(np.array([6]), empty, empty))),
         (

@@ -157,3 +157,8 @@ def test_the_runs_of_the_synthetic_tables_are_found(records, number):
     table = Synthetic(Options(only=("0.2",)), number)
     assert [stage for stage, _ in table.jobs(records)] == ["γ = 0.2, winners"]
     assert missing(table, records) == []
+
+
+def test_an_old_word_and_its_new_one_together_are_refused():
+    with pytest.warns(FutureWarning), pytest.raises(ValueError, match="kind is given twice"):
+        pf.PEGFANClassifier(kind="a", channels="b")

@@ -620,7 +620,11 @@ PART = GRAPH.splits[0]
         (lambda: train(CHANNELS, GRAPH.labels, PART._replace(val=np.array([], int))), ValueError, "no val nodes"),
         (lambda: train(CHANNELS, GRAPH.labels, PART._replace(train=np.array([], int))), ValueError, "no train nodes"),
         (lambda: train(CHANNELS, GRAPH.labels, PART._replace(test=np.array([999]))), ValueError, "holds 999"),
-        (lambda: train(CHANNELS, GRAPH.labels, PART._replace(val=PART.train)), ValueError, "node [0-9]+ is in more than one of"),
+        (
+            lambda: train(CHANNELS, GRAPH.labels, PART._replace(val=PART.train)),
+            ValueError,
+            "node [0-9]+ is in more than one of",
+        ),
         (lambda: train(CHANNELS, np.full(120, -1), PART), ValueError, "has no label"),
         (lambda: train(CHANNELS, GRAPH.labels, PART, {"lr": 1}), ValueError, "unknown setting 'lr'"),
         (lambda: train(CHANNELS, GRAPH.labels, PART, 5), TypeError, "mapping"),

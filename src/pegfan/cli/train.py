@@ -545,6 +545,8 @@ def _read_like(
     where: list[str], given: Mapping[str, Any], stored: Result | None
 ) -> tuple[Source, Graph, ReadReport | None]:
     """The graph to predict on, read as the one that was trained on; it need not have labels."""
+    from pegfan.datasets import NoLabels
+
     chosen = {name: value for name, value in given.items() if value is not None}
     before = dict(stored.source.options) if stored and stored.source else {}
     options = {**before, **chosen}
@@ -552,11 +554,10 @@ def _read_like(
         return read(where, **chosen)
     try:
         return read(where, **options)
-    except ValueError as error:
-        if "label" in chosen or "label column" not in str(error):
+    except NoLabels:
+        if "label" in chosen:
             raise
-        options.pop("label", None)
-        return read(where, **options)
+        return read(where, **{**options, "label": False})
 
 
 def _left_out(trained: Sequence[str] | None, own: Sequence[str] | None) -> list[str]:

@@ -1,5 +1,6 @@
 """Graphs to work with: public benchmarks by name, your own tables and files, generated graphs."""
 
+from pegfan.datasets._columns import NoLabels
 from pegfan.datasets.benchmarks import info, load, names, table
 from pegfan.datasets.readers import ReadOptions, read_graph
 from pegfan.datasets.sources import Source
@@ -10,6 +11,7 @@ from pegfan.datasets.tables import ReadReport, TableOptions, graph_from_tables
 
 __all__ = [
     "D4",
+    "NoLabels",
     "ReadOptions",
     "ReadReport",
     "Source",
