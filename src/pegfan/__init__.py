@@ -38,11 +38,11 @@ if TYPE_CHECKING:
         training,
         trees,
     )
+    from pegfan._families import families
     from pegfan.auto import AutoClassifier
     from pegfan.channels import make_channels, make_fsgnn_channels
     from pegfan.classifier import FSGNNClassifier, PEGFANClassifier, load_classifier
     from pegfan.datasets import read_graph
-    from pegfan._families import families
     from pegfan.recipe import Recipe
     from pegfan.training import Settings, train
 

@@ -901,7 +901,7 @@ def test_bad_presets(small):
         (ValueError, "there is no split 0: the graph has no splits", lambda: make_channels(graph, system, split=0)),
         (
             TypeError,
-            r"must be a Split \(train, val, test\), got str",
+            "must be a Split .*, got str",
             lambda: make_channels(graph, system, split="train"),
         ),
         (ValueError, "no training nodes", lambda: make_channels(graph, system, split=pf.Split(empty, empty, empty))),
