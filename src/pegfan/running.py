@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
-__all__ = ["Progress", "Runner", "Step", "one_thread"]
+__all__ = ["Progress", "Runner", "Step", "cores", "one_thread"]
 
 _WATCH = 0.5
 """Seconds between two looks of a worker at its parent."""
@@ -48,6 +48,11 @@ class Step:
 
 
 Progress = Callable[[Step], None]
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Runner:
