@@ -20,6 +20,7 @@ from scipy.sparse import csr_array, issparse
 
 from pegfan import _defaults as default
 from pegfan._npz import read_npz
+from pegfan._plain import integer
 from pegfan.channels import (
     Channel,
     Channels,
@@ -158,12 +159,8 @@ class Recipe:
             if getattr(self, name) not in allowed:
                 raise ValueError(f"{name} must be one of {', '.join(allowed)}; got {getattr(self, name)!r}")
         for name, least in (("h", 2), ("hops", 0), ("max_levels", 2)):
-            value = getattr(self, name)
-            if name == "max_levels" and value is None:
-                continue
-            if isinstance(value, bool) or not hasattr(value, "__index__") or value < least:
-                raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
-            self._put(name, int(value))
+            if name != "max_levels" or self.max_levels is not None:
+                self._put(name, integer(name, getattr(self, name), least))
         for name in ("include_features", "adjacency", "labels", "structure"):
             if not isinstance(getattr(self, name), (bool, np.bool_)):
                 raise ValueError(f"{name} must be true or false, got {getattr(self, name)!r}")

@@ -14,6 +14,8 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
+from pegfan._plain import integer
+
 __all__ = ["Progress", "Runner", "Step", "cores", "one_thread"]
 
 _WATCH = 0.5
@@ -79,9 +81,7 @@ class Runner:
     """
 
     def __init__(self, workers: int = 1, *, scheduler: str | None = None, shared: Any = None) -> None:
-        if isinstance(workers, bool) or not hasattr(workers, "__index__") or workers < 1:
-            raise ValueError(f"workers must be a number of processes, at least 1, got {workers!r}")
-        self.workers, self.scheduler, self.shared = int(workers), scheduler, shared
+        self.workers, self.scheduler, self.shared = integer("workers", workers, 1), scheduler, shared
         self._executor: Any = None
         self._quiet: Any = None
 

@@ -488,7 +488,7 @@ def test_signals(files):
     assert signal_of("0")[0] == "size"
     assert signal_of("degree")[1].tolist() == [2, 3, 4, 3, 2, 2, 2]
     assert signal_of("label:y")[1].tolist() == [0, 0, 0, 1, 1, 1, 0]
-    by_name = transform._signal(pf.datasets.synthetic(0.0, n=60, n_edges=90, n_features=3), "2", None)
+    by_name = transform._signal(pf.datasets.synthetic(0.0, n=60, n_edges=90, n_features=3), "2")
     assert by_name[0] == "feature 2"
 
 

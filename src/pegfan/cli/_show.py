@@ -118,11 +118,7 @@ def writing(path: Path) -> Iterator[None]:
 
 def save_picture(figure: Figure, path: Path) -> None:
     """Write a figure in the format of its name, whole or not at all."""
-    from io import BytesIO
+    from pegfan._atomic import write_figure
 
-    from pegfan._atomic import replacing
-
-    buffer = BytesIO()
-    figure.savefig(buffer, format=path.suffix[1:].lower(), dpi=160)
-    with writing(path), replacing(path) as file:
-        file.write(buffer.getvalue())
+    with writing(path):
+        write_figure(figure, path)

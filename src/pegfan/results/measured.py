@@ -16,20 +16,6 @@ from pegfan.results.values import Attention, ChannelWeight, Curve, Data, Note, P
 from pegfan.training import score
 from pegfan.trees import Hierarchy
 
-__all__ = [
-    "attention",
-    "cautions",
-    "class_names",
-    "curve",
-    "data",
-    "judged",
-    "majority",
-    "node_ids",
-    "parts",
-    "tree",
-    "unsure",
-]
-
 _MOST_CLASSES = 100
 """Of a matrix of similarities that anybody would look at."""
 _UNSURE = 20
