@@ -42,7 +42,6 @@ from pegfan.trees.build import BUILDERS
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable
 
 __all__ = ["FIELDS", "Known", "Recipe", "TreeFile", "pad_levels"]
 
@@ -260,7 +259,6 @@ class Recipe:
         *,
         levels: int | None = None,
         trees: str | os.PathLike[str] | None = None,
-        progress: Callable[[str], None] | None = None,
     ) -> Hierarchy | None:
         """Build its tree on a graph; None for a recipe without one.
 
@@ -273,8 +271,6 @@ class Recipe:
             fewer, the root's children are repeated.
         trees
             The folder of tree files.
-        progress
-            As in `pegfan.build_tree`.
         """
         if not self.has_tree:
             return None
@@ -286,7 +282,7 @@ class Recipe:
         method: Any = self.method
         side: Any = self._side
         most = self.max_levels if levels is None else levels
-        built = build_tree(graph, method, self.h, max_levels=most, direction=side, progress=progress)
+        built = build_tree(graph, method, self.h, max_levels=most, direction=side)
         return built if levels is None else pad_levels(built, levels)
 
     def channels(

@@ -38,11 +38,11 @@ def main(
 
 
 PANELS = {
-    **dict.fromkeys(("demo",), "Start here"),
+    "demo": "Start here",
     **dict.fromkeys(("datasets", "info", "tree", "transform"), "Look at a graph"),
     **dict.fromkeys(("train", "predict", "report"), "Predict"),
     **dict.fromkeys(("search", "reproduce"), "Research"),
-    **dict.fromkeys(("bench",), "This machine"),
+    "bench": "This machine",
 }
 """Under which heading the help lists a command."""
 

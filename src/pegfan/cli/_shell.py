@@ -53,7 +53,7 @@ class Fail(Exception):
 # ------------------------------------------------------------------ declaring
 
 
-def command(example: str, name: str | None = None) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def command(example: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Declare a command: its help ends with the example, it takes ``--debug``, and its errors are sentences.
 
     A parameter whose type is a dataclass stands for a group of options, one per field.
@@ -90,7 +90,7 @@ def command(example: str, name: str | None = None) -> Callable[[Callable[..., No
         guarded.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
         guarded.__annotations__ = {p.name: p.annotation for p in every}
         guarded.declared = {  # type: ignore[attr-defined]
-            "name": name,
+            "name": function.__name__,
             # Lines of a paragraph flow; an indented line or an item of a list starts anew.
             "help": re.sub(r"(?<!\n)\n(?![\n\s*-])", " ", inspect.getdoc(function) or ""),
             "epilog": f"Example:  [bold]{escape(example)}[/bold]",
@@ -110,8 +110,7 @@ def add_commands(app: typer.Typer, module: ModuleType, panels: Mapping[str, str]
     for function in vars(module).values():
         declared = getattr(function, "declared", None)
         if declared is not None and function.__module__ == module.__name__:
-            name = declared["name"] or function.__name__
-            app.command(**declared, rich_help_panel=(panels or {}).get(name))(function)
+            app.command(**declared, rich_help_panel=(panels or {}).get(declared["name"]))(function)
 
 
 # -------------------------------------------------------------------- failing

@@ -68,12 +68,12 @@ def print_files(files: Mapping[str, Path | None]) -> None:
             console.print(f"{what}: [bold]{escape(str(path))}[/bold]", soft_wrap=True)
 
 
-def bar(share: float, width: int = 20, colour: str = "cyan") -> str:
+def bar(share: float, width: int) -> str:
     """A horizontal bar for a share between 0 and 1, to an eighth of a character."""
     if not math.isfinite(share):
         return ""
     whole, rest = divmod(round(min(max(share, 0.0), 1.0) * width * 8), 8)
-    return f"[{colour}]{'█' * whole}{' ▏▎▍▌▋▊▉'[rest].strip()}[/{colour}]"
+    return f"[cyan]{'█' * whole}{' ▏▎▍▌▋▊▉'[rest].strip()}[/cyan]"
 
 
 def part_words(j: int) -> str:

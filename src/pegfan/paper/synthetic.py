@@ -94,7 +94,8 @@ class Synthetic:
         """The rows that are run."""
         rows = self._named[1]
         left_out = QUICK_LEFT_OUT if self.options.quick and not rows else ()
-        return [model for model in (*self.printed, ON_SX) if model not in left_out and (not rows or model.name in rows)]
+        every = [*self.printed, *([ON_SX] if FINE in self.printed else [])]
+        return [model for model in every if model not in left_out and (not rows or model.name in rows)]
 
     @cached_property
     def _named(self) -> tuple[list[str], list[str]]:
