@@ -254,11 +254,7 @@ class Recipe:
         return "out" if self.direction == "both" else self.direction
 
     def build_tree(
-        self,
-        graph: Graph,
-        *,
-        levels: int | None = None,
-        trees: str | os.PathLike[str] | None = None,
+        self, graph: Graph, *, levels: int | None = None, trees: str | os.PathLike[str] | None = None
     ) -> Hierarchy | None:
         """Build its tree on a graph; None for a recipe without one.
 

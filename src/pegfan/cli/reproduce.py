@@ -47,8 +47,7 @@ def reproduce(
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Table IV: all 108 settings, not twelve.")] = False,
     rungs: Annotated[
-        str | None,
-        typer.Option(help="The search: settings x epochs x splits of each rung, such as 108x12,8x1500."),
+        str | None, typer.Option(help="The search: settings x epochs x splits of each rung, such as 108x12,8x1500.")
     ] = None,
     render_only: Annotated[bool, typer.Option("--render-only", help="Run nothing; show what the store holds.")] = False,
     json: Json = False,
@@ -103,13 +102,7 @@ def reproduce(
 
 
 def _table(
-    part: What,
-    options: Options,
-    store: Path,
-    output: Path,
-    text: str,
-    render_only: bool,
-    scheduler: str | None,
+    part: What, options: Options, store: Path, output: Path, text: str, render_only: bool, scheduler: str | None
 ) -> Document:
     from pegfan.experiments.store import Store
     from pegfan.paper.cells import compute, lookup, read_notes

@@ -336,12 +336,7 @@ class Table3:
             rows,
         )
 
-    def _sums(
-        self,
-        cells: Cells,
-        scores: Scores,
-        summary: dict[str, Any],
-    ) -> list[str]:
+    def _sums(self, cells: Cells, scores: Scores, summary: dict[str, Any]) -> list[str]:
         text = []
         for family, total in (("pegfan", 54), ("fsgnn", 36)):
             own = [cell for cell in cells if cell["row"].startswith("r") == (family == "fsgnn")]

@@ -252,12 +252,7 @@ class Synthetic:
         )
         return Grid(caption, HEADS, rows)
 
-    def _sums(
-        self,
-        cells: Cells,
-        scores: Scores,
-        summary: dict[str, Any],
-    ) -> list[str]:
+    def _sums(self, cells: Cells, scores: Scores, summary: dict[str, Any]) -> list[str]:
         found = [cell for cell in cells if cell["ours"] is not None]
         good = sum(cell["verdict"] == "agrees" for cell in found)
         summary["agree"] = {"agree": good, "of": len(cells), "without verdict": len(cells) - len(found)}

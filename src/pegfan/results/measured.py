@@ -146,8 +146,7 @@ def attention(member: str, channels: Iterable[ChannelFacts], weights: Iterable[f
     """The weights of a network's channels."""
     rows = zip(channels, weights, strict=True)
     return Attention(
-        member,
-        tuple(ChannelWeight(c.name, c.symbol, c.words, c.group, c.scale, float(w)) for c, w in rows),
+        member, tuple(ChannelWeight(c.name, c.symbol, c.words, c.group, c.scale, float(w)) for c, w in rows)
     )
 
 
