@@ -14,12 +14,7 @@ __all__ = ["description_of", "parts_of", "recipe_of", "renamed", "spelled"]
 
 _SCALINGS = {"raw": "none", "scaled": "columns", False: "none"}
 
-_CLASSIFIER_WORDS = {
-    "channels": "kind",
-    "option": "regime",
-    "normalize_features": "scaling",
-    "features": "stand_in",
-}
+_CLASSIFIER_WORDS = {"channels": "kind", "option": "regime", "normalize_features": "scaling", "features": "stand_in"}
 """What parameters of classifiers were called."""
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from pegfan import _defaults as default
 from pegfan import _legacy, _saved
+from pegfan._plain import integer
 from pegfan.fitted import Fitted, pick_split, train_recipe, with_features
 from pegfan.graph import Graph, Split
 from pegfan.recipe import FIELDS, Recipe
@@ -248,7 +249,7 @@ class _RecipeClassifier(NodeClassifier):
         -------
         self
         """
-        recipe, seed = self.recipe, check_seed(self.random_state)
+        recipe, seed = self.recipe, integer("random_state", self.random_state, 0)
         known, part, stood_in = to_learn(graph, split, self.stand_in, seed)
         if stood_in:
             recipe = recipe.changed(scaling="none")
@@ -477,10 +478,3 @@ def to_learn(graph: Any, split: Any, stand_in: str | None, seed: int) -> tuple[G
 def kept_split(split: Any, part: Split) -> Split | int | str:
     """A split as `fit` was given it, for `score` to come back to."""
     return split if isinstance(split, str) else int(split) if isinstance(split, (int, np.integer)) else part
-
-
-def check_seed(value: Any) -> int:
-    """A seed as an integer."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
-        raise ValueError(f"random_state must be an integer of at least 0, got {value!r}")
-    return int(value)

@@ -17,6 +17,7 @@ from scipy.sparse import issparse
 
 from pegfan import _saved
 from pegfan._npz import read_npz, write_npz
+from pegfan._plain import plain
 from pegfan.channels import Channel, Channels, FeatureScale
 from pegfan.graph import Graph, Split
 from pegfan.recipe import Known, Recipe
@@ -290,7 +291,7 @@ class Fitted:
                     "tree": None if member.tree is None else places[id(member.tree)],
                     "channels": [list(facts) for facts in member.channels],
                     "attention": [float(value) for value in member.run.attention],
-                    "run": {name: _finite(getattr(member.run, name)) for name in _RUN_FIELDS},
+                    "run": {name: plain(getattr(member.run, name)) for name in _RUN_FIELDS},
                 }
                 for member in self.members
             ],
@@ -456,8 +457,3 @@ def _own(i: int, stored: Mapping[str, Any]) -> dict[str, Any]:
 
 def _tree_file(name: int | str) -> str:
     return "tree.npz" if name == "tree" else f"tree_{int(name)}.npz"
-
-
-def _finite(value: Any) -> Any:
-    """A number for JSON, which has no NaN."""
-    return None if isinstance(value, float) and np.isnan(value) else value

@@ -20,6 +20,7 @@ from scipy.sparse import csr_array, issparse
 
 from pegfan import _defaults as default
 from pegfan._npz import read_npz
+from pegfan._plain import integer
 from pegfan.channels import (
     Channel,
     Channels,
@@ -41,7 +42,6 @@ from pegfan.trees.build import BUILDERS
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable
 
 __all__ = ["FIELDS", "Known", "Recipe", "TreeFile", "pad_levels"]
 
@@ -158,12 +158,8 @@ class Recipe:
             if getattr(self, name) not in allowed:
                 raise ValueError(f"{name} must be one of {', '.join(allowed)}; got {getattr(self, name)!r}")
         for name, least in (("h", 2), ("hops", 0), ("max_levels", 2)):
-            value = getattr(self, name)
-            if name == "max_levels" and value is None:
-                continue
-            if isinstance(value, bool) or not hasattr(value, "__index__") or value < least:
-                raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
-            self._put(name, int(value))
+            if name != "max_levels" or self.max_levels is not None:
+                self._put(name, integer(name, getattr(self, name), least))
         for name in ("include_features", "adjacency", "labels", "structure"):
             if not isinstance(getattr(self, name), (bool, np.bool_)):
                 raise ValueError(f"{name} must be true or false, got {getattr(self, name)!r}")
@@ -258,12 +254,7 @@ class Recipe:
         return "out" if self.direction == "both" else self.direction
 
     def build_tree(
-        self,
-        graph: Graph,
-        *,
-        levels: int | None = None,
-        trees: str | os.PathLike[str] | None = None,
-        progress: Callable[[str], None] | None = None,
+        self, graph: Graph, *, levels: int | None = None, trees: str | os.PathLike[str] | None = None
     ) -> Hierarchy | None:
         """Build its tree on a graph; None for a recipe without one.
 
@@ -276,8 +267,6 @@ class Recipe:
             fewer, the root's children are repeated.
         trees
             The folder of tree files.
-        progress
-            As in `pegfan.build_tree`.
         """
         if not self.has_tree:
             return None
@@ -289,7 +278,7 @@ class Recipe:
         method: Any = self.method
         side: Any = self._side
         most = self.max_levels if levels is None else levels
-        built = build_tree(graph, method, self.h, max_levels=most, direction=side, progress=progress)
+        built = build_tree(graph, method, self.h, max_levels=most, direction=side)
         return built if levels is None else pad_levels(built, levels)
 
     def channels(

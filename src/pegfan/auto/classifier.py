@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Self
 
-import numpy as np
-
 from pegfan import _defaults as default
+from pegfan._plain import integer, plain
 from pegfan.auto.search import Pool, Search, Trial, choose, validate
 from pegfan.channels import FeatureScale
-from pegfan.classifier import NodeClassifier, check_seed, kept_split, to_learn
+from pegfan.classifier import NodeClassifier, kept_split, to_learn
 from pegfan.fitted import Fitted, Trained, mean_of
 from pegfan.graph import Split
 from pegfan.recipe import Known, Recipe
@@ -148,15 +147,13 @@ class AutoClassifier(NodeClassifier):
         if self.choose not in ("auto", "mean", "best"):
             raise ValueError(f"choose must be 'auto', 'mean' or 'best', got {self.choose!r}")
         for name in ("members", "workers"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-                raise ValueError(f"{name} must be an integer of at least 1, got {value!r}")
+            integer(name, getattr(self, name), 1)
         if isinstance(self.budget, bool) or not isinstance(self.budget, (int, float)) or not self.budget > 0:
             raise ValueError(f"budget must be a positive number of seconds, got {self.budget!r}")
         if self.recipes is not None and not len(self.recipes):
             raise ValueError("recipes must hold at least one recipe; leave it out to have them found")
         Recipe.of(self.pins or {})  # speaks up if a pin is wrong
-        return check_seed(self.random_state)
+        return integer("random_state", self.random_state, 0)
 
     # ----------------------------------------------------------------------- files
 
@@ -164,8 +161,7 @@ class AutoClassifier(NodeClassifier):
         return self.get_params() | {"recipes": [recipe.to_dict() for recipe in self.ran_]}
 
     def _more(self) -> dict[str, Any]:
-        values = [None if np.isnan(value) else float(value) for value in self.validation_]
-        return {"how": self.how_, "reason": self.reason_, "validation": values}
+        return {"how": self.how_, "reason": self.reason_, "validation": plain(self.validation_)}
 
     def _take(self, about: Mapping[str, Any]) -> None:
         self._check_parameters()

@@ -171,9 +171,7 @@ def carry_out(
     )
     total = time.perf_counter() - start
     result = replace(
-        result,
-        warnings=results.cautions(result, known),
-        seconds=results.Seconds(total, searched, total - searched),
+        result, warnings=results.cautions(result, known), seconds=results.Seconds(total, searched, total - searched)
     )
     ran = {"recipes": [recipe.to_dict() for recipe in model.ran_], "splits": len(spread.used)}
     return Outcome(model, probabilities, result, results.parts(known, part).tolist(), ran)

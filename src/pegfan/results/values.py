@@ -16,23 +16,6 @@ from pegfan._plain import plain
 from pegfan.datasets.sources import Source
 from pegfan.graph import Split
 
-__all__ = [
-    "Attention",
-    "Candidate",
-    "ChannelWeight",
-    "Chosen",
-    "Curve",
-    "Data",
-    "Note",
-    "PerClass",
-    "Result",
-    "Seconds",
-    "Splits",
-    "Spread",
-    "TreeFacts",
-    "Unsure",
-]
-
 FORMAT, VERSION = "pegfan result", 2
 
 _MOST, _LONGEST, _LARGEST = 1_000_000, 10_000_000, 2**63
