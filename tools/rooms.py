@@ -25,6 +25,8 @@ ROWS: dict[str, tuple[str, ...]] = {
         "_atomic",
         "_npz",
         "_rows",
+        "_arrays",
+        "_checks",
         "_hashing",
         "_saved",
         "_cluster",

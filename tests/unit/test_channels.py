@@ -846,7 +846,7 @@ def test_density_in_blocks_and_by_sample(monkeypatch):
     tree = random_tree(1, 4, 4, 60)
     graph, system = random_graph(tree.n, 0, density=0.05), pf.FrameletSystem(tree)
     whole = density(graph, system)
-    monkeypatch.setattr(importlib.import_module("pegfan.channels.density"), "_ENTRIES", 3 * tree.n)
+    monkeypatch.setattr(importlib.import_module("pegfan.channels._density"), "_ENTRIES", 3 * tree.n)
     assert density(graph, system).equals(whole)
     sampled = density(graph, system, sample=tree.n // 2)
     assert sampled.loc["F_1"].equals(whole.loc["F_1"])
