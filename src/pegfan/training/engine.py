@@ -20,6 +20,8 @@ from pegfan.training.metrics import METRICS, score
 from pegfan.training.network import Network
 from pegfan.training.settings import Run, Settings, TrainingResult
 
+ENGINES = ("auto", "fast", "plain")
+
 Progress = Callable[[str], None]
 
 _TELL = 2.0
@@ -251,7 +253,7 @@ def loss_weights(labels: IntArray, by_class: bool) -> NDArray[np.float64]:
 def _choose_engine(engine: str, device: str | None, settings: Settings, batch: int | None) -> str:
     if batch is not None:
         check_integer(batch, "batch, a number of rows,", least=1)
-    check_choice(engine, "engine", ("auto", "fast", "plain"))
+    check_choice(engine, "engine", ENGINES)
     on_cpu = device in (None, "cpu")
     suits = on_cpu and settings.layers == 2 and batch is None
     if engine == "fast" and not suits:
