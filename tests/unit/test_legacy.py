@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -162,3 +163,20 @@ def test_the_runs_of_the_synthetic_tables_are_found(records, number):
 def test_an_old_word_and_its_new_one_together_are_refused():
     with pytest.warns(FutureWarning), pytest.raises(ValueError, match="kind is given twice"):
         pf.PEGFANClassifier(kind="a", channels="b")
+
+
+def test_pins_and_settings_without_recipes_of_0_1_are_read(tmp_path):
+    from pegfan import _saved
+    from pegfan.cli.train import _read_settings
+
+    folder = tmp_path / "auto"
+    shutil.copytree(SAVED / "auto", folder)
+    about = json.loads((folder / "model.json").read_text())
+    del about["checksum"]
+    about["parameters"]["pins"] = {"features": "raw"}
+    (folder / "model.json").write_text(json.dumps({**about, "checksum": _saved._checksum(about)}))
+    assert pf.load_classifier(folder).pins == {"scaling": "none"}
+    (tmp_path / "settings.toml").write_text(
+        'format = "pegfan settings"\nversion = 1\n[pins]\nfeatures = "scaled"\nh = 4\n'
+    )
+    assert _read_settings(tmp_path / "settings.toml")["pins"] == {"scaling": "columns", "h": 4}

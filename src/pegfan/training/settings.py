@@ -156,7 +156,7 @@ class TrainingResult:
         epochs = sum(run.epochs for run in self.runs)
         return (
             f"{self.metric} {100 * self.mean:.2f} ± {100 * self.std:.2f} on test, {100 * self.val_mean:.2f} on "
-            f"validation; {len(self.runs)} splits, {epochs} epochs, {seconds:.1f} s CPU ({self.engine})"
+            f"validation; {len(self.runs)} split{'s' * (len(self.runs) != 1)}, {epochs} epochs, {seconds:.1f} s CPU ({self.engine})"
         )
 
     def to_dict(self) -> dict[str, Any]:
