@@ -7,8 +7,9 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 
 @contextmanager
@@ -26,6 +27,14 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def write_figure(figure: Any, path: Path, **options: Any) -> None:
+    """Write a figure of Matplotlib in the format that the file's name ends with."""
+    buffer = BytesIO()
+    figure.savefig(buffer, format=path.suffix[1:].lower(), dpi=160, **options)
+    with replacing(path) as file:
+        file.write(buffer.getvalue())
 
 
 @contextmanager

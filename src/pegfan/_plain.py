@@ -1,4 +1,4 @@
-"""Values that JSON can hold, and the versions of what made them."""
+"""Plain values: what JSON can hold, integers that were checked, and the versions of packages."""
 
 from __future__ import annotations
 

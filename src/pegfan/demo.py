@@ -7,7 +7,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -17,7 +16,7 @@ from scipy.cluster.hierarchy import linkage
 from scipy.spatial import cKDTree
 
 from pegfan import results
-from pegfan._atomic import replacing
+from pegfan._atomic import write_figure
 from pegfan._plain import versions
 from pegfan.fitted import ChannelFacts, Trained, train_recipe
 from pegfan.framelets import FrameletSystem
@@ -29,6 +28,7 @@ from pegfan.trees import Hierarchy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from pegfan.training import Run
 
@@ -105,8 +105,7 @@ def run(folder: str | os.PathLike[str], seed: int = 0) -> Numbers:
     noisy = clean + NOISE * rng.standard_normal(graph.n)
     coefficients = system.decompose(noisy)
     denoised = system.denoise(noisy, threshold="sure")
-    with replacing(target) as file:
-        file.write(_draw(graph, system, clean, noisy, denoised))
+    write_figure(_draw(graph, system, clean, noisy, denoised), target)
     return {
         "nodes": graph.n,
         "edges": graph.n_edges,
@@ -170,7 +169,7 @@ def _decibels(clean: FloatArray, other: FloatArray) -> float:
     return float(10 * np.log10((clean @ clean) / (error @ error)))
 
 
-def _draw(graph: Graph, system: FrameletSystem, clean: FloatArray, noisy: FloatArray, denoised: FloatArray) -> bytes:
+def _draw(graph: Graph, system: FrameletSystem, clean: FloatArray, noisy: FloatArray, denoised: FloatArray) -> Figure:
     from matplotlib.figure import Figure
 
     from pegfan import plots
@@ -187,9 +186,7 @@ def _draw(graph: Graph, system: FrameletSystem, clean: FloatArray, noisy: FloatA
     parts = {f"noisy signal at scale {j},  $F_{{{j}}}f$": system.project(noisy, j) for j in (1, 3, 5)}
     limit = float(np.quantile(np.abs(np.concatenate(list(parts.values()))), 0.99))
     plots.signals(graph, parts, limits=(-limit, limit), figure=bottom)
-    buffer = BytesIO()
-    figure.savefig(buffer, format="png", dpi=160)
-    return buffer.getvalue()
+    return figure
 
 
 # -------------------------------------------------------------- PEGFAN against FSGNN
@@ -269,8 +266,7 @@ class Comparison:
 
         picture, page = Path(folder) / ACCURACY, Path(folder) / REPORT
         picture.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(picture) as file:
-            file.write(_draw_comparison(self))
+        write_figure(_draw_comparison(self), picture)
         probabilities = self.probabilities()
         write_report(page, self.result(probabilities), self.graph, self.tree, probabilities)
         return picture, page
@@ -282,7 +278,59 @@ class Comparison:
 
     def result(self, probabilities: NDArray[np.float32]) -> Result:
         """The comparison in the form that `pegfan.report.write_report` takes."""
-        return _result(self, probabilities)
+        from pegfan.datasets import Source
+
+        graph, (best, other), split = self.graph, self.entries, self.graph.splits[0]
+        confusion, per_class = results.judged(graph, split, probabilities)
+        leaves_out = (
+            "As in the paper's Table I, no network gets X itself: X alone decides the classes of this graph "
+            f"({np.mean(self.features):.1%} on test). The F_j X of PEGFAN add up to X, so it sees a node's own "
+            "features in parts; the hops of FSGNN mix them with those of neighbours. The paper has 700 features and a "
+            "larger search."
+        )
+        tried = [
+            results.Candidate(
+                entry.name,
+                trained.recipe.to_dict(),
+                trained.run.val_metric,
+                trained.run.val_loss,
+                trained.run.seconds,
+                trained.run.epochs,
+                chosen=entry is best and not k,
+                why="" if k else "best of its network on validation, trained on all splits",
+            )
+            for entry in self.entries
+            for k, trained in enumerate(entry.tried)
+        ]
+        assert graph.features is not None
+        size = {"n": graph.n, "n_edges": graph.n_edges, "n_features": graph.features.shape[1]}
+        return Result(
+            title="PEGFAN against FSGNN on the paper's synthetic graph",
+            source=Source.of("synthetic", gamma=GAMMA, **size, splits=len(graph.splits), seed=self.seed),
+            command=f"pegfan demo --seed {self.seed}",
+            seed=self.seed,
+            when=datetime.now(UTC).isoformat(timespec="seconds"),
+            versions=versions("numpy", "scipy", "numba"),
+            seconds=results.Seconds(self.seconds),
+            data=results.data(graph),
+            splits=results.Splits.of(graph.splits, made=True),
+            candidates=tuple(sorted(tried, key=lambda row: -(row.val_metric or 0.0))),
+            chosen=results.Chosen(
+                "best",
+                "This page is about PEGFAN with the best of its four settings on validation nodes of split 0. "
+                f"FSGNN, with the same choice, reaches {np.mean(other.test):.1%} ± {np.std(other.test):.1%} on test.",
+            ),
+            test=results.Spread.of(best.test),
+            validation=results.Spread.of(best.validation),
+            majority=results.Spread.of(self.majority),
+            confusion=confusion,
+            per_class=per_class,
+            curves=tuple(results.curve(entry.name, entry.runs[0]) for entry in self.entries),
+            attention=tuple(results.attention(e.name, e.channels, e.runs[0].attention) for e in self.entries),
+            unsure=results.unsure(graph, split, probabilities),
+            warnings=(results.Note("features", leaves_out),),
+            tree=results.tree(self.tree, best.name),
+        )
 
 
 def compare(
@@ -367,74 +415,17 @@ def _train_one(shared: Any, task: tuple[Recipe, int]) -> tuple[tuple[Recipe, int
     return task, replace(trained, run=replace(trained.run, split=split))
 
 
-# --------------------------------------------------------------------- the report
+# ------------------------------------------------------------------- the picture
 
 
-def _result(found: Comparison, probabilities: NDArray[np.float32]) -> Result:
-    from pegfan.datasets import Source
-
-    graph, (best, other), split = found.graph, found.entries, found.graph.splits[0]
-    confusion, per_class = results.judged(graph, split, probabilities)
-    leaves_out = (
-        "As in the paper's Table I, no network gets X itself: X alone decides the classes of this graph "
-        f"({np.mean(found.features):.1%} on test). The F_j X of PEGFAN add up to X, so it sees a node's own features "
-        "in parts; the hops of FSGNN mix them with those of neighbours. The paper has 700 features and a larger search."
-    )
-    tried = [
-        results.Candidate(
-            entry.name,
-            trained.recipe.to_dict(),
-            trained.run.val_metric,
-            trained.run.val_loss,
-            trained.run.seconds,
-            trained.run.epochs,
-            chosen=entry is best and not k,
-            why="" if k else "best of its network on validation, trained on all splits",
-        )
-        for entry in found.entries
-        for k, trained in enumerate(entry.tried)
-    ]
-    assert graph.features is not None
-    size = {"n": graph.n, "n_edges": graph.n_edges, "n_features": graph.features.shape[1], "splits": len(graph.splits)}
-    return Result(
-        title="PEGFAN against FSGNN on the paper's synthetic graph",
-        source=Source.of("synthetic", gamma=GAMMA, **size, seed=found.seed),
-        command=f"pegfan demo --seed {found.seed}",
-        seed=found.seed,
-        when=datetime.now(UTC).isoformat(timespec="seconds"),
-        versions=versions("numpy", "scipy", "numba"),
-        seconds=results.Seconds(found.seconds),
-        data=results.data(graph),
-        splits=results.Splits.of(graph.splits, made=True),
-        candidates=tuple(sorted(tried, key=lambda row: -(row.val_metric or 0.0))),
-        chosen=results.Chosen(
-            "best",
-            "This page is about PEGFAN with the best of its four settings on validation nodes of split 0. "
-            f"FSGNN, with the same choice, reaches {np.mean(other.test):.1%} ± {np.std(other.test):.1%} on test.",
-        ),
-        test=results.Spread.of(best.test),
-        validation=results.Spread.of(best.validation),
-        majority=results.Spread.of(found.majority),
-        confusion=confusion,
-        per_class=per_class,
-        curves=tuple(results.curve(entry.name, entry.runs[0]) for entry in found.entries),
-        attention=tuple(results.attention(e.name, e.channels, e.runs[0].attention) for e in found.entries),
-        unsure=results.unsure(graph, split, probabilities),
-        warnings=(results.Note("features", leaves_out),),
-        tree=results.tree(found.tree, best.name),
-    )
-
-
-def _draw_comparison(found: Comparison) -> bytes:
+def _draw_comparison(found: Comparison) -> Figure:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10.2, 4.2), layout="constrained", facecolor="white")
     left, right = figure.subplots(1, 2, width_ratios=(1, 1.15))
     _draw_accuracy(left, found)
     _draw_attention(right, found.entries[0])
-    buffer = BytesIO()
-    figure.savefig(buffer, format="png", dpi=160)
-    return buffer.getvalue()
+    return figure
 
 
 def _draw_accuracy(ax: Axes, found: Comparison) -> None:

@@ -17,6 +17,7 @@ from scipy.sparse import issparse
 
 from pegfan import _saved
 from pegfan._npz import read_npz, write_npz
+from pegfan._plain import plain
 from pegfan.channels import Channel, Channels, FeatureScale
 from pegfan.graph import Graph, Split
 from pegfan.recipe import Known, Recipe
@@ -89,6 +90,7 @@ def train_recipe(
     *,
     tree: Hierarchy | None = None,
     scale: FeatureScale | None = None,
+    stand_in: bool = False,
     **options: Any,
 ) -> tuple[Trained, Channels]:
     """Train a recipe on a split of a graph; the channels are handed back, for predictions on the same graph.
@@ -101,10 +103,12 @@ def train_recipe(
         What ``recipe.build_tree(graph)`` gives, where it is there already.
     scale
         Likewise ``recipe.scale(graph)``.
+    stand_in
+        Whether degrees stand in for features, which are then not divided by row sums.
     **options
         Of `pegfan.train`: engine, device, workers, history, progress.
     """
-    recipe = recipe.settled(graph, split)
+    recipe = recipe.settled(graph, split, stand_in)
     if tree is None:
         tree = recipe.build_tree(graph)
     channels = recipe.channels(graph, tree, split=split, scale=scale if recipe.scaling == "columns" else None)
@@ -290,7 +294,7 @@ class Fitted:
                     "tree": None if member.tree is None else places[id(member.tree)],
                     "channels": [list(facts) for facts in member.channels],
                     "attention": [float(value) for value in member.run.attention],
-                    "run": {name: _finite(getattr(member.run, name)) for name in _RUN_FIELDS},
+                    "run": {name: plain(getattr(member.run, name)) for name in _RUN_FIELDS},
                 }
                 for member in self.members
             ],
@@ -456,8 +460,3 @@ def _own(i: int, stored: Mapping[str, Any]) -> dict[str, Any]:
 
 def _tree_file(name: int | str) -> str:
     return "tree.npz" if name == "tree" else f"tree_{int(name)}.npz"
-
-
-def _finite(value: Any) -> Any:
-    """A number for JSON, which has no NaN."""
-    return None if isinstance(value, float) and np.isnan(value) else value

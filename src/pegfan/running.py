@@ -14,7 +14,9 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
-__all__ = ["Progress", "Runner", "Step", "one_thread"]
+from pegfan._checks import check_integer
+
+__all__ = ["Progress", "Runner", "Step", "cores", "one_thread"]
 
 _WATCH = 0.5
 """Seconds between two looks of a worker at its parent."""
@@ -50,6 +52,11 @@ class Step:
 Progress = Callable[[Step], None]
 
 
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 class Runner:
     """Runs tasks: here, in other processes, or by the workers of a Dask scheduler. Use it as a context manager.
 
@@ -74,9 +81,9 @@ class Runner:
     """
 
     def __init__(self, workers: int = 1, *, scheduler: str | None = None, shared: Any = None) -> None:
-        if isinstance(workers, bool) or not hasattr(workers, "__index__") or workers < 1:
-            raise ValueError(f"workers must be a number of processes, at least 1, got {workers!r}")
-        self.workers, self.scheduler, self.shared = int(workers), scheduler, shared
+        if scheduler is not None and shared is not None:
+            raise ValueError("what tasks share is not sent to a Dask cluster; send it with each item")
+        self.workers, self.scheduler, self.shared = check_integer(workers, "workers", 1), scheduler, shared
         self._executor: Any = None
         self._quiet: Any = None
 

@@ -15,7 +15,8 @@ import typer
 from typer.testing import CliRunner
 
 import pegfan as pf
-from pegfan.cli import _shell, app, bench, info, transform
+from pegfan._plain import plain
+from pegfan.cli import _options, _shell, _show, app, bench, info, transform
 from pegfan.cli._shell import Fail, add_commands, command
 
 runner = CliRunner()
@@ -173,7 +174,7 @@ def test_only_the_commands_of_a_module_are_added():
 
 def test_json_is_json_whatever_the_numbers():
     value = {"a": np.float32(np.nan), "b": [np.int64(2), float("inf")], "c": np.arange(2), 3: True, "d": None}
-    assert _shell._plain(value) == {"a": None, "b": [2, None], "c": [0, 1], "3": True, "d": None}
+    assert plain(value) == {"a": None, "b": [2, None], "c": [0, 1], "3": True, "d": None}
 
 
 def test_consoles_look_when_a_command_starts(files, monkeypatch):
@@ -190,10 +191,10 @@ def test_consoles_look_when_a_command_starts(files, monkeypatch):
 
 
 def test_bars():
-    assert _shell.bar(0.5, 4) == "[cyan]██[/cyan]"
-    assert _shell.bar(1 / 16, 2) == "[cyan]▏[/cyan]"
-    assert _shell.bar(float("nan")) == ""
-    assert _shell.bar(7.0, 2) == "[cyan]██[/cyan]"
+    assert _show.bar(0.5, 4) == "[cyan]██[/cyan]"
+    assert _show.bar(1 / 16, 2) == "[cyan]▏[/cyan]"
+    assert _show.bar(float("nan")) == ""
+    assert _show.bar(7.0, 2) == "[cyan]██[/cyan]"
 
 
 RUN = [sys.executable, "-c", "from pegfan.cli import app; app()"]
@@ -294,7 +295,7 @@ def test_outputs_are_refused_before_any_work(files, words, ends, monkeypatch):
     name, *options = words
     where = files[0].parent
     label = ["--label", "kind"]
-    monkeypatch.setattr(_shell, "open_source", None)  # whoever reads the graph first fails otherwise
+    monkeypatch.setattr(_options, "open_source", None)  # so that reading the graph first would fail
     old = where / f"old.{ends}"
     old.write_bytes(b"old")
     found = sentence(name, *files, *label, *options, old)
@@ -481,13 +482,13 @@ def test_transform_uses_a_tree_that_was_kept(files):
 
 
 def test_signals(files):
-    graph, report = pf.read_graph(*files, label="kind", report=True)
-    signal_of = lambda wanted: transform._signal(graph, wanted, report)  # noqa: E731
+    graph = pf.read_graph(*files, label="kind")
+    signal_of = lambda wanted: transform._signal(graph, wanted)  # noqa: E731
     assert signal_of("size")[1].tolist() == [1, 2, 3, 10, 20, 30, 7]
     assert signal_of("0")[0] == "size"
     assert signal_of("degree")[1].tolist() == [2, 3, 4, 3, 2, 2, 2]
     assert signal_of("label:y")[1].tolist() == [0, 0, 0, 1, 1, 1, 0]
-    by_name = transform._signal(pf.datasets.synthetic(0.0, n=60, n_edges=90, n_features=3), "2", None)
+    by_name = transform._signal(pf.datasets.synthetic(0.0, n=60, n_edges=90, n_features=3), "2")
     assert by_name[0] == "feature 2"
 
 
@@ -523,7 +524,7 @@ def test_transform_draws(files):
 
 def test_a_signal_of_zeros_has_no_shares():
     found = transform._transform(pf.Hierarchy.from_nested([[0, 1], [2]]), np.zeros(3), "size", "sure")
-    assert _shell._plain(found["energy"]) == [None] * 3
+    assert plain(found["energy"]) == [None] * 3
     assert found["removed"] is None
     assert found["reconstruction_error"] == 0
 

@@ -253,8 +253,8 @@ def test_a_diverged_run_does_not_win_and_leaves_its_cell_empty():
     winner, _, _ = Halving(job, grid("paper"), (Rung(108, 12, 1), Rung(3, 20, 1))).walk(world)
     assert winner["lr_fc"] == 0.005
     jobs = [job({"lr_fc": rate}, 0) for rate in (0.005, 0.01)]
-    assert Score.of([world(one) for one in jobs], 2) is None
-    assert Score.of([world(jobs[0])], 1).mean == 80.0
+    assert Score.of(world, jobs) is None
+    assert Score.of(world, jobs[:1]).mean == 80.0
 
 
 def test_a_searched_winner_runs_on_every_split():

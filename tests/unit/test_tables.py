@@ -260,9 +260,9 @@ def test_bad_nodes():
         graph_from_tables({"id": []}, [("a", "b")])
     with pytest.raises(ValueError, match="nodes is not a table"):
         graph_from_tables({"id": [1, 2], "x": [1]}, [(1, 2)])
-    with pytest.raises(ValueError, match="unknown must be .*, got"):
+    with pytest.raises(ValueError, match=r"unknown must be .*, got"):
         graph_from_tables(nodes(), PATH, unknown="ignore")
-    with pytest.raises(ValueError, match="missing must be .*, got"):
+    with pytest.raises(ValueError, match=r"missing must be .*, got"):
         graph_from_tables(nodes(), PATH, missing="median")
 
 

@@ -1,4 +1,4 @@
-"""The command line: ``pegfan --help``. One file a group of commands; what they share is in `_shell`."""
+"""The command line: ``pegfan --help``. One file per group of commands; private modules hold what they share."""
 
 from __future__ import annotations
 
@@ -38,23 +38,13 @@ def main(
 
 
 PANELS = {
-    **dict.fromkeys(("demo",), "Start here"),
+    "demo": "Start here",
     **dict.fromkeys(("datasets", "info", "tree", "transform"), "Look at a graph"),
     **dict.fromkeys(("train", "predict", "report"), "Predict"),
     **dict.fromkeys(("search", "reproduce"), "Research"),
-    **dict.fromkeys(("bench",), "This machine"),
+    "bench": "This machine",
 }
 """Under which heading the help lists a command."""
 
-for part in (
-    demo,
-    datasets,
-    info,
-    tree,
-    transform,
-    train,
-    search,
-    reproduce,
-    bench,
-):
+for part in (demo, datasets, info, tree, transform, train, search, reproduce, bench):
     add_commands(app, part, PANELS)

@@ -12,7 +12,9 @@ from typing import Annotated, Any
 
 import typer
 
-from pegfan.cli._shell import Json, command, console, errors, load_packages, make_table, print_json, print_table
+from pegfan.cli._options import Json
+from pegfan.cli._shell import command, console, errors, load_packages
+from pegfan.cli._show import make_table, print_json, print_table
 
 _WIDTH = 64
 """Columns of a signal, as many as the networks have hidden units."""
@@ -81,17 +83,15 @@ def bench(
 @contextlib.contextmanager
 def _one_core() -> Iterator[int]:
     """Keep every library to one thread, and say how many cores there are."""
-    import os
-
     import numba
 
-    from pegfan.running import one_thread
+    from pegfan.running import cores, one_thread
 
     before = numba.get_num_threads()
     numba.set_num_threads(1)
     try:
         with one_thread():
-            yield len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+            yield cores()
     finally:
         numba.set_num_threads(before)
 

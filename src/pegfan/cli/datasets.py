@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from pegfan.cli._shell import Json, command, console, errors, make_table, print_json, print_table
+from pegfan.cli._options import Json
+from pegfan.cli._shell import command, console, errors
+from pegfan.cli._show import make_table, print_facts, print_json, print_table
 
 if TYPE_CHECKING:
     from pegfan.datasets.registry import Dataset
@@ -33,7 +35,7 @@ def datasets(
         for dataset in chosen:
             status.update(f"reading {dataset.name}")
             if download:
-                _download(dataset)
+                fetch(dataset.files)
             facts.append(_facts(dataset))
     if as_json:
         print_json(facts if name is None else facts[0])
@@ -43,27 +45,17 @@ def datasets(
         _print_one(chosen[0], facts[0])
 
 
-def _download(dataset: Dataset) -> None:
-    from pegfan.datasets.download import fetch
-
-    fetch(dataset.files)
-
-
 def _facts(dataset: Dataset) -> dict[str, Any]:
     """What is known without the files, and what they say where they are here."""
     from pegfan import measures
     from pegfan.datasets.benchmarks import read_dataset
 
+    unread = ("nodes", "edges", "features", "classes", "splits", "edge_homophily")
     facts: dict[str, Any] = {
         "name": dataset.name,
         "here": False,
         "problem": None,
-        "nodes": None,
-        "edges": None,
-        "features": None,
-        "classes": None,
-        "splits": None,
-        "edge_homophily": None,
+        **dict.fromkeys(unread),
         "directed": dataset.directed,
         "regime": dataset.regime,
         "metric": dataset.metric,
@@ -119,25 +111,19 @@ def _print_all(facts: list[dict[str, Any]]) -> None:
 
 
 def _print_one(dataset: Dataset, facts: dict[str, Any]) -> None:
-    table = make_table(dataset.name, "", "<")
-    table.show_header = False
-    table.columns[0].style = "cyan"
+    shown = {}
     if facts["here"]:
-        for key in ("nodes", "edges", "features", "classes", "splits"):
-            table.add_row(key, _count(facts[key]))
-        table.add_row("edge homophily", f"{facts['edge_homophily']:.3f}")
-    direction = "directed, as the paper's authors used it" if dataset.directed else "undirected"
-    for key, text in {
-        "edges are": direction,
+        shown = {key: _count(facts[key]) for key in ("nodes", "edges", "features", "classes", "splits")}
+        shown["edge homophily"] = f"{facts['edge_homophily']:.3f}"
+    words = {
+        "edges are": "directed, as the paper's authors used it" if dataset.directed else "undirected",
         "regime": dataset.regime,
         "judged by": dataset.metric,
         "licence": dataset.licence,
         "cite": dataset.citation,
         "note": dataset.note,
-    }.items():
-        if text:
-            table.add_row(key, escape(text))
-    print_table(table)
+    }
+    print_facts(dataset.name, shown | {key: escape(text) for key, text in words.items() if text})
     for file in dataset.files:
         place = facts["places"].get(file.role)
         console.print(f"  {escape(place) if place else f'[dim]{file.url} (not here)[/dim]'}", soft_wrap=True)

@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.markup import escape
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from pegfan.cli._shell import (
-    Json,
-    command,
-    console,
-    errors,
-    load_packages,
+from pegfan.cli._options import Json
+from pegfan.cli._shell import command, console, errors, load_packages
+from pegfan.cli._show import (
     make_table,
+    part_words,
+    print_facts,
+    print_files,
     print_json,
     print_table,
+    progress_bar,
     writing,
 )
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from pegfan.demo import Comparison, Numbers
 
-
 _PACKAGES = (
-    *("torch", "loky", "numba", "matplotlib.figure", "pegfan.demo", "pegfan.plots", "pegfan.trees.ward"),
-    *("pegfan.channels", "pegfan.models", "pegfan.training.fast", "pegfan.report"),
+    *("loky", "numba", "matplotlib.figure", "pegfan.demo", "pegfan.plots", "pegfan.trees.ward"),
+    *("pegfan.training.fast", "pegfan.report"),
 )
 
 
@@ -59,7 +54,7 @@ def demo(
     with writing(folder), errors.status("building a graph, its tree and its framelets"):
         numbers = run(folder, seed)
     if not as_json:
-        print_table(_signal_table(numbers))
+        _print_signal(numbers)
     found = None if signal_only else _compare(seed, workers)
     files = [numbers["picture"]]
     if found is not None:
@@ -71,43 +66,31 @@ def demo(
     if found is not None:
         _print_comparison(found)
     for file in files:
-        what = "Report" if file.suffix == ".html" else "Picture"
-        console.print(f"{what}: [bold]{escape(str(file))}[/bold]", soft_wrap=True)
+        print_files({"Report" if file.suffix == ".html" else "Picture": file})
 
 
 def _compare(seed: int, workers: int | None) -> Comparison:
     from pegfan.demo import compare
+    from pegfan.running import cores
 
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    columns = (TextColumn("training"), BarColumn(30), TextColumn("{task.completed}/{task.total}"))
-    with Progress(
-        *columns, TimeElapsedColumn(), TextColumn("{task.description}"), console=errors, transient=True
-    ) as bar:
-        task = bar.add_task("a graph and its tree", total=None)
-        return compare(
-            seed,
-            workers=min(2, cores) if workers is None else workers,
-            progress=lambda step: bar.update(task, completed=step.done, total=step.planned, description=step.text),
-        )
+    with progress_bar("training", lambda step: f"{step.done}/{step.planned}  {step.text}") as progress:
+        return compare(seed, workers=workers or min(2, cores()), progress=progress)
 
 
-def _signal_table(numbers: Numbers) -> Table:
+def _print_signal(numbers: Numbers) -> None:
     low, high = numbers["frame_bounds"]
     gain = numbers["snr_denoised"] - numbers["snr_noisy"]
-    table = make_table("1. A noisy signal on a random geometric graph", "", "<")
-    table.show_header = False
-    table.columns[0].style = "cyan"
-    table.add_row("nodes, edges", f"{numbers['nodes']:,}, {numbers['edges']:,}")
-    table.add_row("clusters of the tree, level by level", " - ".join(map(str, numbers["clusters"])))
-    table.add_row("framelets", f"{numbers['framelets']:,}")
-    table.add_row("frame bounds (tight: 1 and 1)", f"{low:.12g} and {high:.12g}")
-    table.add_row("reconstruction error, largest", f"{numbers['reconstruction_error']:.1e}")
-    for j, share in enumerate(numbers["energy"]):
-        part = "F_0, the root's average" if j == 0 else f"F_{j}, level {j} against {j + 1}"
-        table.add_row(f"energy in {part}", f"{share:6.1%}")
-    table.add_row("signal-to-noise ratio of the noisy signal", f"{numbers['snr_noisy']:5.1f} dB")
-    table.add_row("after denoising", f"{numbers['snr_denoised']:5.1f} dB  [green]({gain:+.1f} dB)[/green]")
-    return table
+    facts = {
+        "nodes, edges": f"{numbers['nodes']:,}, {numbers['edges']:,}",
+        "clusters of the tree, level by level": " - ".join(map(str, numbers["clusters"])),
+        "framelets": f"{numbers['framelets']:,}",
+        "frame bounds (tight: 1 and 1)": f"{low:.12g} and {high:.12g}",
+        "reconstruction error, largest": f"{numbers['reconstruction_error']:.1e}",
+        **{f"energy in F_{j}, {part_words(j)}": f"{share:6.1%}" for j, share in enumerate(numbers["energy"])},
+        "signal-to-noise ratio of the noisy signal": f"{numbers['snr_noisy']:5.1f} dB",
+        "after denoising": f"{numbers['snr_denoised']:5.1f} dB  [green]({gain:+.1f} dB)[/green]",
+    }
+    print_facts("1. A noisy signal on a random geometric graph", facts)
 
 
 def _print_comparison(found: Comparison) -> None:

@@ -12,26 +12,16 @@ from rich.markup import escape
 from rich.text import Text
 
 from pegfan import measures
-from pegfan.cli._shell import (
-    PICTURES,
-    Directed,
-    Fail,
-    Force,
-    Head,
-    Id,
-    Json,
-    Label,
-    Sources,
-    Tail,
+from pegfan.cli._options import PICTURES, Force, Json, Reading, Sources, check_output, read
+from pegfan.cli._shell import Fail, command, console
+from pegfan.cli._show import (
     bar,
-    check_output,
-    command,
-    console,
     make_table,
+    print_facts,
+    print_files,
     print_json,
     print_table,
     print_warnings,
-    read,
     save_picture,
 )
 
@@ -48,12 +38,9 @@ _WIDE = 6  # characters of a cell that holds a number
 
 @command("pegfan info nodes.csv edges.csv --label kind -o ccns.png")
 def info(
+    *,
     graph: Sources,
-    label: Label = None,
-    id_: Id = None,
-    tail: Tail = None,
-    head: Head = None,
-    directed: Directed = None,
+    reading: Reading,
     picture: Annotated[
         Path | None, typer.Option("-o", "--output", help="Write the CCNS heat map: .png, .svg or .pdf.")
     ] = None,
@@ -66,7 +53,7 @@ def info(
     joined to, and a network can tell them apart by it.
     """
     check_output(picture, force, PICTURES, "A picture")
-    source, known, report = read(graph, label=label, id=id_, source=tail, target=head, directed=directed)
+    source, known, report = read(graph, **vars(reading))
     if picture is not None and known.labels is None:
         raise Fail("The graph has no classes to compare, so there is no heat map; name their column with --label.")
     facts = _facts(source, known, report)
@@ -78,8 +65,7 @@ def info(
         print_json({**facts, "picture": picture})
         return
     _print(source, known, facts, report)
-    if picture is not None:
-        console.print(f"Picture: [bold]{escape(str(picture))}[/bold]", soft_wrap=True)
+    print_files({"Picture": picture})
 
 
 # ---------------------------------------------------------------------- facts
@@ -164,27 +150,25 @@ def _print(source: Source, graph: Graph, facts: dict[str, Any], report: ReadRepo
 
 def _print_sizes(source: Source, graph: Graph, facts: dict[str, Any]) -> None:
     size, twins = facts["graph"], facts["duplicates"]
-    table = make_table(escape(source.name), "", "<")
-    table.show_header = False
-    table.columns[0].style = "cyan"
     edges = f"{size['edges']:,} {'directed' if graph.directed else 'undirected'}"
     kind = "weighted" if size["weighted"] else "unweighted"
-    table.add_row("nodes", f"{size['nodes']:,}")
-    table.add_row("edges", f"{edges}, {kind}, {size['self_loops']:,} self loops; density {size['density']:.2g}")
     largest = ", ".join(f"{count:,}" for count in facts["components"]["largest"])
     several = f", largest {largest}" if size["components"] > 1 else ""
-    table.add_row("components", f"{size['components']:,}{several}; {size['isolated']:,} nodes without edges")
-    table.add_row("features", f"{size['features']:,}" if size["features"] else "none")
-    table.add_row("classes", f"{size['classes']:,}; {size['labelled']:,} nodes labelled" if size["classes"] else "none")
-    if facts["splits"]:
-        table.add_row("splits", f"{len(facts['splits'])}; first {' / '.join(f'{k:,}' for k in facts['splits'][0])}")
     shared = f"{twins['neighbours']:,} nodes share all neighbours with another"
-    table.add_row("duplicates", shared + ("" if twins["features"] is None else f", {twins['features']:,} all features"))
+    shown = {
+        "nodes": f"{size['nodes']:,}",
+        "edges": f"{edges}, {kind}, {size['self_loops']:,} self loops; density {size['density']:.2g}",
+        "components": f"{size['components']:,}{several}; {size['isolated']:,} nodes without edges",
+        "features": f"{size['features']:,}" if size["features"] else "none",
+        "classes": f"{size['classes']:,}; {size['labelled']:,} nodes labelled" if size["classes"] else "none",
+    }
+    if facts["splits"]:
+        shown["splits"] = f"{len(facts['splits'])}; first {' / '.join(f'{k:,}' for k in facts['splits'][0])}"
+    shown["duplicates"] = shared + ("" if twins["features"] is None else f", {twins['features']:,} all features")
     if size["edge_homophily"] is not None:
-        table.add_row("homophily", "edge {edge_homophily:.3f}, node {node_homophily:.3f}, adjusted "
-                      "{adjusted_homophily:.3f}".format(**size))  # fmt: skip
-        table.add_row("label informativeness", f"{size['label_informativeness']:.3f}")
-    print_table(table)
+        kinds = ", ".join(f"{kind} {size[f'{kind}_homophily']:.3f}" for kind in ("edge", "node", "adjusted"))
+        shown |= {"homophily": kinds, "label informativeness": f"{size['label_informativeness']:.3f}"}
+    print_facts(escape(source.name), shown)
 
 
 def _print_degrees(degrees: dict[str, Any]) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -12,32 +10,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from pegfan.cli._shell import Fail, Json, command, console, errors, print_json
+from pegfan.cli._options import Json
+from pegfan.cli._shell import INTERRUPTED, Fail, command, console, errors
+from pegfan.cli._show import print_json, progress_bar
 
 if TYPE_CHECKING:
     from pegfan.paper.cells import Options
     from pegfan.paper.documents import Document
-    from pegfan.running import Progress, Step
 
 STORE, OUTPUT, SEEDS, WORKERS = Path("results"), Path("docs/results"), 3, 2
 
 
-class What(StrEnum):
-    """What to reproduce."""
-
-    table1 = "table1"
-    table2 = "table2"
-    table3 = "table3"
-    table4 = "table4"
-    figures = "figures"
-    all = "all"
-
-
-class How(StrEnum):
-    """Where settings come from."""
-
-    authors = "authors"
-    search = "search"
+What = StrEnum("What", ["table1", "table2", "table3", "table4", "figures", "all"])
+How = StrEnum("How", ["authors", "search"])
 
 
 @command("pegfan reproduce table3 --only texas,cornell -o /tmp/tables --store /tmp/store")
@@ -62,8 +47,7 @@ def reproduce(
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Table IV: all 108 settings, not twelve.")] = False,
     rungs: Annotated[
-        str | None,
-        typer.Option(help="The search: settings x epochs x splits of each rung, such as 108x12,8x1500."),
+        str | None, typer.Option(help="The search: settings x epochs x splits of each rung, such as 108x12,8x1500.")
     ] = None,
     render_only: Annotated[bool, typer.Option("--render-only", help="Run nothing; show what the store holds.")] = False,
     json: Json = False,
@@ -80,7 +64,7 @@ def reproduce(
     options = Options(
         quick=quick,
         trees=folder,
-        settings=settings.value,
+        settings=settings.value,  # type: ignore[arg-type]
         seeds=seeds or (1 if quick else SEEDS),
         only=tuple(part.strip() for part in (only or "").split(",") if part.strip()),
         every=every,
@@ -101,7 +85,7 @@ def reproduce(
             if part is What.figures:
                 from pegfan.paper.figures import write_figures
 
-                with _status("drawing"):
+                with errors.status("drawing"):
                     document = write_figures(options, store, output, text)
             else:
                 document = _table(part, options, store, output, text, render_only, scheduler)
@@ -112,19 +96,13 @@ def reproduce(
         errors.print(
             f"[red]Interrupted.[/red] What has run is in {escape(str(store))}; the same command goes on from there."
         )
-        raise typer.Exit(130) from None
+        raise typer.Exit(INTERRUPTED) from None
     if json:
         print_json(summary)
 
 
 def _table(
-    part: What,
-    options: Options,
-    store: Path,
-    output: Path,
-    text: str,
-    render_only: bool,
-    scheduler: str | None,
+    part: What, options: Options, store: Path, output: Path, text: str, render_only: bool, scheduler: str | None
 ) -> Document:
     from pegfan.experiments.store import Store
     from pegfan.paper.cells import compute, lookup, read_notes
@@ -134,7 +112,7 @@ def _table(
     # Times are only comparable if the same command measured them all.
     kept = Store(store / "times" if part is What.table4 else store)
     if not render_only:
-        with _progress(part) as progress:
+        with progress_bar(part.value, lambda s: f"{s.done}/{s.planned}  {s.text}", remaining=True) as progress:
             compute(table, kept, workers=options.workers, scheduler=scheduler, trees=options.trees, progress=progress)
     document: Document = table.document(lookup(kept), text, read_notes(output, table.name))
     write(document, output)
@@ -158,44 +136,6 @@ def _show(document: Document, output: Path) -> None:
     if "pictures" in document.summary:
         console.print(f"{document.summary['pictures']} pictures in [bold]{escape(str(output))}[/bold]")
     console.print(f"Written: {escape(str(output / document.name))}.md, .csv, .json, .html", soft_wrap=True)
-
-
-@contextmanager
-def _status(text: str) -> Iterator[None]:
-    with errors.status(text):
-        yield
-
-
-@contextmanager
-def _progress(part: What) -> Iterator[Progress]:
-    """A bar for the runs of the current stage, with what is left of it."""
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=errors, transient=not errors.is_terminal) as bar:
-        task = bar.add_task(part.value, total=None)
-        current = [""]
-
-        def tell(step: Step) -> None:
-            if step.text != current[0]:
-                current[0] = step.text
-                bar.reset(task, description=f"{part.value}: {escape(step.text)}", total=step.planned)
-            bar.update(task, completed=step.done, total=step.planned)
-
-        yield tell
 
 
 def _command(part: What, options: Options, store: Path, output: Path) -> str:

@@ -8,34 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 from rich.table import Table
 
 from pegfan import _defaults as default
-from pegfan.cli._shell import (
-    INTERRUPTED,
-    Directed,
-    Fail,
-    Head,
-    Id,
-    Json,
-    Label,
-    Metric,
-    Sources,
-    Tail,
-    command,
-    console,
-    errors,
-    make_table,
-    open_source,
-    print_json,
-    print_table,
-)
+from pegfan.cli._options import Json, Metric, Reading, Sources, open_source
+from pegfan.cli._shell import INTERRUPTED, Fail, command, console, errors
+from pegfan.cli._show import make_table, print_json, print_table, progress_bar
 
 if TYPE_CHECKING:
     from pegfan.datasets import Source
     from pegfan.experiments.search import SearchResult
-    from pegfan.running import Step
 
 _DRAWN = 5
 """Splits that are drawn where the graph has none."""
@@ -54,13 +36,10 @@ Scaling = StrEnum("Scaling", ["none", "l1", "columns"])
 
 @command("pegfan search chameleon -o results/chameleon --strategy halving --budget 600")
 def search(
+    *,
     graph: Sources,
     folder: Annotated[Path, typer.Option("-o", "--output", help="The store: a folder, made if it is missing.")],
-    label: Label = None,
-    id_: Id = None,
-    tail: Tail = None,
-    head: Head = None,
-    directed: Directed = None,
+    reading: Reading,
     metric: Metric = None,
     strategy: Annotated[
         Strategy, typer.Option(help="The whole grid, successive halving, or optuna.")
@@ -99,8 +78,7 @@ def search(
     from pegfan.recipe import Recipe
     from pegfan.training import Settings
 
-    options = {"label": label, "id": id_, "source": tail, "target": head, "directed": directed, "metric": metric}
-    source = open_source(graph, **options)
+    source = open_source(graph, **vars(reading), metric=metric)
     recipe = Recipe(
         method=method.value,
         h=h,
@@ -118,7 +96,7 @@ def search(
             f"{strategy} on {escape(source.name)}, {how}; {len(store)} runs in [bold]{escape(str(folder))}[/bold]"
         )
     try:
-        with _Bar() as shown:
+        with progress_bar("runs", lambda step: step.text) as progress:
             result = find(
                 source,
                 recipe,
@@ -131,7 +109,7 @@ def search(
                 workers=workers,
                 scheduler=scheduler,
                 budget=budget,
-                progress=shown.update,
+                progress=progress,
             )
     except KeyboardInterrupt:
         store.refresh()  # it may have come just after a record was written
@@ -163,25 +141,6 @@ def _count_splits(source: Source, wanted: int | None) -> tuple[int, bool]:
     return wanted or min(there, 10), False
 
 
-class _Bar:
-    """A bar of the work that is done, with the runs, their rate and the time left in words."""
-
-    def __init__(self) -> None:
-        columns = (SpinnerColumn(), BarColumn(bar_width=24), TextColumn("{task.description}"))
-        self.progress = Progress(*columns, console=errors, transient=True)
-        self.task = self.progress.add_task("starting", total=None)
-
-    def __enter__(self) -> _Bar:
-        self.progress.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.progress.stop()
-
-    def update(self, step: Step) -> None:
-        self.progress.update(self.task, completed=step.done, total=step.planned, description=step.text)
-
-
 def _show(result: SearchResult, folder: Path) -> None:
     print_table(_table(result))
     best, word = result.best, "AUC" if result.metric == "roc_auc" else "accuracy"
@@ -207,7 +166,6 @@ def _table(result: SearchResult) -> Table:
     same = [f"{count} {name if count != 1 else name[:-1]}" for name, count in counts.items()]
     title = f"Settings by validation, {' and '.join(same)}" if same else "Settings by validation"
     table = make_table(title, "", *titles, *reached, "metric", "loss")
-    table.padding = (0, 1, 0, 0)
     for place, entry in enumerate(shown, start=1):
         own = [_value(entry.settings.get(name)) for name in names]
         numbers = [*(str(getattr(entry, name)) for name in reached), f"{100 * entry.val_metric:.2f}"]

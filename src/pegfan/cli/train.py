@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import os
 import shlex
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
@@ -17,31 +16,9 @@ import typer
 from rich.markup import escape
 
 from pegfan import _legacy
-from pegfan.cli._shell import (
-    INTERNAL,
-    USAGE,
-    Directed,
-    Fail,
-    Force,
-    Head,
-    Id,
-    Json,
-    Label,
-    Metric,
-    Sources,
-    Tail,
-    check_output,
-    choices,
-    command,
-    console,
-    errors,
-    make_table,
-    open_source,
-    print_json,
-    print_table,
-    print_warnings,
-    read,
-)
+from pegfan.cli._options import SOURCES, Force, Json, Metric, Reading, Sources, check_output, choices, open_source, read
+from pegfan.cli._shell import INTERNAL, USAGE, Fail, command, console, errors
+from pegfan.cli._show import make_table, print_files, print_json, print_table, print_warnings, progress_bar, writing
 
 if TYPE_CHECKING:
     from pegfan.auto.outcome import Outcome, Plan
@@ -49,32 +26,21 @@ if TYPE_CHECKING:
     from pegfan.datasets import ReadReport, Source
     from pegfan.graph import Graph
     from pegfan.results import Result
-    from pegfan.running import Step
     from pegfan.trees import Hierarchy
 
 PREDICTIONS, MODEL, SETTINGS, RESULT, REPORT = "predictions.csv", "model", "settings.toml", "result.json", "report.html"
 _FORMAT, _VERSION = "pegfan settings", 2
 _SHOWN = 10
 
-_Optional = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="GRAPH...", help="A data set's name, a file or folder, or a file of nodes and one of edges."
-    ),
-]
-
 
 @command("pegfan train nodes.csv edges.csv --label kind -o out")
 def train(
-    graph: _Optional = None,
+    *,
+    graph: Annotated[list[str] | None, typer.Argument(metavar="GRAPH...", help=SOURCES)] = None,
     folder: Annotated[
         Path | None, typer.Option("-o", "--output", help="The folder to write; it appears whole at the end.")
     ] = None,
-    label: Label = None,
-    id_: Id = None,
-    tail: Tail = None,
-    head: Head = None,
-    directed: Directed = None,
+    reading: Reading,
     metric: Metric = None,
     budget: Annotated[float | None, typer.Option(help="Seconds for it all; 120 by default.")] = None,
     split: Annotated[int | None, typer.Option(min=0, help="The split whose model is kept; 0 by default.")] = None,
@@ -110,10 +76,9 @@ def train(
     """
     if folder is None:
         raise Fail("Name the folder to write with -o, as in: pegfan train cornell -o out", USAGE)
-    given = {"label": label, "id": id_, "source": tail, "target": head, "directed": directed}
     pins = {"method": method, "h": h, "kind": kind, "regime": regime, "hops": hops, "direction": direction}
     own = {"budget": budget, "split": split, "splits": splits, "seed": seed, "workers": workers, "metric": metric}
-    wanted = _resolve(graph, given, own, {**pins, "scaling": scaling, **_assignments(settings or [])}, config)
+    wanted = _resolve(graph, vars(reading), own, {**pins, "scaling": scaling, **_assignments(settings or [])}, config)
     _check_folder(folder, force)
     _check_writable(folder)
     source, known, report = wanted.read()
@@ -121,7 +86,7 @@ def train(
     _print_plan(shown, source, known, wanted.plan, folder)
     outcome = _carry_out(known, wanted.plan)
     result = _complete(outcome, source, report, folder)
-    failure = _write_all(folder, force, outcome, known, result, wanted.to_toml(outcome))
+    failure = _write_all(folder, force, outcome, result, wanted.to_toml(outcome))
     if as_json:
         print_json({"output": str(folder), **replace(result, curves=()).to_dict()})
     else:
@@ -132,14 +97,11 @@ def train(
 
 @command("pegfan predict out nodes.csv edges.csv -o predictions.csv")
 def predict(
+    *,
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="What pegfan train wrote, or a saved classifier.")],
     graph: Sources,
     output: Annotated[Path, typer.Option("-o", "--output", help="The table to write.")] = Path(PREDICTIONS),
-    label: Label = None,
-    id_: Id = None,
-    tail: Tail = None,
-    head: Head = None,
-    directed: Directed = None,
+    reading: Reading,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -149,8 +111,7 @@ def predict(
     """
     check_output(output, force, (".csv",), "The table of predictions")
     trained, stored = _load_model(model)
-    given = {"label": label, "id": id_, "source": tail, "target": head, "directed": directed}
-    source, known, _ = _read_like(graph, given, stored)
+    source, known, _ = _read_like(graph, vars(reading), stored)
     notes = _left_out(trained.fitted_.feature_names, known.feature_names)
     with errors.status("predicting"):
         probabilities = trained.predict_proba(known)
@@ -168,7 +129,7 @@ def predict(
         table.add_row(escape(name), f"{count:,}")
     print_table(table)
     print_warnings(notes)
-    console.print(f"Predictions: [bold]{escape(str(output))}[/bold]", soft_wrap=True)
+    print_files({"Predictions": output})
 
 
 @command("pegfan report out")
@@ -180,6 +141,7 @@ def report(
     as_json: Json = False,
 ) -> None:
     """Make the report of a training run again, from its result, its model and the data."""
+    from pegfan.auto.outcome import Plan, with_splits
     from pegfan.fitted import with_features
     from pegfan.report import write_report
 
@@ -189,6 +151,8 @@ def report(
     result = _read_result(home)
     model, _ = _load_model(home)
     source, known = _reopen(result, home)
+    drawn = len(result.splits.sizes) if result.splits is not None else None
+    known, _ = with_splits(known, Plan(seed=result.seed or 0, splits=drawn))
     if not model.fitted_.is_fitted_to(with_features(known, "degree" if model.fitted_.stand_in else None)):
         raise Fail(f"{source.name} has changed since the model was trained, so its report cannot be made; train again.")
     target = output or home / REPORT
@@ -196,8 +160,8 @@ def report(
         write_report(target, result, known, _shown_tree(model), model.predict_proba(known))
     if as_json:
         print_json({"output": str(target)})
-        return
-    console.print(f"Report: [bold]{escape(str(target))}[/bold]", soft_wrap=True)
+    else:
+        print_files({"Report": target})
 
 
 # ------------------------------------------------------------------ what is asked
@@ -229,12 +193,12 @@ class _Wanted:
             "budget": plan.budget,
             "seed": plan.seed,
             "split": plan.split,
-            "splits": outcome.ran["splits"],
+            "splits": len(outcome.result.splits.used) if outcome.result.splits else 1,
             "workers": plan.workers,
             "choose": plan.choose,
             **({} if self.metric is None else {"metric": self.metric}),
             "source": self.source.to_dict(),
-            "recipes": outcome.ran["recipes"],
+            "recipes": [recipe.to_dict() for recipe in outcome.model.ran_],
         }
         members = "\n".join(f"#   {member.recipe.name}" for member in outcome.model.members_)
         head = (
@@ -260,6 +224,7 @@ def _resolve(
     """What is wanted: the command line overrides the file, which overrides the defaults."""
     from pegfan.auto.outcome import Plan
     from pegfan.recipe import Recipe
+    from pegfan.running import cores
 
     stored = _read_settings(config) if config is not None else {}
     if graph:
@@ -275,7 +240,7 @@ def _resolve(
     if "recipes" in stored:
         recipes = [Recipe.of(recipe).changed(**fixed) for recipe in stored["recipes"]]
     if chosen["workers"] is None:
-        chosen["workers"] = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1, 2)
+        chosen["workers"] = min(cores(), 2)
     metric = chosen.pop("metric")
     if metric not in (None, "accuracy", "roc_auc"):
         raise Fail(f"--metric is accuracy or roc_auc, not {metric}.", USAGE)
@@ -329,7 +294,9 @@ def _read_settings(path: Path) -> dict[str, Any]:
     if not all(isinstance(recipe, dict) for recipe in stored.get("recipes", ())) or stored.get("recipes") == []:
         raise Fail(f"{path}: recipes must be tables, [[recipes]], at least one; or leave them out")
     if stored.get("version", _VERSION) == 1:
-        stored["recipes"] = [_legacy.recipe_of(recipe) for recipe in stored["recipes"]]
+        if "recipes" in stored:
+            stored["recipes"] = [_legacy.recipe_of(recipe) for recipe in stored["recipes"]]
+        stored["pins"] = _legacy.pins_of(stored.get("pins", {}))
     return stored
 
 
@@ -364,25 +331,19 @@ def _print_plan(shown: Any, source: Source, graph: Graph, plan: Plan, folder: Pa
 
 
 def _carry_out(graph: Graph, plan: Plan) -> Outcome:
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
     from pegfan.auto.outcome import SEARCH, carry_out
+    from pegfan.running import Step
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[note]}"), TimeElapsedColumn())
-    with Progress(*columns, console=errors, transient=True) as bar:
-        task = bar.add_task("recipes", total=None, note="")
+    def words(step: Step) -> str:
+        if step.text:
+            return f"{step.text}, {(1 - SEARCH) * plan.budget:.0f} s at most"
+        speed = f", {step.result.epochs / step.result.seconds:.0f} epochs/s" if step.result else ""
+        left = max((step.budget or 0.0) - step.elapsed, 0)
+        clock = "" if plan.recipes is not None else f", at most {left:.0f} s left"
+        return f"{step.done} of {step.planned} recipes{speed}{clock}"
 
-        def progress(step: Step) -> None:
-            left = max((step.budget or 0.0) - step.elapsed, 0)
-            speed = f", {step.result.epochs / step.result.seconds:.0f} epochs/s" if step.result else ""
-            clock = "" if plan.recipes is not None else f", at most {left:.0f} s left"
-            note = f"{step.done} of {step.planned}{speed}{clock}"
-            bar.update(task, completed=step.done, total=max(step.planned, 1), note=note)
-
-        def say(sentence: str) -> None:
-            bar.update(task, description=sentence, total=None, note=f"{(1 - SEARCH) * plan.budget:.0f} s at most")
-
-        return carry_out(graph, plan, progress, say)
+    with progress_bar("training", words) as progress:
+        return carry_out(graph, plan, progress, lambda sentence: progress(Step(0, 0, sentence)))
 
 
 def _complete(outcome: Outcome, source: Source, report: ReadReport | None, folder: Path) -> Result:
@@ -429,35 +390,19 @@ def _check_folder(folder: Path, force: bool) -> None:
 
 def _check_writable(folder: Path) -> None:
     """Find out before the work whether the folder can be made."""
-    try:
+    with writing(folder.parent):
         folder.parent.mkdir(parents=True, exist_ok=True)
         Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.")).rmdir()
-    except OSError as error:
-        raise Fail(f"Cannot write to {folder.parent}: {error.strerror}. Choose another place with -o.") from error
 
 
-@contextlib.contextmanager
-def _whole_folder(folder: Path, force: bool) -> Iterator[Path]:
-    """A folder beside `folder` that takes its place when the block ends, and vanishes if it fails."""
-    from pegfan._atomic import replacing_folder
-
-    try:
-        with replacing_folder(folder) as temporary:
-            yield temporary
-            _check_folder(folder, force)  # somebody may have written there meanwhile
-    except OSError as error:
-        words = error.strerror or error
-        raise Fail(f"Cannot write {folder}: {words}. Free some space or choose another place with -o.") from error
-
-
-def _write_all(
-    folder: Path, force: bool, outcome: Outcome, graph: Graph, result: Result, settings: bytes
-) -> str | None:
+def _write_all(folder: Path, force: bool, outcome: Outcome, result: Result, settings: bytes) -> str | None:
     """Write everything or nothing; only a report that cannot be made is left out, and said to be."""
+    from pegfan._atomic import replacing_folder
     from pegfan.report import write_report
 
-    failure, model = None, outcome.model
-    with _whole_folder(folder, force) as temporary, errors.status(f"writing {escape(str(folder))}"):
+    failure, model, graph = None, outcome.model, outcome.graph
+    shown = errors.status(f"writing {escape(str(folder))}")
+    with shown, writing(folder), replacing_folder(folder) as temporary:
         text = _table(graph, outcome.probabilities, result.data.classes, outcome.parts)
         _write_text(temporary / PREDICTIONS, text)
         model.save(temporary / MODEL)
@@ -469,6 +414,7 @@ def _write_all(
             raise
         except Exception as error:  # the training is worth more than its picture
             failure = f"{type(error).__name__}: {error}"
+        _check_folder(folder, force)  # somebody may have written there meanwhile
     return failure
 
 
@@ -545,6 +491,8 @@ def _read_like(
     where: list[str], given: Mapping[str, Any], stored: Result | None
 ) -> tuple[Source, Graph, ReadReport | None]:
     """The graph to predict on, read as the one that was trained on; it need not have labels."""
+    from pegfan.datasets import NoLabels
+
     chosen = {name: value for name, value in given.items() if value is not None}
     before = dict(stored.source.options) if stored and stored.source else {}
     options = {**before, **chosen}
@@ -552,11 +500,10 @@ def _read_like(
         return read(where, **chosen)
     try:
         return read(where, **options)
-    except ValueError as error:
-        if "label" in chosen or "label column" not in str(error):
+    except NoLabels:
+        if "label" in chosen:
             raise
-        options.pop("label", None)
-        return read(where, **options)
+        return read(where, **{**options, "label": False})
 
 
 def _left_out(trained: Sequence[str] | None, own: Sequence[str] | None) -> list[str]:
@@ -594,6 +541,10 @@ def _print_outcome(result: Result, folder: Path) -> None:
             escape(candidate.name),
         )
     print_table(table)
+    console.print(
+        "[dim]S: hops; S~: hops that keep the node itself; ^r: up to r of them; +A: who is joined to whom; "
+        "+Y: training labels of neighbours[/dim]\n"
+    )
     left = len(result.candidates) - len(shown)
     if left:
         console.print(f"and {left} more; {REPORT} lists them all\n")
@@ -605,6 +556,5 @@ def _print_outcome(result: Result, folder: Path) -> None:
     table.add_row("majority class", f"{result.majority:.2f}")
     print_table(table)
     print_warnings([warning.text for warning in result.warnings])
-    for what, name in (("Predictions", PREDICTIONS), ("Report", REPORT), ("To repeat", SETTINGS)):
-        console.print(f"{what}: [bold]{escape(str(folder / name))}[/bold]", soft_wrap=True)
+    print_files({"Predictions": folder / PREDICTIONS, "Report": folder / REPORT, "To repeat": folder / SETTINGS})
     console.print(f"{result.seconds.total:.0f} s in all")

@@ -9,42 +9,35 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from pegfan import _defaults as default
-from pegfan.cli._shell import (
+from pegfan.cli._options import (
     PICTURES,
-    USAGE,
-    Directed,
-    Fail,
     Force,
-    Head,
-    Id,
+    Growing,
     Json,
-    Label,
+    Reading,
     Sources,
-    Tail,
-    bar,
     check_choice,
     check_output,
     choices,
-    command,
-    console,
-    errors,
-    grow_tree,
+    read,
+)
+from pegfan.cli._shell import USAGE, Fail, command, console, errors
+from pegfan.cli._show import (
+    bar,
     make_table,
+    part_words,
     percent,
+    print_files,
     print_json,
     print_table,
-    read,
     save_picture,
     writing,
 )
-from pegfan.cli.tree import Branching, Direction, MaxLevels, Method, check_tree_options
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from pegfan.datasets import ReadReport
     from pegfan.framelets import FrameletSystem
     from pegfan.graph import Graph
     from pegfan.trees import Hierarchy
@@ -56,6 +49,7 @@ _RULES = ("sure", "bayes", "universal")
 
 @command("pegfan transform chameleon --signal degree --denoise sure -o degree.npz --picture degree.png")
 def transform(
+    *,
     graph: Sources,
     signal: Annotated[
         str,
@@ -77,15 +71,8 @@ def transform(
         typer.Option("-o", "--output", help="Write coefficients and parts (.npz), or one row per node (.csv)."),
     ] = None,
     picture: Annotated[Path | None, typer.Option(help="Draw the signal and its parts: .png, .svg or .pdf.")] = None,
-    method: Method = default.METHOD,
-    h: Branching = default.H,
-    max_levels: MaxLevels = None,
-    direction: Direction = default.DIRECTION,
-    label: Label = None,
-    id_: Id = None,
-    tail: Tail = None,
-    head: Head = None,
-    directed: Directed = None,
+    growing: Growing,
+    reading: Reading,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -97,14 +84,10 @@ def transform(
     check_output(picture, force, PICTURES, "A picture")
     rule = _rule(denoise)
     check_choice(weights, ("size", "equal"), "--weights")
-    check_tree_options(method, direction)
-    source, known, report = read(graph, label=label, id=id_, source=tail, target=head, directed=directed)
-    name, f = _signal(known, signal, report)
-    grown = (
-        grow_tree(known, method=method, h=h, max_levels=max_levels, direction=direction)
-        if tree is None
-        else _load_tree(tree, known)
-    )
+    growing.check()
+    source, known, _ = read(graph, **vars(reading))
+    name, f = _signal(known, signal)
+    grown = growing.build(known) if tree is None else _load_tree(tree, known)
     with errors.status("transforming"):
         result = _transform(grown, f, weights, rule)
     if output is not None:
@@ -118,12 +101,8 @@ def transform(
         print_json({**about, **numbers, "output": output, "picture": picture})
         return
     _print(name, source.name, grown, result)
-    for what, path in (
-        ("Coefficients" if output and output.suffix == ".npz" else "Table", output),
-        ("Picture", picture),
-    ):
-        if path is not None:
-            console.print(f"{what}: [bold]{escape(str(path))}[/bold]", soft_wrap=True)
+    what = "Coefficients" if output and output.suffix == ".npz" else "Table"
+    print_files({what: output, "Picture": picture})
 
 
 def _rule(denoise: str | None) -> str | float | None:
@@ -150,7 +129,7 @@ def _load_tree(path: Path, graph: Graph) -> Hierarchy:
 # --------------------------------------------------------------------- signals
 
 
-def _signal(graph: Graph, wanted: str, report: ReadReport | None) -> tuple[str, FloatArray]:
+def _signal(graph: Graph, wanted: str) -> tuple[str, FloatArray]:
     """The signal that the command line asks for, and what to call it."""
     import numpy as np
     from scipy.sparse import issparse
@@ -268,9 +247,8 @@ def _print(name: str, graph: str, tree: Hierarchy, result: dict[str, Any]) -> No
         f"{escape(name)} on {escape(graph)}, by scale", "part", "clusters", "coefficients", "energy", "<"
     )
     for j, (share, count) in enumerate(zip(result["energy"], result["coefficients"], strict=True)):
-        part = "F_0  the root's average" if j == 0 else f"F_{j}  level {j} against {j + 1}"
         clusters = tree.n_clusters[max(j - 1, 0)]
-        table.add_row(part, f"{clusters:,}", f"{count:,}", percent(share), bar(share, 24))
+        table.add_row(f"F_{j}  {part_words(j)}", f"{clusters:,}", f"{count:,}", percent(share), bar(share, 24))
     print_table(table)
     console.print(
         f"Put together again, the largest error is {result['reconstruction_error']:.1e} of the largest value."

@@ -8,29 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from pegfan import _defaults as default
-from pegfan.cli._shell import (
-    PICTURES,
-    Directed,
-    Force,
-    Head,
-    Id,
-    Json,
-    Label,
-    Sources,
-    Tail,
-    check_choice,
-    check_output,
-    command,
-    console,
-    errors,
-    grow_tree,
+from pegfan.cli._options import PICTURES, Force, Growing, Json, Reading, Sources, check_output, read
+from pegfan.cli._shell import command, console, errors
+from pegfan.cli._show import (
     make_table,
     percent,
+    print_files,
     print_json,
     print_table,
     print_warnings,
-    read,
     save_picture,
     writing,
 )
@@ -41,28 +27,14 @@ if TYPE_CHECKING:
     from pegfan.datasets import Source
     from pegfan.trees import Hierarchy
 
-Method = Annotated[
-    str,
-    typer.Option(help="ward (the paper's), adjacency, matching (any size); auto is ward up to 20,000 nodes."),
-]
-Branching = Annotated[int, typer.Option("--h", min=2, help="The most children of a cluster.")]
-MaxLevels = Annotated[int | None, typer.Option(min=2, help="The most levels; the root then holds what is left.")]
-Direction = Annotated[str, typer.Option(help="How a directed graph is seen: symmetric, out (the authors' way), in.")]
-
 
 @command("pegfan tree chameleon --h 8 -o tree.npz --picture levels.png")
 def tree(
+    *,
     graph: Sources,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Write the tree: .npz.")] = None,
-    method: Method = default.METHOD,
-    h: Branching = default.H,
-    max_levels: MaxLevels = None,
-    direction: Direction = default.DIRECTION,
-    label: Label = None,
-    id_: Id = None,
-    tail: Tail = None,
-    head: Head = None,
-    directed: Directed = None,
+    growing: Growing,
+    reading: Reading,
     picture: Annotated[Path | None, typer.Option(help="Draw the levels over the graph: .png, .svg or .pdf.")] = None,
     force: Force = False,
     as_json: Json = False,
@@ -72,11 +44,11 @@ def tree(
     Labels are never looked at while it is built; where there are some, the table shows how much of their energy lies
     at each level. A tree suits signals whose energy lies at coarse levels.
     """
-    check_tree_options(method, direction)
+    growing.check()
     check_output(output, force, (".npz",), "A tree")
     check_output(picture, force, PICTURES, "A picture")
-    source, known, _ = read(graph, label=label, id=id_, source=tail, target=head, directed=directed)
-    grown = grow_tree(known, method=method, h=h, max_levels=max_levels, direction=direction)
+    source, known, _ = read(graph, **vars(reading))
+    grown = growing.build(known)
     with errors.status("measuring"):
         from pegfan.framelets import quality
 
@@ -98,19 +70,9 @@ def tree(
         return
     _print(source, grown, levels)
     print_warnings(warnings)
-    for what, path in (("Tree", output), ("Picture", picture)):
-        if path is not None:
-            console.print(f"{what}: [bold]{escape(str(path))}[/bold]", soft_wrap=True)
+    print_files({"Tree": output, "Picture": picture})
     if output is None:
         console.print("Keep it with [bold]-o tree.npz[/bold].")
-
-
-def check_tree_options(method: str, direction: str) -> None:
-    """Refuse a method or a direction that nobody knows."""
-    from pegfan.trees.build import BUILDERS, DIRECTIONS
-
-    check_choice(method, ("auto", *BUILDERS), "--method")
-    check_choice(direction, DIRECTIONS, "--direction")
 
 
 def _warnings(grown: Hierarchy) -> list[str]:

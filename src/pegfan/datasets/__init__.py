@@ -1,5 +1,6 @@
 """Graphs to work with: public benchmarks by name, your own tables and files, generated graphs."""
 
+from pegfan.datasets._columns import NoLabels
 from pegfan.datasets._table import ReadReport, TableOptions
 from pegfan.datasets.benchmarks import info, load, names, table
 from pegfan.datasets.readers import ReadOptions, read_graph
@@ -11,6 +12,7 @@ from pegfan.datasets.tables import graph_from_tables
 
 __all__ = [
     "D4",
+    "NoLabels",
     "ReadOptions",
     "ReadReport",
     "Source",

@@ -62,13 +62,20 @@ def read_split(nodes: Table, column: str) -> Split:
 # -------------------------------------------------------------------- labels
 
 
+class NoLabels(ValueError):
+    """The column of labels that was asked for is not there, or is empty."""
+
+
 def pick_label(nodes: Table, options: Options, report: ReadReport) -> str | None:
     """Return the column with the labels, given or by its name and content."""
     if options.label is False:
         report.columns["label"] = "none (as given)"
         return None
     if options.label is not None:
-        column = nodes.find(options.label, "label")
+        try:
+            column = nodes.find(options.label, "label")
+        except ValueError as error:
+            raise NoLabels(str(error)) from None
         report.columns["label"] = f"{column!r} (as given)"
         return column
     named = nodes.named(*LABEL_NAMES)
@@ -115,7 +122,7 @@ def read_labels(nodes: Table, column: str) -> tuple[NDArray[np.int64], NDArray[A
     series = nodes.frame[column]
     missing = _unlabelled(series)
     if missing.all():
-        raise ValueError(
+        raise NoLabels(
             f"{nodes.name}: every label in column {column!r} is missing; fill some in, or pass label=False for a graph "
             "without labels"
         )

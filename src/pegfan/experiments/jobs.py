@@ -17,9 +17,11 @@ from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from pegfan import _legacy
+from pegfan._checks import check_integer
 from pegfan._plain import plain, versions
 from pegfan.datasets import Source
 from pegfan.experiments.store import Store
+from pegfan.fitted import with_features
 from pegfan.recipe import Recipe
 from pegfan.running import Progress, Runner, Step, one_thread
 from pegfan.training import Diverged, Settings, train
@@ -84,10 +86,7 @@ class Job:
         if not isinstance(self.recipe, Recipe):
             raise TypeError(f"recipe must be a Recipe, see Recipe.of; got {type(self.recipe).__name__}")
         for name in ("split", "seed"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not hasattr(value, "__index__") or value < 0:
-                raise ValueError(f"{name} must be an integer, 0 or more, got {value!r}")
-            object.__setattr__(self, name, int(value))
+            object.__setattr__(self, name, check_integer(getattr(self, name), name, 0))
 
     @cached_property
     def key(self) -> str:
@@ -140,20 +139,19 @@ def run_job(job: Job, trees: str | os.PathLike[str] | None = None) -> dict[str, 
         ready = _prepare(job, trees)
         result = _train(job, ready)
     tree, info = ready.tree, ready.channels.info
-    result["channels"] = len(ready.channels)
-    result["regime"] = info.get("regime")
-    result["metric"] = ready.graph.metric
-    result["stand_in"] = ready.stand_in
-    result["tree"] = None
-    if tree is not None:
-        result["tree"] = {"K": tree.K, "clusters": list(tree.n_clusters), **plain(tree.info)}
-    when = datetime.now(UTC).isoformat(timespec="seconds")
+    result |= {
+        "channels": len(ready.channels),
+        "regime": info.get("regime"),
+        "metric": ready.graph.metric,
+        "stand_in": ready.stand_in,
+        "tree": tree and {"K": tree.K, "clusters": list(tree.n_clusters), **plain(tree.info)},
+    }
     return {
         "key": job.key,
         "job": job.to_dict(),
         "result": result,
         "versions": versions("numba", "numpy", "scipy"),
-        "when": when,
+        "when": datetime.now(UTC).isoformat(timespec="seconds"),
     }
 
 
@@ -234,7 +232,11 @@ def run(
     if stopped.is_set():
         missing = sum(stored(store, key) is None for key in unique)
         raise OutOfTime(f"the time budget is spent with {missing} of {len(unique)} runs to do; run again to go on")
-    return [_known(store, job.key) for job in wanted]
+    found = [stored(store, job.key) for job in wanted]
+    if None in found:
+        lost = wanted[found.index(None)].key
+        raise RuntimeError(f"the record {lost} is not in {store.path} though it was written; was the file changed?")
+    return found  # type: ignore[return-value]
 
 
 def graph_of(source: Source) -> Graph:
@@ -274,9 +276,7 @@ def _fingerprint_of(source: str, states: tuple[Any, ...]) -> str:
 def stored(store: Store, key: str) -> dict[str, Any] | None:
     """The record of a key if it is what `run_job` writes; a hostile or foreign one is as good as none."""
     record = store.get(key)
-    if record is None:
-        return None
-    job, result = record.get("job"), record.get("result")
+    job, result = (record or {}).get("job"), (record or {}).get("result")
     if not isinstance(job, dict) or not isinstance(result, dict):
         return None
     numbers = all(isinstance(result.get(name), (int, float, type(None))) for name in _NUMBERS)
@@ -286,13 +286,6 @@ def stored(store: Store, key: str) -> dict[str, Any] | None:
     except (KeyError, TypeError, AttributeError, ValueError):
         return None
     return record if numbers and counts and genuine else None
-
-
-def _known(store: Store, key: str) -> dict[str, Any]:
-    record = stored(store, key)
-    if record is None:
-        raise RuntimeError(f"the record {key} is not in {store.path} though it was written; was the file changed?")
-    return record
 
 
 # --------------------------------------------------- graphs, trees, channels, kept
@@ -331,9 +324,8 @@ class _Prepared(NamedTuple):
 def _prepare(job: Job, trees: str | os.PathLike[str] | None) -> _Prepared:
     source, tree_mark, channels_mark = _marks(job, trees)
     graph, stand_in = _graphs.get(source, lambda: _open(job.source))
-    split, recipe = _split(graph, job), job.recipe
-    if stand_in:
-        recipe = recipe.changed(scaling="none")
+    split = _split(graph, job)
+    recipe = job.recipe.settled(graph, split, stand_in is not None)
     tree = _trees.get(tree_mark, lambda: recipe.build_tree(graph, trees=trees))
     channels = _channels.get(channels_mark, lambda: recipe.channels(graph, tree, split=split))
     return _Prepared(graph, stand_in, split, tree, channels)
@@ -352,11 +344,7 @@ def _open(source: Source) -> tuple[Graph, str | None]:
     graph, _ = source.open()
     if graph.labels is None:
         raise ValueError(f"{source.name} has no labels, so there is nothing to learn; name their column with label=")
-    if graph.features is not None:
-        return graph, None
-    from pegfan.datasets import stand_in_features
-
-    return stand_in_features(graph, "degree"), "degree"
+    return with_features(graph, "degree"), None if graph.features is not None else "degree"
 
 
 def _split(graph: Graph, job: Job) -> Split:
@@ -388,19 +376,11 @@ def _train(job: Job, ready: _Prepared) -> dict[str, Any]:
         return {**nothing, "epochs": 0, "best_epoch": 0, "seconds": wall, "wall": wall, "diverged": str(error)}
     only = outcome.runs[0]
     return {
-        "val_loss": _finite(only.val_loss),
-        "val_metric": _finite(only.val_metric),
-        "test_metric": _finite(only.test_metric),
-        "epochs": only.epochs,
-        "best_epoch": only.best_epoch,
-        "seconds": only.seconds,
+        **{name: plain(getattr(only, name)) for name in ("val_loss", "val_metric", "test_metric")},
+        **{name: getattr(only, name) for name in ("epochs", "best_epoch", "seconds")},
         "wall": time.perf_counter() - start,
         "engine": outcome.engine,
     }
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
 
 
 # ------------------------------------------------------------------ who runs them

@@ -17,6 +17,7 @@ import numpy as np
 
 from pegfan import _defaults as default
 from pegfan._extras import need
+from pegfan._plain import plain
 from pegfan.datasets import Source
 from pegfan.experiments.jobs import Job, OutOfTime, run
 from pegfan.experiments.store import Store
@@ -25,7 +26,9 @@ from pegfan.running import Progress, Runner, Step
 
 __all__ = ["Candidate", "Rung", "SearchResult", "default_rungs", "grid", "search"]
 
-_GRIDS: dict[str, dict[str, tuple[float, ...]]] = {
+STRATEGIES = ("grid", "halving", "optuna")
+
+GRIDS: dict[str, dict[str, tuple[float, ...]]] = {
     "paper": {
         "wd_sca": (0.0, 1e-3, 1e-1),
         "lr_sca": (0.01, 0.04),
@@ -148,14 +151,7 @@ class SearchResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        values = asdict(self)
-        values["candidates"] = [{**entry, "keys": list(entry["keys"])} for entry in values["candidates"]]
-        return {
-            **values,
-            "test_metrics": list(self.test_metrics),
-            "test_mean": self.test_mean,
-            "test_std": self.test_std,
-        }
+        return plain({**asdict(self), "test_mean": self.test_mean, "test_std": self.test_std})  # type: ignore[no-any-return]
 
     def write_csv(self, path: str | os.PathLike[str]) -> None:
         """Write the candidates as a table, one per row, the best first; the winner's row has its test metric."""
@@ -184,9 +180,9 @@ def grid(name: Literal["paper", "authors"] = "paper") -> list[dict[str, float]]:
     >>> grid("paper")[0]
     {'wd_sca': 0.0, 'lr_sca': 0.01, 'wd_fc1': 0.0, 'wd_fc2': 0.0, 'lr_fc': 0.005, 'dropout': 0.5}
     """
-    if name not in _GRIDS:
-        raise ValueError(f"the grids are {' and '.join(map(repr, _GRIDS))}, got {name!r}")
-    axes = _GRIDS[name]
+    if name not in GRIDS:
+        raise ValueError(f"the grids are {' and '.join(map(repr, GRIDS))}, got {name!r}")
+    axes = GRIDS[name]
     return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
 
 
@@ -305,13 +301,15 @@ def search(
         return this.result(strategy, complete)
 
 
+@dataclass(eq=False)
 class _Trace:
     """The runs of one setting in one rung."""
 
-    def __init__(self, settings: Mapping[str, Any], rung: int, epochs: int) -> None:
-        self.settings, self.rung, self.epochs = settings, rung, epochs
-        self.jobs: list[Job] = []
-        self.scores: list[tuple[float, float]] = []  # validation metric and loss, split by split
+    settings: Mapping[str, Any]
+    rung: int
+    epochs: int
+    jobs: list[Job] = field(default_factory=list)
+    scores: list[tuple[float, float]] = field(default_factory=list)  # validation metric and loss, split by split
 
     @property
     def metrics(self) -> list[float]:
@@ -354,11 +352,8 @@ class _Search:
     def halving(self, entries: Sequence[Mapping[str, Any]], rungs: Sequence[Rung]) -> None:
         alive: list[Mapping[str, Any]] = list(entries)
         for number, rung in enumerate(rungs):
-            later = rungs[number + 1 :]
-            self.ahead = (
-                sum(r.settings * r.splits for r in later),
-                sum(r.settings * r.splits * r.epochs for r in later),
-            )
+            later = [(rung.settings * rung.splits, rung.epochs) for rung in rungs[number + 1 :]]
+            self.ahead = (sum(runs for runs, _ in later), sum(runs * epochs for runs, epochs in later))
             traces = [self.trace(entry, number, rung.epochs) for entry in alive[: rung.settings]]
             self.race(traces, self.splits[: rung.splits])
             # Only those that were not dropped were run on all splits of the rung; sorting is stable.
@@ -439,11 +434,9 @@ class _Search:
     # ------------------------------------------------------------------- the end
 
     def result(self, strategy: str, complete: bool) -> SearchResult:
-        deepest: dict[str, Candidate] = {}
-        for trace in self.traces:  # later rungs come later
-            found = self.candidate(trace)
-            if found is not None:
-                deepest[json.dumps(trace.settings, sort_keys=True)] = found
+        found = [candidate for trace in self.traces if (candidate := self.candidate(trace))]
+        # Later rungs come later, and replace what the same settings reached before.
+        deepest = {json.dumps(candidate.settings, sort_keys=True): candidate for candidate in found}
         if not deepest:
             raise OutOfTime("the time was up before a single run was finished; give it more, and run again to go on")
         ordered = sorted(deepest.values(), key=lambda candidate: candidate.rank, reverse=True)
@@ -456,10 +449,9 @@ class _Search:
         keys = tuple(job.key for job in trace.jobs if job.key in self.store)
         if not keys:
             return None
-        scores = np.array([_score(self.record(key)) for key in keys])
-        metric, loss = scores.mean(axis=0)
-        spread = float(scores[:, 0].std())
-        return Candidate(trace.settings, trace.rung, trace.epochs, len(keys), float(metric), spread, float(loss), keys)
+        metrics, losses = np.transpose([_score(self.record(key)) for key in keys])
+        numbers = float(metrics.mean()), float(metrics.std()), float(losses.mean())
+        return Candidate(trace.settings, trace.rung, trace.epochs, len(keys), *numbers, keys)
 
     def record(self, key: str) -> dict[str, Any]:
         record = self.store.get(key)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,17 +14,19 @@ from pegfan.experiments.search import Rung, grid
 from pegfan.paper import published
 from pegfan.paper.cells import (
     SPLITS,
+    Cells,
     Claims,
     Halving,
     Options,
     Records,
     Score,
+    Scores,
     benchmark_job,
     mark_of,
     named,
     state_claims,
 )
-from pegfan.paper.documents import MISSING, Document, Grid, Mark
+from pegfan.paper.documents import MISSING, Document, Grid, Mark, Rows
 from pegfan.paper.published import DATASETS, Model, Published
 
 __all__ = ["Table3", "verdict"]
@@ -96,7 +98,7 @@ class Table3:
     def models(self, name: str) -> list[Model]:
         """The rows that are run on a data set."""
         rows = self._named[1]
-        every = [*(ON_FILTERED if name in FILTERED else published.TABLE3)]
+        every = list(ON_FILTERED if name in FILTERED else published.TABLE3)
         known = (name, Model("a8")) in published.CORRIGENDUM
         if name not in FILTERED and (self.options.settings == "authors" or known):
             every.append(ON_SX)
@@ -147,12 +149,9 @@ class Table3:
 
     def search(self, name: str, model: Model) -> Halving:
         """The search for a cell's settings."""
-        rungs = self.options.rungs or (tuple(_quick(SEARCH)) if self.options.quick else SEARCH)
-        return Halving(
-            lambda settings, split: benchmark_job(name, model, settings, split, self.options.trees),
-            grid("paper"),
-            rungs,
-        )
+        trees = self.options.trees
+        job = lambda settings, split: benchmark_job(name, model, settings, split, trees)  # noqa: E731
+        return Halving(job, grid("paper"), self._rungs())
 
     def score(self, records: Records, name: str, model: Model) -> Score | None:
         """A cell's score once all its splits have run."""
@@ -163,7 +162,7 @@ class Table3:
             if settings is None:
                 return None
             jobs = self.winner(name, model, settings)
-        return Score.of([records(job) for job in jobs], len(jobs))
+        return Score.of(records, jobs)
 
     # --------------------------------------------------------------------- document
 
@@ -176,10 +175,8 @@ class Table3:
             for model in self.models(name)
         }
         cells = [self._cell(name, model, scores, notes) for model in published.TABLE3 for name in DATASETS]
-        document = Document(self.name, self._title(), command)
-        document.blocks += self._opening()
-        document.blocks += self._statistics()
-        document.blocks.append(self._main(scores))
+        document = Document(self.name, self._title(), command, cells=cells)
+        document.blocks += [self._opening(), *self._statistics(), self._main(scores)]
         document.blocks += self._sums(cells, scores, document.summary)
         document.blocks += self._claims(scores, document.summary)
         document.blocks.append(self._comparison(cells))
@@ -187,7 +184,6 @@ class Table3:
         document.blocks += self._corrigendum(scores, cells)
         document.blocks += self._unnormalised(records, cells)
         document.blocks += self._filtered(records, scores, cells)
-        document.cells = cells
         return document
 
     def _title(self) -> str:
@@ -196,7 +192,7 @@ class Table3:
         part = " (quick: a part of it)" if self.options.quick else ""
         return f"Table III: nine data sets, {trees}, {how}{part}"
 
-    def _opening(self) -> list[str]:
+    def _opening(self) -> str:
         splits = len(self.splits)
         text = [
             f"Test accuracy in percent, mean ± standard deviation over the first {splits} of the ten public splits"
@@ -233,17 +229,11 @@ class Table3:
                 "Trees are the authors', recovered from their stored framelets and read from the folder; texas h = 4 "
                 "has a root added."
             )
-            missing = [name for name in DATASETS if name in self.sets and name not in self._with_trees()]
+            known = {path.name.split("_h")[0] for h in (4, 8) for path in self.options.trees.glob(f"*_h{h}.npz")}
+            missing = [name for name in DATASETS if name in self.sets and name not in known]
             if missing:
                 text.append(f"There is none for {', '.join(missing)}: cells marked ° use our own.")
-        return [" ".join(text)]
-
-    def _with_trees(self) -> set[str]:
-        """The sets that the folder has trees for."""
-        folder = self.options.trees
-        return (
-            set() if folder is None else {n for n in self.sets for h in (4, 8) if (folder / f"{n}_h{h}.npz").is_file()}
-        )
+        return " ".join(text)
 
     def _rungs(self) -> Sequence[Rung]:
         return self.options.rungs or (_quick(SEARCH) if self.options.quick else SEARCH)
@@ -252,9 +242,7 @@ class Table3:
         """The row that counts in a cell: what the paper used."""
         return published.CORRIGENDUM.get((name, model), model)
 
-    def _cell(
-        self, name: str, model: Model, scores: Mapping[tuple[str, Model], Score | None], notes: Mapping[str, str]
-    ) -> dict[str, Any]:
+    def _cell(self, name: str, model: Model, scores: Scores, notes: Mapping[str, str]) -> dict[str, Any]:
         """Everything about a cell."""
         used = self._counted(name, model)
         score, printed = scores.get((name, used)), published.TABLE3[model][name]
@@ -288,7 +276,7 @@ class Table3:
             cell["explanation"] = found or (remark and f"perhaps: {remark}") or "not explained"
         return cell | score.details
 
-    def _main(self, scores: Mapping[tuple[str, Model], Score | None]) -> Grid:
+    def _main(self, scores: Scores) -> Grid:
         """The table as the paper prints it, with our numbers and the cited ones."""
         rows: list[tuple[str, dict[str, float], list[Mark], str]] = []
         for key, cited in published.CITED.items():
@@ -307,28 +295,16 @@ class Table3:
             for name in DATASETS
             if all(name in values for values in ours)
         }
-        grid: list[list[str | Mark]] = []
+        grid: Rows = []
         for label, values, marks, key in rows:
-            styled = [
-                Mark(
-                    mark.text,
-                    (*mark.styles, *(_place(values.get(name), columns[name]) if name in columns else ())),
-                    mark.tip,
-                )
-                for name, mark in zip(DATASETS, marks, strict=True)
-            ]
-            average, rank = averages.get(key), ranking.index(key) + 1 if key in ranking else None
-            style = ("best",) if rank == 1 else ("second",) if rank == 2 else ()
+            places = [_place(values.get(name), columns.get(name, ())) for name in DATASETS]
+            styled = [replace(mark, styles=mark.styles + place) for mark, place in zip(marks, places, strict=True)]
+            average = f"{averages[key]:.2f}" if key in averages else MISSING
+            rank = ranking.index(key) + 1 if key in ranking else 0
+            style = {1: ("best",), 2: ("second",)}.get(rank, ())
             theirs = published.TABLE3_AVERAGE.get(key)
-            grid.append(
-                [
-                    label,
-                    *styled,
-                    Mark(MISSING if average is None else f"{average:.2f}", style),
-                    Mark(MISSING if rank is None else str(rank), style),
-                    f"{theirs[0]:.2f} ({theirs[1]})" if theirs else MISSING,
-                ]
-            )
+            printed = f"{theirs[0]:.2f} ({theirs[1]})" if theirs else MISSING
+            grid.append([label, *styled, Mark(average, style), Mark(str(rank or MISSING), style), printed])
         return Grid(
             "Best in bold, second best in italics (blue on the HTML page). † cited from other papers, not run here; "
             "the other rows are ours. ‡ projects SX, as the corrigendum says that the paper did. ° our own tree.",
@@ -341,17 +317,18 @@ class Table3:
         if score is None:
             return mark
         sign = "‡" if self._counted(name, model) != model else ""
-        return Mark(mark.text + sign + self._own_sign(score.details["tree"]), mark.styles, mark.tip)
+        return replace(mark, text=mark.text + sign + self._own_sign(score.details["tree"]))
 
     def _own_sign(self, tree: str | None) -> str:
         """Of cells with our own tree where the others have the folder's."""
         return "°" if self.options.trees is not None and (tree or "").startswith("own") else ""
 
-    def _comparison(self, cells: Sequence[Mapping[str, Any]]) -> Grid:
-        rows: list[list[str | Mark]] = []
-        for model in published.TABLE3:
-            own = [cell for cell in cells if cell["row"] == model.key]
-            rows.append([model.label, *(_compared(cell, self._own_sign(cell.get("tree"))) for cell in own)])
+    def _comparison(self, cells: Cells) -> Grid:
+        sign = self._own_sign
+        rows: Rows = [
+            [model.label, *(_compared(cell, sign(cell.get("tree"))) for cell in cells if cell["row"] == model.key)]
+            for model in published.TABLE3
+        ]
         return Grid(
             "Ours / the paper's (/ FSGNN's own published figure). ✓ within one point or two standard errors (the "
             "paper's std/√10), whichever is larger; (✓) so with FSGNN's own figure only; ✗ outside.",
@@ -359,12 +336,7 @@ class Table3:
             rows,
         )
 
-    def _sums(
-        self,
-        cells: Sequence[Mapping[str, Any]],
-        scores: Mapping[tuple[str, Model], Score | None],
-        summary: dict[str, Any],
-    ) -> list[str]:
+    def _sums(self, cells: Cells, scores: Scores, summary: dict[str, Any]) -> list[str]:
         text = []
         for family, total in (("pegfan", 54), ("fsgnn", 36)):
             own = [cell for cell in cells if cell["row"].startswith("r") == (family == "fsgnn")]
@@ -379,8 +351,7 @@ class Table3:
             if self.options.trees is not None or family == "fsgnn":  # other trees may well give other numbers
                 sentence += f". The bar is {BAR[family]}: {_met(good, missing, BAR[family])}"
             text.append(f"{sentence}.")
-        means = [scores.get((name, Model("c8"))) for name in DATASETS]
-        found = [score.mean for score in means if score]
+        found = [score.mean for name in DATASETS if (score := scores.get((name, Model("c8"))))]
         complete = len(found) == len(DATASETS) and not self.options.quick
         average = float(np.mean(found)) if complete else None
         summary["average of c8"] = {"ours": average, "paper": published.TABLE3_AVERAGE["c8"][0], "bar": BAR["average"]}
@@ -394,7 +365,7 @@ class Table3:
             )
         return text
 
-    def _claims(self, scores: Mapping[tuple[str, Model], Score | None], summary: dict[str, Any]) -> list[str]:
+    def _claims(self, scores: Scores, summary: dict[str, Any]) -> list[str]:
         """The paper's claims about the table, each with the numbers that decide it; none before all cells are there."""
         ours = {
             model: {name: score.mean for name in DATASETS if (score := scores.get((name, self._counted(name, model))))}
@@ -402,25 +373,20 @@ class Table3:
         }
         if self.options.quick or any(len(row) < len(DATASETS) for row in ours.values()):
             return []
-        best, second, *_ = sorted(ours, key=lambda model: -np.mean(list(ours[model].values())))
+        means = {model: np.mean(list(row.values())) for model, row in ours.items()}
+        best, second, *_ = sorted(means, key=lambda model: -means[model])
         c8 = Model("c8")
-        claims: Claims = {}
-        first = f"{best.label} has {np.mean(list(ours[best].values())):.2f}"
-        claims["type c, h = 8 has the best average"] = (
-            best == c8,
-            f"{first}, "
-            + (f"then {second.label}" if best == c8 else f"type c, h = 8 {np.mean(list(ours[c8].values())):.2f}"),
-        )
+        other = f"then {second.label}" if best == c8 else f"type c, h = 8 {means[c8]:.2f}"
+        numbers = f"{best.label} has {means[best]:.2f}, {other}"
+        claims: Claims = {"type c, h = 8 has the best average": (best == c8, numbers)}
         for name in ("chameleon", "squirrel"):
             top = max(ours, key=lambda model: ours[model][name])
             rival = max((model for model in ours if model.kind is None), key=lambda model: ours[model][name])
-            claims[f"PEGFAN is the best on {name}"] = (
-                top.kind is not None,
-                f"{top.label} {ours[top][name]:.2f}, the best of FSGNN {ours[rival][name]:.2f}",
-            )
+            numbers = f"{top.label} {ours[top][name]:.2f}, the best of FSGNN {ours[rival][name]:.2f}"
+            claims[f"PEGFAN is the best on {name}"] = top.kind is not None, numbers
         return state_claims(claims, summary)
 
-    def _differences(self, cells: Sequence[Mapping[str, Any]]) -> list[str]:
+    def _differences(self, cells: Cells) -> list[str]:
         text = [
             f"- {cell['set']}, {cell['label']}: {cell['ours']:.2f}, the paper {cell['paper']:.2f} "
             f"({cell['ours'] - cell['paper']:+.2f}, allowed {cell['tolerance']:.2f}): {cell['explanation']}."
@@ -429,10 +395,8 @@ class Table3:
         ]
         return ["Cells that differ:", *text] if text else []
 
-    def _corrigendum(
-        self, scores: Mapping[tuple[str, Model], Score | None], cells: list[dict[str, Any]]
-    ) -> list[str | Grid]:
-        rows: list[list[str | Mark]] = []
+    def _corrigendum(self, scores: Scores, cells: Cells) -> list[str | Grid]:
+        rows: Rows = []
         model = Model("a8")
         for name in (name for name in DATASETS if name in self.sets and ON_SX in self.models(name)):
             on_sx, on_x = scores.get((name, ON_SX)), scores.get((name, model))
@@ -449,13 +413,13 @@ class Table3:
         )
         return [Grid(caption, ["", "F_j(SX)", "F_j(X)", "the paper's"], rows)] if rows else []
 
-    def _unnormalised(self, records: Records, cells: list[dict[str, Any]]) -> list[str | Grid]:
+    def _unnormalised(self, records: Records, cells: Cells) -> list[str | Grid]:
         if "actor" not in self.sets or self.options.quick or self.options.settings == "search":
             return []
-        rows: list[list[str | Mark]] = []
+        rows: Rows = []
         kept = {model: own for model, (_, own) in published.ACTOR_WITHOUT_NORM.items() if model in self.models("actor")}
         for model, own in kept.items():
-            score = Score.of([records(job) for job in self.extra(model)], SPLITS)
+            score = Score.of(records, self.extra(model))
             rows.append([model.label, mark_of(score), f"{own:.2f}"])
             if score:
                 cells.append(_extra("III, not normalised", "actor", model, score) | {"fsgnn_own": own})
@@ -464,14 +428,12 @@ class Table3:
         )
         return [Grid(caption, ["", "ours", "FSGNN's own"], rows)] if rows else []
 
-    def _filtered(
-        self, records: Records, scores: Mapping[tuple[str, Model], Score | None], cells: list[dict[str, Any]]
-    ) -> list[str | Grid]:
+    def _filtered(self, records: Records, scores: Scores, cells: Cells) -> list[str | Grid]:
         names = [name for name in FILTERED if name in self.sets]
         if not names:
             return [DUPLICATES] if {"chameleon", "squirrel"} & set(self.sets) else []
         full = [name for name in ("chameleon", "squirrel") if name in self.sets]
-        rows: list[list[str | Mark]] = []
+        rows: Rows = []
         found = {}
         for model in self.models(names[0]):
             own = {name: self.score(records, name, model) for name in names}
@@ -499,9 +461,7 @@ class Table3:
             return [f"Statistics of the data sets are left out: {error}"]
         if not len(frame):
             return []
-        rows: list[list[str | Mark]] = []
-        for heading, column, form in _STATISTICS:
-            rows.append([heading, *(form.format(value) for value in frame[column])])
+        rows = [[heading, *map(form.format, frame[column])] for heading, column, form in _STATISTICS]
         caption = "As counted here. (The paper prints 6 classes for Cora, 7 for Citeseer and 931 features for Actor.)"
         return [Grid(caption, ["", *(name.capitalize() for name in frame.index)], rows)]
 
@@ -548,10 +508,9 @@ def _printed(value: Published | None) -> str:
 
 def _place(value: float | None, column: Sequence[float]) -> tuple[str, ...]:
     """Best or second best of a column, to two decimals, as printed."""
-    if value is None:
-        return ()
     ranked = sorted({round(other, 2) for other in column}, reverse=True)
-    return (("best",), ("second",))[ranked.index(round(value, 2))] if round(value, 2) in ranked[:2] else ()
+    places = dict(zip(ranked, (("best",), ("second",)), strict=False))
+    return () if value is None else places.get(round(value, 2), ())
 
 
 def _compared(cell: Mapping[str, Any], own_tree: str) -> Mark:
@@ -567,17 +526,15 @@ def _judged(score: Score | None, printed: Published) -> Mark:
     mark = mark_of(score)
     if score is None or score.runs < SPLITS:
         return mark
-    agrees, _ = verdict(score.mean, printed)
-    return Mark(f"{mark.text} {'✓' if agrees else '✗'}", ("agrees" if agrees else "differs",), mark.tip)
+    sign, style = ("✓", "agrees") if verdict(score.mean, printed)[0] else ("✗", "differs")
+    return Mark(f"{mark.text} {sign}", (style,), mark.tip)
 
 
 def _met(good: float, missing: int, bar: float) -> str:
     return "met" if good >= bar else "not decided yet" if good + missing >= bar else "not met"
 
 
-def _drop(
-    filtered: Mapping[tuple[str, Model], Score | None], full: Mapping[tuple[str, Model], Score | None]
-) -> list[str]:
+def _drop(filtered: Scores, full: Scores) -> list[str]:
     """What the numbers say about the filtered sets, where they are complete."""
     text = []
     for name in ("chameleon", "squirrel"):

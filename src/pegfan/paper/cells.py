@@ -120,11 +120,6 @@ def lookup(store: Store) -> Records:
 # --------------------------------------------------------------------------- jobs
 
 
-def regime_of(name: str) -> str:
-    """The regime of a data set, as the paper has it."""
-    return "homophily" if name in HOMOPHILOUS else "heterophily"
-
-
 def recipe_of(model: Model, regime: str, **more: Any) -> Recipe:
     """The recipe of a row on a graph of a regime; our own trees are the paper's, seen from the authors' side."""
     if model.kind is None:
@@ -147,7 +142,8 @@ def benchmark_job(
     name: str, model: Model, settings: Mapping[str, Any], split: int, folder: Path | None, like: str | None = None
 ) -> Job:
     """A run of Table III or IV; `like` names the set whose regime holds, where `name` is a variant of it."""
-    recipe = recipe_of(model, regime_of(like or name), **tree_of(name, model, folder), **settings)
+    regime = "homophily" if (like or name) in HOMOPHILOUS else "heterophily"
+    recipe = recipe_of(model, regime, **tree_of(name, model, folder), **settings)
     return Job(Source.of(name), recipe, split, FIRST_SEED + split)
 
 
@@ -155,7 +151,7 @@ def benchmark_job(
 
 
 def parse_rungs(text: str) -> tuple[Rung, ...]:
-    """Rungs from ``settings x epochs [x splits]``, parted by commas.
+    """Rungs from ``settings x epochs [x splits]``, separated by commas.
 
     Examples
     --------
@@ -166,9 +162,7 @@ def parse_rungs(text: str) -> tuple[Rung, ...]:
         parts = [[int(number) for number in part.split("x")] for part in text.split(",")]
         rungs = tuple(Rung(settings, epochs, *(rest or [1])) for settings, epochs, *rest in parts)
     except (TypeError, ValueError):
-        raise ValueError(
-            f"rungs are settings x epochs, parted by commas, such as 108x12,8x1500; got {text!r}"
-        ) from None
+        raise ValueError(f"rungs are settings x epochs, separated by commas: 108x12,8x1500; got {text!r}") from None
     if any(min(rung.settings, rung.epochs, rung.splits) < 1 for rung in rungs):
         raise ValueError(f"rungs need at least one setting, epoch and split each, got {text!r}")
     if any(a.settings < b.settings for a, b in pairwise(rungs)):
@@ -212,8 +206,7 @@ class Halving:
         if self.rungs[0].settings < len(left):
             left = spread(left, self.rungs[0].settings)
         for place, rung in enumerate(self.rungs):
-            ranked = []
-            missing: list[Job] = []
+            ranked, missing = [], list[Job]()
             for order, settings in enumerate(left[: rung.settings]):
                 jobs = [self.job({**settings, "epochs": rung.epochs}, split) for split in range(rung.splits)]
                 found = [record["result"] for record in map(records, jobs) if record]
@@ -225,8 +218,7 @@ class Halving:
             if missing:
                 return None, place, missing
             left = [settings for *_, settings in sorted(ranked, key=lambda entry: entry[:2])]
-            if place < len(self.rungs) - 1:
-                left = _in_turns(left, self.apart)
+            left = left if place == len(self.rungs) - 1 else _in_turns(left, self.apart)
         return {**left[0], "epochs": self.rungs[-1].epochs}, len(self.rungs), []
 
 
@@ -281,13 +273,7 @@ def _turn(k: int, m: int, place: int) -> int:
 
 @dataclass(frozen=True)
 class Score:
-    """What the runs of a cell gave, in percent.
-
-    Examples
-    --------
-    >>> Score.of([]) is None
-    True
-    """
+    """What the runs of a cell gave, in percent."""
 
     mean: float
     std: float
@@ -295,10 +281,10 @@ class Score:
     details: dict[str, Any]
 
     @classmethod
-    def of(cls, records: Sequence[Mapping[str, Any] | None], wanted: int | None = None) -> Score | None:
-        """Of the records that there are; None without any, or with fewer than are wanted, or if a run diverged."""
-        found = [record for record in records if record is not None and record["result"]["test_metric"] is not None]
-        if not found or len(found) < (wanted or 1):
+    def of(cls, records: Records, jobs: Sequence[Job]) -> Score | None:
+        """The score of some jobs; None unless all of them have run and none diverged."""
+        found = [record for record in map(records, jobs) if record and record["result"]["test_metric"] is not None]
+        if len(found) < len(jobs):
             return None
         values = 100 * np.array([record["result"]["test_metric"] for record in found])
         return cls(float(values.mean()), float(values.std()), len(found), _details(found))
@@ -356,14 +342,14 @@ def mark_of(score: Score | None, *styles: str) -> Mark:
         return Mark(MISSING, ("missing",))
     details = score.details
     tip = ", ".join(f"{name} {details['settings'][name]:g}" for name in _SHOWN[:6])
-    tree = f"; tree {details['tree']}" if details["tree"] else ""
-    return Mark(
-        score.text,
-        styles,
-        f"{tip}{tree}; {score.runs} runs, {details['seconds']:.0f} s CPU; keys {details['keys'][0]}…",
-    )
+    tip += f"; tree {details['tree']}" if details["tree"] else ""
+    tip += f"; {score.runs} runs, {details['seconds']:.0f} s CPU; keys {details['keys'][0]}…"
+    return Mark(score.text, styles, tip)
 
 
+Scores = Mapping[tuple[Any, Model], Score | None]
+"""Scores by column (a data set or γ) and row."""
+Cells = list[dict[str, Any]]
 Claims = dict[str, tuple[bool, str]]
 """What the paper says of a table: whether it holds in our numbers, and those that decide it."""
 
@@ -371,9 +357,8 @@ Claims = dict[str, tuple[bool, str]]
 def state_claims(claims: Claims, summary: dict[str, Any], where: str = "") -> list[str]:
     """The claims as items of a list under a heading, and in the summary."""
     summary["claims"] = {claim: {"holds": holds, "numbers": numbers} for claim, (holds, numbers) in claims.items()}
-    items = [
-        f"- {claim}: {'holds' if holds else 'does not hold'}; {numbers}." for claim, (holds, numbers) in claims.items()
-    ]
+    words = {True: "holds", False: "does not hold"}
+    items = [f"- {claim}: {words[holds]}; {numbers}." for claim, (holds, numbers) in claims.items()]
     return [f"The paper's claims in our numbers{where}:", *items]
 
 

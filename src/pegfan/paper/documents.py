@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pegfan._atomic import replacing
+from pegfan._plain import plain
 
 __all__ = ["Document", "Grid", "Mark", "Picture", "write"]
 
@@ -57,6 +57,7 @@ class Picture:
 
 
 Block = str | Grid | Picture
+Rows = list[list[str | Mark]]
 
 
 @dataclass
@@ -105,9 +106,7 @@ class Document:
 
     def csv(self) -> str:
         """One line per cell, with everything that is known about it."""
-        columns: dict[str, None] = {}
-        for cell in self.cells:
-            columns.update(dict.fromkeys(cell))
+        columns = dict.fromkeys(name for cell in self.cells for name in cell)
         buffer = io.StringIO()
         buffer.write(f"# {self.command}\n")
         writer = csv.DictWriter(buffer, list(columns), lineterminator="\n")
@@ -126,7 +125,7 @@ class Document:
             "summary": self.summary,
             "cells": self.cells,
         }
-        return json.dumps(_finite(value), indent=1, ensure_ascii=False) + "\n"
+        return json.dumps(plain(value), indent=1, ensure_ascii=False) + "\n"
 
     def html(self) -> str:
         """One page that needs nothing else; a cell tells more under the pointer."""
@@ -226,15 +225,6 @@ def _flat(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return " ".join(map(_flat, value))
     return f"{value:.10g}" if isinstance(value, float) else str(value)
-
-
-def _finite(value: Any) -> Any:
-    """The value with None for what JSON has no number for."""
-    if isinstance(value, Mapping):
-        return {str(name): _finite(part) for name, part in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(part) for part in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 _STYLE = """

@@ -72,10 +72,7 @@ def write_figures(options: Options, store: str | Path, folder: str | Path, comma
             lambda: _lines(options, 1, records),
             "Table I as lines: accuracy against γ, ours (mean and spread over graphs) and the paper's.",
         ),
-        "table2": (
-            lambda: _lines(options, 2, records),
-            "Table II as lines: features of closer classes.",
-        ),
+        "table2": (lambda: _lines(options, 2, records), "Table II as lines: features of closer classes."),
         "ccns": (_ccns, "Cross-class neighbourhood similarity of the generated graphs, seed 0."),
         "table4": (
             lambda: _times(options, timed),
@@ -202,7 +199,7 @@ def architecture(channels: Channels, network: ChannelNetwork) -> Figure:
     figure = Figure(figsize=(11.0, 0.9 + 0.52 * rows), layout="constrained", facecolor="white")
     ax = figure.add_subplot()
     hidden = int(network.channel_layers[0].out_features)  # type: ignore[arg-type]
-    n, classes = f"{channels.n:,}".replace(",", "{,}"), network.output.out_features
+    n, classes = _number(channels.n), network.output.out_features
     centre = (rows - 1) / 2
     norm = "N" if network.hop_normalize else None
     for row, i in enumerate(shown):
@@ -212,24 +209,9 @@ def architecture(channels: Channels, network: ChannelNetwork) -> Figure:
                 ax.text(x, y, "⋮", ha="center", va="center", color=_GREY, fontsize=12)
             continue
         channel = channels[i]
-        _box(
-            ax,
-            0.95,
-            y,
-            1.9,
-            channel.formula,
-            channel.group,
-            f"${n} \\times {{{_number(channels.widths[i])}}}$",
-        )
-        _box(
-            ax,
-            3.25,
-            y,
-            1.5,
-            f"$W_{{{i + 1}}},\\ b_{{{i + 1}}}$",
-            "layer",
-            f"${{{_number(channels.widths[i])}}} \\to {hidden}$",
-        )
+        width = _number(channels.widths[i])
+        _box(ax, 0.95, y, 1.9, channel.formula, channel.group, f"${n} \\times {{{width}}}$")
+        _box(ax, 3.25, y, 1.5, f"$W_{{{i + 1}}},\\ b_{{{i + 1}}}$", "layer", f"${{{width}}} \\to {hidden}$")
         _box(ax, 5.0, y, 0.9, f"${norm}$" if norm else "–", "layer")
         _box(ax, 6.35, y, 0.9, f"$α_{{{i + 1}}}$", "attention")
         for left, right in ((1.9, 2.5), (4.0, 4.55), (5.45, 5.9)):
@@ -237,26 +219,20 @@ def architecture(channels: Channels, network: ChannelNetwork) -> Figure:
         _arrow(ax, 6.8, y, 7.6, centre + (y - centre) * 0.82)
     joined = len(channels) * hidden
     _tall(ax, 7.6, centre, rows, f"concatenate:  ${n} \\times {_number(joined)}$")
-    _arrow(ax, 8.1, centre, 8.5, centre)
-    _tall(ax, 8.5, centre, min(rows, 6), "ReLU")
-    _arrow(ax, 9.0, centre, 9.4, centre)
-    _tall(ax, 9.4, centre, min(rows, 6), f"dropout {network.dropout:g}")
-    _arrow(ax, 9.9, centre, 10.3, centre)
-    _tall(ax, 10.3, centre, min(rows, 6), f"$W, b$:  ${_number(joined)} \\to {classes}$")
-    _arrow(ax, 10.8, centre, 11.2, centre)
-    _tall(ax, 11.2, centre, min(rows, 6), f"log softmax:  ${n} \\times {classes}$")
+    steps = {
+        8.5: "ReLU",
+        9.4: f"dropout {network.dropout:g}",
+        10.3: f"$W, b$:  ${_number(joined)} \\to {classes}$",
+        11.2: f"log softmax:  ${n} \\times {classes}$",
+    }
+    for x, text in steps.items():
+        _arrow(ax, x - 0.4, centre, x, centre)
+        _tall(ax, x, centre, min(rows, 6), text)
     for x, text in ((0.95, "channels"), (3.25, "linear"), (5.0, "row norm"), (6.35, "attention")):
         ax.text(x, rows - 0.25, text, ha="center", va="bottom", color=_GREY, fontsize=9)
     total = sum(parameter.numel() for parameter in network.parameters())
-    ax.text(
-        11.7,
-        -0.75,
-        f"{len(channels)} channels, {total:,} parameters",
-        ha="right",
-        va="center",
-        color=_GREY,
-        fontsize=9,
-    )
+    words = f"{len(channels)} channels, {total:,} parameters"
+    ax.text(11.7, -0.75, words, ha="right", va="center", color=_GREY, fontsize=9)
     ax.set_xlim(-0.1, 11.8)
     ax.set_ylim(-1.0, rows + 0.15)
     ax.axis("off")
@@ -303,15 +279,13 @@ def _tall(ax: Axes, x: float, centre: float, rows: float, text: str) -> None:
     fill, edge = _FILLS["layer"]
     shape = "round,pad=0,rounding_size=0.12"
     ax.add_patch(FancyBboxPatch((x, centre - rows / 2 + 0.12), 0.5, rows - 0.24, shape, fc=fill, ec=edge, lw=0.9))
-    ax.text(
-        x + 0.25, centre, text, rotation=90, ha="center", va="center", color=_INK, fontsize=9, math_fontfamily="stix"
-    )
+    style: dict[str, Any] = {"ha": "center", "va": "center", "math_fontfamily": "stix"}
+    ax.text(x + 0.25, centre, text, rotation=90, color=_INK, fontsize=9, **style)
 
 
 def _arrow(ax: Axes, x0: float, y0: float, x1: float, y1: float) -> None:
-    ax.annotate(
-        "", (x1, y1), (x0, y0), arrowprops={"arrowstyle": "-|>", "color": _GREY, "lw": 0.8, "shrinkA": 1, "shrinkB": 0}
-    )
+    style = {"arrowstyle": "-|>", "color": _GREY, "lw": 0.8, "shrinkA": 1, "shrinkB": 0}
+    ax.annotate("", (x1, y1), (x0, y0), arrowprops=style)
 
 
 # ------------------------------------------------------------------- synthetic tables
@@ -355,6 +329,13 @@ def synthetic_lines(
 # --------------------------------------------------------------------- training times
 
 
+_LEGEND = (
+    "ours: CPU seconds, one core",
+    "ours: elapsed, with all workers",
+    "the paper: RTX 3090, another machine (mean, range)",
+)
+
+
 def _times(options: Options, records: Records) -> Figure | None:
     table = Table4(options)
     found = {row: seconds for row in table.rows if (seconds := table.measured(records, *row))}
@@ -373,26 +354,13 @@ def training_times(measured: Mapping[tuple[str, Model], Measured], splits: int) 
     for ax, name in zip(axes, names, strict=True):
         rows = [(model, seconds) for (of, model), seconds in measured.items() if of == name]
         for place, (model, seconds) in enumerate(rows):
-            _dots(ax, place - 0.27, seconds.cpu, "#0072b2", "ours: CPU seconds, one core" if not place else None)
-            _dots(
-                ax,
-                place,
-                seconds.wall,
-                "#56b4e9",
-                "ours: elapsed, with all workers" if not place else None,
-            )
+            cpu, wall, other = _LEGEND if not place else (None, None, None)
+            _dots(ax, place - 0.27, seconds.cpu, "#0072b2", cpu)
+            _dots(ax, place, seconds.wall, "#56b4e9", wall)
             theirs = published.TABLE4[name, model]
             if splits == 10:
                 ax.vlines(place + 0.27, theirs.shortest, theirs.longest, color="#b8bec6", lw=5, zorder=1)
-                ax.plot(
-                    [place + 0.27],
-                    [theirs.mean],
-                    "_",
-                    color=_INK,
-                    ms=13,
-                    mew=2,
-                    label="the paper: RTX 3090, another machine (mean, range)" if not place else None,
-                )
+                ax.plot([place + 0.27], [theirs.mean], "_", color=_INK, ms=13, mew=2, label=other)
         _plain_axes(ax, name.capitalize())
         ax.set_xticks(range(len(rows)), [f"{_short(model)}\n{seconds.channels} channels" for model, seconds in rows])
         ax.set_xlim(-0.6, len(rows) - 0.4)
@@ -405,18 +373,13 @@ def training_times(measured: Mapping[tuple[str, Model], Measured], splits: int) 
 
 def _dots(ax: Axes, x: float, values: Sequence[float], colour: str, label: str | None) -> None:
     """Every value as a dot, spread sideways in the order of the settings, and the mean as a bar."""
-    offsets = np.linspace(-0.07, 0.07, len(values)) if len(values) > 1 else np.zeros(1)
+    offsets = np.linspace(-0.07, 0.07, len(values)) * (len(values) > 1)
     ax.plot(x + offsets, values, "o", color=colour, ms=3.6, alpha=0.75, mew=0, label=label)
     ax.hlines(float(np.mean(values)), x - 0.11, x + 0.11, color=_INK, lw=2, zorder=3)
 
 
 def _short(model: Model) -> str:
-    return (
-        model.label.replace("PEGFAN type", "PEGFAN")
-        .replace("FSGNN ", "FSGNN\n")
-        .replace(" c,", " c\n")
-        .replace("\n ", "\n")
-    )
+    return model.label.replace("PEGFAN type c, ", "PEGFAN c\n").replace("FSGNN ", "FSGNN\n")
 
 
 def _plain_axes(ax: Axes, title: str) -> None:

@@ -13,8 +13,20 @@ from pegfan.datasets import Source
 from pegfan.experiments.jobs import Job
 from pegfan.experiments.search import Rung, grid
 from pegfan.paper import published
-from pegfan.paper.cells import Claims, Halving, Options, Records, Score, mark_of, named, recipe_of, state_claims
-from pegfan.paper.documents import MISSING, Document, Grid, Mark
+from pegfan.paper.cells import (
+    Cells,
+    Claims,
+    Halving,
+    Options,
+    Records,
+    Score,
+    Scores,
+    mark_of,
+    named,
+    recipe_of,
+    state_claims,
+)
+from pegfan.paper.documents import MISSING, Document, Grid, Mark, Rows
 from pegfan.paper.published import GAMMAS, Model
 
 __all__ = ["Synthetic", "agreement", "claims_of"]
@@ -27,6 +39,7 @@ QUICK_RUNGS = (Rung(12, 12, 1), Rung(4, 60, 1), Rung(1, 300, 1))
 QUICK_GAMMAS = (0.0, 0.4, 1.0)
 QUICK_LEFT_OUT = (Model("r8"), Model("r8 all"))
 TEST_NODES = 600
+HEADS = ["", *(f"γ = {gamma:g}" for gamma in GAMMAS)]
 B, C, HOPS = Model("b4"), Model("c4"), Model("r3")
 FLAT, FINE = (Model("a12"), Model("a8")), Model("a4")
 ON_SX = Model("as4")
@@ -63,10 +76,8 @@ class Synthetic:
     @property
     def name(self) -> str:
         """Of the files."""
-        seeds = self.options.seeds
-        return self.options.name(
-            f"table{self.number}", "" if seeds == (1 if self.options.quick else 3) else f"{seeds}-seeds"
-        )
+        usual = self.options.seeds == (1 if self.options.quick else 3)
+        return self.options.name(f"table{self.number}", "" if usual else f"{self.options.seeds}-seeds")
 
     @property
     def printed(self) -> dict[Model, dict[float, float]]:
@@ -131,13 +142,12 @@ class Synthetic:
         if settings is None:
             return None
         jobs = [self.job(gamma, model, settings, seed) for seed in range(self.options.seeds)]
-        return Score.of([records(job) for job in jobs], len(jobs))
+        return Score.of(records, jobs)
 
-    def scores(self, records: Records) -> dict[tuple[float, Model], Score | None]:
+    def scores(self, records: Records) -> Scores:
         """Every cell's score."""
-        return {
-            (gamma, model): self.score(records, gamma, model) for model in (*self.printed, ON_SX) for gamma in GAMMAS
-        }
+        rows = (*self.printed, ON_SX)
+        return {(gamma, model): self.score(records, gamma, model) for model in rows for gamma in GAMMAS}
 
     # --------------------------------------------------------------------- document
 
@@ -191,9 +201,7 @@ class Synthetic:
             text += f" Left out: {'; '.join(left_out)}."
         return text
 
-    def _cell(
-        self, gamma: float, model: Model, scores: Mapping[tuple[float, Model], Score | None], notes: Mapping[str, str]
-    ) -> dict[str, Any]:
+    def _cell(self, gamma: float, model: Model, scores: Scores, notes: Mapping[str, str]) -> dict[str, Any]:
         score, printed = scores[gamma, model], self.printed[FINE if model == ON_SX else model][gamma]
         cell: dict[str, Any] = {
             "table": "I" * self.number,
@@ -221,41 +229,30 @@ class Synthetic:
             )
         return cell | score.details
 
-    def _main(self, scores: Mapping[tuple[float, Model], Score | None]) -> Grid:
-        rows: list[list[str | Mark]] = []
-        for model in self.printed:
-            row: list[str | Mark] = [model.label]
-            for gamma in GAMMAS:
-                score = scores[gamma, model]
-                column = [other.mean for m in self.printed if (other := scores[gamma, m])]
-                best = score is not None and score.mean == max(column)
-                row.append(mark_of(score, *(("best",) if best else ())))
-            rows.append(row)
-        return Grid("Ours: mean ± standard deviation over graphs; best in bold", _heads(), rows)
+    def _main(self, scores: Scores) -> Grid:
+        best = {g: max((s.mean for m in self.printed if (s := scores[g, m])), default=0.0) for g in GAMMAS}
 
-    def _comparison(self, cells: Sequence[Mapping[str, Any]]) -> Grid:
-        rows: list[list[str | Mark]] = []
-        for model in self.printed:
-            row: list[str | Mark] = [model.label]
-            for cell in (cell for cell in cells if cell["row"] == model.key):
-                if cell["ours"] is None:
-                    row.append(Mark(f"{MISSING} / {cell['paper']:g}", ("missing",)))
-                    continue
-                sign = "✓" if cell["verdict"] == "agrees" else "✗"
-                row.append(Mark(f"{cell['ours']:.1f} / {cell['paper']:g} {sign}", (cell["verdict"],)))
-            rows.append(row)
+        def mark(gamma: float, score: Score | None) -> Mark:
+            return mark_of(score, "best") if score and score.mean == best[gamma] else mark_of(score)
+
+        rows: Rows = [[model.label, *(mark(gamma, scores[gamma, model]) for gamma in GAMMAS)] for model in self.printed]
+        return Grid("Ours: mean ± standard deviation over graphs; best in bold", HEADS, rows)
+
+    def _comparison(self, cells: Cells) -> Grid:
+        def mark(cell: Mapping[str, Any]) -> Mark:
+            if cell["ours"] is None:
+                return Mark(f"{MISSING} / {cell['paper']:g}", ("missing",))
+            sign = "✓" if cell["verdict"] == "agrees" else "✗"
+            return Mark(f"{cell['ours']:.1f} / {cell['paper']:g} {sign}", (cell["verdict"],))
+
+        rows: Rows = [[m.label, *(mark(cell) for cell in cells if cell["row"] == m.key)] for m in self.printed]
         caption = (
             "Ours / the paper's. ✓ within one point or two standard errors of the difference (theirs: of a share of "
             "600 test nodes; ours: over graphs)"
         )
-        return Grid(caption, _heads(), rows)
+        return Grid(caption, HEADS, rows)
 
-    def _sums(
-        self,
-        cells: Sequence[Mapping[str, Any]],
-        scores: Mapping[tuple[float, Model], Score | None],
-        summary: dict[str, Any],
-    ) -> list[str]:
+    def _sums(self, cells: Cells, scores: Scores, summary: dict[str, Any]) -> list[str]:
         found = [cell for cell in cells if cell["ours"] is not None]
         good = sum(cell["verdict"] == "agrees" for cell in found)
         summary["agree"] = {"agree": good, "of": len(cells), "without verdict": len(cells) - len(found)}
@@ -269,14 +266,12 @@ class Synthetic:
             text += f"; {good - sum(fine.values()) + other} if type a, h = 4 projects SX"
         return [f"{text}."]
 
-    def _both_ways(
-        self, scores: Mapping[tuple[float, Model], Score | None], cells: list[dict[str, Any]]
-    ) -> list[str | Grid]:
+    def _both_ways(self, scores: Scores, cells: Cells) -> list[str | Grid]:
         """Type a, h = 4 on SX and on X, beside the paper's row."""
         gammas = [gamma for gamma in GAMMAS if scores[gamma, ON_SX] and scores[gamma, FINE]]
         if not gammas:
             return []
-        rows: list[list[str | Mark]] = []
+        rows: Rows = []
         agree = {ON_SX: 0, FINE: 0}
         for gamma in gammas:
             row: list[str | Mark] = [f"γ = {gamma:g}"]
@@ -296,9 +291,7 @@ class Synthetic:
         caption = "Type a, h = 4, both ways, searched alike; ✓ and ✗ as above"
         return [sentence, Grid(caption, ["", "F_j(SX)", "F_j(X)", "the paper's"], rows)]
 
-    def _claims(
-        self, scores: Mapping[tuple[float, Model], Score | None], records: Records, summary: dict[str, Any]
-    ) -> list[str]:
+    def _claims(self, scores: Scores, records: Records, summary: dict[str, Any]) -> list[str]:
         """The paper's claims about the table, each with the numbers that decide it."""
         ours = {(gamma, model): score.mean for (gamma, model), score in scores.items() if score}
         gammas = [gamma for gamma in GAMMAS if all((gamma, model) in ours for model in self.models)]
@@ -379,10 +372,6 @@ def claims_of(
         f"means over γ are {values} (bar: 5 points between the best and the worst){beside}",
     )
     return claims
-
-
-def _heads() -> list[str]:
-    return ["", *(f"γ = {gamma:g}" for gamma in GAMMAS)]
 
 
 def _range(ours: Mapping[tuple[float, Model], float], model: Model, gammas: Sequence[float]) -> float:

@@ -13,7 +13,7 @@ from pegfan.experiments.jobs import Job
 from pegfan.experiments.search import grid
 from pegfan.paper import published
 from pegfan.paper.cells import SPLITS, Options, Records, Score, Settings, benchmark_job, named, spread
-from pegfan.paper.documents import MISSING, Document, Grid, Mark
+from pegfan.paper.documents import MISSING, Document, Grid, Mark, Rows
 from pegfan.paper.published import Model
 
 __all__ = ["Measured", "Table4"]
@@ -96,10 +96,7 @@ class Table4:
         """What the runs of a row took; None until all have run."""
         if (name, model) not in self.rows:
             return None
-        scores = []
-        for settings in self.settings:
-            jobs = self.cell(name, model, settings)
-            scores.append(Score.of([records(job) for job in jobs], len(jobs)))
+        scores = [Score.of(records, self.cell(name, model, settings)) for settings in self.settings]
         details = [score.details for score in scores if score]
         if len(details) < len(scores):
             return None
@@ -116,39 +113,29 @@ class Table4:
         """Our seconds and the paper's."""
         del notes  # seconds of different machines cannot agree or differ
         document = Document(self.name, self._title(), command, [self._opening()])
-        rows: list[list[str | Mark]] = []
+        rows: Rows = []
         for (name, model), theirs in published.TABLE4.items():
             found = self.measured(records, name, model)
             document.cells.append(self._cell(name, model, found, theirs))
-            printed = f"{theirs.mean:.1f} / {theirs.longest:.1f} / {theirs.shortest:.1f}"
+            row = [f"{name}, {model.label}"]
+            printed = [f"{theirs.mean:.1f} / {theirs.longest:.1f} / {theirs.shortest:.1f}", str(theirs.channels)]
             if found is None:
-                rows.append(
-                    [f"{name}, {model.label}", *[Mark(MISSING, ("missing",))] * 6, printed, str(theirs.channels)]
-                )
+                rows.append([*row, *[Mark(MISSING, ("missing",))] * 6, *printed])
                 continue
             beside = "/".join(str(n or "?") for n in sorted({n for detail in found.details for n in detail["workers"]}))
-            row = [f"{name}, {model.label}", _three(found.cpu), _three(found.wall), beside, f"{found.busy:.2f}"]
-            row.append(f"{found.epochs:.0f}")
-            rows.append([*row, str(found.channels), printed, str(theirs.channels)])
+            row += [_three(found.cpu), _three(found.wall), beside, f"{found.busy:.2f}", f"{found.epochs:.0f}"]
+            rows.append([*row, str(found.channels), *printed])
             document.summary[f"{name} {model.key}"] = {
                 "cpu": float(np.mean(found.cpu)),
                 "wall": float(np.mean(found.wall)),
                 "paper": theirs.mean,
             }
-        heads = [
-            "",
-            "CPU seconds, one core",
-            "elapsed",
-            "side by side",
-            "elapsed / CPU",
-            "epochs per split",
-            "channels",
-        ]
+        heads = ["CPU seconds, one core", "elapsed", "side by side", "elapsed / CPU", "epochs per split", "channels"]
         caption = (
             f"Seconds of {_count(len(self.splits))} splits together: average / maximum / minimum over "
             f"{len(self.settings)} settings"
         )
-        document.blocks.append(Grid(caption, [*heads, "paper: RTX 3090, 108 settings", "paper's channels"], rows))
+        document.blocks.append(Grid(caption, ["", *heads, "paper: RTX 3090, 108 settings", "paper's channels"], rows))
         document.blocks.append(
             "The paper's seconds are of another machine, a graphics card, and another program: they are here for "
             "orientation and not to be compared as speed of one method."

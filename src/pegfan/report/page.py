@@ -30,11 +30,7 @@ _MARK = re.compile(r"\{\{(\w+)\}\}")
 
 
 def write_report(
-    path: str | os.PathLike[str],
-    result: Result,
-    graph: Graph,
-    tree: Hierarchy | None,
-    probabilities: Any,
+    path: str | os.PathLike[str], result: Result, graph: Graph, tree: Hierarchy | None, probabilities: Any
 ) -> Path:
     """Write the report of a training run: one HTML file without anything outside it.
 

@@ -38,9 +38,7 @@ def colours(sizes: Sequence[int]) -> list[int]:
     >>> colours([1] * 4 + [7] * 10)[2:6]
     [-1, -1, 0, 1]
     """
-    if len(sizes) <= _OWN_COLOURS:
-        return list(range(len(sizes)))
-    largest = sorted(np.argsort(-np.asarray(sizes), kind="stable")[:_OWN_COLOURS].tolist())
+    largest = _largest(sizes, _OWN_COLOURS)
     return [largest.index(k) if k in largest else -1 for k in range(len(sizes))]
 
 
@@ -86,18 +84,13 @@ def _class_counts(sizes: Sequence[int]) -> list[dict[str, Any]]:
 
 def _square(matrix: Sequence[Sequence[float | None]], sizes: Sequence[int]) -> dict[str, Any]:
     """A matrix over classes, of the most frequent ones where there are many."""
-    kept = _largest(sizes)
-    return {
-        "classes": kept,
-        "values": [[matrix[a][b] for b in kept] for a in kept],
-        "left_out": len(matrix) - len(kept),
-    }
+    kept = _largest(sizes, _MOST_CLASSES)
+    values = [[matrix[a][b] for b in kept] for a in kept]
+    return {"classes": kept, "values": values, "left_out": len(matrix) - len(kept)}
 
 
-def _largest(sizes: Sequence[int]) -> list[int]:
-    if len(sizes) <= _MOST_CLASSES:
-        return list(range(len(sizes)))
-    return sorted(np.argsort(-np.asarray(sizes), kind="stable")[:_MOST_CLASSES].tolist())
+def _largest(sizes: Sequence[int], most: int) -> list[int]:
+    return sorted(np.argsort(-np.asarray(sizes), kind="stable")[:most].tolist())
 
 
 # ------------------------------------------------------------------------ score
@@ -140,11 +133,7 @@ def _choice(result: Result) -> dict[str, Any]:
         {
             "name": short(candidate.name),
             "settings": [f"{key} {recipe[key]}" for key in varied if key in recipe],
-            "val_metric": candidate.val_metric,
-            "val_loss": candidate.val_loss,
-            "seconds": candidate.seconds,
-            "epochs": candidate.epochs,
-            "chosen": candidate.chosen,
+            **_members(candidate, "val_metric", "val_loss", "seconds", "epochs", "chosen"),
             "why": short(candidate.why, 300),
         }
         for candidate, recipe in zip(tried, recipes, strict=True)
@@ -175,7 +164,7 @@ def _confusion(result: Result) -> dict[str, Any]:
     table, support = result.confusion, list(map(sum, result.confusion))
     if not sum(support):
         return _absent("There were no labelled test nodes to compare predictions with.")
-    kept = _largest(support)
+    kept = _largest(support, _MOST_CLASSES)
     counts = [[table[a][b] for b in kept] for a in kept]
     if len(kept) < len(table):  # predictions outside the shown classes must not vanish from the rows
         for row, a in zip(counts, kept, strict=True):
@@ -191,28 +180,21 @@ def _confusion(result: Result) -> dict[str, Any]:
 
 
 def _per_class(result: Result) -> dict[str, Any]:
-    place = {name: k for k, name in enumerate(result.data.classes)}
-    entries = [
-        {
-            "name": short(row.name),
-            "class": place.get(row.name),
-            "support": row.support,
-            "precision": row.precision,
-            "recall": row.recall,
-        }
-        for row in sorted(result.per_class, key=lambda row: -row.support if len(result.per_class) > _MOST_TABLE else 0)
-    ]
     if not any(row.support for row in result.per_class):
         return _absent("There were no labelled test nodes, so classes cannot be judged one by one.")
-    return {"rows": entries[:_MOST_TABLE], "left_out": max(0, len(entries) - _MOST_TABLE)}
+    rows, left_out = list(result.per_class), max(0, len(result.per_class) - _MOST_TABLE)
+    if left_out:
+        rows.sort(key=lambda row: -row.support)
+    numbers = ("support", "precision", "recall")
+    shown = [_named(result, row.name) | _members(row, *numbers) for row in rows[:_MOST_TABLE]]
+    return {"rows": shown, "left_out": left_out}
 
 
 # --------------------------------------------------------------------- training
 
 
 def _curves(result: Result) -> dict[str, Any]:
-    drawn = [_curve(curve) for curve in result.curves[:_MOST_MEMBERS]]
-    known = [curve for curve in drawn if curve is not None]
+    known = [drawn for curve in result.curves[:_MOST_MEMBERS] if (drawn := _curve(curve))]
     if not known:
         return _absent("The course of the training was not kept.")
     return {"members": known, "metric": words.metric_name(result)}
@@ -228,13 +210,9 @@ def _curve(curve: Curve) -> dict[str, Any] | None:
         "name": short(curve.name),
         "epochs": length,
         "at": at,
-        **{key: [_rounded(line[i]) for i in at if i < len(line)] for key, line in lines.items()},
+        **{key: [line[i] and float(f"{line[i]:.4g}") for i in at if i < len(line)] for key, line in lines.items()},
         "best": curve.best_epoch if curve.best_epoch <= length else None,
     }
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else float(f"{value:.4g}")
 
 
 def _attention(result: Result) -> dict[str, Any]:
@@ -244,38 +222,21 @@ def _attention(result: Result) -> dict[str, Any]:
 
 def _member(entry: Attention) -> dict[str, Any]:
     channels = entry.channels[:_MOST_TABLE]
-    return {
-        "name": short(entry.member),
-        "words": words.attention(channels),
-        "channels": [
-            {
-                "name": short(channel.symbol),
-                "what": short(channel.words),
-                "weight": channel.weight,
-                "group": channel.group,
-            }
-            for channel in channels
-        ],
-    }
+    shown = [{"name": short(c.symbol), "what": short(c.words), "weight": c.weight, "group": c.group} for c in channels]
+    return {"name": short(entry.member), "words": words.attention(channels), "channels": shown}
 
 
 # ------------------------------------------------------------------------- ends
 
 
 def _unsure(result: Result) -> dict[str, Any]:
-    place = {name: k for k, name in enumerate(result.data.classes)}
-
-    def named(name: str) -> dict[str, Any]:
-        return {"name": short(name), "class": place.get(name)}
-
     entries = [
         {
             "id": short(row.id),
-            "predicted": named(row.predicted),
-            "second": named(row.second),
-            **({} if row.true is None else {"true": named(row.true)}),
-            "probability": row.probability,
-            "second_probability": row.second_probability,
+            "predicted": _named(result, row.predicted),
+            "second": _named(result, row.second),
+            **({} if row.true is None else {"true": _named(result, row.true)}),
+            **_members(row, "probability", "second_probability"),
         }
         for row in result.unsure[:50]
     ]
@@ -289,7 +250,7 @@ def _warnings(result: Result) -> dict[str, Any]:
 
 def _repeat(result: Result) -> dict[str, Any]:
     took, source = result.seconds, result.source
-    spent = {} if took is None else {"total": took.total, "search": took.search, "final": took.final}
+    spent = {} if took is None else _members(took, "total", "search", "final")
     options = {} if source is None else _flat(source.options)
     where = [] if source is None else map(short, source.where)
     facts = {
@@ -304,6 +265,16 @@ def _repeat(result: Result) -> dict[str, Any]:
         "command": result.command and short(result.command, 4_000),
         "facts": _facts({name: value or None for name, value in facts.items()}),
     }
+
+
+def _members(part: Any, *names: str) -> dict[str, Any]:
+    return {name: getattr(part, name) for name in names}
+
+
+def _named(result: Result, name: str) -> dict[str, Any]:
+    """A class by its name and its place among the classes."""
+    classes = result.data.classes
+    return {"name": short(name), "class": classes.index(name) if name in classes else None}
 
 
 def _absent(sentence: str) -> dict[str, Any]:

@@ -64,16 +64,14 @@ def lede(result: Result) -> str:
         )
     spread = f", give or take {100 * std:.1f} points from split to split" if std else ""
     unit = "" if metric_name(result) == "ROC AUC" else "%"
-    if unit:
-        first = f"Of the nodes that it has not seen, the model puts {percent(mean)} into the right class{spread}."
-    else:
+    first = f"Of the nodes that it has not seen, the model puts {percent(mean)} into the right class{spread}."
+    if not unit:
         first = f"On nodes that it has not seen, the model reaches a ROC AUC of {100 * mean:.1f}{spread}."
-    features, majority = _known(result.features_only)[0], _known(result.majority)[0]
-    beside = []
-    if features is not None:
-        beside.append(f"the features alone, without the graph, give {100 * features:.1f}{unit}")
-    if majority is not None:
-        beside.append(f"always answering with the largest class gives {100 * majority:.1f}{unit}")
+    floors = {
+        "the features alone, without the graph, give": _known(result.features_only)[0],
+        "always answering with the largest class gives": _known(result.majority)[0],
+    }
+    beside = [f"{words} {100 * value:.1f}{unit}" for words, value in floors.items() if value is not None]
     return f"{first} For comparison: {'; '.join(beside)}." if beside else first
 
 
@@ -83,27 +81,24 @@ def score(result: Result) -> str:
     if mean is None or result.test is None:
         return ""
     splits = len(result.test.per_split)
-    sentences = []
-    if splits > 1:
-        sentences.append(
-            f"The large dot is the mean over {splits} splits, the line one standard deviation to each side, "
-            "and the small dots are the single splits."
-        )
-    else:
-        sentences.append("There is one split, so nothing is known about the spread from split to split.")
+    dots = (
+        f"The large dot is the mean over {splits} splits, the line one standard deviation to each side, "
+        "and the small dots are the single splits."
+        if splits > 1
+        else "There is one split, so nothing is known about the spread from split to split."
+    )
     floor, other = _known(result.features_only)
-    if floor is not None:
-        gap, spread = 100 * (mean - floor), 100 * max(std, other)
-        points = f"{abs(gap):.1f} points"
-        if abs(gap) < 0.05:
-            sentences.append("The graph does not help here: the features alone do as well.")
-        elif gap < 0:
-            sentences.append(f"The graph does not help here: the features alone are {points} better.")
-        elif spread and gap <= spread:
-            sentences.append(f"The graph adds {points} to the features, which is within the spread.")
-        else:
-            sentences.append(f"The graph adds {points} to what the features tell.")
-    return " ".join(sentences)
+    if floor is None:
+        return dots
+    gap, spread = 100 * (mean - floor), 100 * max(std, other)
+    points = f"{abs(gap):.1f} points"
+    if abs(gap) < 0.05:
+        return f"{dots} The graph does not help here: the features alone do as well."
+    if gap < 0:
+        return f"{dots} The graph does not help here: the features alone are {points} better."
+    if spread and gap <= spread:
+        return f"{dots} The graph adds {points} to the features, which is within the spread."
+    return f"{dots} The graph adds {points} to what the features tell."
 
 
 def data(result: Result) -> str:
@@ -163,14 +158,12 @@ def attention(channels: Sequence[ChannelWeight]) -> str:
         "scales": "scales of the tree",
         "other": "other channels",
     }
-    shares = []
-    for kind, name in named.items():
-        own = [channel.weight / total for channel in channels if channel.group == kind]
-        if own:
-            share, fair = percent(sum(own), 0), percent(even * len(own), 0)
-            shares.append((sum(own), f"{name} {share} (an even share would be {fair})"))
-    shares.sort(reverse=True)
-    sentence = "; ".join(words for _, words in shares)
+    own = {kind: [channel.weight / total for channel in channels if channel.group == kind] for kind in named}
+    sentence = "; ".join(
+        f"{named[kind]} {percent(sum(own[kind]), 0)} (an even share would be {percent(even * len(own[kind]), 0)})"
+        for kind in sorted(own, key=lambda kind: sum(own[kind]), reverse=True)
+        if own[kind]
+    )
     top = max(channels, key=lambda channel: channel.weight)
     ratio = top.weight / total / even
     sentences = [f"{sentence[0].upper()}{sentence[1:]}."]
@@ -201,16 +194,13 @@ def tree(clusters: Sequence[int], purity: Sequence[float]) -> str:
     """How well clusters, so many per level, agree with predictions."""
     if len(clusters) < 3:
         return ""
-    base = purity[0]
-    for level, share in enumerate(purity, start=1):
-        if share >= base + 0.8 * (1 - base):
-            if level == len(purity):
-                return "Clusters and predictions do not follow each other: only single nodes are of one class."
-            return (
-                f"At level {level}, with {clusters[level - 1]:,} clusters, {percent(share, 0)} of the nodes are "
-                "predicted as the most frequent class of their cluster."
-            )
-    return ""
+    level = next(j for j, share in enumerate(purity) if share >= purity[0] + 0.8 * (1 - purity[0]))
+    if level == len(purity) - 1:
+        return "Clusters and predictions do not follow each other: only single nodes are of one class."
+    return (
+        f"At level {level + 1}, with {clusters[level]:,} clusters, {percent(purity[level], 0)} of the nodes are "
+        "predicted as the most frequent class of their cluster."
+    )
 
 
 def _known(spread: Spread | None) -> tuple[float | None, float]:

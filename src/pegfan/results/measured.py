@@ -16,20 +16,6 @@ from pegfan.results.values import Attention, ChannelWeight, Curve, Data, Note, P
 from pegfan.training import score
 from pegfan.trees import Hierarchy
 
-__all__ = [
-    "attention",
-    "cautions",
-    "class_names",
-    "curve",
-    "data",
-    "judged",
-    "majority",
-    "node_ids",
-    "parts",
-    "tree",
-    "unsure",
-]
-
 _MOST_CLASSES = 100
 """Of a matrix of similarities that anybody would look at."""
 _UNSURE = 20
@@ -160,8 +146,7 @@ def attention(member: str, channels: Iterable[ChannelFacts], weights: Iterable[f
     """The weights of a network's channels."""
     rows = zip(channels, weights, strict=True)
     return Attention(
-        member,
-        tuple(ChannelWeight(c.name, c.symbol, c.words, c.group, c.scale, float(w)) for c, w in rows),
+        member, tuple(ChannelWeight(c.name, c.symbol, c.words, c.group, c.scale, float(w)) for c, w in rows)
     )
 
 
@@ -211,7 +196,6 @@ def cautions(result: Result, graph: Graph) -> tuple[Note, ...]:
         "unlabelled nodes": unlabelled
         and f"{unlabelled:,} nodes have no label; they are predicted, and count nowhere.",
         "spread": len(used) > 1
-        and not result.splits.made
         and f"Recipes were chosen on the validation nodes of split {used[0]}; some of those are test nodes of the "
         "other splits.",
     }

@@ -16,23 +16,6 @@ from pegfan._plain import plain
 from pegfan.datasets.sources import Source
 from pegfan.graph import Split
 
-__all__ = [
-    "Attention",
-    "Candidate",
-    "ChannelWeight",
-    "Chosen",
-    "Curve",
-    "Data",
-    "Note",
-    "PerClass",
-    "Result",
-    "Seconds",
-    "Splits",
-    "Spread",
-    "TreeFacts",
-    "Unsure",
-]
-
 FORMAT, VERSION = "pegfan result", 2
 
 _MOST, _LONGEST, _LARGEST = 1_000_000, 10_000_000, 2**63
@@ -247,7 +230,7 @@ class Seconds(Part):
     final: float | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Result(Part):
     """What a training run gave: all that ``result.json`` holds and the report shows.
 
@@ -311,6 +294,10 @@ class Result(Part):
     def __post_init__(self) -> None:
         super().__post_init__()
         _square(self.confusion, len(self.data.classes), "confusion")
+
+    def __repr__(self) -> str:
+        score = "" if self.test is None else f", {self.data.metric} {self.test:.1f} on test"
+        return f"Result({self.title!r}, {self.data.nodes:,} nodes{score})"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON, with the format and its version."""

@@ -20,6 +20,8 @@ from pegfan.training.metrics import METRICS, score
 from pegfan.training.network import Network
 from pegfan.training.settings import Run, Settings, TrainingResult
 
+ENGINES = ("auto", "fast", "plain")
+
 Progress = Callable[[str], None]
 
 _TELL = 2.0
@@ -122,7 +124,7 @@ def train(
                     left = (time.perf_counter() - start) / len(runs) * (len(parts) - len(runs))
                     progress(
                         f"split {run.split}: {100 * run.test_metric:.2f} on test, {100 * run.val_metric:.2f} on "
-                        f"validation, {run.epochs} epochs, {run.epochs / max(run.seconds, 1e-9):.0f} a second"
+                        f"validation, {run.epochs} epochs, {run.epochs / max(run.seconds, 1e-9):.0f} per second"
                         + (f"; about {left:.0f} s left" if len(runs) < len(parts) else "")
                     )
     except KeyboardInterrupt:
@@ -173,7 +175,7 @@ def _follow(task: Task, index: int, trainer: Any, start: float) -> Run:
             rate, told = (epoch + 1) / (now - begun), now
             most = min(settings.epochs - epoch - 1, settings.patience + best_epoch - epoch)
             task.progress(
-                f"split {index}: epoch {epoch + 1}, {rate:.1f} a second, validation loss {val_loss:.4f}; "
+                f"split {index}: epoch {epoch + 1}, {rate:.1f} per second, validation loss {val_loss:.4f}; "
                 f"{most / rate:.0f} s left if it does not improve, {(settings.epochs - epoch - 1) / rate:.0f} s at most"
             )
         if not np.isfinite(loss):
@@ -245,7 +247,7 @@ def loss_weights(labels: IntArray, by_class: bool) -> NDArray[np.float64]:
 def _choose_engine(engine: str, device: str | None, settings: Settings, batch: int | None) -> str:
     if batch is not None:
         check_integer(batch, "batch, a number of rows,", least=1)
-    check_choice(engine, "engine", ("auto", "fast", "plain"))
+    check_choice(engine, "engine", ENGINES)
     on_cpu = device in (None, "cpu")
     suits = on_cpu and settings.layers == 2 and batch is None
     if engine == "fast" and not suits:

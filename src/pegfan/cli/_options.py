@@ -1,0 +1,126 @@
+"""Options that several commands take, and how they are checked and used: the graph to read, the tree to grow, files."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from pegfan import _defaults as default
+from pegfan.cli._shell import USAGE, Fail, errors
+
+if TYPE_CHECKING:
+    from pegfan.datasets import ReadReport, Source
+    from pegfan.graph import Graph
+    from pegfan.trees import Hierarchy
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of tables.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")]
+SOURCES = "A data set's name, a file or folder, or a file of nodes and one of edges."
+Sources = Annotated[list[str], typer.Argument(metavar="GRAPH", help=SOURCES)]
+Metric = Annotated[str | None, typer.Option(help="accuracy, or roc_auc for two classes.")]
+
+PICTURES = (".png", ".svg", ".pdf")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the files of a graph are read. What is None is left to the reader."""
+
+    label: Annotated[str | None, typer.Option(help="The column of the node table that holds the classes.")] = None
+    id: Annotated[str | None, typer.Option(help="The column of node ids, where the guess goes wrong.")] = None
+    source: Annotated[str | None, typer.Option(help="The column of the edges' first ends, likewise.")] = None
+    target: Annotated[str | None, typer.Option(help="The column of the edges' second ends.")] = None
+    directed: Annotated[
+        bool | None,
+        typer.Option("--directed/--undirected", help="Whether edges have a direction; by default the format says."),
+    ] = None
+
+
+@dataclass(frozen=True)
+class Growing:
+    """How a tree is built."""
+
+    method: Annotated[
+        str, typer.Option(help="ward (the paper's), adjacency, matching (any size); auto is ward up to 20,000 nodes.")
+    ] = default.METHOD
+    h: Annotated[int, typer.Option("--h", min=2, help="The most children of a cluster.")] = default.H
+    max_levels: Annotated[
+        int | None, typer.Option(min=2, help="The most levels; the root then holds what is left.")
+    ] = None
+    direction: Annotated[
+        str, typer.Option(help="How a directed graph is seen: symmetric, out (the authors' way), in.")
+    ] = default.DIRECTION
+
+    def check(self) -> None:
+        """Refuse a method or a direction that does not exist, before any work is done."""
+        from pegfan.trees.build import BUILDERS, DIRECTIONS
+
+        check_choice(self.method, ("auto", *BUILDERS), "--method")
+        check_choice(self.direction, DIRECTIONS, "--direction")
+
+    def build(self, graph: Graph) -> Hierarchy:
+        """Build the tree, and say on which level it is."""
+        from pegfan import build_tree
+
+        with errors.status("building the tree") as status:
+            return build_tree(graph, progress=lambda words: status.update(f"tree: {words}"), **vars(self))
+
+
+def open_source(where: list[str], **options: Any) -> Source:
+    """The source that a command line names; options that are None are left to the reader."""
+    from pegfan.datasets import Source, load, synthetic
+    from pegfan.datasets.registry import find
+
+    if len(where) == 1:  # a data set under its own name: Film is actor; anything else is a path, and so is ./actor
+        with contextlib.suppress(ValueError):
+            where = [find(where[0]).name]
+    source = Source.of(*where, **options)
+    if not source.files:
+        own = synthetic if source.name == "synthetic" else load
+        foreign = [name for name in source.options if name not in inspect.signature(own).parameters]
+        if foreign:
+            flags = ", ".join(f"--{name.replace('_', '-')}" for name in foreign)
+            raise Fail(f"{source.name} is a data set that knows its own columns and metric: leave out {flags}.")
+    return source
+
+
+def read(where: list[str], **options: Any) -> tuple[Source, Graph, ReadReport | None]:
+    """Read the graph that a command line names, and say so while it lasts."""
+    source = open_source(where, **options)
+    with errors.status(f"reading {escape(source.name)}"):
+        graph, report = source.open()
+    return source, graph, report
+
+
+def choices(wanted: str, every: list[str]) -> str:
+    """Say which of some words may have been meant, and which there are."""
+    from pegfan.datasets._table import suggestion
+
+    return suggestion(wanted, every).replace("? it has", "? There are").replace("it has", "there are")
+
+
+def check_choice(value: str, allowed: tuple[str, ...], option: str) -> None:
+    """Refuse a word that an option does not know, before any work is done."""
+    if value not in allowed:
+        raise Fail(f"{option} knows no {value!r}; {choices(value, list(allowed))}.", USAGE)
+
+
+def check_output(path: Path | None, force: bool, suffixes: tuple[str, ...], what: str) -> None:
+    """Refuse a file that cannot or must not be written, before any work is done for it."""
+    if path is None:
+        return
+    if path.suffix.lower() not in suffixes:
+        ends = " or ".join(filter(None, (", ".join(suffixes[:-1]), suffixes[-1])))
+        raise Fail(f"{what} is written as {ends}; {path} ends otherwise. Rename it.", USAGE)
+    if path.is_dir():
+        raise Fail(f"{path} is a folder; name a file in it.")
+    if path.exists() and not force:
+        raise Fail(f"{path} exists. Choose another name, or overwrite it with --force.")
+    if not path.parent.is_dir():
+        raise Fail(f"Cannot write to {path}: there is no folder {path.parent}. Make it first, or choose another.")

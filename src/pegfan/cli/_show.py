@@ -1,0 +1,124 @@
+"""How commands show what they found: tables, bars, progress, JSON, and the files that they wrote."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich import box
+from rich.markup import escape
+from rich.table import Table
+
+from pegfan.cli._shell import Fail, console, errors
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from pegfan.running import Progress, Step
+
+
+def make_table(title: str, *columns: str) -> Table:
+    """An open table; columns are to the right but for the first and those that end in ``<``."""
+    table = Table(title=f"[bold]{title}[/bold]", title_justify="left", title_style="", box=box.SIMPLE_HEAD)
+    table.show_edge, table.padding = False, (0, 1, 0, 0)
+    for place, name in enumerate(columns):
+        left = place == 0 or name.endswith("<")
+        table.add_column(name.removesuffix("<"), justify="left" if left else "right")
+    return table
+
+
+def print_table(table: Table) -> None:
+    """Print a table, and room after it."""
+    console.print(table)
+    console.print()
+
+
+def print_facts(title: str, facts: Mapping[str, str]) -> None:
+    """Print facts by name, one per line."""
+    table = make_table(title, "", "<")
+    table.show_header, table.columns[0].style = False, "cyan"
+    for name, value in facts.items():
+        table.add_row(name, value)
+    print_table(table)
+
+
+def print_json(value: Any) -> None:
+    """Print a value as JSON, and nothing else; what is not a number becomes null."""
+    from pegfan._plain import plain
+
+    sys.stdout.write(json.dumps(plain(value), indent=1, allow_nan=False) + "\n")
+    sys.stdout.flush()
+
+
+def print_warnings(warnings: list[str]) -> None:
+    """Print what a careful user would want to know."""
+    for warning in warnings:
+        console.print(f"[yellow]![/yellow] {escape(warning)}")
+
+
+def print_files(files: Mapping[str, Path | None]) -> None:
+    """Print where files were written, and what they are."""
+    for what, path in files.items():
+        if path is not None:
+            console.print(f"{what}: [bold]{escape(str(path))}[/bold]", soft_wrap=True)
+
+
+def bar(share: float, width: int) -> str:
+    """A horizontal bar for a share between 0 and 1, to an eighth of a character."""
+    if not math.isfinite(share):
+        return ""
+    whole, rest = divmod(round(min(max(share, 0.0), 1.0) * width * 8), 8)
+    return f"[cyan]{'█' * whole}{' ▏▎▍▌▋▊▉'[rest].strip()}[/cyan]"
+
+
+def part_words(j: int) -> str:
+    """What F_j f shows."""
+    return f"level {j} against {j + 1}" if j else "the root's average"
+
+
+def percent(share: float) -> str:
+    """A share in per cent, or a dash where there is none."""
+    return f"{share:.1%}" if math.isfinite(share) else "-"
+
+
+@contextlib.contextmanager
+def progress_bar(title: str, words: Callable[[Step], str], remaining: bool = False) -> Iterator[Progress]:
+    """A bar while tasks run, with what `words` says of the newest step; with `remaining`, the time that is left."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = [TextColumn(title), BarColumn(30), TextColumn("{task.description}"), TimeElapsedColumn()]
+    columns += [TimeRemainingColumn()] if remaining else []
+    with Progress(*columns, console=errors, transient=True) as shown:
+        task = shown.add_task("starting", total=None)
+
+        def tell(step: Step) -> None:
+            if step.planned > 0 and step.done < shown.tasks[0].completed:  # a new stage
+                shown.reset(task)
+            shown.update(task, completed=step.done, total=step.planned or None, description=escape(words(step)))
+
+        yield tell
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn an error of the system into a sentence that names the file that could not be written."""
+    import errno
+
+    try:
+        yield
+    except OSError as error:
+        fix = "Free some space, or choose" if error.errno == errno.ENOSPC else "Choose"
+        raise Fail(f"Cannot write to {path}: {error.strerror or error}. {fix} another place with -o.") from error
+
+
+def save_picture(figure: Figure, path: Path) -> None:
+    """Write a figure in the format of its name, whole or not at all."""
+    from pegfan._atomic import write_figure
+
+    with writing(path):
+        write_figure(figure, path)
