@@ -415,9 +415,6 @@ def _train_one(shared: Any, task: tuple[Recipe, int]) -> tuple[tuple[Recipe, int
     return task, replace(trained, run=replace(trained.run, split=split))
 
 
-# ------------------------------------------------------------------- the picture
-
-
 def _draw_comparison(found: Comparison) -> Figure:
     from matplotlib.figure import Figure
 

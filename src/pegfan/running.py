@@ -114,9 +114,7 @@ class Runner:
             yield from on_cluster(task, waiting, self.scheduler)
         elif here or self.workers == 1:
             for item in waiting:
-                with one_thread():
-                    result = task(item) if self.shared is None else task(self.shared, item)
-                yield result
+                yield _call(task, self.shared, item)
         else:
             yield from self._side_by_side(task, waiting, ahead)
 
@@ -177,6 +175,11 @@ class Runner:
         return self._executor
 
 
+def _call(task: Callable[..., Any], shared: Any, item: Any) -> Any:
+    with one_thread():
+        return task(item) if shared is None else task(shared, item)
+
+
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
     """Keep the libraries that compute to one thread: the same bits on any machine, and no struggle for its cores."""
@@ -227,6 +230,4 @@ def _begin(parent: int, shared: Any) -> None:
 
 
 def _in_worker(task: Callable[..., Any], item: Any) -> Any:
-    (shared,) = _held
-    with one_thread():
-        return task(item) if shared is None else task(shared, item)
+    return _call(task, _held[0], item)

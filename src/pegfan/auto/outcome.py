@@ -195,9 +195,6 @@ def _candidates(model: AutoClassifier) -> tuple[results.Candidate, ...]:
     )
 
 
-# ----------------------------------------------------------------------- spread
-
-
 class _Spread:
     """The test metric of the chosen recipes on several splits, beside what the majority and the features give."""
 
@@ -209,8 +206,7 @@ class _Spread:
         self.members = [member.recipe for member in model.members_]
         first = min(model.members_, key=lambda m: m.run.val_loss).recipe
         same = Recipe(method="none", hops=0, scaling=first.scaling, settings=first.settings)
-        tried = [trial for trial in model.trials_ if _features_alone(trial.recipe)]
-        self.tried = {c.recipe: c for c in tried}
+        self.tried = {trial.recipe: trial for trial in model.trials_ if _features_alone(trial.recipe)}
         self.choices = list(dict.fromkeys([same, *self.tried]))
         self.floor = same
         self.values: dict[str, list[float]] = {"test": [], "validation": [], "majority": [], "features_only": []}
@@ -229,13 +225,12 @@ class _Spread:
             self._first(pool)
             for place, i in enumerate(order[1:], start=1):
                 left = self.plan.budget - (time.perf_counter() - self.start)
-                fixed = self.plan.splits is not None
-                if not fixed and cost / (self.plan.workers if slow else 1) > left:
+                if self.plan.splits is None and cost / (self.plan.workers if slow else 1) > left:
                     break
                 self.tell(f"split {i}, {place + 1} of at most {len(order)}")
                 part = self._part(i)
-                recipes = [*self.members, self.floor]
-                tasks = [Task(recipe, part, self.plan.seed + i) for recipe in dict.fromkeys(recipes)]
+                recipes = dict.fromkeys([*self.members, self.floor])
+                tasks = [Task(recipe, part, self.plan.seed + i) for recipe in recipes]
                 done = {trial.recipe: trial for trial in pool.run(iter(tasks), parallel=slow)}
                 self._add(i, part, [done[r] for r in self.members], done[self.floor])
 
@@ -244,7 +239,7 @@ class _Spread:
         part = self._part(self.plan.split)
         for recipe in self.choices:
             if recipe not in self.tried:
-                self.tried |= {recipe: next(pool.run(iter([Task(recipe, part, self.plan.seed)]), parallel=False))}
+                self.tried[recipe] = next(pool.run(iter([Task(recipe, part, self.plan.seed)]), parallel=False))
         best = min(self.tried.values(), key=lambda c: c.rank)
         self.floor = best.recipe
         self._add(self.plan.split, part, [self.trials[recipe] for recipe in self.members], best)

@@ -161,9 +161,6 @@ class Pool:
         return self.runner.map(run_task, whole, here=not parallel, ahead=0)
 
 
-# ----------------------------------------------------------------------- search
-
-
 class Search:
     """Tries recipes on a split until the list or the time runs out; the first two always run.
 
@@ -250,7 +247,8 @@ class Search:
         def tasks() -> Iterator[Task]:
             for given in recipes:
                 recipe = (given if fixed else self._capped(given)).settled(self.pool.shared.graph, self.split)
-                if not fixed and len(self.order) >= _ALWAYS and not self._fits(recipe):
+                late = self.elapsed + self._estimate(recipe) > self.budget
+                if late and not fixed and len(self.order) >= _ALWAYS:
                     self.skipped.append(recipe)
                     self.planned -= 1
                     continue
@@ -278,9 +276,6 @@ class Search:
         """Seconds that a recipe will take."""
         epochs = np.mean([c.epochs for c in self.done]) if self.done else _EPOCHS
         return float(self._work(recipe) * self.rate * min(epochs, recipe.settings.epochs))
-
-    def _fits(self, recipe: Recipe) -> bool:
-        return self.elapsed + self._estimate(recipe) <= self.budget
 
     def _long(self) -> bool:
         return bool(self.done) and float(np.mean([c.seconds for c in self.done])) > _FAN_OUT
@@ -316,9 +311,6 @@ class Search:
         for trial in self.done:
             if id(trial) not in kept:
                 trial.trained = None
-
-
-# ----------------------------------------------------------------------- choice
 
 
 def choose(

@@ -90,9 +90,9 @@ def open_source(where: list[str], **options: Any) -> Source:
     return source
 
 
-def read(where: list[str], **options: Any) -> tuple[Source, Graph, ReadReport | None]:
+def read(where: Source | list[str], **options: Any) -> tuple[Source, Graph, ReadReport | None]:
     """Read the graph that a command line names, and say so while it lasts."""
-    source = open_source(where, **options)
+    source = open_source(where, **options) if isinstance(where, list) else where
     with errors.status(f"reading {escape(source.name)}"):
         graph, report = source.open()
     return source, graph, report

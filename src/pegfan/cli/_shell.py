@@ -154,11 +154,8 @@ def _as_options(sentence: str) -> str:
     sentence = sentence.replace("with edges= and nodes=", "by naming the columns of the edges: --source and --target")
     if sentence.endswith(" is empty"):
         sentence += "; was it written to the end? Give another file."
-    return re.sub(r"\b(id|label|source|target|metric|method)=(?=([\w'\"]?))", _option, sentence)
-
-
-def _option(match: re.Match[str]) -> str:
-    return f"--{match[1]} " if match[2] else f"--{match[1]}"
+    sentence = re.sub(r"\b(id|label|source|target|metric|method)=(?=[\w'\"])", r"--\1 ", sentence)
+    return re.sub(r"\b(id|label|source|target|metric|method)=", r"--\1", sentence)
 
 
 def load_packages(*names: str) -> None:

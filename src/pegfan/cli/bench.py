@@ -77,9 +77,6 @@ def bench(
     )
 
 
-# ------------------------------------------------------------------ measuring
-
-
 @contextlib.contextmanager
 def _one_core() -> Iterator[int]:
     """Keep every library to one thread, and say how many cores there are."""

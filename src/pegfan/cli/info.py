@@ -68,9 +68,6 @@ def info(
     print_files({"Picture": picture})
 
 
-# ---------------------------------------------------------------------- facts
-
-
 def _facts(source: Source, graph: Graph, report: ReadReport | None) -> dict[str, Any]:
     known, pieces = graph.labels is not None, measures.component_sizes(graph)
     facts: dict[str, Any] = {
@@ -130,9 +127,6 @@ def _warnings(source: Source, graph: Graph, facts: dict[str, Any]) -> list[str]:
     return found
 
 
-# ---------------------------------------------------------------------- faces
-
-
 def _print(source: Source, graph: Graph, facts: dict[str, Any], report: ReadReport | None) -> None:
     _print_sizes(source, graph, facts)
     _print_degrees(facts["degrees"])
@@ -172,25 +166,17 @@ def _print_sizes(source: Source, graph: Graph, facts: dict[str, Any]) -> None:
 
 
 def _print_degrees(degrees: dict[str, Any]) -> None:
-    names = {"degree": "degree", "out": "out-degree", "in": "in-degree"}
-    for key, name in names.items():
+    for key, name in {"degree": "degree", "out": "out-degree", "in": "in-degree"}.items():
         if key in degrees:
-            spread = degrees[key]
-            console.print(
-                f"[bold]{name}[/bold]  {spread['min']:,} to {spread['max']:,}, median {spread['median']:g}, "
-                f"mean {spread['mean']:.1f}"
-            )
+            words = "{min:,} to {max:,}, median {median:g}, mean {mean:.1f}".format(**degrees[key])
+            console.print(f"[bold]{name}[/bold]  {words}")
     counts = degrees["histogram"]
-    most = max(counts.values())
+    most, top = max(counts.values()), (degrees.get("degree") or degrees["out"])["max"]
     for low, count in counts.items():
-        high = min(2 * low - 1, _top(degrees))
+        high = min(2 * low - 1, top)
         span = f"{low:,}-{high:,}" if high > low else f"{low:,}"
         console.print(f"  {span:>15} {count:>9,} {bar(count / most, 30)}")
     console.print()
-
-
-def _top(degrees: dict[str, Any]) -> int:
-    return int((degrees.get("degree") or degrees["out"])["max"])
 
 
 def _print_classes(facts: dict[str, Any]) -> None:

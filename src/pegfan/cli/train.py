@@ -173,11 +173,8 @@ class _Wanted:
     plan: Plan
 
     def read(self) -> tuple[Source, Graph, ReadReport | None]:
-        with errors.status(f"reading {escape(self.source.name)}"):
-            graph, report = self.source.open()
-        if self.metric is not None:
-            graph = graph.replace(metric=self.metric)
-        return self.source, graph, report
+        source, graph, report = read(self.source)
+        return source, graph if self.metric is None else graph.replace(metric=self.metric), report
 
     def to_toml(self, outcome: Outcome) -> bytes:
         """The settings that repeat the run: the recipes that ran and the splits, so that no clock decides."""
@@ -230,22 +227,18 @@ def _resolve(
         source = _stored_source(stored["source"], reading, (config or Path()).parent)
     else:
         raise Fail("Name a graph to train on, as in: pegfan train nodes.csv edges.csv --label kind -o out", USAGE)
-    chosen = {name: own[name] if own.get(name) is not None else stored.get(name) for name in own}
+    given = {name: value for name, value in own.items() if value is not None}
+    chosen = {"workers": min(cores(), 2), **{name: stored[name] for name in own if name in stored}, **given}
     fixed = {**stored.get("pins", {}), **{k: v for k, v in pins.items() if v is not None}}
     Recipe.of(fixed)  # speaks up before anything is read
-    recipes = None
-    if "recipes" in stored:
-        recipes = [Recipe.of(recipe).changed(**fixed) for recipe in stored["recipes"]]
-    if chosen["workers"] is None:
-        chosen["workers"] = min(cores(), 2)
-    metric = chosen.pop("metric")
+    listed = stored.get("recipes")
+    recipes = None if listed is None else [Recipe.of(recipe).changed(**fixed) for recipe in listed]
+    metric = chosen.pop("metric", None)
     if metric not in (None, "accuracy", "roc_auc"):
         raise Fail(f"--metric is accuracy or roc_auc, not {metric}.", USAGE)
-    if chosen["budget"] is not None and not chosen["budget"] > 0:
+    if not chosen.get("budget", 1) > 0:
         raise Fail(f"--budget is a positive number of seconds, not {chosen['budget']}.", USAGE)
-    plain = {name: value for name, value in chosen.items() if value is not None}
-    plan = Plan(**plain, pins=fixed, recipes=recipes, choose=stored.get("choose", "auto"))
-    return _Wanted(source, metric, plan)
+    return _Wanted(source, metric, Plan(**chosen, pins=fixed, recipes=recipes, choose=stored.get("choose", "auto")))
 
 
 def _assignments(given: Sequence[str]) -> dict[str, Any]:
@@ -290,7 +283,7 @@ def _read_settings(path: Path) -> dict[str, Any]:
             raise Fail(f"{path}: {name} must be at least {least}, not {stored[name]}")
     if not all(isinstance(recipe, dict) for recipe in stored.get("recipes", ())) or stored.get("recipes") == []:
         raise Fail(f"{path}: recipes must be tables, [[recipes]], at least one; or leave them out")
-    if stored.get("version", _VERSION) == 1:
+    if stored.get("version", _VERSION) == 1 and "recipes" in stored:
         stored["recipes"] = [_legacy.recipe_of(recipe) for recipe in stored["recipes"]]
     return stored
 
@@ -347,14 +340,10 @@ def _complete(outcome: Outcome, source: Source, report: ReadReport | None, folde
 
     from pegfan._plain import versions
 
-    result = outcome.result
-    data = result.data
-    if report is not None:
-        data = replace(data, report=str(report))
     return replace(
-        result,
+        outcome.result,
         title=" + ".join(Path(part).name or part for part in source.where),
-        data=data,
+        data=replace(outcome.result.data, report=None if report is None else str(report)),
         source=source,
         command=f"pegfan train --config {shlex.quote(str(folder / SETTINGS))} -o again",
         when=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -503,7 +492,7 @@ def _read_like(
 
 
 def _left_out(trained: Sequence[str] | None, own: Sequence[str] | None) -> list[str]:
-    new = sorted(set(own or ()) - set(trained or ())) if trained is not None else []
+    new = sorted(set(own or ()) - set(trained)) if trained is not None else []
     if not new:
         return []
     shown = ", ".join(new[:5]) + (f" and {len(new) - 5} more" if len(new) > 5 else "")
@@ -512,9 +501,8 @@ def _left_out(trained: Sequence[str] | None, own: Sequence[str] | None) -> list[
 
 def _known_parts(model: NodeClassifier, graph: Graph) -> list[str]:
     known = model.fitted_.known
-    if known is None:
-        return ["none"] * graph.n
-    return ["train" if code >= 0 else "none" for code in known.labels_of(graph)]
+    codes = [-1] * graph.n if known is None else known.labels_of(graph)
+    return ["train" if code >= 0 else "none" for code in codes]
 
 
 # --------------------------------------------------------------------- printing

@@ -126,9 +126,6 @@ def _load_tree(path: Path, graph: Graph) -> Hierarchy:
     return tree
 
 
-# --------------------------------------------------------------------- signals
-
-
 def _signal(graph: Graph, wanted: str) -> tuple[str, FloatArray]:
     """The signal that the command line asks for, and what to call it."""
     import numpy as np
@@ -171,9 +168,6 @@ def _no_signal(graph: Graph, wanted: str, names: list[str], columns: int) -> str
     every = [*names, "degree", *(["label:NAME"] if graph.labels is not None else [])]
     numbers = f" Features can be given by number, 0 to {columns - 1:,}." if columns and not names else ""
     return f"There is no column {wanted!r} to take as a signal; {choices(wanted, every)}.{numbers}"
-
-
-# ------------------------------------------------------------------- transform
 
 
 def _transform(tree: Hierarchy, f: FloatArray, weights: str, rule: str | float | None) -> dict[str, Any]:

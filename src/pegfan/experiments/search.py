@@ -477,7 +477,7 @@ class _Sampler:
 
     def ask(self, count: int) -> list[dict[str, Any]]:
         self.asked = [self.study.ask() for _ in range(count)]
-        return [self.draw(trial) for trial in self.asked]
+        return list(map(self.draw, self.asked))
 
     def draw(self, trial: Any) -> dict[str, Any]:
         drawn = {name: trial.suggest_float(name, *ends, log=True) for name, ends in _RANGES.items()}

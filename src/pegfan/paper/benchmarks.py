@@ -13,6 +13,7 @@ from pegfan.experiments.jobs import Job
 from pegfan.experiments.search import Rung, grid
 from pegfan.paper import published
 from pegfan.paper.cells import (
+    NO_NUMBERS,
     SPLITS,
     Cells,
     Claims,
@@ -253,9 +254,7 @@ class Table3:
             "row": model.key,
             "label": model.label,
             "used": used.key,
-            "ours": None if score is None else score.mean,
-            "std": None if score is None else score.std,
-            "runs": 0 if score is None else score.runs,
+            **(score.numbers if score else NO_NUMBERS),
             "paper": printed.mean,
             "paper_std": printed.std,
             "fsgnn_own": own,
@@ -487,7 +486,7 @@ def authors_settings(name: str, model: Model) -> dict[str, Any]:
 def _extra(table: str, name: str, model: Model, score: Score) -> dict[str, Any]:
     """A cell that the paper does not have."""
     head = {"table": table, "set": name, "row": model.key, "label": model.label, "used": model.key}
-    return {**head, "ours": score.mean, "std": score.std, "runs": score.runs, **score.details}
+    return head | score.numbers | score.details
 
 
 def _by_projecting_sx(model: Model, on_sx: Score | None, printed: Published) -> str | None:

@@ -123,7 +123,7 @@ def lookup(store: Store) -> Records:
 def recipe_of(model: Model, regime: str, **more: Any) -> Recipe:
     """The recipe of a row on a graph of a regime; our own trees are the paper's, seen from the authors' side."""
     if model.kind is None:
-        return Recipe.of({"method": "none", "hops": model.hops, "regime": model.regime(regime), **more})
+        return Recipe.of({"method": "none", "hops": model.hops, "regime": "all" if model.all_hops else regime, **more})
     return Recipe.of({"method": "ward", "h": model.h, "kind": model.kind, "regime": regime, "hops": model.hops, **more})
 
 
@@ -290,9 +290,18 @@ class Score:
         return cls(float(values.mean()), float(values.std()), len(found), _details(found))
 
     @property
+    def numbers(self) -> dict[str, Any]:
+        """What a cell says for machines, details apart."""
+        return {"ours": self.mean, "std": self.std, "runs": self.runs}
+
+    @property
     def text(self) -> str:
         """Mean and population standard deviation, as the paper prints them; one run has no spread."""
         return f"{self.mean:.2f}±{self.std:.2f}" if self.runs > 1 else f"{self.mean:.2f}"
+
+
+NO_NUMBERS = {"ours": None, "std": None, "runs": 0}
+"""Those of a cell that has not run."""
 
 
 def _details(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -194,11 +194,9 @@ def _html_block(block: Block) -> str:
     if isinstance(block, Picture):
         words = escape(block.caption)
         return f'<figure><img src="{escape(block.file)}" alt="{words}"><figcaption>{words}</figcaption></figure>'
-    return _html_grid(block) if isinstance(block, Grid) else _html_text(block)
-
-
-def _html_text(text: str) -> str:
-    return f"<p class=item>{escape(text[2:])}</p>" if text.startswith("- ") else f"<p>{escape(text)}</p>"
+    if isinstance(block, Grid):
+        return _html_grid(block)
+    return f"<p class=item>{escape(block[2:])}</p>" if block.startswith("- ") else f"<p>{escape(block)}</p>"
 
 
 def _html_grid(grid: Grid) -> str:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pegfan._atomic import replacing
+from pegfan._atomic import write_figure
 from pegfan._extras import need
 from pegfan.experiments.store import Store
 from pegfan.paper import published
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["architecture", "save", "synthetic_lines", "training_times", "write_figures"]
 
-DPI = 160
 _STYLES = {
     "a12": ("#7d3c7a", "o"),
     "a8": ("#b07aad", "s"),
@@ -100,23 +98,15 @@ def save(figure: Figure, path: Path) -> list[Path]:
     from matplotlib import rc_context
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    written = []
+    files = [path.with_name(f"{path.name}.{suffix}") for suffix in ("png", "svg")]
     with rc_context({"svg.hashsalt": "pegfan", "svg.fonttype": "path"}):
-        for suffix, metadata in (("png", {"Software": None}), ("svg", {"Date": None, "Creator": None})):
-            buffer = BytesIO()
-            figure.savefig(buffer, format=suffix, dpi=DPI, metadata=metadata)
-            target = path.with_name(f"{path.name}.{suffix}")
-            with replacing(target) as file:
-                file.write(buffer.getvalue())
-            written.append(target)
-    return written
+        for file, metadata in zip(files, ({"Software": None}, {"Date": None, "Creator": None}), strict=True):
+            write_figure(figure, file, metadata=metadata)
+    return files
 
 
 def _nothing(_: Any) -> None:
     return None
-
-
-# -------------------------------------------------------------- Figures 1 and 2, CCNS
 
 
 def _path() -> tuple[Any, Any]:
@@ -150,9 +140,6 @@ def _ccns() -> Figure:
     from pegfan.datasets import synthetic
 
     return plots.ccns({f"γ = {gamma:g}": synthetic(gamma, n_features=0) for gamma in GAMMAS})
-
-
-# ---------------------------------------------------------------------- architecture
 
 
 def _architecture() -> Figure:
@@ -288,9 +275,6 @@ def _arrow(ax: Axes, x0: float, y0: float, x1: float, y1: float) -> None:
     ax.annotate("", (x1, y1), (x0, y0), arrowprops=style)
 
 
-# ------------------------------------------------------------------- synthetic tables
-
-
 def _lines(options: Options, number: int, records: Records) -> Figure | None:
     table = Synthetic(options, number)
     scores = {cell: score for cell, score in table.scores(records).items() if score}
@@ -326,9 +310,6 @@ def synthetic_lines(
     return figure
 
 
-# --------------------------------------------------------------------- training times
-
-
 _LEGEND = (
     "ours: CPU seconds, one core",
     "ours: elapsed, with all workers",
@@ -362,7 +343,9 @@ def training_times(measured: Mapping[tuple[str, Model], Measured], splits: int) 
                 ax.vlines(place + 0.27, theirs.shortest, theirs.longest, color="#b8bec6", lw=5, zorder=1)
                 ax.plot([place + 0.27], [theirs.mean], "_", color=_INK, ms=13, mew=2, label=other)
         _plain_axes(ax, name.capitalize())
-        ax.set_xticks(range(len(rows)), [f"{_short(model)}\n{seconds.channels} channels" for model, seconds in rows])
+        words = [f"{model.label}\n{seconds.channels} channels" for model, seconds in rows]
+        short = [text.replace("PEGFAN type c, ", "PEGFAN c\n").replace("FSGNN ", "FSGNN\n") for text in words]
+        ax.set_xticks(range(len(rows)), short)
         ax.set_xlim(-0.6, len(rows) - 0.4)
         ax.set_ylim(bottom=0)
     axes[0].set_ylabel(f"seconds of {'ten' if splits == 10 else splits} splits", color=_INK)
@@ -376,10 +359,6 @@ def _dots(ax: Axes, x: float, values: Sequence[float], colour: str, label: str |
     offsets = np.linspace(-0.07, 0.07, len(values)) * (len(values) > 1)
     ax.plot(x + offsets, values, "o", color=colour, ms=3.6, alpha=0.75, mew=0, label=label)
     ax.hlines(float(np.mean(values)), x - 0.11, x + 0.11, color=_INK, lw=2, zorder=3)
-
-
-def _short(model: Model) -> str:
-    return model.label.replace("PEGFAN type c, ", "PEGFAN c\n").replace("FSGNN ", "FSGNN\n")
 
 
 def _plain_axes(ax: Axes, title: str) -> None:

@@ -90,10 +90,6 @@ class Model:
             return f"PEGFAN type {what}, h = {self.h}"
         return f"FSGNN r = {self.hops}{', all' if self.all_hops else ''}"
 
-    def regime(self, regime: str) -> str:
-        """Which hops FSGNN sees on a graph of this regime."""
-        return "all" if self.all_hops else regime
-
     @property
     def _number(self) -> int:
         return int(re.findall(r"\d+", self.key)[0])

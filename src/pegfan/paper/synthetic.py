@@ -14,6 +14,7 @@ from pegfan.experiments.jobs import Job
 from pegfan.experiments.search import Rung, grid
 from pegfan.paper import published
 from pegfan.paper.cells import (
+    NO_NUMBERS,
     Cells,
     Claims,
     Halving,
@@ -208,9 +209,7 @@ class Synthetic:
             "gamma": gamma,
             "row": model.key,
             "label": model.label,
-            "ours": None,
-            "std": None,
-            "runs": 0,
+            **(score.numbers if score else NO_NUMBERS),
             "paper": printed,
             "tolerance": None,
             "verdict": "not computed",
@@ -219,8 +218,7 @@ class Synthetic:
         if score is None:
             return cell
         agrees, tolerance = agreement(score, printed)
-        cell |= {"ours": score.mean, "std": score.std, "runs": score.runs, "tolerance": tolerance}
-        cell["verdict"] = "agrees" if agrees else "differs"
+        cell |= {"tolerance": tolerance, "verdict": "agrees" if agrees else "differs"}
         if not agrees:
             on_sx = scores[gamma, ON_SX] if model == FINE else None
             found = on_sx and agreement(on_sx, printed)[0] and f"with F_j(SX) in place of F_j(X) it is {on_sx.mean:.1f}"

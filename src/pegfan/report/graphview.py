@@ -74,9 +74,6 @@ def _links(graph: Graph) -> csr_array:
     return links
 
 
-# ----------------------------------------------------------------------- sample
-
-
 def sample(graph: Graph, tree: Hierarchy | None, wanted: Sequence[int] = (), most: int = _MOST_NODES) -> IntArray:
     """Nodes to draw, sorted: all of a small graph; else whole clusters with many links, from every branch of the tree.
 
@@ -152,9 +149,6 @@ def restrict(tree: Hierarchy, nodes: IntArray) -> tuple[Hierarchy, list[IntArray
         slots.append(above)
         below = above
     return Hierarchy(parents, place[tree.order[leaves]]), slots[::-1]
-
-
-# -------------------------------------------------------------------- framelets
 
 
 def framelets_on(tree: Hierarchy, nodes: IntArray, most: int = _MOST_FRAMELETS) -> list[list[dict[str, Any]]]:

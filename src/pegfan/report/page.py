@@ -158,9 +158,6 @@ def _true_classes(result: Result, graph: Graph) -> NDArray[np.int64]:
     return np.asarray([*codes, -1])[graph.labels]
 
 
-# -------------------------------------------------------------------------- HTML
-
-
 def _render(content: Mapping[str, Any]) -> bytes:
     style, script = _resource("style.css"), _resource("script.js")
     parts = {

@@ -42,9 +42,6 @@ def colours(sizes: Sequence[int]) -> list[int]:
     return [largest.index(k) if k in largest else -1 for k in range(len(sizes))]
 
 
-# ------------------------------------------------------------------------- data
-
-
 def _data(result: Result) -> dict[str, Any]:
     data = result.data
     measures = ("edge_homophily", "node_homophily", "adjusted_homophily", "label_informativeness")
@@ -93,9 +90,6 @@ def _largest(sizes: Sequence[int], most: int) -> list[int]:
     return sorted(np.argsort(-np.asarray(sizes), kind="stable")[:most].tolist())
 
 
-# ------------------------------------------------------------------------ score
-
-
 def _score(result: Result) -> dict[str, Any]:
     named = [
         ("model", "This model", result.test),
@@ -117,9 +111,6 @@ def _bar(kind: str, name: str, spread: Spread) -> dict[str, Any]:
     values = [value for value in spread.per_split[:100] if value is not None]
     several = values if len(values) > 1 else []  # a single split is the mean
     return {"kind": kind, "name": name, "mean": spread.mean, "std": spread.std, "values": several}
-
-
-# ---------------------------------------------------------------------- choices
 
 
 def _choice(result: Result) -> dict[str, Any]:
@@ -157,9 +148,6 @@ def _flat(recipe: Mapping[str, Any], prefix: str = "", depth: int = 0) -> dict[s
     return flat
 
 
-# -------------------------------------------------------------------- confusion
-
-
 def _confusion(result: Result) -> dict[str, Any]:
     table, support = result.confusion, list(map(sum, result.confusion))
     if not sum(support):
@@ -188,9 +176,6 @@ def _per_class(result: Result) -> dict[str, Any]:
     numbers = ("support", "precision", "recall")
     shown = [_named(result, row.name) | _members(row, *numbers) for row in rows[:_MOST_TABLE]]
     return {"rows": shown, "left_out": left_out}
-
-
-# --------------------------------------------------------------------- training
 
 
 def _curves(result: Result) -> dict[str, Any]:
@@ -224,9 +209,6 @@ def _member(entry: Attention) -> dict[str, Any]:
     channels = entry.channels[:_MOST_TABLE]
     shown = [{"name": short(c.symbol), "what": short(c.words), "weight": c.weight, "group": c.group} for c in channels]
     return {"name": short(entry.member), "words": words.attention(channels), "channels": shown}
-
-
-# ------------------------------------------------------------------------- ends
 
 
 def _unsure(result: Result) -> dict[str, Any]:

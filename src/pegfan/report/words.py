@@ -139,10 +139,11 @@ def confusion(table: Sequence[Sequence[int]], classes: Sequence[str]) -> str:
     if not mistakes:
         return f"All {total:,} test nodes are in the right class."
     most, a, b = max(mistakes)
+    times = {1: "once", 2: "twice"}.get(most, f"{most:,} times")
     wrong = sum(n for n, _, _ in mistakes)
     return (
         f"{wrong:,} of {total:,} test nodes are in the wrong class. The most frequent mistake, "
-        f"{_times(most)}: a node of “{classes[-a]}” is taken for “{classes[-b]}”."
+        f"{times}: a node of “{classes[-a]}” is taken for “{classes[-b]}”."
     )
 
 
@@ -210,7 +211,3 @@ def _known(spread: Spread | None) -> tuple[float | None, float]:
 
 def _some(number_of: int, one: str, many: str) -> str:
     return f"{number_of:,} {one if number_of == 1 else many}"
-
-
-def _times(n: int) -> str:
-    return {1: "once", 2: "twice"}.get(n, f"{n:,} times")
