@@ -72,7 +72,7 @@ def run(folder: str | os.PathLike[str], seed: int = 0) -> Numbers:
     folder
         Where to write ``framelets.png``; made if it is missing.
     seed
-        Of the nodes' positions and the noise.
+        Seed of the nodes' positions and the noise.
 
     Returns
     -------
@@ -130,7 +130,7 @@ def random_geometric(n: int, degree: float, rng: np.random.Generator) -> Graph:
     degree
         The mean number of neighbours of a node far from the border.
     rng
-        Where the points come from.
+        The random generator of the points.
 
     Examples
     --------
@@ -247,7 +247,7 @@ class Comparison:
     entries
         PEGFAN (type b), then FSGNN.
     majority, features
-        Test accuracies, split by split: of always saying the largest class; of the network that sees X alone.
+        Test accuracies, split by split: of always predicting the largest class; of the network that sees X alone.
     seed, seconds
         The seed; how long it took.
     """

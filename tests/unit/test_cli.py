@@ -114,7 +114,7 @@ def ends_with(error, *words):
         (FileNotFoundError(errno.ENOENT, "No such file or directory", "x.csv"), 1, "x.csv: No such file or directory."),
         (PermissionError(errno.EACCES, "Permission denied", "x.csv"), 1, "Permission denied. Change its permissions"),
         (OSError(errno.ENOSPC, "No space left on device"), 1, "No space left on device. Free some space"),
-        (KeyError("oops"), 3, "This is a bug of pegfan's; --debug shows where."),
+        (KeyError("oops"), 3, "This is a bug in pegfan; --debug shows where."),
         (KeyboardInterrupt(), 130, "Interrupted."),
     ],
 )
@@ -193,7 +193,7 @@ def test_consoles_look_when_a_command_starts(files, monkeypatch):
 def test_bars():
     assert _show.bar(0.5, 4) == "[cyan]██[/cyan]"
     assert _show.bar(1 / 16, 2) == "[cyan]▏[/cyan]"
-    assert _show.bar(float("nan")) == ""
+    assert _show.bar(float("nan"), 4) == ""
     assert _show.bar(7.0, 2) == "[cyan]██[/cyan]"
 
 

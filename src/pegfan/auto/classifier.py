@@ -33,15 +33,15 @@ class AutoClassifier(NodeClassifier):
     random_state
         Of weights, dropout and ``split="random"``.
     recipes
-        Exactly these recipes (`pegfan.Recipe`, or mappings of its fields and settings), whatever the budget: what is
-        fitted then does not depend on the clock.
+        Exactly these recipes (`pegfan.Recipe`, or mappings of its fields and settings), whatever the budget; the
+        result then does not depend on the clock.
     pins
-        Fields of `pegfan.Recipe` and settings (`pegfan.Settings`) that all recipes shall have, such as
+        Fields of `pegfan.Recipe` and settings (`pegfan.Settings`) that all recipes must have, such as
         ``{"h": 4, "epochs": 200}``.
     members
         The most networks in the final mean.
     choose
-        ``"auto"``, or ``"mean"`` or ``"best"`` to have it so.
+        ``"auto"``, or ``"mean"`` or ``"best"`` to force one of them.
     stand_in
         What a graph without features gets: ``"degree"`` (`pegfan.datasets.stand_in_features`), or None for an error.
     workers
@@ -63,9 +63,9 @@ class AutoClassifier(NodeClassifier):
 
     Notes
     -----
-    Channels that speak of particular nodes (rows of the adjacency, training labels of neighbours) tell nodes of another
-    graph by their names where both graphs have names, and by their position otherwise; nodes that were not there in
-    training have no label and no column.
+    Channels about particular nodes (rows of the adjacency, training labels of neighbours) match the nodes of another
+    graph by name if both graphs have names, and by position otherwise; nodes that were not there in training have no
+    label and no column.
 
     Examples
     --------
@@ -152,7 +152,7 @@ class AutoClassifier(NodeClassifier):
             raise ValueError(f"budget must be a positive number of seconds, got {self.budget!r}")
         if self.recipes is not None and not len(self.recipes):
             raise ValueError("recipes must hold at least one recipe; leave it out to have them found")
-        Recipe.of(self.pins or {})  # speaks up if a pin is wrong
+        Recipe.of(self.pins or {})  # fails if a pin is wrong
         return integer("random_state", self.random_state, 0)
 
     # ----------------------------------------------------------------------- files
@@ -172,7 +172,7 @@ class AutoClassifier(NodeClassifier):
 
 
 def _labelled(part: Split, labels: Any) -> Split:
-    """The split without nodes that have no label."""
+    """The split without unlabelled nodes."""
     kept = Split(*(nodes[labels[nodes] >= 0] for nodes in part))
     for name in ("train", "val"):
         if not len(getattr(kept, name)):

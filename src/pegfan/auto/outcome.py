@@ -26,7 +26,7 @@ __all__ = ["Outcome", "Plan", "carry_out", "with_splits"]
 SEARCH = 0.6
 """The part of the budget that the search has; the rest is for the other splits."""
 SPLITS = 5
-"""On how many splits the chosen recipes are trained, if time allows and nothing else is said."""
+"""How many splits the chosen recipes are trained on by default, if time allows."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Outcome:
 def with_splits(graph: Graph, plan: Plan) -> tuple[Graph, bool]:
     """The graph with splits: its own, or stratified ones drawn here; and whether they were drawn.
 
-    A split of the user's without validation nodes gives up a quarter of its training nodes for them.
+    In a given split without validation nodes, a quarter of the training nodes become validation nodes.
     """
     from pegfan.datasets import random_splits
 
@@ -125,7 +125,7 @@ def carry_out(
     plan
         What to do.
     progress
-        Called with events of the search.
+        Called with the steps of the search.
     say
         Called with a sentence at every stage after it.
     """
@@ -235,7 +235,7 @@ class _Spread:
                 self._add(i, part, [done[r] for r in self.members], done[self.floor])
 
     def _first(self, pool: Pool) -> None:
-        """The split of the search: the members are there, only the floor may be missing."""
+        """The split of the search: the members are trained, only the floor may be missing."""
         part = self._part(self.plan.split)
         for recipe in self.choices:
             if recipe not in self.tried:

@@ -49,8 +49,8 @@ def info(
 ) -> None:
     """Describe a graph: sizes, components, degrees, classes, homophily, and what the reader guessed.
 
-    CCNS is the cross-class neighbourhood similarity: where the diagonal is darkest, classes differ in whom they are
-    joined to, and a network can tell them apart by it.
+    CCNS is the cross-class neighbourhood similarity: where the diagonal is darkest, classes have
+    different neighbours, and a network can use that to tell them apart.
     """
     check_output(picture, force, PICTURES, "A picture")
     source, known, report = read(graph, **vars(reading))
@@ -119,9 +119,9 @@ def _warnings(source: Source, graph: Graph, facts: dict[str, Any]) -> list[str]:
         )
     if (twins["test_in_train"] or 0) > 0.1:
         share = twins["test_in_train"]
-        found.append(f"{share:.0%} of the test nodes have exactly the neighbours of a training node: this leaks.")
+        found.append(f"{share:.0%} of the test nodes have exactly the neighbours of a training node: a leak.")
     if size["isolated"] > 0.01 * graph.n:
-        found.append(f"{size['isolated']:,} nodes have no edge; only their own features tell their class.")
+        found.append(f"{size['isolated']:,} nodes have no edge; only their own features can predict their class.")
     if size["components"] - size["isolated"] > 1:
         found.append("The graph is in several pieces; a tree joins them near its root.")
     return found

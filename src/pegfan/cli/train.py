@@ -38,16 +38,16 @@ def train(
     *,
     graph: Annotated[list[str] | None, typer.Argument(metavar="GRAPH...", help=SOURCES)] = None,
     folder: Annotated[
-        Path | None, typer.Option("-o", "--output", help="The folder to write; it appears whole at the end.")
+        Path | None, typer.Option("-o", "--output", help="The folder to write; it appears at the end, complete.")
     ] = None,
     reading: Reading,
     metric: Metric = None,
-    budget: Annotated[float | None, typer.Option(help="Seconds for it all; 120 by default.")] = None,
+    budget: Annotated[float | None, typer.Option(help="Seconds in total; 120 by default.")] = None,
     split: Annotated[int | None, typer.Option(min=0, help="The split whose model is kept; 0 by default.")] = None,
     splits: Annotated[
-        int | None, typer.Option(min=1, help="Splits for the spread; by default up to 5, as time allows.")
+        int | None, typer.Option(min=1, help="How many splits to report on; by default up to 5, as time allows.")
     ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Of splits, weights and dropout; 0 by default.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of splits, weights and dropout; 0 by default.")] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes; by default one per core, 2 at most.")] = None,
     method: Annotated[str | None, typer.Option(help="Pin the tree: ward, adjacency, matching or none.")] = None,
     h: Annotated[int | None, typer.Option("--h", min=2, help="Pin the most children of a cluster.")] = None,
@@ -58,9 +58,7 @@ def train(
     scaling: Annotated[str | None, typer.Option(help="Pin the scaling of features: none, l1 or columns.")] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set", metavar="NAME=VALUE", help="Pin anything else of a recipe, as epochs=200 or labels=true."
-        ),
+        typer.Option("--set", metavar="NAME=VALUE", help="Pin any other part of a recipe, such as epochs=200."),
     ] = None,
     config: Annotated[
         Path | None, typer.Option(help="Settings from a file; settings.toml of an output folder repeats that run.")
@@ -68,7 +66,7 @@ def train(
     force: Annotated[bool, typer.Option("--force", help="Replace a folder that this command wrote.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Learn classes from the nodes that have one, and predict those of all others.
+    """Learn from the nodes that have a class, and predict the class of all others.
 
     Recipes (a tree or none, hops, channels, settings) are tried within the time budget and chosen on validation nodes
     only. The folder then holds predictions.csv, the model, a report to open in a browser, and settings.toml, which
@@ -92,7 +90,9 @@ def train(
     else:
         _print_outcome(result, folder)
     if failure is not None:
-        raise Fail(f"All is written but {REPORT}, which failed: {failure}. This is a bug of pegfan's.", INTERNAL)
+        raise Fail(
+            f"Everything was written except {REPORT}, which failed: {failure}. This is a bug in pegfan.", INTERNAL
+        )
 
 
 @command("pegfan predict out nodes.csv edges.csv -o predictions.csv")
@@ -107,7 +107,7 @@ def predict(
 ) -> None:
     """Predict the classes of a graph's nodes with a model that was trained before.
 
-    The graph may have changed since: nodes are told by their ids, feature columns by their names.
+    The graph may have changed since: nodes are matched by their ids, feature columns by their names.
     """
     check_output(output, force, (".csv",), "The table of predictions")
     trained, stored = _load_model(model)
@@ -177,7 +177,7 @@ class _Wanted:
         return source, graph if self.metric is None else graph.replace(metric=self.metric), report
 
     def to_toml(self, outcome: Outcome) -> bytes:
-        """The settings that repeat the run: the recipes that ran and the splits, so that no clock decides."""
+        """The settings that repeat the run: the recipes that ran and the splits, so that the clock does not matter."""
         import tomli_w
 
         plan = self.plan
@@ -230,7 +230,7 @@ def _resolve(
     given = {name: value for name, value in own.items() if value is not None}
     chosen = {"workers": min(cores(), 2), **{name: stored[name] for name in own if name in stored}, **given}
     fixed = {**stored.get("pins", {}), **{k: v for k, v in pins.items() if v is not None}}
-    Recipe.of(fixed)  # speaks up before anything is read
+    Recipe.of(fixed)  # fails before anything is read
     listed = stored.get("recipes")
     recipes = None if listed is None else [Recipe.of(recipe).changed(**fixed) for recipe in listed]
     metric = chosen.pop("metric", None)
@@ -242,7 +242,7 @@ def _resolve(
 
 
 def _assignments(given: Sequence[str]) -> dict[str, Any]:
-    """``--set epochs=200`` as a pin; values are read as TOML has them."""
+    """``--set epochs=200`` as a pin; values are read as TOML."""
     import tomllib
 
     pins: dict[str, Any] = {}
@@ -289,7 +289,7 @@ def _read_settings(path: Path) -> dict[str, Any]:
 
 
 def _stored_source(stored: Any, reading: Mapping[str, Any], beside: Path) -> Source:
-    """The source of a file; its paths as they are, or from the folder beside the output folder."""
+    """The source that a file names; paths hold as they are, or from the parent of the output folder."""
     try:
         where, options = [str(path) for path in stored["where"]], dict(stored.get("options", {}))
     except (KeyError, TypeError, AttributeError, ValueError):
@@ -355,7 +355,7 @@ def _complete(outcome: Outcome, source: Source, report: ReadReport | None, folde
 
 
 def _check_folder(folder: Path, force: bool) -> None:
-    """Refuse a place where something is, unless it is a folder of ours and it may be replaced."""
+    """Refuse to replace anything but a folder that this command wrote, and that only with --force."""
     if not folder.exists():
         return
     if not folder.is_dir():
@@ -373,7 +373,7 @@ def _check_folder(folder: Path, force: bool) -> None:
 
 
 def _check_writable(folder: Path) -> None:
-    """Find out before the work whether the folder can be made."""
+    """Check that the folder can be made, before any work is done."""
     with writing(folder.parent):
         folder.parent.mkdir(parents=True, exist_ok=True)
         Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.")).rmdir()
@@ -382,7 +382,7 @@ def _check_writable(folder: Path) -> None:
 def _write_all(
     folder: Path, force: bool, outcome: Outcome, graph: Graph, result: Result, settings: bytes
 ) -> str | None:
-    """Write everything or nothing; only a report that cannot be made is left out, and said to be."""
+    """Write everything or nothing; only a report that fails is left out, and what failed is returned."""
     from pegfan._atomic import replacing_folder
     from pegfan.report import write_report
 
@@ -400,7 +400,7 @@ def _write_all(
             raise
         except Exception as error:  # the training is worth more than its picture
             failure = f"{type(error).__name__}: {error}"
-        _check_folder(folder, force)  # somebody may have written there meanwhile
+        _check_folder(folder, force)  # another process may have written there meanwhile
     return failure
 
 
@@ -461,7 +461,7 @@ def _load_model(folder: Path) -> tuple[NodeClassifier, Result | None]:
 
 
 def _reopen(result: Result, home: Path) -> tuple[Source, Graph]:
-    """The graph that a result was made of."""
+    """The graph that a result is about."""
     source = _stored_source(result.source.to_dict() if result.source else None, {}, home)
     try:
         graph, _ = source.open()
@@ -496,7 +496,7 @@ def _left_out(trained: Sequence[str] | None, own: Sequence[str] | None) -> list[
     if not new:
         return []
     shown = ", ".join(new[:5]) + (f" and {len(new) - 5} more" if len(new) > 5 else "")
-    return [f"Feature columns that were not there in training are left out: {shown}."]
+    return [f"Feature columns that were not there in training are ignored: {shown}."]
 
 
 def _known_parts(model: NodeClassifier, graph: Graph) -> list[str]:
@@ -537,4 +537,4 @@ def _print_outcome(result: Result, folder: Path) -> None:
     print_table(table)
     print_warnings([warning.text for warning in result.warnings])
     print_files({"Predictions": folder / PREDICTIONS, "Report": folder / REPORT, "To repeat": folder / SETTINGS})
-    console.print(f"{result.seconds.total:.0f} s in all")
+    console.print(f"{result.seconds.total:.0f} s in total")

@@ -61,10 +61,11 @@ def transform(
     ],
     tree: Annotated[Path | None, typer.Option(help="A tree that pegfan tree wrote; by default one is built.")] = None,
     denoise: Annotated[
-        str | None, typer.Option(metavar="RULE", help="Shrink by sure, bayes or universal, or by a number.")
+        str | None,
+        typer.Option(metavar="RULE", help="Denoise: sure, bayes, universal, or a number as threshold."),
     ] = None,
     weights: Annotated[
-        str, typer.Option(help="equal: the paper's, children weigh the same; size: framelets are blind to constants.")
+        str, typer.Option(help="equal (the paper's): children have equal weights; size: framelets ignore constants.")
     ] = "equal",
     output: Annotated[
         Path | None,
@@ -76,7 +77,7 @@ def transform(
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Take a signal on the nodes apart by scale: the energy of every level, denoised if asked for, and back again.
+    """Split a signal on the nodes by scale: show the energy of every level, denoise it, and put it together again.
 
     F_0 f is what the root keeps, F_j f what level j adds; together they are the signal.
     """
@@ -113,7 +114,7 @@ def _rule(denoise: str | None) -> str | float | None:
     except ValueError:
         value = -1.0
     if not 0 <= value < float("inf"):
-        raise Fail(f"--denoise is {', '.join(_RULES)} or a number from 0 on, not {denoise}.", USAGE)
+        raise Fail(f"--denoise is {', '.join(_RULES)} or a number of at least 0, not {denoise}.", USAGE)
     return value
 
 
@@ -164,10 +165,10 @@ def _indicator(graph: Graph, name: str) -> FloatArray:
 def _no_signal(graph: Graph, wanted: str, names: list[str], columns: int) -> str:
     if wanted.isdecimal():
         have = f"the features are 0 to {columns - 1:,}" if columns else "the graph has no features"
-        return f"There is no feature {wanted}: {have}. Or take degree, or label:NAME."
+        return f"There is no feature {wanted}: {have}. Or use degree, or label:NAME."
     every = [*names, "degree", *(["label:NAME"] if graph.labels is not None else [])]
     numbers = f" Features can be given by number, 0 to {columns - 1:,}." if columns and not names else ""
-    return f"There is no column {wanted!r} to take as a signal; {choices(wanted, every)}.{numbers}"
+    return f"There is no column {wanted!r} to use as a signal; {choices(wanted, every)}.{numbers}"
 
 
 def _transform(tree: Hierarchy, f: FloatArray, weights: str, rule: str | float | None) -> dict[str, Any]:
@@ -245,8 +246,8 @@ def _print(name: str, graph: str, tree: Hierarchy, result: dict[str, Any]) -> No
         table.add_row(f"F_{j}  {part_words(j)}", f"{clusters:,}", f"{count:,}", percent(share), bar(share, 24))
     print_table(table)
     console.print(
-        f"Put together again, the largest error is {result['reconstruction_error']:.1e} of the largest value."
+        f"After reconstruction the largest error is {result['reconstruction_error']:.1e} of the largest value."
     )
     if result["removed"] is not None:
         why = ": most coefficients of the finest level are 0, so no noise is found" if result["removed"] < 1e-9 else ""
-        console.print(f"Denoising took away {result['removed']:.1%} of the energy{why}.")
+        console.print(f"Denoising removed {result['removed']:.1%} of the energy{why}.")

@@ -59,7 +59,7 @@ DUPLICATES = (
 
 
 def verdict(ours: float, printed: Published) -> tuple[bool, float]:
-    """Whether a mean agrees with a printed one, and how far apart they might be: a point, or two standard errors.
+    """Whether a mean agrees with a printed one, and how far apart they may be: a point, or two standard errors.
 
     The standard error is the paper's: its standard deviation over √10.
 
@@ -490,7 +490,7 @@ def _extra(table: str, name: str, model: Model, score: Score) -> dict[str, Any]:
 
 
 def _by_projecting_sx(model: Model, on_sx: Score | None, printed: Published) -> str | None:
-    """What there is to say of a cell of type a, h = 8 that agrees with the paper once SX is projected."""
+    """What to say about a cell of type a, h = 8 that agrees with the paper once SX is projected."""
     if model != Model("a8") or on_sx is None or not verdict(on_sx.mean, printed)[0]:
         return None
     return (

@@ -1,4 +1,4 @@
-"""Tables I and II: generated graphs whose classes differ less and less in whom they are joined to, as γ grows."""
+"""Tables I and II: generated graphs whose classes have more and more similar neighbours as γ grows."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ ON_SX = Model("as4")
 
 
 def agreement(ours: Score, printed: float) -> tuple[bool, float]:
-    """Whether our mean agrees with a printed accuracy, and how far apart they might be.
+    """Whether our mean agrees with a printed accuracy, and how far apart they may be.
 
     The paper has one graph with 600 test nodes. Its standard error is that of a share of 600, √(p(1−p)/600); ours is
     the standard deviation over graphs, over the root of their number. They agree within a point, or within twice the

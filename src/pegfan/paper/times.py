@@ -34,7 +34,7 @@ class Measured:
         One number per setting: CPU seconds; and elapsed seconds, the sum of the runs' over the number of runs side by
         side, which is nan where that is not known.
     busy
-        The largest ratio of elapsed to CPU seconds: near one if nobody else used the cores.
+        The largest ratio of elapsed to CPU seconds: near one if nothing else used the cores.
     channels, epochs
         The number of channels; the mean number of epochs of a run.
     details

@@ -181,7 +181,7 @@ def _per_class(result: Result) -> dict[str, Any]:
 def _curves(result: Result) -> dict[str, Any]:
     known = [drawn for curve in result.curves[:_MOST_MEMBERS] if (drawn := _curve(curve))]
     if not known:
-        return _absent("The course of the training was not kept.")
+        return _absent("The curves of the training were not kept.")
     return {"members": known, "metric": words.metric_name(result)}
 
 
@@ -222,7 +222,7 @@ def _unsure(result: Result) -> dict[str, Any]:
         }
         for row in result.unsure[:50]
     ]
-    return {"rows": entries} if entries else _absent("No node was found about which the model is in doubt.")
+    return {"rows": entries} if entries else _absent("The model is not in doubt about any node.")
 
 
 def _warnings(result: Result) -> dict[str, Any]:
