@@ -102,10 +102,8 @@ def _check_target(target: Path, overwrite: bool) -> None:
         raise ValueError(f"{target} is not a saved model; it is not overwritten: choose another folder")
     foreign = held - {MODEL, *read_description(target).get("files", ())}
     if foreign:
-        raise ValueError(
-            f"{target} holds {min(foreign)!r}, which is not part of a saved model; it is not overwritten: choose "
-            "another folder"
-        )
+        what = f"{min(foreign)!r}, which is not part of a saved model"
+        raise ValueError(f"{target} holds {what}; it is not overwritten: choose another folder")
 
 
 def _complete(about: Mapping[str, Any], folder: Path) -> dict[str, Any]:

@@ -426,7 +426,7 @@ def _draw_comparison(found: Comparison) -> Figure:
 
 
 def _draw_accuracy(ax: Axes, found: Comparison) -> None:
-    rows = {**{entry.name: entry.test for entry in found.entries}, "largest class": found.majority}
+    rows = {entry.name: entry.test for entry in found.entries} | {"largest class": found.majority}
     colours = ("#0b6fb3", "#d1640a", "#8a8f98")
     for y, ((name, values), colour) in enumerate(zip(rows.items(), colours, strict=True)):
         mean, std = 100 * float(np.mean(values)), 100 * float(np.std(values))

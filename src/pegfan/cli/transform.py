@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from io import BytesIO
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -109,10 +109,9 @@ def transform(
 def _rule(denoise: str | None) -> str | float | None:
     if denoise is None or denoise in _RULES:
         return denoise
-    try:
+    value = -1.0
+    with contextlib.suppress(ValueError):
         value = float(denoise)
-    except ValueError:
-        value = -1.0
     if not 0 <= value < float("inf"):
         raise Fail(f"--denoise is {', '.join(_RULES)} or a number of at least 0, not {denoise}.", USAGE)
     return value
@@ -154,9 +153,7 @@ def _indicator(graph: Graph, name: str) -> FloatArray:
 
     if graph.labels is None:
         raise Fail("The graph has no classes; name their column with --label.")
-    classes = [str(i) for i in range(graph.n_classes)]
-    if graph.class_names is not None:
-        classes = [str(known) for known in graph.class_names.tolist()]
+    classes = list(map(str, range(graph.n_classes) if graph.class_names is None else graph.class_names.tolist()))
     if name not in classes:
         raise Fail(f"There is no class {name!r}; {choices(name, classes)}.")
     return np.asarray(graph.labels == classes.index(name), np.float64)
@@ -205,16 +202,13 @@ def _write(path: Path, graph: Graph, f: FloatArray, result: dict[str, Any]) -> N
         columns["denoised"] = result["denoised"]
     with writing(path):
         if path.suffix.lower() == ".npz":
-            arrays = {"coefficients": result["c"].array, "offsets": np.array(system.offsets()), **columns}
-            write_npz(path, arrays)
+            write_npz(path, {"coefficients": result["c"].array, "offsets": np.array(system.offsets()), **columns})
             return
         import pandas as pd
 
         names = np.arange(graph.n) if graph.node_names is None else graph.node_names
-        buffer = BytesIO()
-        pd.DataFrame({"id": names, **columns}).to_csv(buffer, index=False)
         with replacing(path) as file:
-            file.write(buffer.getvalue())
+            pd.DataFrame({"id": names, **columns}).to_csv(file, index=False)
 
 
 def _draw(graph: Graph, name: str, f: FloatArray, result: dict[str, Any]) -> Any:

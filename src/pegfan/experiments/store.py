@@ -4,8 +4,8 @@ The format
 ----------
 ``records.jsonl`` holds one record per line: a JSON object in UTF-8, whose ``"key"`` names the run. The last member of
 the line, ``"check"``, is the CRC-32 of all bytes before ``,"check"`` as eight hex digits; it is not part of the record.
-Any tool that reads JSON lines reads the file; lines are only ever added, so that differences between versions are small.
-Floats are written with all their digits; NaN and infinity are refused.
+Any tool that reads JSON lines reads the file; lines are only ever added, so that differences between versions stay
+small. Floats are written with all their digits; NaN and infinity are refused.
 
 * An append is one write under an exclusive lock on the file, made durable (fsync) before `Store.append` returns.
 * A last line without its newline is what a killed writer left. Readers ignore it; the next append removes it, or gives

@@ -416,12 +416,11 @@ class Table3:
         if "actor" not in self.sets or self.options.quick or self.options.settings == "search":
             return []
         rows: Rows = []
-        kept = {model: own for model, (_, own) in published.ACTOR_WITHOUT_NORM.items() if model in self.models("actor")}
-        for model, own in kept.items():
-            score = Score.of(records, self.extra(model))
-            rows.append([model.label, mark_of(score), f"{own:.2f}"])
-            if score:
-                cells.append(_extra("III, not normalised", "actor", model, score) | {"fsgnn_own": own})
+        for model, (_, own) in published.ACTOR_WITHOUT_NORM.items():
+            if model in self.models("actor"):
+                score = Score.of(records, self.extra(model))
+                rows.append([model.label, mark_of(score), f"{own:.2f}"])
+                cells += [_extra("III, not normalised", "actor", model, score) | {"fsgnn_own": own}] if score else []
         caption = (
             "Actor with FSGNN's other published settings, without row normalisation of hidden layers (not in the paper)"
         )
@@ -432,15 +431,11 @@ class Table3:
         if not names:
             return [DUPLICATES] if {"chameleon", "squirrel"} & set(self.sets) else []
         full = [name for name in ("chameleon", "squirrel") if name in self.sets]
-        rows: Rows = []
-        found = {}
-        for model in self.models(names[0]):
-            own = {name: self.score(records, name, model) for name in names}
-            found.update({(name, model): score for name, score in own.items()})
-            rows.append(
-                [model.label, *map(mark_of, own.values()), *(mark_of(scores.get((name, model))) for name in full)]
-            )
-            cells += [_extra("III, filtered", name, model, score) for name, score in own.items() if score]
+        models = self.models(names[0])
+        found = {(name, model): self.score(records, name, model) for model in models for name in names}
+        both = {**scores, **found}
+        rows: Rows = [[m.label, *(mark_of(both.get((name, m))) for name in (*names, *full))] for m in models]
+        cells += [_extra("III, filtered", *cell, score) for cell, score in found.items() if score]
         caption = (
             "Without the duplicates: filtered sets with our trees and the authors' settings for the full ones, not "
             "tuned anew; full sets beside them"
@@ -537,9 +532,9 @@ def _drop(filtered: Scores, full: Scores) -> list[str]:
     """What the numbers say about the filtered sets, where they are complete."""
     text = []
     for name in ("chameleon", "squirrel"):
-        pairs = [(full.get((name, m)), filtered.get((f"{name}-filtered-directed", m))) for m in ON_FILTERED]
-        if all(a and b for a, b in pairs):
-            before, after = ([pair[i].mean for pair in pairs if pair[i]] for i in (0, 1))  # type: ignore[union-attr]
+        before = [score.mean for model in ON_FILTERED if (score := full.get((name, model)))]
+        after = [score.mean for model in ON_FILTERED if (score := filtered.get((f"{name}-filtered-directed", model)))]
+        if len(before) == len(after) == len(ON_FILTERED):
             text.append(
                 f"- {name}: {min(before):.1f} to {max(before):.1f} on the full set, {min(after):.1f} to "
                 f"{max(after):.1f} on the filtered one; type c, h = 8 minus FSGNN r = 3: "

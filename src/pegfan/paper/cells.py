@@ -177,9 +177,9 @@ class Halving:
     The last rung is decided by the highest mean validation metric, then the lowest mean validation loss, as in the
     paper; the rungs before it by the loss alone. Early on the metric misleads: over 24 of the 108 settings on a graph
     of Table I (γ = 0.4), its rank correlation with the final one was 0.19 after 12 epochs for type b, −0.11 for FSGNN
-    r = 3, that of the loss 0.37 and 0.77. Few should be dropped early: type b's best setting was among the best third by
-    the loss after 12 epochs, but not among the best sixth. Hence `apart`: the effect of weight decay shows late, so the
-    best of every value go on together. Equal settings stay in the grid's order. The test metric is not used.
+    r = 3, that of the loss 0.37 and 0.77. Few should be dropped early: type b's best setting was among the best third
+    by the loss after 12 epochs, but not among the best sixth. Hence `apart`: the effect of weight decay shows late, so
+    the best of every value go on together. Equal settings stay in the grid's order. The test metric is not used.
 
     Attributes
     ----------

@@ -10,13 +10,18 @@ import numpy as np
 
 from pegfan._atomic import write_figure
 from pegfan._extras import need
+from pegfan.channels import make_channels
+from pegfan.datasets import synthetic
 from pegfan.experiments.store import Store
+from pegfan.framelets import FrameletSystem
+from pegfan.graph import Graph
 from pegfan.paper import published
 from pegfan.paper.cells import Options, Records, Score, lookup
 from pegfan.paper.documents import Document, Picture, write
 from pegfan.paper.published import GAMMAS, Model
 from pegfan.paper.synthetic import ON_SX, Synthetic
 from pegfan.paper.times import Measured, Table4
+from pegfan.trees import Hierarchy, build_tree
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,9 +61,9 @@ def write_figures(options: Options, store: str | Path, folder: str | Path, comma
         The command line that the page shows.
     """
     need("matplotlib", "plots")
-    records = lookup(Store(store)) if Path(store).is_dir() else _nothing
-    times = Path(store) / "times"
-    timed = lookup(Store(times)) if times.is_dir() else _nothing
+    records, timed = (
+        lookup(Store(place)) if place.is_dir() else lambda _: None for place in (Path(store), Path(store) / "times")
+    )
     drawings: dict[str, tuple[Callable[[], Figure | None], str]] = {
         "framelets": (_framelets, "Figure 1: a path of eight nodes, its tree, and the binary Haar framelets on it."),
         "partition-permutation": (
@@ -105,22 +110,14 @@ def save(figure: Figure, path: Path) -> list[Path]:
     return files
 
 
-def _nothing(_: Any) -> None:
-    return None
-
-
 def _path() -> tuple[Any, Any]:
     """The paper's example: a path of eight nodes and its tree of pairs."""
-    from pegfan.graph import Graph
-    from pegfan.trees import Hierarchy
-
     path = Graph.from_edges(np.column_stack([np.arange(7), np.arange(1, 8)]))
     return path, Hierarchy.from_nested([[[0, 1], [2, 3]], [[4, 5], [6, 7]]])
 
 
 def _framelets() -> Figure:
     from pegfan import plots
-    from pegfan.framelets import FrameletSystem
 
     graph, tree = _path()
     return plots.framelets(graph, FrameletSystem(tree))
@@ -128,7 +125,6 @@ def _framelets() -> Figure:
 
 def _partition_permutation() -> Figure:
     from pegfan import plots
-    from pegfan.trees import Hierarchy
 
     graph, _ = _path()
     tree = Hierarchy.from_nested([[0, 1, 2], [3, 4], [5, 6, 7]])
@@ -137,18 +133,13 @@ def _partition_permutation() -> Figure:
 
 def _ccns() -> Figure:
     from pegfan import plots
-    from pegfan.datasets import synthetic
 
     return plots.ccns({f"γ = {gamma:g}": synthetic(gamma, n_features=0) for gamma in GAMMAS})
 
 
 def _architecture() -> Figure:
     """Of type c on a generated graph of the paper's."""
-    from pegfan.channels import make_channels
-    from pegfan.datasets import synthetic
-    from pegfan.framelets import FrameletSystem
     from pegfan.models import PEGFAN
-    from pegfan.trees import build_tree
 
     graph = synthetic(0.0)
     system = FrameletSystem(build_tree(graph, "ward", h=8))
@@ -228,8 +219,7 @@ def architecture(channels: Channels, network: ChannelNetwork) -> Figure:
 
 _INK, _GREY = "#363b42", "#7a828c"
 _FILLS = {
-    "features": ("#f3f4f6", "#7a828c"),
-    "other": ("#f3f4f6", "#7a828c"),
+    **dict.fromkeys(("features", "other"), ("#f3f4f6", "#7a828c")),
     "hops": ("#fdeee3", "#d55e00"),
     "scales": ("#e5f1f9", "#0072b2"),
     "layer": ("#f3f4f6", "#b8bec6"),
@@ -239,9 +229,7 @@ _FILLS = {
 
 def _some(count: int, most: int = 14) -> list[int | None]:
     """Channel numbers; of many the first and the last, with a gap."""
-    if count <= most:
-        return list(range(count))
-    return [*range(most - 5), None, *range(count - 4, count)]
+    return [*range(count)] if count <= most else [*range(most - 5), None, *range(count - 4, count)]
 
 
 def _number(value: int) -> str:

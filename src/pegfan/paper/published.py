@@ -64,8 +64,7 @@ class Model:
     @property
     def kind(self) -> str | None:
         """PEGFAN's type; None for FSGNN."""
-        found = re.fullmatch(r"(as|[abc])\d+", self.key)
-        return found[1] if found else None
+        return None if self.key.startswith("r") else self.key.rstrip("0123456789")
 
     @property
     def h(self) -> int | None:
