@@ -392,11 +392,11 @@ def fingerprint(graph: Graph) -> str:
     for matrix in (graph.adjacency, graph.features):
         assert matrix is not None
         digest.update(f" {matrix.shape} {matrix.dtype.str}".encode())
-        if issparse(matrix):
-            for array in (matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data):
-                digest.update(np.ascontiguousarray(array).data)
-        else:
-            digest.update(np.ascontiguousarray(matrix).data)
+        sparse = issparse(matrix)
+        for array in (
+            (matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data) if sparse else (matrix,)
+        ):
+            digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()
 
 

@@ -118,10 +118,8 @@ class AutoClassifier(NodeClassifier):
         scale = FeatureScale.of(known.features) if wanted else None
         with Pool(known, scale, self.workers) as pool:
             search = Search(pool, part, seed, float(self.budget), self.members, progress)
-            if fixed is not None:
-                trials = search.run_fixed(fixed)
-            else:
-                trials = search.run(known.subgraph(part.train), self.pins or {})
+            pins = self.pins or {}
+            trials = search.run_fixed(fixed) if fixed else search.run(known.subgraph(part.train), pins)
         chosen, self.how_, self.reason_ = choose(trials, known, part, self.members, self.choose)
         self.trials_ = sorted(trials, key=lambda trial: trial.rank)
         self.validation_ = validate(mean_of([trial.log_probabilities for trial in chosen]), known, part)

@@ -299,9 +299,7 @@ class Search:
         if affordable >= Settings.epochs:
             return whole
         epochs = max(int(affordable) // 20 * 20, _FEWEST)
-        patience = whole.settings.patience
-        if "patience" not in self.pins:
-            patience = min(patience, max(epochs // 4, 10))
+        patience = self.pins.get("patience", min(Settings.patience, max(epochs // 4, 10)))
         return whole.changed(epochs=epochs, patience=patience)
 
     def _forget(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -88,10 +89,8 @@ def _places(dataset: Dataset) -> dict[str, str]:
 
     found = {}
     for file in dataset.files:
-        try:
+        with contextlib.suppress(OSError, ValueError):
             found[file.role] = str(fetch([file], offline=True)[0])
-        except (OSError, ValueError):
-            continue
     return found
 
 

@@ -217,8 +217,8 @@ def run(
     unique = {job.key: job for job in wanted}
     todo = [job for key, job in unique.items() if stored(store, key) is None]
     done = len(unique) - len(todo)
-    if progress:
-        progress(Step(done, len(unique)))
+    tell = progress or (lambda _: None)
+    tell(Step(done, len(unique)))
     stopped = threading.Event()
     waiting = _waiting(_grouped(todo), store, deadline, stopped)
     side_by_side = runner.workers if runner.scheduler is None else None
@@ -226,8 +226,7 @@ def run(
         for record in records:
             store.append({**record, "workers": side_by_side})
             done += 1
-            if progress:
-                progress(Step(done, len(unique), result=record))
+            tell(Step(done, len(unique), result=record))
     if stopped.is_set():
         missing = sum(stored(store, key) is None for key in unique)
         raise OutOfTime(f"the time budget is used up with {missing} of {len(unique)} runs left; run again to continue")

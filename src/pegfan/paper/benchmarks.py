@@ -130,16 +130,12 @@ class Table3:
                 while (state := search.walk(records))[2]:
                     yield f"{name}, {model.label}, rung {state[1] + 1}", state[2]
                 if state[0] is not None:
-                    yield f"{name}, {model.label}, winner", self.winner(name, model, state[0])
+                    yield f"{name}, {model.label}, winner", self.cell(name, model, state[0])
 
-    def winner(self, name: str, model: Model, settings: Mapping[str, Any]) -> list[Job]:
-        """The runs of what a search has chosen."""
-        return [benchmark_job(name, model, settings, split, self.options.trees) for split in self.splits]
-
-    def cell(self, name: str, model: Model) -> list[Job]:
-        """The runs of a cell with the authors' settings."""
+    def cell(self, name: str, model: Model, settings: Mapping[str, Any] | None = None) -> list[Job]:
+        """The runs of a cell, by default with the authors' settings."""
         like = FILTERED.get(name)
-        settings = authors_settings(like or name, model)
+        settings = settings or authors_settings(like or name, model)
         folder = None if like else self.options.trees
         return [benchmark_job(name, model, settings, split, folder, like) for split in self.splits]
 
@@ -157,13 +153,9 @@ class Table3:
     def score(self, records: Records, name: str, model: Model) -> Score | None:
         """A cell's score once all its splits have run."""
         if self.options.settings == "authors" or name in FILTERED:
-            jobs = self.cell(name, model)
-        else:
-            settings, _, _ = self.search(name, model).walk(records)
-            if settings is None:
-                return None
-            jobs = self.winner(name, model, settings)
-        return Score.of(records, jobs)
+            return Score.of(records, self.cell(name, model))
+        settings, _, _ = self.search(name, model).walk(records)
+        return Score.of(records, self.cell(name, model, settings)) if settings else None
 
     # --------------------------------------------------------------------- document
 

@@ -6,6 +6,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -104,12 +105,12 @@ def compute(
     """Run what a table still lacks. It may be stopped at any moment; calling it again continues from there."""
     with Runner(workers, scheduler=scheduler) as runner:
         for stage, jobs in table.jobs(lookup(store)):
-
-            def tell(step: Step, stage: str = stage) -> None:
-                if progress:
-                    progress(replace(step, text=stage))
-
+            tell = progress and partial(_tell, progress, stage)
             run(jobs, store, runner=runner, trees=trees, progress=tell)
+
+
+def _tell(progress: Progress, stage: str, step: Step) -> None:
+    progress(replace(step, text=stage))
 
 
 def lookup(store: Store) -> Records:
