@@ -15,7 +15,7 @@ from pegfan._extras import need
 __all__ = ["on_cluster"]
 
 _ATTEMPTS = 3
-"""How often a task is handed to a Dask cluster that gives up on it because workers died, before that is an error."""
+"""How often a task is tried on a Dask cluster whose workers die, before that is an error."""
 _PATIENCE = 30
 """Seconds to wait for a Dask cluster."""
 
@@ -23,7 +23,7 @@ Task = Callable[[Any], Any]
 
 
 def on_cluster(task: Task, waiting: Iterator[Any], address: str) -> Generator[Any]:
-    """Results of a task on what is waiting, by the workers of a Dask scheduler.
+    """Results of a task on the waiting items, by the workers of a Dask scheduler.
 
     What a worker was doing when it died is done again by another one.
     """
@@ -70,7 +70,7 @@ def _client(make: Any, address: str) -> Iterator[Any]:
         client = make(address, timeout=_PATIENCE, set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:
         raise OSError(
-            f"no Dask scheduler answers at {address} ({error}); `dask scheduler` starts one and says its address"
+            f"no Dask scheduler answers at {address} ({error}); `dask scheduler` starts one and prints its address"
         ) from error
     with client:
         try:
@@ -81,7 +81,7 @@ def _client(make: Any, address: str) -> Iterator[Any]:
 
 
 def _knock(address: str) -> None:
-    """Fail at once where nobody listens: a client that cannot connect takes a minute to go away."""
+    """Fail at once if nothing listens there: a client that cannot connect takes a minute to give up."""
     parts = urlsplit(address if "://" in address else f"tcp://{address}")
     if parts.scheme not in ("tcp", "tls"):
         return

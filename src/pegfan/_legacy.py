@@ -1,4 +1,4 @@
-"""What 0.1 wrote (models, settings, stored runs), in the words of today."""
+"""What 0.1 wrote (models, settings, stored runs), translated to today's names."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ __all__ = ["description_of", "parts_of", "pins_of", "recipe_of", "renamed", "spe
 _SCALINGS = {"raw": "none", "scaled": "columns", False: "none"}
 
 _CLASSIFIER_WORDS = {"channels": "kind", "option": "regime", "normalize_features": "scaling", "features": "stand_in"}
-"""What parameters of classifiers were called."""
+"""Old and new names of the classifiers' parameters."""
 
 
 def renamed(parameters: Mapping[str, Any], warn: bool = False) -> dict[str, Any]:
-    """Parameters of a classifier by the names that they have now.
+    """Parameters of a classifier by their names of today.
 
     Examples
     --------
@@ -36,7 +36,7 @@ def renamed(parameters: Mapping[str, Any], warn: bool = False) -> dict[str, Any]
 
 
 def recipe_of(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """A recipe of 0.1, whose own defaults were others, as `Recipe.of` takes it.
+    """A recipe of 0.1, which had other defaults, as `Recipe.of` takes it.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def spelled(recipe: Recipe, directed: bool = True) -> dict[str, Any]:
 
 
 def parts_of(job: Mapping[str, Any]) -> dict[str, Any]:
-    """``tree``, ``channels`` and ``settings`` of a stored job: as 0.1 wrote them, or its recipe so spelled."""
+    """``tree``, ``channels`` and ``settings`` of a stored job: as 0.1 wrote them, or made from its recipe."""
     from pegfan.recipe import Recipe
 
     if "recipe" not in job:
@@ -100,7 +100,7 @@ def _tree(recipe: Recipe, directed: bool) -> dict[str, Any]:
 
 
 def description_of(about: Mapping[str, Any]) -> dict[str, Any]:
-    """What ``model.json`` says, whichever version wrote it, as one of today."""
+    """What ``model.json`` says, whichever version wrote it, in today's form."""
     from pegfan.recipe import FIELDS
 
     whole = dict(about)

@@ -1,6 +1,6 @@
 """Models on disk: a folder that appears whole or not at all, with a description that says what else is in it.
 
-``model.json`` carries its own checksum and those of the other files; what does not fit them is not read.
+``model.json`` carries its own checksum and those of the other files; files that do not match them are not read.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def write_model(
 
 
 def write_file(path: Path, data: bytes) -> None:
-    """Write a file, and have it on the disk."""
+    """Write a file, and wait until it is on the disk."""
     with path.open("wb") as file:
         file.write(data)
         file.flush()
@@ -48,7 +48,7 @@ def write_file(path: Path, data: bytes) -> None:
 
 
 def read_description(source: Path) -> dict[str, Any]:
-    """What ``model.json`` says, once its format, version and checksum are seen to fit."""
+    """What ``model.json`` says, after a check of its format, version and checksum."""
     path = source / MODEL
     if not path.is_file():
         raise ValueError(f"{source} is not a saved model: there is no {MODEL} in it")
@@ -70,7 +70,7 @@ def read_description(source: Path) -> dict[str, Any]:
 
 
 def read_file(source: Path, name: str, about: Mapping[str, Any]) -> bytes:
-    """The bytes of a file of the model, once they are seen to be those that were saved."""
+    """The bytes of a file of the model, after a check that they are those that were saved."""
     data = (source / name).read_bytes()
     if _digest(data) != about["files"].get(name):
         raise ValueError(f"{name} was changed since it was saved: its checksum does not fit")
@@ -78,7 +78,7 @@ def read_file(source: Path, name: str, about: Mapping[str, Any]) -> bytes:
 
 
 def read_classes(stored: Mapping[str, Any]) -> NDArray[Any]:
-    """The classes; texts get the room that they need, not what the description claims for them."""
+    """The classes; the length of strings is that of the names, not what the description claims."""
     names, dtype = stored["names"], np.dtype(stored["dtype"])
     if dtype.kind not in "biufUO" or not isinstance(names, list):
         raise ValueError(f"classes of type {stored['dtype']!r} are neither numbers nor names")
@@ -97,19 +97,17 @@ def _check_target(target: Path, overwrite: bool) -> None:
     if not held:
         return
     if not overwrite:
-        raise ValueError(f"{target} is there and not empty; pass overwrite=True to replace a model, or another folder")
+        raise ValueError(f"{target} exists and is not empty; pass overwrite=True to replace a model, or another folder")
     if MODEL not in held:
         raise ValueError(f"{target} is not a saved model; it is not overwritten: choose another folder")
     foreign = held - {MODEL, *read_description(target).get("files", ())}
     if foreign:
-        raise ValueError(
-            f"{target} holds {min(foreign)!r}, which is no part of a saved model; it is not overwritten: choose "
-            "another folder"
-        )
+        what = f"{min(foreign)!r}, which is not part of a saved model"
+        raise ValueError(f"{target} holds {what}; it is not overwritten: choose another folder")
 
 
 def _complete(about: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """The description with what all of them say: format, packages, and the checksums of the files in the folder."""
+    """The description completed by the format, packages, and checksums of the files in the folder."""
     whole = {
         "format": FORMAT,
         "version": FORMAT_VERSION,

@@ -1,4 +1,4 @@
-"""Classifiers of nodes in the manner of scikit-learn: graph in, tree, channels and training inside, classes out."""
+"""Classifiers of nodes in the style of scikit-learn: graph in, tree, channels and training inside, classes out."""
 
 from __future__ import annotations
 
@@ -99,11 +99,11 @@ class NodeClassifier(ABC):
 
         Notes
         -----
-        On another graph than the fitted one, even if only an edge was added, trees are built anew with as many levels K
-        as they had: where one would have more, the root holds what is left; where it has fewer, the children of the
-        root are repeated as clusters of one child, so that the finest and the coarsest scales stay those of the
-        training, and the channels between them are zero. Feature columns are told by their names where both graphs
-        have names (``graph.feature_names``), else by their order.
+        On any other graph, even if only an edge was added, trees are built again with the same number of levels K: if
+        one would have more, the root holds what is left; if it has fewer, the children of the root are repeated as
+        clusters with one child, so that the finest and the coarsest scales stay those of the training, and the
+        channels between them are zero. Feature columns are matched by name if both graphs have names
+        (``graph.feature_names``), and by order otherwise.
         """
         return np.asarray(np.exp(self._log_probabilities(graph)))
 
@@ -115,8 +115,8 @@ class NodeClassifier(ABC):
         graph
             As in `predict`; with labels.
         split
-            As in `fit`; by default the split that was fitted, for test nodes of another one may have been trained
-            on. So may those that ``"random"`` draws on a changed graph.
+            As in `fit`; by default the split that was fitted. Test nodes of another split may have been used in
+            training, and so may those that ``"random"`` draws on a changed graph.
         """
         return self._check_fitted().score(None if graph is None else as_graph(graph), split)
 
@@ -174,7 +174,7 @@ class NodeClassifier(ABC):
         return self.get_params()
 
     def _more(self) -> dict[str, Any]:
-        """What a class saves beside that, in ``model.json``."""
+        """What a class saves besides, in ``model.json``."""
         return {}
 
     def _take(self, about: Mapping[str, Any]) -> None:  # noqa: B027 - most classes have nothing to take
@@ -434,7 +434,7 @@ class FSGNNClassifier(_InWords):
     hops
         r, the highest power of the hop matrices.
     regime, direction, scaling, stand_in, random_state, engine, device, workers, settings, **changes
-        As in `PEGFANClassifier`, whose attributes it has too, but for the tree.
+        As in `PEGFANClassifier`; so are the attributes, except for the tree.
 
     Examples
     --------
@@ -548,5 +548,5 @@ def own_tree(recipe: Recipe) -> Recipe:
 
 
 def kept_split(split: Any, part: Split) -> Split | int | str:
-    """A split as `fit` was given it, for `score` to come back to."""
+    """A split as given to `fit`, for `score`."""
     return split if isinstance(split, str) else int(split) if isinstance(split, (int, np.integer)) else part

@@ -72,7 +72,7 @@ def run(folder: str | os.PathLike[str], seed: int = 0) -> Numbers:
     folder
         Where to write ``framelets.png``; made if it is missing.
     seed
-        Of the nodes' positions and the noise.
+        Seed of the nodes' positions and the noise.
 
     Returns
     -------
@@ -130,7 +130,7 @@ def random_geometric(n: int, degree: float, rng: np.random.Generator) -> Graph:
     degree
         The mean number of neighbours of a node far from the border.
     rng
-        Where the points come from.
+        The random generator of the points.
 
     Examples
     --------
@@ -247,7 +247,7 @@ class Comparison:
     entries
         PEGFAN (type b), then FSGNN.
     majority, features
-        Test accuracies, split by split: of always saying the largest class; of the network that sees X alone.
+        Test accuracies, split by split: of always predicting the largest class; of the network that sees X alone.
     seed, seconds
         The seed; how long it took.
     """
@@ -415,9 +415,6 @@ def _train_one(shared: Any, task: tuple[Recipe, int]) -> tuple[tuple[Recipe, int
     return task, replace(trained, run=replace(trained.run, split=split))
 
 
-# ------------------------------------------------------------------- the picture
-
-
 def _draw_comparison(found: Comparison) -> Figure:
     from matplotlib.figure import Figure
 
@@ -429,7 +426,7 @@ def _draw_comparison(found: Comparison) -> Figure:
 
 
 def _draw_accuracy(ax: Axes, found: Comparison) -> None:
-    rows = {**{entry.name: entry.test for entry in found.entries}, "largest class": found.majority}
+    rows = {entry.name: entry.test for entry in found.entries} | {"largest class": found.majority}
     colours = ("#0b6fb3", "#d1640a", "#8a8f98")
     for y, ((name, values), colour) in enumerate(zip(rows.items(), colours, strict=True)):
         mean, std = 100 * float(np.mean(values)), 100 * float(np.std(values))

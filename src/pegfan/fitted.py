@@ -34,7 +34,7 @@ FloatArray = NDArray[np.float32]
 
 
 class ChannelFacts(NamedTuple):
-    """What is kept of a channel once it is not needed any more: its name, its columns, and how it is written."""
+    """What is kept of a channel after training: its name, the number of its columns, and how it is written."""
 
     name: str
     width: int
@@ -93,14 +93,14 @@ def train_recipe(
     stand_in: bool = False,
     **options: Any,
 ) -> tuple[Trained, Channels]:
-    """Train a recipe on a split of a graph; the channels are handed back, for predictions on the same graph.
+    """Train a recipe on a split of a graph; the channels are returned too, for predictions on the same graph.
 
     Parameters
     ----------
     recipe, graph, split, seed
         What to train, on what. The graph has features and labels.
     tree
-        What ``recipe.build_tree(graph)`` gives, where it is there already.
+        What ``recipe.build_tree(graph)`` gives, if it was built before.
     scale
         Likewise ``recipe.scale(graph)``.
     stand_in
@@ -135,11 +135,11 @@ class Fitted:
     stand_in
         Whether degrees stood in for features.
     columns, feature_names
-        How many feature columns there were, and what they are called where that is known.
+        How many feature columns there were, and their names if they have any.
     fingerprint
         Of the graph, see `fingerprint`.
     split
-        As `fit` was given it; None if it was nodes, and the model was loaded.
+        As given to `fit`; None if nodes were given, and the model was loaded.
     seed
         Of ``split="random"``.
     known
@@ -395,11 +395,11 @@ def fingerprint(graph: Graph) -> str:
     for matrix in (graph.adjacency, graph.features):
         assert matrix is not None
         digest.update(f" {matrix.shape} {matrix.dtype.str}".encode())
-        if issparse(matrix):
-            for array in (matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data):
-                digest.update(np.ascontiguousarray(array).data)
-        else:
-            digest.update(np.ascontiguousarray(matrix).data)
+        sparse = issparse(matrix)
+        for array in (
+            (matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data) if sparse else (matrix,)
+        ):
+            digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()
 
 

@@ -1,7 +1,7 @@
 """A recipe: one value that describes a model, from the tree to the last training setting.
 
-Classifiers, the automatic search, stored runs, saved models and reports hold recipes; what is made of one on a graph,
-its tree and its channels, is made here.
+Classifiers, the automatic search, stored runs, saved models and reports hold recipes. The tree and the channels of a
+recipe on a graph are made here.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class TreeFile(NamedTuple):
         return cls(Path(path).name, hashlib.sha256(Path(path).read_bytes()).hexdigest())
 
     def read(self, folder: str | os.PathLike[str] | None) -> Hierarchy:
-        """The tree, from a folder that holds the very file; a root is added where it is missing."""
+        """The tree, from a folder that holds exactly this file; a root is added if it is missing."""
         if Path(self.name).name != self.name:
             raise ValueError(f"a tree's file is a plain name in the folder of trees, got {self.name!r}")
         if folder is None:
@@ -95,7 +95,7 @@ class Recipe:
     Attributes
     ----------
     method, h, max_levels
-        Of the tree, see `pegfan.build_tree`; the method ``"none"`` is for no tree: the channels are then FSGNN's.
+        Of the tree, see `pegfan.build_tree`; the method ``"none"`` means no tree and FSGNN's channels.
     kind
         Of the channels on the tree, see `pegfan.make_channels`.
     regime
@@ -186,7 +186,7 @@ class Recipe:
         return (*own, "hops") if self.kind in ("a", "as") and self.direction != "both" else own
 
     def _put(self, name: str, value: Any) -> None:
-        object.__setattr__(self, name, value)  # the class is frozen for everybody else
+        object.__setattr__(self, name, value)  # the class is frozen
 
     # ------------------------------------------------------------------ as a value
 
@@ -275,8 +275,8 @@ class Recipe:
         graph
             The graph.
         levels
-            As many levels as this exactly: where the tree would have more, the root holds what is left; where it has
-            fewer, the root's children are repeated.
+            Exactly this number of levels: if the tree would have more, the root holds what is left; if it has fewer,
+            the root's children are repeated.
         trees
             The folder of tree files.
         """
@@ -367,7 +367,7 @@ def _hint(name: str) -> str:
 
 
 def pad_levels(tree: Hierarchy, levels: int) -> Hierarchy:
-    """A tree with so many levels at least: the root's children repeated, as clusters of one child.
+    """A tree with at least `levels` levels: the root's children are repeated, as clusters with one child.
 
     Examples
     --------
@@ -388,14 +388,14 @@ def pad_levels(tree: Hierarchy, levels: int) -> Hierarchy:
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """What the channels of a fitted model know of the nodes that it was fitted to.
+    """What the channels of a fitted model know about the nodes that it was fitted to.
 
     Attributes
     ----------
     codes
         The class of every training node of the fitted graph; -1 elsewhere.
     names
-        The nodes' names as strings, or None: nodes of another graph are then told by their position.
+        The nodes' names as strings, or None: nodes of another graph are then matched by position.
     classes
         How many there are.
     """

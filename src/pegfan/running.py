@@ -19,17 +19,17 @@ from pegfan._checks import check_integer
 __all__ = ["Progress", "Runner", "Step", "cores", "one_thread"]
 
 _WATCH = 0.5
-"""Seconds between two looks of a worker at its parent."""
+"""Seconds between two checks of a worker that its parent is alive."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """How far something is that runs many tasks.
+    """The progress of something that runs many tasks.
 
     Attributes
     ----------
     done, planned
-        Tasks that are finished, and tasks in all as far as is known.
+        Finished tasks, and all tasks as far as is known.
     text
         A sentence about the newest.
     result
@@ -37,7 +37,7 @@ class Step:
     running
         Tasks that are being computed.
     elapsed, budget
-        Seconds since the start, and those that there are in all, where somebody counts them.
+        Seconds since the start, and the time budget, if there are any.
     """
 
     done: int
@@ -60,8 +60,8 @@ def cores() -> int:
 class Runner:
     """Runs tasks: here, in other processes, or by the workers of a Dask scheduler. Use it as a context manager.
 
-    Processes are started when they are first needed, kept until the block ends, and killed where it ends with an error
-    or Ctrl-C. They keep to one core each, never see Ctrl-C, and end when this process is killed.
+    Processes are started when they are first needed, kept until the block ends, and killed if it ends with an error or
+    Ctrl-C. They keep to one core each, never see Ctrl-C, and end when this process is killed.
 
     Parameters
     ----------
@@ -70,8 +70,8 @@ class Runner:
     scheduler
         The address of a Dask scheduler whose workers compute instead.
     shared
-        What all tasks need and what is too large to be sent with each: they are called as ``task(shared, item)`` then,
-        and as ``task(item)`` where it is None. Not for Dask.
+        What all tasks need, if it is too large to be sent with each: tasks are then called as ``task(shared, item)``,
+        otherwise as ``task(item)``. Not for Dask.
 
     Examples
     --------
@@ -96,7 +96,7 @@ class Runner:
     def map(
         self, task: Callable[..., Any], items: Iterable[Any], *, here: bool = False, ahead: int = 1
     ) -> Generator[Any]:
-        """Results as they are finished; of the items no more is taken than keeps all workers busy.
+        """Results as they are finished; only as many items are taken as keep all workers busy.
 
         Parameters
         ----------
@@ -105,7 +105,7 @@ class Runner:
         items
             What it is called with, one by one.
         here
-            Compute in this process all the same: for tasks that are shorter than the start of another one.
+            Compute in this process anyway: for tasks that take less time than starting another one.
         ahead
             How many items are taken beyond those that workers are busy with, so that none of them has to wait.
         """
@@ -116,14 +116,12 @@ class Runner:
             yield from on_cluster(task, waiting, self.scheduler)
         elif here or self.workers == 1:
             for item in waiting:
-                with one_thread():
-                    result = task(item) if self.shared is None else task(self.shared, item)
-                yield result
+                yield _call(task, self.shared, item)
         else:
             yield from self._side_by_side(task, waiting, ahead)
 
     def close(self, kill: bool = False) -> None:
-        """End the processes; with `kill` at once, whatever they do."""
+        """End the processes; with `kill` immediately."""
         executor, self._executor = self._executor, None
         if executor is not None:
             if kill:
@@ -156,7 +154,7 @@ class Runner:
         except BrokenProcessPool as error:
             self.close(kill=True)
             raise OSError(
-                "a worker process died; the system may have ended it for want of memory: run again with fewer workers"
+                "a worker process died; the system may have ended it for lack of memory: run again with fewer workers"
             ) from error
         except BaseException:
             self.close(kill=True)
@@ -170,8 +168,8 @@ class Runner:
             ensure_running()  # its start would lift the mask of `_undisturbed`
             self._quiet = warnings.catch_warnings()
             self._quiet.__enter__()
-            # Workers that have grown are replaced between tasks, which is as it should be. Where warnings are errors,
-            # this one would end loky's thread, and we would wait for ever.
+            # loky replaces workers whose memory has grown, and warns. Where warnings are errors, that would end its
+            # thread, and we would wait forever.
             warnings.filterwarnings("ignore", "A worker stopped while some jobs were given", UserWarning)
             self._executor = ProcessPoolExecutor(
                 self.workers, timeout=None, initializer=_begin, initargs=(os.getpid(), self.shared)
@@ -179,9 +177,14 @@ class Runner:
         return self._executor
 
 
+def _call(task: Callable[..., Any], shared: Any, item: Any) -> Any:
+    with one_thread():
+        return task(item) if shared is None else task(shared, item)
+
+
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
-    """Keep the libraries that compute to one thread: the same bits on any machine, and no struggle for its cores."""
+    """Limit numerical libraries to one thread: the same bits on any machine, and no competition for its cores."""
     from threadpoolctl import threadpool_limits
 
     torch = sys.modules.get("torch")
@@ -198,7 +201,7 @@ def one_thread() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Put Ctrl-C off: a process that is started half-way could not be ended, and those started here never see it."""
+    """Delay Ctrl-C: a half-started process could not be ended, and processes started here must not see it."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -229,6 +232,4 @@ def _begin(parent: int, shared: Any) -> None:
 
 
 def _in_worker(task: Callable[..., Any], item: Any) -> Any:
-    (shared,) = _held
-    with one_thread():
-        return task(item) if shared is None else task(shared, item)
+    return _call(task, _held[0], item)

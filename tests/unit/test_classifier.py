@@ -331,7 +331,7 @@ def test_saving_replaces_models_only(graph, fitted, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model"]
     assert type(load_classifier(folder)) is PEGFANClassifier
     (folder / "thesis.tex").write_text("years of work")
-    with pytest.raises(ValueError, match=r"'thesis\.tex', which is no part of a saved model"):
+    with pytest.raises(ValueError, match=r"'thesis\.tex', which is not part of a saved model"):
         model.save(folder, overwrite=True)
     assert (folder / "thesis.tex").exists()
     (tmp_path / "file").write_text("")

@@ -307,7 +307,7 @@ def test_what_another_process_stores_meanwhile_is_not_run(tmp_path):
 
 def test_the_time_can_be_up(tmp_path):
     store = Store(tmp_path)
-    with pytest.raises(OutOfTime, match="3 of 3 runs to do"):
+    with pytest.raises(OutOfTime, match="3 of 3 runs"):
         run([job(split=split) for split in range(3)], store, budget=0)
     run([job()], store)
     run([job()], store, budget=0)  # nothing to do: no time needed

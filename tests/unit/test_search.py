@@ -393,7 +393,7 @@ def test_ctrl_c_says_that_the_same_command_goes_on(tmp_path, landscape):
     landscape(lambda job: stop(Job(GRAPH, FSGNN, int(job.recipe.settings.wd_sca > 0), 0)))
     result = command("synthetic", "-o", tmp_path / "b", "--strategy", "grid", "--workers", 1, "--method", "none")
     assert result.exit_code == 130
-    assert "36 finished runs; the same command goes on" in result.output.replace("\n", " ")
+    assert "36 finished runs; the same command continues" in result.output.replace("\n", " ")
     assert len(Store(tmp_path / "b")) == 36
 
 

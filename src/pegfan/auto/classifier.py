@@ -34,15 +34,15 @@ class AutoClassifier(NodeClassifier):
     random_state
         Of weights, dropout and ``split="random"``.
     recipes
-        Exactly these recipes (`pegfan.Recipe`, or mappings of its fields and settings), whatever the budget: what is
-        fitted then does not depend on the clock.
+        Exactly these recipes (`pegfan.Recipe`, or mappings of its fields and settings), whatever the budget; the
+        result then does not depend on the clock.
     pins
-        Fields of `pegfan.Recipe` and settings (`pegfan.Settings`) that all recipes shall have, such as
+        Fields of `pegfan.Recipe` and settings (`pegfan.Settings`) that all recipes must have, such as
         ``{"h": 4, "epochs": 200}``.
     members
         The most networks in the final mean.
     choose
-        ``"auto"``, or ``"mean"`` or ``"best"`` to have it so.
+        ``"auto"``, or ``"mean"`` or ``"best"`` to force one of them.
     stand_in
         What a graph without features gets: ``"degree"`` (`pegfan.datasets.stand_in_features`), or None for an error.
     workers
@@ -64,9 +64,9 @@ class AutoClassifier(NodeClassifier):
 
     Notes
     -----
-    Channels that speak of particular nodes (rows of the adjacency, training labels of neighbours) tell nodes of another
-    graph by their names where both graphs have names, and by their position otherwise; nodes that were not there in
-    training have no label and no column.
+    Channels about particular nodes (rows of the adjacency, training labels of neighbours) match the nodes of another
+    graph by name if both graphs have names, and by position otherwise; nodes that were not there in training have no
+    label and no column.
 
     Examples
     --------
@@ -118,10 +118,8 @@ class AutoClassifier(NodeClassifier):
         scale = FeatureScale.of(known.features) if wanted else None
         with Pool(known, scale, self.workers, stood_in) as pool:
             search = Search(pool, part, seed, float(self.budget), self.members, progress)
-            if fixed is not None:
-                trials = search.run_fixed(fixed)
-            else:
-                trials = search.run(known.subgraph(part.train), self.pins or {})
+            pins = self.pins or {}
+            trials = search.run_fixed(fixed) if fixed else search.run(known.subgraph(part.train), pins)
         chosen, self.how_, self.reason_ = choose(trials, known, part, self.members, self.choose)
         self.trials_ = sorted(trials, key=lambda trial: trial.rank)
         self.validation_ = validate(mean_of([trial.log_probabilities for trial in chosen]), known, part)
@@ -152,7 +150,7 @@ class AutoClassifier(NodeClassifier):
             raise ValueError(f"budget must be a positive number of seconds, got {self.budget!r}")
         if self.recipes is not None and not len(self.recipes):
             raise ValueError("recipes must hold at least one recipe; leave it out to have them found")
-        Recipe.of(self.pins or {})  # speaks up if a pin is wrong
+        Recipe.of(self.pins or {})  # fails if a pin is wrong
         return check_integer(self.random_state, "random_state", 0)
 
     # ----------------------------------------------------------------------- files

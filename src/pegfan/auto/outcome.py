@@ -27,7 +27,7 @@ __all__ = ["Outcome", "Plan", "carry_out", "with_splits"]
 SEARCH = 0.6
 """The part of the budget that the search has; the rest is for the other splits."""
 SPLITS = 5
-"""On how many splits the chosen recipes are trained, if time allows and nothing else is said."""
+"""How many splits the chosen recipes are trained on by default, if time allows."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Outcome:
 def with_splits(graph: Graph, plan: Plan) -> tuple[Graph, bool]:
     """The graph with splits: its own, or stratified ones drawn here; and whether they were drawn.
 
-    A split of the user's without validation nodes gives up a quarter of its training nodes for them.
+    In a given split without validation nodes, a quarter of the training nodes become validation nodes.
     """
     from pegfan.datasets import random_splits
 
@@ -126,7 +126,7 @@ def carry_out(
     plan
         What to do.
     progress
-        Called with events of the search.
+        Called with the steps of the search.
     say
         Called with a sentence at every stage after it.
     """
@@ -195,9 +195,6 @@ def _candidates(model: AutoClassifier) -> tuple[results.Candidate, ...]:
     )
 
 
-# ----------------------------------------------------------------------- spread
-
-
 class _Spread:
     """The test metric of the chosen recipes on several splits, beside what the majority and the features give."""
 
@@ -209,8 +206,7 @@ class _Spread:
         self.members = [member.recipe for member in model.members_]
         first = min(model.members_, key=lambda m: m.run.val_loss).recipe
         same = Recipe(method="none", hops=0, scaling=first.scaling, settings=first.settings)
-        tried = [trial for trial in model.trials_ if _features_alone(trial.recipe)]
-        self.tried = {c.recipe: c for c in tried}
+        self.tried = {trial.recipe: trial for trial in model.trials_ if _features_alone(trial.recipe)}
         self.choices = list(dict.fromkeys([same, *self.tried]))
         self.floor = same
         self.values: dict[str, list[float]] = {"test": [], "validation": [], "majority": [], "features_only": []}
@@ -229,8 +225,7 @@ class _Spread:
             self._first(pool)
             for place, i in enumerate(order[1:], start=1):
                 left = self.plan.budget - (time.perf_counter() - self.start)
-                fixed = self.plan.splits is not None
-                if not fixed and cost / (self.plan.workers if slow else 1) > left:
+                if self.plan.splits is None and cost / (self.plan.workers if slow else 1) > left:
                     break
                 self.tell(f"split {i}, {place + 1} of at most {len(order)}")
                 part = labelled(self.graph, self.graph.splits[i])
@@ -244,7 +239,7 @@ class _Spread:
         part = labelled(self.graph, self.graph.splits[self.plan.split])
         for recipe in self.choices:
             if recipe not in self.tried:
-                self.tried |= {recipe: next(pool.run(iter([Task(recipe, part, self.plan.seed)]), parallel=False))}
+                self.tried[recipe] = next(pool.run(iter([Task(recipe, part, self.plan.seed)]), parallel=False))
         best = min(self.tried.values(), key=lambda c: c.rank)
         self.floor = best.recipe
         self._add(self.plan.split, part, [self.trials[recipe] for recipe in self.members], best)

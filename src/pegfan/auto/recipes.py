@@ -24,9 +24,6 @@ ADJUSTED_FROM = 0.3
 ROWS_MOST = 100_000
 """The most nodes for which rows of the adjacency are a channel: every node takes as many weights as a feature."""
 
-
-# ------------------------------------------------------------------- the list
-
 _DECAY = Settings(wd_fc1=1e-3, wd_sca=1e-3, lr_sca=0.02)
 _OPEN = replace(_DECAY, hop_normalize=False)
 _LOOSE = replace(_OPEN, wd_fc1=1e-4, dropout=0.7)

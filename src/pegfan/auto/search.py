@@ -25,25 +25,25 @@ __all__ = ["Pool", "Search", "Task", "Trial", "choose", "validate"]
 FloatArray = NDArray[np.float32]
 
 _RATE = 6e-9
-"""Seconds that a unit of `work` takes an epoch, before anything was measured."""
+"""Seconds per unit of `work` and epoch, until something has been measured."""
 _EPOCHS = 250
-"""Epochs that a recipe takes, before anything was measured."""
+"""Epochs per recipe, until something has been measured."""
 _LEVELS = 7
 _SHARE = 4
-"""A recipe may take this part of the budget at most: its epochs are capped accordingly."""
+"""A recipe may take a quarter of the budget: its epochs are capped accordingly."""
 _FEWEST = 40
 _FAN_OUT = 2.0
-"""Seconds a recipe must take for other processes to be worth their start."""
+"""Seconds that a recipe must take to make it worth starting other processes."""
 _ALWAYS = 2
-"""Recipes that run whatever the budget: the paper's, and features alone."""
+"""Recipes that always run: the paper's, and features alone."""
 _PROBE, _PROBE_EPOCHS = 5.0, 8
-"""Seconds from which on the first recipe is probed, and the epochs of that."""
+"""If the first recipe may take longer than these seconds, it is probed for these epochs."""
 _DIVERSE, _PER_ROUND, _PARENTS, _MOST = 8, 4, 3, 28
-"""Recipes to begin with, those of a round after that, how many of the best are varied, and the most in all."""
+"""How many recipes run at first and per round after that, how many of the best are varied, and the most in all."""
 
 
 class Task(NamedTuple):
-    """A recipe on a split; all that its result depends on beside the graph."""
+    """A recipe on a split: all that its result depends on, besides the graph."""
 
     recipe: Recipe
     split: Split
@@ -66,7 +66,7 @@ class Trial:
     log_probabilities
         Of all nodes.
     trained
-        The trained network; None once it cannot be chosen any more.
+        The trained network; None once it can no longer be chosen.
     """
 
     recipe: Recipe
@@ -95,7 +95,7 @@ class Shared(NamedTuple):
 
 
 def run_task(shared: Shared, task: Task) -> Trial:
-    """Train a recipe. The test nodes are not handed to the training at all; one that diverges has no network."""
+    """Train a recipe. The training never sees the test nodes; a recipe that diverges has no network."""
     start = time.perf_counter()
     graph, split = shared.graph, task.split
     unseen = Split(split.train, split.val, np.empty(0, np.int64))
@@ -119,7 +119,7 @@ def validate(output: FloatArray, graph: Graph, split: Split) -> tuple[float, flo
 
 
 def warm_up() -> None:
-    """Have the loops compiled that every training needs, so that no recipe waits for the compiler."""
+    """Compile the loops that every training needs, so that no recipe waits for the compiler."""
     rng = np.random.default_rng(0)
     pairs, dense, nodes = rng.integers(24, size=(60, 2)), rng.random((24, 6)), np.arange(24)
     recipe = Recipe("matching", 4, regime="heterophily", adjacency=True, labels=True, structure=True).changed(epochs=2)
@@ -129,7 +129,7 @@ def warm_up() -> None:
 
 
 class Pool:
-    """Trains recipes on one graph: here, or in other processes once that pays; trees are built once.
+    """Trains recipes on one graph, in this process or, if that is worth it, in others; trees are built once.
 
     Parameters
     ----------
@@ -167,9 +167,6 @@ class Pool:
         return self.runner.map(run_task, whole, here=not parallel, ahead=0)
 
 
-# ----------------------------------------------------------------------- search
-
-
 class Search:
     """Tries recipes on a split until the list or the time runs out; the first two always run.
 
@@ -182,7 +179,7 @@ class Search:
     budget
         Seconds.
     members
-        How many networks the final mean may have: that many of the lowest validation loss are kept.
+        The most networks in the final mean; those with the lowest validation loss are kept.
     progress
         Called with a `Step` whenever something happened; its result is the newest `Trial`.
     """
@@ -222,7 +219,7 @@ class Search:
         self.planned = len(first)
         if self._estimate(first[0]) > _PROBE:
             self._probe(first[0])
-        self._take(first[:1], parallel=False)  # tells how long the others will take
+        self._take(first[:1], parallel=False)  # shows how long the others will take
         self._take(first[1:], parallel=self._long())
         while len(self.done) < _MOST and not self.skipped:
             before = self._lowest()
@@ -238,17 +235,17 @@ class Search:
         return recipe.settled(shared.graph, self.split, shared.stand_in)
 
     def _in_order(self) -> list[Trial]:
-        """The trials as they were started, whichever ended first."""
+        """The trials in the order in which they were started."""
         place = {recipe: i for i, recipe in enumerate(self.order)}
         return sorted(self.done, key=lambda c: place[c.recipe])
 
     def _lowest(self) -> float:
-        """The losses of those that would be averaged, together."""
+        """The sum of the losses of those that would be averaged."""
         losses = sorted(c.val_loss for c in self.done)[: self.members]
         return sum(losses) + (self.members - len(losses)) * 1e9
 
     def _promising(self, listed: Sequence[Recipe]) -> list[Recipe]:
-        """Untried recipes, most like the best first: by the place of a tried one plus in how much they differ."""
+        """Untried recipes, ranked by the place of a tried one plus the number of differences from it."""
         ranked = [c.recipe for c in sorted(self.done, key=lambda c: c.val_loss)]
         near = [v.changed(**self.pins) for recipe in ranked[:_PARENTS] for v in variations(recipe)]
         rated: dict[Recipe, int] = {}
@@ -261,7 +258,8 @@ class Search:
         def tasks() -> Iterator[Task]:
             for given in recipes:
                 recipe = given if fixed else self._settled(self._capped(given))
-                if not fixed and len(self.order) >= _ALWAYS and not self._fits(recipe):
+                late = self.elapsed + self._estimate(recipe) > self.budget
+                if late and not fixed and len(self.order) >= _ALWAYS:
                     self.skipped.append(recipe)
                     self.planned -= 1
                     continue
@@ -290,9 +288,6 @@ class Search:
         epochs = np.mean([c.epochs for c in self.done]) if self.done else _EPOCHS
         return float(self._work(recipe) * self.rate * min(epochs, recipe.settings.epochs))
 
-    def _fits(self, recipe: Recipe) -> bool:
-        return self.elapsed + self._estimate(recipe) <= self.budget
-
     def _long(self) -> bool:
         return bool(self.done) and float(np.mean([c.seconds for c in self.done])) > _FAN_OUT
 
@@ -302,13 +297,13 @@ class Search:
             self.rate = float(np.median(rates))
 
     def _probe(self, recipe: Recipe) -> None:
-        """Find out how fast this machine is on this graph, by a few epochs, before a long recipe is begun."""
+        """Run a few epochs to see how fast this machine is on this graph, before a long recipe is started."""
         task = Task(recipe.changed(epochs=_PROBE_EPOCHS), self.split, self.seed, self.pool.tree(recipe))
         tried = run_task(self.pool.shared, task)
         self.rate = tried.seconds / (self._work(recipe) * max(tried.epochs, 1))
 
     def _capped(self, recipe: Recipe) -> Recipe:
-        """The recipe with so few epochs that it takes its share of the budget at most."""
+        """The recipe with its epochs capped, so that it takes at most its share of the budget."""
         if "epochs" in self.pins:
             return recipe
         whole = recipe.changed(epochs=Settings.epochs, patience=self.pins.get("patience", Settings.patience))
@@ -316,21 +311,16 @@ class Search:
         if affordable >= Settings.epochs:
             return whole
         epochs = max(int(affordable) // 20 * 20, _FEWEST)
-        patience = whole.settings.patience
-        if "patience" not in self.pins:
-            patience = min(patience, max(epochs // 4, 10))
+        patience = self.pins.get("patience", min(Settings.patience, max(epochs // 4, 10)))
         return whole.changed(epochs=epochs, patience=patience)
 
     def _forget(self) -> None:
-        """Drop the weights of those that cannot be chosen any more."""
+        """Drop the weights of those that can no longer be chosen."""
         kept = set(map(id, sorted(self.done, key=lambda c: c.val_loss)[: self.members]))
         kept.add(id(min(self.done, key=lambda c: c.rank)))
         for trial in self.done:
             if id(trial) not in kept:
                 trial.trained = None
-
-
-# ----------------------------------------------------------------------- choice
 
 
 def choose(
@@ -347,8 +337,8 @@ def choose(
     members
         The most members of a mean.
     how
-        ``"auto"``: the mean of those of lowest validation loss if it beats the best single one, by the metric and at
-        equal metrics by the loss; ``"mean"``: that mean in any case; ``"best"``: the single one.
+        ``"auto"``: the mean of those with the lowest validation loss if it beats the best single one, by the metric
+        and at equal metrics by the loss; ``"mean"``: that mean in any case; ``"best"``: the single one.
     """
     sound = [trial for trial in trials if np.isfinite(trial.val_loss)]
     if not sound:

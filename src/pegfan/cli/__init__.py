@@ -24,7 +24,7 @@ _EPILOG = (
     "Examples:  [bold]pegfan demo -o demo[/bold]   [bold]pegfan info nodes.csv edges.csv --label kind[/bold]\n\n"
     "A GRAPH is a data set's name, a file or folder, or a file of nodes and one of edges. Every command has its own "
     "[bold]--help[/bold] with an example, and takes [bold]--debug[/bold] after its name to show where an error comes "
-    "from. Exit codes: 0 done, 1 the input or the machine says no, 2 a wrong command line, 3 a bug, 130 Ctrl-C."
+    "from. Exit codes: 0 success, 1 a problem with input or machine, 2 a wrong command line, 3 a bug, 130 Ctrl-C."
 )
 
 

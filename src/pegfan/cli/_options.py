@@ -33,12 +33,12 @@ class Reading:
     """How the files of a graph are read. What is None is left to the reader."""
 
     label: Annotated[str | None, typer.Option(help="The column of the node table that holds the classes.")] = None
-    id: Annotated[str | None, typer.Option(help="The column of node ids, where the guess goes wrong.")] = None
-    source: Annotated[str | None, typer.Option(help="The column of the edges' first ends, likewise.")] = None
-    target: Annotated[str | None, typer.Option(help="The column of the edges' second ends.")] = None
+    id: Annotated[str | None, typer.Option(help="The column of node ids, if the guess is wrong.")] = None
+    source: Annotated[str | None, typer.Option(help="The column where edges start, if the guess is wrong.")] = None
+    target: Annotated[str | None, typer.Option(help="The column where edges end.")] = None
     directed: Annotated[
         bool | None,
-        typer.Option("--directed/--undirected", help="Whether edges have a direction; by default the format says."),
+        typer.Option("--directed/--undirected", help="Whether edges have a direction; by default the format decides."),
     ] = None
 
 
@@ -51,10 +51,10 @@ class Growing:
     ] = default.METHOD
     h: Annotated[int, typer.Option("--h", min=2, help="The most children of a cluster.")] = default.H
     max_levels: Annotated[
-        int | None, typer.Option(min=2, help="The most levels; the root then holds what is left.")
+        int | None, typer.Option(min=2, help="The most levels; the root then gets all clusters that are left.")
     ] = None
     direction: Annotated[
-        str, typer.Option(help="How a directed graph is seen: symmetric, out (the authors' way), in.")
+        str, typer.Option(help="Which side of directed edges counts: symmetric, out (as in the authors' code), in.")
     ] = default.DIRECTION
 
     def check(self) -> None:
@@ -65,7 +65,7 @@ class Growing:
         check_choice(self.direction, DIRECTIONS, "--direction")
 
     def build(self, graph: Graph) -> Hierarchy:
-        """Build the tree, and say on which level it is."""
+        """Build the tree, and show the level that it has reached."""
         from pegfan import build_tree
 
         with errors.status("building the tree") as status:
@@ -86,13 +86,13 @@ def open_source(where: list[str], **options: Any) -> Source:
         foreign = [name for name in source.options if name not in inspect.signature(own).parameters]
         if foreign:
             flags = ", ".join(f"--{name.replace('_', '-')}" for name in foreign)
-            raise Fail(f"{source.name} is a data set that knows its own columns and metric: leave out {flags}.")
+            raise Fail(f"{source.name} is a data set with its own columns and metric: leave out {flags}.")
     return source
 
 
-def read(where: list[str], **options: Any) -> tuple[Source, Graph, ReadReport | None]:
-    """Read the graph that a command line names, and say so while it lasts."""
-    source = open_source(where, **options)
+def read(where: Source | list[str], **options: Any) -> tuple[Source, Graph, ReadReport | None]:
+    """Read the graph that a command line names, and show that it is being read."""
+    source = open_source(where, **options) if isinstance(where, list) else where
     with errors.status(f"reading {escape(source.name)}"):
         graph, report = source.open()
     return source, graph, report
@@ -108,7 +108,7 @@ def choices(wanted: str, every: list[str]) -> str:
 def check_choice(value: str, allowed: tuple[str, ...], option: str) -> None:
     """Refuse a word that an option does not know, before any work is done."""
     if value not in allowed:
-        raise Fail(f"{option} knows no {value!r}; {choices(value, list(allowed))}.", USAGE)
+        raise Fail(f"{option} does not know {value!r}; {choices(value, list(allowed))}.", USAGE)
 
 
 def check_output(path: Path | None, force: bool, suffixes: tuple[str, ...], what: str) -> None:
@@ -117,7 +117,7 @@ def check_output(path: Path | None, force: bool, suffixes: tuple[str, ...], what
         return
     if path.suffix.lower() not in suffixes:
         ends = " or ".join(filter(None, (", ".join(suffixes[:-1]), suffixes[-1])))
-        raise Fail(f"{what} is written as {ends}; {path} ends otherwise. Rename it.", USAGE)
+        raise Fail(f"{what} is written as {ends}; {path} has another ending. Rename it.", USAGE)
     if path.is_dir():
         raise Fail(f"{path} is a folder; name a file in it.")
     if path.exists() and not force:

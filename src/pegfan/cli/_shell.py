@@ -23,7 +23,7 @@ from rich.markup import escape
 __all__ = ["ERROR", "INTERNAL", "INTERRUPTED", "USAGE", "Fail", "add_commands", "command", "console", "errors"]
 
 ERROR, USAGE, INTERNAL, INTERRUPTED = 1, 2, 3, 130
-"""Exit codes: the input or the machine says no; a wrong command line; a bug of ours; Ctrl-C."""
+"""Exit codes: a problem with the input or the machine; a wrong command line; a bug in pegfan; Ctrl-C."""
 
 
 class _Terminal(Console):
@@ -91,7 +91,7 @@ def command(example: str) -> Callable[[Callable[..., None]], Callable[..., None]
         guarded.__annotations__ = {p.name: p.annotation for p in every}
         guarded.declared = {  # type: ignore[attr-defined]
             "name": function.__name__,
-            # Lines of a paragraph flow; an indented line or an item of a list starts anew.
+            # Lines of a paragraph are joined; an indented line or an item of a list starts a new one.
             "help": re.sub(r"(?<!\n)\n(?![\n\s*-])", " ", inspect.getdoc(function) or ""),
             "epilog": f"Example:  [bold]{escape(example)}[/bold]",
         }
@@ -135,7 +135,7 @@ def _explain(error: BaseException, debug: bool) -> int:
     elif not isinstance(error, (Fail, ValueError, TypeError, ImportError)):
         code = INTERNAL
         sentence = f"{type(error).__name__}: {sentence}"
-        hint = "" if debug else " This is a bug of pegfan's; --debug shows where."
+        hint = "" if debug else " This is a bug in pegfan; --debug shows where."
     errors.print(f"[red]{escape(_as_options(sentence))}[/red]{hint}", soft_wrap=True)
     return int(code)
 
@@ -150,19 +150,16 @@ def _of_system(error: OSError) -> str:
 
 
 def _as_options(sentence: str) -> str:
-    """Advice for Python as advice for the command line: ``label=`` is ``--label`` here."""
+    """Turn advice for Python into advice for the command line: ``label=`` is ``--label`` here."""
     sentence = sentence.replace("with edges= and nodes=", "by naming the columns of the edges: --source and --target")
     if sentence.endswith(" is empty"):
         sentence += "; was it written to the end? Give another file."
-    return re.sub(r"\b(id|label|source|target|metric|method)=(?=([\w'\"]?))", _option, sentence)
-
-
-def _option(match: re.Match[str]) -> str:
-    return f"--{match[1]} " if match[2] else f"--{match[1]}"
+    sentence = re.sub(r"\b(id|label|source|target|metric|method)=(?=[\w'\"])", r"--\1 ", sentence)
+    return re.sub(r"\b(id|label|source|target|metric|method)=", r"--\1", sentence)
 
 
 def load_packages(*names: str) -> None:
-    """Import packages, and hold Ctrl-C back meanwhile: some swallow it, and one that is half imported fails later."""
+    """Import packages, and delay Ctrl-C meanwhile: some swallow it, and one that is half imported fails later."""
     heard: list[int] = []
     hold = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if hold:

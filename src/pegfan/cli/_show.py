@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def make_table(title: str, *columns: str) -> Table:
-    """An open table; columns are to the right but for the first and those that end in ``<``."""
+    """An open table; columns are aligned right, except the first and those that end in ``<``."""
     table = Table(title=f"[bold]{title}[/bold]", title_justify="left", title_style="", box=box.SIMPLE_HEAD)
     table.show_edge, table.padding = False, (0, 1, 0, 0)
     for place, name in enumerate(columns):
@@ -33,7 +33,7 @@ def make_table(title: str, *columns: str) -> Table:
 
 
 def print_table(table: Table) -> None:
-    """Print a table, and room after it."""
+    """Print a table and an empty line."""
     console.print(table)
     console.print()
 
@@ -82,7 +82,7 @@ def part_words(j: int) -> str:
 
 
 def percent(share: float) -> str:
-    """A share in per cent, or a dash where there is none."""
+    """A share in per cent, or a dash if there is none."""
     return f"{share:.1%}" if math.isfinite(share) else "-"
 
 

@@ -46,7 +46,7 @@ def bench(
     quick: Annotated[bool, typer.Option("--quick", help="Smaller sizes: a few seconds, rougher numbers.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Measure the speed of transforms, trees and training on one core, beside what this machine can do at best.
+    """Measure the speed of transforms, trees and training on one core, and compare it with this machine's limits.
 
     CPU seconds, medians of runs that alternate with their limit. Seconds do not carry over to other machines; the
     ratios to a memory copy and to a matrix product do, more or less.
@@ -77,9 +77,6 @@ def bench(
     )
 
 
-# ------------------------------------------------------------------ measuring
-
-
 @contextlib.contextmanager
 def _one_core() -> Iterator[int]:
     """Keep every library to one thread, and say how many cores there are."""
@@ -108,7 +105,7 @@ def _seconds(*rivals: Callable[[], object], repeats: int = 5) -> list[float]:
 
 
 def _copy_of(count: float) -> Callable[[], object]:
-    """A copy that reads and writes so many bytes together."""
+    """A copy that reads and writes `count` bytes in total."""
     import numpy as np
 
     source = np.ones(int(count) // 8, np.float32)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -28,7 +29,7 @@ def datasets(
     from pegfan.datasets.download import fetch
     from pegfan.datasets.registry import DATASETS, find
 
-    fetch([])  # a PEGFAN_DATA that is no folder is a mistake, not a folder without data sets
+    fetch([])  # a PEGFAN_DATA that is not a folder is a mistake, not an empty folder
     chosen = list(DATASETS.values()) if name is None else [find(name)]
     facts = []
     with errors.status("reading") as status:
@@ -46,7 +47,7 @@ def datasets(
 
 
 def _facts(dataset: Dataset) -> dict[str, Any]:
-    """What is known without the files, and what they say where they are here."""
+    """What is known without the files, and what they say if they are on this machine."""
     from pegfan import measures
     from pegfan.datasets.benchmarks import read_dataset
 
@@ -83,15 +84,13 @@ def _facts(dataset: Dataset) -> dict[str, Any]:
 
 
 def _places(dataset: Dataset) -> dict[str, str]:
-    """Where the files are that are here, by their role."""
+    """Where the files on this machine are, by their role."""
     from pegfan.datasets.download import fetch
 
     found = {}
     for file in dataset.files:
-        try:
+        with contextlib.suppress(OSError, ValueError):
             found[file.role] = str(fetch([file], offline=True)[0])
-        except (OSError, ValueError):
-            continue
     return found
 
 
@@ -104,10 +103,10 @@ def _print_all(facts: list[dict[str, Any]]) -> None:
         table.add_row(entry["name"], *numbers, homophily, here, style=None if entry["here"] else "dim")
     print_table(table)
     origins = sorted({entry["origin"] for entry in facts})
-    console.print(f"From the public repositories {' and '.join(origins)}; homophily is the edges'.")
+    console.print(f"From the public repositories {' and '.join(origins)}; homophily is that of the edges.")
     if not all(entry["here"] for entry in facts):
-        console.print("What is not here is downloaded when it is first used, or by [bold]--download[/bold].")
-    console.print("Details: [bold]pegfan datasets NAME[/bold]. Made on the spot: [bold]pegfan info synthetic[/bold].")
+        console.print("The others are downloaded when they are first used, or with [bold]--download[/bold].")
+    console.print("Details: [bold]pegfan datasets NAME[/bold]. Generated: [bold]pegfan info synthetic[/bold].")
 
 
 def _print_one(dataset: Dataset, facts: dict[str, Any]) -> None:

@@ -34,17 +34,18 @@ def demo(
     folder: Annotated[
         Path, typer.Option("-o", "--output", help="Where to write pictures and report; made if it is missing.")
     ] = Path("demo"),
-    seed: Annotated[int, typer.Option(min=0, help="Of the graphs, the noise and the networks.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the graphs, the noise and the networks.")] = 0,
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Processes that train side by side; by default two, if there are cores.")
+        int | None,
+        typer.Option(min=1, help="Processes that train side by side; by default up to two, one per core."),
     ] = None,
     signal_only: Annotated[bool, typer.Option("--signal", help="The first part only: a few seconds.")] = False,
     as_json: Json = False,
 ) -> None:
-    """See what it does, in about a minute: denoise a signal on a graph; then PEGFAN against FSGNN.
+    """See what pegfan does, in about a minute: denoise a signal on a graph, then compare PEGFAN with FSGNN.
 
-    First a noisy signal on a graph of 1000 nodes is taken apart, denoised and put together: framelets.png. Then the
-    paper's synthetic graph (its Table I, γ = 0.2): both networks on five splits, accuracy.png and report.html.
+    First a noisy signal on a graph of 1000 nodes is decomposed, denoised and reconstructed: framelets.png. Then both
+    networks are trained on five splits of the paper's synthetic graph (Table I, γ = 0.2): accuracy.png, report.html.
     Nothing is downloaded.
     """
     with errors.status("loading"):
@@ -104,7 +105,7 @@ def _print_comparison(found: Comparison) -> None:
         table.add_row(entry.name, f"{len(entry.channels)}", *spreads)
     table.add_row("the largest class", "", "", f"{Spread.of(found.majority):.1f}")
     print_table(table)
-    # Advice for reading the table belongs beside it: without X out of both, there would be nothing to compare.
+    # The table needs this note: networks that see X itself leave nothing to compare.
     console.print(
         f"{about}; mean ± standard deviation. Each network had the best of four settings on validation nodes. As in "
         f"the paper, neither gets X itself, which alone gives {sum(found.features) / len(found.features):.0%} here; "

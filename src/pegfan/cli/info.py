@@ -49,8 +49,8 @@ def info(
 ) -> None:
     """Describe a graph: sizes, components, degrees, classes, homophily, and what the reader guessed.
 
-    CCNS is the cross-class neighbourhood similarity: where the diagonal is darkest, classes differ in whom they are
-    joined to, and a network can tell them apart by it.
+    CCNS is the cross-class neighbourhood similarity: where the diagonal is darkest, classes have
+    different neighbours, and a network can use that to tell them apart.
     """
     check_output(picture, force, PICTURES, "A picture")
     source, known, report = read(graph, **vars(reading))
@@ -66,9 +66,6 @@ def info(
         return
     _print(source, known, facts, report)
     print_files({"Picture": picture})
-
-
-# ---------------------------------------------------------------------- facts
 
 
 def _facts(source: Source, graph: Graph, report: ReadReport | None) -> dict[str, Any]:
@@ -122,15 +119,12 @@ def _warnings(source: Source, graph: Graph, facts: dict[str, Any]) -> list[str]:
         )
     if (twins["test_in_train"] or 0) > 0.1:
         share = twins["test_in_train"]
-        found.append(f"{share:.0%} of the test nodes have exactly the neighbours of a training node: this leaks.")
+        found.append(f"{share:.0%} of the test nodes have exactly the neighbours of a training node: a leak.")
     if size["isolated"] > 0.01 * graph.n:
-        found.append(f"{size['isolated']:,} nodes have no edge; only their own features tell their class.")
+        found.append(f"{size['isolated']:,} nodes have no edge; only their own features can predict their class.")
     if size["components"] - size["isolated"] > 1:
         found.append("The graph is in several pieces; a tree joins them near its root.")
     return found
-
-
-# ---------------------------------------------------------------------- faces
 
 
 def _print(source: Source, graph: Graph, facts: dict[str, Any], report: ReadReport | None) -> None:
@@ -172,25 +166,17 @@ def _print_sizes(source: Source, graph: Graph, facts: dict[str, Any]) -> None:
 
 
 def _print_degrees(degrees: dict[str, Any]) -> None:
-    names = {"degree": "degree", "out": "out-degree", "in": "in-degree"}
-    for key, name in names.items():
+    for key, name in {"degree": "degree", "out": "out-degree", "in": "in-degree"}.items():
         if key in degrees:
-            spread = degrees[key]
-            console.print(
-                f"[bold]{name}[/bold]  {spread['min']:,} to {spread['max']:,}, median {spread['median']:g}, "
-                f"mean {spread['mean']:.1f}"
-            )
+            words = "{min:,} to {max:,}, median {median:g}, mean {mean:.1f}".format(**degrees[key])
+            console.print(f"[bold]{name}[/bold]  {words}")
     counts = degrees["histogram"]
-    most = max(counts.values())
+    most, top = max(counts.values()), (degrees.get("degree") or degrees["out"])["max"]
     for low, count in counts.items():
-        high = min(2 * low - 1, _top(degrees))
+        high = min(2 * low - 1, top)
         span = f"{low:,}-{high:,}" if high > low else f"{low:,}"
         console.print(f"  {span:>15} {count:>9,} {bar(count / most, 30)}")
     console.print()
-
-
-def _top(degrees: dict[str, Any]) -> int:
-    return int((degrees.get("degree") or degrees["out"])["max"])
 
 
 def _print_classes(facts: dict[str, Any]) -> None:

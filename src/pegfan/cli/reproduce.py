@@ -35,10 +35,10 @@ def reproduce(
     settings: Annotated[
         How, typer.Option(help="Table III: the authors' best settings, or our own search.")
     ] = How.authors,
-    store: Annotated[Path, typer.Option(help="Where runs are kept; what is there is not run again.")] = STORE,
+    store: Annotated[Path, typer.Option(help="Where runs are kept; runs that are there are not repeated.")] = STORE,
     output: Annotated[Path, typer.Option("-o", "--output", help="Where tables and figures go.")] = OUTPUT,
     workers: Annotated[int, typer.Option(min=1, help="Processes, each on one core.")] = WORKERS,
-    scheduler: Annotated[str | None, typer.Option(help="The address of a Dask scheduler instead.")] = None,
+    scheduler: Annotated[str | None, typer.Option(help="Compute on the Dask cluster at this address instead.")] = None,
     seeds: Annotated[
         int | None, typer.Option(min=1, help="Tables I, II: graphs that the winners are run on; 3, or 1 with --quick.")
     ] = None,
@@ -54,7 +54,7 @@ def reproduce(
 ) -> None:
     """Reproduce the paper's tables and figures: our number beside the paper's, cell by cell, with a verdict.
 
-    Every run is kept in the store as it ends. Stop it whenever you like: the same command goes on from there.
+    Every run is stored as soon as it ends. Stop whenever you like: the same command continues from there.
     """
     from pegfan.paper.cells import Options, parse_rungs
 
@@ -74,9 +74,9 @@ def reproduce(
     if what in (What.all, What.figures) and options.only:
         raise Fail(f"--only names data sets and rows of one table; leave it out with {what.value}.")
     if folder is not None and not any(folder.glob("*_h*.npz")):
-        raise Fail(f"{folder} holds no trees; its files should be named as chameleon_h4.npz is.")
+        raise Fail(f"{folder} holds no trees; its files should have names such as chameleon_h4.npz.")
     if render_only and not store.is_dir():
-        raise Fail(f"{store} is not a folder, so there is nothing to show; name the store that was run with --store.")
+        raise Fail(f"{store} is not a folder, so there is nothing to show; name the store with --store.")
     parts = [part for part in What if part is not What.all] if what is What.all else [what]
     summary: dict[str, Any] = {}
     try:
@@ -94,7 +94,7 @@ def reproduce(
                 _show(document, output)
     except KeyboardInterrupt:
         errors.print(
-            f"[red]Interrupted.[/red] What has run is in {escape(str(store))}; the same command goes on from there."
+            f"[red]Interrupted.[/red] Finished runs are in {escape(str(store))}; the same command continues from there."
         )
         raise typer.Exit(INTERRUPTED) from None
     if json:

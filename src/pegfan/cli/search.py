@@ -56,20 +56,21 @@ def search(
     regime: Annotated[Regime, typer.Option(help="Which hop matrix.")] = Regime[default.REGIME],
     hops: Annotated[int, typer.Option(min=0, help="The highest power of the hop matrix.")] = default.HOPS,
     scaling: Annotated[
-        Scaling, typer.Option(help="Of features: l1 divides rows by their sums, columns brings columns to one scale.")
+        Scaling,
+        typer.Option(help="Scaling: l1 divides rows of features by their sums, columns brings columns to one scale."),
     ] = Scaling[default.SCALING],
     splits: Annotated[int | None, typer.Option(min=1, help="How many splits; by default all, up to 10.")] = None,
-    epochs: Annotated[int, typer.Option(min=1, help="The most epochs of a run.")] = 1500,
-    patience: Annotated[int, typer.Option(min=1, help="Epochs without improvement that end a run.")] = 100,
-    seed: Annotated[int, typer.Option(min=0, help="Of split 0's run; split i has seed + i.")] = default.SEED,
+    epochs: Annotated[int, typer.Option(min=1, help="The most epochs per run.")] = 1500,
+    patience: Annotated[int, typer.Option(min=1, help="Epochs without improvement after which a run ends.")] = 100,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the run on split 0; split i has seed + i.")] = default.SEED,
     workers: Annotated[int, typer.Option(min=1, help="Processes, each on one core.")] = 2,
     scheduler: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Compute on this Dask cluster.")] = None,
-    budget: Annotated[float | None, typer.Option(min=0, help="Seconds after which no run is begun.")] = None,
+    budget: Annotated[float | None, typer.Option(min=0, help="Seconds after which no new run is started.")] = None,
     as_json: Json = False,
 ) -> None:
     """Search for the settings that do best on validation.
 
-    Every run goes to the store as it ends. Whatever stops the search, the same command goes on from there, and
+    Every run is stored as soon as it ends. If the search is stopped, the same command continues from there and
     computes nothing twice.
     """
     from pegfan.experiments.jobs import OutOfTime
@@ -114,8 +115,8 @@ def search(
     except KeyboardInterrupt:
         store.refresh()  # it may have come just after a record was written
         errors.print(
-            f"[red]Interrupted.[/red] {escape(str(folder))} holds {len(store)} finished runs; the same command goes on "
-            "from there.",
+            f"[red]Interrupted.[/red] {escape(str(folder))} holds {len(store)} finished runs; the same command "
+            "continues from there.",
             soft_wrap=True,
         )
         raise typer.Exit(INTERRUPTED) from None
@@ -129,7 +130,7 @@ def search(
 
 
 def _count_splits(source: Source, wanted: int | None) -> tuple[int, bool]:
-    """How many splits to use, and whether they are drawn because the graph has none."""
+    """How many splits to use, and whether they are drawn at random because the graph has none."""
     from pegfan.experiments.jobs import graph_of
 
     with errors.status(f"reading {escape(source.name)}"):
@@ -148,12 +149,12 @@ def _show(result: SearchResult, folder: Path) -> None:
     chosen = ", ".join(f"{name} {_value(value, 6)}" for name, value in best.settings.items())
     console.print(f"Best on validation: {chosen}", soft_wrap=True)
     console.print(
-        f"Its test {word}: [bold]{100 * result.test_mean:.2f}{spread}[/bold]; that of the others was not used."
+        f"Its test {word}: [bold]{100 * result.test_mean:.2f}{spread}[/bold]; test results of the others were not used."
     )
     console.print(f"{result.computed} runs computed, {result.reused} from the store.")
     if not result.complete:
-        console.print("[yellow]The time was up before the search was; the same command goes on from there.[/yellow]")
-    console.print(f"All of it: {escape(str(folder / 'search.csv'))}", soft_wrap=True)
+        console.print("[yellow]The time ran out before the end; the same command continues from there.[/yellow]")
+    console.print(f"All settings: {escape(str(folder / 'search.csv'))}", soft_wrap=True)
 
 
 def _table(result: SearchResult) -> Table:

@@ -38,16 +38,16 @@ def train(
     *,
     graph: Annotated[list[str] | None, typer.Argument(metavar="GRAPH...", help=SOURCES)] = None,
     folder: Annotated[
-        Path | None, typer.Option("-o", "--output", help="The folder to write; it appears whole at the end.")
+        Path | None, typer.Option("-o", "--output", help="The folder to write; it appears at the end, complete.")
     ] = None,
     reading: Reading,
     metric: Metric = None,
-    budget: Annotated[float | None, typer.Option(help="Seconds for it all; 120 by default.")] = None,
+    budget: Annotated[float | None, typer.Option(help="Seconds in total; 120 by default.")] = None,
     split: Annotated[int | None, typer.Option(min=0, help="The split whose model is kept; 0 by default.")] = None,
     splits: Annotated[
-        int | None, typer.Option(min=1, help="Splits for the spread; by default up to 5, as time allows.")
+        int | None, typer.Option(min=1, help="How many splits to report on; by default up to 5, as time allows.")
     ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Of splits, weights and dropout; 0 by default.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of splits, weights and dropout; 0 by default.")] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes; by default one per core, 2 at most.")] = None,
     method: Annotated[str | None, typer.Option(help="Pin the tree: ward, adjacency, matching or none.")] = None,
     h: Annotated[int | None, typer.Option("--h", min=2, help="Pin the most children of a cluster.")] = None,
@@ -58,9 +58,7 @@ def train(
     scaling: Annotated[str | None, typer.Option(help="Pin the scaling of features: none, l1 or columns.")] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option(
-            "--set", metavar="NAME=VALUE", help="Pin anything else of a recipe, as epochs=200 or labels=true."
-        ),
+        typer.Option("--set", metavar="NAME=VALUE", help="Pin any other part of a recipe, such as epochs=200."),
     ] = None,
     config: Annotated[
         Path | None, typer.Option(help="Settings from a file; settings.toml of an output folder repeats that run.")
@@ -68,7 +66,7 @@ def train(
     force: Annotated[bool, typer.Option("--force", help="Replace a folder that this command wrote.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Learn classes from the nodes that have one, and predict those of all others.
+    """Learn from the nodes that have a class, and predict the class of all others.
 
     Recipes (a tree or none, hops, channels, settings) are tried within the time budget and chosen on validation nodes
     only. The folder then holds predictions.csv, the model, a report to open in a browser, and settings.toml, which
@@ -92,7 +90,9 @@ def train(
     else:
         _print_outcome(result, folder)
     if failure is not None:
-        raise Fail(f"All is written but {REPORT}, which failed: {failure}. This is a bug of pegfan's.", INTERNAL)
+        raise Fail(
+            f"Everything was written except {REPORT}, which failed: {failure}. This is a bug in pegfan.", INTERNAL
+        )
 
 
 @command("pegfan predict out nodes.csv edges.csv -o predictions.csv")
@@ -107,7 +107,7 @@ def predict(
 ) -> None:
     """Predict the classes of a graph's nodes with a model that was trained before.
 
-    The graph may have changed since: nodes are told by their ids, feature columns by their names.
+    The graph may have changed since: nodes are matched by their ids, feature columns by their names.
     """
     check_output(output, force, (".csv",), "The table of predictions")
     trained, stored = _load_model(model)
@@ -176,14 +176,11 @@ class _Wanted:
     plan: Plan
 
     def read(self) -> tuple[Source, Graph, ReadReport | None]:
-        with errors.status(f"reading {escape(self.source.name)}"):
-            graph, report = self.source.open()
-        if self.metric is not None:
-            graph = graph.replace(metric=self.metric)
-        return self.source, graph, report
+        source, graph, report = read(self.source)
+        return source, graph if self.metric is None else graph.replace(metric=self.metric), report
 
     def to_toml(self, outcome: Outcome) -> bytes:
-        """The settings that repeat the run: the recipes that ran and the splits, so that no clock decides."""
+        """The settings that repeat the run: the recipes that ran and the splits, so that the clock does not matter."""
         import tomli_w
 
         plan = self.plan
@@ -233,26 +230,22 @@ def _resolve(
         source = _stored_source(stored["source"], reading, (config or Path()).parent)
     else:
         raise Fail("Name a graph to train on, as in: pegfan train nodes.csv edges.csv --label kind -o out", USAGE)
-    chosen = {name: own[name] if own.get(name) is not None else stored.get(name) for name in own}
+    given = {name: value for name, value in own.items() if value is not None}
+    chosen = {"workers": min(cores(), 2), **{name: stored[name] for name in own if name in stored}, **given}
     fixed = {**stored.get("pins", {}), **{k: v for k, v in pins.items() if v is not None}}
-    Recipe.of(fixed)  # speaks up before anything is read
-    recipes = None
-    if "recipes" in stored:
-        recipes = [Recipe.of(recipe).changed(**fixed) for recipe in stored["recipes"]]
-    if chosen["workers"] is None:
-        chosen["workers"] = min(cores(), 2)
-    metric = chosen.pop("metric")
+    Recipe.of(fixed)  # fails before anything is read
+    listed = stored.get("recipes")
+    recipes = None if listed is None else [Recipe.of(recipe).changed(**fixed) for recipe in listed]
+    metric = chosen.pop("metric", None)
     if metric not in (None, "accuracy", "roc_auc"):
         raise Fail(f"--metric is accuracy or roc_auc, not {metric}.", USAGE)
-    if chosen["budget"] is not None and not chosen["budget"] > 0:
+    if not chosen.get("budget", 1) > 0:
         raise Fail(f"--budget is a positive number of seconds, not {chosen['budget']}.", USAGE)
-    plain = {name: value for name, value in chosen.items() if value is not None}
-    plan = Plan(**plain, pins=fixed, recipes=recipes, choose=stored.get("choose", "auto"))
-    return _Wanted(source, metric, plan)
+    return _Wanted(source, metric, Plan(**chosen, pins=fixed, recipes=recipes, choose=stored.get("choose", "auto")))
 
 
 def _assignments(given: Sequence[str]) -> dict[str, Any]:
-    """``--set epochs=200`` as a pin; values are read as TOML has them."""
+    """``--set epochs=200`` as a pin; values are read as TOML."""
     import tomllib
 
     pins: dict[str, Any] = {}
@@ -301,7 +294,7 @@ def _read_settings(path: Path) -> dict[str, Any]:
 
 
 def _stored_source(stored: Any, reading: Mapping[str, Any], beside: Path) -> Source:
-    """The source of a file; its paths as they are, or from the folder beside the output folder."""
+    """The source that a file names; paths hold as they are, or from the parent of the output folder."""
     try:
         where, options = [str(path) for path in stored["where"]], dict(stored.get("options", {}))
     except (KeyError, TypeError, AttributeError, ValueError):
@@ -352,14 +345,10 @@ def _complete(outcome: Outcome, source: Source, report: ReadReport | None, folde
 
     from pegfan._plain import versions
 
-    result = outcome.result
-    data = result.data
-    if report is not None:
-        data = replace(data, report=str(report))
     return replace(
-        result,
+        outcome.result,
         title=" + ".join(Path(part).name or part for part in source.where),
-        data=data,
+        data=replace(outcome.result.data, report=None if report is None else str(report)),
         source=source,
         command=f"pegfan train --config {shlex.quote(str(folder / SETTINGS))} -o again",
         when=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -371,7 +360,7 @@ def _complete(outcome: Outcome, source: Source, report: ReadReport | None, folde
 
 
 def _check_folder(folder: Path, force: bool) -> None:
-    """Refuse a place where something is, unless it is a folder of ours and it may be replaced."""
+    """Refuse to replace anything but a folder that this command wrote, and that only with --force."""
     if not folder.exists():
         return
     if not folder.is_dir():
@@ -389,7 +378,7 @@ def _check_folder(folder: Path, force: bool) -> None:
 
 
 def _check_writable(folder: Path) -> None:
-    """Find out before the work whether the folder can be made."""
+    """Check that the folder can be made, before any work is done."""
     with writing(folder.parent):
         folder.parent.mkdir(parents=True, exist_ok=True)
         Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.")).rmdir()
@@ -414,7 +403,7 @@ def _write_all(folder: Path, force: bool, outcome: Outcome, result: Result, sett
             raise
         except Exception as error:  # the training is worth more than its picture
             failure = f"{type(error).__name__}: {error}"
-        _check_folder(folder, force)  # somebody may have written there meanwhile
+        _check_folder(folder, force)  # another process may have written there meanwhile
     return failure
 
 
@@ -475,7 +464,7 @@ def _load_model(folder: Path) -> tuple[NodeClassifier, Result | None]:
 
 
 def _reopen(result: Result, home: Path) -> tuple[Source, Graph]:
-    """The graph that a result was made of."""
+    """The graph that a result is about."""
     source = _stored_source(result.source.to_dict() if result.source else None, {}, home)
     try:
         graph, _ = source.open()
@@ -507,18 +496,17 @@ def _read_like(
 
 
 def _left_out(trained: Sequence[str] | None, own: Sequence[str] | None) -> list[str]:
-    new = sorted(set(own or ()) - set(trained or ())) if trained is not None else []
+    new = sorted(set(own or ()) - set(trained)) if trained is not None else []
     if not new:
         return []
     shown = ", ".join(new[:5]) + (f" and {len(new) - 5} more" if len(new) > 5 else "")
-    return [f"Feature columns that were not there in training are left out: {shown}."]
+    return [f"Feature columns that were not there in training are ignored: {shown}."]
 
 
 def _known_parts(model: NodeClassifier, graph: Graph) -> list[str]:
     known = model.fitted_.known
-    if known is None:
-        return ["none"] * graph.n
-    return ["train" if code >= 0 else "none" for code in known.labels_of(graph)]
+    codes = [-1] * graph.n if known is None else known.labels_of(graph)
+    return ["train" if code >= 0 else "none" for code in codes]
 
 
 # --------------------------------------------------------------------- printing
@@ -557,4 +545,4 @@ def _print_outcome(result: Result, folder: Path) -> None:
     print_table(table)
     print_warnings([warning.text for warning in result.warnings])
     print_files({"Predictions": folder / PREDICTIONS, "Report": folder / REPORT, "To repeat": folder / SETTINGS})
-    console.print(f"{result.seconds.total:.0f} s in all")
+    console.print(f"{result.seconds.total:.0f} s in total")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from io import BytesIO
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -61,10 +61,11 @@ def transform(
     ],
     tree: Annotated[Path | None, typer.Option(help="A tree that pegfan tree wrote; by default one is built.")] = None,
     denoise: Annotated[
-        str | None, typer.Option(metavar="RULE", help="Shrink by sure, bayes or universal, or by a number.")
+        str | None,
+        typer.Option(metavar="RULE", help="Denoise: sure, bayes, universal, or a number as threshold."),
     ] = None,
     weights: Annotated[
-        str, typer.Option(help="equal: the paper's, children weigh the same; size: framelets are blind to constants.")
+        str, typer.Option(help="equal (the paper's): children have equal weights; size: framelets ignore constants.")
     ] = "equal",
     output: Annotated[
         Path | None,
@@ -76,7 +77,7 @@ def transform(
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Take a signal on the nodes apart by scale: the energy of every level, denoised if asked for, and back again.
+    """Split a signal on the nodes by scale: show the energy of every level, denoise it, and put it together again.
 
     F_0 f is what the root keeps, F_j f what level j adds; together they are the signal.
     """
@@ -108,12 +109,11 @@ def transform(
 def _rule(denoise: str | None) -> str | float | None:
     if denoise is None or denoise in _RULES:
         return denoise
-    try:
+    value = -1.0
+    with contextlib.suppress(ValueError):
         value = float(denoise)
-    except ValueError:
-        value = -1.0
     if not 0 <= value < float("inf"):
-        raise Fail(f"--denoise is {', '.join(_RULES)} or a number from 0 on, not {denoise}.", USAGE)
+        raise Fail(f"--denoise is {', '.join(_RULES)} or a number of at least 0, not {denoise}.", USAGE)
     return value
 
 
@@ -124,9 +124,6 @@ def _load_tree(path: Path, graph: Graph) -> Hierarchy:
     if tree.n != graph.n:
         raise Fail(f"{path} is a tree of {tree.n:,} nodes, and the graph has {graph.n:,}; build one with pegfan tree.")
     return tree
-
-
-# --------------------------------------------------------------------- signals
 
 
 def _signal(graph: Graph, wanted: str) -> tuple[str, FloatArray]:
@@ -156,9 +153,7 @@ def _indicator(graph: Graph, name: str) -> FloatArray:
 
     if graph.labels is None:
         raise Fail("The graph has no classes; name their column with --label.")
-    classes = [str(i) for i in range(graph.n_classes)]
-    if graph.class_names is not None:
-        classes = [str(known) for known in graph.class_names.tolist()]
+    classes = list(map(str, range(graph.n_classes) if graph.class_names is None else graph.class_names.tolist()))
     if name not in classes:
         raise Fail(f"There is no class {name!r}; {choices(name, classes)}.")
     return np.asarray(graph.labels == classes.index(name), np.float64)
@@ -167,13 +162,10 @@ def _indicator(graph: Graph, name: str) -> FloatArray:
 def _no_signal(graph: Graph, wanted: str, names: list[str], columns: int) -> str:
     if wanted.isdecimal():
         have = f"the features are 0 to {columns - 1:,}" if columns else "the graph has no features"
-        return f"There is no feature {wanted}: {have}. Or take degree, or label:NAME."
+        return f"There is no feature {wanted}: {have}. Or use degree, or label:NAME."
     every = [*names, "degree", *(["label:NAME"] if graph.labels is not None else [])]
     numbers = f" Features can be given by number, 0 to {columns - 1:,}." if columns and not names else ""
-    return f"There is no column {wanted!r} to take as a signal; {choices(wanted, every)}.{numbers}"
-
-
-# ------------------------------------------------------------------- transform
+    return f"There is no column {wanted!r} to use as a signal; {choices(wanted, every)}.{numbers}"
 
 
 def _transform(tree: Hierarchy, f: FloatArray, weights: str, rule: str | float | None) -> dict[str, Any]:
@@ -210,16 +202,13 @@ def _write(path: Path, graph: Graph, f: FloatArray, result: dict[str, Any]) -> N
         columns["denoised"] = result["denoised"]
     with writing(path):
         if path.suffix.lower() == ".npz":
-            arrays = {"coefficients": result["c"].array, "offsets": np.array(system.offsets()), **columns}
-            write_npz(path, arrays)
+            write_npz(path, {"coefficients": result["c"].array, "offsets": np.array(system.offsets()), **columns})
             return
         import pandas as pd
 
         names = np.arange(graph.n) if graph.node_names is None else graph.node_names
-        buffer = BytesIO()
-        pd.DataFrame({"id": names, **columns}).to_csv(buffer, index=False)
         with replacing(path) as file:
-            file.write(buffer.getvalue())
+            pd.DataFrame({"id": names, **columns}).to_csv(file, index=False)
 
 
 def _draw(graph: Graph, name: str, f: FloatArray, result: dict[str, Any]) -> Any:
@@ -251,8 +240,8 @@ def _print(name: str, graph: str, tree: Hierarchy, result: dict[str, Any]) -> No
         table.add_row(f"F_{j}  {part_words(j)}", f"{clusters:,}", f"{count:,}", percent(share), bar(share, 24))
     print_table(table)
     console.print(
-        f"Put together again, the largest error is {result['reconstruction_error']:.1e} of the largest value."
+        f"After reconstruction the largest error is {result['reconstruction_error']:.1e} of the largest value."
     )
     if result["removed"] is not None:
         why = ": most coefficients of the finest level are 0, so no noise is found" if result["removed"] < 1e-9 else ""
-        console.print(f"Denoising took away {result['removed']:.1%} of the energy{why}.")
+        console.print(f"Denoising removed {result['removed']:.1%} of the energy{why}.")

@@ -39,10 +39,10 @@ def tree(
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Cluster a graph into a tree: level by level what it keeps together, and how much of it was chance.
+    """Cluster a graph into a tree, and show level by level what it keeps together.
 
-    Labels are never looked at while it is built; where there are some, the table shows how much of their energy lies
-    at each level. A tree suits signals whose energy lies at coarse levels.
+    Labels are not used to build it; if there are any, the table shows how much of their energy lies at each level. A
+    tree suits signals whose energy lies at coarse levels.
     """
     growing.check()
     check_output(output, force, (".npz",), "A tree")
@@ -72,7 +72,7 @@ def tree(
     print_warnings(warnings)
     print_files({"Tree": output, "Picture": picture})
     if output is None:
-        console.print("Keep it with [bold]-o tree.npz[/bold].")
+        console.print("Save it with [bold]-o tree.npz[/bold].")
 
 
 def _warnings(grown: Hierarchy) -> list[str]:
@@ -80,13 +80,13 @@ def _warnings(grown: Hierarchy) -> list[str]:
     found = []
     if facts["arbitrary"]:
         found.append(
-            f"{facts['arbitrary']:,} choices were arbitrary: nodes that could be neither told apart nor shown to be "
-            "symmetric at a bearable cost. Numbered otherwise, the graph may get another tree."
+            f"{facts['arbitrary']:,} choices were arbitrary: it would have cost too much to tell these nodes apart, or "
+            "to show that they are symmetric. With its nodes in another order, the graph may get another tree."
         )
     elif facts["tied"]:
         found.append(
-            f"{facts['tied']:,} nodes are tied with another: numbered otherwise, symmetric nodes may be swapped in the "
-            "tree, and nothing else changes."
+            f"{facts['tied']:,} nodes are tied with another: with nodes in another order, symmetric ones may be "
+            "swapped in the tree, and nothing else changes."
         )
     if facts["capped"]:
         found.append("The tree was cut short by --max-levels: its root has more than h children.")

@@ -34,19 +34,19 @@ if TYPE_CHECKING:
 __all__ = ["Job", "OutOfTime", "run", "run_job"]
 
 NUMERICS = 1
-"""Raised when the same job gives other numbers than before, so that older records are not taken for its own."""
+"""Increased when the same job gives other numbers than before, so that older records are not reused."""
 
 _FIRST_SETTINGS = (
     *("hidden", "layers", "dropout", "hop_normalize", "lr_fc", "lr_sca", "wd_fc1", "wd_fc2", "wd_sca"),
     *("epochs", "patience", "stop", "class_weights"),
 )
-"""Settings that always are part of a key. One that is added later is left out at its default, so that keys last."""
+"""Settings that are always part of a key. A newer one is left out while it has its default, so that keys last."""
 
 _NUMBERS = ("val_loss", "val_metric", "test_metric", "seconds", "wall")
 
 
 class OutOfTime(Exception):
-    """The time budget of `run` is spent; what was finished is in the store."""
+    """The time budget of `run` is used up; finished jobs are in the store."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class Job:
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Self:
-        """The job that `to_dict` wrote; the fingerprint is not believed but taken anew from the source."""
+        """The job that `to_dict` wrote; the fingerprint is not trusted but computed from the source."""
         try:
             source, recipe = Source.from_dict(stored["source"]), Recipe.of(stored["recipe"])
             return cls(source, recipe, stored["split"], stored["seed"])
@@ -168,9 +168,9 @@ def run(
 ) -> list[dict[str, Any]]:
     """Run jobs that the store does not hold yet, and append their records as they come.
 
-    Workers only compute; this process writes. Jobs on the same graph, tree and channels follow each other, so that what
-    a process keeps serves them; otherwise the order is that of `jobs`. Whatever stops this (Ctrl-C, kill -9, a full
-    disk), what was finished is in the store, and calling it again goes on from there.
+    Workers only compute; this process writes. Jobs on the same graph, tree and channels follow each other, so that a
+    process can reuse these; otherwise the order is that of `jobs`. However it is stopped (Ctrl-C, kill -9, a full
+    disk), finished jobs are in the store, and calling it again continues from there.
 
     Parameters
     ----------
@@ -182,15 +182,15 @@ def run(
         Processes, each on one core. Results do not depend on their number.
     scheduler
         The address of a Dask scheduler whose workers compute instead. They need this package and the same files at
-        the same paths; a worker that dies has its jobs run again by others.
+        the same paths; if a worker dies, others run its jobs again.
     runner
-        What computes, in place of `workers` and `scheduler`: one whose processes are kept for the next call.
+        Used in place of `workers` and `scheduler`; its processes are kept for the next call.
     trees
         The folder of tree files, for jobs that name one.
     progress
         Called with a `pegfan.running.Step`; its result is the newest record, None at the start.
     budget
-        Seconds after which no further job is begun; those that run are finished, and `OutOfTime` is raised.
+        Seconds after which no further job is started; running ones are finished, and `OutOfTime` is raised.
 
     Returns
     -------
@@ -218,8 +218,8 @@ def run(
     unique = {job.key: job for job in wanted}
     todo = [job for key, job in unique.items() if stored(store, key) is None]
     done = len(unique) - len(todo)
-    if progress:
-        progress(Step(done, len(unique)))
+    tell = progress or (lambda _: None)
+    tell(Step(done, len(unique)))
     stopped = threading.Event()
     waiting = _waiting(_grouped(todo), store, deadline, stopped)
     side_by_side = runner.workers if runner.scheduler is None else None
@@ -227,11 +227,10 @@ def run(
         for record in records:
             store.append({**record, "workers": side_by_side})
             done += 1
-            if progress:
-                progress(Step(done, len(unique), result=record))
+            tell(Step(done, len(unique), result=record))
     if stopped.is_set():
         missing = sum(stored(store, key) is None for key in unique)
-        raise OutOfTime(f"the time budget is spent with {missing} of {len(unique)} runs to do; run again to go on")
+        raise OutOfTime(f"the time budget is used up with {missing} of {len(unique)} runs left; run again to continue")
     found = [stored(store, job.key) for job in wanted]
     if None in found:
         lost = wanted[found.index(None)].key
@@ -274,7 +273,7 @@ def _fingerprint_of(source: str, states: tuple[Any, ...]) -> str:
 
 
 def stored(store: Store, key: str) -> dict[str, Any] | None:
-    """The record of a key if it is what `run_job` writes; a hostile or foreign one is as good as none."""
+    """The record of a key if it is what `run_job` writes; anything else counts as missing."""
     record = store.get(key)
     job, result = (record or {}).get("job"), (record or {}).get("result")
     if not isinstance(job, dict) or not isinstance(result, dict):
@@ -291,11 +290,11 @@ def stored(store: Store, key: str) -> dict[str, Any] | None:
 # --------------------------------------------------- graphs, trees, channels, kept
 
 _ONE_AT_A_TIME = threading.RLock()
-"""Runs of one process do not overlap, on whatever threads: CPU time and thread numbers belong to the process."""
+"""Runs of one process do not overlap, even on several threads: CPU time is that of the process."""
 
 
 class _Kept:
-    """The newest few of something."""
+    """A cache of the few newest values."""
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -332,7 +331,7 @@ def _prepare(job: Job, trees: str | os.PathLike[str] | None) -> _Prepared:
 
 
 def _marks(job: Job, trees: str | os.PathLike[str] | None = None) -> tuple[Hashable, Hashable, Hashable]:
-    """What tells graphs, trees and channels of jobs apart."""
+    """Keys of a job's graph, tree and channels."""
     source, recipe = _fingerprint(job.source), job.recipe
     folder = None if recipe.tree_file is None or trees is None else os.path.abspath(trees)
     tree = (source, recipe.tree_key, folder)
@@ -358,7 +357,7 @@ def _split(graph: Graph, job: Job) -> Split:
 
 
 def _train(job: Job, ready: _Prepared) -> dict[str, Any]:
-    """The numbers of a run; one whose loss is lost to infinity has none, and says so."""
+    """The numbers of a run; one that diverged has none, and says so."""
     start = time.perf_counter()
     try:
         outcome = train(
@@ -387,14 +386,14 @@ def _train(job: Job, ready: _Prepared) -> dict[str, Any]:
 
 
 def _grouped(jobs: Sequence[Job]) -> list[Job]:
-    """The jobs with those of one graph together, in them those of one tree, in them those of the same channels."""
+    """The jobs grouped by graph, then by tree, then by channels."""
     first: dict[Hashable, int] = {}
     places = [[first.setdefault((i, mark), len(first)) for i, mark in enumerate(_marks(job))] for job in jobs]
     return [jobs[i] for i in sorted(range(len(jobs)), key=lambda i: places[i])]
 
 
 def _waiting(jobs: Sequence[Job], store: Store, deadline: float, stopped: threading.Event) -> Iterator[Job]:
-    """The jobs, but those that another process has stored meanwhile, until the time is up."""
+    """The jobs that no other process has stored meanwhile, until the time is up."""
     for job in jobs:
         store.refresh()
         if stored(store, job.key) is not None:

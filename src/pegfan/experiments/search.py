@@ -60,7 +60,7 @@ _FIRST = {"lr_fc": 0.01, "lr_sca": 0.005, "wd_fc1": 1e-6, "wd_fc2": 1e-6, "wd_sc
 """optuna's first trial: near the default settings."""
 
 _BATCH = 4
-"""Trials that are drawn before their results are told. Not the number of workers: trials must not depend on it."""
+"""Trials that are drawn at a time. It is not the number of workers: trials must not depend on that."""
 _CHUNK = 3
 """Splits that are run before a setting is judged."""
 _MARGIN = 0.005
@@ -77,7 +77,7 @@ class Rung(NamedTuple):
 
 @dataclass(frozen=True)
 class Candidate:
-    """Settings and what validation says of them.
+    """Settings and their results on validation.
 
     Attributes
     ----------
@@ -117,7 +117,7 @@ class SearchResult:
     metric
         What was measured.
     candidates
-        The best by validation first; of those that came equally far.
+        The best by validation first, among those that came equally far.
     test_metrics
         The winner's test metric on its splits. Test metrics of the others are not looked at.
     complete
@@ -219,31 +219,31 @@ def search(
     budget: float | None = None,
     progress: Progress | None = None,
 ) -> SearchResult:
-    """Search for the settings of the best mean validation metric; equal ones are told apart by validation loss.
+    """Search for the settings with the best mean validation metric; ties are decided by validation loss.
 
-    The test metric has no part in it, and is stated for the winner alone. Every run is a `Job` in the store: a search
-    that was killed goes on when it is called again, and computes nothing twice. The same arguments give the same
+    The test metric plays no part in it, and is given for the winner only. Every run is a `Job` in the store: a search
+    that was killed continues when it is called again, and computes nothing twice. The same arguments give the same
     result, on any number of workers.
 
     ``"grid"``
         Every setting on every split, to the end.
     ``"halving"``
-        Successive halving. Every rung runs its settings on the first of the splits for its epochs and hands the best
-        on to the next rung, which has fewer settings, more epochs and more splits.
+        Successive halving. Every rung runs its settings on the first splits for its epochs and passes the best on
+        to the next rung, which has fewer settings, more epochs and more splits.
     ``"optuna"``
         Trials drawn by optuna's TPE sampler from ranges around the grids, four at a time. The study lives in memory:
-        a search that goes on draws the same trials from the same seed, and is told what is in the store.
+        a search that is continued draws the same trials from the same seed, and finds their runs in the store.
 
-    Pruned across splits, in ``"halving"`` and ``"optuna"``: three splits at a time are run, and after each three a
-    setting is hopeless, and not run on the others, if the mean of its validation metric is behind the leader's on the
-    same splits by more than half a point and by more than two standard errors of the difference, split by split.
+    ``"halving"`` and ``"optuna"`` also prune across splits. Three splits are run at a time; after each three, a setting
+    is given up if its mean validation metric is behind the leader's on the same splits by more than half a point and by
+    more than two standard errors of their differences.
 
     Parameters
     ----------
     source
         The graph.
     recipe
-        The model; its settings are those of all runs, but for what differs.
+        The model; all runs have its settings, except for those that are searched.
     store
         Where the runs go.
     strategy
@@ -261,10 +261,10 @@ def search(
     workers, scheduler, trees
         As in `run`.
     budget
-        Seconds; when they are over, no run is begun, and the result says that it is not complete.
+        Seconds after which no new run is started; the result then says that it is not complete.
     progress
-        Called with a `pegfan.running.Step` after every run; work is counted in epochs at most, and what is planned may
-        turn out to be less.
+        Called with a `pegfan.running.Step` after every run; work is counted in the most epochs that
+        runs may take.
 
     Examples
     --------
@@ -340,7 +340,7 @@ class _Search:
     reused: int = 0
     work: int = 0
     reused_work: int = 0
-    ahead: tuple[int, int] = (0, 0)  # runs and work planned behind those that are being run
+    ahead: tuple[int, int] = (0, 0)  # runs and work planned after those that are being run
     start: float = field(default_factory=time.monotonic)
 
     # --------------------------------------------------------------- strategies
@@ -438,7 +438,7 @@ class _Search:
         # Later rungs come later, and replace what the same settings reached before.
         deepest = {json.dumps(candidate.settings, sort_keys=True): candidate for candidate in found}
         if not deepest:
-            raise OutOfTime("the time was up before a single run was finished; give it more, and run again to go on")
+            raise OutOfTime("the time ran out before a single run was finished; allow more, and run again to continue")
         ordered = sorted(deepest.values(), key=lambda candidate: candidate.rank, reverse=True)
         winner = [self.record(key)["result"] for key in ordered[0].keys]
         test = tuple(math.nan if one["test_metric"] is None else one["test_metric"] for one in winner)
@@ -479,7 +479,7 @@ class _Sampler:
 
     def ask(self, count: int) -> list[dict[str, Any]]:
         self.asked = [self.study.ask() for _ in range(count)]
-        return [self.draw(trial) for trial in self.asked]
+        return list(map(self.draw, self.asked))
 
     def draw(self, trial: Any) -> dict[str, Any]:
         drawn = {name: trial.suggest_float(name, *ends, log=True) for name, ends in _RANGES.items()}
@@ -493,7 +493,7 @@ class _Sampler:
 
 
 def _score(record: Mapping[str, Any]) -> tuple[float, float]:
-    """Validation metric and loss; a run that diverged has the worst there are."""
+    """Validation metric and loss; a run that diverged has the worst values."""
     metric, loss = record["result"]["val_metric"], record["result"]["val_loss"]
     return (0.0 if metric is None else float(metric), math.inf if loss is None else float(loss))
 

@@ -2,10 +2,10 @@
 
 The format
 ----------
-``records.jsonl`` holds one record a line: a JSON object in UTF-8, whose ``"key"`` names the run. The last member of the
-line, ``"check"``, is the CRC-32 of all bytes before ``,"check"`` as eight hex digits; it is not part of the record. Any
-tool that reads JSON lines reads the file; lines are only ever added, so that differences between versions are small.
-Floats are written with all their digits; NaN and infinity are refused.
+``records.jsonl`` holds one record per line: a JSON object in UTF-8, whose ``"key"`` names the run. The last member of
+the line, ``"check"``, is the CRC-32 of all bytes before ``,"check"`` as eight hex digits; it is not part of the record.
+Any tool that reads JSON lines reads the file; lines are only ever added, so that differences between versions stay
+small. Floats are written with all their digits; NaN and infinity are refused.
 
 * An append is one write under an exclusive lock on the file, made durable (fsync) before `Store.append` returns.
 * A last line without its newline is what a killed writer left. Readers ignore it; the next append removes it, or gives
@@ -43,7 +43,7 @@ _CHECK_BYTES = len(b',"check":"00000000"}')
 
 
 class Store:
-    """A folder of append-only records, one a key; several processes may read and write it at once.
+    """A folder of append-only records, one per key; several processes may read and write it at once.
 
     Parameters
     ----------
@@ -182,13 +182,13 @@ class Store:
         return self._offset
 
     def _read(self, file: int) -> None:
-        """Take in the whole lines that were not read yet; what stands after the last newline is left alone."""
+        """Take in the whole lines that were not read yet; what follows the last newline is left alone."""
         state = os.fstat(file)
         if state.st_size > MAX_BYTES:
             raise ValueError(f"{self.path} has {state.st_size:,} bytes; a store may have {MAX_BYTES:,}")
         identity = (state.st_dev, state.st_ino)
         if identity != self._identity or state.st_size < self._offset:
-            self._forget()  # another file stands there now
+            self._forget()  # the file was replaced
         self._identity = identity
         found = len(self.damaged)
         with os.fdopen(os.dup(file), "rb") as stream:
@@ -271,7 +271,7 @@ def _whole_lines(stream: BinaryIO) -> Iterator[tuple[bytes, int]]:
 
 
 def _write_all(file: int, data: bytes) -> None:
-    """One write; a second one only where the system took a part, which fails if the disk is full."""
+    """Write all of it, with several calls if the system takes only a part at a time."""
     while data:
         data = data[os.write(file, data) :]
 

@@ -13,6 +13,7 @@ from pegfan.experiments.jobs import Job
 from pegfan.experiments.search import Rung, grid
 from pegfan.paper import published
 from pegfan.paper.cells import (
+    NO_NUMBERS,
     SPLITS,
     Cells,
     Claims,
@@ -58,7 +59,7 @@ DUPLICATES = (
 
 
 def verdict(ours: float, printed: Published) -> tuple[bool, float]:
-    """Whether a mean agrees with a printed one, and how far apart they might be: a point, or two standard errors.
+    """Whether a mean agrees with a printed one, and how far apart they may be: a point, or two standard errors.
 
     The standard error is the paper's: its standard deviation over √10.
 
@@ -129,16 +130,12 @@ class Table3:
                 while (state := search.walk(records))[2]:
                     yield f"{name}, {model.label}, rung {state[1] + 1}", state[2]
                 if state[0] is not None:
-                    yield f"{name}, {model.label}, winner", self.winner(name, model, state[0])
+                    yield f"{name}, {model.label}, winner", self.cell(name, model, state[0])
 
-    def winner(self, name: str, model: Model, settings: Mapping[str, Any]) -> list[Job]:
-        """The runs of what a search has chosen."""
-        return [benchmark_job(name, model, settings, split, self.options.trees) for split in self.splits]
-
-    def cell(self, name: str, model: Model) -> list[Job]:
-        """The runs of a cell with the authors' settings."""
+    def cell(self, name: str, model: Model, settings: Mapping[str, Any] | None = None) -> list[Job]:
+        """The runs of a cell, by default with the authors' settings."""
         like = FILTERED.get(name)
-        settings = authors_settings(like or name, model)
+        settings = settings or authors_settings(like or name, model)
         folder = None if like else self.options.trees
         return [benchmark_job(name, model, settings, split, folder, like) for split in self.splits]
 
@@ -156,13 +153,9 @@ class Table3:
     def score(self, records: Records, name: str, model: Model) -> Score | None:
         """A cell's score once all its splits have run."""
         if self.options.settings == "authors" or name in FILTERED:
-            jobs = self.cell(name, model)
-        else:
-            settings, _, _ = self.search(name, model).walk(records)
-            if settings is None:
-                return None
-            jobs = self.winner(name, model, settings)
-        return Score.of(records, jobs)
+            return Score.of(records, self.cell(name, model))
+        settings, _, _ = self.search(name, model).walk(records)
+        return Score.of(records, self.cell(name, model, settings)) if settings else None
 
     # --------------------------------------------------------------------- document
 
@@ -253,9 +246,7 @@ class Table3:
             "row": model.key,
             "label": model.label,
             "used": used.key,
-            "ours": None if score is None else score.mean,
-            "std": None if score is None else score.std,
-            "runs": 0 if score is None else score.runs,
+            **(score.numbers if score else NO_NUMBERS),
             "paper": printed.mean,
             "paper_std": printed.std,
             "fsgnn_own": own,
@@ -417,12 +408,11 @@ class Table3:
         if "actor" not in self.sets or self.options.quick or self.options.settings == "search":
             return []
         rows: Rows = []
-        kept = {model: own for model, (_, own) in published.ACTOR_WITHOUT_NORM.items() if model in self.models("actor")}
-        for model, own in kept.items():
-            score = Score.of(records, self.extra(model))
-            rows.append([model.label, mark_of(score), f"{own:.2f}"])
-            if score:
-                cells.append(_extra("III, not normalised", "actor", model, score) | {"fsgnn_own": own})
+        for model, (_, own) in published.ACTOR_WITHOUT_NORM.items():
+            if model in self.models("actor"):
+                score = Score.of(records, self.extra(model))
+                rows.append([model.label, mark_of(score), f"{own:.2f}"])
+                cells += [_extra("III, not normalised", "actor", model, score) | {"fsgnn_own": own}] if score else []
         caption = (
             "Actor with FSGNN's other published settings, without row normalisation of hidden layers (not in the paper)"
         )
@@ -433,15 +423,11 @@ class Table3:
         if not names:
             return [DUPLICATES] if {"chameleon", "squirrel"} & set(self.sets) else []
         full = [name for name in ("chameleon", "squirrel") if name in self.sets]
-        rows: Rows = []
-        found = {}
-        for model in self.models(names[0]):
-            own = {name: self.score(records, name, model) for name in names}
-            found.update({(name, model): score for name, score in own.items()})
-            rows.append(
-                [model.label, *map(mark_of, own.values()), *(mark_of(scores.get((name, model))) for name in full)]
-            )
-            cells += [_extra("III, filtered", name, model, score) for name, score in own.items() if score]
+        models = self.models(names[0])
+        found = {(name, model): self.score(records, name, model) for model in models for name in names}
+        both = {**scores, **found}
+        rows: Rows = [[m.label, *(mark_of(both.get((name, m))) for name in (*names, *full))] for m in models]
+        cells += [_extra("III, filtered", *cell, score) for cell, score in found.items() if score]
         caption = (
             "Without the duplicates: filtered sets with our trees and the authors' settings for the full ones, not "
             "tuned anew; full sets beside them"
@@ -487,11 +473,11 @@ def authors_settings(name: str, model: Model) -> dict[str, Any]:
 def _extra(table: str, name: str, model: Model, score: Score) -> dict[str, Any]:
     """A cell that the paper does not have."""
     head = {"table": table, "set": name, "row": model.key, "label": model.label, "used": model.key}
-    return {**head, "ours": score.mean, "std": score.std, "runs": score.runs, **score.details}
+    return head | score.numbers | score.details
 
 
 def _by_projecting_sx(model: Model, on_sx: Score | None, printed: Published) -> str | None:
-    """What there is to say of a cell of type a, h = 8 that agrees with the paper once SX is projected."""
+    """What to say about a cell of type a, h = 8 that agrees with the paper once SX is projected."""
     if model != Model("a8") or on_sx is None or not verdict(on_sx.mean, printed)[0]:
         return None
     return (
@@ -538,9 +524,9 @@ def _drop(filtered: Scores, full: Scores) -> list[str]:
     """What the numbers say about the filtered sets, where they are complete."""
     text = []
     for name in ("chameleon", "squirrel"):
-        pairs = [(full.get((name, m)), filtered.get((f"{name}-filtered-directed", m))) for m in ON_FILTERED]
-        if all(a and b for a, b in pairs):
-            before, after = ([pair[i].mean for pair in pairs if pair[i]] for i in (0, 1))  # type: ignore[union-attr]
+        before = [score.mean for model in ON_FILTERED if (score := full.get((name, model)))]
+        after = [score.mean for model in ON_FILTERED if (score := filtered.get((f"{name}-filtered-directed", model)))]
+        if len(before) == len(after) == len(ON_FILTERED):
             text.append(
                 f"- {name}: {min(before):.1f} to {max(before):.1f} on the full set, {min(after):.1f} to "
                 f"{max(after):.1f} on the filtered one; type c, h = 8 minus FSGNN r = 3: "

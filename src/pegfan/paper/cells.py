@@ -6,6 +6,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -69,7 +70,7 @@ class Options:
     workers: int = 2
 
     def name(self, base: str, *parts: str) -> str:
-        """The name of a document's files: it tells apart what options make different.
+        """The name of a document's files, which differs where options change the document.
 
         Examples
         --------
@@ -101,19 +102,19 @@ def compute(
     trees: Path | None = None,
     progress: Progress | None = None,
 ) -> None:
-    """Run what a table still lacks. It may be stopped at any moment, and goes on from there when called again."""
+    """Run what a table still lacks. It may be stopped at any moment; calling it again continues from there."""
     with Runner(workers, scheduler=scheduler) as runner:
         for stage, jobs in table.jobs(lookup(store)):
-
-            def tell(step: Step, stage: str = stage) -> None:
-                if progress:
-                    progress(replace(step, text=stage))
-
+            tell = progress and partial(_tell, progress, stage)
             run(jobs, store, runner=runner, trees=trees, progress=tell)
 
 
+def _tell(progress: Progress, stage: str, step: Step) -> None:
+    progress(replace(step, text=stage))
+
+
 def lookup(store: Store) -> Records:
-    """The records of a store by job; what `run` would not believe is not there."""
+    """The records of a store by job; those that `run` would not accept count as missing."""
     return lambda job: stored(store, job.key)
 
 
@@ -121,14 +122,14 @@ def lookup(store: Store) -> Records:
 
 
 def recipe_of(model: Model, regime: str, **more: Any) -> Recipe:
-    """The recipe of a row on a graph of a regime; our own trees are the paper's, seen from the authors' side."""
+    """The recipe of a row on a graph of a regime; our own trees look at the side of edges that the authors' do."""
     if model.kind is None:
-        return Recipe.of({"method": "none", "hops": model.hops, "regime": model.regime(regime), **more})
+        return Recipe.of({"method": "none", "hops": model.hops, "regime": "all" if model.all_hops else regime, **more})
     return Recipe.of({"method": "ward", "h": model.h, "kind": model.kind, "regime": regime, "hops": model.hops, **more})
 
 
 def tree_of(name: str, model: Model, folder: Path | None) -> dict[str, Any]:
-    """What a row's recipe says of its tree on a data set: a file where the folder holds one, else nothing special.
+    """What a row's recipe says of its tree on a data set: the file, if the folder holds one.
 
     Pubmed at h = 4 keeps to the paper's six clustering steps.
     """
@@ -177,10 +178,9 @@ class Halving:
     The last rung is decided by the highest mean validation metric, then the lowest mean validation loss, as in the
     paper; the rungs before it by the loss alone. Early on the metric misleads: over 24 of the 108 settings on a graph
     of Table I (γ = 0.4), its rank correlation with the final one was 0.19 after 12 epochs for type b, −0.11 for FSGNN
-    r = 3, that of the loss 0.37 and 0.77. Few should leave early: type b's best setting was among the best third by the
-    loss after 12 epochs, but not among the best sixth. Hence `apart`: what a setting of the weight decay is worth shows
-    late, so the best of every value go on together. Equal settings stay in the grid's order. The test metric is not
-    looked at.
+    r = 3, that of the loss 0.37 and 0.77. Few should be dropped early: type b's best setting was among the best third
+    by the loss after 12 epochs, but not among the best sixth. Hence `apart`: the effect of weight decay shows late, so
+    the best of every value go on together. Equal settings stay in the grid's order. The test metric is not used.
 
     Attributes
     ----------
@@ -238,7 +238,7 @@ def _in_turns(ranked: Sequence[Settings], apart: Sequence[str]) -> list[Settings
 
 
 def spread(grid: Sequence[Settings], count: int) -> list[Settings]:
-    """Some settings of a full grid, such that every value of every setting comes up equally often, as far as it can.
+    """Some settings of a full grid, such that every value of every setting comes up equally often, as far as possible.
 
     Values take turns: a setting of m values takes number (k + s·⌊k/m⌋) mod m in draw k, where s is its place among the
     settings with m values; for two values it is ⌊k/2^s⌋ mod 2. Draws that repeat an earlier one are skipped. With the
@@ -290,9 +290,18 @@ class Score:
         return cls(float(values.mean()), float(values.std()), len(found), _details(found))
 
     @property
+    def numbers(self) -> dict[str, Any]:
+        """What a cell says for machines, details apart."""
+        return {"ours": self.mean, "std": self.std, "runs": self.runs}
+
+    @property
     def text(self) -> str:
         """Mean and population standard deviation, as the paper prints them; one run has no spread."""
         return f"{self.mean:.2f}±{self.std:.2f}" if self.runs > 1 else f"{self.mean:.2f}"
+
+
+NO_NUMBERS = {"ours": None, "std": None, "runs": 0}
+"""Those of a cell that has not run."""
 
 
 def _details(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -337,7 +346,7 @@ def describe_tree(tree: Mapping[str, Any] | None) -> str | None:
 
 
 def mark_of(score: Score | None, *styles: str) -> Mark:
-    """A score in a grid, with what made it under the pointer."""
+    """A score in a grid, with its settings under the pointer."""
     if score is None:
         return Mark(MISSING, ("missing",))
     details = score.details

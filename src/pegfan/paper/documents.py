@@ -17,7 +17,7 @@ from pegfan._plain import plain
 __all__ = ["Document", "Grid", "Mark", "Picture", "write"]
 
 MISSING = "–"
-"""What stands in a cell that nobody computed yet, or where a run diverged."""
+"""The text of a cell that has not been computed yet, or where a run diverged."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Mark:
     styles
         Any of ``best``, ``second``, ``agrees``, ``differs``, ``cited``, ``missing``.
     tip
-        What the HTML page tells on top of it.
+        What the HTML page shows under the pointer.
     """
 
     text: str
@@ -128,7 +128,7 @@ class Document:
         return json.dumps(plain(value), indent=1, ensure_ascii=False) + "\n"
 
     def html(self) -> str:
-        """One page that needs nothing else; a cell tells more under the pointer."""
+        """One page that needs nothing else; a cell shows more under the pointer."""
         body = "\n".join(_joined(self.blocks, _html_block))
         return _PAGE.format(title=escape(self.title), command=escape(self.command), body=body, style=_STYLE)
 
@@ -194,11 +194,9 @@ def _html_block(block: Block) -> str:
     if isinstance(block, Picture):
         words = escape(block.caption)
         return f'<figure><img src="{escape(block.file)}" alt="{words}"><figcaption>{words}</figcaption></figure>'
-    return _html_grid(block) if isinstance(block, Grid) else _html_text(block)
-
-
-def _html_text(text: str) -> str:
-    return f"<p class=item>{escape(text[2:])}</p>" if text.startswith("- ") else f"<p>{escape(text)}</p>"
+    if isinstance(block, Grid):
+        return _html_grid(block)
+    return f"<p class=item>{escape(block[2:])}</p>" if block.startswith("- ") else f"<p>{escape(block)}</p>"
 
 
 def _html_grid(grid: Grid) -> str:

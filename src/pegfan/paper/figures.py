@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pegfan._atomic import replacing
+from pegfan._atomic import write_figure
 from pegfan._extras import need
+from pegfan.channels import make_channels
+from pegfan.datasets import synthetic
 from pegfan.experiments.store import Store
+from pegfan.framelets import FrameletSystem
+from pegfan.graph import Graph
 from pegfan.paper import published
 from pegfan.paper.cells import Options, Records, Score, lookup
 from pegfan.paper.documents import Document, Picture, write
 from pegfan.paper.published import GAMMAS, Model
 from pegfan.paper.synthetic import ON_SX, Synthetic
 from pegfan.paper.times import Measured, Table4
+from pegfan.trees import Hierarchy, build_tree
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +32,6 @@ if TYPE_CHECKING:
 
 __all__ = ["architecture", "save", "synthetic_lines", "training_times", "write_figures"]
 
-DPI = 160
 _STYLES = {
     "a12": ("#7d3c7a", "o"),
     "a8": ("#b07aad", "s"),
@@ -58,9 +61,9 @@ def write_figures(options: Options, store: str | Path, folder: str | Path, comma
         The command line that the page shows.
     """
     need("matplotlib", "plots")
-    records = lookup(Store(store)) if Path(store).is_dir() else _nothing
-    times = Path(store) / "times"
-    timed = lookup(Store(times)) if times.is_dir() else _nothing
+    records, timed = (
+        lookup(Store(place)) if place.is_dir() else lambda _: None for place in (Path(store), Path(store) / "times")
+    )
     drawings: dict[str, tuple[Callable[[], Figure | None], str]] = {
         "framelets": (_framelets, "Figure 1: a path of eight nodes, its tree, and the binary Haar framelets on it."),
         "partition-permutation": (
@@ -100,37 +103,21 @@ def save(figure: Figure, path: Path) -> list[Path]:
     from matplotlib import rc_context
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    written = []
+    files = [path.with_name(f"{path.name}.{suffix}") for suffix in ("png", "svg")]
     with rc_context({"svg.hashsalt": "pegfan", "svg.fonttype": "path"}):
-        for suffix, metadata in (("png", {"Software": None}), ("svg", {"Date": None, "Creator": None})):
-            buffer = BytesIO()
-            figure.savefig(buffer, format=suffix, dpi=DPI, metadata=metadata)
-            target = path.with_name(f"{path.name}.{suffix}")
-            with replacing(target) as file:
-                file.write(buffer.getvalue())
-            written.append(target)
-    return written
-
-
-def _nothing(_: Any) -> None:
-    return None
-
-
-# -------------------------------------------------------------- Figures 1 and 2, CCNS
+        for file, metadata in zip(files, ({"Software": None}, {"Date": None, "Creator": None}), strict=True):
+            write_figure(figure, file, metadata=metadata)
+    return files
 
 
 def _path() -> tuple[Any, Any]:
     """The paper's example: a path of eight nodes and its tree of pairs."""
-    from pegfan.graph import Graph
-    from pegfan.trees import Hierarchy
-
     path = Graph.from_edges(np.column_stack([np.arange(7), np.arange(1, 8)]))
     return path, Hierarchy.from_nested([[[0, 1], [2, 3]], [[4, 5], [6, 7]]])
 
 
 def _framelets() -> Figure:
     from pegfan import plots
-    from pegfan.framelets import FrameletSystem
 
     graph, tree = _path()
     return plots.framelets(graph, FrameletSystem(tree))
@@ -138,7 +125,6 @@ def _framelets() -> Figure:
 
 def _partition_permutation() -> Figure:
     from pegfan import plots
-    from pegfan.trees import Hierarchy
 
     graph, _ = _path()
     tree = Hierarchy.from_nested([[0, 1, 2], [3, 4], [5, 6, 7]])
@@ -147,21 +133,13 @@ def _partition_permutation() -> Figure:
 
 def _ccns() -> Figure:
     from pegfan import plots
-    from pegfan.datasets import synthetic
 
     return plots.ccns({f"γ = {gamma:g}": synthetic(gamma, n_features=0) for gamma in GAMMAS})
 
 
-# ---------------------------------------------------------------------- architecture
-
-
 def _architecture() -> Figure:
     """Of type c on a generated graph of the paper's."""
-    from pegfan.channels import make_channels
-    from pegfan.datasets import synthetic
-    from pegfan.framelets import FrameletSystem
     from pegfan.models import PEGFAN
-    from pegfan.trees import build_tree
 
     graph = synthetic(0.0)
     system = FrameletSystem(build_tree(graph, "ward", h=8))
@@ -241,8 +219,7 @@ def architecture(channels: Channels, network: ChannelNetwork) -> Figure:
 
 _INK, _GREY = "#363b42", "#7a828c"
 _FILLS = {
-    "features": ("#f3f4f6", "#7a828c"),
-    "other": ("#f3f4f6", "#7a828c"),
+    **dict.fromkeys(("features", "other"), ("#f3f4f6", "#7a828c")),
     "hops": ("#fdeee3", "#d55e00"),
     "scales": ("#e5f1f9", "#0072b2"),
     "layer": ("#f3f4f6", "#b8bec6"),
@@ -252,9 +229,7 @@ _FILLS = {
 
 def _some(count: int, most: int = 14) -> list[int | None]:
     """Channel numbers; of many the first and the last, with a gap."""
-    if count <= most:
-        return list(range(count))
-    return [*range(most - 5), None, *range(count - 4, count)]
+    return [*range(count)] if count <= most else [*range(most - 5), None, *range(count - 4, count)]
 
 
 def _number(value: int) -> str:
@@ -286,9 +261,6 @@ def _tall(ax: Axes, x: float, centre: float, rows: float, text: str) -> None:
 def _arrow(ax: Axes, x0: float, y0: float, x1: float, y1: float) -> None:
     style = {"arrowstyle": "-|>", "color": _GREY, "lw": 0.8, "shrinkA": 1, "shrinkB": 0}
     ax.annotate("", (x1, y1), (x0, y0), arrowprops=style)
-
-
-# ------------------------------------------------------------------- synthetic tables
 
 
 def _lines(options: Options, number: int, records: Records) -> Figure | None:
@@ -326,9 +298,6 @@ def synthetic_lines(
     return figure
 
 
-# --------------------------------------------------------------------- training times
-
-
 _LEGEND = (
     "ours: CPU seconds, one core",
     "ours: elapsed, with all workers",
@@ -362,7 +331,9 @@ def training_times(measured: Mapping[tuple[str, Model], Measured], splits: int) 
                 ax.vlines(place + 0.27, theirs.shortest, theirs.longest, color="#b8bec6", lw=5, zorder=1)
                 ax.plot([place + 0.27], [theirs.mean], "_", color=_INK, ms=13, mew=2, label=other)
         _plain_axes(ax, name.capitalize())
-        ax.set_xticks(range(len(rows)), [f"{_short(model)}\n{seconds.channels} channels" for model, seconds in rows])
+        words = [f"{model.label}\n{seconds.channels} channels" for model, seconds in rows]
+        short = [text.replace("PEGFAN type c, ", "PEGFAN c\n").replace("FSGNN ", "FSGNN\n") for text in words]
+        ax.set_xticks(range(len(rows)), short)
         ax.set_xlim(-0.6, len(rows) - 0.4)
         ax.set_ylim(bottom=0)
     axes[0].set_ylabel(f"seconds of {'ten' if splits == 10 else splits} splits", color=_INK)
@@ -376,10 +347,6 @@ def _dots(ax: Axes, x: float, values: Sequence[float], colour: str, label: str |
     offsets = np.linspace(-0.07, 0.07, len(values)) * (len(values) > 1)
     ax.plot(x + offsets, values, "o", color=colour, ms=3.6, alpha=0.75, mew=0, label=label)
     ax.hlines(float(np.mean(values)), x - 0.11, x + 0.11, color=_INK, lw=2, zorder=3)
-
-
-def _short(model: Model) -> str:
-    return model.label.replace("PEGFAN type c, ", "PEGFAN c\n").replace("FSGNN ", "FSGNN\n")
 
 
 def _plain_axes(ax: Axes, title: str) -> None:

@@ -7,6 +7,7 @@ both kinds.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -64,8 +65,7 @@ class Model:
     @property
     def kind(self) -> str | None:
         """PEGFAN's type; None for FSGNN."""
-        found = re.fullmatch(r"(as|[abc])\d+", self.key)
-        return found[1] if found else None
+        return None if self.key.startswith("r") else self.key.rstrip("0123456789")
 
     @property
     def h(self) -> int | None:
@@ -89,10 +89,6 @@ class Model:
             what = "a on SX" if self.kind == "as" else self.kind
             return f"PEGFAN type {what}, h = {self.h}"
         return f"FSGNN r = {self.hops}{', all' if self.all_hops else ''}"
-
-    def regime(self, regime: str) -> str:
-        """Which hops FSGNN sees on a graph of this regime."""
-        return "all" if self.all_hops else regime
 
     @property
     def _number(self) -> int:
@@ -189,47 +185,29 @@ chameleon 8 | .1   0    0    .04  .005 .5 | .1   0    0    .04  .005 .5 | .1   0
 squirrel  8 | .1   0    0    .04  .01  .5 | .1   0    0    .02  .005 .6 | .1   0    0    .01  .01  .5
 """
 
-# FSGNN's published settings, its own accuracy with them, and "off" where the rows of hidden layers are not normalised.
+# FSGNN's published settings for r = 3 and r = 8, each with its own accuracy; "all" with both hop matrices, "off" where
+# the rows of hidden layers are not normalised.
 
 _FSGNN = """
-cora      r3 all .1    .001  1e-4  .01   .01   .6    87.73
-citeseer  r3 all 1e-4  .001  0     .005  .01   .5    77.19
-pubmed    r3 all .01   1e-4  1e-4  .005  .01   .7    89.73
-chameleon r3 all .1    0     0     .005  .005  .5    78.14
-wisconsin r3 all 1e-4  .001  1e-4  .01   .01   .5    88.43
-texas     r3 all .001  .001  0     .01   .01   .7    87.3
-cornell   r3 all 0     .001  .001  .01   .01   .5    87.03
-squirrel  r3 all .1    0     .001  .04   .01   .7    73.48
-actor     r3 all 0     .001  1e-4  .04   .01   .7    35.67
-actor     r3 all .01   1e-4  .001  .01   .01   .7    37.63  off
-cora      r8 all .1    .001  1e-4  .02   .01   .6    87.93
-citeseer  r8 all 1e-4  .001  1e-4  .01   .01   .5    77.4
-pubmed    r8 all .01   1e-4  0     .02   .005  .7    89.75
-chameleon r8 all .1    0     0     .01   .005  .5    78.27
-wisconsin r8 all .001  .001  1e-4  .02   .01   .5    87.84
-texas     r8 all .01   .001  0     .01   .01   .7    87.3
-cornell   r8 all 0     .001  1e-4  .01   .01   .5    87.84
-squirrel  r8 all .1    0     1e-4  .02   .01   .5    74.1
-actor     r8 all 1e-4  .001  1e-4  .04   .01   .7    35.75
-actor     r8 all .01   1e-4  .001  .02   .005  .5    37.75  off
-cora      r3     .1    .001  0     .005  .01   .5    87.61
-citeseer  r3     .1    .001  0     .04   .01   .5    77.17
-pubmed    r3     .01   .001  1e-4  .005  .01   .7    89.7
-chameleon r3     .1    0     0     .005  .005  .5    78.93
-wisconsin r3     .001  .001  0     .01   .01   .5    88.24
-texas     r3     1e-4  .001  1e-4  .01   .01   .6    87.57
-cornell   r3     .001  .001  0     .02   .01   .5    87.3
-squirrel  r3     .1    0     .001  .04   .005  .5    73.86
-actor     r3     1e-4  .001  0     .02   .01   .7    35.38
-cora      r8     .1    .001  0     .02   .01   .6    88.23
-citeseer  r8     .01   .001  0     .005  .01   .5    77.35
-pubmed    r8     .01   1e-4  0     .005  .005  .6    89.78
-chameleon r8     .1    0     1e-4  .04   .005  .5    78.95
-wisconsin r8     .001  .001  0     .01   .01   .6    87.65
-texas     r8     .001  .001  1e-4  .005  .01   .7    87.57
-cornell   r8     1e-4  .001  0     .04   .01   .5    87.3
-squirrel  r8     .1    0     1e-4  .04   .005  .5    73.94
-actor     r8     .01   .001  .001  .04   .01   .7    35.62
+cora              | .1   .001 0    .005 .01  .5 87.61 | .1   .001 0    .02  .01  .6 88.23
+citeseer          | .1   .001 0    .04  .01  .5 77.17 | .01  .001 0    .005 .01  .5 77.35
+pubmed            | .01  .001 1e-4 .005 .01  .7 89.70 | .01  1e-4 0    .005 .005 .6 89.78
+texas             | 1e-4 .001 1e-4 .01  .01  .6 87.57 | .001 .001 1e-4 .005 .01  .7 87.57
+wisconsin         | .001 .001 0    .01  .01  .5 88.24 | .001 .001 0    .01  .01  .6 87.65
+cornell           | .001 .001 0    .02  .01  .5 87.30 | 1e-4 .001 0    .04  .01  .5 87.30
+actor             | 1e-4 .001 0    .02  .01  .7 35.38 | .01  .001 .001 .04  .01  .7 35.62
+chameleon         | .1   0    0    .005 .005 .5 78.93 | .1   0    1e-4 .04  .005 .5 78.95
+squirrel          | .1   0    .001 .04  .005 .5 73.86 | .1   0    1e-4 .04  .005 .5 73.94
+cora      all     | .1   .001 1e-4 .01  .01  .6 87.73 | .1   .001 1e-4 .02  .01  .6 87.93
+citeseer  all     | 1e-4 .001 0    .005 .01  .5 77.19 | 1e-4 .001 1e-4 .01  .01  .5 77.40
+pubmed    all     | .01  1e-4 1e-4 .005 .01  .7 89.73 | .01  1e-4 0    .02  .005 .7 89.75
+texas     all     | .001 .001 0    .01  .01  .7 87.30 | .01  .001 0    .01  .01  .7 87.30
+wisconsin all     | 1e-4 .001 1e-4 .01  .01  .5 88.43 | .001 .001 1e-4 .02  .01  .5 87.84
+cornell   all     | 0    .001 .001 .01  .01  .5 87.03 | 0    .001 1e-4 .01  .01  .5 87.84
+actor     all     | 0    .001 1e-4 .04  .01  .7 35.67 | 1e-4 .001 1e-4 .04  .01  .7 35.75
+chameleon all     | .1   0    0    .005 .005 .5 78.14 | .1   0    0    .01  .005 .5 78.27
+squirrel  all     | .1   0    .001 .04  .01  .7 73.48 | .1   0    1e-4 .02  .01  .5 74.10
+actor     all off | .01  1e-4 .001 .01  .01  .7 37.63 | .01  1e-4 .001 .02  .005 .5 37.75
 """
 
 
@@ -254,36 +232,28 @@ def _read_cells(block: str) -> dict[str, list[Published | None]]:
     return {key.strip(): [_published(value) for value in values.split()] for key, values in rows}
 
 
-def _settings(values: Sequence[str]) -> dict[str, Any]:
-    return dict(zip(_NAMES, map(float, values), strict=True))
-
-
-def _read_authors(block: str) -> dict[tuple[str, Model], dict[str, Any]]:
-    rows = [(head.split(), parts) for head, *parts in (line.split("|") for line in _lines(block))]
-    return {
-        (name, Model(kind + h)): _settings(part.split())
-        for (name, h), parts in rows
-        for kind, part in zip("abc", parts, strict=True)
-    }
-
-
 class _Line(NamedTuple):
     cell: tuple[str, Model]
     settings: dict[str, Any]
-    own: float
-    normalised: bool
+    own: float = math.nan
 
 
-def _read_fsgnn(line: str) -> _Line:
-    found = re.fullmatch(r"(\w+) +(r\d(?: all)?) +(.*?) +([\d.]+)( +off)?", line)
-    assert found is not None
-    name, key, values, own, off = found.groups()
-    norm = {"hop_normalize": False} if off else {}
-    return _Line((name, Model(key)), _settings(values.split()) | norm, float(own), not off)
+def _read_settings(block: str, kinds: Sequence[str]) -> list[_Line]:
+    found = []
+    for head, *parts in (line.split("|") for line in _lines(block)):
+        name, *words = head.split()
+        norm = {"hop_normalize": False} if "off" in words else {}
+        variant = " all" if "all" in words else "".join(words)
+        for kind, part in zip(kinds, parts, strict=True):
+            values = list(map(float, part.split()))
+            settings = dict(zip(_NAMES, values[:6], strict=True)) | norm
+            found.append(_Line((name, Model(kind + variant)), settings, *values[6:]))
+    return found
 
 
 _CELLS = _read_cells(_TABLE3)
-_OF_FSGNN = list(map(_read_fsgnn, _lines(_FSGNN)))
+_OF_FSGNN = _read_settings(_FSGNN, ("r3", "r8"))
+_NORMALISED = [line for line in _OF_FSGNN if "hop_normalize" not in line.settings]
 
 TABLE1 = _read_gammas(_TABLE1)
 """Table I: accuracy of each row at each γ."""
@@ -303,13 +273,13 @@ TABLE3_AVERAGE = {
     key: (values[-2].mean, int(values[-1].mean)) for key, values in _CELLS.items() if values[-2] and values[-1]
 }
 """Average and rank as the paper prints them, by the row's key."""
-AUTHORS = _read_authors(_AUTHORS)
+AUTHORS = {line.cell: line.settings for line in _read_settings(_AUTHORS, "abc")}
 """The authors' best settings, by data set and row."""
-FSGNN = {line.cell: line.settings for line in _OF_FSGNN if line.normalised}
+FSGNN = {line.cell: line.settings for line in _NORMALISED}
 """FSGNN's published settings, by data set and row."""
-FSGNN_PUBLISHED = {line.cell: line.own for line in _OF_FSGNN if line.normalised}
+FSGNN_PUBLISHED = {line.cell: line.own for line in _NORMALISED}
 """The accuracy that FSGNN's authors publish for them."""
-ACTOR_WITHOUT_NORM = {line.cell[1]: (line.settings, line.own) for line in _OF_FSGNN if not line.normalised}
+ACTOR_WITHOUT_NORM = {line.cell[1]: (line.settings, line.own) for line in _OF_FSGNN if line not in _NORMALISED}
 """FSGNN's better settings for Actor, without row normalisation, which the paper does not use; and their accuracy."""
 
 CORRIGENDUM = {("chameleon", Model("a8")): Model("as8"), ("squirrel", Model("a8")): Model("as8")}

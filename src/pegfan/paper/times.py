@@ -34,7 +34,7 @@ class Measured:
         One number per setting: CPU seconds; and elapsed seconds, the sum of the runs' over the number of runs side by
         side, which is nan where that is not known.
     busy
-        The largest ratio of elapsed to CPU seconds: near one if nobody else used the cores.
+        The largest ratio of elapsed to CPU seconds: near one if nothing else used the cores.
     channels, epochs
         The number of channels; the mean number of epochs of a run.
     details
@@ -102,7 +102,7 @@ class Table4:
             return None
         return Measured(
             cpu=[detail["seconds"] for detail in details],
-            wall=[detail["wall"] / _side_by_side(detail) for detail in details],
+            wall=[d["wall"] / _side_by_side(d["workers"]) for d in details],
             busy=max(detail["wall"] / detail["seconds"] for detail in details),
             channels=details[0]["channels"],
             epochs=float(np.mean([detail["epochs"] for detail in details])) / len(self.splits),
@@ -112,7 +112,8 @@ class Table4:
     def document(self, records: Records, command: str, notes: Mapping[str, str]) -> Document:
         """Our seconds and the paper's."""
         del notes  # seconds of different machines cannot agree or differ
-        document = Document(self.name, self._title(), command, [self._opening()])
+        title = f"Table IV: training time{' (quick: a part of it)' if self.options.quick else ''}"
+        document = Document(self.name, title, command, [self._opening()])
         rows: Rows = []
         for (name, model), theirs in published.TABLE4.items():
             found = self.measured(records, name, model)
@@ -141,9 +142,6 @@ class Table4:
             "orientation and not to be compared as speed of one method."
         )
         return document
-
-    def _title(self) -> str:
-        return f"Table IV: training time{' (quick: a part of it)' if self.options.quick else ''}"
 
     def _opening(self) -> str:
         chosen = (
@@ -199,9 +197,9 @@ def _three(values: Sequence[float]) -> str:
     return f"{np.mean(values):.1f} / {max(values):.1f} / {min(values):.1f}"
 
 
-def _side_by_side(detail: Mapping[str, Any]) -> float:
-    (workers,) = detail["workers"] if len(detail["workers"]) == 1 else (0,)
-    return workers or float("nan")
+def _side_by_side(workers: Sequence[int]) -> float:
+    """How many runs went side by side, if that is known and the same for all; nan otherwise."""
+    return workers[0] or float("nan") if len(workers) == 1 else float("nan")
 
 
 def _count(splits: int) -> str:

@@ -64,7 +64,7 @@ def view(graph: Graph, tree: Hierarchy | None, wanted: Sequence[int] = (), most:
 
 
 def _links(graph: Graph) -> csr_array:
-    """Who is linked with whom, whatever the direction and the weight, without self loops."""
+    """The links between nodes, regardless of direction and weight, without self loops."""
     i, j = graph.adjacency.tocoo().coords
     proper = i != j
     i, j = i[proper], j[proper]
@@ -72,9 +72,6 @@ def _links(graph: Graph) -> csr_array:
     links = coo_array((ones, (np.concatenate([i, j]), np.concatenate([j, i]))), shape=graph.adjacency.shape).tocsr()
     links.data[:] = 1.0
     return links
-
-
-# ----------------------------------------------------------------------- sample
 
 
 def sample(graph: Graph, tree: Hierarchy | None, wanted: Sequence[int] = (), most: int = _MOST_NODES) -> IntArray:
@@ -154,14 +151,11 @@ def restrict(tree: Hierarchy, nodes: IntArray) -> tuple[Hierarchy, list[IntArray
     return Hierarchy(parents, place[tree.order[leaves]]), slots[::-1]
 
 
-# -------------------------------------------------------------------- framelets
-
-
 def framelets_on(tree: Hierarchy, nodes: IntArray, most: int = _MOST_FRAMELETS) -> list[list[dict[str, Any]]]:
     """For every level 1, ..., K−1 some framelets of the binary Haar system, with their values on a sample.
 
-    Every cluster has its turn, the largest first, with the pair of children that covers most of the sample; then the
-    next pair. Each framelet has its ``cluster`` Λ, the two ``children`` it compares, ``support`` (all nodes), and
+    Clusters take turns, the largest first, with the pair of children that covers most of the sample; then the next
+    pair. Each framelet has its ``cluster`` Λ, the two ``children`` it compares, ``support`` (all nodes), and
     ``at`` and ``values`` (places in the sample where it is not zero, and values there).
     """
     system = FrameletSystem(tree)

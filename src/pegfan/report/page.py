@@ -32,15 +32,14 @@ _MARK = re.compile(r"\{\{(\w+)\}\}")
 def write_report(
     path: str | os.PathLike[str], result: Result, graph: Graph, tree: Hierarchy | None, probabilities: Any
 ) -> Path:
-    """Write the report of a training run: one HTML file without anything outside it.
+    """Write the report of a training run: one HTML file that needs nothing else.
 
     Parameters
     ----------
     path
         The file; it appears whole or not at all.
     result
-        What ``pegfan train`` stores as ``result.json``. Of parts that it does not have, the page says that they are
-        not there.
+        What ``pegfan train`` stores as ``result.json``. The page says which parts are missing.
     graph
         The graph.
     tree
@@ -158,9 +157,6 @@ def _true_classes(result: Result, graph: Graph) -> NDArray[np.int64]:
     return np.asarray([*codes, -1])[graph.labels]
 
 
-# -------------------------------------------------------------------------- HTML
-
-
 def _render(content: Mapping[str, Any]) -> bytes:
     style, script = _resource("style.css"), _resource("script.js")
     parts = {
@@ -177,7 +173,7 @@ def _render(content: Mapping[str, Any]) -> bytes:
 
 
 def embedded(value: Any) -> str:
-    r"""A value as JSON that cannot end the script element it stands in, nor begin anything else.
+    r"""A value as JSON that cannot end the script element that holds it, nor begin anything else.
 
     Examples
     --------
@@ -193,5 +189,5 @@ def _resource(name: str) -> str:
 
 
 def _hash(source: str) -> str:
-    """The fingerprint by which the page's policy lets this source run, and no other."""
+    """The hash by which the page's policy allows this source, and no other."""
     return f"sha256-{base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()}"

@@ -42,9 +42,6 @@ def colours(sizes: Sequence[int]) -> list[int]:
     return [largest.index(k) if k in largest else -1 for k in range(len(sizes))]
 
 
-# ------------------------------------------------------------------------- data
-
-
 def _data(result: Result) -> dict[str, Any]:
     data = result.data
     measures = ("edge_homophily", "node_homophily", "adjusted_homophily", "label_informativeness")
@@ -93,9 +90,6 @@ def _largest(sizes: Sequence[int], most: int) -> list[int]:
     return sorted(np.argsort(-np.asarray(sizes), kind="stable")[:most].tolist())
 
 
-# ------------------------------------------------------------------------ score
-
-
 def _score(result: Result) -> dict[str, Any]:
     named = [
         ("model", "This model", result.test),
@@ -117,9 +111,6 @@ def _bar(kind: str, name: str, spread: Spread) -> dict[str, Any]:
     values = [value for value in spread.per_split[:100] if value is not None]
     several = values if len(values) > 1 else []  # a single split is the mean
     return {"kind": kind, "name": name, "mean": spread.mean, "std": spread.std, "values": several}
-
-
-# ---------------------------------------------------------------------- choices
 
 
 def _choice(result: Result) -> dict[str, Any]:
@@ -157,9 +148,6 @@ def _flat(recipe: Mapping[str, Any], prefix: str = "", depth: int = 0) -> dict[s
     return flat
 
 
-# -------------------------------------------------------------------- confusion
-
-
 def _confusion(result: Result) -> dict[str, Any]:
     table, support = result.confusion, list(map(sum, result.confusion))
     if not sum(support):
@@ -190,13 +178,10 @@ def _per_class(result: Result) -> dict[str, Any]:
     return {"rows": shown, "left_out": left_out}
 
 
-# --------------------------------------------------------------------- training
-
-
 def _curves(result: Result) -> dict[str, Any]:
     known = [drawn for curve in result.curves[:_MOST_MEMBERS] if (drawn := _curve(curve))]
     if not known:
-        return _absent("The course of the training was not kept.")
+        return _absent("The curves of the training were not kept.")
     return {"members": known, "metric": words.metric_name(result)}
 
 
@@ -226,9 +211,6 @@ def _member(entry: Attention) -> dict[str, Any]:
     return {"name": short(entry.member), "words": words.attention(channels), "channels": shown}
 
 
-# ------------------------------------------------------------------------- ends
-
-
 def _unsure(result: Result) -> dict[str, Any]:
     entries = [
         {
@@ -240,7 +222,7 @@ def _unsure(result: Result) -> dict[str, Any]:
         }
         for row in result.unsure[:50]
     ]
-    return {"rows": entries} if entries else _absent("No node was found about which the model is in doubt.")
+    return {"rows": entries} if entries else _absent("The model is not in doubt about any node.")
 
 
 def _warnings(result: Result) -> dict[str, Any]:

@@ -12,7 +12,7 @@ _DOWN = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 
 def metric_name(result: Result) -> str:
-    """How the score is called."""
+    """What the score is called."""
     return "ROC AUC" if result.data.metric == "roc_auc" else "accuracy"
 
 
@@ -60,7 +60,7 @@ def lede(result: Result) -> str:
         return (
             f"The model gives each of the {result.data.nodes:,} nodes one of "
             f"{_some(len(result.data.classes), 'class', 'classes')}. "
-            "Without labelled test nodes nobody can say how often it is right."
+            "Without labelled test nodes there is no way to know how often it is right."
         )
     spread = f", give or take {100 * std:.1f} points from split to split" if std else ""
     unit = "" if metric_name(result) == "ROC AUC" else "%"
@@ -76,7 +76,7 @@ def lede(result: Result) -> str:
 
 
 def score(result: Result) -> str:
-    """How the model stands beside its floors."""
+    """How the model compares with its floors."""
     mean, std = _known(result.test)
     if mean is None or result.test is None:
         return ""
@@ -98,7 +98,7 @@ def score(result: Result) -> str:
         return f"{dots} The graph does not help here: the features alone are {points} better."
     if spread and gap <= spread:
         return f"{dots} The graph adds {points} to the features, which is within the spread."
-    return f"{dots} The graph adds {points} to what the features tell."
+    return f"{dots} The graph adds {points} to what the features give."
 
 
 def data(result: Result) -> str:
@@ -124,7 +124,7 @@ def choice(result: Result) -> str:
     tried, chosen = len(result.candidates), result.chosen
     sentences = []
     if tried > 1:
-        sentences.append(f"{tried} candidates were compared on validation nodes; test nodes had no say.")
+        sentences.append(f"{tried} candidates were compared on validation nodes; test nodes played no part.")
     if chosen is not None:
         stop = "; " if chosen.reason[:1].islower() else ". "
         said = f"Chosen: {short(chosen.how)}{stop if chosen.reason else ''}{short(chosen.reason, 1_000)}"
@@ -139,10 +139,11 @@ def confusion(table: Sequence[Sequence[int]], classes: Sequence[str]) -> str:
     if not mistakes:
         return f"All {total:,} test nodes are in the right class."
     most, a, b = max(mistakes)
+    times = {1: "once", 2: "twice"}.get(most, f"{most:,} times")
     wrong = sum(n for n, _, _ in mistakes)
     return (
         f"{wrong:,} of {total:,} test nodes are in the wrong class. The most frequent mistake, "
-        f"{_times(most)}: a node of “{classes[-a]}” is taken for “{classes[-b]}”."
+        f"{times}: a node of “{classes[-a]}” is taken for “{classes[-b]}”."
     )
 
 
@@ -191,7 +192,7 @@ def _scales(channels: Sequence[ChannelWeight], total: float) -> str:
 
 
 def tree(clusters: Sequence[int], purity: Sequence[float]) -> str:
-    """How well clusters, so many per level, agree with predictions."""
+    """How well the clusters of each level agree with predictions."""
     if len(clusters) < 3:
         return ""
     level = next(j for j, share in enumerate(purity) if share >= purity[0] + 0.8 * (1 - purity[0]))
@@ -210,7 +211,3 @@ def _known(spread: Spread | None) -> tuple[float | None, float]:
 
 def _some(number_of: int, one: str, many: str) -> str:
     return f"{number_of:,} {one if number_of == 1 else many}"
-
-
-def _times(n: int) -> str:
-    return {1: "once", 2: "twice"}.get(n, f"{n:,} times")

@@ -17,7 +17,7 @@ from pegfan.training import score
 from pegfan.trees import Hierarchy
 
 _MOST_CLASSES = 100
-"""Of a matrix of similarities that anybody would look at."""
+"""The most classes for which the matrix of similarities is kept."""
 _UNSURE = 20
 _TINY = 50
 _IMBALANCE = 10.0
@@ -35,7 +35,7 @@ def data(graph: Graph, classes: Iterable[str] | None = None) -> Data:
     graph
         The graph.
     classes
-        Names of the classes, where the graph does not tell them.
+        Names of the classes, if the graph does not name them.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def judged(
 
 
 def majority(graph: Graph, split: Split) -> float:
-    """The metric on labelled test nodes of naming each time the class that most training nodes have."""
+    """The metric on labelled test nodes of always predicting the class that most training nodes have."""
     assert graph.labels is not None
     train, test = (graph.labels[nodes][graph.labels[nodes] >= 0] for nodes in (split.train, split.test))
     counts = np.bincount(train, minlength=graph.n_classes)
@@ -184,7 +184,7 @@ def cautions(result: Result, graph: Graph) -> tuple[Note, ...]:
         and f"The test set has {len(test)} nodes: one node is {100 / len(test):.1f} points.",
         "one split": len(used) == 1
         and len(test)
-        and "The metric comes from a single split, so its spread is not known; a larger budget has more.",
+        and "The metric comes from a single split, so its spread is not known; a larger budget allows more.",
         "no better than a floor": _floor_reached(result),
         "class imbalance": _imbalance(about),
         "leaking duplicates": copies >= _COPIES
@@ -194,7 +194,7 @@ def cautions(result: Result, graph: Graph) -> tuple[Note, ...]:
         "isolated nodes": about.isolated >= 0.05 * about.nodes
         and f"{about.isolated:,} nodes have no edge: for them only features count.",
         "unlabelled nodes": unlabelled
-        and f"{unlabelled:,} nodes have no label; they are predicted, and count nowhere.",
+        and f"{unlabelled:,} nodes have no label; they are predicted, and no score counts them.",
         "spread": len(used) > 1
         and f"Recipes were chosen on the validation nodes of split {used[0]}; some of those are test nodes of the "
         "other splits.",
@@ -209,8 +209,8 @@ def _floor_reached(result: Result) -> str | None:
     reached, largest, features = means
     if reached <= largest + 1e-9:  # type: ignore[operator]
         rare = result.data.metric == "accuracy" and len(result.data.classes) == 2
-        hint = " Where one of two classes is rare, metric roc_auc tells more than accuracy." if rare else ""
-        return f"On test nodes the model is no better than naming the largest class each time.{hint}"
+        hint = " Where one of two classes is rare, metric roc_auc says more than accuracy." if rare else ""
+        return f"On test nodes the model is no better than always predicting the largest class.{hint}"
     if reached <= features + 1e-9:  # type: ignore[operator]
         return "On test nodes the model is no better than features alone: the graph adds nothing."
     return None

@@ -1,4 +1,4 @@
-"""The parts of a result. What their annotations say holds: every part checks its members when it is made."""
+"""The parts of a result. Every part checks its members against their annotations when it is made."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Numbers = tuple[float | None, ...]
 
 
 class Part:
-    """Members are what their annotations say.
+    """Members are checked against their annotations.
 
     NumPy's values become Python's, a number that may be missing and is not finite becomes None, and a `ValueError`
     names a member that is anything else.
@@ -38,7 +38,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Data(Part):
-    """What is known of the graph; as in `pegfan.measures.Description`, whose names these are.
+    """What is known of the graph, by the names of `pegfan.measures.Description`.
 
     Attributes
     ----------
@@ -171,7 +171,7 @@ class Curve(Part):
 
 @dataclass(frozen=True)
 class ChannelWeight(Part):
-    """A channel of a network: how it is called, written and said, what it shows, its scale, and its weight."""
+    """A channel of a network: its name, symbol and description, what it shows, its scale, and its weight."""
 
     name: str
     symbol: str
@@ -234,7 +234,7 @@ class Seconds(Part):
 class Result(Part):
     """What a training run gave: all that ``result.json`` holds and the report shows.
 
-    Only `data` must be known; the report says of other parts that they are not there.
+    Only `data` is required; the report says which other parts are missing.
 
     Attributes
     ----------
@@ -245,7 +245,7 @@ class Result(Part):
     candidates, chosen
         What was tried, the best on validation first, and what was kept.
     test, validation, majority, features_only
-        The metric of the model on several splits; of naming the largest class each time; of the features alone.
+        The metric of the model on several splits; of always predicting the largest class; of the features alone.
     confusion, per_class
         On the labelled test nodes of the model's split: true classes by predicted ones, and what that says per class.
     curves, attention
@@ -356,7 +356,7 @@ def _part(kind: Any, value: Any, at: str) -> Any:
 
 
 def _checked(kind: Any, value: Any, at: str) -> Any:
-    """The value as its annotation has it, or a `ValueError` that says where it stands."""
+    """The value in the type of its annotation, or a `ValueError` that says where it is."""
     if isinstance(value, (np.generic, np.ndarray)):
         value = value.tolist()
     origin, args = get_origin(kind), get_args(kind)
