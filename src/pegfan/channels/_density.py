@@ -14,8 +14,7 @@ from pegfan.graph import Graph
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-_ENTRIES = 2**24
-"""Entries of a power of A that may be formed at a time."""
+_ENTRIES = 2**24  # entries of a power of A that may be formed at a time
 
 
 def density(graph: Graph, system: FrameletSystem, powers: int = 3, sample: int | None = None) -> DataFrame:
