@@ -877,10 +877,8 @@ def _check_directed(directed: bool | None, adjacency: csr_array) -> bool:
     if directed:
         return True
     odd = (adjacency - adjacency.T).tocoo()
-    if odd.nnz == 0:
-        return False
-    if directed is None:
-        return True
+    if directed is None or odd.nnz == 0:
+        return bool(odd.nnz)
     i, j = int(odd.coords[0][0]), int(odd.coords[1][0])
     raise ValueError(
         f"directed=False needs a symmetric adjacency, but [{i}, {j}] = {adjacency[i, j]} and [{j}, {i}] = "
@@ -896,12 +894,9 @@ def _check_rows(rows: int, n: int, what: str) -> None:
 def _check_features(features: Any, n: int) -> Any:
     array = features if issparse(features) else _as_real(features, "features", ndim=2)
     dtype = np.float32 if array.dtype.char in "ef" else np.float64
-    if issparse(features):
-        csr = _canonical_csr(features, "features", dtype)
-        _check_rows(csr.shape[0], n, "features")
-        return csr
-    _check_rows(len(array), n, "features")
-    return _finite_copy(array, "features", dtype)
+    checked = _canonical_csr(array, "features", dtype) if issparse(array) else _finite_copy(array, "features", dtype)
+    _check_rows(checked.shape[0], n, "features")
+    return checked
 
 
 def _column_names(features: Any) -> list[str] | None:
@@ -1071,9 +1066,6 @@ def _check_splits(splits: Any, n: int) -> tuple[Split, ...]:
     if not isinstance(splits, Sequence) or isinstance(splits, str | bytes):
         raise TypeError(f"splits must be a sequence of splits, got {type(splits).__name__}")
     return tuple(as_split(split, n, f"splits[{k}]") for k, split in enumerate(splits))
-
-
-# -------------------------------------------------------------------- edge lists
 
 
 def _edges_to_adjacency(edges: Any, weights: Any, n: int | None, duplicates: str, *, mirror: bool) -> csr_array:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
+from pegfan._arrays import FloatArray, IntArray
 from pegfan.graph import Graph
 
 __all__ = [
@@ -37,7 +38,7 @@ __all__ = [
 ]
 
 
-def class_edges(graph: Graph) -> NDArray[np.int64]:
+def class_edges(graph: Graph) -> IntArray:
     """Count the edges from each class to each class.
 
     Entry (a, b) of the result is the number of stored a_ij, i ≠ j, with node i of class a and node j of
@@ -156,7 +157,7 @@ def label_informativeness(graph: Graph) -> float:
     return float(np.clip(informativeness, 0, 1))  # rounding may step over the bounds
 
 
-def ccns(graph: Graph) -> NDArray[np.float64]:
+def ccns(graph: Graph) -> FloatArray:
     """Return the cross-class neighbourhood similarity s(c, c') of every two classes.
 
     s(c, c') is the mean of cos⟨d(i), d(j)⟩ over nodes i of class c and j of class c', where d(i) counts the
@@ -201,7 +202,7 @@ def ccns(graph: Graph) -> NDArray[np.float64]:
     return np.asarray(mean @ mean.T)
 
 
-def class_sizes(graph: Graph) -> NDArray[np.int64]:
+def class_sizes(graph: Graph) -> IntArray:
     """Count the nodes of each class.
 
     Examples
@@ -213,7 +214,7 @@ def class_sizes(graph: Graph) -> NDArray[np.int64]:
     return np.bincount(labels[labels >= 0], minlength=graph.n_classes)
 
 
-def component_sizes(graph: Graph) -> NDArray[np.int64]:
+def component_sizes(graph: Graph) -> IntArray:
     """Count the nodes of each weakly connected component, the largest first.
 
     Examples
@@ -310,7 +311,7 @@ def duplicates(graph: Graph) -> Duplicates:
     )
 
 
-def leaking_share(graph: Graph, train: NDArray[np.int64], test: NDArray[np.int64]) -> float:
+def leaking_share(graph: Graph, train: IntArray, test: IntArray) -> float:
     """Return the share of test nodes whose neighbours are exactly those of a training node.
 
     Nodes without neighbours are like no other; neighbours in a directed graph are those that the arcs lead to, and
@@ -326,7 +327,7 @@ def leaking_share(graph: Graph, train: NDArray[np.int64], test: NDArray[np.int64
     return float(np.isin(group[test], known[known >= 0]).mean()) if len(test) else 0.0
 
 
-def equal_rows(matrix: Any) -> NDArray[np.int64]:
+def equal_rows(matrix: Any) -> IntArray:
     """Number the rows of a matrix, equal ones alike; −1 for rows of zeros, which say nothing.
 
     Rows are compared by 64-bit hashes, which do not collide in practice.
@@ -351,11 +352,11 @@ def equal_rows(matrix: Any) -> NDArray[np.int64]:
     return np.where(np.diff(rows.indptr) > 0, group, -1)
 
 
-def _same_neighbours(graph: Graph) -> NDArray[np.int64]:
+def _same_neighbours(graph: Graph) -> IntArray:
     return equal_rows(graph.adjacency.astype(bool))
 
 
-def _shared(group: NDArray[np.int64]) -> int:
+def _shared(group: IntArray) -> int:
     """Count the members of groups of more than one."""
     sizes = np.bincount(group[group >= 0], minlength=1)
     return int(sizes[sizes > 1].sum())
@@ -408,8 +409,7 @@ class Description:
     def __str__(self) -> str:
         facts = self.to_dict()
         width = max(map(len, facts))
-        lines = [f"{name.replace('_', ' '):<{width}}  {_shown(fact)}" for name, fact in facts.items()]
-        return "\n".join(lines)
+        return "\n".join(f"{name.replace('_', ' '):<{width}}  {_shown(fact)}" for name, fact in facts.items())
 
 
 def describe(graph: Graph) -> Description:
@@ -440,6 +440,7 @@ def describe(graph: Graph) -> Description:
     i, j = adjacency.tocoo().coords
     joined = np.zeros(graph.n, dtype=bool)
     joined[i[i != j]] = joined[j[i != j]] = True
+    on_labels = (edge_homophily, node_homophily, adjusted_homophily, label_informativeness)
     measured = graph.labels is not None and _labelled_arcs(graph)[1].size > 0
     return Description(
         nodes=graph.n,
@@ -455,10 +456,7 @@ def describe(graph: Graph) -> Description:
         classes=graph.n_classes,
         labelled=0 if graph.labels is None else int(np.count_nonzero(graph.labels >= 0)),
         splits=len(graph.splits),
-        edge_homophily=edge_homophily(graph) if measured else None,
-        node_homophily=node_homophily(graph) if measured else None,
-        adjusted_homophily=adjusted_homophily(graph) if measured else None,
-        label_informativeness=label_informativeness(graph) if measured else None,
+        **{measure.__name__: measure(graph) if measured else None for measure in on_labels},
     )
 
 
@@ -473,13 +471,13 @@ def _shown(fact: bool | float | None) -> str:
     return f"{fact:.4f}" if abs(fact) >= 0.001 or fact == 0 else f"{fact:.2e}"
 
 
-def _labels(graph: Graph) -> NDArray[np.int64]:
+def _labels(graph: Graph) -> IntArray:
     if graph.labels is None:
         raise ValueError("the graph has no labels; give them with graph.replace(labels=...)")
     return graph.labels
 
 
-def _labelled_arcs(graph: Graph) -> tuple[NDArray[np.int64], NDArray[Any], NDArray[Any]]:
+def _labelled_arcs(graph: Graph) -> tuple[IntArray, NDArray[Any], NDArray[Any]]:
     """Return the labels, and the tails and heads of the arcs between two different labelled nodes."""
     labels = _labels(graph)
     i, j = graph.adjacency.tocoo().coords
@@ -494,7 +492,7 @@ def _class_edges(graph: Graph) -> csr_array:
     return coo_array((np.ones(i.size, dtype=np.int64), (labels[i], labels[j])), shape=(k, k)).tocsr()
 
 
-def _end_distribution(graph: Graph) -> tuple[csr_array, NDArray[np.float64]]:
+def _end_distribution(graph: Graph) -> tuple[csr_array, FloatArray]:
     """Return p(a, b), and p(a) of the classes that occur; empty if there are no edges."""
     counts = _class_edges(graph)
     counts = counts + counts.T

@@ -502,7 +502,7 @@ def test_empty_files(tmp_path, suffix):
         ("1,2,-1\n", r"edges\.csv, line 1: weight -1 "),
         ("1,2,1\n2,3,\n", r"edges\.csv, line 2: weight nan "),
         ("1,2,1\n2,3,x\n", r"edges\.csv, line 2: weight 'x' in column 'weight'"),
-        ("1.5,2\n", r"edges\.csv, line 1: 1\.5 in column 'source' is no node id"),
+        ("1.5,2\n", r"edges\.csv, line 1: 1\.5 in column 'source' is not a node id"),
         ('source,target\n1,"2\n3,4\n', r"edges\.csv, line 2: a quoted text starts here and never ends"),
         ("abc\ndef\n", r"edges\.csv has 1 column\(s\).*delimiter"),
         ("source,target\n", r"edges\.csv holds no edges"),

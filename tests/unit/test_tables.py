@@ -87,7 +87,7 @@ def test_what_happened_to_the_edges_is_counted():
     g, report = read(None, [(0, 1, 1.0), (1, 0, 3.0), (1, 1, 1.0), (0, 2, 0.0)])
     assert g.adjacency.toarray().tolist() == [[0, 3, 0], [3, 1, 0], [0, 0, 0]]
     assert (report.merged, report.self_loops) == (1, 1)
-    assert report.notes == ["1 rows of edges have weight 0, which is no edge"]
+    assert report.notes == ["1 rows of edges have weight 0 and are not edges"]
     assert graph_from_tables(None, [(0, 1, 1.0), (1, 0, 3.0)], duplicates="sum").adjacency[0, 1] == 4
     assert graph_from_tables(None, [(0, 1, 1.0), (1, 0, 3.0)], directed=True).adjacency[0, 1] == 1
 
@@ -113,7 +113,7 @@ def test_bad_edges():
         graph_from_tables(None, pd.DataFrame([[0, 1]], columns=["a", "a"]))
     with pytest.raises(TypeError, match="nodes must be a pandas DataFrame or a dict"):
         graph_from_tables([1, 2], PATH)
-    with pytest.raises(ValueError, match=r"edges, row 0: 0\.5 in column 'source' is no node id"):
+    with pytest.raises(ValueError, match=r"edges, row 0: 0\.5 in column 'source' is not a node id"):
         graph_from_tables(None, [(0.5, 1)])
     with pytest.raises(ValueError, match="too large to be told from its neighbours"):
         graph_from_tables(None, np.array([[1.8e19, 1.0]]))

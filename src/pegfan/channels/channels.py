@@ -452,7 +452,7 @@ class Channels(Sequence[Channel]):
             return self._trie.materialize(dtype, formats)
         except MemoryError as error:
             raise MemoryError(
-                f"the channels need up to {_bytes(needed)}, which could not be allocated; use apply, rows or fewer channels"
+                f"the channels need up to {_bytes(needed)}, more than there is; use apply, rows or fewer channels"
             ) from error
 
     def apply(self, weights: Sequence[Any]) -> list[Any]:

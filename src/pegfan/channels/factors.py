@@ -10,7 +10,6 @@ from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array, eye_array, issparse
 from scipy.sparse.linalg import LinearOperator
 
@@ -98,11 +97,10 @@ class Matrix(Operator):
             from pegfan.framelets._torch import sparse_csr
 
             matrix = self.matrix.T if transposed else self.matrix
-            self._converted[key] = (
-                sparse_csr(csr_array(matrix), x.dtype, x.device)
-                if issparse(matrix)
-                else torch.tensor(np.ascontiguousarray(matrix), dtype=x.dtype, device=x.device)
-            )
+            if issparse(matrix):
+                self._converted[key] = sparse_csr(csr_array(matrix), x.dtype, x.device)
+            else:
+                self._converted[key] = torch.tensor(np.ascontiguousarray(matrix), dtype=x.dtype, device=x.device)
         return self._converted[key]
 
 
@@ -272,7 +270,7 @@ def all_finite(array: Any) -> bool:
         return bool(np.isfinite(values.sum()) or np.isfinite(values).all())
 
 
-def scaling_vectors(system: FrameletSystem, level: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def scaling_vectors(system: FrameletSystem, level: int) -> tuple[IntArray, FloatArray]:
     """The slot of every node's cluster at a level, and the value of that cluster's φ at the node."""
     matrix = system.scaling(level)
     phi = np.zeros(system.n)

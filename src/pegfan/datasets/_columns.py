@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack, issparse
 
+from pegfan._arrays import FloatArray, IntArray
 from pegfan.datasets._ids import LARGEST_EXACT, WHOLE_NUMBER, blanks, is_number, name_array
 from pegfan.datasets._table import MISSING_WORDS, Options, ReadReport, Table, few, plain, shown
 from pegfan.graph import Split
@@ -24,9 +25,6 @@ _ALL_DIFFERENT = 20  # a label column in which more values than this all differ 
 def _gaps(series: Any) -> NDArray[np.bool_]:
     """Return where a column has no value, in whatever word it says so."""
     return blanks(series, MISSING_WORDS)
-
-
-# -------------------------------------------------------------------- splits
 
 
 def pick_splits(nodes: Table, options: Options) -> list[str]:
@@ -57,9 +55,6 @@ def read_split(nodes: Table, column: str) -> Split:
     if not present.any():
         raise ValueError(f"{nodes.name}: split column {column!r} is empty; fill it, or pass split=False")
     return Split(*(np.flatnonzero(present & np.asarray(parts == part, dtype=bool)) for part in Split._fields))
-
-
-# -------------------------------------------------------------------- labels
 
 
 class NoLabels(ValueError):
@@ -117,7 +112,7 @@ def _class_problem(series: Any) -> tuple[int, str] | None:
     return None
 
 
-def read_labels(nodes: Table, column: str) -> tuple[NDArray[np.int64], NDArray[Any] | None]:
+def read_labels(nodes: Table, column: str) -> tuple[IntArray, NDArray[Any] | None]:
     """Return class numbers, -1 where there is none, and the names of the classes if they are not 0..k-1."""
     series = nodes.frame[column]
     missing = _unlabelled(series)
@@ -137,7 +132,7 @@ def read_labels(nodes: Table, column: str) -> tuple[NDArray[np.int64], NDArray[A
     return codes, name_array(distinct)
 
 
-def _categories(values: Any) -> tuple[list[Any], NDArray[np.int64]]:
+def _categories(values: Any) -> tuple[list[Any], IntArray]:
     """Return the distinct values, sorted, and the place of each value among them; unlike kinds become text."""
     cells = [plain(value) for value in values]
     if len({type(cell) for cell in cells}) > 1 or any(isinstance(cell, dict) for cell in cells[:1]):
@@ -149,9 +144,6 @@ def _categories(values: Any) -> tuple[list[Any], NDArray[np.int64]]:
         distinct = sorted(set(cells))
     number = {name: k for k, name in enumerate(distinct)}
     return distinct, np.fromiter((number[cell] for cell in cells), dtype=np.int64, count=len(cells))
-
-
-# -------------------------------------------------------------------- features
 
 
 class _Block(NamedTuple):
@@ -298,7 +290,7 @@ def _require_all(nodes: Table, column: str, gaps: NDArray[np.bool_], extra: int,
         raise ValueError(f"{where}: no {what} in column {column!r}; fill it in, or pass missing='mean' or 'zero'")
 
 
-def read_positions(nodes: Table, columns: list[str]) -> NDArray[np.float64]:
+def read_positions(nodes: Table, columns: list[str]) -> FloatArray:
     """Return columns of coordinates, none of them missing."""
     try:
         return np.column_stack([_numbers(nodes, column, "error")[0] for column in columns]).astype(np.float64)

@@ -17,9 +17,9 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import coo_array, csc_array, csr_array, triu
 
+from pegfan._arrays import FloatArray, IntArray
 from pegfan._extras import need
 from pegfan._npz import read_npz, require_size
 from pegfan.datasets._table import Options, ReadReport, Table, few, shown, suggestion
@@ -159,7 +159,7 @@ def _read_mtx_head(path: Path, max_bytes: int) -> _Head:
     return _Head(layout, field, symmetry == "symmetric", rows, columns, [*sizes, full][2], number)
 
 
-def _mtx_places(table: Table, head: _Head) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _mtx_places(table: Table, head: _Head) -> tuple[IntArray, IntArray]:
     """Return the row and column of every entry, counted from 0; arrays are listed column by column."""
     if head.layout == "array":
         j, i = np.triu_indices(head.rows) if head.symmetric else np.divmod(np.arange(head.entries), head.rows)
@@ -171,7 +171,7 @@ def _mtx_places(table: Table, head: _Head) -> tuple[NDArray[np.int64], NDArray[n
     return i.astype(np.int64), j.astype(np.int64)
 
 
-def _mtx_numbers(table: Table, column: str) -> NDArray[np.float64]:
+def _mtx_numbers(table: Table, column: str) -> FloatArray:
     import pandas as pd
 
     numbers = pd.to_numeric(table.frame[column], errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
@@ -202,15 +202,13 @@ def _sparse_from(arrays: dict[str, Any], path: Path) -> coo_array:
         return matrix.tocoo()
 
 
-# -------------------------------------------------------------------- arrays
-
-
 def _graph_from_arrays(arrays: dict[str, Any], path: Path, options: Options, report: ReadReport) -> Graph:
     _only_array_options(options, path)
     pairs = _pairs_from(arrays, path)
     labels = _labels_from(arrays, path, options)
     features = _features_from(arrays, path, options)
     n = _node_count(arrays, path, pairs, labels, features)
+    names = arrays.get("feature_names", np.empty(0))
     graph = Graph.from_edges(
         pairs,
         _first(arrays, "edge_weight", "edge_weights", "weights"),
@@ -218,7 +216,7 @@ def _graph_from_arrays(arrays: dict[str, Any], path: Path, options: Options, rep
         directed=bool(options.directed),
         duplicates=options.duplicates,
         features=features,
-        feature_names=_names_from(arrays, features),
+        feature_names=names.ravel().tolist() if names.dtype.kind == "U" and features is not None else None,
         labels=labels,
         splits=[] if options.split is False else _splits_from(arrays, path, n),
         metric=options.metric,
@@ -267,11 +265,6 @@ def _features_from(arrays: dict[str, Any], path: Path, options: Options) -> Any:
         return csr_array((arrays["x_data"], indices, indptr), shape=shape)
 
 
-def _names_from(arrays: dict[str, Any], features: Any) -> list[str] | None:
-    names = arrays.get("feature_names")
-    return None if names is None or features is None or names.dtype.kind != "U" else names.ravel().tolist()
-
-
 def _node_count(arrays: dict[str, Any], path: Path, pairs: Any, labels: Any, features: Any) -> int | None:
     if "num_nodes" in arrays and arrays["num_nodes"].size == 1:
         n = int(arrays["num_nodes"].item())
@@ -312,9 +305,6 @@ def _describe_arrays(graph: Graph, rows: int, report: ReadReport) -> None:
         report.features["x"] = f"{graph.features.shape[1]} columns"
     report.merged = max(0, rows - graph.n_edges)
     report.self_loops = int(np.count_nonzero(graph.adjacency.diagonal()))
-
-
-# -------------------------------------------------------------------- NetworkX
 
 
 def _read_networkx(path: Path, kind: str, max_bytes: int) -> Any:
@@ -384,9 +374,6 @@ def _from_networkx(nx_graph: Any, path: Path, directed: bool | None) -> Parts:
         edges["weight"] = [1.0 if weight is None else weight for _, _, weight in rows]
     nodes = Table(frame, path.name)
     return Parts(edges=Table(pd.DataFrame(edges), path.name), nodes=nodes, directed=directed, id=key)
-
-
-# -------------------------------------------------------------------- PyTorch Geometric
 
 
 def _read_pyg(path: Path, options: Options, max_bytes: int, report: ReadReport) -> Graph:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pegfan._arrays import IntArray
 from pegfan.datasets._table import Table, shown
 
 WHOLE_NUMBER = r"-?(?:0|[1-9]\d{0,17})"
@@ -141,7 +142,7 @@ def agree(first: Ids, second: Ids) -> tuple[Ids, Ids]:
     return Ids(first.values.astype(dtype), kind), Ids(second.values.astype(dtype), kind)
 
 
-def number_ids(first: Ids, second: Ids) -> tuple[NDArray[np.int64], Ids]:
+def number_ids(first: Ids, second: Ids) -> tuple[IntArray, Ids]:
     """Return the place of every id among the distinct ids, (m, 2), and these, sorted where they sort."""
     import pandas as pd
 

@@ -262,9 +262,6 @@ def _inspect(layout: _Layout) -> _Layout:
     )
 
 
-# -------------------------------------------------------------------- parsing
-
-
 def _parse(layout: _Layout) -> Any:
     import pyarrow as pa
     import pyarrow.compute as arrow

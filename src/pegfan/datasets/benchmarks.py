@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array, vstack
 
 from pegfan import measures
+from pegfan._arrays import IntArray
 from pegfan._checks import check_choice
 from pegfan._npz import read_npz
 from pegfan._rows import l1_rows
@@ -192,9 +192,9 @@ def _statistics(graph: Graph, dataset: Dataset) -> list[Any]:
 class _Contents(NamedTuple):
     """What the files of a data set hold. Their hashes are those of the public files, so nothing is checked again."""
 
-    edges: NDArray[np.int64]
+    edges: IntArray
     features: Any
-    labels: NDArray[np.int64]
+    labels: IntArray
     splits: list[Split]
 
 

@@ -221,9 +221,6 @@ def _known_names(options: Options) -> frozenset[str]:
     return frozenset(names | pairs | set(ID_NAMES) | set(LABEL_NAMES) - {"y"} | set(WEIGHT_NAMES) - {"w"})
 
 
-# -------------------------------------------------------------------- formats
-
-
 def _format(path: Path, given: str | None) -> str:
     """Return the format of a file: given, by its suffix, or by how it starts."""
     if given is not None:

@@ -80,16 +80,9 @@ class Dataset:
     note: str = field(default="", repr=False)
 
     def __str__(self) -> str:
-        facts = {
-            "layout": self.layout,
-            "edges": "directed" if self.directed else "undirected",
-            "regime": self.regime,
-            "metric": self.metric,
-            "licence": self.licence,
-            "citation": self.citation,
-            "note": self.note,
-            "files": "\n".join(file.path for file in self.files),
-        }
+        facts = {"layout": self.layout, "edges": "directed" if self.directed else "undirected"}
+        facts |= {name: getattr(self, name) for name in ("regime", "metric", "licence", "citation", "note")}
+        facts["files"] = "\n".join(file.path for file in self.files)
         lines = [f"{fact:<10}" + text.replace("\n", "\n" + " " * 10) for fact, text in facts.items() if text]
         return "\n".join([self.name, *lines])
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pegfan._arrays import FloatArray, IntArray
 from pegfan.graph import Split
 
 # Which parts come first in a class too small for all of them: what cannot be learned cannot be tested either.
@@ -63,7 +63,7 @@ def random_splits(
     return tuple(_draw(nodes, codes if stratify else None, shares, np.random.default_rng([seed, i])) for i in range(k))
 
 
-def _check_labels(labels: Any) -> NDArray[np.int64]:
+def _check_labels(labels: Any) -> IntArray:
     array = np.asarray(labels)
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise ValueError(
@@ -73,7 +73,7 @@ def _check_labels(labels: Any) -> NDArray[np.int64]:
     return array.astype(np.int64)
 
 
-def _check_sizes(sizes: Sequence[float]) -> NDArray[np.float64]:
+def _check_sizes(sizes: Sequence[float]) -> FloatArray:
     shares = np.asarray(sizes, dtype=float)
     total = math.fsum(shares.ravel())
     if shares.shape != (3,) or not (shares >= 0).all() or not 0 < total <= 1 + 1e-9:
@@ -81,19 +81,14 @@ def _check_sizes(sizes: Sequence[float]) -> NDArray[np.float64]:
     return np.append(shares, max(0.0, 1.0 - total) if total < 1 - 1e-9 else 0.0)  # the last: nodes in no part
 
 
-def _draw(
-    nodes: NDArray[np.int64],
-    codes: NDArray[np.int64] | None,
-    shares: NDArray[np.float64],
-    rng: np.random.Generator,
-) -> Split:
+def _draw(nodes: IntArray, codes: IntArray | None, shares: FloatArray, rng: np.random.Generator) -> Split:
     shuffled = rng.permutation(nodes)
     if codes is None:
         groups = [shuffled]
     else:
         order = np.argsort(codes[shuffled], kind="stable")
         groups = np.split(shuffled[order], np.flatnonzero(np.diff(codes[shuffled][order])) + 1)
-    parts: list[list[NDArray[np.int64]]] = [[], [], [], []]
+    parts: list[list[IntArray]] = [[], [], [], []]
     owed = np.zeros(4)
     for group in groups:
         fair = len(group) * shares + owed
@@ -105,7 +100,7 @@ def _draw(
     return Split(*(np.sort(np.concatenate(part)) for part in parts[:3]))
 
 
-def _share_out(size: int, fair: NDArray[np.float64], shares: NDArray[np.float64]) -> NDArray[np.int64]:
+def _share_out(size: int, fair: FloatArray, shares: FloatArray) -> IntArray:
     """Return whole counts near the fair ones that add up to `size`; a part that is due a node gets at least one."""
     least = np.zeros(4, dtype=np.int64)
     least[[part for part in _PRIORITY if shares[part] > 0][:size]] = 1

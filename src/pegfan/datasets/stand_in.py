@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array, eye_array
 from scipy.sparse.linalg import LinearOperator, eigsh
 
+from pegfan._arrays import FloatArray
 from pegfan.graph import Graph
 
 
@@ -56,7 +56,7 @@ def stand_in_features(graph: Graph, how: str = "degree", dimension: int = 64) ->
     raise ValueError(f"how must be 'degree', 'svd' or 'identity', got {how!r}")
 
 
-def _singular_vectors(graph: Graph, dimension: int) -> NDArray[np.float64]:
+def _singular_vectors(graph: Graph, dimension: int) -> FloatArray:
     if dimension < 1:
         raise ValueError(f"dimension must be at least 1, got {dimension}")
     k = min(graph.n, (dimension + 1) // 2 if graph.directed else dimension)
@@ -74,7 +74,7 @@ def _singular_vectors(graph: Graph, dimension: int) -> NDArray[np.float64]:
     return np.hstack(sides)[:, :dimension]
 
 
-def _truncated_svd(a: csr_array, k: int) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+def _truncated_svd(a: csr_array, k: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     """As ``scipy.sparse.linalg.svds``, which offers no way to fix the vectors that ARPACK restarts from."""
     normal = LinearOperator(a.shape, matvec=lambda x: a.T @ (a @ x), dtype=np.float64)
     _, v = eigsh(normal, k=k, v0=np.random.default_rng(0).standard_normal(a.shape[0]), rng=0)

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, Unpack, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from pegfan._arrays import IntArray
+from pegfan._arrays import FloatArray, IntArray
 from pegfan.datasets import _columns, _ids
 from pegfan.datasets._columns import ID_NAMES
 from pegfan.datasets._ids import Ids
@@ -34,7 +34,7 @@ END_NAMES = (
 class _Edges(NamedTuple):
     codes: IntArray  # (m, 2), positions in `ids`
     ids: Ids
-    weights: NDArray[np.float64] | None
+    weights: FloatArray | None
 
 
 @overload
@@ -240,9 +240,6 @@ def _node_names(ids: Ids) -> NDArray[Any] | None:
     return None if np.array_equal(values, np.arange(len(values))) else values
 
 
-# -------------------------------------------------------------------- edges
-
-
 def end_columns(table: Table) -> tuple[str, str] | None:
     """Return the columns with the usual names of edge ends."""
     for pair in END_NAMES:
@@ -287,9 +284,7 @@ def _pick_ends(edges: Table, options: Options, report: ReadReport) -> tuple[str,
     return source, target
 
 
-def _read_weights(
-    edges: Table, ends: tuple[str, str], options: Options, report: ReadReport
-) -> NDArray[np.float64] | None:
+def _read_weights(edges: Table, ends: tuple[str, str], options: Options, report: ReadReport) -> FloatArray | None:
     import pandas as pd
 
     column = _pick_weight(edges, ends, options, report)

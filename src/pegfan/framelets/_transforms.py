@@ -12,9 +12,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pegfan._arrays import LINE, aligned
+from pegfan._arrays import LINE, IntArray, aligned
 from pegfan.framelets._levels import Level
 
 _LARGE = 16 * 2**20  # results of more bytes than this are written past the caches
@@ -31,7 +30,7 @@ class Transforms:
     def __init__(
         self,
         levels: Sequence[Level],
-        order: NDArray[np.int64],
+        order: IntArray,
         convert: Callable[[Any], Any],
         concatenate: Callable[[list[Any]], Any],
         index: Callable[[Any], Any] = np.asarray,
@@ -104,7 +103,7 @@ class Transforms:
 class CompiledTransforms(Transforms):
     """The same for dense NumPy arrays, compiled; results may be written into arrays that exist already."""
 
-    def __init__(self, levels: Sequence[Level], order: NDArray[np.int64], dtype: np.dtype[Any]) -> None:
+    def __init__(self, levels: Sequence[Level], order: IntArray, dtype: np.dtype[Any]) -> None:
         super().__init__(levels, order, lambda matrix: matrix.astype(dtype), np.concatenate)
         self.dtype = dtype
         identity = bool((order[1:] > order[:-1]).all())

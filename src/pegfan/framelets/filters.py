@@ -13,10 +13,10 @@ from math import factorial, prod
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, issparse
 
-from pegfan._arrays import FloatArray
+from pegfan._arrays import FloatArray, IntArray
 
 TOLERANCE = 1e-8
 """How far a filter may be from Theorem 1's conditions, in the largest absolute entry."""
@@ -242,7 +242,7 @@ def tight_filters(p: ArrayLike, B: Any, where: str) -> Filters:
     return Filters(p, _matrix(B, len(p)))
 
 
-def halves(children: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def halves(children: int) -> tuple[IntArray, IntArray, IntArray]:
     """The runs [start, stop) of L children that Haar rows split at middle, breadth first."""
     splits: list[tuple[int, int, int]] = []
     runs = [(0, children)]

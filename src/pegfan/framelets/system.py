@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
-from itertools import combinations
+from itertools import accumulate, combinations
 from typing import Any, Literal
 
 import numpy as np
@@ -88,8 +88,6 @@ class FrameletSystem:
         """The number of levels."""
         return self.hierarchy.K
 
-    # ------------------------------------------------------------------ matrices
-
     def scaling(self, j: int) -> csr_array:
         """Φ_j: the scaling vectors of level j in rows, N_j × n."""
         self.hierarchy._check_level(j, 1, self.K)
@@ -112,11 +110,8 @@ class FrameletSystem:
     def offsets(self, j0: int = 1) -> tuple[int, ...]:
         """Where the parts of the coefficients start: those of Φ_j0, Ψ_j0, ..., Ψ_(K−1), and the end."""
         self.hierarchy._check_level(j0, 1, self.K)
-        counts = [
-            self.hierarchy.n_clusters[j0 - 1],
-            *(int(level.n_framelets.sum()) for level in self._levels[j0 - 1 :]),
-        ]
-        return (0, *np.cumsum(counts).tolist())
+        framelets = (int(level.n_framelets.sum()) for level in self._levels[j0 - 1 :])
+        return (0, *accumulate([self.hierarchy.n_clusters[j0 - 1], *framelets]))
 
     def count(self, j0: int = 1) -> int:
         """The number M of vectors in the frame; by Theorem 3 of order n h for the binary Haar system."""
@@ -302,8 +297,6 @@ class FrameletSystem:
             return Operator(f"F_{j}", (self.n, self.n), project, project)
         raise ValueError(f"kind must be 'analysis', 'scaling', 'framelets' or 'projection', got {kind!r}")
 
-    # ----------------------------------------------------------------- shrinkage
-
     def denoise(
         self,
         f: Any,
@@ -382,10 +375,7 @@ class FrameletSystem:
 
     def _for(self, x: Any) -> Any:
         """The transforms for signals of this kind, made once."""
-        if is_tensor(x):
-            key: Any = ("torch", x.dtype, x.device)
-        else:
-            key = ("sparse" if issparse(x) else "dense", x.dtype)
+        key = (type(x), x.dtype, getattr(x, "device", None))
         if key not in self._transforms:
             self._transforms[key] = self._make_transforms(x)
         return self._transforms[key]

@@ -7,10 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pegfan import _defaults as default
-from pegfan._arrays import IntArray
+from pegfan._arrays import FloatArray, IntArray
 from pegfan._checks import check_choice, check_integer
 from pegfan._extras import need
 from pegfan.channels import Channels
@@ -235,7 +234,7 @@ class _FastSteps:
         return self.network.state_dict(snapshot)
 
 
-def loss_weights(labels: IntArray, by_class: bool) -> NDArray[np.float64]:
+def loss_weights(labels: IntArray, by_class: bool) -> FloatArray:
     """The weight of every training node in the loss: equal, or equal for every class that occurs."""
     if not by_class:
         return np.full(len(labels), 1.0 / len(labels))

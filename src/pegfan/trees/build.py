@@ -145,7 +145,19 @@ def build_tree(
     >>> pf.build_tree(graph.permute(perm), "ward", h=4) == tree.permute(perm)
     True
     """
-    name, builder = _check(graph, method, h, max_levels, direction, weights, score, feature_weight)
+    if not isinstance(graph, Graph):
+        raise TypeError(f"build_tree takes a Graph, got {type(graph).__name__}; Graph.from_edges makes one")
+    check_choice(direction, "direction", DIRECTIONS)
+    check_choice(weights, "weights", ("given", "unit"))
+    check_choice(score, "score", SCORES)
+    check_integer(h, "h", least=2)
+    if max_levels is not None:
+        check_integer(max_levels, "max_levels", least=2)
+    if check_number(feature_weight, "feature_weight") and graph.features is None:
+        raise ValueError(
+            "feature_weight asks for features, but the graph has none; give them with graph.replace(features=...)"
+        )
+    name, builder = _find_builder(method, graph.n)
     report = progress or (lambda _: None)
     report(f"ordering {graph.n:,} nodes")
     colouring = canonical_order(graph)
@@ -253,42 +265,18 @@ def _labels_of(labels: Any, n: int, name: str) -> IntArray:
     return found.astype(np.int64)
 
 
-def _check(
-    graph: Graph,
-    method: str | Builder,
-    h: int,
-    max_levels: int | None,
-    direction: str,
-    weights: str,
-    score: str,
-    feature_weight: float,
-) -> tuple[str, Builder]:
-    if not isinstance(graph, Graph):
-        raise TypeError(
-            f"build_tree takes a Graph, got {type(graph).__name__}; see Graph.from_edges and the other converters"
-        )
-    if not callable(method):
-        check_choice(method, "method", ("auto", *BUILDERS))
-    check_choice(direction, "direction", DIRECTIONS)
-    check_choice(weights, "weights", ("given", "unit"))
-    check_choice(score, "score", SCORES)
-    check_integer(h, "h", least=2)
-    if max_levels is not None:
-        check_integer(max_levels, "max_levels", least=2)
-    if check_number(feature_weight, "feature_weight") and graph.features is None:
-        raise ValueError(
-            "feature_weight asks for features, but the graph has none; give them with graph.replace(features=...)"
-        )
+def _find_builder(method: str | Builder, n: int) -> tuple[str, Builder]:
     if callable(method):
         return getattr(method, "__name__", type(method).__name__), method
+    check_choice(method, "method", ("auto", *BUILDERS))
     if method == "auto":
-        method = "ward" if graph.n <= AUTO_WARD else "matching"
+        method = "ward" if n <= AUTO_WARD else "matching"
     from pegfan.trees.ward import MOST_NODES
 
-    if method in _ALL_PAIRS and graph.n > MOST_NODES:
+    if method in _ALL_PAIRS and n > MOST_NODES:
         raise ValueError(
-            f"{method!r} compares all pairs of {graph.n:,} nodes ({graph.n**2 / 2:.1e} distances at the first level; a "
-            f"matrix of them would take {graph.n**2 * 4 / 1e9:,.0f} GB); above {MOST_NODES:,} use method='matching'"
+            f"{method!r} compares all pairs of {n:,} nodes ({n**2 / 2:.1e} distances at the first level; a "
+            f"matrix of them would take {n**2 * 4 / 1e9:,.0f} GB); above {MOST_NODES:,} use method='matching'"
         )
     module, function = BUILDERS[method].split(":")
     return method, cast(Builder, getattr(importlib.import_module(module), function))

@@ -291,8 +291,6 @@ class Hierarchy:
         labels[self.order] = np.repeat(np.arange(len(sizes)), sizes)
         return labels
 
-    # ---------------------------------------------------------------- clusters
-
     def cluster(self, index: Index) -> Cluster:
         """The cluster s_Λ of an index vector, e.g. ``tree.cluster((1, 2, 1))``; entries count from 1."""
         entries = tuple(check_integer(entry, "an entry of an index vector") for entry in index)
@@ -312,15 +310,14 @@ class Hierarchy:
         self._check_level(level, 1, self.K)
         if not 0 <= slot < self.n_clusters[level - 1]:
             raise ValueError(f"level {level} has slots 0 to {self.n_clusters[level - 1] - 1}, got {slot}")
-        index: list[int] = []
+        index: Index = ()
         at = slot
         for j in range(level - 1, 0, -1):
             above = int(self.parent(j)[at])
-            index.append(at - int(self.first_child(j)[above]) + 1)
-            at = above
+            at, index = above, (at - int(self.first_child(j)[above]) + 1, *index)
         first = self.first_leaf(level)
         nodes = self.order[first[slot] : first[slot + 1]]
-        return Cluster((1, *reversed(index)), level, slot, nodes, int(self.n_children(level)[slot]))
+        return Cluster((1, *index), level, slot, nodes, int(self.n_children(level)[slot]))
 
     def children(self, index: Index) -> tuple[Cluster, ...]:
         """The children s_(Λ,1), ..., s_(Λ,L) of a cluster, in their order."""
@@ -333,8 +330,6 @@ class Hierarchy:
     def members(self, index: Index) -> IntArray:
         """The nodes of a cluster, in the order of the leaves."""
         return self.cluster(index).nodes
-
-    # ------------------------------------------------------------ permutations
 
     def permute(self, perm: ArrayLike) -> Self:
         """The same tree over renumbered nodes: new node i is old node ``perm[i]``.
@@ -373,13 +368,9 @@ class Hierarchy:
 
     def equivalent(self, other: Hierarchy) -> bool:
         """Whether both trees have the same clusters at every level, whatever the order of children."""
-        if self.n_clusters != other.n_clusters:
-            return False
-        return all(
+        return self.n_clusters == other.n_clusters and all(
             np.array_equal(by_appearance(self.labels(j)), by_appearance(other.labels(j))) for j in range(2, self.K)
         )
-
-    # ------------------------------------------------------------------- files
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the tree to an ``.npz`` of plain arrays; returns the path written."""
@@ -424,11 +415,8 @@ class Hierarchy:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Hierarchy):
             return NotImplemented
-        return self is other or (
-            self.n_clusters == other.n_clusters
-            and np.array_equal(self.order, other.order)
-            and all(np.array_equal(a, b) for a, b in zip(self.parents, other.parents, strict=True))
-        )
+        mine, theirs = (self.order, *self.parents), (other.order, *other.parents)
+        return self is other or (len(mine) == len(theirs) and all(map(np.array_equal, mine, theirs)))
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -458,9 +446,6 @@ class Hierarchy:
                 moved = _permutation(perm, cluster.n_children, f"the permutation of {cluster.index}")
                 rank[first[cluster.slot] + moved] = np.arange(len(moved))
         return rank
-
-
-# --------------------------------------------------------------------- arrays
 
 
 def _frozen(array: IntArray) -> IntArray:
@@ -544,11 +529,10 @@ def _int_vector(values: ArrayLike, what: str) -> IntArray:
 
 def _permutation(values: ArrayLike, n: int, what: str) -> IntArray:
     perm = _int_vector(values, what)
-    if len(perm) != n:
-        raise ValueError(f"{what} has {len(perm)} entries; it must hold each of 0, ..., {n - 1} once")
-    if n and (perm.min() < 0 or perm.max() >= n):
-        culprit = perm[(perm < 0) | (perm >= n)][0]
-        raise ValueError(f"{what} holds {culprit}; it must hold each of 0, ..., {n - 1} once")
+    outside = (perm < 0) | (perm >= n)
+    if len(perm) != n or outside.any():
+        found = f"has {len(perm)} entries" if len(perm) != n else f"holds {perm[outside][0]}"
+        raise ValueError(f"{what} {found}; it must hold each of 0, ..., {n - 1} once")
     counts = np.bincount(perm, minlength=n)
     if (counts > 1).any():
         raise ValueError(f"{what} holds {np.argmax(counts > 1)} more than once")
