@@ -29,7 +29,7 @@ from torch.nn import functional as F
 import pegfan as pf
 from measure import pin, seconds, show, verdict
 from pegfan._npz import read_npz
-from pegfan.channels import hop_matrix
+from pegfan.channels import Channels, hop_matrix
 from pegfan.training.engine import loss_weights
 from pegfan.training.fast import FastNetwork
 
@@ -45,7 +45,7 @@ def data_folder() -> Path:
     return Path(os.environ["PEGFAN_DATA"])
 
 
-def of_the_paper(name: str, h: int) -> tuple[pf.Graph, pf.Channels]:
+def of_the_paper(name: str, h: int) -> tuple[pf.Graph, Channels]:
     """A data set with channels of type c on the authors' tree."""
     root = data_folder()
     trees = Path(os.environ.get("PEGFAN_TREES", root.parent / "reference" / "trees"))
@@ -80,7 +80,7 @@ class PlainNetwork(nn.Module):
 class PlainLoop:
     """Epochs of the plain network on dense channels of all nodes."""
 
-    def __init__(self, channels: pf.Channels, graph: pf.Graph, settings: pf.Settings) -> None:
+    def __init__(self, channels: Channels, graph: pf.Graph, settings: pf.Settings) -> None:
         torch.manual_seed(0)
         self.inputs = [torch.from_numpy(np.array(x)) for x in channels.materialize(format="dense")]
         self.y = torch.from_numpy(np.array(graph.labels))
@@ -131,7 +131,7 @@ class PlainLoop:
         return run, 2e-9 * n * (3 * sum(W.numel() for W in weights) + 4 * V.numel())
 
 
-def fast_epochs(channels: pf.Channels, graph: pf.Graph, state: dict[str, Any], settings: pf.Settings) -> Any:
+def fast_epochs(channels: Channels, graph: pf.Graph, state: dict[str, Any], settings: pf.Settings) -> Any:
     split = graph.splits[0]
     weights = loss_weights(graph.labels[split.train], by_class=False)
     network = FastNetwork(channels, state, split.train, split.val, graph.labels, weights, settings.hop_normalize)
@@ -204,7 +204,7 @@ def held(what: str) -> int:
         return 1024 * int(next(line for line in status if line.startswith(what)).split()[1])
 
 
-def prepare(graph: pf.Graph, system: pf.FrameletSystem) -> pf.Channels:
+def prepare(graph: pf.Graph, system: pf.FrameletSystem) -> Channels:
     return pf.make_channels(graph, system, kind="c", regime="heterophily", hops=3, scaling="none")
 
 

@@ -25,6 +25,8 @@ ROWS: dict[str, tuple[str, ...]] = {
         "_atomic",
         "_npz",
         "_rows",
+        "_arrays",
+        "_checks",
         "_hashing",
         "_saved",
         "_cluster",
@@ -33,8 +35,8 @@ ROWS: dict[str, tuple[str, ...]] = {
     "data": ("graph", "measures", "datasets"),
     "mathematics": ("trees", "framelets", "channels", "testing"),
     "learning": ("models", "training", "integrations"),
-    "models as values": ("recipe", "_legacy", "fitted", "classifier", "families"),
-    "runs": ("results", "auto", "experiments"),
+    "models as values": ("recipe", "_legacy", "fitted", "classifier"),
+    "runs": ("results", "auto", "experiments", "_families"),
     "faces": ("layouts", "plots", "paper", "report", "demo", "cli"),
 }
 

@@ -35,14 +35,16 @@ if TYPE_CHECKING:
         paper,
         plots,
         report,
+        results,
+        testing,
         training,
         trees,
     )
+    from pegfan._families import families
     from pegfan.auto import AutoClassifier
     from pegfan.channels import make_channels, make_fsgnn_channels
-    from pegfan.classifier import FSGNNClassifier, PEGFANClassifier, load_classifier
+    from pegfan.classifier import FSGNNClassifier, PEGFANClassifier, RecipeClassifier, load_classifier
     from pegfan.datasets import read_graph
-    from pegfan.families import families
     from pegfan.recipe import Recipe
     from pegfan.training import Settings, train
 
@@ -57,6 +59,7 @@ __all__ = [
     "Hierarchy",
     "PEGFANClassifier",
     "Recipe",
+    "RecipeClassifier",
     "Settings",
     "Split",
     "adjoint_test",
@@ -81,6 +84,8 @@ __all__ = [
     "plots",
     "read_graph",
     "report",
+    "results",
+    "testing",
     "threshold",
     "train",
     "training",
@@ -88,7 +93,8 @@ __all__ = [
 ]
 
 _DOORS = (
-    *("auto", "channels", "datasets", "experiments", "framelets", "measures", "models", "paper", "plots", "report"),
+    *("auto", "channels", "classifier", "datasets", "demo", "experiments", "fitted", "framelets", "integrations"),
+    *("layouts", "measures", "models", "paper", "plots", "recipe", "report", "results", "running", "testing"),
     *("training", "trees"),
 )
 _LAZY = {
@@ -96,8 +102,9 @@ _LAZY = {
     "FSGNNClassifier": "classifier",
     "PEGFANClassifier": "classifier",
     "Recipe": "recipe",
+    "RecipeClassifier": "classifier",
     "Settings": "training",
-    "families": "families",
+    "families": "_families",
     "load_classifier": "classifier",
     "make_channels": "channels",
     "make_fsgnn_channels": "channels",
@@ -118,4 +125,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*__all__, *_DOORS, "__version__"})

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pegfan.recipe import Recipe
 
-__all__ = ["description_of", "parts_of", "recipe_of", "renamed", "spelled"]
+__all__ = ["description_of", "parts_of", "pins_of", "recipe_of", "renamed", "spelled"]
 
 _SCALINGS = {"raw": "none", "scaled": "columns", False: "none"}
 
@@ -43,10 +43,15 @@ def recipe_of(stored: Mapping[str, Any]) -> dict[str, Any]:
     >>> recipe_of({"hops": 2, "features": "raw"})
     {'method': 'none', 'regime': 'heterophily', 'hops': 2, 'scaling': 'none'}
     """
-    words = {"method": "none", "regime": "heterophily", **stored}
+    return {"method": "none", "regime": "heterophily", **pins_of(stored)}
+
+
+def pins_of(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Some fields of a recipe of 0.1 by the names that they have now."""
+    words = dict(stored)
     if "features" in words:
-        words["scaling"] = _SCALINGS.get(words["features"], words["features"])
-        del words["features"]
+        features = words.pop("features")
+        words["scaling"] = _SCALINGS.get(features, features)
     return words
 
 
@@ -105,6 +110,7 @@ def description_of(about: Mapping[str, Any]) -> dict[str, Any]:
     if whole["class"] == "AutoClassifier":
         whole["members"] = [{**member, "recipe": recipe_of(member["recipe"])} for member in whole["members"]]
         parameters["recipes"] = [recipe_of(recipe) for recipe in parameters["recipes"]]
+        parameters["pins"] = pins_of(parameters["pins"] or {})
         return whole
     recipe = {name: value for name, value in parameters.items() if name in FIELDS}
     if whole["stand_in"]:

@@ -49,18 +49,22 @@ def read_npz(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> dict[s
     with source.open("rb") as file:
         try:
             with zipfile.ZipFile(file) as archive:
-                declared = sum(member.file_size for member in archive.infolist())
-                if declared > max_bytes:
-                    raise ValueError(
-                        f"{source} declares {declared:,} bytes, more than the {max_bytes:,} allowed; "
-                        "if it is yours, pass a larger max_bytes"
-                    )
+                require_size(source, sum(member.file_size for member in archive.infolist()), max_bytes)
                 return {
                     member.filename.removesuffix(".npy"): _read_member(archive, member, source)
                     for member in archive.infolist()
                 }
         except _DAMAGE as error:
             raise ValueError(f"{source} is not a readable npz archive ({error}); was it cut short?") from error
+
+
+def require_size(source: Path, declared: int, max_bytes: int) -> None:
+    """Refuse a file that claims to hold more than is allowed, or less than nothing."""
+    if not 0 <= declared <= max_bytes:
+        raise ValueError(
+            f"{source} declares {declared:,} bytes, more than the {max_bytes:,} allowed; "
+            "if it is yours, pass a larger max_bytes"
+        )
 
 
 def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, source: Path) -> np.ndarray[Any, Any]:

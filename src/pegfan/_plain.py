@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["integer", "plain", "versions"]
+__all__ = ["plain", "versions"]
 
 
 def plain(value: Any) -> Any:
@@ -30,19 +30,6 @@ def plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value if isinstance(value, (bool, int, float, str)) or value is None else str(value)
-
-
-def integer(name: str, value: Any, least: int) -> int:
-    """The value of a parameter as an `int`, if it is an integer and not too small.
-
-    Examples
-    --------
-    >>> integer("h", np.int64(4), 2)
-    4
-    """
-    if isinstance(value, bool) or not hasattr(value, "__index__") or value < least:
-        raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
-    return int(value)
 
 
 def versions(*names: str) -> dict[str, str]:

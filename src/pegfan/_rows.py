@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, diags_array, issparse
 
-__all__ = ["l1_rows"]
-
 
 def l1_rows(x: Any) -> Any:
     """The matrix with rows divided by the sums of their absolute values; rows of zeros stay as they are.

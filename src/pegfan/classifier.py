@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 
 from pegfan import _defaults as default
 from pegfan import _legacy, _saved
-from pegfan._plain import integer
+from pegfan._checks import check_integer
 from pegfan.fitted import Fitted, pick_split, train_recipe, with_features
 from pegfan.graph import Graph, Split
-from pegfan.recipe import FIELDS, Recipe
+from pegfan.recipe import FIELDS, Known, Recipe
 from pegfan.training import Network, Run, Settings
 from pegfan.trees import Hierarchy
 
-__all__ = ["FSGNNClassifier", "NodeClassifier", "PEGFANClassifier", "load_classifier"]
+__all__ = ["FSGNNClassifier", "NodeClassifier", "PEGFANClassifier", "RecipeClassifier", "load_classifier"]
 
 
 class NodeClassifier(ABC):
@@ -181,53 +181,56 @@ class NodeClassifier(ABC):
         """Take back what `_more` gave."""
 
 
-class _RecipeClassifier(NodeClassifier):
-    """A classifier of one recipe."""
+_STANDARD = Recipe()
 
+
+class RecipeClassifier(NodeClassifier):
+    """A classifier of one recipe, whichever: the tree, the channels and the settings that it says.
+
+    Parameters
+    ----------
+    recipe
+        `pegfan.Recipe`, or a mapping of its fields and settings that differ from the defaults.
+    stand_in
+        What a graph without features gets: ``"degree"`` (`pegfan.datasets.stand_in_features`), or None for an error.
+    random_state
+        Of weights, dropout and ``split="random"``.
+    engine, device, workers
+        See `pegfan.train`. One split keeps one worker busy.
+
+    Attributes
+    ----------
+    classes_, attention_, history_, run_, network_
+        As in `PEGFANClassifier`.
+
+    Examples
+    --------
+    >>> import pegfan as pf
+    >>> graph = pf.datasets.synthetic(0.0, n=300, n_edges=3000, n_features=20)
+    >>> recipe = pf.Recipe.of({"method": "none", "regime": "all", "labels": True, "epochs": 40})
+    >>> model = pf.RecipeClassifier(recipe).fit(graph)
+    >>> list(model.attention_)[-3:]
+    ['Y near', 'Y far', 'Y X']
+    """
+
+    recipe: Recipe | Mapping[str, Any]
     stand_in: str | None
     random_state: int
     engine: str
     device: str | None
     workers: int
-    settings: Settings
 
-    def _keep(self, given: Mapping[str, Any]) -> None:
-        """Store the constructor's arguments, settings checked."""
-        changes = _legacy.renamed(given["changes"], warn=True)
-        values = {name: changes.pop(name, given[name]) for name in self._own_names()}
-        settings = asdict(Settings.of(given["settings"]))
-        unknown = [name for name in changes if name not in settings]
-        if unknown:
-            known = ", ".join([*self._own_names(), "settings", *settings])
-            raise ValueError(f"{type(self).__name__} has no parameter {unknown[0]!r}; it has {known}")
-        self.settings = Settings.of({**settings, **changes})
-        for name, value in values.items():
-            setattr(self, name, value)
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Every parameter by name, those of the settings among them.
-
-        Parameters
-        ----------
-        deep
-            For scikit-learn; nothing here is nested.
-        """
-        return super().get_params(deep) | asdict(self.settings)
-
-    def set_params(self, **parameters: Any) -> Self:
-        """Change parameters; what is fitted stays as it is until `fit` is called again."""
-        if "settings" in parameters:
-            self.settings = Settings.of(parameters.pop("settings"))
-        return super().set_params(**parameters)
-
-    @property
-    def recipe(self) -> Recipe:
-        """The parameters as a recipe."""
-        own = {name: value for name, value in self.get_params().items() if name in FIELDS}
-        return Recipe.of({**self._always(), **own})
-
-    def _always(self) -> dict[str, Any]:
-        return {}
+    def __init__(
+        self,
+        recipe: Recipe | Mapping[str, Any] = _STANDARD,
+        stand_in: Literal["degree"] | None = default.STAND_IN,
+        random_state: int = default.SEED,
+        engine: Literal["auto", "fast", "plain"] = "auto",
+        device: str | None = None,
+        workers: int = 1,
+    ) -> None:
+        self.recipe, self.stand_in, self.random_state = recipe, stand_in, random_state
+        self.engine, self.device, self.workers = engine, device, workers
 
     def fit(self, graph: Any, split: Any = 0) -> Self:
         """Build the tree and the channels, and train on a split.
@@ -245,18 +248,23 @@ class _RecipeClassifier(NodeClassifier):
         -------
         self
         """
-        recipe, seed = self.recipe, integer("random_state", self.random_state, 0)
+        recipe, seed = own_tree(Recipe.of(self.recipe)), check_integer(self.random_state, "random_state", 0)
         known, part, stood_in = to_learn(graph, split, self.stand_in, seed)
-        if stood_in:
-            recipe = recipe.changed(scaling="none")
+        scale = recipe.scale(known)
         options: Any = {"engine": self.engine, "device": self.device, "workers": self.workers, "history": True}
-        trained, _ = train_recipe(recipe, known, part, seed, **options)
+        trained, _ = train_recipe(recipe, known, part, seed, scale=scale, stand_in=stood_in, **options)
         kept = kept_split(split, part)
         if isinstance(kept, int):
             trained = replace(trained, run=replace(trained.run, split=kept))
-        scale = recipe.scale(known)
-        self.fitted_ = Fitted.of([trained], known, kept, seed, stand_in=stood_in, scale=scale)
+        told = Known.of(known, part.train) if recipe.labels or recipe.adjacency else None
+        self.fitted_ = Fitted.of([trained], known, kept, seed, stand_in=stood_in, known=told, scale=scale)
         return self
+
+    def _kept(self) -> dict[str, Any]:
+        parameters = self.get_params()
+        if "recipe" in parameters:
+            parameters["recipe"] = Recipe.of(self.recipe).to_dict()
+        return parameters
 
     @property
     def run_(self) -> Run:
@@ -285,7 +293,56 @@ class _RecipeClassifier(NodeClassifier):
         return ChannelNetwork.from_state(self.run_.state, self._check_fitted().members[0].recipe.settings)
 
 
-class PEGFANClassifier(_RecipeClassifier):
+class _InWords(RecipeClassifier):
+    """A classifier whose recipe is given by parameters of its own, settings among them."""
+
+    settings: Settings
+
+    def _keep(self, given: Mapping[str, Any]) -> None:
+        """Store the constructor's arguments, settings checked."""
+        changes = _legacy.renamed(given["changes"], warn=True)
+        values = {name: changes.pop(name, given[name]) for name in self._own_names()}
+        standard = inspect.signature(type(self).__init__).parameters
+        twice = [n for n, value in values.items() if given[n] != standard[n].default and given[n] != value]
+        if twice:
+            raise ValueError(f"{twice[0]} is given twice, by its old name and by its new one; leave out the old one")
+        settings = asdict(Settings.of(given["settings"]))
+        unknown = [name for name in changes if name not in settings]
+        if unknown:
+            known = ", ".join([*self._own_names(), "settings", *settings])
+            raise ValueError(f"{type(self).__name__} has no parameter {unknown[0]!r}; it has {known}")
+        self.settings = Settings.of({**settings, **changes})
+        for name, value in values.items():
+            setattr(self, name, value)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Every parameter by name, those of the settings among them.
+
+        Parameters
+        ----------
+        deep
+            For scikit-learn; nothing here is nested.
+        """
+        return super().get_params(deep) | asdict(self.settings)
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Change parameters; what is fitted stays as it is until `fit` is called again."""
+        words = _legacy.renamed(parameters, warn=True)
+        if "settings" in words:
+            words = {**asdict(Settings.of(words.pop("settings"))), **words}
+        return super().set_params(**words)
+
+    @property
+    def recipe(self) -> Recipe:  # type: ignore[override]
+        """The parameters as a recipe."""
+        own = {name: value for name, value in self.get_params().items() if name in FIELDS}
+        return Recipe.of({**self._always(), **own})
+
+    def _always(self) -> dict[str, Any]:
+        return {}
+
+
+class PEGFANClassifier(_InWords):
     """PEGFAN as a classifier: tree, framelets, channels and training behind `fit` and `predict`.
 
     Parameters
@@ -369,7 +426,7 @@ class PEGFANClassifier(_RecipeClassifier):
         return tree
 
 
-class FSGNNClassifier(_RecipeClassifier):
+class FSGNNClassifier(_InWords):
     """FSGNN, the network without framelets, as a classifier.
 
     Parameters
@@ -409,7 +466,7 @@ class FSGNNClassifier(_RecipeClassifier):
 
 
 def load_classifier(folder: str | os.PathLike[str]) -> NodeClassifier:
-    """Read a saved model of any class: PEGFANClassifier, FSGNNClassifier or AutoClassifier.
+    """Read a saved model of any class.
 
     Examples
     --------
@@ -424,7 +481,7 @@ def load_classifier(folder: str | os.PathLike[str]) -> NodeClassifier:
     import pegfan
 
     name = _saved.read_description(Path(folder))["class"]
-    kinds = ("PEGFANClassifier", "FSGNNClassifier", "AutoClassifier")
+    kinds = ("PEGFANClassifier", "FSGNNClassifier", "RecipeClassifier", "AutoClassifier")
     if name not in kinds:
         raise ValueError(f"{folder} holds a {name!r}; this version knows {', '.join(kinds)}")
     kind: type[NodeClassifier] = getattr(pegfan, name)
@@ -467,8 +524,27 @@ def to_learn(graph: Any, split: Any, stand_in: str | None, seed: int) -> tuple[G
             "the graph has no labels to learn from; give them with graph.replace(labels=...), or name them where it is "
             "read or made: label='kind', or Graph.from_networkx(g, labels='club')"
         )
-    part = pick_split(given, split, seed)
+    part = labelled(given, pick_split(given, split, seed))
+    for name in ("train", "val"):
+        if not len(getattr(part, name)):
+            raise ValueError(
+                f"the split has no labelled {name} nodes; models are trained on the one part and chosen on the other. "
+                "Label more nodes, or pass another split, such as split='random'"
+            )
     return with_features(given, stand_in), part, given.features is None
+
+
+def labelled(graph: Graph, part: Split) -> Split:
+    """A split without the nodes that have no label."""
+    assert graph.labels is not None
+    return Split(*(nodes[graph.labels[nodes] >= 0] for nodes in part))
+
+
+def own_tree(recipe: Recipe) -> Recipe:
+    """A recipe that a classifier can fit: one that builds its tree, on this graph and on others."""
+    if recipe.tree_file is not None:
+        raise ValueError("a classifier builds its trees; recipes with a tree_file are for stored runs, see Job")
+    return recipe
 
 
 def kept_split(split: Any, part: Split) -> Split | int | str:

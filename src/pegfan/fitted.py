@@ -90,6 +90,7 @@ def train_recipe(
     *,
     tree: Hierarchy | None = None,
     scale: FeatureScale | None = None,
+    stand_in: bool = False,
     **options: Any,
 ) -> tuple[Trained, Channels]:
     """Train a recipe on a split of a graph; the channels are returned too, for predictions on the same graph.
@@ -102,10 +103,12 @@ def train_recipe(
         What ``recipe.build_tree(graph)`` gives, if it was built before.
     scale
         Likewise ``recipe.scale(graph)``.
+    stand_in
+        Whether degrees stand in for features, which are then not divided by row sums.
     **options
         Of `pegfan.train`: engine, device, workers, history, progress.
     """
-    recipe = recipe.settled(graph, split)
+    recipe = recipe.settled(graph, split, stand_in)
     if tree is None:
         tree = recipe.build_tree(graph)
     channels = recipe.channels(graph, tree, split=split, scale=scale if recipe.scaling == "columns" else None)

@@ -8,7 +8,6 @@ them again.
 from __future__ import annotations
 
 import numbers
-import operator
 import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,6 +18,8 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array, csr_matrix, diags_array, issparse, triu
 from scipy.sparse.csgraph import connected_components
 
+from pegfan._arrays import FloatArray, IntArray
+from pegfan._checks import check_choice, check_integer
 from pegfan._extras import need
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     import pygsp
     import torch_geometric
 
-    from pegfan.datasets.tables import ReadReport, TableOptions
+    from pegfan.datasets._table import ReadReport, TableOptions
     from pegfan.measures import Description
 
 __all__ = ["Graph", "Split", "as_split"]
@@ -40,12 +41,12 @@ _LARGEST_N = 3_037_000_499
 class Split(NamedTuple):
     """Three disjoint sets of nodes, each a sorted int64 array of node indices."""
 
-    train: NDArray[np.int64]
-    val: NDArray[np.int64]
-    test: NDArray[np.int64]
+    train: IntArray
+    val: IntArray
+    test: IntArray
 
 
-def as_split(split: Any, n: int, what: str = "split", *, labels: NDArray[np.int64] | None = None) -> Split:
+def as_split(split: Any, n: int, what: str = "split", *, labels: IntArray | None = None) -> Split:
     """Check a split of n nodes: the one place where splits from outside are looked at.
 
     Parameters
@@ -159,13 +160,13 @@ class Graph:
     adjacency: csr_array
     features: Any
     feature_names: tuple[str, ...] | None
-    labels: NDArray[np.int64] | None
+    labels: IntArray | None
     splits: tuple[Split, ...]
     directed: bool
     metric: str
     node_names: NDArray[Any] | None
     class_names: NDArray[Any] | None
-    positions: NDArray[np.float64] | None
+    positions: FloatArray | None
 
     def __init__(
         self,
@@ -181,8 +182,7 @@ class Graph:
         class_names: Any = None,
         positions: Any = None,
     ) -> None:
-        if metric not in _METRICS:
-            raise ValueError(f"metric must be one of {_METRICS}, got {metric!r}")
+        check_choice(metric, "metric", _METRICS)
         matrix = _check_adjacency(adjacency)
         n = matrix.shape[0]
         names = None if class_names is None else _check_names(class_names, "class_names")
@@ -402,13 +402,10 @@ class Graph:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # PyG warns where it guesses n as we do, from the largest id
             n = getattr(data, "num_nodes", None)
-        labels = _from_torch(getattr(data, "y", None))
-        if labels is not None and labels.ndim == 2 and labels.shape[1] == 1:
-            labels = labels[:, 0]
         found = {
             "features": _from_torch(getattr(data, "x", None)),
             "feature_names": getattr(data, "feature_names", None),
-            "labels": labels,
+            "labels": single_column(_from_torch(getattr(data, "y", None))),
             "splits": mask_splits({part: _from_torch(getattr(data, f"{part}_mask", None)) for part in Split._fields}),
             "positions": _from_torch(getattr(data, "pos", None)),
         }
@@ -480,7 +477,7 @@ class Graph:
 
     # ---------------------------------------------------------------- out
 
-    def edges(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def edges(self) -> tuple[IntArray, FloatArray]:
         """Return the edges, (m, 2), and their weights, (m,); undirected edges once, with i <= j.
 
         Examples
@@ -593,14 +590,9 @@ class Graph:
         if unknown:
             raise TypeError(f"a Graph has no attribute {min(unknown)!r}; it has {', '.join(self.__dict__)}")
         made = Graph(**{**self.__dict__, "feature_names": None, **changes})
-        names, columns = self.feature_names, 0 if made.features is None else made.features.shape[1]
-        if (
-            names is not None
-            and len(names) == columns
-            and made.feature_names is None
-            and "feature_names" not in changes
-        ):
-            made.__dict__["feature_names"] = names
+        kept = self.feature_names if made.feature_names is None and "feature_names" not in changes else None
+        if kept is not None and made.features is not None and len(kept) == made.features.shape[1]:
+            made.__dict__["feature_names"] = kept
         return made
 
     def split(self, which: Any) -> Split:
@@ -654,8 +646,7 @@ class Graph:
         Traceback (most recent call last):
         ValueError: 1 of 2 features is missing: 'height'; add columns of these names, or fill them with zeros by ...
         """
-        if missing not in ("error", "zero"):
-            raise ValueError(f"missing must be 'error' or 'zero', got {missing!r}")
+        check_choice(missing, "missing", ("error", "zero"))
         if self.feature_names is None:
             what = "features without names" if self.features is not None else "no features"
             raise ValueError(
@@ -714,13 +705,9 @@ class Graph:
         >>> Graph.from_edges([[0, 1], [1, 0], [1, 2]], directed=True).symmetrize("sum").edges()[1]
         array([2., 1.])
         """
+        check_choice(rule, "rule", ("max", "sum"))
         a = self.adjacency
-        if rule == "max":
-            symmetric = a.maximum(a.T)
-        elif rule == "sum":
-            symmetric = a + (a - diags_array(a.diagonal())).T
-        else:
-            raise ValueError(f"rule must be 'max' or 'sum', got {rule!r}")
+        symmetric = a.maximum(a.T) if rule == "max" else a + (a - diags_array(a.diagonal())).T
         return self.replace(adjacency=symmetric, directed=False)
 
     def subgraph(self, nodes: Any) -> Graph:
@@ -770,14 +757,14 @@ class Graph:
 
         return describe(self)
 
-    def _take(self, nodes: NDArray[np.int64]) -> Graph:
+    def _take(self, nodes: IntArray) -> Graph:
         new = np.full(self.n, -1)
         new[nodes] = np.arange(nodes.size)
 
         def rows(array: Any) -> Any:
             return None if array is None else array[nodes]
 
-        def renumber(part: NDArray[np.int64]) -> NDArray[np.int64]:
+        def renumber(part: IntArray) -> IntArray:
             return new[part][new[part] >= 0]
 
         return self.replace(
@@ -819,11 +806,7 @@ def _as_real(values: Any, what: str, ndim: int) -> NDArray[Any]:
 
 def _as_objects(values: Iterable[Any]) -> NDArray[Any]:
     """Return a vector of the objects as they are, even where NumPy would see rows or convert to strings."""
-    items = list(values)
-    array = np.empty(len(items), dtype=object)
-    for i, item in enumerate(items):
-        array[i] = item
-    return array
+    return np.fromiter(values, dtype=object)
 
 
 def _cast(array: Any, dtype: Any) -> Any:
@@ -939,9 +922,7 @@ def _check_feature_names(names: Any, features: Any) -> tuple[str, ...]:
             raise TypeError(f"feature_names must be strings, got {name!r}")
     if len(found) != features.shape[1]:
         raise ValueError(f"feature_names has {len(found)} names, but features has {features.shape[1]} columns")
-    if len(set(found)) < len(found):
-        twice = next(name for k, name in enumerate(found) if name in found[:k])
-        raise ValueError(f"feature_names must be distinct, but {twice!r} occurs more than once")
+    _require_distinct(found, "feature_names")
     return tuple(map(str, found))  # of NumPy's strings too
 
 
@@ -950,7 +931,7 @@ def _kind_of(name: str) -> str:
     return re.split("[=:]", name, maxsplit=1)[0] if re.search("[=:]", name) else ""
 
 
-def _check_positions(positions: Any, n: int) -> NDArray[np.float64]:
+def _check_positions(positions: Any, n: int) -> FloatArray:
     array = _as_real(positions, "positions", ndim=2)
     _check_rows(len(array), n, "positions")
     if array.shape[1] not in (2, 3):
@@ -972,10 +953,8 @@ def _check_names(names: Any, what: str, n: int | None = None) -> NDArray[Any]:
     if isinstance(names, np.ndarray):
         array = np.array(names)
     elif isinstance(names, Sequence) and not isinstance(names, str | bytes):
-        uniform = {type(name) for name in names} in ({str}, {int})
-        uniform = uniform and not any(
-            isinstance(name, str) and name.endswith("\x00") for name in names
-        )  # NumPy cuts them
+        cut = any(isinstance(name, str) and name.endswith("\x00") for name in names)  # by NumPy
+        uniform = {type(name) for name in names} in ({str}, {int}) and not cut
         array = np.array(names) if uniform else _as_objects(names)
     else:
         array = np.array(_as_array(names, what))
@@ -983,8 +962,14 @@ def _check_names(names: Any, what: str, n: int | None = None) -> NDArray[Any]:
         raise ValueError(f"{what} must have 1 dimension, got shape {array.shape}")
     if n is not None:
         _check_rows(len(array), n, what)
+    _require_distinct(array.tolist(), what)
+    _freeze(array)
+    return array
+
+
+def _require_distinct(names: Iterable[Any], what: str) -> None:
     seen = set()
-    for name in array.tolist():
+    for name in names:
         try:
             repeated = name in seen
         except TypeError:
@@ -992,17 +977,13 @@ def _check_names(names: Any, what: str, n: int | None = None) -> NDArray[Any]:
         if repeated:
             raise ValueError(f"{what} must be distinct, but {name!r} occurs more than once")
         seen.add(name)
-    _freeze(array)
-    return array
 
 
 def _is_missing(label: Any) -> bool:
     return label is None or (isinstance(label, float | np.floating) and bool(np.isnan(label)))
 
 
-def _check_labels(
-    values: Any, n: int, class_names: NDArray[Any] | None
-) -> tuple[NDArray[np.int64], NDArray[Any] | None]:
+def _check_labels(values: Any, n: int, class_names: NDArray[Any] | None) -> tuple[IntArray, NDArray[Any] | None]:
     array = _as_array(values, "labels")
     if array.dtype.kind in "US" and not isinstance(values, np.ndarray):
         array = _as_objects(values)  # among strings, NumPy would spell a missing label "nan"
@@ -1043,7 +1024,7 @@ def _encode(labels: NDArray[Any], class_names: NDArray[Any] | None) -> tuple[NDA
     return codes, class_names
 
 
-def _integer_labels(array: NDArray[Any]) -> NDArray[np.int64]:
+def _integer_labels(array: NDArray[Any]) -> IntArray:
     if array.dtype.kind not in "biuf":
         raise TypeError(f"labels must be integers or strings, got dtype {array.dtype}")
     if array.dtype.kind == "b":
@@ -1061,7 +1042,7 @@ def _integer_labels(array: NDArray[Any]) -> NDArray[np.int64]:
     return array.astype(np.int64)
 
 
-def _check_nodes(values: Any, n: int, what: str) -> NDArray[np.int64]:
+def _check_nodes(values: Any, n: int, what: str) -> IntArray:
     """Return distinct node indices in the order given; a boolean mask of length n gives those it selects."""
     array = _as_array(values, what)
     if array.ndim != 1:
@@ -1097,8 +1078,7 @@ def _check_splits(splits: Any, n: int) -> tuple[Split, ...]:
 
 def _edges_to_adjacency(edges: Any, weights: Any, n: int | None, duplicates: str, *, mirror: bool) -> csr_array:
     """Merge repeated edges and build the matrix; with `mirror`, (i, j) and (j, i) are one edge."""
-    if duplicates not in (*_MERGE_RULES, "error"):
-        raise ValueError(f"duplicates must be 'max', 'min', 'sum' or 'error', got {duplicates!r}")
+    check_choice(duplicates, "duplicates", (*_MERGE_RULES, "error"))
     pairs = _check_edges(edges)
     n = _check_n(n, pairs)
     i, j = pairs[:, 0].astype(np.int64), pairs[:, 1].astype(np.int64)
@@ -1154,10 +1134,7 @@ def _check_n(n: int | None, pairs: NDArray[Any]) -> int:
                 "names, ids = np.unique(edges, return_inverse=True) makes them so, or give n if it is right"
             )
         n = largest + 1
-    try:
-        n = operator.index(n)
-    except TypeError:
-        raise TypeError(f"n must be an integer, got {n!r}") from None
+    n = check_integer(n, "n")
     if not 1 <= n <= _LARGEST_N:
         raise ValueError(f"n must be between 1 and {_LARGEST_N}, got {n}")
     if largest >= n:
@@ -1166,8 +1143,8 @@ def _check_n(n: int | None, pairs: NDArray[Any]) -> int:
     return n
 
 
-def _check_weights(weights: Any, m: int) -> NDArray[np.float64]:
-    array: NDArray[np.float64] = _cast(_as_real(weights, "weights", ndim=1), np.float64)
+def _check_weights(weights: Any, m: int) -> FloatArray:
+    array: FloatArray = _cast(_as_real(weights, "weights", ndim=1), np.float64)
     if len(array) != m:
         raise ValueError(f"weights has length {len(array)}, but there are {m} edges")
     good = np.isfinite(array) & (array >= 0)
@@ -1230,13 +1207,18 @@ def _to_torch(features: Any, torch: Any) -> Any:
 
 
 def _edge_weights(data: Any) -> Any:
-    """Return the weights of a PyG graph; edge features of several columns are no weights."""
+    """Return the weights of a PyG graph; edge features of several columns are not weights."""
     weights = _from_torch(getattr(data, "edge_weight", None))
     if weights is None:
         weights = _from_torch(getattr(data, "edge_attr", None))
         if weights is not None and weights.ndim == 2 and weights.shape[1] != 1:
             return None
-    return weights[:, 0] if weights is not None and weights.ndim == 2 else weights
+    return single_column(weights)
+
+
+def single_column(array: Any) -> Any:
+    """Return the only column of a matrix as a vector; anything else as it is."""
+    return array[:, 0] if array is not None and array.ndim == 2 and array.shape[1] == 1 else array
 
 
 def mask_splits(masks: Mapping[str, Any]) -> list[Split]:

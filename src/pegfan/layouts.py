@@ -6,18 +6,17 @@ from importlib.util import find_spec
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, diags_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 from scipy.sparse.linalg import eigsh
 
+from pegfan._arrays import FloatArray, IntArray
 from pegfan.graph import Graph
 from pegfan.trees import Hierarchy
 
 __all__ = ["coordinates", "ground", "is_flat", "layout", "nested_boxes", "spiral", "springs"]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 WIDE = 1.3
 """The half width of nested boxes, for a half height of 1."""

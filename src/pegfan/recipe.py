@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from pegfan import _defaults as default
+from pegfan._checks import check_integer
 from pegfan._npz import read_npz
-from pegfan._plain import integer
 from pegfan.channels import (
     Channel,
     Channels,
@@ -56,7 +56,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "scaling": SCALINGS,
 }
 _SYMBOLS = {"auto": "S?", "heterophily": "S", "homophily": "S~", "all": "S, S~"}
-_SCALINGS = {"none": "raw", "l1": "l1", "columns": "scaled"}
+_SCALINGS = {"none": "unscaled", "l1": "l1", "columns": "columns"}
 
 _JOINT_MOST = 256
 """The most columns of features by class of the neighbour."""
@@ -88,7 +88,7 @@ class TreeFile(NamedTuple):
         return Hierarchy.from_labels(list(arrays["labels"]), info={"file": self.name, "sha256": self.sha256})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Recipe:
     """What a model is made of: a tree or none, channels, and the settings of its training.
 
@@ -124,8 +124,8 @@ class Recipe:
 
     Notes
     -----
-    Fields that make no difference are set to their defaults, so that equal models are equal recipes: without a tree,
-    those of the tree; and where there are no hops, those of the hops.
+    Fields that make no difference are set to their defaults: without a tree, those of the tree; and where no powers of
+    hops are channels, those of the powers.
 
     Examples
     --------
@@ -136,6 +136,8 @@ class Recipe:
     'S~^8 l1, wd_fc1=0.001'
     >>> Recipe.of(recipe.to_dict()) == recipe, len(recipe.key)
     (True, 16)
+    >>> recipe
+    Recipe(method='ward', h=4, regime='heterophily', adjacency=True, hop_normalize=False)
     """
 
     method: str = default.METHOD
@@ -159,14 +161,19 @@ class Recipe:
                 raise ValueError(f"{name} must be one of {', '.join(allowed)}; got {getattr(self, name)!r}")
         for name, least in (("h", 2), ("hops", 0), ("max_levels", 2)):
             if name != "max_levels" or self.max_levels is not None:
-                self._put(name, integer(name, getattr(self, name), least))
+                self._put(name, check_integer(getattr(self, name), name, least))
         for name in ("include_features", "adjacency", "labels", "structure"):
             if not isinstance(getattr(self, name), (bool, np.bool_)):
                 raise ValueError(f"{name} must be true or false, got {getattr(self, name)!r}")
             self._put(name, bool(getattr(self, name)))
         self._put("settings", Settings.of(self.settings))
         if self.tree_file is not None:
-            self._put("tree_file", TreeFile(*self.tree_file))
+            given: Any = self.tree_file
+            if isinstance(given, str) or len(given) != 2 or not all(isinstance(part, str) for part in given):
+                raise ValueError(
+                    f"tree_file must be the name of a file and its SHA-256, see TreeFile.of; got {given!r}"
+                )
+            self._put("tree_file", TreeFile(*given))
         for name in self._idle():
             self._put(name, type(self).__dataclass_fields__[name].default)
 
@@ -201,12 +208,17 @@ class Recipe:
         if unknown:
             raise ValueError(
                 f"a recipe has no {unknown[0]!r}; it has {', '.join(sorted(_OWN))}, and the settings "
-                f"{', '.join(sorted(_SETTINGS))}"
+                f"{', '.join(sorted(_SETTINGS))}{_hint(unknown[0])}"
             )
         own = {name: value for name, value in changes.items() if name in _OWN}
         base = asdict(Settings.of(changes["settings"]) if "settings" in changes else self.settings)
         settings = base | {name: value for name, value in changes.items() if name in _SETTINGS}
         return replace(self, settings=Settings(**settings), **own)
+
+    def __repr__(self) -> str:
+        standard = type(self)().to_dict()
+        changed = [f"{name}={value!r}" for name, value in self.to_dict().items() if standard.get(name) != value]
+        return f"Recipe({', '.join(changed)})"
 
     @cached_property
     def key(self) -> str:
@@ -219,11 +231,11 @@ class Recipe:
         """A short line that tells recipes apart."""
         words = [f"{self.kind} {self._tree_words}"] if self.has_tree else []
         if self.hops or self.has_tree:
-            power = f"^{self.hops}" if self.hops > 1 else ""
+            power = f"^{self.hops}" if self.hops != 1 and "hops" not in self._idle() else ""
             words.append(_SYMBOLS[self.regime].replace(",", f"{power},") + power)
-            words += [] if self.direction == default.DIRECTION else [self.direction]
         else:
             words.append("X alone")
+        words += [] if self.direction == default.DIRECTION else [self.direction]
         words.append(_SCALINGS[self.scaling])
         words += ["-X"] * (not self.include_features)
         words += [sign for sign, wanted in (("+A", self.adjacency), ("+Y", self.labels)) if wanted]
@@ -326,22 +338,32 @@ class Recipe:
             channels += _label_channels(graph, channels[0].input, told)
         return channels
 
-    def settled(self, graph: Graph, split: Split | int | None) -> Recipe:
-        """The recipe with the regime that ``"auto"`` stands for on a split of a graph."""
-        sees_hops = self.hops > 0 if not self.has_tree else self.kind != "a" or self.direction == "both"
-        if self.regime != "auto" or not sees_hops:
-            return self
-        return self.changed(regime=find_regime(graph, self.regime, split)[0])
+    def settled(self, graph: Graph, split: Split | int | None, stand_in: bool = False) -> Recipe:
+        """The recipe as it is trained on a split of a graph, with the regime that ``"auto"`` stands for.
+
+        Where degrees stand in for features, rows with sum one would say nothing: they are left unscaled.
+        """
+        changes: dict[str, Any] = {"scaling": "none"} if stand_in and self.scaling == "l1" else {}
+        projects_hops = self.has_tree and self.kind in ("c", "as")
+        if self.regime == "auto" and (projects_hops or (self.hops and "hops" not in self._idle())):
+            changes["regime"] = find_regime(graph, self.regime, split)[0]
+        return self.changed(**changes) if changes else self
 
     def scale(self, graph: Graph) -> FeatureScale | None:
         """The scale of a graph's columns, if the recipe asks for one."""
         return FeatureScale.of(graph.features) if self.scaling == "columns" else None
 
 
-_OWN = frozenset(f.name for f in fields(Recipe)) - {"settings"}
-_SETTINGS = frozenset(f.name for f in fields(Settings))
-FIELDS = _OWN | _SETTINGS
+_OWN = tuple(f.name for f in fields(Recipe) if f.name != "settings")
+_SETTINGS = tuple(f.name for f in fields(Settings))
+FIELDS = _OWN + _SETTINGS
 """The names that `Recipe.of` knows."""
+
+
+def _hint(name: str) -> str:
+    """What a field was called in 0.1."""
+    words = {"channels": "kind", "option": "regime", "normalize_features": "scaling", "features": "scaling"}
+    return f"; {name!r} is called {words[name]!r} since 0.2" if name in words else ""
 
 
 def pad_levels(tree: Hierarchy, levels: int) -> Hierarchy:

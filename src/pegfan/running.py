@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
-from pegfan._plain import integer
+from pegfan._checks import check_integer
 
 __all__ = ["Progress", "Runner", "Step", "cores", "one_thread"]
 
@@ -81,7 +81,9 @@ class Runner:
     """
 
     def __init__(self, workers: int = 1, *, scheduler: str | None = None, shared: Any = None) -> None:
-        self.workers, self.scheduler, self.shared = integer("workers", workers, 1), scheduler, shared
+        if scheduler is not None and shared is not None:
+            raise ValueError("what tasks share is not sent to a Dask cluster; send it with each item")
+        self.workers, self.scheduler, self.shared = check_integer(workers, "workers", 1), scheduler, shared
         self._executor: Any = None
         self._quiet: Any = None
 

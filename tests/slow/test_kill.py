@@ -14,6 +14,7 @@ import pytest
 import pegfan as pf
 from pegfan.datasets import Source
 from pegfan.experiments import Job, Store, run
+from pegfan.recipe import Recipe
 
 COMMAND = [sys.executable, "-c", "from pegfan.cli import app; app()", "search"]
 ONE_THREAD = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
@@ -98,7 +99,7 @@ def test_a_cluster_that_loses_a_worker_loses_no_run(tmp_path):
 
     source = Source.of("synthetic", gamma=0.1, n=200, n_edges=1500, n_features=10, splits=4)
     wanted = [
-        Job(source, {"h": 4}, {"model": "pegfan", "kind": "b"}, {"epochs": 300, "lr_fc": rate}, split, 42 + split)
+        Job(source, Recipe.of({"h": 4, "kind": "b", "epochs": 300, "lr_fc": rate}), split, 42 + split)
         for rate in (0.005, 0.01, 0.02)
         for split in range(4)
     ]
@@ -106,8 +107,8 @@ def test_a_cluster_that_loses_a_worker_loses_no_run(tmp_path):
     killed = []
     with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster:
 
-        def kill_one(done, total, record):
-            if done == 3 and record is not None:
+        def kill_one(step):
+            if step.done == 3 and step.result is not None:
                 with Client(cluster.scheduler_address, set_as_default=False) as client:
                     busy = client.processing()
                     address = max(busy, key=lambda worker: len(busy[worker]))

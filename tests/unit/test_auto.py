@@ -305,7 +305,8 @@ def test_an_outcome_holds_what_a_report_shows(graph):
     assert np.sum(result.confusion) == len(graph.splits[0].test)
     assert result.test.per_split[0] == pytest.approx(outcome.model.score(graph, 0))
     assert len(result.test.per_split) == 2
-    assert outcome.ran["splits"] == 2
+    assert outcome.result.splits.used == (0, 1)
+    assert [len(part) for part in outcome.graph.splits[0]] == [len(part) for part in graph.splits[0]]
     assert sum(candidate.chosen for candidate in result.candidates) == len(outcome.model.members_)
     assert {"tiny test set", "unlabelled nodes"} <= {note.kind for note in result.warnings}
     assert len(result.unsure) == 20
@@ -344,3 +345,25 @@ def test_score_comes_back_to_the_split_that_was_fitted(tmp_path):
     loaded = pf.load_classifier(model.save(tmp_path / "model"))
     assert type(loaded) is pf.AutoClassifier
     assert loaded.score(graph) == model.score(graph, split=2)
+
+
+WILD = {**PLAIN, "lr_fc": 1e30, "lr_sca": 1e30}
+
+
+def test_a_recipe_that_diverges_does_not_end_the_search(graph):
+    model = AutoClassifier(recipes=[WILD, PLAIN]).fit(graph)
+    assert [trial.val_loss == np.inf for trial in model.trials_] == [False, True]
+    assert model.predict_proba().shape == (120, 4)
+    with pytest.raises(pf.training.Diverged, match="all 1 recipes"):
+        AutoClassifier(recipes=[WILD]).fit(graph)
+
+
+def test_a_recipe_that_is_listed_twice_is_trained_once(graph):
+    model = AutoClassifier(recipes=[PLAIN, PLAIN], choose="mean").fit(graph)
+    assert len(model.trials_) == len(model.members_) == 1
+
+
+def test_a_report_shows_the_parts_of_splits_that_were_drawn(graph):
+    outcome = carry_out(graph.replace(splits=()), Plan(recipes=[Recipe.of(PLAIN)], splits=2))
+    part = outcome.graph.splits[0]
+    assert [outcome.parts[i] for i in part.test] == ["test"] * len(part.test)

@@ -173,6 +173,24 @@ def test_renumbered_graph_gives_renumbered_probabilities(kind, graph, fitted):
     assert fitted[kind].score(graph.permute(perm)) == pytest.approx(fitted[kind].score(graph), abs=0.02)
 
 
+@BOTH
+def test_columns_are_told_by_their_names(kind, graph, tmp_path):
+    names = [f"f{i}" for i in range(20)]
+    model = kind(epochs=5).fit(graph.replace(feature_names=names))
+    expected = model.predict_proba()
+    order = np.random.default_rng(0).permutation(20)
+    turned = graph.replace(features=graph.features[:, order], feature_names=[names[i] for i in order])
+    more = np.hstack([np.ones((graph.n, 1), np.float32), turned.features])
+    wider = graph.replace(features=more, feature_names=["other", *turned.feature_names])
+    for fitted in (model, kind.load(model.save(tmp_path / "model"))):
+        for given in (turned, wider):
+            assert fitted.predict_proba(given).tobytes() == expected.tobytes()
+        assert fitted.score(turned) == model.score()
+        with pytest.raises(ValueError, match="1 of 20 features is missing: 'f7'"):
+            fitted.predict(graph.replace(feature_names=["g" if name == "f7" else name for name in names]))
+        assert fitted.predict_proba(graph).tobytes() == expected.tobytes(), "without names their order tells"
+
+
 def test_padding_keeps_the_clusters():
     tree = pf.Hierarchy.from_nested([[[3, 1], [2, 0]], [[4, 5]]])
     padded = pad_levels(tree, 6)
@@ -245,14 +263,14 @@ def test_bad_input(graph, fitted):
         (graph, 99, ValueError, "there is no split 99"),
         (graph, "best", ValueError, "'random', got 'best'"),
         (graph, ([0, 1], [1], [2]), ValueError, "more than one of train, val and test"),
-        (graph, ([0, 1], [], [2]), ValueError, "no val nodes"),
+        (graph, ([0, 1], [], [2]), ValueError, "no labelled val nodes"),
         (graph.replace(splits=()), 0, ValueError, "no splits; pass a Split, or split='random'"),
         (graph.replace(labels=None), 0, ValueError, "no labels to learn from"),
         (
             graph.replace(labels=np.where(np.arange(300) == 7, -1, graph.labels)),
-            ([7, 1], [2], []),
+            ([7], [2], []),
             ValueError,
-            "node 7",
+            "no labelled train nodes",
         ),
     ):
         with pytest.raises(error, match=message):
@@ -260,7 +278,7 @@ def test_bad_input(graph, fitted):
     with pytest.raises(ValueError, match="FSGNNClassifier has no parameter 'h'; it has hops, regime"):
         FSGNNClassifier(h=4)
     for seed in (-1, None, 1.5):
-        with pytest.raises(ValueError, match="random_state"):
+        with pytest.raises((TypeError, ValueError), match="random_state"):
             FSGNNClassifier(random_state=seed).fit(graph)
     with pytest.raises(ValueError, match="19 feature columns, and the model was fitted to 20"):
         fitted[FSGNNClassifier].predict(graph.replace(features=graph.features[:, 1:]))
@@ -411,3 +429,47 @@ def test_a_model_of_another_class(fitted, tmp_path):
     good = fitted[PEGFANClassifier].save(tmp_path / "good")
     with pytest.raises(ValueError, match=r"use PEGFANClassifier\.load"):
         FSGNNClassifier.load(good)
+
+
+# --------------------------------------------------------------- one model, whichever way
+
+
+def test_a_classifier_of_any_recipe(graph, tmp_path):
+    recipe = pf.Recipe.of({**SMALL, "kind": "b", "labels": True, "adjacency": True, "structure": True})
+    model = pf.RecipeClassifier(recipe).fit(graph)
+    assert list(model.attention_)[-4:] == ["degrees", "Y near", "Y far", "Y X"]
+    loaded = load_classifier(model.save(tmp_path / "model"))
+    assert type(loaded) is pf.RecipeClassifier
+    assert loaded.predict_proba(graph).tobytes() == model.predict_proba().tobytes()
+    assert loaded.recipe == recipe.to_dict()
+    assert pf.RecipeClassifier(recipe.to_dict()).fit(graph).predict_proba().tobytes() == model.predict_proba().tobytes()
+    plain = pf.RecipeClassifier({**SMALL}).fit(graph)
+    assert plain.predict_proba().tobytes() == PEGFANClassifier(**SMALL).fit(graph).predict_proba().tobytes()
+    with pytest.raises(ValueError, match="classifier builds its trees"):
+        pf.RecipeClassifier({"tree_file": ("a.npz", "0")}).fit(graph)
+
+
+def test_degrees_that_stand_in_are_the_same_model_by_every_path(graph):
+    bare = graph.replace(features=None)
+    one = PEGFANClassifier(**SMALL).fit(bare)
+    other = pf.AutoClassifier(recipes=[PEGFANClassifier(**SMALL).recipe]).fit(bare)
+    assert one.fitted_.members[0].recipe.scaling == "none"
+    assert one.predict_proba().tobytes() == other.predict_proba().tobytes()
+
+
+def test_nodes_without_a_label_are_left_out_of_a_split(graph):
+    lacking = graph.replace(labels=np.where(np.arange(300) % 10 == 7, -1, graph.labels))
+    part = graph.splits[0]
+    fewer = Split(*(nodes[lacking.labels[nodes] >= 0] for nodes in part))
+    assert len(fewer.train) < len(part.train)
+    models = [FSGNNClassifier(**SMALL).fit(lacking, split).predict_proba().tobytes() for split in (part, fewer)]
+    assert models[0] == models[1]
+
+
+def test_parameters_that_are_refused_change_nothing(graph):
+    model = FSGNNClassifier(epochs=3)
+    with pytest.raises(ValueError, match="no parameter 'wrong'"):
+        model.set_params(settings={"epochs": 9}, wrong=1)
+    assert model.get_params()["epochs"] == 3
+    with pytest.warns(FutureWarning, match="option= is called regime="):
+        assert model.set_params(option="all").regime == "all"

@@ -699,13 +699,18 @@ def test_from_pygsp_by_hand():
 
 
 @pytest.mark.parametrize(
-    ("missing", "method"),
-    [("networkx", "to_networkx"), ("torch", "to_pyg"), ("torch_geometric", "to_pyg"), ("pygsp", "to_pygsp")],
+    ("missing", "extra", "method"),
+    [
+        ("networkx", "graphs", "to_networkx"),
+        ("torch", "torch", "to_pyg"),
+        ("torch_geometric", "torch", "to_pyg"),
+        ("pygsp", "graphs", "to_pygsp"),
+    ],
 )
-def test_a_missing_package_is_named(monkeypatch, missing, method):
+def test_a_missing_package_is_named_with_its_extra(monkeypatch, missing, extra, method):
     for name in [name for name in sys.modules if name.split(".")[0] == missing] + [missing]:
         monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(ImportError, match=f"pip install {missing}$"):
+    with pytest.raises(ImportError, match=rf"needs {missing}: pip install 'pegfan\[{extra}\]'$"):
         getattr(Graph(PATH), method)()
 
 

@@ -63,6 +63,8 @@ def test_an_error_of_a_task_comes_out_and_ends_the_processes():
         list(runner.map(abs, ["text"]))
     with pytest.raises(ValueError, match="workers"):
         Runner(0)
+    with pytest.raises(ValueError, match="not sent to a Dask cluster"):
+        Runner(scheduler="tcp://127.0.0.1:1", shared=1)
 
 
 def test_warnings_filters_are_left_as_they_were():

@@ -260,9 +260,9 @@ def test_bad_nodes():
         graph_from_tables({"id": []}, [("a", "b")])
     with pytest.raises(ValueError, match="nodes is not a table"):
         graph_from_tables({"id": [1, 2], "x": [1]}, [(1, 2)])
-    with pytest.raises(ValueError, match="unknown must be one of"):
+    with pytest.raises(ValueError, match=r"unknown must be .*, got"):
         graph_from_tables(nodes(), PATH, unknown="ignore")
-    with pytest.raises(ValueError, match="missing must be one of"):
+    with pytest.raises(ValueError, match=r"missing must be .*, got"):
         graph_from_tables(nodes(), PATH, missing="median")
 
 
@@ -491,7 +491,7 @@ def test_features_that_cannot_be_what_they_should():
         graph_from_tables(nodes(t=["u", "v", "w"]), PATH, features=["t"], categories_max=2)
     with pytest.raises(ValueError, match="nodes, row 0: 1 in column 'a' is not a list"):
         graph_from_tables(nodes(a=[1, 2, 3]), PATH, features={"a": "tokens"})
-    with pytest.raises(ValueError, match=r"features\['a'\] must be one of"):
+    with pytest.raises(ValueError, match=r"features\['a'\] must be .*, got"):
         graph_from_tables(nodes(a=[1, 2, 3]), PATH, features={"a": "text"})
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any, Literal, Self
 
 from pegfan import _defaults as default
-from pegfan._plain import integer, plain
+from pegfan._checks import check_integer
+from pegfan._plain import plain
 from pegfan.auto.search import Pool, Search, Trial, choose, validate
 from pegfan.channels import FeatureScale
-from pegfan.classifier import NodeClassifier, kept_split, to_learn
+from pegfan.classifier import NodeClassifier, kept_split, own_tree, to_learn
 from pegfan.fitted import Fitted, Trained, mean_of
-from pegfan.graph import Split
 from pegfan.recipe import Known, Recipe
 from pegfan.running import Progress
 
@@ -111,12 +112,11 @@ class AutoClassifier(NodeClassifier):
             Called with a `pegfan.running.Step` whenever something happened; its result is a `Trial`.
         """
         seed = self._check_parameters()
-        known, given, stood_in = to_learn(graph, split, self.stand_in, seed)
-        part = _labelled(given, known.labels)
-        fixed = None if self.recipes is None else [Recipe.of(recipe) for recipe in self.recipes]
+        known, part, stood_in = to_learn(graph, split, self.stand_in, seed)
+        fixed = None if self.recipes is None else [own_tree(Recipe.of(recipe)) for recipe in self.recipes]
         wanted = fixed is None or any(recipe.scaling == "columns" for recipe in fixed)
         scale = FeatureScale.of(known.features) if wanted else None
-        with Pool(known, scale, self.workers) as pool:
+        with Pool(known, scale, self.workers, stood_in) as pool:
             search = Search(pool, part, seed, float(self.budget), self.members, progress)
             pins = self.pins or {}
             trials = search.run_fixed(fixed) if fixed else search.run(known.subgraph(part.train), pins)
@@ -128,7 +128,7 @@ class AutoClassifier(NodeClassifier):
         self.fitted_ = Fitted.of(
             [trial.trained for trial in chosen if trial.trained is not None],
             known,
-            kept_split(split, given),
+            kept_split(split, part),
             seed,
             stand_in=stood_in,
             known=Known.of(known, part.train),
@@ -145,13 +145,13 @@ class AutoClassifier(NodeClassifier):
         if self.choose not in ("auto", "mean", "best"):
             raise ValueError(f"choose must be 'auto', 'mean' or 'best', got {self.choose!r}")
         for name in ("members", "workers"):
-            integer(name, getattr(self, name), 1)
-        if isinstance(self.budget, bool) or not isinstance(self.budget, (int, float)) or not self.budget > 0:
+            check_integer(getattr(self, name), name, 1)
+        if isinstance(self.budget, bool) or not isinstance(self.budget, Real) or not self.budget > 0:
             raise ValueError(f"budget must be a positive number of seconds, got {self.budget!r}")
         if self.recipes is not None and not len(self.recipes):
             raise ValueError("recipes must hold at least one recipe; leave it out to have them found")
         Recipe.of(self.pins or {})  # fails if a pin is wrong
-        return integer("random_state", self.random_state, 0)
+        return check_integer(self.random_state, "random_state", 0)
 
     # ----------------------------------------------------------------------- files
 
@@ -167,15 +167,3 @@ class AutoClassifier(NodeClassifier):
         self.validation_, self.trials_ = (metric, loss), []
         self.ran_ = [Recipe.of(recipe) for recipe in self.recipes or ()]
         self.how_, self.reason_ = about["how"], about["reason"]
-
-
-def _labelled(part: Split, labels: Any) -> Split:
-    """The split without unlabelled nodes."""
-    kept = Split(*(nodes[labels[nodes] >= 0] for nodes in part))
-    for name in ("train", "val"):
-        if not len(getattr(kept, name)):
-            raise ValueError(
-                f"the split has no labelled {name} nodes; recipes are trained on the one and chosen on the other. "
-                "Leave the split out to have one drawn, or label more nodes"
-            )
-    return kept

@@ -15,6 +15,7 @@ from pegfan import results
 from pegfan.auto.classifier import AutoClassifier
 from pegfan.auto.search import Pool, Task, Trial, validate
 from pegfan.channels import FeatureScale
+from pegfan.classifier import labelled
 from pegfan.fitted import mean_of
 from pegfan.graph import Graph, Split
 from pegfan.recipe import Recipe
@@ -71,17 +72,17 @@ class Outcome:
         Of every node and class.
     result
         The result, without what only the command line knows (source, command, time of day).
+    graph
+        The graph with the splits that were used.
     parts
         Of every node in the split of the model: train, val, test or none.
-    ran
-        The recipes in the order in which they were listed, and the number of splits: what repeats the run.
     """
 
     model: AutoClassifier
     probabilities: NDArray[np.float32]
     result: results.Result
+    graph: Graph
     parts: list[str]
-    ran: dict[str, Any]
 
 
 def with_splits(graph: Graph, plan: Plan) -> tuple[Graph, bool]:
@@ -173,8 +174,7 @@ def carry_out(
     result = replace(
         result, warnings=results.cautions(result, known), seconds=results.Seconds(total, searched, total - searched)
     )
-    ran = {"recipes": [recipe.to_dict() for recipe in model.ran_], "splits": len(spread.used)}
-    return Outcome(model, probabilities, result, results.parts(known, part).tolist(), ran)
+    return Outcome(model, probabilities, result, known, results.parts(known, part).tolist())
 
 
 def _candidates(model: AutoClassifier) -> tuple[results.Candidate, ...]:
@@ -220,7 +220,7 @@ class _Spread:
         slow = cost / len(self.members) > 2.0
         scaled = any(recipe.scaling == "columns" for recipe in [*self.members, *self.choices])
         scale = FeatureScale.of(self.graph.features) if scaled else None
-        with Pool(self.graph, scale, self.plan.workers) as pool:
+        with Pool(self.graph, scale, self.plan.workers, self.model.fitted_.stand_in) as pool:
             pool.trees.update({m.recipe.tree_key: m.tree for m in self.model.members_})
             self._first(pool)
             for place, i in enumerate(order[1:], start=1):
@@ -228,25 +228,21 @@ class _Spread:
                 if self.plan.splits is None and cost / (self.plan.workers if slow else 1) > left:
                     break
                 self.tell(f"split {i}, {place + 1} of at most {len(order)}")
-                part = self._part(i)
-                recipes = dict.fromkeys([*self.members, self.floor])
-                tasks = [Task(recipe, part, self.plan.seed + i) for recipe in recipes]
+                part = labelled(self.graph, self.graph.splits[i])
+                recipes = [*self.members, self.floor]
+                tasks = [Task(recipe, part, self.plan.seed + i) for recipe in dict.fromkeys(recipes)]
                 done = {trial.recipe: trial for trial in pool.run(iter(tasks), parallel=slow)}
                 self._add(i, part, [done[r] for r in self.members], done[self.floor])
 
     def _first(self, pool: Pool) -> None:
         """The split of the search: the members are trained, only the floor may be missing."""
-        part = self._part(self.plan.split)
+        part = labelled(self.graph, self.graph.splits[self.plan.split])
         for recipe in self.choices:
             if recipe not in self.tried:
                 self.tried[recipe] = next(pool.run(iter([Task(recipe, part, self.plan.seed)]), parallel=False))
         best = min(self.tried.values(), key=lambda c: c.rank)
         self.floor = best.recipe
         self._add(self.plan.split, part, [self.trials[recipe] for recipe in self.members], best)
-
-    def _part(self, i: int) -> Split:
-        assert self.graph.labels is not None
-        return Split(*(nodes[self.graph.labels[nodes] >= 0] for nodes in self.graph.splits[i]))
 
     def _add(self, i: int, part: Split, members: Sequence[Trial], floor: Trial) -> None:
         assert self.graph.labels is not None

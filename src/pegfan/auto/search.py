@@ -17,7 +17,7 @@ from pegfan.fitted import Trained, mean_of, train_recipe
 from pegfan.graph import Graph, Split
 from pegfan.recipe import Recipe
 from pegfan.running import Progress, Runner, Step
-from pegfan.training import Settings, score
+from pegfan.training import Diverged, Settings, score
 from pegfan.trees import Hierarchy
 
 __all__ = ["Pool", "Search", "Task", "Trial", "choose", "validate"]
@@ -87,20 +87,24 @@ class Trial:
 
 
 class Shared(NamedTuple):
-    """What all tasks of a search share: a graph with features, and the scale of its columns if a recipe asks for it."""
+    """What all tasks of a search share: a graph, the scale of its columns, and whether degrees are its features."""
 
     graph: Graph
     scale: FeatureScale | None
+    stand_in: bool = False
 
 
 def run_task(shared: Shared, task: Task) -> Trial:
-    """Train a recipe. The training never sees the test nodes."""
+    """Train a recipe. The training never sees the test nodes; a recipe that diverges has no network."""
     start = time.perf_counter()
     graph, split = shared.graph, task.split
     unseen = Split(split.train, split.val, np.empty(0, np.int64))
-    trained, channels = train_recipe(
-        task.recipe, graph, unseen, task.seed, tree=task.tree, scale=shared.scale, history=True
-    )
+    options: Any = {"tree": task.tree, "scale": shared.scale, "stand_in": shared.stand_in, "history": True}
+    try:
+        trained, channels = train_recipe(task.recipe, graph, unseen, task.seed, **options)
+    except Diverged:
+        nothing = np.full((graph.n, graph.n_classes), -np.log(graph.n_classes), np.float32)
+        return Trial(task.recipe, np.nan, np.inf, 0, time.perf_counter() - start, nothing, None)
     output = trained.network.predict(channels)
     metric, loss = validate(output, graph, split)
     return Trial(task.recipe, metric, loss, trained.run.epochs, time.perf_counter() - start, output, trained)
@@ -135,10 +139,12 @@ class Pool:
         Of its columns, where a recipe asks for it.
     workers
         The most processes. Results do not depend on it.
+    stand_in
+        Whether degrees stand in for features.
     """
 
-    def __init__(self, graph: Graph, scale: FeatureScale | None, workers: int) -> None:
-        self.shared = Shared(graph, scale)
+    def __init__(self, graph: Graph, scale: FeatureScale | None, workers: int, stand_in: bool = False) -> None:
+        self.shared = Shared(graph, scale, stand_in)
         self.runner = Runner(workers, shared=self.shared)
         self.trees: dict[Any, Hierarchy | None] = {None: None}
 
@@ -198,10 +204,11 @@ class Search:
         return time.perf_counter() - self.start
 
     def run_fixed(self, recipes: Sequence[Recipe]) -> list[Trial]:
-        """Train exactly these, however long it takes."""
-        self.planned = len(recipes)
-        long = len(recipes) > 1 and self._estimate(recipes[0]) > _FAN_OUT
-        self._take(recipes, parallel=long, fixed=True)
+        """Train exactly these, each once, however long it takes."""
+        distinct = list(dict.fromkeys(map(self._settled, recipes)))
+        self.planned = len(distinct)
+        long = len(distinct) > 1 and self._estimate(distinct[0]) > _FAN_OUT
+        self._take(distinct, parallel=long, fixed=True)
         return self._in_order()
 
     def run(self, training: Graph, pins: Mapping[str, Any]) -> list[Trial]:
@@ -222,6 +229,10 @@ class Search:
             if not batch or self._lowest() >= before:
                 break
         return self._in_order()
+
+    def _settled(self, recipe: Recipe) -> Recipe:
+        shared = self.pool.shared
+        return recipe.settled(shared.graph, self.split, shared.stand_in)
 
     def _in_order(self) -> list[Trial]:
         """The trials in the order in which they were started."""
@@ -246,7 +257,7 @@ class Search:
     def _take(self, recipes: Sequence[Recipe], parallel: bool, fixed: bool = False) -> None:
         def tasks() -> Iterator[Task]:
             for given in recipes:
-                recipe = (given if fixed else self._capped(given)).settled(self.pool.shared.graph, self.split)
+                recipe = given if fixed else self._settled(self._capped(given))
                 late = self.elapsed + self._estimate(recipe) > self.budget
                 if late and not fixed and len(self.order) >= _ALWAYS:
                     self.skipped.append(recipe)
@@ -281,14 +292,15 @@ class Search:
         return bool(self.done) and float(np.mean([c.seconds for c in self.done])) > _FAN_OUT
 
     def _measure(self) -> None:
-        # The median: one that waited for the compiler says nothing about the others.
-        self.rate = float(np.median([c.seconds / (self._work(c.recipe) * c.epochs) for c in self.done]))
+        rates = [trial.seconds / (self._work(trial.recipe) * trial.epochs) for trial in self.done if trial.epochs]
+        if rates:  # the median: one that waited for the compiler says nothing about the others
+            self.rate = float(np.median(rates))
 
     def _probe(self, recipe: Recipe) -> None:
         """Run a few epochs to see how fast this machine is on this graph, before a long recipe is started."""
         task = Task(recipe.changed(epochs=_PROBE_EPOCHS), self.split, self.seed, self.pool.tree(recipe))
         tried = run_task(self.pool.shared, task)
-        self.rate = tried.seconds / (self._work(recipe) * tried.epochs)
+        self.rate = tried.seconds / (self._work(recipe) * max(tried.epochs, 1))
 
     def _capped(self, recipe: Recipe) -> Recipe:
         """The recipe with its epochs capped, so that it takes at most its share of the budget."""
@@ -328,8 +340,11 @@ def choose(
         ``"auto"``: the mean of those with the lowest validation loss if it beats the best single one, by the metric
         and at equal metrics by the loss; ``"mean"``: that mean in any case; ``"best"``: the single one.
     """
-    best = min(trials, key=lambda c: c.rank)
-    group = sorted(trials, key=lambda c: c.val_loss)[:members]
+    sound = [trial for trial in trials if np.isfinite(trial.val_loss)]
+    if not sound:
+        raise Diverged(f"the training loss of all {len(trials)} recipes became infinite; use smaller learning rates")
+    best = min(sound, key=lambda c: c.rank)
+    group = sorted(sound, key=lambda c: c.val_loss)[:members]
     metric, loss = validate(mean_of([c.log_probabilities for c in group]), graph, split)
     told = f"{100 * metric:.2f} (loss {loss:.4f}) against {100 * best.val_metric:.2f} (loss {best.val_loss:.4f})"
     if len(group) == 1:

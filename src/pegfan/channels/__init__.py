@@ -1,7 +1,7 @@
 """Channels: what the network sees of a graph, as named linear operators on its features."""
 
+from pegfan.channels._density import density
 from pegfan.channels.channels import Channel, Channels
-from pegfan.channels.density import density
 from pegfan.channels.factors import Hop, Matrix, Projection
 from pegfan.channels.hops import hop_matrix
 from pegfan.channels.inputs import propagated_labels, structural_features

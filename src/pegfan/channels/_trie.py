@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array, issparse
 
+from pegfan._arrays import IntArray
 from pegfan.channels.factors import Projection, scaling_vectors
 from pegfan.framelets import FrameletSystem, Operator
 
@@ -27,8 +27,6 @@ SPARSE_BELOW = 1 / 32
 
 _BLOCK = 8 * 2**20
 """Entries that are converted at a time between sparse and dense."""
-
-IntArray = NDArray[np.int64]
 
 
 @dataclass(eq=False)

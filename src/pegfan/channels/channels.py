@@ -15,6 +15,7 @@ from typing import Any, Literal, cast, overload
 import numpy as np
 from scipy.sparse import csr_array, eye_array, issparse
 
+from pegfan._checks import check_choice
 from pegfan.channels._trie import (
     SPARSE_BELOW,
     Scales,
@@ -25,8 +26,6 @@ from pegfan.channels._trie import (
 )
 from pegfan.channels.factors import RAISED, Matrix, all_finite, as_factor
 from pegfan.framelets import Operator
-
-__all__ = ["Channel", "Channels"]
 
 Format = Literal["auto", "dense", "sparse"]
 
@@ -539,8 +538,7 @@ class Channels(Sequence[Channel]):
 
     def _formats(self, format: str) -> list[bool]:  # noqa: A002
         """Whether each channel is sparse."""
-        if format not in ("auto", "dense", "sparse"):
-            raise ValueError(f"format must be 'auto', 'dense' or 'sparse', got {format!r}")
+        check_choice(format, "format", ("auto", "dense", "sparse"))
         if format != "auto":
             return [format == "sparse"] * len(self)
         return [

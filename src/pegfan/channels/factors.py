@@ -14,16 +14,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, eye_array, issparse
 from scipy.sparse.linalg import LinearOperator
 
+from pegfan._arrays import FloatArray, IntArray
 from pegfan.channels.hops import SUFFIXES, hop_matrix, hop_name
 from pegfan.framelets import FrameletSystem, Operator
 from pegfan.framelets._signals import is_tensor
 from pegfan.graph import Graph
-
-__all__ = ["Foreign", "Hop", "Matrix", "Projection", "as_factor"]
-
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
-
 
 LOWERED, RAISED = (str.maketrans("0123456789", digits) for digits in ("₀₁₂₃₄₅₆₇₈₉", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
-
 import numpy as np
 from scipy.sparse import csr_array, eye_array
 
+from pegfan._checks import check_choice
 from pegfan.graph import Graph
-
-__all__ = ["DIRECTIONS", "KINDS", "SUFFIXES", "choose", "hop_matrix", "hop_name"]
 
 KINDS = ("S", "S~", "A", "random-walk")
 DIRECTIONS = ("out", "in", "symmetric")
@@ -58,8 +54,8 @@ def hop_matrix(graph: Graph, kind: str = "S", direction: str = "out") -> csr_arr
            [0.5, 0. , 0.5],
            [0. , 1. , 0. ]])
     """
-    choose(kind, KINDS, "hop matrix")
-    choose(direction, DIRECTIONS, "direction")
+    check_choice(kind, "a hop matrix", KINDS)
+    check_choice(direction, "direction", DIRECTIONS)
     a = _directed(graph, direction)
     if kind == "A":
         return a.copy()
@@ -88,10 +84,3 @@ def _directed(graph: Graph, direction: str) -> csr_array:
     if direction == "out" or not graph.directed:
         return a
     return csr_array(a.T) if direction == "in" else csr_array(a.maximum(a.T))
-
-
-def choose(name: Any, known: Iterable[str], what: str) -> None:
-    """Refuse a name that is not known, and list those that are."""
-    names = list(known)
-    if name not in names:
-        raise ValueError(f"unknown {what} {name!r}; choose one of {', '.join(map(repr, names))}")

@@ -6,17 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array, eye_array, issparse
 
+from pegfan._arrays import FloatArray, IntArray
 from pegfan.channels.factors import as_factor
 from pegfan.framelets import Operator
 from pegfan.graph import Graph, Split
-
-__all__ = ["propagated_labels", "structural_features", "training_nodes"]
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 _STEP = 256
 """Rows of a product of hops that are formed at a time."""

@@ -9,16 +9,15 @@ from typing import Any, Literal
 import numpy as np
 
 from pegfan import _defaults as default
+from pegfan._checks import check_choice, check_integer
 from pegfan.channels.channels import Channel, Channels, product_name
 from pegfan.channels.factors import Hop, Projection, as_factor
-from pegfan.channels.hops import DIRECTIONS, choose
+from pegfan.channels.hops import DIRECTIONS
 from pegfan.channels.inputs import training_nodes
 from pegfan.channels.scaling import FeatureScale, scale
 from pegfan.framelets import FrameletSystem, Operator
 from pegfan.graph import Graph, Split
 from pegfan.measures import edge_homophily
-
-__all__ = ["find_regime", "make_channels", "make_fsgnn_channels"]
 
 HOMOPHILY_FROM = 0.5
 """regime="auto" calls a graph homophilous from this edge homophily on."""
@@ -101,7 +100,7 @@ def make_channels(
     >>> make_channels(graph, system, kind="b", regime="all", hops=2)
     Channels(X, S X, S^2 X, F_0 X, F_1 X, F_2 X, S~ X, S~^2 X)
     """
-    choose(kind, KINDS, "kind")
+    check_choice(kind, "kind", KINDS)
     with_hops, projected = KINDS[kind]
     if system is None:
         raise ValueError(
@@ -177,9 +176,9 @@ def _parts(
     projected: bool,
 ) -> tuple[Channel, list[Operator], list[Operator], dict[str, Any]]:
     """X, hop matrices, those against the edges, and what was chosen."""
-    choose(regime, (*REGIMES, "auto"), "regime")
-    choose(direction, (*DIRECTIONS, "both"), "direction")
-    hops = _as_count(hops)
+    check_choice(regime, "regime", (*REGIMES, "auto"))
+    check_choice(direction, "direction", (*DIRECTIONS, "both"))
+    hops = check_integer(hops, "hops", least=0)
     if graph.features is None:
         raise ValueError(
             "the graph has no features; give them with graph.replace(features=...), for example "
@@ -243,11 +242,3 @@ def _hop_factor(graph: Graph, hop: Any, direction: str) -> Operator:
         )
     factor.hop = factor.hop or factor.name
     return factor
-
-
-def _as_count(hops: Any) -> int:
-    if isinstance(hops, bool) or not isinstance(hops, int | np.integer):
-        raise TypeError(f"hops must be an integer, got {hops!r}")
-    if hops < 0:
-        raise ValueError(f"hops must be 0 or more, got {hops}")
-    return int(hops)

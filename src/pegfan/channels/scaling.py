@@ -9,11 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array, hstack, issparse
 
+from pegfan._arrays import FloatArray
+from pegfan._checks import check_choice
 from pegfan._rows import l1_rows
-
-__all__ = ["SCALINGS", "FeatureScale", "is_bag", "scale"]
-
-FloatArray = NDArray[np.float64]
 
 SCALINGS = ("none", "l1", "columns")
 
@@ -44,8 +42,7 @@ def scale(features: Any, scaling: str | FeatureScale) -> Any:
         return scaling.apply(features)
     if scaling == "columns":
         return FeatureScale.of(features).apply(features)
-    if scaling not in SCALINGS:
-        raise ValueError(f"unknown scaling {scaling!r}; choose one of {', '.join(map(repr, SCALINGS))}")
+    check_choice(scaling, "scaling", SCALINGS)
     return l1_rows(features) if scaling == "l1" else features
 
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from pegfan.demo import Comparison, Numbers
 
 _PACKAGES = (
-    *("torch", "loky", "numba", "matplotlib.figure", "pegfan.demo", "pegfan.plots", "pegfan.trees.ward"),
-    *("pegfan.channels", "pegfan.models", "pegfan.training.fast", "pegfan.report"),
+    *("loky", "numba", "matplotlib.figure", "pegfan.demo", "pegfan.plots", "pegfan.trees.ward"),
+    *("pegfan.training.fast", "pegfan.report"),
 )
 
 

@@ -84,7 +84,7 @@ def train(
     _print_plan(shown, source, known, wanted.plan, folder)
     outcome = _carry_out(known, wanted.plan)
     result = _complete(outcome, source, report, folder)
-    failure = _write_all(folder, force, outcome, known, result, wanted.to_toml(outcome))
+    failure = _write_all(folder, force, outcome, result, wanted.to_toml(outcome))
     if as_json:
         print_json({"output": str(folder), **replace(result, curves=()).to_dict()})
     else:
@@ -141,6 +141,7 @@ def report(
     as_json: Json = False,
 ) -> None:
     """Make the report of a training run again, from its result, its model and the data."""
+    from pegfan.auto.outcome import Plan, with_splits
     from pegfan.fitted import with_features
     from pegfan.report import write_report
 
@@ -150,6 +151,8 @@ def report(
     result = _read_result(home)
     model, _ = _load_model(home)
     source, known = _reopen(result, home)
+    drawn = len(result.splits.sizes) if result.splits is not None else None
+    known, _ = with_splits(known, Plan(seed=result.seed or 0, splits=drawn))
     if not model.fitted_.is_fitted_to(with_features(known, "degree" if model.fitted_.stand_in else None)):
         raise Fail(f"{source.name} has changed since the model was trained, so its report cannot be made; train again.")
     target = output or home / REPORT
@@ -187,12 +190,12 @@ class _Wanted:
             "budget": plan.budget,
             "seed": plan.seed,
             "split": plan.split,
-            "splits": outcome.ran["splits"],
+            "splits": len(outcome.result.splits.used) if outcome.result.splits else 1,
             "workers": plan.workers,
             "choose": plan.choose,
             **({} if self.metric is None else {"metric": self.metric}),
             "source": self.source.to_dict(),
-            "recipes": outcome.ran["recipes"],
+            "recipes": [recipe.to_dict() for recipe in outcome.model.ran_],
         }
         members = "\n".join(f"#   {member.recipe.name}" for member in outcome.model.members_)
         head = (
@@ -283,8 +286,10 @@ def _read_settings(path: Path) -> dict[str, Any]:
             raise Fail(f"{path}: {name} must be at least {least}, not {stored[name]}")
     if not all(isinstance(recipe, dict) for recipe in stored.get("recipes", ())) or stored.get("recipes") == []:
         raise Fail(f"{path}: recipes must be tables, [[recipes]], at least one; or leave them out")
-    if stored.get("version", _VERSION) == 1 and "recipes" in stored:
-        stored["recipes"] = [_legacy.recipe_of(recipe) for recipe in stored["recipes"]]
+    if stored.get("version", _VERSION) == 1:
+        if "recipes" in stored:
+            stored["recipes"] = [_legacy.recipe_of(recipe) for recipe in stored["recipes"]]
+        stored["pins"] = _legacy.pins_of(stored.get("pins", {}))
     return stored
 
 
@@ -379,14 +384,12 @@ def _check_writable(folder: Path) -> None:
         Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.")).rmdir()
 
 
-def _write_all(
-    folder: Path, force: bool, outcome: Outcome, graph: Graph, result: Result, settings: bytes
-) -> str | None:
+def _write_all(folder: Path, force: bool, outcome: Outcome, result: Result, settings: bytes) -> str | None:
     """Write everything or nothing; only a report that fails is left out, and what failed is returned."""
     from pegfan._atomic import replacing_folder
     from pegfan.report import write_report
 
-    failure, model = None, outcome.model
+    failure, model, graph = None, outcome.model, outcome.graph
     shown = errors.status(f"writing {escape(str(folder))}")
     with shown, writing(folder), replacing_folder(folder) as temporary:
         text = _table(graph, outcome.probabilities, result.data.classes, outcome.parts)
@@ -477,6 +480,8 @@ def _read_like(
     where: list[str], given: Mapping[str, Any], stored: Result | None
 ) -> tuple[Source, Graph, ReadReport | None]:
     """The graph to predict on, read as the one that was trained on; it need not have labels."""
+    from pegfan.datasets import NoLabels
+
     chosen = {name: value for name, value in given.items() if value is not None}
     before = dict(stored.source.options) if stored and stored.source else {}
     options = {**before, **chosen}
@@ -484,11 +489,10 @@ def _read_like(
         return read(where, **chosen)
     try:
         return read(where, **options)
-    except ValueError as error:
-        if "label" in chosen or "label column" not in str(error):
+    except NoLabels:
+        if "label" in chosen:
             raise
-        options.pop("label", None)
-        return read(where, **options)
+        return read(where, **{**options, "label": False})
 
 
 def _left_out(trained: Sequence[str] | None, own: Sequence[str] | None) -> list[str]:
@@ -525,6 +529,10 @@ def _print_outcome(result: Result, folder: Path) -> None:
             escape(candidate.name),
         )
     print_table(table)
+    console.print(
+        "[dim]S: hops; S~: hops that keep the node itself; ^r: up to r of them; +A: who is joined to whom; +Y: training "
+        "labels of neighbours[/dim]\n"
+    )
     left = len(result.candidates) - len(shown)
     if left:
         console.print(f"and {left} more; {REPORT} lists them all\n")

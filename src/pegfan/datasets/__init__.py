@@ -1,15 +1,18 @@
 """Graphs to work with: public benchmarks by name, your own tables and files, generated graphs."""
 
+from pegfan.datasets._columns import NoLabels
+from pegfan.datasets._table import ReadReport, TableOptions
 from pegfan.datasets.benchmarks import info, load, names, table
 from pegfan.datasets.readers import ReadOptions, read_graph
 from pegfan.datasets.sources import Source
 from pegfan.datasets.splits import random_splits
 from pegfan.datasets.stand_in import stand_in_features
 from pegfan.datasets.synthetic import D4, synthetic
-from pegfan.datasets.tables import ReadReport, TableOptions, graph_from_tables
+from pegfan.datasets.tables import graph_from_tables
 
 __all__ = [
     "D4",
+    "NoLabels",
     "ReadOptions",
     "ReadReport",
     "Source",

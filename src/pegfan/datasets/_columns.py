@@ -10,30 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack, issparse
 
-from pegfan.datasets._ids import LARGEST_EXACT, WHOLE_NUMBER, is_number, is_text, name_array
+from pegfan.datasets._ids import LARGEST_EXACT, WHOLE_NUMBER, blanks, is_number, name_array
 from pegfan.datasets._table import MISSING_WORDS, Options, ReadReport, Table, few, plain, shown
 from pegfan.graph import Split
 
 ID_NAMES = ("id", "node", "node_id", "nodeid", "name", "node_name", "vertex", "key", "index", "unnamed: 0")
 LABEL_NAMES = ("label", "labels", "class", "y", "target", "kind")
 _SPLIT_NAME = re.compile(r"split[_ .-]?(\d*)", re.IGNORECASE)
-_SPLIT_WORDS = {
-    "train": "train",
-    "training": "train",
-    "val": "val",
-    "valid": "val",
-    "validation": "val",
-    "test": "test",
-}
+_SPLIT_WORDS = {"training": "train", "valid": "val", "validation": "val", **{part: part for part in Split._fields}}
 _ALL_DIFFERENT = 20  # a label column in which more values than this all differ is a column of names
 
 
 def _gaps(series: Any) -> NDArray[np.bool_]:
     """Return where a column has no value, in whatever word it says so."""
-    gaps = np.array(series.isna(), dtype=bool)
-    if is_text(series):
-        gaps |= np.asarray(series.str.strip().isin(MISSING_WORDS), dtype=bool)
-    return gaps
+    return blanks(series, MISSING_WORDS)
 
 
 # -------------------------------------------------------------------- splits
@@ -72,13 +62,20 @@ def read_split(nodes: Table, column: str) -> Split:
 # -------------------------------------------------------------------- labels
 
 
+class NoLabels(ValueError):
+    """The column of labels that was asked for is not there, or is empty."""
+
+
 def pick_label(nodes: Table, options: Options, report: ReadReport) -> str | None:
     """Return the column with the labels, given or by its name and content."""
     if options.label is False:
         report.columns["label"] = "none (as given)"
         return None
     if options.label is not None:
-        column = nodes.find(options.label, "label")
+        try:
+            column = nodes.find(options.label, "label")
+        except ValueError as error:
+            raise NoLabels(str(error)) from None
         report.columns["label"] = f"{column!r} (as given)"
         return column
     named = nodes.named(*LABEL_NAMES)
@@ -125,7 +122,7 @@ def read_labels(nodes: Table, column: str) -> tuple[NDArray[np.int64], NDArray[A
     series = nodes.frame[column]
     missing = _unlabelled(series)
     if missing.all():
-        raise ValueError(
+        raise NoLabels(
             f"{nodes.name}: every label in column {column!r} is missing; fill some in, or pass label=False for a graph "
             "without labels"
         )
@@ -287,13 +284,18 @@ def _numbers(nodes: Table, column: str, missing: str, extra: int = 0) -> tuple[N
             f"{nodes.where(row)}: {shown(nodes.frame[column].iloc[row])} in column {column!r} is not a finite "
             "number; correct it, or leave it blank and choose a rule with missing="
         )
-    if missing == "error" and (gaps.any() or extra):
-        where = nodes.where(gaps.argmax()) if gaps.any() else f"{extra} added nodes"
-        raise ValueError(f"{where}: no number in column {column!r}; fill it in, or pass missing='mean' or 'zero'")
+    if missing == "error":
+        _require_all(nodes, column, gaps, extra, "number")
     filled = np.append(values, np.full(extra, np.nan, dtype=values.dtype))
     lacking = np.isnan(filled)
     filled[lacking] = values[~gaps].mean(dtype=np.float64) if missing == "mean" else 0
     return filled, int(lacking.sum())
+
+
+def _require_all(nodes: Table, column: str, gaps: NDArray[np.bool_], extra: int, what: str) -> None:
+    if gaps.any() or extra:
+        where = nodes.where(gaps.argmax()) if gaps.any() else f"{extra} added nodes"
+        raise ValueError(f"{where}: no {what} in column {column!r}; fill it in, or pass missing='mean' or 'zero'")
 
 
 def read_positions(nodes: Table, columns: list[str]) -> NDArray[np.float64]:
@@ -332,7 +334,7 @@ def _as_lists(series: Any) -> list[list[Any]] | None:
     """Return the lists that a column holds, as objects or unmistakably as text; None if it does not."""
     if series.dtype.kind != "O":
         return None
-    cells = [None if _no_value(cell) else cell for cell in series]
+    cells = _cells(series)
     present = [cell for cell in cells if cell is not None]
     if present and all(isinstance(cell, list | tuple | set | frozenset | np.ndarray) for cell in present):
         return [[] if cell is None else _items(cell) for cell in cells]
@@ -348,6 +350,10 @@ def _as_lists(series: Any) -> list[list[Any]] | None:
     return lists if _are_numbers(lists) else None
 
 
+def _cells(series: Any) -> list[Any]:
+    return [None if _no_value(cell) else cell for cell in series]
+
+
 def _no_value(cell: Any) -> bool:
     return cell is None or (isinstance(cell, float) and np.isnan(cell)) or type(cell).__name__ in ("NAType", "NaTType")
 
@@ -361,7 +367,7 @@ def _items(cell: Any) -> list[Any]:
 
 def _split_texts(nodes: Table, column: str) -> list[list[Any]]:
     """Cut the texts of a column that the caller says holds lists."""
-    cells = [None if _no_value(cell) else cell for cell in nodes.frame[column]]
+    cells = _cells(nodes.frame[column])
     odd = next((row for row, cell in enumerate(cells) if not isinstance(cell, str | None)), None)
     if odd is not None:
         raise ValueError(f"{nodes.where(odd)}: {shown(cells[odd])} in column {column!r} is not a list")
@@ -429,11 +435,9 @@ def _vectors(nodes: Table, column: str, lists: list[list[Any]], extra: int, miss
     if not np.isfinite(numbers).all():
         row = np.flatnonzero(present)[~np.isfinite(numbers).all(axis=1)][0]
         raise ValueError(f"{nodes.where(row)}: the vector in column {column!r} is not finite; correct it")
-    lacking = len(lists) + extra - len(numbers)
-    if lacking and missing == "error":
-        where = nodes.where((~present).argmax()) if len(numbers) < len(lists) else f"{extra} added nodes"
-        raise ValueError(f"{where}: no vector in column {column!r}; fill it in, or pass missing='mean' or 'zero'")
+    if missing == "error":
+        _require_all(nodes, column, ~present, extra, "vector")
     values = np.tile(numbers.mean(axis=0) if missing == "mean" else np.zeros(length), (len(lists) + extra, 1))
     values[: len(lists)][present] = numbers
     names = [f"{column}[{k}]" for k in range(length)]
-    return _Block(values, names, f"vector of {length}" + _filled(lacking, missing))
+    return _Block(values, names, f"vector of {length}" + _filled(len(values) - len(numbers), missing))

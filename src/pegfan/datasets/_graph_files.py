@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csc_array, csr_array, triu
 
 from pegfan._extras import need
-from pegfan._npz import read_npz
+from pegfan._npz import read_npz, require_size
 from pegfan.datasets._table import Options, ReadReport, Table, few, shown, suggestion
 from pegfan.datasets._text import open_bytes, read_numbers
-from pegfan.graph import Graph, Split, mask_splits
+from pegfan.graph import Graph, Split, mask_splits, single_column
 
 _DEEPEST_XML = 100
 
@@ -76,9 +76,8 @@ def read_whole(path: Path, kind: str, options: Options, max_bytes: int, report: 
         return Parts(graph=_graph_from_arrays(arrays, path, options, report))
     if kind == "pt":
         return Parts(graph=_read_pyg(path, options, max_bytes, report))
-    read = {"graphml": _read_graphml, "gml": _read_gml, "edgelist": _read_edgelist}[kind]
     with reading(path, {"graphml": "GraphML", "gml": "GML", "edgelist": "an edge list of NetworkX"}[kind]):
-        nx_graph = read(path, max_bytes)
+        nx_graph = _read_networkx(path, kind, max_bytes)
     report.files[path.name] = f"{kind}, {nx_graph.number_of_nodes():,} nodes, {nx_graph.number_of_edges():,} edges"
     return _from_networkx(nx_graph, path, directed=None if kind == "edgelist" else nx_graph.is_directed())
 
@@ -254,7 +253,7 @@ def _labels_from(arrays: dict[str, Any], path: Path, options: Options) -> Any:
         labels = arrays[str(options.label)]
     else:
         raise ValueError(f"{path} has no array {options.label!r} for the label; {suggestion(options.label, arrays)}")
-    return labels[:, 0] if labels is not None and labels.ndim == 2 and labels.shape[1] == 1 else labels
+    return single_column(labels)
 
 
 def _features_from(arrays: dict[str, Any], path: Path, options: Options) -> Any:
@@ -318,12 +317,22 @@ def _describe_arrays(graph: Graph, rows: int, report: ReadReport) -> None:
 # -------------------------------------------------------------------- NetworkX
 
 
-def _read_graphml(path: Path, max_bytes: int) -> Any:
+def _read_networkx(path: Path, kind: str, max_bytes: int) -> Any:
     nx = need("networkx", "graphs", "this format")
     with open_bytes(path, max_bytes) as stream:
         content = stream.read()
-    _check_xml(content, path)
-    return nx.read_graphml(io.BytesIO(content))
+    if kind == "graphml":
+        _check_xml(content, path)
+        return nx.read_graphml(io.BytesIO(content))
+    lines = content.decode().splitlines()
+    if kind == "edgelist":
+        return nx.parse_edgelist(lines, create_using=nx.MultiDiGraph, data=True)
+    try:
+        return nx.parse_gml(lines)
+    except nx.NetworkXError as error:
+        if "label" not in str(error):
+            raise
+        return nx.parse_gml(lines, label="id")  # labels that are missing or repeated cannot name the nodes
 
 
 def _check_xml(content: bytes, path: Path) -> None:
@@ -356,25 +365,6 @@ def _check_xml(content: bytes, path: Path) -> None:
         ) from error
 
 
-def _read_gml(path: Path, max_bytes: int) -> Any:
-    nx = need("networkx", "graphs", "this format")
-    with open_bytes(path, max_bytes) as stream:
-        lines = stream.read().decode().splitlines()
-    try:
-        return nx.parse_gml(lines)
-    except nx.NetworkXError as error:
-        if "label" not in str(error):
-            raise
-        return nx.parse_gml(lines, label="id")  # labels that are missing or repeated cannot name the nodes
-
-
-def _read_edgelist(path: Path, max_bytes: int) -> Any:
-    nx = need("networkx", "graphs", "this format")
-    with open_bytes(path, max_bytes) as stream:
-        lines = stream.read().decode().splitlines()
-    return nx.parse_edgelist(lines, create_using=nx.MultiDiGraph, data=True)
-
-
 def _from_networkx(nx_graph: Any, path: Path, directed: bool | None) -> Parts:
     import pandas as pd
 
@@ -383,7 +373,8 @@ def _from_networkx(nx_graph: Any, path: Path, directed: bool | None) -> Parts:
     columns = list(dict.fromkeys(name for _, data in nx_graph.nodes(data=True) for name in data))
     key = next(name for name in ("id", "node", "node key") if name not in columns)
     # These formats may store numbers as text: keys that all look like integers are read as integers.
-    frame = pd.DataFrame({key: _as_integers(list(nx_graph.nodes))})
+    whole = all(isinstance(name, str) and re.fullmatch(r"0|-?[1-9]\d{0,17}", name) for name in nx_graph.nodes)
+    frame = pd.DataFrame({key: [int(name) if whole else name for name in nx_graph.nodes]})
     for name in columns:
         frame[str(name)] = pd.Series([data.get(name) for _, data in nx_graph.nodes(data=True)])
     ends = dict(zip(nx_graph.nodes, frame[key], strict=True))
@@ -393,12 +384,6 @@ def _from_networkx(nx_graph: Any, path: Path, directed: bool | None) -> Parts:
         edges["weight"] = [1.0 if weight is None else weight for _, _, weight in rows]
     nodes = Table(frame, path.name)
     return Parts(edges=Table(pd.DataFrame(edges), path.name), nodes=nodes, directed=directed, id=key)
-
-
-def _as_integers(names: list[Any]) -> list[Any]:
-    if all(isinstance(name, str) and re.fullmatch(r"0|-?[1-9]\d{0,17}", name) for name in names):
-        return [int(name) for name in names]
-    return names
 
 
 # -------------------------------------------------------------------- PyTorch Geometric
@@ -435,9 +420,7 @@ def _load_pyg(path: Path, max_bytes: int) -> Any:
                 f"{path} is not in the format that torch.save has had since torch 1.6 (a zip file); save it again"
             )
         with zipfile.ZipFile(path) as archive:
-            declared = sum(member.file_size for member in archive.infolist())
-            if declared > max_bytes:
-                raise ValueError(f"{path} declares {declared:,} bytes, more than the {max_bytes:,} allowed")
+            require_size(path, sum(member.file_size for member in archive.infolist()), max_bytes)
             damaged = archive.testzip()
             if damaged is not None:
                 raise ValueError(f"{path} is damaged: {damaged}")

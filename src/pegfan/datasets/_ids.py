@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,11 +39,11 @@ def is_number(series: Any) -> bool:
     return bool(types.is_numeric_dtype(series.dtype) and not types.is_bool_dtype(series.dtype))
 
 
-def blanks(series: Any) -> NDArray[np.bool_]:
-    """Return where a column holds nothing."""
+def blanks(series: Any, words: Sequence[str] = ("",)) -> NDArray[np.bool_]:
+    """Return where a column holds nothing, or one of the words for it."""
     gaps = np.array(series.isna(), dtype=bool)
     if is_text(series):
-        gaps |= np.asarray((series.str.strip() == "").fillna(True), dtype=bool)
+        gaps |= np.asarray(series.str.strip().isin(words), dtype=bool)
     return gaps
 
 
@@ -166,8 +167,8 @@ def share_found(ids: Ids, column: Ids) -> float:
     return float(ids.values.isin(column.values).mean()) if len(ids.values) else 0.0
 
 
-def distinct_columns(nodes: Table) -> dict[str, Ids]:
-    """Return the columns that could be ids: whole numbers, texts or objects, all different, none missing."""
+def shares_found(ids: Ids, nodes: Table) -> dict[str, float]:
+    """Return the share of the ids that each column holds which could be ids: all different, none missing."""
     found = {}
     for column in nodes.frame.columns:
         series = nodes.frame[column]
@@ -175,7 +176,7 @@ def distinct_columns(nodes: Table) -> dict[str, Ids]:
             continue
         try:
             if not blanks(series).any() and not series.duplicated().any():
-                found[column] = read_ids(series, nodes)
+                found[column] = share_found(ids, read_ids(series, nodes))
         except (TypeError, ValueError):  # lists, or numbers among texts: no ids
             continue
     return found
@@ -186,7 +187,4 @@ def name_array(names: list[Any]) -> NDArray[Any]:
     # NumPy gives every string the room of the longest: one very long name among many would exhaust the memory.
     if all(isinstance(name, str) for name in names) and max(map(len, names), default=0) <= 256:
         return np.array(names, dtype=np.str_)
-    array = np.empty(len(names), dtype=object)
-    for i, name in enumerate(names):  # slice assignment would take tuples apart
-        array[i] = name
-    return array
+    return np.fromiter(names, dtype=object, count=len(names))

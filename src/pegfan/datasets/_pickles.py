@@ -16,8 +16,6 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_matrix
 
-__all__ = ["read_pickle"]
-
 _ADMITTED = {
     ("__builtin__", "list"): list,
     ("collections", "defaultdict"): defaultdict,

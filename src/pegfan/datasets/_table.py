@@ -9,6 +9,8 @@ from typing import Any, Literal, Self, TypedDict
 
 import numpy as np
 
+from pegfan._checks import check_choice
+
 _KINDS = ("number", "category", "tokens", "vector")
 _SHOWN = 5
 MISSING_WORDS = ("", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None", "<NA>")
@@ -112,12 +114,10 @@ class Options:
 
     def __post_init__(self) -> None:
         for name, allowed in (("unknown", ("error", "add", "drop")), ("missing", ("mean", "zero", "error"))):
-            if getattr(self, name) not in allowed:
-                raise ValueError(f"{name} must be one of {allowed}, got {getattr(self, name)!r}")
+            check_choice(getattr(self, name), name, allowed)
         if isinstance(self.features, Mapping):
             for column, kind in self.features.items():
-                if kind not in _KINDS:
-                    raise ValueError(f"features[{column!r}] must be one of {_KINDS}, got {kind!r}")
+                check_choice(kind, f"features[{column!r}]", _KINDS)
 
 
 @dataclass(frozen=True)

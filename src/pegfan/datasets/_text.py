@@ -11,8 +11,10 @@ import gzip
 import io
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -104,21 +106,18 @@ def read_text(path: Path, settings: TextSettings) -> tuple[Table, str]:
     frame = _parse(layout)
     how = f"{_DELIMITERS.get(layout.delimiter, repr(layout.delimiter))}, {'' if layout.header else 'no '}header"
     decimal = ", decimal comma" if layout.decimal == "," else ""
-    return Table(frame, path.name, _line_finder(layout), layout.header), f"{how}{decimal}, {len(frame):,} rows"
+    return Table(frame, path.name, partial(_line_of, layout), layout.header), f"{how}{decimal}, {len(frame):,} rows"
 
 
 def read_numbers(path: Path, names: list[str], skip: int, comments: str, max_bytes: int) -> Table:
     """Return the table of white-space separated columns, none of them named, after `skip` lines."""
     settings = TextSettings(delimiter=" ", header=False, comments=comments, max_bytes=max_bytes)
     layout = _inspect(_Layout(path, settings, " ", False, names, skip, ".", False, []))
-    return Table(_parse(layout), path.name, _line_finder(layout), header=False)
+    return Table(_parse(layout), path.name, partial(_line_of, layout), header=False)
 
 
-def _line_finder(layout: _Layout) -> Callable[[int], int]:
-    def line_of(row: int) -> int:
-        return next((line for k, (line, _) in enumerate(_records(layout)) if k == row), 0)
-
-    return line_of
+def _line_of(layout: _Layout, row: int) -> int:
+    return next((line for line, _ in islice(_records(layout), row, None)), 0)
 
 
 def _find_layout(path: Path, settings: TextSettings) -> _Layout:

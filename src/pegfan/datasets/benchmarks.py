@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array, vstack
 
 from pegfan import measures
+from pegfan._checks import check_choice
 from pegfan._npz import read_npz
 from pegfan._rows import l1_rows
 from pegfan.datasets._pickles import read_pickle
@@ -22,8 +23,6 @@ from pegfan.graph import Graph, Split
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["info", "load", "names", "read_dataset", "table"]
 
 
 def names() -> list[str]:
@@ -120,8 +119,7 @@ def load(
         raise TypeError(f"directed must be True, False or None, got {directed!r}")
     if directed and f"{dataset.name}-directed" in DATASETS:
         dataset = DATASETS[f"{dataset.name}-directed"]
-    if scaling not in ("none", "l1"):
-        raise ValueError(f"scaling must be 'none' or 'l1', got {scaling!r}")
+    check_choice(scaling, "scaling", ("none", "l1"))
     graph = read_dataset(dataset, root, offline=offline)
     if directed is not None and directed != graph.directed:
         graph = graph.replace(directed=True) if directed else graph.symmetrize("max")

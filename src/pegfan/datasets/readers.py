@@ -16,15 +16,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Unpack, overload
 
-from pegfan._npz import MAX_BYTES
+from pegfan._npz import MAX_BYTES, require_size
 from pegfan.datasets._columns import ID_NAMES, LABEL_NAMES
 from pegfan.datasets._graph_files import Parts, read_whole, reading
 from pegfan.datasets._table import Options, ReadReport, Table, TableOptions, few, suggestion
 from pegfan.datasets._text import TextSettings, open_bytes, read_text
 from pegfan.datasets.tables import END_NAMES, WEIGHT_NAMES, build, edges_fit, end_columns
 from pegfan.graph import Graph
-
-__all__ = ["ReadOptions", "read_graph"]
 
 _SUFFIXES = {
     **dict.fromkeys([".csv", ".tsv", ".tab", ".txt", ".edges", ".edgelist", ".el", ".dat", ".data"], "text"),
@@ -115,7 +113,7 @@ def read_graph(
     max_bytes : int
         What a file may claim to hold, or unpack to.
     report : bool
-        Whether to return the :class:`~pegfan.datasets.tables.ReadReport` too.
+        Whether to return the :class:`~pegfan.datasets.ReadReport` too.
     **options
         As in :func:`~pegfan.datasets.tables.graph_from_tables`: id, label, split, features, source, target, weight,
         directed, duplicates, unknown, missing, categories_max, positions, metric. By default the graph is directed if
@@ -173,7 +171,8 @@ def read_graph(
     with _complaints_about(*every):
         parts = read_whole(wholes[0], formats[wholes[0]], chosen, max_bytes, account) if wholes else Parts()
         if parts.graph is None:
-            parts = _complete(parts, tables, bags, _role(edges), _role(nodes), chosen, account)
+            edge_file, node_file = (None if path is None else Path(path) for path in (edges, nodes))
+            parts = _complete(parts, tables, bags, edge_file, node_file, chosen, account)
             graph = _build(parts, bags, chosen, account)
         elif tables or bags:
             raise ValueError(f"{wholes[0]} holds a whole graph, nodes included; leave out the other files")
@@ -189,14 +188,13 @@ def _for_file(option: Any, path: Path) -> Any:
     return named.get(path, named.get(Path(path.name)))
 
 
-def _role(path: Any) -> Path | None:
-    return None if path is None else Path(path)
-
-
 def readable(path: Path) -> bool:
     """Whether a file's name says that `read_graph` may know its format."""
-    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
-    return bool(suffixes) and suffixes[-1] in _SUFFIXES
+    return _suffix(path) in _SUFFIXES
+
+
+def _suffix(path: Path) -> str:
+    return next((suffix.lower() for suffix in reversed(path.suffixes) if suffix.lower() != ".gz"), "")
 
 
 def _existing(path: Any) -> Path:
@@ -232,22 +230,17 @@ def _format(path: Path, given: str | None) -> str:
         if given not in _FORMATS:
             raise ValueError(f"format must be one of {', '.join(_FORMATS)}, got {given!r}")
         return given
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    suffix = next((suffix for suffix in reversed(suffixes) if suffix != ".gz"), "")
+    suffix = _suffix(path)
     if suffix in _REFUSED:
         raise ValueError(f"{path}: {_REFUSED[suffix]}; save the graph as CSV, Parquet, npz or GraphML")
     found = _SUFFIXES.get(suffix)
     if found in (None, "text"):
-        start = _start(path)
+        with open_bytes(path, MAX_BYTES) as stream:
+            start = stream.read(4096)
         found = _by_content(path, start) if found is None else found
         if found == "text" and re.match(rb"(?:[#%][^\n]*\n|\s)*[^\n#%][^\n]*\{[^\n{}]*\}[ \t]*\r?(?:\n|$)", start):
             return "edgelist"
     return found
-
-
-def _start(path: Path) -> bytes:
-    with open_bytes(path, MAX_BYTES) as stream:
-        return stream.read(4096)
 
 
 def _by_content(path: Path, start: bytes) -> str:
@@ -300,11 +293,7 @@ def _read_parquet(path: Path, max_bytes: int) -> tuple[Table, str]:
         about = file.metadata
         groups = [about.row_group(k) for k in range(about.num_row_groups)]
         declared = max(about.num_rows * about.num_columns * 8, sum(group.total_byte_size for group in groups))
-        if not 0 <= declared <= max_bytes:
-            raise ValueError(
-                f"{path} declares {declared:,} bytes, more than the {max_bytes:,} allowed; "
-                "if it is yours, pass a larger max_bytes"
-            )
+        require_size(path, declared, max_bytes)
         table = file.read()
         table.validate(full=True)
         frame = table.to_pandas(ignore_metadata=True, split_blocks=True, self_destruct=True)
@@ -418,15 +407,10 @@ def _build(parts: Parts, bags: Mapping[str, Mapping[Any, Any]], options: Options
     assert parts.edges is not None
     directed = options.directed if options.directed is not None else bool(parts.directed)
     options = replace(options, directed=directed, id=options.id if parts.id is None else parts.id)
-    if parts.nodes is None:
-        _refuse_node_options(parts.edges, options)
-    return build(parts.nodes, parts.edges, options, report, n=parts.n, bags=bags)
-
-
-def _refuse_node_options(edges: Table, options: Options) -> None:
-    for name in ("id", "label", "split", "features", "positions"):
+    for name in ("id", "label", "split", "features", "positions") if parts.nodes is None else ():
         given = getattr(options, name)
         if given is not None and given is not False:
             raise ValueError(
-                f"{name}={given!r} is a column of the nodes, but {edges.name} holds edges only; give the nodes"
+                f"{name}={given!r} is a column of the nodes, but {parts.edges.name} holds edges only; give the nodes"
             )
+    return build(parts.nodes, parts.edges, options, report, n=parts.n, bags=bags)

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files as package_files
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
 __all__ = ["DATASETS", "Dataset", "File", "find"]
 
@@ -57,7 +57,7 @@ class Dataset:
     directed : bool
         Whether it is used as a directed graph, by the paper's authors or by the set's own.
     regime : {"homophily", "heterophily"}
-    licence, citation : str
+    citation, licence : str
     metric : {"accuracy", "roc_auc"}
     sparse : bool
         Whether its features are a bag of words.
@@ -72,8 +72,8 @@ class Dataset:
     files: tuple[File, ...] = field(repr=False)
     directed: bool
     regime: Literal["homophily", "heterophily"]
-    licence: str = field(repr=False)
     citation: str = field(repr=False)
+    licence: str = field(default="not stated", repr=False)
     metric: Literal["accuracy", "roc_auc"] = "accuracy"
     sparse: bool = True
     columns: int | None = field(default=None, repr=False)
@@ -168,62 +168,27 @@ def _planetoid(name: str, note: str) -> Dataset:
     # ind.*.x and ind.*.y repeat the first rows of allx and ally.
     parts = [_geom_gcn_file(part, f"data/ind.{name}.{part}") for part in ("allx", "ally", "tx", "ty", "graph")]
     index = _geom_gcn_file("index", f"data/ind.{name}.test.index")
-    return Dataset(
-        name=name,
-        layout="planetoid",
-        files=(*parts, index, *_splits(name)),
-        directed=False,
-        regime="homophily",
-        licence="not stated",
-        citation=_YANG,
-        note=note,
-    )
+    files = (*parts, index, *_splits(name))
+    return Dataset(name, "planetoid", files, directed=False, regime="homophily", citation=_YANG, note=note)
 
 
 def _text(name: str, citation: str, note: str, stem: str | None = None, columns: int | None = None) -> Dataset:
     stem = stem or name
     texts = {"edges": "out1_graph_edges.txt", "nodes": "out1_node_feature_label.txt"}
     files = [_geom_gcn_file(role, f"new_data/{stem}/{text}") for role, text in texts.items()]
-    return Dataset(
-        name=name,
-        layout="geom-gcn",
-        files=(*files, *_splits(stem)),
-        directed=True,
-        regime="heterophily",
-        licence="not stated",
-        citation=citation,
-        columns=columns,
-        note=note,
-    )
+    about: dict[str, Any] = {"citation": citation, "columns": columns, "note": note}
+    return Dataset(name, "geom-gcn", (*files, *_splits(stem)), directed=True, regime="heterophily", **about)
 
 
-def _heterophilous(
-    name: str,
-    *,
-    metric: Literal["accuracy", "roc_auc"] = "accuracy",
-    directed: bool = False,
-    sparse: bool = False,
-    citation: str = _PLATONOV,
-    note: str = "",
-) -> Dataset:
+def _heterophilous(name: str, **about: Any) -> Dataset:
     stem = name.replace("-", "_")
     place, url = f"heterophilous-graphs/{stem}.npz", f"{_HETEROPHILOUS}/data/{stem}.npz"
     if place in _GIT_BLOBS:
         file = File("arrays", place, url, _GIT_BLOBS[place], "git-sha1")
     else:
         file = File("arrays", place, url, _SHA256[place])
-    return Dataset(
-        name=name,
-        layout="heterophilous",
-        files=(file,),
-        directed=directed,
-        regime="heterophily",
-        licence="MIT",
-        citation=citation,
-        metric=metric,
-        sparse=sparse,
-        note=note,
-    )
+    known: dict[str, Any] = {"directed": False, "sparse": False, "citation": _PLATONOV, **about}
+    return Dataset(name, "heterophilous", (file,), regime="heterophily", licence="MIT", **known)
 
 
 def _filtered(name: str, *, directed: bool) -> Dataset:

@@ -15,8 +15,6 @@ from pegfan.datasets.readers import read_graph, readable
 from pegfan.datasets.synthetic import synthetic
 from pegfan.graph import Graph
 
-__all__ = ["Source"]
-
 # Arguments of `synthetic` and their names in pegfan 0.1, which records and the keys of stored runs are made of.
 _IN_0_1 = {"n_edges": "edges", "n_features": "features"}
 
@@ -100,10 +98,6 @@ class Source:
         return len(self.where) == 1 and _known_name(self.where[0]) is not None
 
 
-def _names() -> list[str]:
-    return ["synthetic", *names()]
-
-
 def _as_text(where: str | os.PathLike[str]) -> str:
     text = os.fspath(where)
     return text if isinstance(where, str) or _known_name(text) is None else os.path.join(os.curdir, text)
@@ -128,7 +122,7 @@ def _files(path: Path) -> Sequence[Path]:
             )
         return found
     if not path.exists() and not path.suffix:
-        near = suggestion(str(path), _names()).split("it has")[0]
+        near = suggestion(str(path), ["synthetic", *names()]).split("it has")[0]
         raise ValueError(f"{path} is neither a file nor a data set; {near}pegfan datasets lists the names")
     return [path]
 

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from pegfan.graph import Split
 
-__all__ = ["random_splits"]
-
 # Which parts come first in a class too small for all of them: what cannot be learned cannot be tested either.
 _PRIORITY = (0, 2, 1)  # train, test, val
 

@@ -9,8 +9,6 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 from pegfan.graph import Graph
 
-__all__ = ["stand_in_features"]
-
 
 def stand_in_features(graph: Graph, how: str = "degree", dimension: int = 64) -> Graph:
     """Give a graph features that are made of its edges alone.

@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from pegfan._arrays import FloatArray, IntArray
+from pegfan._checks import check_integer
 from pegfan.datasets.splits import random_splits
 from pegfan.graph import Graph
-
-__all__ = ["D4", "synthetic"]
-
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 
 D4 = np.array(
     [
@@ -77,14 +74,10 @@ def synthetic(
     D = _check_distributions(distributions)
     gamma = _check_number(gamma, "gamma", 0.0, 1.0)
     _check_number(separation, "separation", -1e6, 1e6)
-    for value, name, least in (
-        (n, "n", 1),
-        (n_edges, "n_edges", 0),
-        (n_features, "n_features", 0),
-        (splits, "splits", 0),
-    ):
-        _check_count(value, name, least)
-    _check_count(seed, "seed", 0)
+    check_integer(n, "n", least=1)
+    counts = {"n_edges": n_edges, "n_features": n_features, "splits": splits, "seed": seed}
+    for name, value in counts.items():
+        check_integer(value, name, least=0)
     of_labels, of_features, of_edges = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(3))
 
     labels = of_labels.integers(len(D), size=n)
@@ -184,10 +177,3 @@ def _check_number(value: Any, name: str, low: float, high: float) -> float:
     if not low <= value <= high:
         raise ValueError(f"{name} must lie between {low:g} and {high:g}, got {value}")
     return float(value)
-
-
-def _check_count(value: Any, name: str, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise TypeError(f"{name} must be an integer, got {value!r}")
-    if value < least:
-        raise ValueError(f"{name} must be at least {least}, got {value}")

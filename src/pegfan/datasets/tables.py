@@ -15,56 +15,24 @@ from typing import Any, Literal, NamedTuple, Unpack, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from pegfan.datasets._columns import (
-    ID_NAMES,
-    pick_label,
-    pick_splits,
-    read_features,
-    read_labels,
-    read_positions,
-    read_split,
-)
-from pegfan.datasets._ids import (
-    Ids,
-    agree,
-    blanks,
-    distinct_columns,
-    is_number,
-    name_array,
-    number_ids,
-    read_ids,
-    share_found,
-)
+from pegfan._arrays import IntArray
+from pegfan.datasets import _columns, _ids
+from pegfan.datasets._columns import ID_NAMES
+from pegfan.datasets._ids import Ids
 from pegfan.datasets._table import Options, ReadReport, Table, TableOptions, few, shown
 from pegfan.graph import Graph
 
-__all__ = ["ReadReport", "TableOptions", "graph_from_tables"]
-
 WEIGHT_NAMES = ("weight", "weights", "w", "value", "count", "strength")
 END_NAMES = (
-    ("source", "target"),
-    ("src", "dst"),
-    ("from", "to"),
-    ("u", "v"),
-    ("i", "j"),
-    ("node1", "node2"),
-    ("node_1", "node_2"),
-    ("id1", "id2"),
-    ("id_1", "id_2"),
-    ("source_id", "target_id"),
-    ("from_id", "to_id"),
-    ("fromnodeid", "tonodeid"),
-    ("node_id", "node_id.1"),
-    ("head", "tail"),
-    ("start", "end"),
-    ("sender", "receiver"),
-    ("citing", "cited"),
-    ("follower", "followee"),
+    *(("source", "target"), ("src", "dst"), ("from", "to"), ("u", "v"), ("i", "j"), ("node1", "node2")),
+    *(("node_1", "node_2"), ("id1", "id2"), ("id_1", "id_2"), ("source_id", "target_id"), ("from_id", "to_id")),
+    *(("fromnodeid", "tonodeid"), ("node_id", "node_id.1"), ("head", "tail"), ("start", "end")),
+    *(("sender", "receiver"), ("citing", "cited"), ("follower", "followee")),
 )
 
 
 class _Edges(NamedTuple):
-    codes: NDArray[np.int64]  # (m, 2), positions in `ids`
+    codes: IntArray  # (m, 2), positions in `ids`
     ids: Ids
     weights: NDArray[np.float64] | None
 
@@ -253,7 +221,7 @@ def build(
     return graph
 
 
-def _ids_of_edges(edges: Table, listed: _Edges, n: int | None) -> tuple[Ids, NDArray[np.int64] | None]:
+def _ids_of_edges(edges: Table, listed: _Edges, n: int | None) -> tuple[Ids, IntArray | None]:
     """Return the ids of the graph's nodes, and for each id of the edges its node (None: they are the same)."""
     import pandas as pd
 
@@ -267,7 +235,7 @@ def _ids_of_edges(edges: Table, listed: _Edges, n: int | None) -> tuple[Ids, NDA
 def _node_names(ids: Ids) -> NDArray[Any] | None:
     """Return the names of the nodes, or None if they are just their positions."""
     if ids.kind != "int":
-        return name_array(ids.values.tolist())
+        return _ids.name_array(ids.values.tolist())
     values = np.asarray(ids.values)
     return None if np.array_equal(values, np.arange(len(values))) else values
 
@@ -287,15 +255,14 @@ def end_columns(table: Table) -> tuple[str, str] | None:
 def _read_edges(edges: Table, options: Options, report: ReadReport) -> _Edges:
     ends = _pick_ends(edges, options, report)
     for column in ends:
-        blank = blanks(edges.frame[column])
-        if blank.any():
+        if (blank := _ids.blanks(edges.frame[column])).any():
             raise ValueError(
                 f"{edges.where(blank.argmax())}: column {column!r} is blank; an edge needs both ends "
                 f"({int(blank.sum())} of {len(blank)} rows are blank)"
             )
-    first, second = (read_ids(edges.frame[column], edges) for column in ends)
+    first, second = (_ids.read_ids(edges.frame[column], edges) for column in ends)
     weights = _read_weights(edges, ends, options, report)
-    codes, ids = number_ids(*agree(first, second))
+    codes, ids = _ids.number_ids(*_ids.agree(first, second))
     return _Edges(codes, ids, weights)
 
 
@@ -348,7 +315,7 @@ def _pick_weight(edges: Table, ends: tuple[str, str], options: Options, report: 
         column, how = None if options.weight is False else edges.find(options.weight, "weight"), "as given"
     elif named := rest.named(*WEIGHT_NAMES):
         column, how = named[0], "by name"
-    elif len(others) == 1 and is_number(edges.frame[others[0]]):
+    elif len(others) == 1 and _ids.is_number(edges.frame[others[0]]):
         # Neither when an edge was made nor the number of its row is a weight.
         unfit = re.search("time|date|year", others[0].lower()) or rest.named(*ID_NAMES)
         column, how = None if unfit else others[0], "the third column"
@@ -367,10 +334,10 @@ def edges_fit(edges: Table, nodes: Table, rows: int = 10_000) -> float:
         return 0.0
     try:
         some = edges.frame[list(columns)].iloc[:rows].dropna()
-        ends = number_ids(*agree(*(read_ids(some[column], edges) for column in columns)))[1]
+        ends = _ids.number_ids(*_ids.agree(*(_ids.read_ids(some[column], edges) for column in columns)))[1]
     except (TypeError, ValueError):  # not even ids
         return 0.0
-    return max((share_found(ends, ids) for ids in distinct_columns(nodes).values()), default=0.0)
+    return max(_ids.shares_found(ends, nodes).values(), default=0.0)
 
 
 def _refuse_swapped(nodes: Table, edges: Table, options: Options) -> None:
@@ -397,10 +364,10 @@ def _ids_of_nodes(
     report.columns["id"] = f"{'row numbers' if column is None else repr(column)} ({why})"
     if column is None:
         return None, Ids(pd.Series(np.arange(len(nodes.frame))), "int")
-    blank = blanks(nodes.frame[column])
+    blank = _ids.blanks(nodes.frame[column])
     if blank.any():
         raise ValueError(f"{nodes.where(blank.argmax())}: the id in column {column!r} is blank; every node needs one")
-    ids = read_ids(nodes.frame[column], nodes)
+    ids = _ids.read_ids(nodes.frame[column], nodes)
     again = np.asarray(ids.values.duplicated())
     if again.any():
         culprit = ids.values.iloc[int(again.argmax())]
@@ -424,7 +391,7 @@ def _pick_id(nodes: Table, edges: Table, ends: Ids, options: Options) -> tuple[s
         # reported as unknown. If most are missing, the edges speak of another column.
         if shares[column] >= 0.5 or len(ends.values) == 0:
             return column, "by name"
-    found = {column: share_found(ends, ids) for column, ids in distinct_columns(nodes).items()}
+    found = _ids.shares_found(ends, nodes)
     best = max(found, key=lambda column: found[column], default=None)
     if best is not None and found[best] >= 0.5:
         than = "".join(f", {share:.0%} in {column!r}" for column, share in shares.items())
@@ -441,26 +408,24 @@ def _pick_id(nodes: Table, edges: Table, ends: Ids, options: Options) -> tuple[s
 
 
 def _may_be_rows(ends: Ids, nodes: Table) -> bool:
-    return ends.kind == "int" and (
-        len(ends.values) == 0 or 0 <= ends.values.min() <= ends.values.max() < len(nodes.frame)
-    )
+    return ends.kind == "int" and bool(ends.values.between(0, len(nodes.frame) - 1).all())
 
 
 def _share_in(ends: Ids, nodes: Table, column: str) -> float:
     try:
-        return share_found(ends, read_ids(nodes.frame[column].dropna(), nodes))
+        return _ids.share_found(ends, _ids.read_ids(nodes.frame[column].dropna(), nodes))
     except ValueError:
         return 0.0
 
 
 def _match(
     nodes: Table, edges: Table, ids: Ids, listed: _Edges, options: Options, report: ReadReport
-) -> tuple[Ids, NDArray[np.int64] | None]:
+) -> tuple[Ids, IntArray | None]:
     """Return the ids of the graph's nodes, and for each id of the edges its node (None: they are the same)."""
     import pandas as pd
 
     kinds = {"int": "integers", "str": "text", "other": "objects"}
-    before, (ids, ends) = ids.kind, agree(ids, listed.ids)
+    before, (ids, ends) = ids.kind, _ids.agree(ids, listed.ids)
     if before != listed.ids.kind and len(ends.values):
         report.notes.append(
             f"ids are {kinds[before]} in {nodes.name} and {kinds[listed.ids.kind]} in {edges.name}; "
@@ -485,18 +450,13 @@ def _match(
 
 
 def _stranger_message(
-    nodes: Table,
-    edges: Table,
-    strangers: NDArray[np.bool_],
-    ends: Ids,
-    codes: NDArray[np.int64],
-    report: ReadReport,
+    nodes: Table, edges: Table, strangers: NDArray[np.bool_], ends: Ids, codes: IntArray, report: ReadReport
 ) -> str:
     touched = np.asarray(strangers[codes]).any(axis=1)
     row = int(touched.argmax())
     culprit = ends.values.iloc[codes[row][strangers[codes[row]]][0]]
     strange = list(ends.values[strangers])
-    elsewhere = [column for column, ids in distinct_columns(nodes).items() if share_found(ends, ids) == 1]
+    elsewhere = [column for column, share in _ids.shares_found(ends, nodes).items() if share == 1]
     hint = f"; column {elsewhere[0]!r} has them all: id={elsewhere[0]!r}?" if elsewhere else ""
     if not elsewhere and strangers.all() and _may_be_rows(ends, nodes):
         hint = "; if the edges hold row numbers, id=False"
@@ -530,25 +490,25 @@ def _read_attributes(
         columns = [rest.find(column, "position") for column in options.positions]
         if extra:
             raise ValueError(f"{extra} added nodes have no position; pass unknown='drop', or no positions")
-        found["positions"] = read_positions(rest, columns)
+        found["positions"] = _columns.read_positions(rest, columns)
         report.columns["positions"] = few(columns)
         rest = _without(rest, columns)
 
-    splits = pick_splits(rest, options)
+    splits = _columns.pick_splits(rest, options)
     if splits:
-        found["splits"] = [read_split(rest, column) for column in splits]
+        found["splits"] = [_columns.read_split(rest, column) for column in splits]
         report.columns["splits"] = ", ".join(map(repr, splits))
         rest = _without(rest, splits)
 
-    label = pick_label(rest, options, report)
+    label = _columns.pick_label(rest, options, report)
     if label is not None:
-        codes, found["class_names"] = read_labels(rest, label)
+        codes, found["class_names"] = _columns.read_labels(rest, label)
         found["labels"] = np.append(codes, np.full(extra, -1))
         lacking = int(np.count_nonzero(found["labels"] < 0))
         report.columns["label"] += f": {codes.max() + 1} classes, {lacking} of {len(ids.values)} nodes without"
         rest = _without(rest, [label])
 
-    found["features"], found["feature_names"] = read_features(rest, extra, options, report)
+    found["features"], found["feature_names"] = _columns.read_features(rest, extra, options, report)
     return found
 
 
@@ -564,7 +524,7 @@ def _join(
 
     columns = {}
     for name, bag in bags.items():
-        keys, among = agree(read_ids(pd.Series(list(bag), name="id", dtype=object), Table(None, name)), ids)
+        keys, among = _ids.agree(_ids.read_ids(pd.Series(list(bag), name="id", dtype=object), Table(None, name)), ids)
         place = pd.Index(among.values).get_indexer(pd.Index(keys.values))
         strange = list(keys.values[place < 0])
         if strange and options.unknown == "error":

@@ -17,7 +17,8 @@ from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from pegfan import _legacy
-from pegfan._plain import integer, plain, versions
+from pegfan._checks import check_integer
+from pegfan._plain import plain, versions
 from pegfan.datasets import Source
 from pegfan.experiments.store import Store
 from pegfan.fitted import with_features
@@ -85,7 +86,7 @@ class Job:
         if not isinstance(self.recipe, Recipe):
             raise TypeError(f"recipe must be a Recipe, see Recipe.of; got {type(self.recipe).__name__}")
         for name in ("split", "seed"):
-            object.__setattr__(self, name, integer(name, getattr(self, name), 0))
+            object.__setattr__(self, name, check_integer(getattr(self, name), name, 0))
 
     @cached_property
     def key(self) -> str:
@@ -322,9 +323,8 @@ class _Prepared(NamedTuple):
 def _prepare(job: Job, trees: str | os.PathLike[str] | None) -> _Prepared:
     source, tree_mark, channels_mark = _marks(job, trees)
     graph, stand_in = _graphs.get(source, lambda: _open(job.source))
-    split, recipe = _split(graph, job), job.recipe
-    if stand_in:
-        recipe = recipe.changed(scaling="none")
+    split = _split(graph, job)
+    recipe = job.recipe.settled(graph, split, stand_in is not None)
     tree = _trees.get(tree_mark, lambda: recipe.build_tree(graph, trees=trees))
     channels = _channels.get(channels_mark, lambda: recipe.channels(graph, tree, split=split))
     return _Prepared(graph, stand_in, split, tree, channels)

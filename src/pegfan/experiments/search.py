@@ -26,7 +26,9 @@ from pegfan.running import Progress, Runner, Step
 
 __all__ = ["Candidate", "Rung", "SearchResult", "default_rungs", "grid", "search"]
 
-_GRIDS: dict[str, dict[str, tuple[float, ...]]] = {
+STRATEGIES = ("grid", "halving", "optuna")
+
+GRIDS: dict[str, dict[str, tuple[float, ...]]] = {
     "paper": {
         "wd_sca": (0.0, 1e-3, 1e-1),
         "lr_sca": (0.01, 0.04),
@@ -178,9 +180,9 @@ def grid(name: Literal["paper", "authors"] = "paper") -> list[dict[str, float]]:
     >>> grid("paper")[0]
     {'wd_sca': 0.0, 'lr_sca': 0.01, 'wd_fc1': 0.0, 'wd_fc2': 0.0, 'lr_fc': 0.005, 'dropout': 0.5}
     """
-    if name not in _GRIDS:
-        raise ValueError(f"the grids are {' and '.join(map(repr, _GRIDS))}, got {name!r}")
-    axes = _GRIDS[name]
+    if name not in GRIDS:
+        raise ValueError(f"the grids are {' and '.join(map(repr, GRIDS))}, got {name!r}")
+    axes = GRIDS[name]
     return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
 
 

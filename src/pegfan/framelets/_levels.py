@@ -8,14 +8,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from pegfan._arrays import FloatArray, IntArray
+from pegfan._checks import check_choice
 from pegfan.framelets.filters import Filters, binary_haar, haar_basis, halves_values, tight_filters
 from pegfan.trees import Hierarchy
-
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 
 FAMILIES: Mapping[str, Callable[[int], Filters]] = {"binary-haar": binary_haar, "haar-basis": haar_basis}
 SINGLE = Filters(np.ones(1), csr_array((0, 1)))
@@ -128,8 +126,7 @@ class Level:
 
 def make_levels(tree: Hierarchy, filters: Any, weights: str) -> list[Level]:
     """The levels 1, ..., K−1 of a system, finest last; no loop over clusters, only over distinct filters."""
-    if weights not in ("equal", "size"):
-        raise ValueError(f"weights must be 'equal' or 'size', got {weights!r}")
+    check_choice(weights, "weights", ("equal", "size"))
     if isinstance(filters, str):
         if filters not in FAMILIES:
             raise ValueError(

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pegfan._arrays import LINE, aligned
 from pegfan.framelets._levels import Level
 
 _LARGE = 16 * 2**20
@@ -21,8 +22,6 @@ _LARGE = 16 * 2**20
 
 _KEEP = 128 * 2**20
 """Scratch memory of at most so many bytes is kept from one call to the next."""
-
-_LINE = 64  # bytes of a cache line
 
 
 class Transforms:
@@ -137,7 +136,7 @@ class CompiledTransforms(Transforms):
         counts = [int(level.n_framelets.sum()) for level in self.levels]
         top = len(self.levels[j0 - 1].n_children)
         if out is None:
-            out = empty((top + sum(counts[j0 - 1 :]), x.shape[1]), self.dtype)
+            out = aligned((top + sum(counts[j0 - 1 :]), x.shape[1]), self.dtype)
         x, rows, end, streaming = np.ascontiguousarray(x), self._rows, len(out), _streams(out)
         with self._scratch(x.shape[1]) as scaling:
             for j in range(self.K - 1, j0 - 1, -1):
@@ -153,7 +152,7 @@ class CompiledTransforms(Transforms):
         from pegfan.framelets import _kernels
 
         if out is None:
-            out = empty((len(self.order), c.shape[1]), self.dtype)
+            out = aligned((len(self.order), c.shape[1]), self.dtype)
         c = np.ascontiguousarray(c)
         end = len(self.levels[j0 - 1].n_children)
         x = c[:end]
@@ -177,7 +176,7 @@ class CompiledTransforms(Transforms):
     def lift(self, x: Any, j: int) -> Any:
         from pegfan.framelets import _kernels
 
-        out = empty((len(self.order), x.shape[1]), self.dtype)
+        out = aligned((len(self.order), x.shape[1]), self.dtype)
         leaf, weight = np.arange(len(self.order) + 1), np.ones(len(self.order), self.dtype)
         for i in range(self.K - 1, j - 1, -1):
             weight, leaf = self._climb(weight, leaf, i)
@@ -188,7 +187,7 @@ class CompiledTransforms(Transforms):
         from pegfan.framelets import _kernels
 
         x = np.ascontiguousarray(x)
-        results = list(out) if out is not None else [empty(x.shape, self.dtype) for _ in scales]
+        results = list(out) if out is not None else [aligned(x.shape, self.dtype) for _ in scales]
         wanted = dict(zip(scales, results, strict=True))
         lowest = max(min(scales), 1)
         leaf, weight = np.arange(len(self.order) + 1), np.ones(len(self.order), self.dtype)
@@ -239,25 +238,17 @@ class CompiledTransforms(Transforms):
         except IndexError:
             room = None
         if room is None or room.size < ends[-1] * columns:
-            room = empty((ends[-1], columns), self.dtype).reshape(-1)
+            room = aligned((ends[-1], columns), self.dtype).reshape(-1)
         table = room[: ends[-1] * columns].reshape(ends[-1], columns)
         yield {j: table[ends[j - 1] : ends[j]] for j in range(1, self.K)}
         if room.nbytes <= _KEEP and not self._kept:
             self._kept.append(room)
 
 
-def empty(shape: tuple[int, int], dtype: np.dtype[Any]) -> Any:
-    """An array that starts on a cache line, as streamed stores need."""
-    size = shape[0] * shape[1] * dtype.itemsize
-    raw = np.empty(size + _LINE, np.uint8)
-    start = -raw.ctypes.data % _LINE
-    return raw[start : start + size].view(dtype).reshape(shape)
-
-
 def _streams(out: Any, scattered: bool = False) -> bool:
     """Whether results may be written past the caches; scattered rows must not share a cache line."""
-    alignment = _LINE if scattered else 16
-    return bool(out.nbytes > _LARGE and out.ctypes.data % alignment == 0 and out.strides[0] % _LINE == 0)
+    alignment = LINE if scattered else 16
+    return bool(out.nbytes > _LARGE and out.ctypes.data % alignment == 0 and out.strides[0] % LINE == 0)
 
 
 def _into(out: Any, result: Any) -> Any:

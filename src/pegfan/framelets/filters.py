@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse
 
-FloatArray = NDArray[np.float64]
+from pegfan._arrays import FloatArray
 
 TOLERANCE = 1e-8
 """How far a filter may be from Theorem 1's conditions, in the largest absolute entry."""
@@ -286,13 +286,11 @@ def halves_values(p: FloatArray) -> FloatArray:
 # ---------------------------------------------------------------- the boundary
 
 
-def _vector(values: ArrayLike, what: str) -> FloatArray:
+def _numbers(values: Any, what: str) -> FloatArray:
     try:
         array = np.asarray(values)
     except ValueError as error:
-        raise ValueError(f"{what} must be a vector of real numbers: {error}") from error
-    if array.ndim != 1 or not array.size:
-        raise ValueError(f"{what} must be a vector with at least one entry, got shape {array.shape}")
+        raise ValueError(f"{what} must be an array of real numbers: {error}") from error
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{what} must hold real numbers, got dtype {array.dtype}")
     if not np.isfinite(array).all():
@@ -300,21 +298,20 @@ def _vector(values: ArrayLike, what: str) -> FloatArray:
     return array.astype(np.float64)
 
 
+def _vector(values: ArrayLike, what: str) -> FloatArray:
+    array = _numbers(values, what)
+    if array.ndim != 1 or not array.size:
+        raise ValueError(f"{what} must be a vector with at least one entry, got shape {array.shape}")
+    return array
+
+
 def _matrix(values: Any, columns: int) -> csr_array:
-    dense = values.toarray() if issparse(values) else values
-    try:
-        array = np.asarray(dense)
-    except ValueError as error:
-        raise ValueError(f"B must be a matrix: {error}") from error
+    array = _numbers(values.toarray() if issparse(values) else values, "B")
     if array.size == 0 and columns == 1:
         array = np.empty((0, 1))
     if array.ndim != 2 or array.shape[1] != columns:
         raise ValueError(f"B must have shape (M, L) with L = {columns} as p has, got {array.shape}")
-    if array.dtype.kind not in "biuf":
-        raise TypeError(f"B must hold real numbers, got dtype {array.dtype}")
-    if not np.isfinite(array).all():
-        raise ValueError("B holds entries that are not finite")
-    return csr_array(array.astype(np.float64))
+    return csr_array(array)
 
 
 def _weights(children: int | ArrayLike) -> FloatArray:

@@ -6,15 +6,13 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 from scipy.sparse.linalg import LinearOperator
 
+from pegfan._arrays import FloatArray, IntArray
 from pegfan.framelets._signals import as_signal, is_tensor
 
 Map = Callable[[Any], Any]
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 
 
 class Operator(LinearOperator):  # type: ignore[misc]

@@ -14,8 +14,6 @@ from pegfan.trees.hierarchy import Hierarchy
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["quality"]
-
 
 def quality(graph: Graph, tree: Hierarchy) -> DataFrame:
     """Describe every level of a tree over a graph.

@@ -11,17 +11,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, issparse
 
+from pegfan._arrays import FloatArray
+from pegfan._checks import check_choice, check_number
 from pegfan.framelets._signals import is_tensor
 
 if TYPE_CHECKING:
     from pegfan.framelets.coefficients import Coefficients
 
-__all__ = ["RULES", "threshold"]
-
-FloatArray = NDArray[np.float64]
 MODES = ("soft", "hard")
 RULES = ("sure", "bayes", "universal")
 _MAD = 0.6744897501960817  # median of |N(0, 1)|
@@ -63,8 +62,7 @@ def threshold(values: Any, value: ArrayLike, mode: Literal["soft", "hard"] = "so
     >>> system.reconstruct(c.replace(pf.framelets.threshold(c.array, 0.5, mode="hard"))).round(12)
     array([4., 4., 1., 1.])
     """
-    if mode not in MODES:
-        raise ValueError(f"mode must be {' or '.join(map(repr, MODES))}, got {mode!r}")
+    check_choice(mode, "mode", MODES)
     limit = np.asarray(value, dtype=np.float64)
     if (limit < 0).any():
         raise ValueError(f"a threshold must not be negative, got {limit.min()}")
@@ -94,10 +92,10 @@ def shrink(c: Coefficients, by: Any, mode: Literal["soft", "hard"], sigma: float
     if isinstance(by, str):
         if by not in RULES:
             raise ValueError(f"unknown threshold rule {by!r}; choose one of {', '.join(RULES)}, or a number")
-        noise = _noise(parts) if sigma is None else np.asarray(_positive(sigma, "sigma"))
+        noise = _noise(parts) if sigma is None else np.asarray(check_number(sigma, "sigma"))
         levels = [_rule(by, part, noise, c.system.n) for part in parts]
     else:
-        levels = [np.asarray(_positive(by, "threshold"))] * len(parts)
+        levels = [np.asarray(check_number(by, "threshold"))] * len(parts)
     limit = np.concatenate(
         [np.zeros((c[0].shape[0], 1 if c.array.ndim == 1 else c.array.shape[1]))]
         + [
@@ -111,7 +109,7 @@ def shrink(c: Coefficients, by: Any, mode: Literal["soft", "hard"], sigma: float
 def keep_largest(c: Coefficients, keep: float) -> Coefficients:
     """Coefficients with all but the `keep` largest framelet coefficients of every column set to zero."""
     total, scaling = c.array.shape[0], c[0].shape[0]
-    wanted = _positive(keep, "keep")
+    wanted = check_number(keep, "keep")
     share = isinstance(keep, (float, np.floating))
     if share and wanted > 1:
         raise ValueError(f"keep is a whole number of coefficients or a fraction up to 1.0, got {keep}")
@@ -182,11 +180,3 @@ def _sure(part: FloatArray, noise: FloatArray) -> FloatArray:
     risk = (m - 2 * below) * noise**2 + np.cumsum(size**2, axis=0) + (m - below) * size**2
     best: FloatArray = np.take_along_axis(size, risk.argmin(axis=0)[None, :], axis=0)[0]
     return best
-
-
-def _positive(value: Any, what: str) -> float:
-    if isinstance(value, (bool, str)) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise TypeError(f"{what} must be a number, got {value!r}")
-    if not np.isfinite(value) or value < 0:
-        raise ValueError(f"{what} must be finite and not negative, got {value}")
-    return float(value)

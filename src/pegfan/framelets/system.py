@@ -74,9 +74,7 @@ class FrameletSystem:
     ) -> None:
         if not isinstance(hierarchy, Hierarchy):
             raise TypeError(f"a framelet system stands on a Hierarchy, got {type(hierarchy).__name__}")
-        self.hierarchy = hierarchy
-        self.filters = filters
-        self.weights = weights
+        self.hierarchy, self.filters, self.weights = hierarchy, filters, weights
         self._levels = make_levels(hierarchy, filters, weights)
         self._transforms: dict[Any, Any] = {}
 
@@ -154,7 +152,7 @@ class FrameletSystem:
     def decompose(self, f: Any, j0: int = 1, out: Any = None) -> Coefficients:
         """The coefficients of a signal, by the fast decomposition: level by level, from the leaves up.
 
-        The frame is never formed. The binary Haar system takes Σ L_Λ² multiplications a column over all clusters Λ
+        The frame is never formed. The binary Haar system takes Σ L_Λ² multiplications per column over all clusters Λ
         with L_Λ children: at most 2 h (n − 1), and one more for every cluster with a single child.
 
         Parameters

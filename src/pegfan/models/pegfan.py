@@ -11,9 +11,8 @@ from scipy.sparse import csr_array, issparse
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from pegfan._checks import check_integer
 from pegfan.framelets._torch import sparse_csr
-
-__all__ = ["FSGNN", "PEGFAN", "ChannelNetwork", "to_tensors"]
 
 
 class ChannelNetwork(nn.Module):
@@ -72,8 +71,7 @@ class ChannelNetwork(nn.Module):
         if not widths:
             raise ValueError("a network needs at least one channel; widths is empty")
         for name, value, least in (("classes", classes, 1), ("hidden", hidden, 1), ("layers", layers, 2)):
-            if value < least:
-                raise ValueError(f"{name} must be at least {least}, got {value}")
+            check_integer(value, name, least)
         if not 0 <= dropout < 1:
             raise ValueError(f"dropout must be at least 0 and below 1, got {dropout}")
         self.widths = tuple(widths)

@@ -9,17 +9,14 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.colors import LinearSegmentedColormap
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure, SubFigure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from pegfan._arrays import FloatArray, IntArray
 from pegfan.framelets import FrameletSystem
 from pegfan.graph import Graph
 from pegfan.layouts import is_flat
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-Index = tuple[int, ...]
 
 # Blue and vermilion of Okabe and Ito, told apart by everybody; the rest is grey.
 BLUE, VERMILION = "#0072b2", "#d55e00"
@@ -73,11 +70,8 @@ def draw_graph(
     flat = is_flat(xy)
     width, height = size_of(ax)
     points = INCH * width / graph.n if flat else INCH * min(width, height) / np.sqrt(graph.n)
-    diameter = (
-        float(np.clip(0.7 * points, 1.0, 9.0) if values is not None else np.clip(0.35 * points, 1.0, 6.0))
-        if node_size is None
-        else node_size
-    )
+    usual = np.clip(0.35 * points, 1.0, 6.0) if values is None else np.clip(0.7 * points, 1.0, 9.0)
+    diameter = float(usual) if node_size is None else node_size
     edges, _ = graph.edges()
     lines = draw_lines(ax, xy[edges], PALE, float(np.clip(0.13 * diameter, 0.15, 1.0)), 1)
     lines.set_rasterized(len(edges) > MANY_EDGES)  # keeps vector files small
@@ -108,6 +102,14 @@ def column_count(panels: int) -> int:
     """At most four columns, the rows filled as evenly as can be."""
     rows = -(-panels // 4)
     return -(-panels // rows)
+
+
+def panels(figure: Figure | SubFigure, count: int, columns: int) -> list[Axes]:
+    """Axes for so many panels, row by row; the last row may be shorter."""
+    grid = figure.subplots(-(-count // columns), columns, squeeze=False)
+    for ax in grid.flat[count:]:
+        ax.remove()
+    return list(grid.flat[:count])
 
 
 def check_graph(graph: Graph, system: FrameletSystem | None = None) -> None:

@@ -13,36 +13,14 @@ from matplotlib.gridspec import SubplotSpec
 from matplotlib.patches import Polygon
 from numpy.typing import ArrayLike
 
+from pegfan._arrays import FloatArray, IntArray
 from pegfan.framelets import FrameletSystem
 from pegfan.graph import Graph
 from pegfan.layouts import coordinates, is_flat
-from pegfan.plots._drawing import (
-    BLUE,
-    CHILDREN,
-    GREY,
-    GROUND,
-    INCH,
-    INK,
-    MANY_EDGES,
-    PALE,
-    SMALL,
-    VERMILION,
-    FloatArray,
-    Index,
-    IntArray,
-    check_graph,
-    column_count,
-    draw_graph,
-    draw_lines,
-    evenly,
-    new_figure,
-    put_title,
-    size_of,
-)
+from pegfan.plots import _drawing as drawing
 from pegfan.plots._trees import Paint, draw_tree, slots_below, tree
 from pegfan.trees import Hierarchy
-
-__all__ = ["framelets", "partition_permutation"]
+from pegfan.trees.hierarchy import Index
 
 SHEAR, _DEPTH = 0.36, 1.6  # of the oblique plane: how far back goes right, and up in units of the tallest stem
 
@@ -98,23 +76,24 @@ def framelets(
     >>> [ax.get_title() for ax in figure.axes[2:5]]
     ['$\\varphi_{(1)}$', '$\\psi_{(1)}$', '$\\psi_{(1,1)}$']
     """
-    check_graph(graph, system)
+    drawing.check_graph(graph, system)
     total = system.count(j0)
     rows = _spread(system.offsets(j0), max_panels) if vectors is None else _check_rows(vectors, total)
     stage = _Stage.of(graph, coordinates(graph, positions))
-    columns = column_count(len(rows))
-    heights = _framelet_heights(stage, system, -(-len(rows) // columns))
+    columns = drawing.column_count(len(rows))
+    heights = [0.55 if stage.flat else 2.6, float(np.clip(0.25 + 0.38 * system.K, 1.0, 4.0))]
+    heights.append(-(-len(rows) // columns) * stage.panel_height)
     if figure is None:
-        figure = new_figure(2.0 * max(columns, 4 if stage.flat else 3), sum(heights))
+        figure = drawing.new_figure(2.0 * max(columns, 4 if stage.flat else 3), sum(heights))
     grid = figure.add_gridspec(3, 1, height_ratios=heights)
     ax = figure.add_subplot(grid[0])
-    draw_graph(ax, graph, stage.xy)
+    drawing.draw_graph(ax, graph, stage.xy)
     if stage.flat:  # the nodes stand over the leaves of the tree, with the same margins
         _span_leaves(ax, stage.xy, system.n)
     tree(system.hierarchy, figure.add_subplot(grid[1]))
     _draw_panels(figure, grid[2], columns, stage, [_vector(system, j0, row) for row in rows])
     if len(rows) < total:
-        figure.supxlabel(f"{len(rows)} of {total:,} vectors", fontsize=SMALL, color=INK)
+        _note(figure, f"{len(rows)} of {total:,} vectors")
     return figure.figure
 
 
@@ -161,16 +140,16 @@ def partition_permutation(
     ['$s_{(1,1,1)}$', '$\\tilde{s}_{(1,1,1)}$', '$\\psi_{(1,1,1)}$', '$\\tilde{\\psi}_{(1,1,1)}$']
     """
     before = FrameletSystem(system) if isinstance(system, Hierarchy) else system
-    check_graph(graph, before)
+    drawing.check_graph(graph, before)
     cluster = before.hierarchy.cluster(index)
     moved = before.hierarchy.permute_children({cluster.index: permutation})
     after = FrameletSystem(moved, before.filters, before.weights)
     stage = _Stage.of(graph, coordinates(graph, positions))
     rows = _rows_of(before, cluster.level, cluster.slot)
-    shown = rows[evenly(len(rows), max_panels)]
+    shown = rows[drawing.evenly(len(rows), max_panels)]
 
     heights = [0.3 + 0.45 * (before.K - cluster.level + 1), max(len(shown), 0.2) * stage.panel_height]
-    figure = new_figure(6.4, sum(heights))
+    figure = drawing.new_figure(6.4, sum(heights))
     grid = figure.add_gridspec(2, 1, height_ratios=heights)
     pair = grid[0].subgridspec(1, 2).subplots(squeeze=False)[0]
     places, name = np.asarray(permutation), _tuple(cluster.index)
@@ -180,10 +159,14 @@ def partition_permutation(
     if panels:
         _draw_panels(figure, grid[1], 2, stage, panels)
     else:
-        figure.supxlabel("a cluster with one child has no framelets", fontsize=SMALL, color=INK)
+        _note(figure, "a cluster with one child has no framelets")
     if len(shown) < len(rows):
-        figure.supxlabel(f"{len(shown)} of {len(rows):,} framelets of the cluster", fontsize=SMALL, color=INK)
+        _note(figure, f"{len(shown)} of {len(rows):,} framelets of the cluster")
     return figure
+
+
+def _note(figure: Figure | SubFigure, text: str) -> None:
+    figure.supxlabel(text, fontsize=drawing.SMALL, color=drawing.INK)
 
 
 @dataclass(frozen=True)
@@ -221,13 +204,13 @@ def _rows_of(system: FrameletSystem, level: int, slot: int) -> IntArray:
 
 
 def _spread(offsets: Sequence[int], most: int) -> IntArray:
-    """At most so many rows, about as many of every part as the parts have them, evenly spaced in each."""
+    """At most so many rows, shared out among the parts as evenly as their sizes allow, evenly spaced in each."""
     counts = [stop - start for start, stop in pairwise(offsets)]
     filled = [part for part, count in enumerate(counts) if count]
-    share = dict.fromkeys((filled[i] for i in evenly(len(filled), most)), 1)
+    share = dict.fromkeys((filled[i] for i in drawing.evenly(len(filled), most)), 1)
     while sum(share.values()) < most and any(share[part] < counts[part] for part in share):
         share[min((part for part in share if share[part] < counts[part]), key=lambda part: share[part])] += 1
-    return np.concatenate([offsets[part] + evenly(counts[part], k) for part, k in share.items()])
+    return np.concatenate([offsets[part] + drawing.evenly(counts[part], k) for part, k in share.items()])
 
 
 def _tuple(index: Index) -> str:
@@ -278,31 +261,29 @@ class _Stage:
     def draw(self, ax: Axes, panel: _Panel, peak: float, limits: tuple[float, float]) -> None:
         """Draw one vector; `limits` are the lowest and highest point of all panels in units of the peak."""
         base = self.base * [1.0, peak]
-        points = size_of(ax)[0] * INCH
+        points = drawing.size_of(ax)[0] * drawing.INCH
         dot = float(np.clip(0.4 * points / (self.graph.n if self.flat else np.sqrt(self.graph.n) * 2.2), 0.9, 4.0))
         self._draw_ground(ax, base, dot, peak)
-        for side, colour in ((1, BLUE), (-1, VERMILION)):
+        for side, colour in ((1, drawing.BLUE), (-1, drawing.VERMILION)):
             nodes = np.flatnonzero(panel.values * side > 0)
             nodes = nodes[np.argsort(-base[nodes, 1], kind="stable")]  # far ones first, near ones over them
             tops = base[nodes] + np.column_stack([np.zeros(len(nodes)), panel.values[nodes]])
             width = float(np.clip(0.4 * dot, 0.4, 1.3))
-            draw_lines(ax, np.stack([base[nodes], tops], axis=1), colour, width, 3).set_gid("stems")
+            drawing.draw_lines(ax, np.stack([base[nodes], tops], axis=1), colour, width, 3).set_gid("stems")
             ax.scatter(tops[:, 0], tops[:, 1], s=(1.3 * dot) ** 2, color=colour, linewidths=0, zorder=4)
         margin = 0.1 * (limits[1] - limits[0])
         ax.set_xlim(-0.08, 1.08 + (0.0 if self.flat else SHEAR))
         ax.set_ylim((limits[0] - margin) * peak, (limits[1] + margin) * peak)
         ax.set_axis_off()
-        put_title(ax, panel.title)
+        drawing.put_title(ax, panel.title)
 
     def _draw_ground(self, ax: Axes, base: FloatArray, dot: float, peak: float) -> None:
         if not self.flat:
-            ax.add_patch(Polygon(self.floor * [1.0, peak], facecolor=GROUND, edgecolor="none", zorder=0))
+            ax.add_patch(Polygon(self.floor * [1.0, peak], facecolor=drawing.GROUND, edgecolor="none", zorder=0))
         edges, _ = self.graph.edges()
-        if len(edges) > MANY_EDGES:
-            edges = edges[:0]  # a small panel would be solid grey, after a long wait
-        width = float(np.clip(0.3 * dot, 0.25, 0.8))
-        draw_lines(ax, base[edges], PALE, width, 1)
-        ax.scatter(base[:, 0], base[:, 1], s=dot**2, color=PALE, linewidths=0, zorder=2)
+        if len(edges) <= drawing.MANY_EDGES:  # a small panel would be solid grey, after a long wait
+            drawing.draw_lines(ax, base[edges], drawing.PALE, float(np.clip(0.3 * dot, 0.25, 0.8)), 1)
+        ax.scatter(base[:, 0], base[:, 1], s=dot**2, color=drawing.PALE, linewidths=0, zorder=2)
 
 
 def _draw_panels(
@@ -319,16 +300,8 @@ def _draw_panels(
         ax = figure.add_subplot(grid[i // columns, i % columns])
         stage.draw(ax, panel, float(scale), limits)
         if own:
-            note = ax.text(1.0, 1.0, f"max {scale:.2g}", fontsize=6.5, color=GREY, transform=ax.transAxes)
+            note = ax.text(1.0, 1.0, f"max {scale:.2g}", fontsize=6.5, color=drawing.GREY, transform=ax.transAxes)
             note.set(ha="right", va="bottom")
-
-
-def _framelet_heights(stage: _Stage, system: FrameletSystem, rows: int) -> list[float]:
-    return [
-        0.55 if stage.flat else 2.6,
-        float(np.clip(0.25 + 0.38 * system.K, 1.0, 4.0)),
-        rows * stage.panel_height,
-    ]
 
 
 def _span_leaves(ax: Axes, xy: FloatArray, n: int) -> None:
@@ -342,9 +315,9 @@ def _draw_subtree(ax: Axes, hierarchy: Hierarchy, index: Index, places: IntArray
     """Draw the subtree of a cluster; `places` are the old places of its children, which choose their colours."""
     branch = _branch(hierarchy, index)
     paint = Paint.plain(branch)
-    paint.children(branch, CHILDREN(places / max(len(places) - 1, 1)))
+    paint.children(branch, drawing.CHILDREN(places / max(len(places) - 1, 1)))
     draw_tree(ax, branch, [str(node) for node in hierarchy.members(index)], paint, first_level=len(index))
-    put_title(ax, title)
+    drawing.put_title(ax, title)
 
 
 def _branch(hierarchy: Hierarchy, index: Index) -> Hierarchy:

@@ -9,14 +9,7 @@ from matplotlib.figure import Figure
 
 from pegfan.framelets import FrameletSystem
 from pegfan.graph import Graph
-from pegfan.plots._drawing import (
-    BLUE,
-    VERMILION,
-    new_figure,
-    put_title,
-)
-
-__all__ = ["ccns", "density"]
+from pegfan.plots import _drawing as drawing
 
 
 def ccns(graphs: Graph | Mapping[str, Graph]) -> Figure:
@@ -46,12 +39,11 @@ def ccns(graphs: Graph | Mapping[str, Graph]) -> Figure:
     matrices = {title: (similarity(graph), graph) for title, graph in titled.items()}
     columns = min(len(matrices), 3)
     rows = -(-len(matrices) // columns)
-    figure = new_figure(2.6 * columns + 0.7, 2.6 * rows)
-    grid = figure.subplots(rows, columns, squeeze=False)
-    axes = list(grid.flat[: len(matrices)])
+    figure = drawing.new_figure(2.6 * columns + 0.7, 2.6 * rows)
+    axes = drawing.panels(figure, len(matrices), columns)
     for ax, (title, (matrix, graph)) in zip(axes, matrices.items(), strict=True):
         image = ax.imshow(matrix, vmin=0.0, vmax=1.0, cmap="Blues")
-        names = range(len(matrix)) if graph.class_names is None else graph.class_names.tolist()
+        names = [str(name) for name in (range(len(matrix)) if graph.class_names is None else graph.class_names)]
         ticks = range(len(matrix)) if len(matrix) <= 12 else ()
         ax.set_xticks(ticks, names if ticks else ())
         ax.set_yticks(ticks, names if ticks else ())
@@ -61,9 +53,7 @@ def ccns(graphs: Graph | Mapping[str, Graph]) -> Figure:
             for (i, j), value in np.ndenumerate(matrix):
                 colour = "white" if value > 0.6 else "black"
                 ax.text(j, i, f"{value:.2f}", ha="center", va="center", color=colour, fontsize=8)
-        put_title(ax, title)
-    for ax in grid.flat[len(matrices) :]:
-        ax.remove()
+        drawing.put_title(ax, title)
     figure.colorbar(image, ax=axes, shrink=0.8, aspect=30).outline.set_visible(False)
     return figure
 
@@ -85,16 +75,16 @@ def density(graph: Graph, system: FrameletSystem, powers: int = 3, sample: int |
     >>> [float(bar.get_height()) for bar in plots.density(path, system, powers=1).axes[0].patches]
     [1.0, 1.0, 0.5, 0.375]
     """
-    from pegfan.channels.density import density as count
+    from pegfan.channels._density import density as count
 
     table = count(graph, system, powers, sample)
-    figure = new_figure(1.2 + 0.45 * len(table), 3.0)
+    figure = drawing.new_figure(1.2 + 0.45 * len(table), 3.0)
     ax = figure.add_subplot()
     places = np.arange(len(table))
     values = table["density"].to_numpy()
     for first, last, colour, label in (
-        (0, system.K, BLUE, "projections $F_j$"),
-        (system.K, len(table), VERMILION, "powers of $A$"),
+        (0, system.K, drawing.BLUE, "projections $F_j$"),
+        (system.K, len(table), drawing.VERMILION, "powers of $A$"),
     ):
         if first < last:
             ax.bar(places[first:last], values[first:last], color=colour, label=label)

@@ -11,25 +11,11 @@ from matplotlib.colors import Colormap
 from matplotlib.figure import Figure, SubFigure
 from numpy.typing import ArrayLike
 
+from pegfan._arrays import FloatArray
 from pegfan.framelets import FrameletSystem
 from pegfan.graph import Graph
 from pegfan.layouts import coordinates, is_flat
-from pegfan.plots._drawing import (
-    DIVERGING,
-    INK,
-    PALE,
-    SEQUENTIAL,
-    SMALL,
-    FloatArray,
-    check_graph,
-    check_signal,
-    column_count,
-    draw_graph,
-    new_figure,
-    put_title,
-)
-
-__all__ = ["decomposition", "signal", "signals"]
+from pegfan.plots import _drawing as drawing
 
 
 def signal(
@@ -80,17 +66,18 @@ def signal(
     >>> ax.collections[-1].get_clim()
     (-2.0, 2.0)
     """
-    check_graph(graph)
-    f = check_signal(values, graph.n)
+    drawing.check_graph(graph)
+    f = drawing.check_signal(values, graph.n)
     xy = coordinates(graph, positions)
     low, high = _limits(f) if limits is None else limits
     if ax is None:
-        ax = new_figure(5.2, 1.3 if is_flat(xy) else 4.4).subplots()
-    nodes = draw_graph(ax, graph, xy, node_size, values=f)
-    nodes.set_cmap(_colour_map(low, high) if cmap is None else cmap)
+        ax = drawing.new_figure(5.2, 1.3 if is_flat(xy) else 4.4).subplots()
+    nodes = drawing.draw_graph(ax, graph, xy, node_size, values=f)
+    usual = drawing.DIVERGING if low < 0 < high else drawing.SEQUENTIAL
+    nodes.set_cmap(usual if cmap is None else cmap)
     nodes.set_clim(low, high)
     if title is not None:
-        put_title(ax, title)
+        drawing.put_title(ax, title)
     if colorbar:
         _colour_bar(nodes, [ax], _extend(f, low, high))
     return ax
@@ -126,24 +113,21 @@ def signals(
     >>> [ax.collections[-1].get_clim() for ax in figure.axes[:2]]
     [(-3.0, 3.0), (-3.0, 3.0)]
     """
-    check_graph(graph)
+    drawing.check_graph(graph)
     if not values:
         raise ValueError("no signals given; pass at least one, by its title")
-    checked = [check_signal(f, graph.n) for f in values.values()]
+    checked = [drawing.check_signal(f, graph.n) for f in values.values()]
     xy = coordinates(graph, positions)
     low, high = _limits(np.concatenate(checked)) if limits is None else limits
     flat = is_flat(xy)
-    columns = 1 if flat else column_count(len(checked))
+    columns = 1 if flat else drawing.column_count(len(checked))
     rows = -(-len(checked) // columns)
     if figure is None:
         size = (6.0, 0.62 * rows + 0.2) if flat else (2.3 * columns + 0.7, 2.45 * rows)
-        figure = new_figure(*size)
-    grid = figure.subplots(rows, columns, squeeze=False)
-    axes = list(grid.flat[: len(checked)])
+        figure = drawing.new_figure(*size)
+    axes = drawing.panels(figure, len(checked), columns)
     for ax, title, f in zip(axes, values, checked, strict=True):
         signal(graph, f, xy, ax, title=title, limits=(low, high), colorbar=False)
-    for ax in grid.flat[len(checked) :]:
-        ax.remove()
     _colour_bar(axes[0].collections[-1], axes, _extend(np.concatenate(checked), low, high))
     return figure.figure
 
@@ -177,8 +161,8 @@ def decomposition(graph: Graph, system: FrameletSystem, f: ArrayLike, positions:
     >>> [ax.get_title() for ax in figure.axes[:4]]
     ['$f$', '$F_{0}f\\quad40.0\\,\\%$', '$F_{1}f\\quad40.0\\,\\%$', '$F_{2}f\\quad20.0\\,\\%$']
     """
-    check_graph(graph, system)
-    values = check_signal(f, graph.n)
+    drawing.check_graph(graph, system)
+    values = drawing.check_signal(f, graph.n)
     panels = {"$f$": values}
     energy = float(values @ values) or 1.0
     for j, part in enumerate(system.projections(values)):
@@ -195,10 +179,6 @@ def _limits(values: FloatArray) -> tuple[float, float]:
     return low, high
 
 
-def _colour_map(low: float, high: float) -> str | Colormap:
-    return DIVERGING if low < 0 < high else SEQUENTIAL
-
-
 def _extend(values: FloatArray, low: float, high: float) -> str:
     """Which ends of the colour bar are pointed, as there are values beyond them."""
     beyond = (bool(values.min() < low), bool(values.max() > high))
@@ -209,4 +189,4 @@ def _colour_bar(nodes: Any, axes: list[Axes], extend: str) -> None:
     figure = axes[0].figure
     bar = figure.colorbar(nodes, ax=axes, fraction=0.05, pad=0.02, aspect=28, shrink=0.85, extend=extend)
     bar.outline.set_visible(False)
-    bar.ax.tick_params(length=2, width=0.6, color=PALE, labelsize=SMALL, labelcolor=INK)
+    bar.ax.tick_params(length=2, width=0.6, color=drawing.PALE, labelsize=drawing.SMALL, labelcolor=drawing.INK)

@@ -14,28 +14,12 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
+from pegfan._arrays import FloatArray
 from pegfan.graph import Graph
 from pegfan.layouts import coordinates, is_flat
-from pegfan.plots._drawing import (
-    INCH,
-    INK,
-    PALE,
-    SMALL,
-    VERMILION,
-    FloatArray,
-    Index,
-    check_graph,
-    column_count,
-    draw_graph,
-    draw_lines,
-    evenly,
-    new_figure,
-    put_title,
-    size_of,
-)
+from pegfan.plots import _drawing as drawing
 from pegfan.trees import Hierarchy
-
-__all__ = ["levels", "tree", "tree_blocks"]
+from pegfan.trees.hierarchy import Index
 
 
 def tree(
@@ -73,10 +57,10 @@ def tree(
     """
     if ax is None:
         width = float(np.clip(1.2 + 0.22 * hierarchy.n, 3.2, 13.0))
-        ax = new_figure(width, _tree_height(hierarchy.K)).subplots()
+        ax = drawing.new_figure(width, float(np.clip(0.35 + 0.5 * hierarchy.K, 1.2, 9.0))).subplots()
     paint = Paint.plain(hierarchy)
     if highlight is not None:
-        paint.branch(hierarchy, highlight, VERMILION)
+        paint.branch(hierarchy, highlight, drawing.VERMILION)
     draw_tree(ax, hierarchy, _names(hierarchy, labels), paint)
     return ax
 
@@ -90,8 +74,8 @@ class Paint:
 
     @classmethod
     def plain(cls, hierarchy: Hierarchy) -> Paint:
-        dots, lines = ([np.tile(to_rgba(c), (count, 1)) for count in hierarchy.n_clusters] for c in (INK, PALE))
-        return cls(dots, lines)
+        colours = to_rgba(drawing.INK), to_rgba(drawing.PALE)
+        return cls(*([np.tile(colour, (count, 1)) for count in hierarchy.n_clusters] for colour in colours))
 
     def branch(self, hierarchy: Hierarchy, index: Index, colour: Any) -> None:
         """Give the subtree of a cluster another colour."""
@@ -109,7 +93,7 @@ class Paint:
 
 def draw_tree(ax: Axes, hierarchy: Hierarchy, names: Sequence[str] | None, paint: Paint, first_level: int = 1) -> None:
     x = np.arange(hierarchy.n, dtype=np.float64)
-    points = size_of(ax)[0] * INCH
+    points = drawing.size_of(ax)[0] * drawing.INCH
     for level in range(hierarchy.K, 0, -1):
         i, y, spacing = level - 1, level + first_level - 1, points / len(x)
         diameter = min(0.45 * spacing, 6.5)
@@ -123,7 +107,7 @@ def draw_tree(ax: Axes, hierarchy: Hierarchy, names: Sequence[str] | None, paint
         ends[:, 0, 0], ends[:, 0, 1] = above[hierarchy.parent(level - 1)], y - 1
         ends[:, 1, 0], ends[:, 1, 1] = x, y
         width = float(np.clip(0.3 * spacing, 0.02, 1.1))
-        draw_lines(ax, ends, paint.lines[i], width, 1)
+        drawing.draw_lines(ax, ends, paint.lines[i], width, 1)
         x = above
     margin = 0.6 if hierarchy.n > 1 else 1.0
     ax.set_xlim(-margin, hierarchy.n - 1 + margin)
@@ -131,8 +115,7 @@ def draw_tree(ax: Axes, hierarchy: Hierarchy, names: Sequence[str] | None, paint
     ax.set_xticks([])
     written = names is not None and _write_leaves(ax, names)
     _name_levels(ax, hierarchy, first_level, counts=not written)
-    for spine in ax.spines.values():
-        spine.set_visible(False)
+    ax.spines[:].set_visible(False)
 
 
 def _name_levels(ax: Axes, hierarchy: Hierarchy, first_level: int, counts: bool) -> None:
@@ -140,12 +123,12 @@ def _name_levels(ax: Axes, hierarchy: Hierarchy, first_level: int, counts: bool)
     sizes = [f"  ({hierarchy.n_clusters[i]:,})" if counts else "" for i in shown]
     texts = [f"level {first_level + i}{size}" for i, size in zip(shown, sizes, strict=True)]
     ax.set_yticks([first_level + i for i in shown], texts)
-    ax.tick_params(axis="y", length=0, labelsize=SMALL, labelcolor=INK)
+    ax.tick_params(axis="y", length=0, labelsize=drawing.SMALL, labelcolor=drawing.INK)
 
 
 def _write_leaves(ax: Axes, names: Sequence[str]) -> bool:
     """Write the names under the leaves, upright or turned, if they fit; otherwise nothing."""
-    room = size_of(ax)[0] * INCH / len(names)
+    room = drawing.size_of(ax)[0] * drawing.INCH / len(names)
     longest = max(map(len, names))
     fitting = [
         (size, angle)
@@ -157,7 +140,7 @@ def _write_leaves(ax: Axes, names: Sequence[str]) -> bool:
         return False
     size, angle = fitting[0]
     ax.set_xticks(range(len(names)), names, rotation=angle)
-    ax.tick_params(axis="x", length=0, labelsize=size, labelcolor=INK, pad=1)
+    ax.tick_params(axis="x", length=0, labelsize=size, labelcolor=drawing.INK, pad=1)
     return True
 
 
@@ -169,10 +152,6 @@ def _names(hierarchy: Hierarchy, labels: bool | Sequence[Any]) -> list[str] | No
     if len(texts) != hierarchy.n:
         raise ValueError(f"{len(texts)} labels given for {hierarchy.n} nodes; pass one per node, or True or False")
     return [texts[node] for node in hierarchy.order]
-
-
-def _tree_height(levels: int) -> float:
-    return float(np.clip(0.35 + 0.5 * levels, 1.2, 9.0))
 
 
 def slots_below(hierarchy: Hierarchy, index: Index) -> Iterator[tuple[int, int, int]]:
@@ -214,26 +193,23 @@ def levels(
     >>> [ax.get_title() for ax in figure.axes]
     ['level 2: 2 clusters', 'level 3: 4 clusters']
     """
-    check_graph(graph)
+    drawing.check_graph(graph)
     if hierarchy.n != graph.n:
         raise ValueError(f"the tree has {hierarchy.n} nodes and the graph {graph.n}; they must belong together")
     inner = list(range(2, hierarchy.K)) or [hierarchy.K]
     if levels is not None and (isinstance(levels, int) or not len(levels)):
         raise ValueError(f"levels is a list of at least one level, got {levels!r}")
-    shown = [inner[i] for i in evenly(len(inner), 6)] if levels is None else list(levels)
+    shown = [inner[i] for i in drawing.evenly(len(inner), 6)] if levels is None else list(levels)
     xy = coordinates(graph, positions)
     flat = is_flat(xy)
-    columns = 1 if flat else column_count(len(shown))
+    columns = 1 if flat else drawing.column_count(len(shown))
     rows = -(-len(shown) // columns)
-    figure = new_figure(*((6.0, 0.62 * rows + 0.2) if flat else (2.6 * columns, 2.8 * rows)))
-    grid = figure.subplots(rows, columns, squeeze=False)
-    for ax, level in zip(grid.flat, shown, strict=False):
-        nodes = draw_graph(ax, graph, xy, None, values=_nested(hierarchy, level))
+    figure = drawing.new_figure(*((6.0, 0.62 * rows + 0.2) if flat else (2.6 * columns, 2.8 * rows)))
+    for ax, level in zip(drawing.panels(figure, len(shown), columns), shown, strict=True):
+        nodes = drawing.draw_graph(ax, graph, xy, None, values=_nested(hierarchy, level))
         nodes.set_cmap(colormaps["turbo"])
         nodes.set_clim(0.0, 1.0)
-        put_title(ax, f"level {level}: {hierarchy.n_clusters[level - 1]:,} clusters")
-    for ax in list(grid.flat)[len(shown) :]:
-        ax.remove()
+        drawing.put_title(ax, f"level {level}: {hierarchy.n_clusters[level - 1]:,} clusters")
     return figure
 
 
@@ -266,16 +242,17 @@ def tree_blocks(graph: Graph, hierarchy: Hierarchy) -> Figure:
     arcs = graph.adjacency.tocoo()
     counts = np.zeros((bins, bins))
     np.add.at(counts, (place[arcs.coords[0]], place[arcs.coords[1]]), 1.0)
-    figure = new_figure(10.2, 5.2)
+    figure = drawing.new_figure(10.2, 5.2)
     left, right = figure.subplots(1, 2)
     left.imshow(np.log1p(counts), cmap="Blues", extent=(0, n, n, 0), interpolation="nearest")
     for start, end in pairwise(hierarchy.first_leaf(min(2, hierarchy.K)).tolist()):
-        left.plot([start, end, end, start, start], [start, start, end, end, start], color=VERMILION, linewidth=0.9)
-    put_title(left, "edges, nodes in the order of the leaves; boxes: level 2")
+        x, y = [start, end, end, start, start], [start, start, end, end, start]
+        left.plot(x, y, color=drawing.VERMILION, linewidth=0.9)
+    drawing.put_title(left, "edges, nodes in the order of the leaves; boxes: level 2")
     _icicle(right, graph, hierarchy, 4 * bins)
     for ax in (left, right):
         ax.spines[:].set_visible(False)
-        ax.tick_params(length=0, labelsize=SMALL)
+        ax.tick_params(length=0, labelsize=drawing.SMALL)
     return figure
 
 
@@ -290,7 +267,7 @@ def _icicle(ax: Axes, graph: Graph, hierarchy: Hierarchy, bins: int) -> None:
         names.append("classes")
     ax.imshow(np.array(rows), aspect="auto", extent=(0, graph.n, len(rows) - 0.5, -0.5), interpolation="nearest")
     ax.set_yticks(range(len(rows)), names)
-    put_title(ax, "clusters, level by level")
+    drawing.put_title(ax, "clusters, level by level")
 
 
 def _nested(hierarchy: Hierarchy, level: int) -> FloatArray:

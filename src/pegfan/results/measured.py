@@ -196,7 +196,6 @@ def cautions(result: Result, graph: Graph) -> tuple[Note, ...]:
         "unlabelled nodes": unlabelled
         and f"{unlabelled:,} nodes have no label; they are predicted, and no score counts them.",
         "spread": len(used) > 1
-        and not result.splits.made
         and f"Recipes were chosen on the validation nodes of split {used[0]}; some of those are test nodes of the "
         "other splits.",
     }

@@ -230,7 +230,7 @@ class Seconds(Part):
     final: float | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, repr=False)
 class Result(Part):
     """What a training run gave: all that ``result.json`` holds and the report shows.
 
@@ -294,6 +294,10 @@ class Result(Part):
     def __post_init__(self) -> None:
         super().__post_init__()
         _square(self.confusion, len(self.data.classes), "confusion")
+
+    def __repr__(self) -> str:
+        score = "" if self.test is None else f", {self.data.metric} {self.test:.1f} on test"
+        return f"Result({self.title!r}, {self.data.nodes:,} nodes{score})"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON, with the format and its version."""

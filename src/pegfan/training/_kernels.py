@@ -19,6 +19,8 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
+from pegfan._hashing import mix
+
 _LINE = 64  # bytes of a cache line
 
 
@@ -133,27 +135,19 @@ def chain(matrices, numbers, B, room, out):  # type: ignore[no-untyped-def]
     _multiply(matrices[last], numbers, B, out)
 
 
-@njit(cache=True, inline="always")
-def _bits(x):  # type: ignore[no-untyped-def]
-    """64 random-looking bits for every number (splitmix64)."""
-    x = x + np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))
-
-
 @njit(cache=True, nogil=True)
 def keep_mask(seed, threshold, mask):  # type: ignore[no-untyped-def]
     """Set mask = 1 where 16 random bits are at least the threshold: the entries that dropout keeps."""
     flat = mask.reshape(-1)
+    seed += np.uint64(0x9E3779B97F4A7C15)  # the numbers from here on, scrambled, are those of splitmix64
     if threshold == np.uint64(32768):  # a half: every bit serves
         for block in range((flat.size + 63) // 64):
-            bits = _bits(seed + np.uint64(block))
+            bits = mix(seed + np.uint64(block))
             for k in range(min(64, flat.size - 64 * block)):
                 flat[64 * block + k] = (bits >> np.uint64(k)) & np.uint64(1)
         return
     for block in range((flat.size + 3) // 4):
-        bits = _bits(seed + np.uint64(block))
+        bits = mix(seed + np.uint64(block))
         for k in range(min(4, flat.size - 4 * block)):
             flat[4 * block + k] = ((bits >> np.uint64(16 * k)) & np.uint64(0xFFFF)) >= threshold
 

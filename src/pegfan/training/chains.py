@@ -12,12 +12,11 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array, eye_array, issparse
 
+from pegfan._arrays import IntArray
 from pegfan.channels import Channel
-
-IntArray = NDArray[np.int64]
+from pegfan.measures import equal_rows
 
 _DENSE_GAIN = 2.0
 """How much faster an entry of a dense matrix is multiplied than one of a sparse matrix."""
@@ -152,21 +151,16 @@ def _distinct(matrix: Any) -> list[Any]:
     if (lead == 0).any():
         return [matrix]
     scaled = matrix.data / lead[owner]
-    codes = np.round(scaled * 2.0**20).astype(np.int64).view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    codes = (codes ^ (codes >> np.uint64(31))) * (2 * matrix.indices.astype(np.uint64) + np.uint64(0xBF58476D1CE4E5B9))
-    total = np.zeros(len(sizes), np.uint64)
-    total[filled] = np.add.reduceat(codes ^ (codes >> np.uint64(29)), matrix.indptr[:-1][filled])
-    _, first, place = np.unique(
-        np.stack([total, sizes.astype(np.uint64)], 1), axis=0, return_index=True, return_inverse=True
-    )
+    rounded = csr_array((np.round(scaled * 2.0**20), matrix.indices, matrix.indptr), shape=matrix.shape)
+    _, first, place = np.unique(equal_rows(rounded), return_index=True, return_inverse=True)
     if matrix.nnz - sizes[first].sum() < 0.2 * matrix.nnz + len(sizes):
         return [matrix]
-    shown = first[place.reshape(-1)]
+    shown = np.where(sizes[first[place]] == sizes, first[place], np.arange(len(sizes)))
     mine, theirs = np.arange(matrix.nnz), np.arange(matrix.nnz) + (matrix.indptr[shown] - matrix.indptr[:-1])[owner]
     same = matrix.indices[mine] == matrix.indices[theirs]
     same &= np.abs(scaled[mine] - scaled[theirs]) <= 1e-12 * np.abs(scaled[mine])
     alone = np.zeros(len(sizes), bool)
-    alone[owner[~same]] = True  # codes collided, or values are near but not the same
+    alone[owner[~same]] = True  # values are near but not the same, or hashes collided
     shown[alone] = np.flatnonzero(alone)
     kept, column = np.unique(shown, return_inverse=True)
     spread = csr_array((lead / lead[shown], column, np.arange(len(sizes) + 1)), shape=(len(sizes), len(kept)))

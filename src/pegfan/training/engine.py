@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pegfan import _defaults as default
+from pegfan._arrays import IntArray
+from pegfan._checks import check_choice, check_integer
 from pegfan._extras import need
 from pegfan.channels import Channels
 from pegfan.graph import Split, as_split
@@ -18,9 +20,8 @@ from pegfan.training.metrics import METRICS, score
 from pegfan.training.network import Network
 from pegfan.training.settings import Run, Settings, TrainingResult
 
-__all__ = ["Diverged", "train"]
+ENGINES = ("auto", "fast", "plain")
 
-IntArray = NDArray[np.int64]
 Progress = Callable[[str], None]
 
 _TELL = 2.0
@@ -111,7 +112,7 @@ def train(
     here = workers == 1 or len(parts) == 1
     # Other processes cannot call `progress`, and what `channels` keeps for itself need not travel to them.
     given = (channels, progress) if here else (channels[:], None)
-    task = _Task(*given, y, parts, seed, chosen, count, metric, name, device, batch, history)
+    task = Task(*given, y, parts, seed, chosen, count, metric, name, device, batch, history)
     start = time.perf_counter()
     runs: list[Run] = []
     interrupted = False
@@ -123,7 +124,7 @@ def train(
                     left = (time.perf_counter() - start) / len(runs) * (len(parts) - len(runs))
                     progress(
                         f"split {run.split}: {100 * run.test_metric:.2f} on test, {100 * run.val_metric:.2f} on "
-                        f"validation, {run.epochs} epochs, {run.epochs / max(run.seconds, 1e-9):.0f} a second"
+                        f"validation, {run.epochs} epochs, {run.epochs / max(run.seconds, 1e-9):.0f} per second"
                         + (f"; about {left:.0f} s left" if len(runs) < len(parts) else "")
                     )
     except KeyboardInterrupt:
@@ -136,7 +137,7 @@ def train(
 # ------------------------------------------------------------------- one split
 
 
-class _Task(NamedTuple):
+class Task(NamedTuple):
     """What the trainings on all splits have in common."""
 
     channels: Channels
@@ -153,19 +154,18 @@ class _Task(NamedTuple):
     history: bool
 
 
-def _run(task: _Task, index: int) -> Run:
+def _run(task: Task, index: int) -> Run:
     start, split, seed = time.process_time(), task.splits[index], task.seed + index
     weights = loss_weights(task.y[split.train], task.settings.class_weights)
-    given = (task.channels, task.y, split, weights, seed, task.settings, task.classes)
     if task.engine == "fast":
-        return _follow(task, index, _FastSteps(*given), start)
+        return _follow(task, index, _FastSteps(task, split, weights, seed), start)
     from pegfan.training.plain import PlainSteps, seeded
 
     with seeded(seed):
-        return _follow(task, index, PlainSteps(*given, task.device, task.batch), start)
+        return _follow(task, index, PlainSteps(task, split, weights, seed), start)
 
 
-def _follow(task: _Task, index: int, trainer: Any, start: float) -> Run:
+def _follow(task: Task, index: int, trainer: Any, start: float) -> Run:
     """Epoch after epoch until validation is satisfied, and the test nodes at the end."""
     settings, split, y, metric, history = task.settings, task.splits[index], task.y, task.metric, task.history
     record: dict[str, list[Any]] = {"train_loss": [], "val_loss": [], "val_metric": [], "attention": []}
@@ -178,7 +178,7 @@ def _follow(task: _Task, index: int, trainer: Any, start: float) -> Run:
             rate, told = (epoch + 1) / (now - begun), now
             most = min(settings.epochs - epoch - 1, settings.patience + best_epoch - epoch)
             task.progress(
-                f"split {index}: epoch {epoch + 1}, {rate:.1f} a second, validation loss {val_loss:.4f}; "
+                f"split {index}: epoch {epoch + 1}, {rate:.1f} per second, validation loss {val_loss:.4f}; "
                 f"{most / rate:.0f} s left if it does not improve, {(settings.epochs - epoch - 1) / rate:.0f} s at most"
             )
         if not np.isfinite(loss):
@@ -215,20 +215,12 @@ def _follow(task: _Task, index: int, trainer: Any, start: float) -> Run:
 class _FastSteps:
     """Epochs on the fast path."""
 
-    def __init__(
-        self,
-        channels: Channels,
-        y: IntArray,
-        split: Split,
-        weights: Any,
-        seed: int,
-        settings: Settings,
-        classes: int,
-    ) -> None:
+    def __init__(self, task: Task, split: Split, weights: Any, seed: int) -> None:
         from pegfan.training.fast import FastNetwork
 
-        state = Network.draw(channels.widths, classes, settings, seed).state
-        self.network = FastNetwork(channels, state, split.train, split.val, y, weights, settings.hop_normalize)
+        channels, settings = task.channels, task.settings
+        state = Network.draw(channels.widths, task.classes, settings, seed).state
+        self.network = FastNetwork(channels, state, split.train, split.val, task.y, weights, settings.hop_normalize)
         self.seed, self.settings = seed, settings
 
     def step(self, epoch: int) -> tuple[float, float, Any]:
@@ -259,10 +251,9 @@ def loss_weights(labels: IntArray, by_class: bool) -> NDArray[np.float64]:
 
 
 def _choose_engine(engine: str, device: str | None, settings: Settings, batch: int | None) -> str:
-    if batch is not None and (isinstance(batch, bool) or not isinstance(batch, (int, np.integer)) or batch < 1):
-        raise ValueError(f"batch is a number of rows, at least 1, or None for all; got {batch!r}")
-    if engine not in ("auto", "fast", "plain"):
-        raise ValueError(f"engine must be 'auto', 'fast' or 'plain', got {engine!r}")
+    if batch is not None:
+        check_integer(batch, "batch, a number of rows,", least=1)
+    check_choice(engine, "engine", ENGINES)
     on_cpu = device in (None, "cpu")
     suits = on_cpu and settings.layers == 2 and batch is None
     if engine == "fast" and not suits:
@@ -290,15 +281,14 @@ def _check(
     y = np.asarray(labels)
     if y.shape != (channels.n,) or y.dtype.kind not in "iu":
         raise ValueError(f"labels must be {channels.n} integers, one per node, got {y.dtype} {y.shape}")
-    if metric not in METRICS:
-        raise ValueError(f"metric must be 'accuracy' or 'roc_auc', got {metric!r}")
+    check_choice(metric, "metric", METRICS)
     if not isinstance(splits, Split) and not isinstance(splits, (list, tuple)):
         raise TypeError(f"splits are a Split or a sequence of them, got {type(splits).__name__}")
     parts = [splits] if isinstance(splits, Split) else list(splits)
     if not parts:
         raise ValueError("no split given; graph.splits holds them, or see pegfan.datasets.random_splits")
-    if classes is not None and (isinstance(classes, bool) or not isinstance(classes, (int, np.integer))):
-        raise TypeError(f"classes is a number of classes, got {classes!r}")
+    if classes is not None:
+        check_integer(classes, "classes")
     if y.max(initial=0) > 10 * len(y) + 1000:
         raise ValueError(f"there are {len(y)} labels and one of them is class {y.max()}; number classes from 0 on")
     y = y.astype(np.int64)

@@ -2,7 +2,7 @@
 
 What makes it fast: operators act on the weights' columns (see `chains`), only the rows of training and validation
 nodes are computed, one forward serves a step's validation and the next step's training loss, each channel's weights
-are updated and used again while they are in the caches, dropout takes 16 random bits an entry, and a whole step is
+are updated and used again while they are in the caches, dropout takes 16 random bits per entry, and a whole step is
 one compiled call.
 """
 
@@ -12,14 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg.cython_blas  # noqa: F401 - compiled code calls it; loaded here, so that limits of threads see it
-from numpy.typing import NDArray
 
+from pegfan._arrays import LINE, IntArray, aligned
 from pegfan.channels import Channels
 from pegfan.training.chains import Chain
-
-IntArray = NDArray[np.int64]
-
-_LINE = 64  # bytes of a cache line
 
 
 class Tables(NamedTuple):
@@ -79,7 +75,7 @@ def _packed(channels: Channels, train: IntArray, val: IntArray, dtype: Any) -> P
     """The matrices for a split; the newest are kept, for a search trains on the same ones again and again."""
     key = (train.tobytes(), val.tobytes(), dtype)
     if channels._packed is None or channels._packed[0] != key:
-        channels._packed = None  # the old ones go before the new ones come
+        channels._packed = None  # frees the memory of the old ones first
         channels._packed = key, Packed(channels, train, val, dtype)
     packed: Packed = channels._packed[1]
     return packed
@@ -129,7 +125,7 @@ class FastNetwork:
         hidden = width // count
         self.tables = self._lay_out(packed, classes, hidden)
         self.w, self.m, self.v, self.kept = (_aligned(int(self.tables.rest[-1]), self.dtype) for _ in range(4))
-        self._set_views(count, classes, hidden)
+        self.W, self.b, self.V, self.c, self.a = self._views(self.w, count, classes, hidden)
         self._take(state)
         self.H = _aligned((count, len(rows), hidden), self.dtype)
         self.inverse = np.zeros((count, len(rows)), self.dtype)
@@ -161,15 +157,13 @@ class FastNetwork:
             _aligned(max(sizes) * hidden, self.dtype),
         )
 
-    def _set_views(self, count: int, classes: int, hidden: int) -> None:
+    def _views(self, w: Any, count: int, classes: int, hidden: int) -> tuple[list[Any], Any, Any, Any, Any]:
+        """All W_i, b, V, c and a, in the memory where they lie one after another."""
         places, sizes, (at_b, at_V, at_c, at_a, _) = self.tables.places, self.tables.sizes, self.tables.rest
-        self.W = [
-            self.w[place : place + size * hidden].reshape(size, hidden)
-            for place, size in zip(places, sizes, strict=True)
-        ]
-        self.b = self.w[at_b : at_b + count * hidden].reshape(count, hidden)
-        self.V = self.w[at_V : at_V + count * classes * hidden].reshape(count, classes, hidden)
-        self.c, self.a = self.w[at_c : at_c + classes], self.w[at_a : at_a + count]
+        W = [w[at : at + rows * hidden].reshape(rows, hidden) for at, rows in zip(places, sizes, strict=True)]
+        b = w[at_b : at_b + count * hidden].reshape(count, hidden)
+        V = w[at_V : at_V + count * classes * hidden].reshape(count, classes, hidden)
+        return W, b, V, w[at_c : at_c + classes], w[at_a : at_a + count]
 
     def _take(self, state: dict[str, Any]) -> None:
         count, classes, hidden = self.V.shape
@@ -270,29 +264,20 @@ class FastNetwork:
     def state_dict(self, snapshot: Any) -> dict[str, Any]:
         """A snapshot as the ``state_dict`` of the network; weights of columns that are all zero are zero."""
         count, classes, hidden = self.V.shape
-        at_b, at_V, at_c, at_a, _ = self.tables.rest
-        state = {}
+        W, b, V, c, a = self._views(snapshot, count, classes, hidden)
+        state: dict[str, Any] = {}
         for i, chain in enumerate(self.chains):
-            place, size = self.tables.places[i], self.tables.sizes[i]
             full = np.zeros((hidden, chain.width), self.dtype)
-            full[:, chain.used] = snapshot[place : place + size * hidden].reshape(size, hidden).T
-            state[f"channel_layers.{i}.weight"] = full
-            state[f"channel_layers.{i}.bias"] = snapshot[at_b + i * hidden : at_b + (i + 1) * hidden].copy()
-        V = snapshot[at_V : at_V + count * classes * hidden].reshape(count, classes, hidden)
-        state["output.weight"] = V.transpose(1, 0, 2).reshape(classes, count * hidden)
-        state["output.bias"] = snapshot[at_c : at_c + classes].copy()
-        state["attention_logits"] = snapshot[at_a : at_a + count].copy()
-        return state
+            full[:, chain.used] = W[i].T
+            state |= {f"channel_layers.{i}.weight": full, f"channel_layers.{i}.bias": b[i].copy()}
+        V = V.transpose(1, 0, 2).reshape(classes, count * hidden)
+        return state | {"output.weight": V, "output.bias": c.copy(), "attention_logits": a.copy()}
 
 
 def _whole(size: int) -> int:
     """A number of entries that fills whole cache lines, whatever the dtype."""
-    return -(-size // _LINE) * _LINE
+    return -(-size // LINE) * LINE
 
 
 def _aligned(shape: int | tuple[int, ...], dtype: Any) -> Any:
-    """Zeros that start at a cache line."""
-    size = int(np.prod(shape)) * dtype.itemsize
-    room = np.zeros(size + _LINE, np.uint8)
-    start = -room.ctypes.data % _LINE
-    return room[start : start + size].view(dtype).reshape(shape)
+    return aligned(shape, dtype, np.zeros)

@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["METRICS", "accuracy", "roc_auc", "score"]
-
 METRICS = ("accuracy", "roc_auc")
 
 

@@ -13,8 +13,6 @@ from pegfan.channels import Channel, Channels
 from pegfan.running import one_thread
 from pegfan.training.settings import Settings
 
-__all__ = ["Network"]
-
 FloatArray = NDArray[np.float32]
 
 _ROWS = 65536

@@ -8,14 +8,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
-from pegfan.channels import Channels
+from pegfan._arrays import IntArray
 from pegfan.graph import Split
 from pegfan.models import ChannelNetwork, to_tensors
-from pegfan.training.settings import Settings
-
-IntArray = NDArray[np.int64]
+from pegfan.training.engine import Task
 
 
 @contextmanager
@@ -29,25 +26,15 @@ def seeded(seed: int) -> Iterator[None]:
 class PlainSteps:
     """Epochs in PyTorch, in the context of `seeded`."""
 
-    def __init__(
-        self,
-        channels: Channels,
-        y: IntArray,
-        split: Split,
-        weights: Any,
-        seed: int,
-        settings: Settings,
-        classes: int,
-        device: str | None,
-        batch: int | None,
-    ) -> None:
-        self.channels, self.split, self.batch, self.device = channels, split, batch, device
+    def __init__(self, task: Task, split: Split, weights: Any, seed: int) -> None:
+        settings, self.channels, self.split, self.batch = task.settings, task.channels, split, task.batch
+        self.device = task.device
         network = (settings.hidden, settings.layers, settings.dropout, settings.hop_normalize)
-        self.model = ChannelNetwork(channels.widths, classes, *network).to(device or "cpu")
-        self.y = torch.tensor(y, device=device)
-        everywhere = np.zeros(len(y))
+        self.model = ChannelNetwork(self.channels.widths, task.classes, *network).to(self.device or "cpu")
+        self.y = torch.tensor(task.y, device=self.device)
+        everywhere = np.zeros(len(task.y))
         everywhere[split.train] = weights
-        self.weights = torch.tensor(everywhere, device=device).float()
+        self.weights = torch.tensor(everywhere, device=self.device).float()
         self.optimizer = torch.optim.Adam(self.model.parameter_groups(settings))
         self.order = np.random.default_rng(seed)
         self.kept: dict[str, Any] = {}

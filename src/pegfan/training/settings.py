@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-__all__ = ["Run", "Settings", "TrainingResult"]
+from pegfan._checks import check_choice, check_integer, check_number
 
 
 @dataclass(frozen=True)
@@ -47,24 +47,15 @@ class Settings:
 
     def __post_init__(self) -> None:
         for name, least in (("hidden", 1), ("layers", 2), ("epochs", 1), ("patience", 1)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-                raise TypeError(f"{name} must be an integer, got {value!r}")
-            if value < least:
-                raise ValueError(f"{name} must be at least {least}, got {value}")
+            check_integer(getattr(self, name), name, least)
         for name in ("dropout", "lr_fc", "lr_sca", "wd_fc1", "wd_fc2", "wd_sca"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-                raise TypeError(f"{name} must be a number, got {value!r}")
-            if not np.isfinite(value) or value < 0:
-                raise ValueError(f"{name} must be finite and not negative, got {value}")
+            check_number(getattr(self, name), name)
         for name in ("hop_normalize", "class_weights"):
             if not isinstance(getattr(self, name), (bool, np.bool_)):
                 raise TypeError(f"{name} must be True or False, got {getattr(self, name)!r}")
         if self.dropout >= 1:
             raise ValueError(f"dropout must be below 1, got {self.dropout}")
-        if self.stop not in ("loss", "metric"):
-            raise ValueError(f"stop must be 'loss' or 'metric', got {self.stop!r}")
+        check_choice(self.stop, "stop", ("loss", "metric"))
         for entry in fields(self):  # 0 and 0.0 are one setting, and so are NumPy's numbers and Python's
             plain: Any = type(entry.default)
             object.__setattr__(self, entry.name, plain(getattr(self, entry.name)))
@@ -165,7 +156,7 @@ class TrainingResult:
         epochs = sum(run.epochs for run in self.runs)
         return (
             f"{self.metric} {100 * self.mean:.2f} ± {100 * self.std:.2f} on test, {100 * self.val_mean:.2f} on "
-            f"validation; {len(self.runs)} splits, {epochs} epochs, {seconds:.1f} s CPU ({self.engine})"
+            f"validation; {len(self.runs)} split{'s' * (len(self.runs) != 1)}, {epochs} epochs, {seconds:.1f} s CPU ({self.engine})"
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -74,9 +74,9 @@ def common_weight(indptr, indices, data, left, right, out):  # type: ignore[no-u
 def ward_merges(centres, merged, heights, stop):  # type: ignore[no-untyped-def]
     """Merge points by Ward's criterion along chains of nearest neighbours.
 
-    centres is (d, n), one column a point, and is used up. Merge k joins the clusters of the points merged[k] at the
-    squared height heights[k], the increase of the sum of squares. Merges come in the order of the chains. It ends early
-    when stop[0] is set, from another thread.
+    centres is (d, n), one column per point, and is overwritten. Merge k joins the clusters of the points merged[k] at
+    the squared height heights[k], the increase of the sum of squares. Merges come in the order of the chains. It ends
+    early when another thread sets stop[0].
     """
     d, n = centres.shape
     size, point, alive = np.ones(n), np.arange(n), np.ones(n, np.bool_)
@@ -110,7 +110,7 @@ def ward_merges(centres, merged, heights, stop):  # type: ignore[no-untyped-def]
             for j in range(used):
                 gap[j] = 0.0
             t = 0
-            while t + 4 < d:  # five coordinates a pass: fewer passes over the gaps
+            while t + 4 < d:  # five coordinates per pass: fewer passes over the gaps
                 a, b, c, e, f = (
                     centres[t, i],
                     centres[t + 1, i],
@@ -162,7 +162,7 @@ def ward_merges(centres, merged, heights, stop):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def name_merges(merged, parent, linkage):  # type: ignore[no-untyped-def]
-    """Number merges as SciPy does: points 0..n-1, then one number a merge; fills the ids and the sizes."""
+    """Number merges as SciPy does: points 0..n-1, then one number per merge; fills the ids and the sizes."""
     n = parent.size
     name, size = np.arange(n), np.ones(n, np.int64)
     for k in range(n - 1):

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
 from pegfan import _defaults as default
+from pegfan._arrays import FloatArray, IntArray
+from pegfan._checks import check_choice, check_integer, check_number
 from pegfan.graph import Graph
 from pegfan.trees.canonical import canonical_order
 from pegfan.trees.hierarchy import Hierarchy, by_appearance
 
 __all__ = ["LevelGraph", "build_tree", "coarsen"]
 
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 
 DIRECTIONS = ("symmetric", "out", "in")
 SCORES = ("weight", "normalized", "cosine")
@@ -183,14 +182,13 @@ def coarsen(level: LevelGraph, labels: IntArray) -> LevelGraph:
     tails = np.repeat(labels, np.diff(level.edges.indptr))
     heads = labels[level.edges.indices]
     between = tails != heads
-    summed = coo_array((level.edges.data[between], (tails[between], heads[between])), shape=(count, count))
-    edges = summed.tocsr()
+    edges = coo_array((level.edges.data[between], (tails[between], heads[between])), shape=(count, count)).tocsr()
     features = None
     if level.features is not None:
         features = np.zeros((count, level.features.shape[1]))
         np.add.at(features, labels, level.features)
         features = unit_rows(features)
-    return LevelGraph(edges, edges, features, level.feature_weight, "symmetric", level.score, level.notes)
+    return replace(level, arcs=edges, edges=edges, features=features, direction="symmetric")
 
 
 def unit_rows(X: FloatArray) -> FloatArray:
@@ -267,26 +265,15 @@ def _check(
 ) -> tuple[str, Builder]:
     if not isinstance(graph, Graph):
         raise TypeError(f"build_tree takes a Graph, got {type(graph).__name__}; see Graph.from_edges and its kin")
-    for value, name, allowed in (
-        (method, "method", (method,) if callable(method) else ("auto", *BUILDERS)),
-        (direction, "direction", DIRECTIONS),
-        (weights, "weights", ("given", "unit")),
-        (score, "score", SCORES),
-    ):
-        if value not in allowed:
-            raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}")
-    for number, name, least in ((h, "h", 2), (max_levels, "max_levels", 2)):
-        if number is None and name == "max_levels":
-            continue
-        if isinstance(number, bool) or not isinstance(number, (int, np.integer)):
-            raise TypeError(f"{name} must be an integer, got {number!r}")
-        if number < least:
-            raise ValueError(f"{name} must be at least {least}, got {number}")
-    if isinstance(feature_weight, bool) or not isinstance(feature_weight, (int, float, np.integer, np.floating)):
-        raise TypeError(f"feature_weight must be a number, got {feature_weight!r}")
-    if not np.isfinite(feature_weight) or feature_weight < 0:
-        raise ValueError(f"feature_weight must be finite and not negative, got {feature_weight}")
-    if feature_weight and graph.features is None:
+    if not callable(method):
+        check_choice(method, "method", ("auto", *BUILDERS))
+    check_choice(direction, "direction", DIRECTIONS)
+    check_choice(weights, "weights", ("given", "unit"))
+    check_choice(score, "score", SCORES)
+    check_integer(h, "h", least=2)
+    if max_levels is not None:
+        check_integer(max_levels, "max_levels", least=2)
+    if check_number(feature_weight, "feature_weight") and graph.features is None:
         raise ValueError(
             "feature_weight asks for features, but the graph has none; give them with graph.replace(features=...)"
         )

@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 from scipy.sparse.csgraph import connected_components
 
+from pegfan._arrays import IntArray
 from pegfan.graph import Graph
+from pegfan.trees.hierarchy import offsets_within
 
-__all__ = ["Colouring", "canonical_order"]
-
-IntArray = NDArray[np.int64]
 Colours = NDArray[np.uint64]
 
 _ROUNDS = 64
@@ -202,9 +201,8 @@ def _break_twins(refiner: _Refiner, colours: Colours) -> tuple[Colours, int]:
             hash_rows(indptr, indices, weights, joined, part)
             key += factor * part
         order = np.lexsort((key, colours))
-        starts = _starts(colours[order], key[order])
         rank = np.empty(len(order), np.int64)
-        rank[order] = np.arange(len(order)) - starts
+        rank[order] = offsets_within(colours[order], key[order])
         colours = _numbered(colours, rank, salt=2 + joined)
         symmetric += int((rank > 0).sum())
     return colours, symmetric
@@ -213,8 +211,7 @@ def _break_twins(refiner: _Refiner, colours: Colours) -> tuple[Colours, int]:
 def _components_with_ties(colours: Colours, component: NDArray[Any]) -> Iterator[IntArray]:
     """The nodes of every component in which two nodes have one colour."""
     order = np.lexsort((colours, component))
-    starts = _starts(component[order], colours[order])
-    tied = np.unique(component[order][np.flatnonzero(starts < np.arange(len(order)))])
+    tied = np.unique(component[order][offsets_within(component[order], colours[order]) > 0])
     ends = np.cumsum(np.bincount(component))
     for which in tied:
         yield np.sort(order[ends[which - 1] if which else 0 : ends[which]])
@@ -251,10 +248,9 @@ def _individualise(refiner: _Refiner, colours: Colours) -> tuple[Colours, int, i
 def _one_orbit(refiner: _Refiner, given: Colours, colours: Colours, nodes: IntArray, at_once: bool) -> bool:
     """Whether automorphisms that keep all colours take the first of these nodes to each of the others.
 
-    Each node is singled out in turn and ties after it are broken anyhow; if two orders so found put the same graph on
-    the same places, they are an automorphism. Orbits grow with every one that is found, so that few are needed.
-    Breaking the ties of all classes at once is cheap, and enough where symmetries are local; one at a time sees the
-    others.
+    Each node is singled out in turn, and the ties that remain are broken arbitrarily. If two of these orders give the
+    same graph, they are an automorphism. Every automorphism enlarges the orbits, so few are needed. Breaking the ties
+    of all classes at once is cheap, and enough for local symmetries; breaking one at a time finds the others.
     """
     orbit = np.arange(len(colours))
     form = _finish(refiner, colours, nodes[0], at_once)
@@ -302,19 +298,10 @@ def _break_copies(colours: Colours, component: NDArray[Any]) -> tuple[Colours, i
     key = np.add.reduceat(_scramble(colours)[order], first)
     by_key = np.argsort(key, kind="stable")
     rank = np.empty(len(key), np.int64)
-    rank[by_key] = np.arange(len(key)) - _starts(key[by_key])
+    rank[by_key] = offsets_within(key[by_key])
     # The whole component enters the colour: parts of different ones may look alike on their own.
     whole = _scramble(key + rank.astype(np.uint64))
     return _scramble(colours ^ whole[component]), int((rank > 0).sum())
-
-
-def _starts(*columns: NDArray[Any]) -> IntArray:
-    """For sorted columns, where the run of equal rows began that every row belongs to."""
-    new = np.zeros(len(columns[0]), bool)
-    new[:1] = True
-    for column in columns:
-        new[1:] |= column[1:] != column[:-1]
-    return np.maximum.accumulate(np.where(new, np.arange(len(new)), 0))
 
 
 def _smallest_tied_class(colours: Colours) -> IntArray | None:
@@ -341,5 +328,4 @@ def _scramble(colours: Colours) -> Colours:
 
 
 def _count(colours: Colours) -> int:
-    ordered = np.sort(colours)
-    return int((ordered[1:] != ordered[:-1]).sum()) + 1
+    return int(np.count_nonzero(np.diff(np.sort(colours)))) + 1

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from threading import RLock
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.sparse import csr_array, diags_array, issparse
+from scipy.sparse import block_array, csr_array, diags_array, issparse
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
+from pegfan._arrays import FloatArray
+from pegfan.running import one_thread
 from pegfan.trees.build import LevelGraph, unit_rows
-
-FloatArray = NDArray[np.float64]
 
 _DENSE = 400
 """Matrices up to this size are decomposed whole."""
@@ -34,8 +32,7 @@ def spectral_embedding(level: LevelGraph, dimension: int = 10) -> FloatArray:
     A = level.rows()
     n = A.shape[0]
     if level.direction != "symmetric":
-        empty = csr_array((n, n))
-        A = csr_array(_block(A, empty))
+        A = csr_array(block_array([[csr_array((n, n)), A], [A.T, csr_array((n, n))]], format="csr"))
     size = A.shape[0]
     extra = 1.0 / size if connected_components(A, directed=False, return_labels=False) > 1 else 0.0
     degree = np.asarray(A.sum(axis=1)).ravel() + extra * size
@@ -85,7 +82,9 @@ def propagated_features(edges: csr_array, features: Any, notes: dict[str, Any], 
 
 def leading_eigenvectors(product: Callable[[Any], Any], n: int, count: int, notes: dict[str, Any]) -> FloatArray:
     """Eigenvectors of the largest eigenvalues of a symmetric operator, largest first, from a fixed start."""
-    with one_thread():
+    # On one thread, as sums in another order would change the last bits. The limit belongs to the process: without the
+    # lock, two calls at once would restore the wrong one.
+    with _LIMIT, one_thread():
         if n <= max(_DENSE, 2 * count + 1):
             matrix = product(np.eye(n))
             return np.linalg.eigh((matrix + matrix.T) / 2)[1][:, ::-1][:, :count]
@@ -106,18 +105,3 @@ def _subspace_iteration(product: Callable[[Any], Any], n: int, count: int, round
         basis = np.linalg.qr(product(basis) + basis)[0]
     _, rotation = np.linalg.eigh(basis.T @ product(basis))
     return np.asarray((basis @ rotation)[:, ::-1][:, :count])
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Linear algebra on one thread: sums in another order would change the last bits."""
-    from threadpoolctl import threadpool_limits
-
-    with _LIMIT, threadpool_limits(limits=1):  # the limit is the process's: two at once would restore the wrong one
-        yield
-
-
-def _block(A: csr_array, empty: csr_array) -> Any:
-    from scipy.sparse import block_array
-
-    return block_array([[empty, A], [A.T, empty]], format="csr")

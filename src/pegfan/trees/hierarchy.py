@@ -21,12 +21,13 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pegfan._arrays import IntArray
+from pegfan._checks import check_integer
 from pegfan._npz import read_npz, write_npz
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-IntArray = NDArray[np.int64]
 Index = tuple[int, ...]
 """An index vector Λ = (1, λ_2, ..., λ_j) of the paper: counted from 1, as long as the cluster's level."""
 
@@ -222,7 +223,7 @@ class Hierarchy:
         """
         merges, counts = _check_linkage(linkage)
         n = len(merges) + 1
-        cuts = sorted({_integer(size, "a size") for size in sizes})
+        cuts = sorted({check_integer(size, "a size") for size in sizes})
         if not cuts or cuts[0] < 2:
             raise ValueError(f"sizes must hold numbers of at least 2, got {cuts}")
         levels = [np.arange(n), *(_cut(merges, counts, size) for size in cuts if size < n)]
@@ -269,7 +270,7 @@ class Hierarchy:
 
     def first_child(self, level: int) -> IntArray:
         """Offsets of children: those of slot c at `level` are the slots from entry c up to entry c + 1."""
-        return _offsets(self.n_children(level))
+        return np.concatenate([[0], np.cumsum(self.n_children(level))])
 
     def first_leaf(self, level: int) -> IntArray:
         """Offsets of leaves: the nodes of slot c at `level` are ``order[first_leaf[c]:first_leaf[c + 1]]``."""
@@ -294,7 +295,7 @@ class Hierarchy:
 
     def cluster(self, index: Index) -> Cluster:
         """The cluster s_Λ of an index vector, e.g. ``tree.cluster((1, 2, 1))``; entries count from 1."""
-        entries = tuple(_integer(entry, "an entry of an index vector") for entry in index)
+        entries = tuple(check_integer(entry, "an entry of an index vector") for entry in index)
         if not 1 <= len(entries) <= self.K or entries[0] != 1:
             raise ValueError(f"an index vector has 1 to {self.K} entries, the first of them 1; got {entries}")
         slot = 0
@@ -435,14 +436,12 @@ class Hierarchy:
         return type(self), (self.parents, self.order, self.info)  # so that copies are checked and read-only too
 
     def __repr__(self) -> str:
-        counts = [str(count) for count in self.n_clusters]
-        shown = counts if len(counts) <= 8 else [*counts[:4], "...", *counts[-3:]]
-        return f"Hierarchy(n={self.n}, K={self.K}, clusters={'-'.join(shown)}, h={self.h})"
+        counts: tuple[Any, ...] = self.n_clusters
+        shown = counts if len(counts) <= 8 else (*counts[:4], "...", *counts[-3:])
+        return f"Hierarchy(n={self.n}, K={self.K}, clusters={'-'.join(map(str, shown))}, h={self.h})"
 
     def _check_level(self, level: int, low: int, high: int) -> None:
-        if isinstance(level, bool) or not isinstance(level, (int, np.integer)):
-            raise TypeError(f"a level is an integer, got {level!r}")
-        if not low <= level <= high:
+        if not low <= check_integer(level, "a level") <= high:
             raise ValueError(f"level {level} is out of range; this call takes levels {low} to {high} (K = {self.K})")
 
     def _child_ranks(self, level: int, permutations: Mapping[Index, ArrayLike] | np.random.Generator) -> IntArray:
@@ -471,12 +470,6 @@ def _frozen(array: IntArray) -> IntArray:
     return array
 
 
-def _offsets(counts: IntArray) -> IntArray:
-    offsets = np.zeros(len(counts) + 1, np.int64)
-    np.cumsum(counts, out=offsets[1:])
-    return offsets
-
-
 def _inverse(perm: IntArray) -> IntArray:
     inverse = np.empty(len(perm), np.int64)
     inverse[perm] = np.arange(len(perm))
@@ -489,10 +482,13 @@ def by_appearance(labels: IntArray) -> IntArray:
     return _inverse(np.argsort(first))[codes]
 
 
-def offsets_within(keys: IntArray) -> IntArray:
-    """For sorted keys, how many equal ones stand before each."""
-    new = np.concatenate([[True], keys[1:] != keys[:-1]]) if len(keys) else np.empty(0, bool)
-    return np.arange(len(keys)) - np.maximum.accumulate(np.where(new, np.arange(len(keys)), 0))
+def offsets_within(*columns: NDArray[Any]) -> IntArray:
+    """For rows in sorted order, given as columns, how many equal rows stand before each."""
+    places = np.arange(len(columns[0]))
+    new = np.zeros(len(places), bool)
+    for column in columns:
+        new[1:] |= column[1:] != column[:-1]
+    return places - np.maximum.accumulate(np.where(new, places, 0))
 
 
 def cut_linkage(linkage: ArrayLike, size: int) -> IntArray:
@@ -530,12 +526,6 @@ def _sort_slots(levels: list[IntArray]) -> tuple[list[IntArray], IntArray | None
 
 
 # ---------------------------------------------------------------- the boundary
-
-
-def _integer(value: Any, what: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise TypeError(f"{what} must be an integer, got {value!r}")
-    return int(value)
 
 
 def _int_vector(values: ArrayLike, what: str) -> IntArray:

@@ -6,11 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, triu
 
+from pegfan._arrays import FloatArray, IntArray
 from pegfan.trees.build import LevelGraph
 from pegfan.trees.hierarchy import offsets_within
-
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 
 _HUB = 64
 """Nodes that more than so many share say little about them, and comparing all of them would take forever."""

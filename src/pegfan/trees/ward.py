@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pegfan._arrays import FloatArray, IntArray
 from pegfan.trees.build import LevelGraph
 from pegfan.trees.embeddings import adjacency_embedding, spectral_embedding
 from pegfan.trees.hierarchy import cut_linkage
-
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 
 MOST_NODES = 200_000
 """Where comparing all pairs stops being sensible: some minutes."""
@@ -30,13 +28,13 @@ def adjacency(level: LevelGraph, h: int) -> IntArray:
     return _cluster(level, adjacency_embedding, h)
 
 
-def _cluster(level: LevelGraph, embed: object, h: int) -> IntArray:
+def _cluster(level: LevelGraph, embed: Callable[[LevelGraph], FloatArray], h: int) -> IntArray:
     labels = np.arange(level.n)
     joined = np.flatnonzero(np.diff(level.edges.indptr))  # nodes without edges have no place in an embedding
     if len(joined) < 2:
         return labels
     part = _restrict(level, joined)
-    points = embed(part)  # type: ignore[operator]
+    points = embed(part)
     if part.features is not None:
         points = np.column_stack([points, part.feature_weight * part.features])
     labels[joined] = level.n + cut_linkage(ward_linkage(points), h)
@@ -84,5 +82,4 @@ def _restrict(level: LevelGraph, nodes: IntArray) -> LevelGraph:
     if len(nodes) == level.n:
         return level
     arcs, edges = (matrix[nodes][:, nodes].tocsr() for matrix in (level.arcs, level.edges))
-    features = None if level.features is None else level.features[nodes]
-    return LevelGraph(arcs, edges, features, level.feature_weight, level.direction, level.score, level.notes)
+    return replace(level, arcs=arcs, edges=edges, features=None if level.features is None else level.features[nodes])

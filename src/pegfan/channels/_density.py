@@ -13,8 +13,6 @@ from pegfan.graph import Graph
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["density"]
-
 _ENTRIES = 2**24
 """Entries of a power of A that may be formed at a time."""
 

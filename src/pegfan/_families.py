@@ -14,16 +14,18 @@ def families() -> dict[str, tuple[str, ...]]:
     >>> pf.families()["filters"], pf.families()["kind"]
     (('binary-haar', 'haar-basis'), ('a', 'b', 'c', 'as'))
     >>> list(pf.families())
-    ['method', 'filters', 'rules', 'hop', 'kind', 'regime', 'direction', 'scaling', 'metric', 'datasets']
+    ['method', 'filters', 'rules', 'hop', 'kind', 'regime', 'direction', 'scaling', 'metric', 'engine',
+     'strategy', 'grid', 'datasets']
     """
     from pegfan.channels import hops, presets, scaling
     from pegfan.datasets import registry
+    from pegfan.experiments import search
     from pegfan.framelets import _levels, shrinkage
-    from pegfan.training import metrics
+    from pegfan.training import engine, metrics
     from pegfan.trees import build
 
     return {
-        "method": ("auto", *build.BUILDERS),
+        "method": ("auto", "none", *build.BUILDERS),
         "filters": tuple(_levels.FAMILIES),
         "rules": shrinkage.RULES,
         "hop": hops.KINDS,
@@ -32,5 +34,8 @@ def families() -> dict[str, tuple[str, ...]]:
         "direction": (*hops.DIRECTIONS, "both"),
         "scaling": scaling.SCALINGS,
         "metric": metrics.METRICS,
+        "engine": engine.ENGINES,
+        "strategy": search.STRATEGIES,
+        "grid": tuple(search.GRIDS),
         "datasets": tuple(registry.DATASETS),
     }

@@ -1,0 +1,443 @@
+"""A recipe: one value for a model, with the same defaults everywhere, and the same model by every path."""
+
+import dataclasses
+import enum
+import inspect
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+
+import pegfan as pf
+from pegfan import _defaults as default
+from pegfan import _legacy, demo
+from pegfan._npz import write_npz
+from pegfan.auto.outcome import Plan
+from pegfan.channels import FeatureScale
+from pegfan.datasets import Source
+from pegfan.experiments import Job, run_job
+from pegfan.experiments.search import search
+from pegfan.fitted import train_recipe
+from pegfan.graph import Split
+from pegfan.recipe import FIELDS, Known, Recipe, TreeFile
+from pegfan.training import Network
+
+FULL = {
+    "method": "matching",
+    "h": 4,
+    "regime": "all",
+    "direction": "both",
+    "scaling": "columns",
+    "adjacency": True,
+    "labels": True,
+    "structure": True,
+    "epochs": 12,
+    "hidden": 8,
+}
+
+CHOICES = {
+    "method": st.sampled_from(["auto", "none", "ward", "adjacency", "matching"]),
+    "h": st.integers(2, 12),
+    "max_levels": st.none() | st.integers(2, 9),
+    "kind": st.sampled_from(["a", "b", "c", "as"]),
+    "regime": st.sampled_from(["auto", "heterophily", "homophily", "all"]),
+    "hops": st.integers(0, 9),
+    "direction": st.sampled_from(["out", "in", "symmetric", "both"]),
+    "scaling": st.sampled_from(["none", "l1", "columns"]),
+    "include_features": st.booleans(),
+    "adjacency": st.booleans(),
+    "labels": st.booleans(),
+    "structure": st.booleans(),
+    "hidden": st.integers(1, 100),
+    "layers": st.integers(2, 4),
+    "dropout": st.floats(0, 0.9),
+    "hop_normalize": st.booleans(),
+    **dict.fromkeys(("lr_fc", "lr_sca", "wd_fc1", "wd_fc2", "wd_sca"), st.floats(0, 1)),
+    "epochs": st.integers(1, 3000),
+    "patience": st.integers(1, 300),
+    "stop": st.sampled_from(["loss", "metric"]),
+    "class_weights": st.booleans(),
+}
+WORDS = st.fixed_dictionaries({}, optional=CHOICES)
+TREE_FILES = st.none() | st.builds(TreeFile, st.sampled_from(["a.npz", "b.npz"]), st.sampled_from(["0" * 64, "f" * 64]))
+RECIPES = st.builds(lambda words, file: Recipe.of(words).changed(tree_file=file), WORDS, TREE_FILES)
+
+
+@pytest.fixture(scope="module")
+def graph():
+    """Directed, with named nodes and classes, features of different scales, and unlabelled nodes."""
+    made = pf.datasets.synthetic(0.1, n=120, n_edges=700, n_features=6, splits=2)
+    labels = made.labels.copy()
+    labels[np.random.default_rng(1).choice(120, 10, replace=False)] = -1
+    return pf.Graph(
+        csr_array(np.triu(made.adjacency.toarray())),
+        directed=True,
+        features=np.asarray(made.features) * [1, 1, 1, 1, 1, 1000],
+        labels=labels,
+        splits=[Split(*(part[labels[part] >= 0] for part in split)) for split in made.splits],
+        node_names=[f"n{i}" for i in range(120)],
+        class_names=["red", "green", "blue", "white"],
+    )
+
+
+def dense(channel):
+    return channel.materialize(np.float64, "dense")
+
+
+# ---------------------------------------------------------------------- as a value
+
+
+def test_every_field_and_setting_is_drawn():
+    assert set(CHOICES) | {"tree_file"} == set(FIELDS)
+
+
+@given(RECIPES)
+def test_a_recipe_survives_a_round_trip_through_plain_values(recipe):
+    again = Recipe.of(json.loads(json.dumps(recipe.to_dict())))
+    assert again == recipe
+    assert (hash(again), again.key, again.name) == (hash(recipe), recipe.key, recipe.name)
+
+
+@given(RECIPES, RECIPES, WORDS)
+def test_recipes_that_differ_differ_in_key_name_and_stored_form(one, other, changes):
+    for two in (other, one.changed(**changes)):
+        same = one == two
+        assert (one.key == two.key) is same
+        assert (_legacy.spelled(one) == _legacy.spelled(two)) is same
+        if one.tree_file is None or two.tree_file is None:
+            assert (one.name == two.name) is same
+
+
+@pytest.mark.parametrize("words", [{"kind": "b"}, {"kind": "a", "direction": "both"}, {"method": "none"}])
+def test_hops_are_told_apart(words):
+    recipes = [Recipe.of({**words, "hops": hops}) for hops in (0, 1, 2)]
+    assert len({recipe.key for recipe in recipes}) == len({recipe.name for recipe in recipes}) == 3
+    assert len({json.dumps(_legacy.spelled(recipe)) for recipe in recipes}) == 3
+
+
+@given(WORDS, WORDS)
+def test_changes_come_one_by_one_or_together(first, second):
+    assert Recipe.of(first).changed(**second) == Recipe.of(first).changed(**second).changed(**second)
+    if not {"method", "hops", "kind", "direction", "adjacency"} & {*first, *second}:  # nothing becomes idle
+        assert Recipe.of(first).changed(**second) == Recipe.of({**first, **second})
+
+
+def test_keys_stay_what_they_are():
+    assert Recipe().key == "187033f745aa6e58"
+    words = {"method": "ward", "h": 4, "kind": "b", "regime": "heterophily", "labels": True, "lr_fc": 0.02}
+    assert Recipe.of(words).key == "b7e1777fcd7ecfc3"
+
+
+def test_fields_that_make_no_difference_are_at_their_defaults():
+    assert Recipe("none", h=3, max_levels=4, kind="a") == Recipe("none")
+    assert Recipe("none", hops=0, regime="all", direction="in") == Recipe("none", hops=0)
+    assert Recipe("none", hops=0, adjacency=True, direction="in").direction == "in", "rows of A have a side"
+    assert Recipe("ward", kind="a", hops=7) == Recipe("ward", kind="a")
+    assert Recipe("ward", kind="a", hops=7, direction="both").hops == 7
+    file = TreeFile("t.npz", "0" * 64)
+    assert Recipe("ward", 4, 5, tree_file=file) == Recipe(tree_file=file)
+    assert Recipe("none", tree_file=file).has_tree
+
+
+def test_what_equals_a_default_is_no_difference():
+    assert Recipe.of({"lr_fc": 0.01, "wd_fc1": 0, "hidden": np.int64(64), "h": np.int64(8)}) == Recipe()
+    assert Recipe.of({"adjacency": np.True_}).to_dict()["adjacency"] is True
+    assert Recipe(settings={"epochs": 3}) == Recipe.of({"epochs": 3}) == Recipe().changed(settings={"epochs": 3})
+    assert Recipe.of({"epochs": 3}).changed(settings={"lr_fc": 0.1}).settings == pf.Settings(lr_fc=0.1)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Recipe().h = 3
+
+
+@pytest.mark.parametrize(
+    ("wrong", "match"),
+    [
+        ({"method": "wart"}, "method must be one of auto, none, ward, .*; got 'wart'"),
+        ({"kind": "d"}, "kind must be one of a, b, c, as"),
+        ({"regime": "hetero"}, "regime must be one of auto"),
+        ({"direction": "up"}, "direction must be one of"),
+        ({"scaling": False}, "scaling must be one of none, l1, columns; got False"),
+        ({"hops": -1}, "hops must be at least 0, got -1"),
+        ({"h": True}, "h must be an integer"),
+        ({"h": 2.5}, "h must be an integer"),
+        ({"max_levels": 1}, "max_levels must be at least 2, got 1"),
+        ({"adjacency": 1}, "adjacency must be true or false"),
+        ({"epoch": 3}, "a recipe has no 'epoch'; it has adjacency, .*, and the settings class_weights, .*epochs"),
+        ({"dropout": 2.0}, "dropout must be below 1"),
+        ({"features": "raw"}, "'features' is called 'scaling' since 0.2"),
+        ({"tree_file": "tree.npz"}, "tree_file must be the name of a file and its SHA-256"),
+    ],
+)
+def test_wrong_recipes_are_refused(wrong, match):
+    with pytest.raises((TypeError, ValueError), match=match):
+        Recipe.of(wrong)
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        ({}, "c auto h=8 S?^3 l1"),
+        ({"method": "none", "hops": 0, "scaling": "none"}, "X alone unscaled"),
+        ({"method": "none", "regime": "all", "hops": 2, "direction": "both"}, "S^2, S~^2 both l1"),
+        ({"method": "ward", "kind": "a", "max_levels": 7, "include_features": False}, "a ward h=8 K<=7 S? l1 -X"),
+        ({"tree_file": ("cora_h4.npz", "0"), "regime": "homophily", "hops": 1}, "c cora_h4.npz S~ l1"),
+        (FULL, "c matching h=4 S^3, S~^3 both columns +A +Y +degrees, hidden=8, epochs=12"),
+    ],
+)
+def test_names_by_example(words, name):
+    assert Recipe.of(words).name == name
+
+
+# --------------------------------------------------------------------- on a graph
+
+
+def test_auto_is_settled_by_the_training_nodes(graph):
+    assert Recipe().settled(graph, 0) == Recipe(regime="heterophily")
+    same = graph.replace(labels=np.zeros(120, int), class_names=None)
+    assert Recipe().settled(same, 0) == Recipe(regime="homophily")
+    for recipe in (Recipe(kind="a"), Recipe("none", hops=0), Recipe(regime="all")):
+        assert recipe.settled(graph, None) is recipe, "there is nothing to settle"
+
+
+def test_a_tree_comes_from_its_file_and_no_other(graph, tmp_path):
+    tree = pf.build_tree(graph, "ward", 4)
+    levels = np.array([tree.labels(level) for level in range(tree.K, 0, -1)])
+    path = write_npz(tmp_path / "tree.npz", {"labels": levels[:-1]})
+    recipe = Recipe(tree_file=TreeFile.of(path))
+    read = recipe.build_tree(graph, trees=tmp_path)
+    assert read.n_clusters == tree.n_clusters  # the root, which is missing, is added
+    assert read.info["sha256"] == recipe.tree_file.sha256
+    with pytest.raises(ValueError, match="say with trees="):
+        recipe.build_tree(graph)
+    write_npz(path, {"labels": levels[1:]})
+    with pytest.raises(ValueError, match="SHA-256 differs"):
+        recipe.build_tree(graph, trees=tmp_path)
+    for name in ("../tree.npz", "/etc/passwd"):
+        with pytest.raises(ValueError, match="plain name"):
+            TreeFile(name, "0").read(tmp_path)
+    other = write_npz(tmp_path / "other.npz", {"levels": levels})
+    with pytest.raises(ValueError, match="no array 'labels'"):
+        TreeFile.of(other).read(tmp_path)
+    small = write_npz(tmp_path / "small.npz", {"labels": np.zeros((1, 5), int)})
+    with pytest.raises(ValueError, match="tree of 5 nodes"):
+        Recipe(tree_file=TreeFile.of(small)).build_tree(graph, trees=tmp_path)
+
+
+def test_a_tree_has_as_many_levels_as_asked_for(graph):
+    recipe = Recipe("ward", 4)
+    for levels in (2, 3, 9):
+        assert recipe.build_tree(graph, levels=levels).K == levels
+    assert Recipe("none").build_tree(graph) is None
+
+
+def test_no_channel_of_a_recipe_knows_a_nodes_own_label(graph):
+    train = graph.splits[0].train
+    known = Known.of(graph, train)
+    recipe, tree = Recipe.of(FULL), pf.build_tree(graph, "matching", 4)
+    before = recipe.channels(graph, tree, known=known)
+    changed_somewhere = False
+    for node in train[:6]:
+        codes = known.codes.copy()
+        codes[node] = (codes[node] + 1) % 4
+        after = recipe.channels(graph, tree, known=dataclasses.replace(known, codes=codes))
+        for one, two in zip(before, after, strict=True):
+            assert np.allclose(dense(one)[node], dense(two)[node], atol=1e-12), one.name
+            changed_somewhere |= not np.allclose(dense(one), dense(two))
+    assert changed_somewhere, "other nodes do see it"
+
+
+def test_only_training_labels_reach_the_channels(graph):
+    known = Known.of(graph, graph.splits[0].train)
+    assert (known.codes >= 0).sum() == len(graph.splits[0].train)
+    assert (known.codes[graph.splits[0].val] == -1).all()
+    assert (known.codes[graph.splits[0].test] == -1).all()
+    with pytest.raises(ValueError, match="pass split= or known="):
+        Recipe("none", hops=0, labels=True).channels(graph, None)
+
+
+def test_channels_have_the_names_that_the_recipe_asks_for(graph):
+    channels = Recipe("none", regime="all", hops=1, direction="both").channels(graph, None)
+    assert channels.names == ("X", "S X", "S~ X", "S_in X", "S~_in X")
+    tree = pf.Hierarchy.from_nested([list(range(60)), list(range(60, 120))])
+    full = Recipe("ward", kind="b", hops=1, adjacency=True, labels=True).channels(graph, tree, split=0)
+    assert full.names == ("X", "S X", "F_0 X", "F_1 X", "F_2 X", "A", "Y near", "Y far", "Y X")
+    assert np.array_equal(dense(full["A"]), graph.adjacency.toarray())
+    against = Recipe("none", hops=0, adjacency=True, direction="in").channels(graph, None, split=0)
+    assert np.array_equal(dense(against["A"]), graph.adjacency.toarray().T)
+
+
+def test_rows_of_the_adjacency_follow_the_nodes_names(graph):
+    known = Known.of(graph, graph.splits[0].train)
+    perm = np.random.default_rng(3).permutation(120)
+    moved = Recipe("none", hops=0, adjacency=True).channels(graph.permute(perm), None, known=known)["A"]
+    assert np.array_equal(dense(moved), graph.adjacency.toarray()[perm])
+
+
+def test_new_nodes_have_no_label_and_no_column(graph):
+    known = Known.of(graph, graph.splits[0].train)
+    fewer = graph.subgraph(np.arange(20, 60)).replace(node_names=[*(f"n{i}" for i in range(20, 50)), *"abcdefghij"])
+    assert known.places(fewer).tolist() == [*range(20, 50), *[-1] * 10]
+    assert known.labels_of(fewer).tolist() == [*known.codes[20:50], *[-1] * 10]
+    assert Recipe("none", hops=0, adjacency=True).channels(fewer, None, known=known)["A"].shape == (40, 120)
+    unnamed = fewer.replace(node_names=None)
+    assert known.places(unnamed).tolist() == list(range(40)), "without names the position tells"
+
+
+# ----------------------------------------------------------------------- features
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_scaled_features_do_not_depend_on_units_or_storage(sparse):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(50, 4)) * [1.0, 3.0, 1.0, 1.0]
+    x[:, 2] = rng.random(50) < 0.1
+    x[:, 3] = np.exp(rng.normal(5, 3, 50))
+    scale = FeatureScale.of(csr_array(x) if sparse else x)
+    got = scale.apply(csr_array(x) if sparse else x)
+    got = got.toarray() if sparse else got
+    got = got[:, [1, 2, 0, 3]] if sparse else got  # centred columns come last in sparse features
+    assert scale.full.tolist() == [True, True, False, True]
+    assert np.allclose(got[:, [0, 1, 3]].mean(axis=0), 0, atol=1e-6)
+    assert np.allclose(got[:, [0, 1, 3]].std(axis=0), 1, atol=1e-5)
+    assert np.array_equal(got[:, 2], x[:, 2]), "a bag of words stays"
+    assert np.allclose(got[:, 3], (lambda v: (v - v.mean()) / v.std())(np.log1p(x[:, 3])), atol=1e-5)
+
+
+def test_a_constant_column_scales_to_something_finite():
+    x = np.column_stack([np.full(9, 7.0), np.full(9, 1e6), np.zeros(9)])
+    assert np.isfinite(FeatureScale.of(x).apply(x)).all()
+    assert np.isfinite(FeatureScale.of(csr_array(x)).apply(csr_array(x)).toarray()).all()
+
+
+# ----------------------------------------------------------------------- defaults
+
+TREE = {"method": default.METHOD, "h": default.H, "max_levels": None, "direction": default.DIRECTION}
+HOPS = {"regime": default.REGIME, "hops": default.HOPS, "scaling": default.SCALING}
+ON_TREE = {"method": default.METHOD, "h": default.H, "kind": default.KIND}
+FSGNN = {**HOPS, "direction": default.DIRECTION, "stand_in": default.STAND_IN, "random_state": default.SEED}
+TRAINED = {"epochs": pf.Settings.epochs, "patience": pf.Settings.patience}
+DEFAULTS = {
+    pf.build_tree: TREE,
+    pf.make_channels: {**HOPS, "kind": default.KIND, "direction": default.DIRECTION},
+    pf.make_fsgnn_channels: {**HOPS, "direction": default.DIRECTION},
+    pf.train: {"seed": default.SEED},
+    pf.Recipe: {**TREE, **HOPS, "kind": default.KIND},
+    pf.PEGFANClassifier: {**FSGNN, **ON_TREE},
+    pf.FSGNNClassifier: FSGNN,
+    pf.AutoClassifier: {"budget": default.BUDGET, "stand_in": default.STAND_IN, "random_state": default.SEED},
+    Plan: {"budget": default.BUDGET, "seed": default.SEED},
+    search: {"seed": default.SEED},
+    demo.run: {"seed": default.SEED},
+    demo.compare: {"seed": default.SEED},
+    "tree": TREE,
+    "transform": TREE,
+    "search": {**ON_TREE, **HOPS, **TRAINED, "seed": default.SEED},
+    "demo": {"seed": default.SEED},
+    # What is None here is not pinned: it is Plan's.
+    "train": dict.fromkeys(["budget", "seed", "method", "h", "kind", "regime", "hops", "direction", "scaling"]),
+}
+NAMES = {name for words in DEFAULTS.values() for name in words}
+
+
+def parameters(place):
+    """Defaults by name; of a command, those that a user gets who types no option."""
+    if not isinstance(place, str):
+        return {name: entry.default for name, entry in inspect.signature(place).parameters.items()}
+    from pegfan.cli import app
+
+    (made,) = [one.callback for one in app.registered_commands if (one.name or one.callback.__name__) == place]
+    values = {name: entry.default for name, entry in inspect.signature(made).parameters.items()}
+    return {name: value.value if isinstance(value, enum.Enum) else value for name, value in values.items()}
+
+
+@pytest.mark.parametrize("place", DEFAULTS, ids=lambda place: place if isinstance(place, str) else place.__qualname__)
+def test_a_word_has_one_default_everywhere(place):
+    found = {name: value for name, value in parameters(place).items() if name in NAMES}
+    if place in (search, "search"):
+        assert found.pop("budget") is None, "a search of settings ends by itself"
+    assert found == DEFAULTS[place]
+
+
+def test_no_command_has_other_words():
+    """A command that is added, or an option, has its place in the table above."""
+    from pegfan.cli import app
+
+    for made in app.registered_commands:
+        name = made.name or made.callback.__name__
+        if name not in DEFAULTS:
+            assert not NAMES & parameters(name).keys(), name
+
+
+# ---------------------------------------------------- one model, whichever the path
+
+SOURCE = Source.of("synthetic", gamma=0.1, n=120, n_edges=700, n_features=6)
+FEW = {"epochs": 15, "hidden": 8}
+
+
+@pytest.fixture(scope="module")
+def plain():
+    return SOURCE.open()[0]
+
+
+def same_run(one, other):
+    assert one.state.keys() == other.state.keys()
+    assert all(one.state[name].tobytes() == other.state[name].tobytes() for name in one.state)
+    assert (one.val_loss, one.test_metric, one.epochs) == (other.val_loss, other.test_metric, other.epochs)
+
+
+def step_by_step(graph, method):
+    """As the README has it."""
+    if method == "none":
+        return pf.make_fsgnn_channels(graph, split=0)
+    tree = pf.build_tree(graph)
+    return pf.make_channels(graph, pf.FrameletSystem(tree), split=0)
+
+
+@pytest.mark.parametrize("kind", [pf.PEGFANClassifier, pf.FSGNNClassifier])
+def test_step_by_step_is_the_classifier_is_the_recipe_bit_for_bit(plain, kind):
+    model = kind(**FEW).fit(plain)
+    assert model.recipe == Recipe.of({"method": "none" if kind is pf.FSGNNClassifier else "auto", **FEW})
+    channels = step_by_step(plain, model.recipe.method)
+    run = pf.train(channels, plain.labels, plain.splits[0], FEW).runs[0]
+    same_run(run, model.run_)
+    output = Network(run.state, FEW).predict(channels)
+    assert np.exp(output).tobytes() == model.predict_proba(plain).tobytes()
+    assert output.argmax(axis=1).tolist() == model.predict(plain).tolist()
+    trained, own = train_recipe(model.recipe, plain, plain.splits[0], default.SEED)
+    same_run(trained.run, run)
+    assert trained.network.predict(own).tobytes() == output.tobytes()
+    stored = run_job(Job(SOURCE, model.recipe, 0, default.SEED))["result"]
+    assert (stored["val_loss"], stored["test_metric"]) == (run.val_loss, run.test_metric)
+    alone = pf.AutoClassifier(recipes=[model.recipe]).fit(plain)
+    assert alone.predict_proba().tobytes() == model.predict_proba().tobytes()
+
+
+def test_the_demo_trains_recipes_as_experiments_do():
+    size = {"n": 100, "n_edges": 600, "n_features": 5, "splits": 2}
+    found = demo.compare(**size, epochs=10)
+    source = Source.of("synthetic", gamma=demo.GAMMA, **size, seed=0)
+    for entry in found.entries:
+        for split, trained in enumerate(entry.trained):
+            stored = run_job(Job(source, trained.recipe, split, split))["result"]
+            assert (stored["val_loss"], stored["test_metric"]) == (trained.run.val_loss, trained.run.test_metric)
+
+
+def test_fields_come_in_their_order_in_every_process():
+    code = "import pegfan as pf; print(list(pf.Recipe.of({'wd_fc1': 1, 'epochs': 2, 'labels': True}).to_dict()))"
+    told = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in "12"
+    }
+    assert len(told) == 1
+    assert told.pop().startswith("['method', 'h', 'kind', 'regime', 'hops', 'direction', 'scaling'")
