@@ -4,6 +4,7 @@ import functools
 import json
 import struct
 import subprocess
+import sys
 
 import numpy as np
 import pytest

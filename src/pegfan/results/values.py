@@ -230,7 +230,7 @@ class Seconds(Part):
     final: float | None = None
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Result(Part):
     """What a training run gave: all that ``result.json`` holds and the report shows.
 

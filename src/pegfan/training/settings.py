@@ -154,9 +154,10 @@ class TrainingResult:
     def __str__(self) -> str:
         seconds = sum(run.seconds for run in self.runs)
         epochs = sum(run.epochs for run in self.runs)
+        count = f"{len(self.runs)} split{'s' if len(self.runs) > 1 else ''}"
         return (
             f"{self.metric} {100 * self.mean:.2f} ± {100 * self.std:.2f} on test, {100 * self.val_mean:.2f} on "
-            f"validation; {len(self.runs)} split{'s' * (len(self.runs) != 1)}, {epochs} epochs, {seconds:.1f} s CPU ({self.engine})"
+            f"validation; {count}, {epochs} epochs, {seconds:.1f} s CPU ({self.engine})"
         )
 
     def to_dict(self) -> dict[str, Any]:
