@@ -14,18 +14,7 @@ from typing import Any, BinaryIO
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Open a file for writing that takes the place of `path` when the block ends, and vanishes if it fails.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     target = Path(folder) / "table.csv"
-    ...     with replacing(target) as file:
-    ...         _ = file.write(b"a,b")
-    ...     target.read_bytes()
-    b'a,b'
-    """
+    """Open a file for writing that takes the place of `path` when the block ends, and vanishes if it fails."""
     target = Path(path)
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
     try:
@@ -50,19 +39,9 @@ def write_figure(figure: Any, path: Path, **options: Any) -> None:
 
 @contextmanager
 def replacing_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A new folder that takes the place of `path` when the block ends, and vanishes if it fails.
+    """Make a folder that takes the place of `path` when the block ends, and vanishes if it fails.
 
-    What was there goes only once the new one stands; whether it may go is for the caller to know.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as place:
-    ...     target = Path(place) / "model"
-    ...     with replacing_folder(target) as folder:
-    ...         _ = (folder / "weights").write_bytes(b"1")
-    ...     [path.name for path in target.iterdir()]
-    ['weights']
+    What was there is removed once the new folder is in place. Whether it may be removed is the caller's decision.
     """
     target = Path(path)
     temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))

@@ -9,14 +9,7 @@ from scipy.sparse import csr_array, diags_array, issparse
 
 
 def l1_rows(x: Any) -> Any:
-    """The matrix with rows divided by the sums of their absolute values; rows of zeros stay as they are.
-
-    Examples
-    --------
-    >>> l1_rows(np.array([[1.0, -3.0], [0.0, 0.0]]))
-    array([[ 0.25, -0.75],
-           [ 0.  ,  0.  ]])
-    """
+    """The matrix with rows divided by the sums of their absolute values; rows of zeros stay as they are."""
     sums = np.asarray(abs(x).sum(axis=1)).ravel()
     sums[sums == 0] = 1
     return csr_array(diags_array(1 / sums, dtype=x.dtype) @ x) if issparse(x) else x / sums[:, None]

@@ -185,7 +185,7 @@ _STANDARD = Recipe()
 
 
 class RecipeClassifier(NodeClassifier):
-    """A classifier of one recipe, whichever: the tree, the channels and the settings that it says.
+    """A classifier of one recipe: the tree, the channels and the settings that it describes.
 
     Parameters
     ----------

@@ -132,9 +132,6 @@ def _longest_across(xy: FloatArray) -> FloatArray:
     return np.asarray(centred @ axes.T)
 
 
-# ------------------------------------------------------------------------- leaves
-
-
 def ground(graph: Graph, tree: Hierarchy) -> tuple[Graph, FloatArray | None]:
     """What to draw on: the graph, or a mosaic of its nodes in the order of the leaves, on a Hilbert curve.
 
@@ -195,15 +192,12 @@ def nested_boxes(tree: Hierarchy) -> list[FloatArray]:
             if b - a == 1:  # a cluster with one child is drawn once
                 boxes[a] = box
             else:
-                _share(boxes, box, a, b, np.concatenate([[0.0], np.cumsum(_widened(sizes[a:b]))]))
+                # A small child gets more than its share, or its box would be a hair's breadth.
+                shares = np.maximum(sizes[a:b], _LEAST * sizes[a:b].sum() / np.sqrt(b - a))
+                _share(boxes, box, a, b, np.concatenate([[0.0], np.cumsum(shares)]))
                 _shrink(boxes[a:b], _GAP * 0.6 ** (level - 1))
         levels.append(boxes)
     return levels
-
-
-def _widened(sizes: IntArray) -> FloatArray:
-    """Shares of a box: a small child gets more than is due to it, or its box would be a hair's breadth."""
-    return np.asarray(np.maximum(sizes, _LEAST * sizes.sum() / np.sqrt(len(sizes))))
 
 
 def _share(boxes: FloatArray, box: FloatArray, a: int, b: int, ends: FloatArray) -> None:

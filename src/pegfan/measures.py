@@ -59,8 +59,7 @@ def class_edges(graph: Graph) -> NDArray[np.int64]:
     array([[2, 1],
            [1, 0]])
     """
-    counts: NDArray[np.int64] = _class_edges(graph).toarray()
-    return counts
+    return np.asarray(_class_edges(graph).toarray())
 
 
 def edge_homophily(graph: Graph) -> float:
@@ -199,8 +198,7 @@ def ccns(graph: Graph) -> NDArray[np.float64]:
     member = coo_array((np.ones(len(known)), (labels[known], known)), shape=(k, n)).tocsr()
     with np.errstate(invalid="ignore"):
         mean = (member @ direction).toarray() / np.where(sizes, sizes, np.nan)[:, None]
-    similarity: NDArray[np.float64] = mean @ mean.T
-    return similarity
+    return np.asarray(mean @ mean.T)
 
 
 def class_sizes(graph: Graph) -> NDArray[np.int64]:

@@ -186,9 +186,6 @@ def sparse_bytes(shape: tuple[int, int], nnz: int, dtype: Any) -> int:
     return nnz * (int(np.dtype(dtype).itemsize) + index) + (shape[0] + 1) * index
 
 
-# ---------------------------------------------------------------------------- values
-
-
 def _value(stem: Stem, above: Any, dtype: Any, sparse: bool) -> Any:
     if stem.factor is None:
         return _convert(stem.source, dtype, sparse)
@@ -263,9 +260,6 @@ def _to_sparse(array: Any, dtype: Any) -> csr_array:
         rows, columns[here] = np.nonzero(array[block])
         values[here] = array[block][rows, columns[here]]
     return csr_array((values, columns, ends), shape=array.shape)
-
-
-# ---------------------------------------------------------------------------- bounds
 
 
 def _row_counts(array: Any) -> IntArray:

@@ -8,22 +8,16 @@ P(X W) = (P X) W.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import groupby
 from typing import Any, Literal, cast, overload
 
 import numpy as np
 from scipy.sparse import csr_array, eye_array, issparse
 
+from pegfan._arrays import IntArray
 from pegfan._checks import check_choice
-from pegfan.channels._trie import (
-    SPARSE_BELOW,
-    Scales,
-    Stem,
-    Trie,
-    dense_bytes,
-    sparse_bytes,
-)
+from pegfan.channels._trie import SPARSE_BELOW, Scales, Stem, Trie, dense_bytes, sparse_bytes
 from pegfan.channels.factors import RAISED, Matrix, all_finite, as_factor
 from pegfan.framelets import Operator
 
@@ -237,17 +231,12 @@ class Channel:
         if not self.factors:
             return Matrix("1", eye_array(self.n, format="csr"))
 
-        def forward(x: Any) -> Any:
-            for factor in reversed(self.factors):
-                x = factor._forward(x)
-            return x
-
-        def transposed(x: Any) -> Any:
-            for factor in self.factors:
-                x = factor._transposed(x)
-            return x
-
-        return Operator(product_name(self.factors), (self.n, self.factors[-1].shape[1]), forward, transposed)
+        return Operator(
+            product_name(self.factors),
+            (self.n, self.factors[-1].shape[1]),
+            lambda x: reduce(lambda y, factor: factor._forward(y), reversed(self.factors), x),
+            lambda x: reduce(lambda y, factor: factor._transposed(y), self.factors, x),
+        )
 
     @cached_property
     def nnz(self) -> int:
@@ -515,12 +504,7 @@ class Channels(Sequence[Channel]):
         [array([[4., 5.],
                [0., 1.]], dtype=float32)]
         """
-        index = np.asarray(nodes)
-        if index.ndim != 1 or index.dtype.kind not in "iu":
-            raise TypeError(f"nodes must be a vector of node indices, got {index.dtype} of shape {index.shape}")
-        if index.size and not 0 <= index.min() <= index.max() < self.n:
-            bad = index[(index < 0) | (index >= self.n)][0]
-            raise ValueError(f"there is no node {bad}: nodes are numbered 0 to {self.n - 1}")
+        index = node_indices(nodes, self.n)
         dtype = _as_dtype(dtype)
         if dtype not in self._prepared:
             self._prepared[dtype] = self._prepare(dtype)
@@ -629,14 +613,21 @@ def _as_dtype(dtype: Any) -> np.dtype[Any]:
     return found
 
 
+def node_indices(nodes: Any, n: int) -> IntArray:
+    """Check indices of some of n nodes, which may repeat."""
+    index = np.asarray(nodes)
+    if index.ndim != 1 or (index.size and index.dtype.kind not in "iu"):
+        raise TypeError(f"nodes must be a vector of node indices, got {index.dtype} of shape {index.shape}")
+    if index.size and not 0 <= index.min() <= index.max() < n:
+        bad = index[(index < 0) | (index >= n)][0]
+        raise ValueError(f"there is no node {bad}: nodes are numbered 0 to {n - 1}")
+    return index.astype(np.int64)  # an empty list is one of floats
+
+
 def product_name(factors: Sequence[Operator]) -> str:
     """The factors' names, powers gathered: "F_0 S^2"."""
     runs = [(name, len(list(run))) for name, run in groupby(factor.name for factor in factors)]
-    return " ".join(_power(name, count) for name, count in runs) or "1"
-
-
-def _power(name: str, power: int) -> str:
-    return name if power == 1 else f"{name}^{power}"
+    return " ".join(name if power == 1 else f"{name}^{power}" for name, power in runs) or "1"
 
 
 def _stem_bytes(stem: Stem, shape: tuple[int, int], dtype: Any) -> int:

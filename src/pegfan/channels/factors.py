@@ -62,8 +62,7 @@ class Matrix(Operator):
             return None
         ones = np.ones(self.matrix.nnz, np.int64)
         pattern = csr_array((ones, self.matrix.indices, self.matrix.indptr), shape=self.shape)
-        bounds: IntArray = np.minimum(pattern @ rows, columns)
-        return bounds
+        return np.asarray(np.minimum(pattern @ rows, columns))
 
     def by_rows(self, x: Any) -> Any:
         """Rows of a sparse matrix times x."""
@@ -204,8 +203,7 @@ class Projection(Operator):
         total = np.bincount(slots, weights=rows, minlength=tree.n_clusters[level - 1]).astype(np.int64)
         if self.scale > 0:
             total[tree.n_children(level) == 1] = 0
-        bounds: IntArray = np.minimum(total, columns)[slots]
-        return bounds
+        return np.asarray(np.minimum(total, columns)[slots])
 
     def shares(self, nodes: IntArray, columns: Any) -> tuple[FloatArray, FloatArray]:
         """With the entries of F_j = Φ_(j+1)ᵀΦ_(j+1) − Φ_jᵀΦ_j, and the sizes of the two parts together."""

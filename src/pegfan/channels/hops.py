@@ -56,7 +56,9 @@ def hop_matrix(graph: Graph, kind: str = "S", direction: str = "out") -> csr_arr
     """
     check_choice(kind, "a hop matrix", KINDS)
     check_choice(direction, "direction", DIRECTIONS)
-    a = _directed(graph, direction)
+    a = graph.adjacency
+    if graph.directed and direction != "out":
+        a = csr_array(a.T if direction == "in" else a.maximum(a.T))
     if kind == "A":
         return a.copy()
     if kind == "S~":
@@ -77,10 +79,3 @@ def hop_name(kind: str, direction: str = "out") -> str:
     ('S', 'S~_sym', 'RW_in')
     """
     return _SYMBOLS.get(kind, kind) + SUFFIXES[direction]
-
-
-def _directed(graph: Graph, direction: str) -> csr_array:
-    a = graph.adjacency
-    if direction == "out" or not graph.directed:
-        return a
-    return csr_array(a.T) if direction == "in" else csr_array(a.maximum(a.T))

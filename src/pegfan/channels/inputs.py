@@ -85,8 +85,7 @@ def structural_features(graph: Graph) -> FloatArray:
     out, into = (np.asarray(a.sum(axis=axis)).ravel() for axis in (1, 0))
     mean_out = (a @ out) / np.where(out == 0, 1, out)
     mean_into = (a.T @ into) / np.where(into == 0, 1, into)
-    described: FloatArray = np.log1p(np.column_stack([out, into, mean_out, mean_into]))
-    return described
+    return np.asarray(np.log1p(np.column_stack([out, into, mean_out, mean_into])))
 
 
 def training_nodes(graph: Graph, split: Split | int) -> IntArray:

@@ -189,9 +189,6 @@ def _statistics(graph: Graph, dataset: Dataset) -> list[Any]:
     return [facts[name] for name in _STATISTICS]
 
 
-# -------------------------------------------------------------------- the layouts
-
-
 class _Contents(NamedTuple):
     """What the files of a data set hold. Every file has the hash of the public one: nothing in it is checked again."""
 

@@ -124,9 +124,6 @@ def _refuse_download(file: File, cached: Path, folder: Path | None) -> None:
     )
 
 
-# -------------------------------------------------------------------- hashes
-
-
 def _digest(file: File, path: Path) -> str:
     with path.open("rb") as stream:
         if file.algorithm == "sha256":
@@ -148,9 +145,6 @@ def _check(file: File, path: Path) -> None:
             f"{path} is not the public file: its {file.algorithm} is {found}, expected {file.digest}; "
             f"remove it, or replace it by {file.url}"
         )
-
-
-# -------------------------------------------------------------------- the network
 
 
 class _Hopeless(OSError):

@@ -116,8 +116,6 @@ def find(name: str) -> Dataset:
     return DATASETS[wanted]
 
 
-# -------------------------------------------------------------------- the table
-
 _ALIASES = {"film": "actor"}
 _GEOM_GCN = "https://raw.githubusercontent.com/graphdml-uiuc-jlu/geom-gcn/f1fc0d14b3b019c562737240d06ec83b07d16a8f"
 _HETEROPHILOUS = (

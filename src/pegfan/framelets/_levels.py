@@ -22,24 +22,13 @@ SINGLE = Filters(np.ones(1), csr_array((0, 1)))
 
 @dataclass(eq=False)
 class Level:
-    """The clusters of level j and how they combine their children.
+    """The clusters of level j and how they combine their children."""
 
-    Attributes
-    ----------
-    first
-        Offsets of children: cluster c has the slots first[c] up to first[c + 1] of level j + 1.
-    p
-        The weight of every child in its parent's scaling vector.
-    bank, chosen
-        The distinct filters, and which of them each cluster has; empty for the binary Haar family, where
-        p says everything.
-    """
-
-    first: IntArray
-    p: FloatArray
-    bank: Sequence[Filters] = ()
-    chosen: IntArray | None = None
-    own_values: bool = False
+    first: IntArray  # cluster c has the slots first[c] up to first[c + 1] of level j + 1 as children
+    p: FloatArray  # the weight of every child in its parent's scaling vector
+    bank: Sequence[Filters] = ()  # the distinct filters; none for the binary Haar family, where p says everything
+    chosen: IntArray | None = None  # which of them each cluster has
+    own_values: bool = False  # whether every cluster has Haar rows for its own p
 
     @property
     def pairs(self) -> bool:
@@ -110,8 +99,7 @@ class Level:
     def norms(self) -> FloatArray:
         """‖ψ‖ of every framelet: the norms of the rows of B, as scaling vectors are orthonormal."""
         squared = csr_array((self.B.data**2, self.B.indices, self.B.indptr), shape=self.B.shape)
-        norms: FloatArray = np.sqrt(squared.sum(axis=1))
-        return norms
+        return np.asarray(np.sqrt(squared.sum(axis=1)))
 
     def bounds(self) -> tuple[float, float]:
         """Enclosure of the eigenvalues of p pᵀ + BᵀB over all clusters; both ends are 1 for tight filters."""

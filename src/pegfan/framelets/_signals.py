@@ -57,6 +57,13 @@ def _check_shape(array: Any, rows: int, what: str) -> Any:
     return array
 
 
+def as_columns(array: Any) -> Any:
+    """A vector as one column; a matrix as it is."""
+    if array.ndim == 2:
+        return array
+    return array.reshape(-1, 1).tocsr() if issparse(array) else array[:, None]
+
+
 def class_means(x: Any, classes: Any) -> Any:
     """Every row of a signal replaced by the mean of the rows of its class."""
     numbers = np.asarray(classes)

@@ -27,18 +27,8 @@ _KEEP = 128 * 2**20
 class Transforms:
     """Transforms of signals in rows, by sparse products.
 
-    Parameters
-    ----------
-    levels
-        Levels 1, ..., K−1.
-    order
-        The node on every leaf.
-    convert
-        From a SciPy matrix to one that multiplies the arrays at hand.
-    concatenate
-        Stacks the arrays at hand.
-    index
-        From a NumPy index array to one that indexes the arrays at hand.
+    They take the levels 1, ..., K−1, the node on every leaf, and what to do with the arrays at hand: how to convert a
+    SciPy matrix so that it multiplies them, how to stack them, how to convert an index array so that it indexes them.
     """
 
     def __init__(

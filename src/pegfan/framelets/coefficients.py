@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from pegfan.framelets._signals import as_signal
@@ -62,9 +62,6 @@ class Coefficients(Sequence[Any]):
             raise IndexError(f"there are {len(self)} parts, 0 to {len(self) - 1}; got {part}")
         ends = self.system.offsets(self.j0)
         return self.array[ends[i] : ends[i + 1]]
-
-    def __iter__(self) -> Iterator[Any]:
-        return (self[i] for i in range(len(self)))
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{part.shape[0]}" for part in self)

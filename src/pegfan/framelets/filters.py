@@ -242,9 +242,6 @@ def tight_filters(p: ArrayLike, B: Any, where: str) -> Filters:
     return Filters(p, _matrix(B, len(p)))
 
 
-# ------------------------------------------------------- the pattern of halves
-
-
 def halves(children: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """The runs [start, stop) of L children that Haar rows split at middle, breadth first."""
     splits: list[tuple[int, int, int]] = []
@@ -279,8 +276,7 @@ def halves_values(p: FloatArray) -> FloatArray:
     a, b = mass[:, :, 0], mass[:, :, 1]
     root = np.sqrt(a + b)
     scale = np.stack([np.sqrt(b) / (np.sqrt(a) * root), -np.sqrt(a) / (np.sqrt(b) * root)], axis=2).reshape(len(p), -1)
-    values: FloatArray = np.repeat(scale, lengths, axis=1) * p[:, columns]
-    return values
+    return np.asarray(np.repeat(scale, lengths, axis=1) * p[:, columns])
 
 
 # ---------------------------------------------------------------- the boundary

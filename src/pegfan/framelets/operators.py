@@ -6,11 +6,10 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 from scipy.sparse.linalg import LinearOperator
 
 from pegfan._arrays import FloatArray, IntArray
-from pegfan.framelets._signals import as_signal, is_tensor
+from pegfan.framelets._signals import as_columns, as_signal, is_tensor
 
 Map = Callable[[Any], Any]
 
@@ -121,9 +120,7 @@ class Operator(LinearOperator):  # type: ignore[misc]
         if isinstance(other, LinearOperator):
             return super().__matmul__(other)
         x = as_signal(other, self.shape[1], "the right factor")
-        columns = x[:, None] if x.ndim == 1 else x
-        if issparse(x) and x.ndim == 1:
-            columns = x.reshape(-1, 1).tocsr()
+        columns = as_columns(x)
         if is_tensor(columns):
             from pegfan.framelets._torch import linear
 

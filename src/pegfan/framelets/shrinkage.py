@@ -136,8 +136,7 @@ def _unit(c: Coefficients, j: int) -> FloatArray:
     values = _numpy(c.framelets(j)).astype(np.float64)
     columns = 1 if values.ndim == 1 else values.shape[1]
     norms = c.system.norms(j)
-    unit: FloatArray = values.reshape(-1, columns) / np.where(norms > 0, norms, 1.0)[:, None]
-    return unit
+    return np.asarray(values.reshape(-1, columns) / np.where(norms > 0, norms, 1.0)[:, None])
 
 
 def _numpy(array: Any) -> Any:
@@ -148,24 +147,18 @@ def _numpy(array: Any) -> Any:
 
 def _noise(parts: list[FloatArray]) -> FloatArray:
     """σ of every column, from the finest level that has framelets."""
-    for part in reversed(parts):
-        if len(part):
-            noise: FloatArray = np.median(np.abs(part), axis=0) / _MAD
-            return noise
-    return np.zeros(1)
+    finest = next((part for part in reversed(parts) if len(part)), None)
+    return np.zeros(1) if finest is None else np.asarray(np.median(np.abs(finest), axis=0) / _MAD)
 
 
 def _rule(rule: str, part: FloatArray, noise: FloatArray, n: int) -> FloatArray:
-    limit: FloatArray
     if rule == "universal" or not len(part):
-        limit = noise * np.sqrt(2.0 * np.log(max(n, 2)))
-    elif rule == "bayes":
-        signal = np.sqrt(np.maximum((part**2).mean(axis=0) - noise**2, 0.0))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            limit = np.where(signal > 0, noise**2 / signal, np.abs(part).max(axis=0))
-    else:
-        limit = _sure(part, np.broadcast_to(noise, part.shape[1:]))
-    return limit
+        return np.asarray(noise * np.sqrt(2.0 * np.log(max(n, 2))))
+    if rule == "sure":
+        return _sure(part, np.broadcast_to(noise, part.shape[1:]))
+    signal = np.sqrt(np.maximum((part**2).mean(axis=0) - noise**2, 0.0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.where(signal > 0, noise**2 / signal, np.abs(part).max(axis=0)))
 
 
 def _sure(part: FloatArray, noise: FloatArray) -> FloatArray:
@@ -178,5 +171,4 @@ def _sure(part: FloatArray, noise: FloatArray) -> FloatArray:
     m = len(part)
     below = np.arange(m + 1)[:, None]
     risk = (m - 2 * below) * noise**2 + np.cumsum(size**2, axis=0) + (m - below) * size**2
-    best: FloatArray = np.take_along_axis(size, risk.argmin(axis=0)[None, :], axis=0)[0]
-    return best
+    return np.asarray(np.take_along_axis(size, risk.argmin(axis=0)[None, :], axis=0)[0])

@@ -14,7 +14,7 @@ from scipy.sparse import csr_array, issparse
 
 from pegfan.framelets import shrinkage
 from pegfan.framelets._levels import Level, make_levels
-from pegfan.framelets._signals import as_signal, class_means, is_tensor
+from pegfan.framelets._signals import as_columns, as_signal, class_means, is_tensor
 from pegfan.framelets._transforms import CompiledTransforms, Transforms
 from pegfan.framelets.coefficients import Coefficients
 from pegfan.framelets.filters import Filters
@@ -186,7 +186,7 @@ class FrameletSystem:
                     f"{self.hierarchy.h:,} children; use filters='haar-basis', or a tree with more levels"
                 ) from error
         array = _target(out.array if isinstance(out, Coefficients) else out, (self.count(j0), *f.shape[1:]), f)
-        self._for(f).decompose(_columns(f), j0, _columns(array))
+        self._for(f).decompose(as_columns(f), j0, as_columns(array))
         return Coefficients(array, self, j0)
 
     def reconstruct(self, coefficients: Coefficients | Sequence[Any], out: Any = None) -> Any:
@@ -215,7 +215,7 @@ class FrameletSystem:
         if out is None:
             return self.operator("analysis", c.j0).T @ array
         signal = _target(out, (self.n, *array.shape[1:]), array)
-        self._for(array).reconstruct(_columns(array), c.j0, _columns(signal))
+        self._for(array).reconstruct(as_columns(array), c.j0, as_columns(signal))
         return signal
 
     def project(self, f: Any, j: int, classes: Any = None) -> Any:
@@ -261,11 +261,11 @@ class FrameletSystem:
             targets = [_target(array, f.shape, f) for array in out]
             if any(np.may_share_memory(a, b) for a, b in combinations(targets, 2)):
                 raise ValueError("the arrays of out share memory with each other; they must be K different ones")
-            self._for(f).projections(_columns(f), scales, [_columns(array) for array in targets])
+            self._for(f).projections(as_columns(f), scales, [as_columns(array) for array in targets])
             return targets
         if is_tensor(f):
             return [self.project(f, j) for j in scales]
-        results = self._for(f).projections(_columns(f), scales)
+        results = self._for(f).projections(as_columns(f), scales)
         return [result.reshape(f.shape) for result in results]
 
     def operator(self, kind: Literal["analysis", "scaling", "framelets", "projection"], j: int = 1) -> Operator:
@@ -433,14 +433,9 @@ class FrameletSystem:
             as_signal(part, ends[i + 1] - ends[i], f"part {i} of the coefficients")
             for i, part in enumerate(coefficients)
         ]
-        if is_tensor(parts[0]):
-            import torch
-
-            return Coefficients(torch.cat(parts), self, j0)
-        if any(issparse(part) for part in parts):
-            return Coefficients(csr_array(sparse.vstack(parts, format="csr")), self, j0)
+        kind = next((part for part in parts if issparse(part)), parts[0])
         try:
-            return Coefficients(np.concatenate(parts), self, j0)
+            return Coefficients(self._for(kind).concatenate(parts), self, j0)
         except ValueError as error:
             raise ValueError(f"the parts do not have the same number of columns: {error}") from error
 
@@ -473,13 +468,6 @@ def _sorted(matrix: csr_array) -> csr_array:
     matrix = matrix.copy()
     matrix.sort_indices()
     return matrix
-
-
-def _columns(array: Any) -> Any:
-    """A vector as one column; a matrix as it is."""
-    if array.ndim == 2:
-        return array
-    return array.reshape(-1, 1).tocsr() if issparse(array) else array[:, None]
 
 
 def _target(out: Any, shape: tuple[int, ...], like: Any) -> Any:

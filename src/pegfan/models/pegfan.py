@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -78,8 +79,7 @@ class ChannelNetwork(nn.Module):
         self.dropout, self.hop_normalize = dropout, hop_normalize
         self.channel_layers = nn.ModuleList(nn.Linear(width, hidden) for width in widths)
         self.attention_logits = nn.Parameter(torch.ones(len(widths)))
-        joined = len(widths) * hidden
-        inner = [joined, *[hidden] * (layers - 2)]
+        inner = [len(widths) * hidden, *[hidden] * (layers - 2)]
         self.hidden_layers = nn.ModuleList(nn.Linear(d, hidden) for d in inner[:-1])
         self.output = nn.Linear(inner[-1], classes)
 
@@ -165,23 +165,21 @@ class ChannelNetwork(nn.Module):
         >>> [(group["name"], group["lr"], group["weight_decay"]) for group in optimizer.param_groups]
         [('output', 0.01, 0.001), ('channels', 0.01, 0.0001), ('attention', 0.04, 0.1)]
         """
-        value = _reader(settings)
-        after = [*self.hidden_layers.parameters(), *self.output.parameters()]
-        return [
-            {"name": "output", "params": after, "lr": value("lr_fc"), "weight_decay": value("wd_fc2")},
-            {
-                "name": "channels",
-                "params": list(self.channel_layers.parameters()),
-                "lr": value("lr_fc"),
-                "weight_decay": value("wd_fc1"),
-            },
-            {
-                "name": "attention",
-                "params": [self.attention_logits],
-                "lr": value("lr_sca"),
-                "weight_decay": value("wd_sca"),
-            },
+        read = settings.__getitem__ if isinstance(settings, Mapping) else partial(getattr, settings)
+        groups: list[tuple[str, list[Any], str, str]] = [
+            ("output", [*self.hidden_layers.parameters(), *self.output.parameters()], "lr_fc", "wd_fc2"),
+            ("channels", [*self.channel_layers.parameters()], "lr_fc", "wd_fc1"),
+            ("attention", [self.attention_logits], "lr_sca", "wd_sca"),
         ]
+        try:
+            return [
+                {"name": name, "params": parameters, "lr": float(read(rate)), "weight_decay": float(read(decay))}
+                for name, parameters, rate, decay in groups
+            ]
+        except (KeyError, AttributeError) as error:
+            raise ValueError(
+                f"settings lack {error}; parameter_groups needs wd_fc1, wd_fc2, wd_sca, lr_fc and lr_sca"
+            ) from None
 
     def _check(self, channels: Iterable[Any]) -> list[Any]:
         inputs = list(channels)
@@ -296,15 +294,3 @@ def normalize_rows(h: Tensor) -> Tensor:
 def at_least_single(h: Tensor) -> Tensor:
     """Half precision as float32."""
     return h.float() if h.dtype in (torch.float16, torch.bfloat16) else h
-
-
-def _reader(settings: Any) -> Any:
-    def value(name: str) -> float:
-        try:
-            return float(settings[name] if isinstance(settings, Mapping) else getattr(settings, name))
-        except (KeyError, AttributeError):
-            raise ValueError(
-                f"settings have no {name!r}; parameter_groups needs wd_fc1, wd_fc2, wd_sca, lr_fc and lr_sca"
-            ) from None
-
-    return value

@@ -227,9 +227,6 @@ def _check_rows(vectors: Sequence[int], total: int) -> IntArray:
     return rows.astype(np.int64)
 
 
-# ------------------------------------------------------------- panels with stems
-
-
 @dataclass(frozen=True)
 class _Stage:
     """A graph laid out for stems: on a line, or in a plane seen obliquely from above.

@@ -53,27 +53,11 @@ class Stored:
 
 
 class Chain:
-    """The matrices of one channel, and their transposes for the way back.
+    """The matrices of one channel for some rows, training nodes first, and their transposes for the way back.
 
-    Parameters
-    ----------
-    channel
-        The channel.
-    rows
-        The nodes whose rows are needed, training nodes first.
-    train
-        How many of them are training nodes.
-    dtype
-        Of the computation.
-
-    Attributes
-    ----------
-    forward_links, back_links
-        A_m, ..., A_1, and A_1ᵀ, ..., A_mᵀ with the columns of training nodes only in A_1ᵀ.
-    used, width
-        The columns of the input that are not all zero, and how many columns there are.
-    cost
-        Of the chain, in entries of sparse matrices.
+    ``forward_links`` are A_m, ..., A_1; ``back_links`` are A_1ᵀ, ..., A_mᵀ, with the columns of training nodes only in
+    A_1ᵀ. ``used`` are the columns of the input that are not all zero, of ``width`` columns. ``cost`` is counted in
+    entries of sparse matrices.
     """
 
     def __init__(self, channel: Channel, rows: IntArray, train: int, dtype: Any) -> None:

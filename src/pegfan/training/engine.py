@@ -134,9 +134,6 @@ def train(
     return TrainingResult(sorted(runs, key=lambda run: run.split), chosen, metric, name, interrupted)
 
 
-# ------------------------------------------------------------------- one split
-
-
 class Task(NamedTuple):
     """What the trainings on all splits have in common."""
 
@@ -245,9 +242,6 @@ def loss_weights(labels: IntArray, by_class: bool) -> NDArray[np.float64]:
         return np.full(len(labels), 1.0 / len(labels))
     _, codes, sizes = np.unique(labels, return_inverse=True, return_counts=True)
     return np.asarray(1.0 / (len(sizes) * sizes[codes]))
-
-
-# ---------------------------------------------------------------- the boundary
 
 
 def _choose_engine(engine: str, device: str | None, settings: Settings, batch: int | None) -> str:

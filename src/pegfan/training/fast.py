@@ -82,24 +82,9 @@ def _packed(channels: Channels, train: IntArray, val: IntArray, dtype: Any) -> P
 
 
 class FastNetwork:
-    """The weights of a `ChannelNetwork`, its forward pass for some rows, its gradients and its optimiser.
+    """The weights of a two-layer `ChannelNetwork`, its forward pass for some rows, its gradients and its optimiser.
 
-    Parameters
-    ----------
-    channels
-        The channels.
-    state
-        The ``state_dict`` of a two-layer network, as NumPy arrays.
-    train, val
-        The nodes whose rows are needed.
-    labels
-        Of all nodes.
-    weights
-        The weight of every training node in the loss; they sum to one.
-    hop_normalize
-        As in `ChannelNetwork`.
-    dtype
-        float32 or float64.
+    `labels` are those of all nodes; `weights` are those of the training nodes in the loss, and sum to one.
     """
 
     def __init__(
@@ -142,8 +127,6 @@ class FastNetwork:
         self._set_alpha()
         self._forward()
 
-    # ------------------------------------------------------------------ layout
-
     def _lay_out(self, packed: Packed, classes: int, hidden: int) -> Tables:
         """Places for all weights, one after another, each at the beginning of a cache line."""
         sizes, count = [len(chain.used) for chain in self.chains], len(self.chains)
@@ -172,8 +155,6 @@ class FastNetwork:
             self.b[i] = state[f"channel_layers.{i}.bias"]
         self.V[:] = state["output.weight"].reshape(classes, count, hidden).transpose(1, 0, 2)
         self.c[:], self.a[:] = state["output.bias"], state["attention_logits"]
-
-    # --------------------------------------------------------------------- use
 
     def _set_alpha(self) -> None:
         """The attention α = softmax(a)."""
@@ -210,25 +191,6 @@ class FastNetwork:
         logits = self.train_logits
         _kernels.compute_logits(self.H, self.alpha, self.V, self.masks, self.scale, 0, self.c, logits)
         return float(_kernels.cross_entropy(logits, self.y[: self.train], self.loss_weights, self.error))
-
-    def channel_gradient(self, i: int) -> Any:
-        """The gradient of the loss by W_i; those by b_i, V_i and α_i are kept aside."""
-        from pegfan.training import _kernels
-
-        self.grad_alpha[i] = _kernels.backward(
-            *(self.H[i], self.inverse[i], self.normalize, self.alpha[i], self.V[i], self.masks[i], self.scale),
-            *(self.error, self.gradient, self.grad_V[i], self.grad_b[i]),
-        )
-        out = np.zeros_like(self.W[i])
-        _kernels.weight_gradient(i, self.tables, self.numbers, self.gradient, self.room, out)
-        return out
-
-    def attention_gradient(self) -> Any:
-        """The gradient by a, once every channel's is known."""
-        from pegfan.training import _kernels
-
-        _kernels.attention_gradient(self.alpha, self.grad_alpha, self.grad_a)
-        return self.grad_a
 
     def step(self, settings: Any) -> None:
         """One step of Adam, channel by channel: backward, update, forward again."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from pegfan import _defaults as default
 from pegfan.channels import Channel, Channels
+from pegfan.channels.channels import node_indices
 from pegfan.running import one_thread
 from pegfan.training.settings import Settings
 
@@ -137,12 +138,7 @@ class Network:
         """
         if channels.widths != self.widths:
             raise ValueError(f"the network is for channels of {self.widths} columns, these have {channels.widths}")
-        wanted = np.arange(channels.n) if nodes is None else np.asarray(nodes)
-        if wanted.ndim != 1 or (wanted.size and wanted.dtype.kind not in "iu"):
-            raise TypeError(f"nodes must be a vector of node indices, got {wanted.dtype} of shape {wanted.shape}")
-        if wanted.size and not 0 <= wanted.min() <= wanted.max() < channels.n:
-            raise ValueError(f"nodes are numbered 0 to {channels.n - 1}, got {wanted.min()} to {wanted.max()}")
-        wanted = wanted.astype(np.int64)  # an empty list is one of floats
+        wanted = np.arange(channels.n) if nodes is None else node_indices(nodes, channels.n)
         first, *later = [*(f"hidden_layers.{i}" for i in range(self.settings.layers - 2)), "output"]
         if not len(wanted):
             return np.empty((0, self.classes), np.float32)

@@ -224,7 +224,9 @@ def _individualise(refiner: _Refiner, colours: Colours) -> tuple[Colours, int, i
     try:
         while (nodes := _smallest_tied_class(colours)) is not None:
             count = _count(colours)
-            ahead = np.array([_look_ahead(refiner, colours, node, count) for node in nodes], np.uint64)
+            # What the whole colouring becomes if a node is singled out, as one number per node.
+            futures = (refiner.refine(_single_out(colours, node), count + 1) for node in nodes)
+            ahead = np.array([np.sum(_scramble(future), dtype=np.uint64) for future in futures])
             if (ahead != ahead[0]).any():
                 apart = colours.copy()
                 apart[nodes] = _scramble(colours[nodes] ^ ahead)
@@ -284,11 +286,6 @@ def _single_out(colours: Colours, nodes: Any) -> Colours:
     nodes = np.atleast_1d(nodes)
     singled[nodes] = _numbered(singled[nodes], np.ones(len(nodes), np.int64), salt=5)
     return singled
-
-
-def _look_ahead(refiner: _Refiner, colours: Colours, node: int, count: int) -> np.uint64:
-    """What the whole colouring becomes if this node were singled out, in one number."""
-    return np.sum(_scramble(refiner.refine(_single_out(colours, node), count + 1)), dtype=np.uint64)
 
 
 def _break_copies(colours: Colours, component: NDArray[Any]) -> tuple[Colours, int]:
