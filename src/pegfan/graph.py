@@ -57,7 +57,7 @@ def as_split(split: Any, n: int, what: str = "split", *, labels: IntArray | None
     n : int
         Number of nodes.
     what : str
-        What errors call it.
+        What to call it in errors.
     labels : int64 array, (n,), optional
         With labels, -1 for none, the split must be fit for training: train and val must not be empty and all of
         their nodes labelled. Test nodes without a label are left out.
@@ -272,13 +272,13 @@ class Graph:
         edges : integer array, (m, 2)
             Node ids 0..n-1, one edge per row. An undirected edge is given once, in either direction.
         weights : array, (m,), optional
-            Finite and not negative; ones by default. A row of weight 0 is no edge.
+            Finite and not negative; ones by default. A row of weight 0 is not an edge.
         n : int, optional
             Number of nodes; by default the largest id plus one. Give it if the last nodes have no edge.
         directed : bool
             Whether row (i, j) is the arc from i to j only.
         duplicates : {"max", "min", "sum", "error"}
-            What becomes of an edge given more than once; undirected, (i, j) and (j, i) are the same edge.
+            What to do with an edge that is given more than once. If undirected, (i, j) and (j, i) are the same edge.
         **attributes
             Passed to :class:`Graph`.
 

@@ -42,7 +42,7 @@ def class_edges(graph: Graph) -> NDArray[np.int64]:
 
     Entry (a, b) of the result is the number of stored a_ij, i ≠ j, with node i of class a and node j of
     class b. An undirected edge is stored in both directions: the matrix is then symmetric, and an edge
-    inside a class counts two.
+    inside a class counts twice.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def label_informativeness(graph: Graph) -> float:
 
         2 - Σ_ab p(a, b) log p(a, b) / Σ_a p(a) log p(a)
 
-    between 0 (a neighbour's label tells nothing) and 1 (it tells everything, be it by likeness or by
+    between 0 (a neighbour's label tells nothing) and 1 (it tells everything, by likeness or by
     contrast). Directions are dropped, each arc counting as one edge. By definition here 0 if all ends are
     in one class (there is nothing to tell), and NaN if no edge joins two labelled nodes.
 
@@ -329,7 +329,7 @@ def leaking_share(graph: Graph, train: NDArray[np.int64], test: NDArray[np.int64
 def equal_rows(matrix: Any) -> NDArray[np.int64]:
     """Number the rows of a matrix, equal ones alike; −1 for rows of zeros, which say nothing.
 
-    A row is known by a hash of 64 bits: that two different ones agree does not happen.
+    Rows are compared by 64-bit hashes, which do not collide in practice.
 
     Parameters
     ----------
@@ -356,7 +356,7 @@ def _same_neighbours(graph: Graph) -> NDArray[np.int64]:
 
 
 def _shared(group: NDArray[np.int64]) -> int:
-    """How many belong to a group of more than one."""
+    """Count the members of groups of more than one."""
     sizes = np.bincount(group[group >= 0], minlength=1)
     return int(sizes[sizes > 1].sum())
 

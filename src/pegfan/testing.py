@@ -1,4 +1,4 @@
-"""Tests for what others add: an operator of your own is compared with its dense twin in everything that it says."""
+"""Tests for your own additions: an operator is compared with its dense twin in every answer that it gives."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def check_operator(operator: Operator, matrix: Any = None, tolerance: float = 1e
 
     Products with vectors, arrays of both precisions and sparse matrices, those with the transpose, its matrices,
     bounds on nonzeros, rows, entries, the channel that it makes; and products and gradients of tensors, where torch is
-    installed. What an operator does not say (`Operator.matrices`, ... return None) is not compared.
+    installed. Answers that an operator does not give (`Operator.matrices` and others return None) are not compared.
 
     Parameters
     ----------
     operator
-        The operator; small, for its twin has all its entries.
+        The operator; a small one, as its twin stores every entry.
     matrix
         Its dense twin, made in another way. By default its product with the identity, which finds answers that do
         not agree with each other.

@@ -32,7 +32,7 @@ def density(graph: Graph, system: FrameletSystem, powers: int = 3, sample: int |
     powers : int
         The highest power of A.
     sample : int, optional
-        Count the powers on so many rows, drawn with a fixed seed, and scale up; for graphs whose powers take
+        Count the powers on this many rows, drawn with a fixed seed, and scale up; for graphs whose powers take
         too long. Default: count them all.
 
     Returns

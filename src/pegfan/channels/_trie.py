@@ -2,7 +2,7 @@
 
 A channel is a *stem* (hops applied to an input: X, S X, S² X, ...) or a projection F_j of one. Stems form a
 trie: S² X stands below S X, which stands below X. Walking it from the inputs down, each stem is one product
-with the stem above; all projections of a stem are computed together, and a stem that is no channel itself
+with the stem above; all projections of a stem are computed together, and a stem that is not a channel itself
 is dropped before the next one is made.
 """
 
@@ -50,12 +50,12 @@ class Stem:
 
     @property
     def bound(self) -> int:
-        """At most so many entries are not zero."""
+        """An upper bound on the entries that are not zero."""
         return _total(self.row_bounds, self.rows, self.columns)
 
     @property
     def spread(self) -> IntArray | None:
-        """Bounds for what is made of it: after half full comes full, for all that it matters."""
+        """Bounds for products with it; more than half full counts as full."""
         return None if 2 * self.bound > self.rows * self.columns else self.row_bounds
 
     @property

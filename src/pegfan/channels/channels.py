@@ -57,7 +57,7 @@ class Channel:
     shape : tuple of int
         Rows and columns.
     kept : dict
-        What others made of the channel and want to have again; it lives as long as the channel, and is not pickled.
+        What other code derived from the channel, for reuse; it lives as long as the channel and is not pickled.
 
     Examples
     --------
@@ -452,7 +452,7 @@ class Channels(Sequence[Channel]):
             return self._trie.materialize(dtype, formats)
         except MemoryError as error:
             raise MemoryError(
-                f"the channels need up to {_bytes(needed)}, which could not be had; use apply, rows or fewer channels"
+                f"the channels need up to {_bytes(needed)}, which could not be allocated; use apply, rows or fewer channels"
             ) from error
 
     def apply(self, weights: Sequence[Any]) -> list[Any]:

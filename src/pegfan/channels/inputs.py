@@ -46,7 +46,7 @@ def propagated_labels(graph: Graph, operator: Any, split: Split | int = 0) -> Fl
            [0., 0.],
            [1., 0.]])
 
-    Two steps lead from node 0 to itself and to node 2, which is no training node; from node 1 to itself only.
+    Two steps lead from node 0 to itself and to node 2, which is not a training node; from node 1 to itself only.
     """
     if graph.labels is None:
         raise ValueError("the graph has no labels; give them with graph.replace(labels=...)")
@@ -98,7 +98,7 @@ def training_nodes(graph: Graph, split: Split | int) -> IntArray:
 def _diagonal(factors: Sequence[Operator], nodes: IntArray) -> tuple[FloatArray, FloatArray]:
     """The entries P_ii of a product, for some nodes; Σ_v L_iv R_vi for the first factor L and the rest R.
 
-    Beside them the sizes Σ_v |L_iv R_vi| of what was added, which rounding errors go with.
+    Also the sizes Σ_v |L_iv R_vi| of what was added, to which rounding errors are proportional.
     """
     if not factors:
         raise ValueError("labels propagated by nothing are the labels themselves; give an operator")
@@ -128,5 +128,5 @@ def _transposed(factor: Operator) -> csr_array:
 def _unknown(factor: Operator) -> TypeError:
     return TypeError(
         f"labels are propagated by sparse matrices and at most one Projection in front: {factor.name} is "
-        "neither, so a node's own share cannot be told apart"
+        "neither, so a node's own share cannot be separated"
     )

@@ -312,7 +312,7 @@ def _one_hot(column: str, series: Any, extra: int, most: int, *, asked: bool) ->
     try:
         names, codes = _categories(series.iloc[rows])
     except TypeError:
-        raise _Unusable("its values are no categories") from None
+        raise _Unusable("its values cannot be categories") from None
     if not asked and len(names) == len(rows) > 1 and isinstance(names[0], str):
         raise _Unusable("texts that all differ: names, not categories")
     if len(names) > most:

@@ -81,7 +81,7 @@ def _whole(series: Any, table: Table) -> Any:
     if not good.all():
         row = int(good.argmin())
         why = (
-            "is no node id; ids are whole numbers or texts"
+            "is not a node id; ids are whole numbers or texts"
             if exact[row]
             else "is too large to be told from its neighbours; write ids of this size as text, with a letter in them"
         )

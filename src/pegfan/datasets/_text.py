@@ -316,7 +316,7 @@ def _arrow_table(layout: _Layout, block: int) -> Any:
             read_options=arrow_csv.ReadOptions(column_names=layout.names, skip_rows=layout.skip, block_size=block),
             parse_options=arrow_csv.ParseOptions(delimiter=layout.delimiter, newlines_in_values=layout.quoted),
             convert_options=arrow_csv.ConvertOptions(
-                null_values=[""],  # "NA" may be a name; what it means is for the columns to say
+                null_values=[""],  # "NA" may be a name; each column decides what it means
                 decimal_point=layout.decimal,
                 column_types={name: pa.string() for name in layout.as_text},
             ),

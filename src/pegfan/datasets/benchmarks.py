@@ -101,7 +101,7 @@ def load(
     ValueError
         If there is no such set, or a file is not the public one.
     OSError
-        If a file is neither here nor to be had.
+        If a file is not on this machine and cannot be downloaded.
 
     Notes
     -----
@@ -136,7 +136,7 @@ def table(names: Iterable[str] | None = None, root: str | os.PathLike[str] | Non
     Parameters
     ----------
     names : iterable of str, optional
-        Names of benchmarks, which are downloaded if need be. By default all whose files are on this machine.
+        Names of benchmarks, which are downloaded if necessary. By default all whose files are on this machine.
     root : path, optional
         As in :func:`load`.
 
@@ -157,7 +157,7 @@ def table(names: Iterable[str] | None = None, root: str | os.PathLike[str] | Non
     import pandas as pd
 
     rows, missing = {}, {}
-    fetch([], root)  # a root that is no folder is a mistake, not a folder without data sets
+    fetch([], root)  # a root that is not a folder is an error, not a folder without data sets
     for dataset in map(find, DATASETS if names is None else names):
         try:
             graph = read_dataset(dataset, root, offline=True if names is None else None)
@@ -190,7 +190,7 @@ def _statistics(graph: Graph, dataset: Dataset) -> list[Any]:
 
 
 class _Contents(NamedTuple):
-    """What the files of a data set hold. Every file has the hash of the public one: nothing in it is checked again."""
+    """What the files of a data set hold. Their hashes are those of the public files, so nothing is checked again."""
 
     edges: NDArray[np.int64]
     features: Any

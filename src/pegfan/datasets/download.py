@@ -64,11 +64,11 @@ def fetch(
     Raises
     ------
     FileNotFoundError
-        If `root` is no folder, or a file is nowhere and `offline` is set.
+        If `root` is not a folder, or if a file is missing and `offline` is set.
     OSError
-        If a download fails, or brings other bytes than it should.
+        If a download fails, or returns the wrong bytes.
     ValueError
-        If a file that is there has another hash than it should.
+        If a file that exists has the wrong hash.
     """
     folder = _data_folder(root)
     if offline is None:
@@ -148,7 +148,7 @@ def _check(file: File, path: Path) -> None:
 
 
 class _Hopeless(OSError):
-    """A failure that another attempt will not mend."""
+    """A failure that another attempt will not cure."""
 
 
 def _download(file: File, target: Path, timeout: float, attempts: int, pause: float) -> None:
@@ -232,9 +232,8 @@ def _address(file: File) -> str:
 def _alone(folder: Path) -> Iterator[None]:
     """Let one process at a time download into a folder.
 
-    The lock is on the folder itself: nothing is left behind, and the system lifts it from a killed process.
-    Where there are no such locks, two downloads may spoil each other's part; the hash then has it fetched
-    again.
+    The lock is on the folder itself: nothing is left behind, and the system releases it if the process is killed.
+    Without such locks, two downloads may spoil each other's part; the hash shows it, and the file is fetched again.
     """
     try:
         import fcntl

@@ -1,7 +1,7 @@
 """Graphs from files: tables of nodes and edges, and the usual formats for whole graphs.
 
 Nothing in a file is ever executed: pickles are refused, PyG files are loaded with an allow-list of classes, XML with
-declarations of its own is refused, and what a file claims to hold is checked before room is made for it.
+declarations of its own is refused, and the size that a file claims is checked before memory is allocated for it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The benchmarks by name: what each is, which files it is made of, and where they come from.
 
 ``SHA256SUMS`` beside this module lists the hashes of the files in the format of ``sha256sum``:
-``cd $PEGFAN_DATA && sha256sum -c .../SHA256SUMS`` checks a whole folder. Three files were not at hand when it was
+``cd $PEGFAN_DATA && sha256sum -c .../SHA256SUMS`` checks a whole folder. Three files were not available when it was
 made; they are checked by their git blob ids.
 """
 

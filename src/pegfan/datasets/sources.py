@@ -85,7 +85,7 @@ class Source:
         return digest.hexdigest()[:16]
 
     def open(self) -> tuple[Graph, ReadReport | None]:
-        """Read the graph, and the report of what was guessed where files were read."""
+        """Read the graph, and for files the report of what was guessed."""
         if self._by_name():
             if self.where[0] == "synthetic":
                 return synthetic(**{"gamma": 0.0, **self.options}), None
@@ -104,7 +104,7 @@ def _as_text(where: str | os.PathLike[str]) -> str:
 
 
 def _known_name(name: str) -> str | None:
-    """The name of a data set as `names` lists it; None if it is none."""
+    """The name of a data set as `names` lists it; None for anything else."""
     if name == "synthetic":
         return name
     try:

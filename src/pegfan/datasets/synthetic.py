@@ -107,7 +107,7 @@ def _draw_edges(labels: IntArray, D: FloatArray, wanted: int, rng: np.random.Gen
             f"{wanted:,} edges are asked for, but {n:,} nodes with these distributions and gamma have only "
             f"{possible:,} pairs to join: ask for fewer edges or more nodes"
         )
-    # Repetitions are rare while few of the pairs are wanted; rare pairs take forever when all of them are.
+    # Repetitions are rare if few pairs are wanted; if nearly all are, the last ones would take forever to be drawn.
     draw = _draw_by_race if possible <= _ENUMERABLE and 4 * wanted > possible else _draw_by_rejection
     keys = draw(labels, D, wanted, rng)
     return np.column_stack(np.divmod(keys, n))
@@ -126,7 +126,7 @@ def _draw_by_rejection(labels: IntArray, D: FloatArray, wanted: int, rng: np.ran
     members, first = np.argsort(labels, kind="stable"), np.cumsum(sizes) - sizes
     steps = np.cumsum(D, axis=1)
     steps[steps >= steps[:, -1:]] = np.inf  # rounding must not point past the last class that has weight
-    able = np.flatnonzero(D.sum(axis=1)[labels] > 0)  # nodes that have somebody to choose
+    able = np.flatnonzero(D.sum(axis=1)[labels] > 0)  # nodes that have a neighbour to choose
     keys = np.empty(0, np.int64)
     while len(keys) < wanted:
         count = int(1.05 * (wanted - len(keys))) + 64

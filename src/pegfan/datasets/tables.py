@@ -88,12 +88,12 @@ def graph_from_tables(
     directed : bool, default False
         Whether row (i, j) is the arc from i to j only.
     duplicates : {"max", "min", "sum", "error"}, default "max"
-        What becomes of an edge given more than once.
+        What to do with an edge that is given more than once.
     unknown : {"error", "add", "drop"}, default "error"
-        What becomes of ids in `edges` that `nodes` does not have: added as nodes about which nothing is known,
-        or dropped with their edges.
+        What to do with ids in `edges` that `nodes` does not have: raise an error, add them as nodes about which
+        nothing is known, or drop them with their edges.
     missing : {"mean", "zero", "error"}, default "mean"
-        What replaces a missing number: the mean of its column, or 0; or whether it is an error. A missing category
+        What to do about a missing number: use the mean of its column, use 0, or raise an error. A missing category
         sets none of its columns; a missing list is empty.
     categories_max : int, default 50
         See `features`.
@@ -217,7 +217,7 @@ def build(
     report.merged = present - graph.n_edges
     report.self_loops = int(np.count_nonzero(graph.adjacency.diagonal()))
     if present < len(pairs):
-        report.notes.append(f"{len(pairs) - present} rows of {edges.name} have weight 0, which is no edge")
+        report.notes.append(f"{len(pairs) - present} rows of {edges.name} have weight 0 and are not edges")
     return graph
 
 

@@ -122,7 +122,7 @@ def make_levels(tree: Hierarchy, filters: Any, weights: str) -> list[Level]:
                 "a function of L or a table of (p, B)"
             )
     elif weights == "size":
-        raise ValueError("weights='size' goes with 'binary-haar' and 'haar-basis'; your own filters bring their own p")
+        raise ValueError("weights='size' is for 'binary-haar' and 'haar-basis'; your own filters have their own p")
     elif not callable(filters) and not isinstance(filters, Mapping):
         raise TypeError(f"filters must be a name, a function of L or a table of (p, B), got {type(filters).__name__}")
     table = _FilterTable(tree, filters) if not isinstance(filters, str) else None

@@ -10,13 +10,13 @@ from scipy.sparse import csr_array, issparse
 
 
 def is_tensor(value: Any) -> bool:
-    """Whether a value is a torch tensor, without importing torch for somebody who has not."""
+    """Whether a value is a torch tensor; torch is not imported for the answer."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)
 
 
 def as_signal(f: Any, rows: int, what: str = "the signal") -> Any:
-    """A signal as a float array of its own kind, with its first dimension checked.
+    """A signal as a float array of the same kind, with its first dimension checked.
 
     float32 and float64 stay as they are, integers and booleans become float64.
     """

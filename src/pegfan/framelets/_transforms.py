@@ -18,14 +18,14 @@ from pegfan._arrays import LINE, aligned
 from pegfan.framelets._levels import Level
 
 _LARGE = 16 * 2**20  # results of more bytes than this are written past the caches
-_KEEP = 128 * 2**20  # scratch memory of at most so many bytes is kept from one call to the next
+_KEEP = 128 * 2**20  # scratch memory up to this many bytes is kept from one call to the next
 
 
 class Transforms:
     """Transforms of signals in rows, by sparse products.
 
-    They take the levels 1, ..., K−1, the node on every leaf, and what to do with the arrays at hand: how to convert a
-    SciPy matrix so that it multiplies them, how to stack them, how to convert an index array so that it indexes them.
+    They take the levels 1, ..., K−1, the node on every leaf, and three functions for the kind of array: one
+    converts a SciPy matrix so that it multiplies them, one stacks them, one converts an index array.
     """
 
     def __init__(

@@ -163,7 +163,7 @@ class FilterCheck:
 
     @property
     def failures(self) -> tuple[str, ...]:
-        """A sentence for every condition that fails, with by how much."""
+        """One sentence per condition that fails, with its residual."""
         failures = []
         if not self.unit <= self.tolerance:
             failures.append(f"p is not of unit length: | ‖p‖ − 1 | = {self.unit:.3g}; divide p by its norm")

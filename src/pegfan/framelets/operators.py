@@ -96,7 +96,7 @@ class Operator(LinearOperator):  # type: ignore[misc]
         return None
 
     def by_rows(self, x: Any) -> Map | None:
-        """A function from some rows to these rows of the product with x, if it need not compute the others."""
+        """A function from row numbers to these rows of the product with x; None if it would compute all of them."""
         return None
 
     def shares(self, nodes: IntArray, columns: Any) -> tuple[FloatArray, FloatArray] | None:
@@ -107,7 +107,7 @@ class Operator(LinearOperator):  # type: ignore[misc]
         nodes
             Some rows i of the operator L.
         columns
-            A sparse matrix with a row per node i: the column ``R_·i`` of the matrix R that L multiplies.
+            A sparse matrix with one row per node i: the column ``R_·i`` of the matrix R that L multiplies.
 
         Returns
         -------

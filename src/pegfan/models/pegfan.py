@@ -109,7 +109,7 @@ class ChannelNetwork(nn.Module):
             widths = [state[f"channel_layers.{i}.weight"].shape[1] for i in range(count)]
             classes, hidden = len(state["output.bias"]), len(state["channel_layers.0.bias"])
             layers = 2 + sum(name.startswith("hidden_layers.") for name in state) // 2
-            with torch.device("meta"):  # the weights are known: none need be drawn, no memory taken
+            with torch.device("meta"):  # the weights are known: draw none, and take no memory
                 model = cls(widths, classes, hidden, layers, **options)
             tensors = {name: torch.as_tensor(value) for name, value in state.items()}
             model.load_state_dict(tensors, assign=True)

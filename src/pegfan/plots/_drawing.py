@@ -18,7 +18,7 @@ from pegfan.framelets import FrameletSystem
 from pegfan.graph import Graph
 from pegfan.layouts import is_flat
 
-# Blue and vermilion of Okabe and Ito, told apart by everybody; the rest is grey.
+# Blue and vermilion of Okabe and Ito, which everybody can tell apart; the rest is grey.
 BLUE, VERMILION = "#0072b2", "#d55e00"
 INK, GREY, PALE, GROUND = "#363b42", "#7a828c", "#b8bec6", "#f3f4f6"
 DIVERGING = LinearSegmentedColormap.from_list(
@@ -91,7 +91,7 @@ def draw_graph(
 
 
 def evenly(count: int, most: int) -> IntArray:
-    """At most so many of 0, ..., count − 1, evenly spaced."""
+    """At most `most` of 0, ..., count − 1, evenly spaced."""
     if most < 1:
         raise ValueError(f"max_panels must be at least 1, got {most}")
     kept = min(count, most)
@@ -105,7 +105,7 @@ def column_count(panels: int) -> int:
 
 
 def panels(figure: Figure | SubFigure, count: int, columns: int) -> list[Axes]:
-    """Axes for so many panels, row by row; the last row may be shorter."""
+    """Axes for `count` panels, row by row; the last row may be shorter."""
     grid = figure.subplots(-(-count // columns), columns, squeeze=False)
     for ax in grid.flat[count:]:
         ax.remove()

@@ -204,7 +204,7 @@ def _rows_of(system: FrameletSystem, level: int, slot: int) -> IntArray:
 
 
 def _spread(offsets: Sequence[int], most: int) -> IntArray:
-    """At most so many rows, shared out among the parts as evenly as their sizes allow, evenly spaced in each."""
+    """At most `most` rows, shared out among the parts as evenly as their sizes allow, evenly spaced in each."""
     counts = [stop - start for start, stop in pairwise(offsets)]
     filled = [part for part, count in enumerate(counts) if count]
     share = dict.fromkeys((filled[i] for i in drawing.evenly(len(filled), most)), 1)

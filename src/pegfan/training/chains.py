@@ -103,7 +103,7 @@ def simplify(matrices: list[Any]) -> list[Any]:
 
 
 def _pruned(matrices: list[Any]) -> list[Any]:
-    """The same product without what meets only zeros: nodes that nobody points to, or that have no features."""
+    """The same product without what meets only zeros: nodes that no edge leads to, or that have no features."""
     matrices = list(matrices)
     for k in [*range(len(matrices) - 1), *reversed(range(len(matrices) - 1))]:
         left, right = matrices[k : k + 2]

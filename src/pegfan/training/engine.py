@@ -109,7 +109,7 @@ def train(
     if progress:
         progress(f"{name} engine, {len(channels)} channels, {len(parts)} splits")
     here = workers == 1 or len(parts) == 1
-    # Other processes cannot call `progress`, and what `channels` keeps for itself need not travel to them.
+    # Other processes cannot call `progress`, and do not need what `channels` has cached.
     given = (channels, progress) if here else (channels[:], None)
     task = Task(*given, y, parts, seed, chosen, count, metric, name, device, batch, history)
     start = time.perf_counter()
@@ -162,7 +162,7 @@ def _run(task: Task, index: int) -> Run:
 
 
 def _follow(task: Task, index: int, trainer: Any, start: float) -> Run:
-    """Epoch after epoch until validation is satisfied, and the test nodes at the end."""
+    """Train epoch by epoch until validation stops improving; the test nodes come last."""
     settings, split, y, metric, history = task.settings, task.splits[index], task.y, task.metric, task.history
     record: dict[str, list[Any]] = {"train_loss": [], "val_loss": [], "val_metric": [], "attention": []}
     best, best_epoch, kept, at_best = np.inf, 0, None, (np.nan, np.nan)

@@ -185,7 +185,7 @@ class FastNetwork:
         _kernels.keep_mask(np.uint64(start), np.uint64(threshold), self.masks)
 
     def loss(self) -> float:
-        """The loss of the training rows with the masks at hand; prepares the gradients."""
+        """The loss of the training rows with the current masks; prepares the gradients."""
         from pegfan.training import _kernels
 
         logits = self.train_logits

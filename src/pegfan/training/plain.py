@@ -17,7 +17,7 @@ from pegfan.training.engine import Task
 
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Draw weights and dropout from a seed; the caller's random numbers go on as they were."""
+    """Draw weights and dropout from a seed; the caller's random state is left as it was."""
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         yield

@@ -1,4 +1,4 @@
-"""What a training run is told, and what it tells."""
+"""The settings of a training run, and its results."""
 
 from __future__ import annotations
 

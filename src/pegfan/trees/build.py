@@ -45,7 +45,7 @@ class LevelGraph:
     feature_weight, direction, score
         As given to `build_tree`.
     notes
-        What the builder wants told in ``tree.info``.
+        What the builder adds to ``tree.info``.
     """
 
     arcs: csr_array
@@ -131,7 +131,7 @@ def build_tree(
     machine. Where ``tied`` is not 0 but ``arbitrary`` is, symmetric nodes may be swapped, which averaging projections
     over colour classes undoes for signals constant on them (``system.projections(f, classes=...)``). No method can
     promise more: a star with more than h leaves has no symmetric clustering into groups of at most h. Where
-    ``arbitrary`` is not 0, some nodes could be neither told apart nor shown to be symmetric at a bearable cost.
+    ``arbitrary`` is not 0, some nodes could be neither told apart nor shown to be symmetric at a reasonable cost.
 
     Examples
     --------
@@ -244,7 +244,7 @@ _ALL_PAIRS = ("ward", "adjacency")
 
 
 def _labels_of(labels: Any, n: int, name: str) -> IntArray:
-    """What a builder returned, which may be anybody's."""
+    """Check what a builder returned, which may be the user's own."""
     found = np.asarray(labels)
     if found.shape != (n,) or found.dtype.kind not in "iu":
         raise ValueError(
@@ -264,7 +264,9 @@ def _check(
     feature_weight: float,
 ) -> tuple[str, Builder]:
     if not isinstance(graph, Graph):
-        raise TypeError(f"build_tree takes a Graph, got {type(graph).__name__}; see Graph.from_edges and its kin")
+        raise TypeError(
+            f"build_tree takes a Graph, got {type(graph).__name__}; see Graph.from_edges and the other converters"
+        )
     if not callable(method):
         check_choice(method, "method", ("auto", *BUILDERS))
     check_choice(direction, "direction", DIRECTIONS)

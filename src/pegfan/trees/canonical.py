@@ -3,7 +3,7 @@
 Colour refinement gives every node a 64-bit colour that depends on its features, its degree, its neighbours' colours,
 theirs, and so on. Sums of integers that wrap around are the same in any order, bit for bit, so the colours of a
 renumbered graph are the renumbered colours. Nodes of equal colour are either symmetric, or colour refinement cannot
-tell them apart; on graphs small enough for it, look-ahead and individualisation go on from there.
+tell them apart; on graphs small enough, look-ahead and individualisation continue from there.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Colouring:
         automorphism was found for): any choice gives the same graph.
     arbitrary
         How many choices went by node number between nodes that could be neither told apart nor shown to be
-        symmetric at a bearable cost. With 0, ``graph.permute(order)`` does not depend on the numbering; with
+        symmetric at a reasonable cost. With 0, ``graph.permute(order)`` does not depend on the numbering; with
         ``tied`` 0 as well, renumbering the graph renumbers the order.
     """
 
@@ -178,7 +178,7 @@ def _break_ties(refiner: _Refiner, colours: Colours) -> tuple[Colours, int, int]
 
 
 def _break_twins(refiner: _Refiner, colours: Colours) -> tuple[Colours, int]:
-    """Number the twins of every group: nodes with the same neighbours, which nobody else can tell apart."""
+    """Number the twins of every group: nodes with the same neighbours, which no other node can tell apart."""
     from pegfan._hashing import hash_rows
 
     symmetric = 0

@@ -73,7 +73,7 @@ class Hierarchy:
     parents
         K−1 arrays, finest first: ``parents[0][s]`` is the slot at level K−1 of the cluster above leaf s,
         and so on up to an array of zeros, the children of the root. Every slot of the coarser level must
-        be somebody's parent. Slots need not be sorted; siblings keep the order they are given in.
+        have a child. Slots need not be sorted; siblings keep the order they are given in.
         An empty sequence is the tree of a single node (K = 1).
     order
         ``order[s]`` is the node on leaf s; 0, 1, ..., n−1 when left out. A signal in the order of the
@@ -208,7 +208,7 @@ class Hierarchy:
             The (n−1)×4 matrix of `scipy.cluster.hierarchy.linkage` (or fastcluster).
         sizes
             Increasing sizes, one per intermediate level: the clusters of that level are the largest
-            merges of at most so many nodes. The single nodes and the root are added.
+            merges of at most that many nodes. The single nodes and the root are added.
         info
             See `Hierarchy`.
 
@@ -464,7 +464,7 @@ class Hierarchy:
 
 
 def _frozen(array: IntArray) -> IntArray:
-    """A read-only copy, which nobody else can change."""
+    """A read-only copy, which no other reference can change."""
     array = array.copy()
     array.flags.writeable = False
     return array

@@ -11,7 +11,7 @@ from pegfan.trees.build import LevelGraph
 from pegfan.trees.hierarchy import offsets_within
 
 _HUB = 64
-"""Nodes that more than so many share say little about them, and comparing all of them would take forever."""
+"""A neighbour of more nodes than this says little about them, and comparing all its pairs would take too long."""
 
 
 def matching(level: LevelGraph, h: int) -> IntArray:
@@ -62,7 +62,7 @@ def _cosines(level: LevelGraph) -> tuple[NDArray[np.int32], NDArray[np.int32], F
     common = np.empty(len(left))
     _kernels.common_weight(rows.indptr, rows.indices, rows.data, left, right, common)
     both = norms[left] * norms[right]
-    # A joined pair with nothing in common still comes before none at all.
+    # A joined pair with nothing in common still ranks above no pair.
     return left, right, common / np.where(both > 0, both, 1.0) + 1e-9
 
 
