@@ -20,8 +20,7 @@ __all__ = ["coordinates", "ground", "is_flat", "layout", "nested_boxes", "spiral
 
 WIDE = 1.3
 """The half width of nested boxes, for a half height of 1."""
-_GAP = 0.03
-"""Half the distance of two branches of the root; deeper clusters stand closer."""
+_GAP = 0.03  # half the distance of two branches of the root; deeper clusters stand closer
 _LEAST = 0.06
 _GOLDEN = np.pi * (3 - np.sqrt(5))
 _SMALL_LAYOUT = 500  # nodes; beyond, stress layouts take minutes and show hairballs
@@ -133,22 +132,10 @@ def _longest_across(xy: FloatArray) -> FloatArray:
 
 
 def ground(graph: Graph, tree: Hierarchy) -> tuple[Graph, FloatArray | None]:
-    """What to draw on: the graph, or a mosaic of its nodes in the order of the leaves, on a Hilbert curve.
+    """What to draw on: the graph and None if it has positions or is small enough for a layout.
 
-    Clusters are runs of leaves, so in the mosaic each of them is a patch, at every level.
-
-    Returns
-    -------
-    tuple
-        The graph and None if it has positions or is small enough for a layout; else a graph without edges, and
-        positions.
-
-    Examples
-    --------
-    >>> from pegfan import Graph, Hierarchy
-    >>> path = Graph.from_edges([[0, 1], [1, 2]])
-    >>> ground(path, Hierarchy.from_nested([[0, 1], 2])) == (path, None)
-    True
+    Otherwise a graph without edges, and positions on a Hilbert curve in the order of the leaves: clusters are runs of
+    leaves, so each of them is a patch of this mosaic, at every level.
     """
     if graph.positions is not None or graph.n <= _SMALL_LAYOUT:
         return graph, None
@@ -174,15 +161,8 @@ def _hilbert(along: IntArray, k: int) -> FloatArray:
 def nested_boxes(tree: Hierarchy) -> list[FloatArray]:
     """Boxes inside boxes: for every level 1, ..., K an array (N_j, 4) of left, top, right and bottom.
 
-    A cluster's box is shared by its children in their order, by their numbers of nodes (very small ones get more),
-    less a gap that is the wider the coarser the level is: white lines show what belongs together.
-
-    Examples
-    --------
-    >>> from pegfan import Hierarchy
-    >>> root, nodes = nested_boxes(Hierarchy.from_nested([0, 1]))
-    >>> root.tolist(), nodes.round(2).tolist()
-    ([[-1.3, -1.0, 1.3, 1.0]], [[-1.27, -0.97, -0.03, 0.97], [0.03, -0.97, 1.27, 0.97]])
+    Children share the box of their cluster in their order, by their numbers of nodes (very small ones get more). Gaps
+    are wider at coarse levels, so that white lines show what belongs together.
     """
     levels = [np.array([[-WIDE, -1.0, WIDE, 1.0]])]
     for level in range(1, tree.K):
@@ -223,16 +203,9 @@ def _shrink(boxes: FloatArray, gap: float) -> None:
 
 
 def springs(links: csr_array, start: FloatArray, steps: int = 100) -> FloatArray:
-    """Nodes pushed apart by each other and pulled together by links, from a given start; within the unit circle.
+    """Nodes pushed apart by each other and pulled together by links, within the unit circle.
 
-    Parameters
-    ----------
-    links
-        A symmetric matrix without self loops.
-    start
-        Where the nodes are first, (n, 2); distinct places.
-    steps
-        How often every node moves; less far every time.
+    `links` is symmetric, without self loops; `start` holds distinct places, (n, 2). Each step moves nodes less far.
     """
     n = len(start)
     if n < 2:

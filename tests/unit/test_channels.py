@@ -880,21 +880,21 @@ def test_bad_presets(small):
     split = pf.Split(np.array([0, 1]), empty, empty)
     isolated = pf.Graph.from_edges([[0, 1]], n=6, labels=[0] * 6, features=np.eye(6))
     for error, message, action in [
-        (ValueError, "unknown kind 'd'; choose one of 'a', 'b', 'c', 'as'", lambda: make_channels(graph, system, "d")),
-        (ValueError, "unknown regime 'x'; .*'auto'", lambda: make_channels(graph, system, regime="x")),
-        (ValueError, "unknown direction 'x'; .*'symm", lambda: make_channels(graph, system, "a", direction="x")),
-        (ValueError, "unknown hop matrix 'T'; .*'S~'", lambda: make_channels(graph, system, hop="T")),
-        (ValueError, "unknown hop matrix None", lambda: hop_matrix(graph, None)),
-        (ValueError, "unknown direction 'up'", lambda: hop_matrix(graph, "S", "up")),
-        (ValueError, "unknown regime 'both'; .*'all'", lambda: make_fsgnn_channels(graph, regime="both")),
+        (ValueError, "kind must be 'a', 'b', 'c' or 'as', got 'd'", lambda: make_channels(graph, system, "d")),
+        (ValueError, "regime must be .*'auto', got 'x'", lambda: make_channels(graph, system, regime="x")),
+        (ValueError, "direction must be .*'symm.*got 'x'", lambda: make_channels(graph, system, "a", direction="x")),
+        (ValueError, "hop matrix must be .*'S~'.*got 'T'", lambda: make_channels(graph, system, hop="T")),
+        (ValueError, "hop matrix must be .*got None", lambda: hop_matrix(graph, None)),
+        (ValueError, "direction must be .*got 'up'", lambda: hop_matrix(graph, "S", "up")),
+        (ValueError, "regime must be .*'all'.*got 'both'", lambda: make_fsgnn_channels(graph, regime="both")),
         (ValueError, "kind 'c' projects on framelets: pass system", lambda: make_channels(graph)),
         (TypeError, "must be a FrameletSystem, got Hierarchy", lambda: make_channels(graph, system.hierarchy)),
         (ValueError, "tree with 3 nodes, and the graph has 6", lambda: make_channels(graph, other)),
-        (ValueError, "hops must be 0 or more, got -1", lambda: make_channels(graph, system, hops=-1)),
+        (ValueError, "hops must be at least 0, got -1", lambda: make_channels(graph, system, hops=-1)),
         (TypeError, "hops must be an integer, got 1.5", lambda: make_fsgnn_channels(graph, 1.5)),
         (TypeError, "hops must be an integer, got True", lambda: make_fsgnn_channels(graph, True)),
         (ValueError, "hop is 2×2; a graph of 6 nodes", lambda: make_channels(graph, system, hop=np.eye(2))),
-        (ValueError, "unknown scaling True; .*'columns'", lambda: make_channels(graph, system, "a", scaling=True)),
+        (ValueError, "scaling must be .*'columns', got True", lambda: make_channels(graph, system, "a", scaling=True)),
         (ValueError, "no features; give them", lambda: make_channels(graph.replace(features=None), system, "a")),
         (ValueError, "training labels only: pass split", lambda: make_channels(graph, system)),
         (ValueError, "no labels; name", lambda: make_channels(graph.replace(labels=None), system, split=split)),
@@ -912,8 +912,8 @@ def test_bad_presets(small):
             lambda: make_channels(isolated, system, split=pf.Split(np.array([2, 3]), empty, empty)),
         ),
         (ValueError, "tree with 3 nodes, and the graph has 6", lambda: density(graph, other)),
-        (ValueError, "powers must be 0 or more", lambda: density(graph, system, powers=-1)),
-        (ValueError, "sample must be at least 1", lambda: density(graph, system, sample=0)),
+        (ValueError, "powers must be at least 0, got -1", lambda: density(graph, system, powers=-1)),
+        (ValueError, "sample.* must be at least 1", lambda: density(graph, system, sample=0)),
     ]:
         refused(error, message, action)
 

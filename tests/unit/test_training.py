@@ -334,7 +334,7 @@ def test_channels_and_nodes_that_do_not_fit_are_refused():
     network, channels = Network.draw([3], 2), Channels([Channel("X", None, np.ones((4, 3)))])
     with pytest.raises(ValueError, match=r"for channels of \(3,\) columns, these have \(2,\)"):
         network.predict(Channels([Channel("X", None, np.ones((4, 2)))]))
-    with pytest.raises(ValueError, match="nodes are numbered 0 to 3, got -1 to 4"):
+    with pytest.raises(ValueError, match="no node -1: nodes are numbered 0 to 3"):
         network.predict(channels, [-1, 4])
     with pytest.raises(TypeError, match="nodes must be a vector of node indices, got float64"):
         network.predict(channels, [0.5])
@@ -684,7 +684,7 @@ def test_progress_tells_rates_and_time_left(monkeypatch):
     train(channels, graph.labels, graph.splits, {"epochs": 3}, progress=told.append)
     assert "fast engine" in told[0]
     assert [line.startswith(("split 0: epoch", "split 1: epoch")) for line in told[1:]].count(True) == 6
-    assert "a second" in told[1]
+    assert "per second" in told[1]
     assert "left" in told[1]
     assert sum("on test" in line for line in told) == 2
     assert "s left" in next(line for line in told if "on test" in line)
@@ -713,7 +713,7 @@ def test_splits_that_are_not_nodes_are_refused():
         ({"seed": -1}, "seed must be"),
         ({"workers": 0}, "workers"),
         ({"device": "foo"}, "no device 'foo'"),
-        ({"classes": 2.5}, "classes is a number"),
+        ({"classes": 2.5}, "classes must be an integer"),
         ({"settings": {"class_weights": "no"}}, "class_weights must be True or False"),
         ({"splits": None}, "splits are"),
         ({"labels": np.full(120, 10**8)}, "number classes from 0"),

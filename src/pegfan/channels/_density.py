@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from pegfan._checks import check_integer
 from pegfan.framelets import FrameletSystem
 from pegfan.graph import Graph
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-_ENTRIES = 2**24
-"""Entries of a power of A that may be formed at a time."""
+_ENTRIES = 2**24  # entries of a power of A that may be formed at a time
 
 
 def density(graph: Graph, system: FrameletSystem, powers: int = 3, sample: int | None = None) -> DataFrame:
     """Count the nonzeros of the projections F_j and of the powers of A, without forming any of them.
 
-    F_0 = Φ_1ᵀΦ_1 and F_j = Ψ_jᵀΨ_j are made of one full block a cluster of level j, so ``Σ |s_Λ|²`` entries are
+    F_0 = Φ_1ᵀΦ_1 and F_j = Ψ_jᵀΨ_j are made of one full block per cluster of level j, so ``Σ |s_Λ|²`` entries are
     not zero; a cluster with a single child has no framelet and no block. (Filters with zeros in p are counted
     as exactly.) Powers of A, by contrast, fill up.
 
@@ -57,10 +57,9 @@ def density(graph: Graph, system: FrameletSystem, powers: int = 3, sample: int |
 
     if system.n != graph.n:
         raise ValueError(f"the system is of a tree with {system.n} nodes, and the graph has {graph.n}")
-    if powers < 0:
-        raise ValueError(f"powers must be 0 or more, got {powers}")
-    if sample is not None and sample < 1:
-        raise ValueError(f"sample must be at least 1 row, got {sample}")
+    check_integer(powers, "powers", least=0)
+    if sample is not None:
+        check_integer(sample, "sample, a number of rows,", least=1)
     counts = {f"F_{j}": count for j, count in enumerate(_projection_nonzeros(system))}
     for k, count in enumerate(_power_nonzeros(graph.adjacency, powers, sample), start=1):
         counts["A" if k == 1 else f"A^{k}"] = count

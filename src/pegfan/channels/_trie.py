@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 SPARSE_BELOW = 1 / 32
 """A channel below this density is kept sparse: there torch's CSR products cost what dense ones do (measured)."""
 
-_BLOCK = 8 * 2**20
-"""Entries that are converted at a time between sparse and dense."""
+_BLOCK = 8 * 2**20  # entries that are converted at a time between sparse and dense
 
 
 @dataclass(eq=False)

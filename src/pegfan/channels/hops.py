@@ -71,11 +71,5 @@ def hop_matrix(graph: Graph, kind: str = "S", direction: str = "out") -> csr_arr
 
 
 def hop_name(kind: str, direction: str = "out") -> str:
-    """Write the name of a hop matrix, as channels carry it.
-
-    Examples
-    --------
-    >>> hop_name("S"), hop_name("S~", "symmetric"), hop_name("random-walk", "in")
-    ('S', 'S~_sym', 'RW_in')
-    """
+    """The name of a hop matrix in the names of channels, such as "S", "S~_sym" or "RW_in"."""
     return _SYMBOLS.get(kind, kind) + SUFFIXES[direction]

@@ -13,8 +13,7 @@ from pegfan.channels.factors import as_factor
 from pegfan.framelets import Operator
 from pegfan.graph import Graph, Split
 
-_STEP = 256
-"""Rows of a product of hops that are formed at a time."""
+_STEP = 256  # rows of a product of hops that are formed at a time
 
 
 def propagated_labels(graph: Graph, operator: Any, split: Split | int = 0) -> FloatArray:

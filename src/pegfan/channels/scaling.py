@@ -20,23 +20,9 @@ BAG_MOST = 20.0
 
 
 def scale(features: Any, scaling: str | FeatureScale) -> Any:
-    """Scale features.
+    """Scale features: not at all, rows by the sums of their absolute values, or columns to one scale.
 
-    Parameters
-    ----------
-    features
-        A matrix with one row per node, dense or sparse.
-    scaling
-        ``"none"``; ``"l1"``: rows are divided by the sums of their absolute values, as the paper does on real data;
-        ``"columns"``: columns are brought to one scale; or a `FeatureScale`, for other nodes' columns to be
-        scaled alike.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> scale(np.array([[1.0, 3.0], [2.0, 2.0]]), "l1")
-    array([[0.25, 0.75],
-           [0.5 , 0.5 ]])
+    A `FeatureScale` scales the columns of other nodes alike.
     """
     if isinstance(scaling, FeatureScale):
         return scaling.apply(features)
@@ -47,14 +33,7 @@ def scale(features: Any, scaling: str | FeatureScale) -> Any:
 
 
 def is_bag(features: Any) -> bool:
-    """Whether raw features, or rows divided by their sums, make sense as they are.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> is_bag(np.array([[0.0, 1.0], [2.0, 0.0]])), is_bag(np.array([[0.0, 5000.0], [-1.0, 3.0]]))
-    (True, False)
-    """
+    """Whether raw features, or rows divided by their sums, make sense as they are."""
     values = features.data if issparse(features) else features
     return bool(values.size == 0 or (values.min() >= 0 and values.max() <= BAG_MOST))
 

@@ -11,7 +11,8 @@ import gzip
 import io
 import re
 import zlib
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -165,19 +166,15 @@ def _first_lines(path: Path, max_bytes: int) -> list[str]:
     lines = start.removeprefix(b"\xef\xbb\xbf").splitlines()
     if not complete and len(lines) > 1:
         lines.pop()
-    try:
-        return [line.decode() for line in lines]
-    except UnicodeDecodeError:
-        number = next(k for k, line in enumerate(lines, 1) if not _is_utf8(line))
-        raise ValueError(f"{path}, line {number}: not UTF-8 text; save the file as UTF-8") from None
+    return list(_decoded(lines, path))
 
 
-def _is_utf8(line: bytes) -> bool:
-    try:
-        line.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
+def _decoded(lines: Iterable[bytes], path: Path) -> Iterator[str]:
+    for number, line in enumerate(lines, 1):
+        try:
+            yield line.decode()
+        except UnicodeDecodeError:
+            raise ValueError(f"{path}, line {number}: not UTF-8 text; save the file as UTF-8") from None
 
 
 def _split(lines: list[str], delimiter: str) -> list[list[str]]:
@@ -408,9 +405,7 @@ def _require_quotes_to_end(layout: _Layout) -> None:
 def _diagnosis(layout: _Layout, complaint: str) -> str:
     """Say what is wrong and in which line; `complaint` is what the parser said."""
     with open_bytes(layout.path, layout.settings.max_bytes) as stream:
-        for number, line in enumerate(stream, 1):
-            if not _is_utf8(line):
-                return f"{layout.path}, line {number}: not UTF-8 text; save the file as UTF-8"
+        deque(_decoded(stream, layout.path), maxlen=0)  # to the first line that is not UTF-8
     width = len(layout.names)
     try:
         for number, row in _records(layout):

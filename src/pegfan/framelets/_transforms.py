@@ -17,11 +17,8 @@ from numpy.typing import NDArray
 from pegfan._arrays import LINE, aligned
 from pegfan.framelets._levels import Level
 
-_LARGE = 16 * 2**20
-"""Results of more bytes than this are written past the caches."""
-
-_KEEP = 128 * 2**20
-"""Scratch memory of at most so many bytes is kept from one call to the next."""
+_LARGE = 16 * 2**20  # results of more bytes than this are written past the caches
+_KEEP = 128 * 2**20  # scratch memory of at most so many bytes is kept from one call to the next
 
 
 class Transforms:

@@ -97,7 +97,6 @@ class FrameletSystem:
 
     def framelets(self, j: int) -> csr_array:
         """Ψ_j: the framelets of the clusters at level j in rows, M_j × n; cluster by cluster, then m."""
-        self.hierarchy._check_level(j, 1, self.K - 1)
         return _sorted(self._level(j).B @ self._scalings(j + 1)[0])
 
     def matrix(self, j0: int = 1) -> csr_array:
@@ -130,12 +129,10 @@ class FrameletSystem:
 
     def n_framelets(self, j: int) -> np.ndarray[Any, np.dtype[np.int64]]:
         """The number M_Λ of framelets of every cluster at level j."""
-        self.hierarchy._check_level(j, 1, self.K - 1)
         return self._level(j).n_framelets
 
     def norms(self, j: int) -> np.ndarray[Any, np.dtype[np.float64]]:
         """The norms of the framelets of level j; a unit noise has these standard deviations there."""
-        self.hierarchy._check_level(j, 1, self.K - 1)
         return self._level(j).norms
 
     def frame_bounds(self, j0: int = 1) -> tuple[float, float]:
@@ -297,7 +294,6 @@ class FrameletSystem:
             shape = (self.hierarchy.n_clusters[j - 1], self.n)
             return Operator(f"Φ_{j}", shape, self._map("average", j), self._map("lift", j))
         if kind == "framelets":
-            check(1, self.K - 1)
             shape = (int(self._level(j).n_framelets.sum()), self.n)
             return Operator(f"Ψ_{j}", shape, self._map("framelet", j), self._map("framelet_adjoint", j))
         if kind == "projection":
@@ -371,6 +367,7 @@ class FrameletSystem:
     # -------------------------------------------------------------------- inside
 
     def _level(self, j: int) -> Level:
+        self.hierarchy._check_level(j, 1, self.K - 1)
         return self._levels[j - 1]
 
     def _scalings(self, j0: int) -> list[csr_array]:

@@ -177,8 +177,9 @@ class ChannelNetwork(nn.Module):
                 for name, parameters, rate, decay in groups
             ]
         except (KeyError, AttributeError) as error:
+            missing = getattr(error, "name", None) or error.args[0]
             raise ValueError(
-                f"settings lack {error}; parameter_groups needs wd_fc1, wd_fc2, wd_sca, lr_fc and lr_sca"
+                f"settings have no {missing!r}; parameter_groups needs wd_fc1, wd_fc2, wd_sca, lr_fc and lr_sca"
             ) from None
 
     def _check(self, channels: Iterable[Any]) -> list[Any]:

@@ -18,14 +18,9 @@ from pegfan._arrays import IntArray
 from pegfan.channels import Channel
 from pegfan.measures import equal_rows
 
-_DENSE_GAIN = 2.0
-"""How much faster an entry of a dense matrix is multiplied than one of a sparse matrix."""
-
-_DENSE_FROM = 16
-"""Rows and columns from which on this is so."""
-
-_PER_ROW = 0.75
-"""What it costs to begin a row or a column of a matrix, in entries."""
+_DENSE_GAIN = 2.0  # how much faster an entry of a dense matrix is multiplied than one of a sparse matrix
+_DENSE_FROM = 16  # rows and columns from which on this is so
+_PER_ROW = 0.75  # what it costs to begin a row or a column of a matrix, in entries
 
 
 class Stored:

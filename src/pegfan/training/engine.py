@@ -24,8 +24,7 @@ ENGINES = ("auto", "fast", "plain")
 
 Progress = Callable[[str], None]
 
-_TELL = 2.0
-"""Seconds between two sentences about a split that is being trained."""
+_TELL = 2.0  # seconds between two sentences about a split that is being trained
 
 
 class Diverged(ValueError):

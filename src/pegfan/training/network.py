@@ -16,8 +16,7 @@ from pegfan.training.settings import Settings
 
 FloatArray = NDArray[np.float32]
 
-_ROWS = 65536
-"""Rows that are computed at a time."""
+_ROWS = 65536  # rows that are computed at a time
 
 
 class Network:

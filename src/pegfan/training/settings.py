@@ -163,7 +163,7 @@ class TrainingResult:
     def to_dict(self) -> dict[str, Any]:
         """Everything but weights and histories, for JSON."""
         return {
-            "settings": {k: v.item() if isinstance(v, np.generic) else v for k, v in asdict(self.settings).items()},
+            "settings": asdict(self.settings),
             "metric": self.metric,
             "engine": self.engine,
             "interrupted": self.interrupted,

@@ -23,14 +23,11 @@ from pegfan.trees.hierarchy import offsets_within
 
 Colours = NDArray[np.uint64]
 
-_ROUNDS = 64
-"""Rounds of refinement that any graph gets; small ones get as many as they need."""
-
+_ROUNDS = 64  # rounds of refinement that any graph gets; small ones get as many as they need
 _VISITS = 100_000_000
 """Arcs that refinement may visit beyond that, and that individualisation may visit: a second or so."""
 
-_OVERHEAD = 50_000
-"""Arcs that could be visited in the time that a component takes whatever its size."""
+_OVERHEAD = 50_000  # arcs that could be visited in the time that a component takes whatever its size
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +100,7 @@ class _SpentError(Exception):
 
 
 class _Refiner:
-    """Colour refinement on one graph, within a budget."""
+    """Colour refinement on one graph; `_SpentError` where it has visited more arcs than its budget allows."""
 
     def __init__(self, weights: csr_array, directed: bool) -> None:
         self.weights, self.directed = weights, directed
@@ -113,14 +110,6 @@ class _Refiner:
             self.sides.append((incoming.indptr, incoming.indices, incoming.data, np.uint64(7)))
         self.arcs = max(weights.nnz * len(self.sides), weights.shape[0])
         self.visited, self.budget = 0, max(_ROUNDS * self.arcs, _VISITS)
-
-    def start(self, budget: int) -> None:
-        """Count visits from here on, and stop with `_SpentError` when there are more than these."""
-        self.visited, self.budget = 0, budget
-
-    def restrict(self, nodes: IntArray) -> _Refiner:
-        """The same on the graph of some nodes."""
-        return _Refiner(self.weights[nodes][:, nodes].tocsr(), self.directed)
 
     def step(self, colours: Colours) -> Colours:
         from pegfan._hashing import mix_all
@@ -179,8 +168,8 @@ def _break_ties(refiner: _Refiner, colours: Colours) -> tuple[Colours, int, int]
     count, component = connected_components(refiner.weights, directed=True, connection="weak")
     arbitrary, budget = 0, _VISITS
     for nodes in _components_with_ties(colours, component):
-        part = refiner if count == 1 else refiner.restrict(nodes)
-        part.start(budget)
+        part = refiner if count == 1 else _Refiner(refiner.weights[nodes][:, nodes].tocsr(), refiner.directed)
+        part.visited, part.budget = 0, budget
         colours[nodes], chosen, left = _individualise(part, colours[nodes])
         symmetric, arbitrary = symmetric + chosen, arbitrary + left
         budget -= part.visited + _OVERHEAD

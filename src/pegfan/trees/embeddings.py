@@ -15,9 +15,7 @@ from pegfan._arrays import FloatArray
 from pegfan.running import one_thread
 from pegfan.trees.build import LevelGraph, unit_rows
 
-_DENSE = 400
-"""Matrices up to this size are decomposed whole."""
-
+_DENSE = 400  # matrices up to this size are decomposed whole
 _LIMIT = RLock()
 
 
