@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
-    "quick", max_examples=25, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    "quick", max_examples=15, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("thorough", parent=settings.get_profile("quick"), max_examples=300, derandomize=False)
 settings.load_profile(os.environ.get("PEGFAN_HYPOTHESIS", "quick"))
@@ -39,7 +39,7 @@ def data() -> Path:
 
 @pytest.fixture(scope="session")
 def authors_trees(data: Path) -> Path:
-    """The authors' clusterings, one npz a data set and h, with the labels of every level."""
+    """The authors' clusterings, one npz per data set and h, with the labels of every level."""
     return folder("PEGFAN_TREES", str(data.parent / "reference" / "trees"), "the authors' trees")
 
 

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -185,7 +185,7 @@ _STANDARD = Recipe()
 
 
 class RecipeClassifier(NodeClassifier):
-    """A classifier of one recipe, whichever: the tree, the channels and the settings that it says.
+    """A classifier of one recipe: the tree, the channels and the settings that it describes.
 
     Parameters
     ----------
@@ -297,6 +297,7 @@ class _InWords(RecipeClassifier):
     """A classifier whose recipe is given by parameters of its own, settings among them."""
 
     settings: Settings
+    _always: ClassVar[dict[str, Any]] = {}
 
     def _keep(self, given: Mapping[str, Any]) -> None:
         """Store the constructor's arguments, settings checked."""
@@ -336,10 +337,7 @@ class _InWords(RecipeClassifier):
     def recipe(self) -> Recipe:  # type: ignore[override]
         """The parameters as a recipe."""
         own = {name: value for name, value in self.get_params().items() if name in FIELDS}
-        return Recipe.of({**self._always(), **own})
-
-    def _always(self) -> dict[str, Any]:
-        return {}
+        return Recipe.of({**self._always, **own})
 
 
 class PEGFANClassifier(_InWords):
@@ -445,6 +443,8 @@ class FSGNNClassifier(_InWords):
     ['X', 'S X', 'S~ X', 'S^2 X', 'S~^2 X']
     """
 
+    _always: ClassVar[dict[str, Any]] = {"method": "none"}
+
     def __init__(
         self,
         hops: int = default.HOPS,
@@ -461,12 +461,9 @@ class FSGNNClassifier(_InWords):
     ) -> None:
         self._keep(locals())
 
-    def _always(self) -> dict[str, Any]:
-        return {"method": "none"}
-
 
 def load_classifier(folder: str | os.PathLike[str]) -> NodeClassifier:
-    """Read a saved model of whichever class.
+    """Read a saved model of any class.
 
     Examples
     --------

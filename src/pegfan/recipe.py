@@ -339,9 +339,9 @@ class Recipe:
         return channels
 
     def settled(self, graph: Graph, split: Split | int | None, stand_in: bool = False) -> Recipe:
-        """The recipe as it is trained on a split of a graph: the regime that ``"auto"`` is there.
+        """The recipe as it is trained on a split of a graph, with the regime that ``"auto"`` stands for.
 
-        Where degrees stand in for features, rows of sum one would say nothing: they are left unscaled.
+        Where degrees stand in for features, rows with sum one would say nothing: they are left unscaled.
         """
         changes: dict[str, Any] = {"scaling": "none"} if stand_in and self.scaling == "l1" else {}
         projects_hops = self.has_tree and self.kind in ("c", "as")

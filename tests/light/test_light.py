@@ -63,6 +63,11 @@ def test_signals_and_trees():
     assert len(pf.framelets.quality(graph, system.hierarchy)) == system.K
 
 
+def test_the_networks_of_the_demo():
+    found = pf.demo.compare(n=200, n_edges=1500, n_features=10, splits=2, epochs=5)
+    assert found.result(found.probabilities()).test.mean > 0
+
+
 def test_every_command_of_an_analyst_runs(tables):
     names = ("nodes.csv", "edges.csv", "--label", "kind")
     assert "80" in pegfan("info", *names, folder=tables)

@@ -684,7 +684,7 @@ def test_progress_tells_rates_and_time_left(monkeypatch):
     train(channels, graph.labels, graph.splits, {"epochs": 3}, progress=told.append)
     assert "fast engine" in told[0]
     assert [line.startswith(("split 0: epoch", "split 1: epoch")) for line in told[1:]].count(True) == 6
-    assert "a second" in told[1]
+    assert "per second" in told[1]
     assert "left" in told[1]
     assert sum("on test" in line for line in told) == 2
     assert "s left" in next(line for line in told if "on test" in line)

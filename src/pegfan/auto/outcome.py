@@ -235,7 +235,7 @@ class _Spread:
                 self._add(i, part, [done[r] for r in self.members], done[self.floor])
 
     def _first(self, pool: Pool) -> None:
-        """The split of the search: the members are there, only the floor may be missing."""
+        """The split of the search: the members are trained, only the floor may be missing."""
         part = labelled(self.graph, self.graph.splits[self.plan.split])
         for recipe in self.choices:
             if recipe not in self.tried:

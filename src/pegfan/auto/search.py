@@ -138,7 +138,7 @@ class Pool:
     scale
         Of its columns, where a recipe asks for it.
     workers
-        How many processes at most. What a recipe gives does not depend on it.
+        The most processes. Results do not depend on it.
     stand_in
         Whether degrees stand in for features.
     """
@@ -204,7 +204,7 @@ class Search:
         return time.perf_counter() - self.start
 
     def run_fixed(self, recipes: Sequence[Recipe]) -> list[Trial]:
-        """Train exactly these, each once, whatever the time."""
+        """Train exactly these, each once, however long it takes."""
         distinct = list(dict.fromkeys(map(self._settled, recipes)))
         self.planned = len(distinct)
         long = len(distinct) > 1 and self._estimate(distinct[0]) > _FAN_OUT

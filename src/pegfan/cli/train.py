@@ -385,7 +385,7 @@ def _check_writable(folder: Path) -> None:
 
 
 def _write_all(folder: Path, force: bool, outcome: Outcome, result: Result, settings: bytes) -> str | None:
-    """Write everything or nothing; only a report that cannot be made is left out, and said to be."""
+    """Write everything or nothing; only a report that fails is left out, and what failed is returned."""
     from pegfan._atomic import replacing_folder
     from pegfan.report import write_report
 

@@ -13,27 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-__all__ = [
-    "ACTOR_WITHOUT_NORM",
-    "AUTHORS",
-    "CITED",
-    "CORRIGENDUM",
-    "DATASETS",
-    "FSGNN",
-    "FSGNN_PUBLISHED",
-    "GAMMAS",
-    "HOMOPHILOUS",
-    "REMARKS",
-    "TABLE1",
-    "TABLE2",
-    "TABLE3",
-    "TABLE3_AVERAGE",
-    "TABLE4",
-    "Model",
-    "Published",
-    "Times",
-]
-
 DATASETS = ("cora", "citeseer", "pubmed", "texas", "wisconsin", "cornell", "actor", "chameleon", "squirrel")
 HOMOPHILOUS = ("cora", "citeseer", "pubmed")
 GAMMAS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
