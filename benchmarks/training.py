@@ -146,7 +146,7 @@ def fast_epochs(channels: Channels, graph: pf.Graph, state: dict[str, Any], sett
 
 
 def alternate(blocks: dict[str, tuple[Callable[[], object], int]], rounds: int) -> dict[str, float]:
-    """Median CPU seconds an epoch; rivals take turns in blocks of epochs, and the first round does not count."""
+    """Median CPU seconds per epoch; rivals take turns in blocks of epochs, and the first round does not count."""
     times: dict[str, list[float]] = {name: [] for name in blocks}
     for turn in range(rounds + 1):
         for name, (run, epochs) in blocks.items():

@@ -54,7 +54,7 @@ def scaling() -> list[Row]:
         rows.append(
             (
                 f"matching, h=4, n={n:,}, mean degree 10",
-                f"{taken:.1f} s, {per_edge[n] * 1e6:.2f} µs an edge; {over:.2f} GB over the graph",
+                f"{taken:.1f} s, {per_edge[n] * 1e6:.2f} µs per edge; {over:.2f} GB over the graph",
                 f"<= {bar} GB" if bar else "",
                 verdict(over <= bar) if bar else "",
             )

@@ -6,7 +6,7 @@ __all__ = ["families"]
 
 
 def families() -> dict[str, tuple[str, ...]]:
-    """List what can be named, by what it is an answer to.
+    """The words that each parameter takes, by parameter.
 
     Examples
     --------

@@ -260,10 +260,10 @@ class Fitted:
             used = np.unique(codes[codes >= 0])
             unknown = [names[k] for k in used if names[k] not in place]
             if unknown:
-                raise ValueError(f"class {unknown[0]!r} is none of the fitted {self.classes.tolist()}")
+                raise ValueError(f"class {unknown[0]!r} is not one of the fitted {self.classes.tolist()}")
             codes = np.array([*(place.get(name, -1) for name in names), -1])[codes]
         elif codes.max(initial=-1) >= len(self.classes):
-            raise ValueError(f"class {codes.max()} is none of the {len(self.classes)} classes that were fitted")
+            raise ValueError(f"class {codes.max()} is not one of the {len(self.classes)} classes that were fitted")
         return np.asarray(codes)
 
     # --------------------------------------------------------------------- files
@@ -447,7 +447,7 @@ def _member(
     member = Trained(recipe, tree, channels, Run(**numbers, attention=attention, state=state, history=kept))
     widths = tuple(facts.width for facts in channels)
     if member.network.widths != widths or len(attention) != len(widths):
-        raise ValueError(f"{_WEIGHTS} is of a network of other channels than {_saved.MODEL} describes")
+        raise ValueError(f"{_WEIGHTS} holds a network whose channels are not those of {_saved.MODEL}")
     return member
 
 

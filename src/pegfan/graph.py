@@ -369,7 +369,7 @@ class Graph:
     def from_pyg(cls, data: Any, *, directed: bool | None = None, duplicates: str = "max", **attributes: Any) -> Graph:
         """Make a graph from a PyTorch Geometric ``Data`` object (OGB's node datasets give these too).
 
-        Read are ``edge_index``; ``edge_weight``, or else an ``edge_attr`` of one number per edge, as
+        Reads ``edge_index``; ``edge_weight``, or else an ``edge_attr`` of one number per edge, as
         weights; ``x``, dense or sparse, and ``feature_names``; ``y`` of shape (n,) or (n, 1), where NaN means
         unlabelled; ``pos``; ``num_nodes``; and the masks ``train_mask``, ``val_mask`` and ``test_mask`` of shape
         (n,) or (n, k), which become k splits (a mask of shape (n,) serves every split, a missing one leaves its
@@ -460,7 +460,7 @@ class Graph:
         edges : DataFrame or array
             Source, target and optionally weight.
         report : bool
-            Whether to return the :class:`~pegfan.datasets.ReadReport` too, which tells the guesses.
+            Whether to return the :class:`~pegfan.datasets.ReadReport` too, which lists the guesses.
         **options
             What to take each column for, where the guess is not right.
 

@@ -20,9 +20,9 @@ _COLUMNS = 3
 def check_operator(operator: Operator, matrix: Any = None, tolerance: float = 1e-9, seed: int = 0) -> None:
     """Compare an operator with its dense twin, in everything that channels and the training engine ask it for.
 
-    Products with vectors, arrays of both precisions and sparse matrices, those with the transpose, its matrices,
-    bounds on nonzeros, rows, entries, the channel that it makes; and products and gradients of tensors, where torch is
-    installed. Answers that an operator does not give (`Operator.matrices` and others return None) are not compared.
+    It compares products with vectors, arrays of both precisions and sparse matrices, those with the transpose, its
+    matrices, bounds on nonzeros, rows, entries, the channel that it makes; and products and gradients of tensors, where
+    torch is installed. Answers that an operator does not give (`Operator.matrices` and others return None) are not compared.
 
     Parameters
     ----------

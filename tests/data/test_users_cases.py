@@ -66,7 +66,7 @@ def test_a_csv_pair(cornell, tmp_path):
     told = train(tmp_path / "nodes.csv", tmp_path / "edges.csv", "--label", "kind", "-o", tmp_path / "out")
     check(told, 183, ["course", "faculty", "project", "staff", "student"])
     assert told["test"]["mean"] > told["majority"]["mean"] + 0.1
-    assert any("test nodes" in w["text"] or "test set" in w["text"] for w in told["warnings"])
+    assert any(w["kind"] == "tiny test set" for w in told["warnings"])
     assert rows(tmp_path / "out")[7]["id"] == cornell[0]["page"][7]
 
 
@@ -84,7 +84,8 @@ def test_a_parquet_pair_with_missing_labels(cornell, tmp_path):
 
 
 def test_a_graphml_file_with_labels_as_attributes(data, tmp_path):
-    nx = pytest.importorskip("networkx")
+    import networkx as nx
+
     g = pf.datasets.load("texas")
     made = nx.DiGraph()
     x = g.features.toarray()
@@ -116,8 +117,7 @@ def test_musae_github_within_a_small_budget(data, tmp_path):
 
 
 def test_processes_do_not_change_what_a_recipe_gives(data, tmp_path):
-    told = train("chameleon", "-o", tmp_path / "one", "--set", "epochs=60", "--splits", "2", short=["--budget", "4"])
-    assert len(told["candidates"]) >= 1
+    train("chameleon", "-o", tmp_path / "one", "--set", "epochs=60", "--splits", "2", short=["--budget", "4"])
     settings = tmp_path / "one" / "settings.toml"
     for workers in (1, 2):
         train("--config", settings, "-o", tmp_path / f"w{workers}", short=["--workers", str(workers)])
@@ -156,7 +156,7 @@ def test_ctrl_c_ends_every_process_and_leaves_nothing(data, tmp_path):
 
 
 def _children(pid):
-    """Processes of joblib below a process."""
+    """Processes of loky below a process."""
     found = []
     for entry in os.listdir("/proc"):
         if entry.isdigit():

@@ -8,7 +8,7 @@ import tracemalloc
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
@@ -138,14 +138,12 @@ def test_directions_agree_on_undirected_graphs_and_results_are_the_callers_own()
 
 
 @given(graphs_with_systems(), st.sampled_from(HOPS), st.sampled_from(DIRECTIONS))
-@settings(max_examples=20)
 def test_hops_equal_their_dense_twins(graph_and_system, kind, direction):
     graph, _ = graph_and_system
     check_operator(Hop(graph, kind, direction), plain_hop(graph, kind, direction))
 
 
 @given(graphs_with_systems(), st.data())
-@settings(max_examples=20)
 def test_projections_equal_their_dense_twins(graph_and_system, data):
     _, system = graph_and_system
     scale = data.draw(st.integers(0, system.K - 1))
@@ -748,7 +746,7 @@ def test_operators_of_small_integers_are_numbers(dtype, make):
 
 def test_unsorted_operators_are_left_alone():
     operator = sparse.csr_array((np.array([1.0, 2.0, 3.0]), np.array([1, 0, 1]), np.array([0, 2, 3])), shape=(2, 2))
-    for array in (operator.data, operator.indices, operator.indptr):  # as joblib hands over what is large
+    for array in (operator.data, operator.indices, operator.indptr):  # as loky hands over what is large
         array.setflags(write=False)
     factor = Channel("x", operator, np.eye(2)).factors[0]
     assert factor.matrix.has_sorted_indices

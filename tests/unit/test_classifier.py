@@ -126,9 +126,9 @@ def test_classes_are_matched_by_name(graph, fitted):
     order = np.arange(graph.n_classes)[::-1]
     turned = graph.replace(labels=order[graph.labels], class_names=graph.class_names[::-1])
     assert model.score(turned) == model.score(graph)
-    with pytest.raises(ValueError, match="class 'new' is none of the fitted"):
+    with pytest.raises(ValueError, match="class 'new' is not one of the fitted"):
         model.score(graph.replace(class_names=["new", *graph.class_names[1:]]))
-    with pytest.raises(ValueError, match=r"none of the .* classes that were fitted"):
+    with pytest.raises(ValueError, match=r"not one of the .* classes"):
         model.score(graph.replace(class_names=None, labels=graph.labels + 3))
 
 
@@ -399,11 +399,11 @@ def test_foreign_and_tampered_folders(fitted, tmp_path):
     for name in ("weights.safetensors", "tree_0.npz", "history.npz"):
         assert f"{name} was changed" in spoiled(flip(name))
         assert name in spoiled(lambda folder, name=name: (folder / name).unlink())
-    assert "other channels" in spoiled(member(channels=[["X", 20]]))
-    assert "other channels" in spoiled(
+    assert "whose channels" in spoiled(member(channels=[["X", 20]]))
+    assert "whose channels" in spoiled(
         member(channels=[[name, 10**12] for name in fitted[PEGFANClassifier].attention_])
     )
-    assert "other channels" in spoiled(member(attention=[1.0]))
+    assert "whose channels" in spoiled(member(attention=[1.0]))
     assert "do not agree on a tree" in spoiled(member(tree=None))
     assert "not a usable model" in spoiled(member(tree=7))
     assert "do not fit" in spoiled(edit(True, classes={"dtype": "<i8", "names": [0, 1]}))

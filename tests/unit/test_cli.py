@@ -140,7 +140,6 @@ def test_who_ends_a_command_on_purpose_is_let_through():
     assert "not so" in shown
 
 
-@pytest.mark.skipif(os.name != "posix", reason="signals")
 def test_an_interrupt_during_imports_comes_after_them(monkeypatch):
     loaded = []
 
@@ -330,7 +329,6 @@ def test_force_overwrites(files):
     assert pf.Hierarchy.load(target).n == 7
 
 
-@pytest.mark.skipif(os.name != "posix", reason="signals")
 def test_an_interrupt_is_one_word(files):
     # The tree of these files is made at once, so the command interrupts itself as its reader starts.
     code = (
@@ -433,7 +431,7 @@ def test_pictures_of_small_and_large_trees(files):
     many = files[0].with_name("many.csv")
     many.write_text("source,target\n" + "".join(f"{i},{(i * 7 + 1) % 600}\n" for i in range(600)))
     call("tree", many, "--picture", large)
-    assert b"level 2" in large.read_bytes() or b"<svg" in large.read_bytes()
+    assert b"<svg" in large.read_bytes()
 
 
 # ------------------------------------------------------------------ transform
@@ -591,8 +589,7 @@ def test_bench_measures_each_part(monkeypatch):
     rows = {row["name"]: row for row in told["rows"]}
     assert list(rows) == ["copy", "sgemm", "hop", "decompose", "reconstruct", "tree", "epoch"]
     assert all(row["seconds"] > 0 and row["rate"] > 0 for row in rows.values())
-    for name in ("hop", "decompose", "reconstruct", "epoch"):
-        assert rows[name]["ratio"] == pytest.approx(rows[name]["seconds"] / rows[name]["limit"])
+    assert {name for name in rows if rows[name]["ratio"] is not None} == {"hop", "decompose", "reconstruct", "epoch"}
     assert told["versions"]["pegfan"] == pf.__version__
 
 

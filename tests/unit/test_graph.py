@@ -11,12 +11,10 @@ import hypothesis.extra.numpy as hnp
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pegfan.graph import Graph, Split, as_split
-
-quick = settings(max_examples=50, deadline=None)
 
 # 0 -2- 1 -1- 2, and 3 alone with a self loop
 PATH = np.array([[0, 2, 0, 0], [2, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 5]], dtype=float)
@@ -160,7 +158,7 @@ def test_the_input_is_neither_changed_nor_shared():
     assert not g.positions.any()
 
 
-def test_dense_input_and_sparse_features_are_copied_too():
+def test_dense_input_is_copied():
     a = PATH.copy()
     g = Graph(a)
     a[:] = 0
@@ -353,7 +351,6 @@ def test_from_edges_without_edges():
         assert repr(Graph.from_edges(empty, n=3)) == "Graph(n=3, edges=0, undirected)"
 
 
-@quick
 @given(st.data())
 def test_from_edges_against_a_plain_loop(data):
     n = data.draw(st.integers(1, 5))
@@ -380,7 +377,6 @@ def test_from_edges_against_a_plain_loop(data):
     assert_sound(g)
 
 
-@quick
 @given(graphs())
 def test_edges_and_from_edges_are_inverse(g):
     edges, weights = g.edges()
@@ -501,7 +497,6 @@ def test_what_is_not_a_graph_of_the_library_is_refused():
         Graph(nx.Graph([(0, 1)]))
 
 
-@quick
 @given(graphs())
 def test_networkx_round_trip(g):
     there = g.to_networkx()
@@ -542,7 +537,8 @@ def test_names_stay_with_their_columns(array):
 
 
 def test_data_frames_bring_the_names_of_their_columns():
-    pd = pytest.importorskip("pandas")
+    import pandas as pd
+
     frame = pd.DataFrame({"a": [1, 2, 3, 4], 7: [1.5, 2, 3, 4]})
     assert Graph(PATH, features=frame).feature_names == ("a", "7")
     assert Graph(PATH, features=frame, feature_names=["x", "y"]).feature_names == ("x", "y")
@@ -584,7 +580,9 @@ def test_align_says_what_is_missing(graph, names, options, message):
 
 
 def test_names_go_through_networkx_and_pygsp():
-    nx, pygsp = pytest.importorskip("networkx"), pytest.importorskip("pygsp")
+    import networkx as nx
+    import pygsp
+
     g = Graph(PATH, **NAMED)
     assert_same(g, Graph.from_networkx(g.to_networkx(), features="features"), skip={"node_names"})
     there = nx.path_graph(2)
@@ -662,7 +660,6 @@ def test_from_pyg_reads_any_object_with_the_same_names():
         Graph.from_pyg(SimpleNamespace(edge_index=ogb.edge_index, num_nodes=3, y=np.ones((3, 2))))
 
 
-@settings(max_examples=30, deadline=None)
 @given(g=graphs())
 def test_pyg_round_trip(pyg, g):
     data = g.to_pyg()
@@ -675,11 +672,10 @@ def test_pyg_round_trip(pyg, g):
     assert_same(g, back)
 
 
-@quick
 @given(graphs())
 def test_pygsp_round_trip(g):
     there = g.to_pygsp()
-    assert (there.n_vertices, there.is_directed()) == (g.n, not np.array_equal(there.W.todense(), there.W.T.todense()))
+    assert (there.n_vertices, there.is_directed()) == (g.n, (g.adjacency != g.adjacency.T).nnz > 0)
     back = Graph.from_pygsp(there, directed=g.directed)
     signals = {} if g.feature_names is None or sp.issparse(g.features) else {"features": g.features}
     names = g.feature_names if signals else None
@@ -758,7 +754,6 @@ def test_replace_checks_again():
         g.replace(adjacency=np.triu(PATH))
 
 
-@quick
 @given(graphs(), st.data())
 def test_permute_moves_everything(g, data):
     perm = np.array(data.draw(st.permutations(range(g.n))))
@@ -775,7 +770,6 @@ def test_permute_moves_everything(g, data):
             assert sorted(moved) == moved.tolist()
 
 
-@quick
 @given(graphs(), st.data())
 def test_permutations_compose_and_invert(g, data):
     p = np.array(data.draw(st.permutations(range(g.n))))
@@ -800,7 +794,6 @@ def test_bad_permutations_are_named(error, message, perm):
         Graph(PATH).permute(perm)
 
 
-@quick
 @given(graphs())
 def test_symmetrize_against_dense(g):
     a = g.adjacency.toarray()
@@ -846,7 +839,6 @@ def test_subgraph_by_hand():
             g.subgraph(nodes)
 
 
-@quick
 @given(graphs(), st.data())
 def test_a_subgraph_on_all_nodes_is_a_permutation(g, data):
     perm = data.draw(st.permutations(range(g.n)))
@@ -861,7 +853,6 @@ def test_largest_component():
     assert Graph.from_edges([], n=3, node_names=range(3)).largest_component().node_names.tolist() == [0]
 
 
-@quick
 @given(graphs())
 def test_largest_component_against_networkx(g):
     import networkx as nx
@@ -914,7 +905,6 @@ anything = st.one_of(
     ),
     st.sampled_from([object(), Graph, np.float64(2), {1, 2}, len, range(3), Graph(PATH)]),
 )
-fuzz = settings(max_examples=200, deadline=None)
 
 
 def sound_or_refused(make):
@@ -926,14 +916,12 @@ def sound_or_refused(make):
     assert_sound(g)
 
 
-@fuzz
 @given(anything, st.dictionaries(st.sampled_from(["directed", "metric"]), anything))
 def test_fuzz_adjacency(adjacency, options):
     sound_or_refused(lambda: Graph(adjacency, **options))
     sound_or_refused(lambda: Graph.from_scipy(adjacency))
 
 
-@fuzz
 @given(
     st.sampled_from(["features", "feature_names", "labels", "splits", "node_names", "class_names", "positions"]),
     st.one_of(anything, st.lists(scalars, min_size=3, max_size=3)),
@@ -942,7 +930,6 @@ def test_fuzz_attributes(name, value):
     sound_or_refused(lambda: Graph(ARCS, **{name: value}))
 
 
-@fuzz
 @given(
     st.one_of(anything, st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=4)),
     st.one_of(st.none(), anything),
@@ -954,7 +941,6 @@ def test_fuzz_edges(edges, weights, n, duplicates, directed):
     sound_or_refused(lambda: Graph.from_edges(edges, weights, n=n, duplicates=duplicates, directed=directed))
 
 
-@fuzz
 @given(st.one_of(anything, st.lists(st.integers(0, 3), min_size=4, max_size=4)))
 def test_fuzz_permute_and_subgraph(perm):
     sound_or_refused(lambda: Graph(PATH).permute(perm))

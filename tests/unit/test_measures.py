@@ -6,13 +6,12 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pegfan import measures
 from pegfan.graph import Graph
 
-quick = settings(max_examples=60, deadline=None)
 MEASURES = ["edge_homophily", "node_homophily", "adjusted_homophily", "label_informativeness"]
 
 TRIANGLES = [[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3]]
@@ -121,7 +120,6 @@ def test_a_graph_without_labels_is_refused(name):
 # ------------------------------------------------------------------ against loops
 
 
-@quick
 @given(labelled_graphs())
 def test_against_plain_loops(g):
     y, pairs = g.labels, pairs_of(g)
@@ -153,7 +151,6 @@ def test_against_plain_loops(g):
     assert measure_all(g) == pytest.approx(expected, abs=1e-12)
 
 
-@quick
 @given(labelled_graphs(), st.data())
 def test_measures_do_not_depend_on_the_numbering(g, data):
     h = g.permute(data.draw(st.permutations(range(g.n))))
@@ -161,7 +158,6 @@ def test_measures_do_not_depend_on_the_numbering(g, data):
     np.testing.assert_allclose(measure_all(h), measure_all(g), rtol=0, atol=1e-12)
 
 
-@quick
 @given(labelled_graphs(), st.data())
 def test_measures_do_not_depend_on_the_names_of_classes(g, data):
     renamed = np.array(data.draw(st.permutations(range(9))))
@@ -169,7 +165,6 @@ def test_measures_do_not_depend_on_the_names_of_classes(g, data):
     np.testing.assert_allclose(measure_all(h), measure_all(g), rtol=0, atol=1e-12)
 
 
-@quick
 @given(labelled_graphs())
 def test_bounds(g):
     edge, node, adjusted, informativeness = measure_all(g)
@@ -221,7 +216,6 @@ def test_describe_a_directed_graph_without_labels():
         d.nodes = 3
 
 
-@quick
 @given(labelled_graphs())
 def test_descriptions_are_plain_and_aligned(g):
     d = measures.describe(g)

@@ -77,14 +77,12 @@ def test_a_bomb_is_refused_by_its_declared_size(tmp_path):
 
 def test_a_header_that_lies_about_its_size_is_refused(tmp_path):
     honest = npy(np.zeros(4))
-    lie = honest.replace(b"(4,)", b"(9,)")
     for shape in (b"(9,)", b"(3,)"):
         path = archive(tmp_path / "x.npz", a=honest.replace(b"(4,)", shape))
         with pytest.raises(ValueError, match="header claims"):
             read_npz(path)
     huge = honest.replace(b"(4,), }          ", b"(99999999999,), }")
     assert huge != honest
-    assert lie != honest
     with pytest.raises(ValueError, match="header claims"):
         read_npz(archive(tmp_path / "x.npz", a=huge))
 

@@ -1,6 +1,6 @@
 """Every claim of Section III of the paper and of its appendix, as a test that fails if the claim breaks.
 
-Where the printed claim is off (FACTS: slips), the test holds what is true and shows what is not.
+Where the printed claim is off, the test holds what is true and shows what is not.
 """
 
 import re
@@ -378,7 +378,7 @@ def test_theorem_3_bounds_for_every_tree(tree):
 
 
 def test_theorem_3_needs_more_than_it_says():
-    """A caterpillar, one leaf split off a level: n = O(h^(K−1)) holds, yet nnz(F) is of order n², not n h log_h n."""
+    """A caterpillar, one leaf split off per level: n = O(h^(K−1)) holds, yet nnz(F) is of order n², not n h log_h n."""
     nested = [0, 1]
     for leaf in range(2, 400):
         nested = [leaf, nested]
@@ -405,7 +405,7 @@ class Counted:
 
 
 @given(trees())
-def test_theorem_3_framelets_are_made_with_one_multiplication_an_entry(tree):
+def test_theorem_3_framelets_are_made_with_one_multiplication_per_entry(tree):
     """Generating F costs what F holds: for each level n for Φ, and at most n (h − 1), counted here, for Ψ.
 
     That is O(n h K), which is the theorem's O(n h log_h n) where K is of order log_h n.

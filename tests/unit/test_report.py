@@ -373,10 +373,7 @@ def test_lede_speaks_of_the_metric():
     auc = plain_result(
         path_graph(labels=np.arange(8) % 2, metric="roc_auc"), test=results.Spread(0.842, 0.013, [0.842])
     )
-    assert words.lede(auc) == (
-        "On nodes that it has not seen, the model reaches a ROC AUC of 84.2, "
-        "give or take 1.3 points from split to split."
-    )
+    assert all(part in words.lede(auc) for part in ("ROC AUC", "84.2", "1.3 points"))
     assert "86.0% into the right class" in words.lede(of(test=results.Spread.of([0.86])))
 
 
@@ -410,8 +407,5 @@ def test_choice_in_words(how, reason, said):
 
 def test_most_frequent_mistake():
     said = words.confusion([[5, 2], [1, 7]], ["ant", "bee"])
-    assert said == (
-        "3 of 15 test nodes are in the wrong class. "
-        "The most frequent mistake, twice: a node of “ant” is taken for “bee”."
-    )
+    assert all(part in said for part in ("3 of 15", "twice", "“ant” is taken for “bee”"))
     assert words.confusion([[2, 0], [0, 1]], ["a", "b"]).startswith("All 3 test nodes")

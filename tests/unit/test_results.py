@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import pegfan as pf
@@ -63,7 +63,6 @@ def all_results(draw):
     return draw(parts(Result, data=data, confusion=st.just(()) | square))
 
 
-@settings(max_examples=30)
 @given(all_results())
 def test_results_come_back_as_they_were(result):
     again = Result.from_json(result.to_json())
@@ -71,7 +70,6 @@ def test_results_come_back_as_they_were(result):
     assert again.to_json() == result.to_json()
 
 
-@settings(max_examples=150)
 @given(st.data(), st.booleans())
 def test_mutated_results_are_read_or_refused_in_a_sentence(data, old):
     stored = json.loads(VERSION_1 if old else Result.from_json(VERSION_1).to_json())

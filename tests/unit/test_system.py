@@ -102,20 +102,6 @@ def test_the_path_for_other_devices_equals_the_compiled_one(tree, family, seed):
         np.testing.assert_allclose(products.projections(x, [j])[0], compiled.projections(x.numpy(), [j])[0], atol=1e-12)
 
 
-@given(trees(), families, seeds)
-def test_without_numba_the_answers_are_the_same(tree, family, seed):
-    system = pf.FrameletSystem(tree, *family)
-    f = signal(tree, seed, 3)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pegfan.framelets.system.find_spec", lambda name: None)
-        plain = pf.FrameletSystem(tree, *family)
-        assert type(plain._for(f)) is _transforms.Transforms
-        np.testing.assert_allclose(plain.decompose(f).array, system.decompose(f).array, atol=1e-12)
-        np.testing.assert_allclose(plain.reconstruct(plain.decompose(f)), f, atol=1e-12)
-        for a, b in zip(plain.projections(f), system.projections(f), strict=True):
-            np.testing.assert_allclose(a, b, atol=1e-12)
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_floats_keep_their_precision(system, dtype, family):

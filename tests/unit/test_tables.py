@@ -247,7 +247,7 @@ def test_unknown_ids():
 
 def test_bad_nodes():
     with pytest.raises(
-        ValueError, match=r"nodes, row 2: id 'a' in column 'id' was already given in nodes, row 0 \(1 doubled"
+        ValueError, match=r"nodes, row 2: id 'a' in column 'id' was already given in nodes, row 0 \(1 duplicate"
     ):
         graph_from_tables({"id": ["a", "b", "a"]}, [("a", "b")])
     with pytest.raises(ValueError, match="nodes, row 1: the id in column 'id' is blank"):

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import sparse
 from scipy.sparse.linalg import aslinearoperator
@@ -150,7 +150,6 @@ def test_one_step_of_adam_is_torchs():
 
 
 @given(seeds, st.sampled_from([1, 5, 16, 24, 64, 80]), st.sampled_from([np.float32, np.float64]))
-@settings(max_examples=30)
 def test_sparse_products_equal_scipys(seed, width, dtype):
     rng = np.random.default_rng(seed)
     M = sparse.random_array((20, 15), density=0.3, rng=rng, format="csr").astype(dtype)
@@ -177,7 +176,6 @@ def test_dropout_keeps_its_share_and_repeats(rate):
 
 
 @given(seeds)
-@settings(max_examples=15)
 def test_chains_are_the_channels(seed):
     graph, channels = make(seed % 1000, "c", n=60)
     A = hop_matrix(graph, "A")
@@ -205,7 +203,6 @@ def apply(links, x):
 
 
 @given(seeds, st.integers(1, 12))
-@settings(max_examples=40)
 def test_repeated_rows_are_taken_out(seed, distinct):
     rng = np.random.default_rng(seed)
     few = rng.standard_normal((distinct, 30)) * (rng.random((distinct, 30)) < 0.5)
@@ -228,7 +225,6 @@ def test_rows_that_are_nearly_the_same_are_not_taken_for_the_same():
 
 
 @given(seeds)
-@settings(max_examples=25)
 def test_simplified_products_are_the_product(seed):
     rng = np.random.default_rng(seed)
     sizes = rng.integers(1, 40, rng.integers(2, 6))
@@ -256,7 +252,6 @@ def test_simplified_products_are_the_product(seed):
     st.integers(2, 4),
 )
 @example([2325, 1], 5, 2**32 + 7, 64, 2)
-@settings(max_examples=40)
 def test_first_weights_are_torchs_bit_for_bit(widths, classes, seed, hidden, layers):
     with torch.random.fork_rng():
         torch.manual_seed(seed)
@@ -442,7 +437,7 @@ def test_without_dropout_both_engines_take_the_same_path(seed):
 
 
 def test_with_dropout_both_engines_learn_alike():
-    """Masks differ, and losses by 0.5 % a run; were the rate 0.45 or 0.55 in one engine, it would be 1.5 %."""
+    """Masks differ, and losses by 0.5 % per run; were the rate 0.45 or 0.55 in one engine, it would be 1.5 %."""
     pairs = [engines_on(seed, dropout=0.5, lr_fc=0.03, patience=60) for seed in range(3, 7)]
     for name in ("train_loss", "val_loss"):
         ratios = [np.mean(fast.history[name]) / np.mean(plain.history[name]) for fast, plain in pairs]
@@ -557,7 +552,11 @@ def test_class_weights_count_classes_equally():
     graph, channels = make(4)
     model, fast, inputs, part, torch_weights = both(channels, graph, np.float64, by_class=True)
     assert fast.loss() == pytest.approx(plain_loss(model, inputs, graph, part, torch_weights).item(), rel=1e-12)
-    assert train(channels, graph.labels, graph.splits[0], {"epochs": 5, "class_weights": True}).runs
+    weighted, plain = (
+        train(channels, graph.labels, graph.splits[0], {"epochs": 5, "class_weights": on}).runs[0]
+        for on in (True, False)
+    )
+    assert weighted.val_loss != plain.val_loss
 
 
 @given(seeds, st.integers(2, 40))
@@ -576,7 +575,9 @@ def test_roc_auc_trains():
     graph, channels = make(7)
     labels = (graph.labels > 1).astype(int)
     result = train(channels, labels, graph.splits, {"epochs": 30}, metric="roc_auc")
-    assert 0.4 < result.mean <= 1
+    for run, split in zip(result.runs, graph.splits, strict=True):
+        output = Network(run.state, result.settings).predict(channels, split.test)
+        assert run.test == pytest.approx(score(output, labels[split.test], "roc_auc"))
 
 
 def test_more_layers_take_the_plain_engine():

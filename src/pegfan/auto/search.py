@@ -173,9 +173,9 @@ class Search:
     Parameters
     ----------
     pool
-        Where jobs run.
+        Where tasks run.
     split, seed
-        Of the jobs.
+        Of the tasks.
     budget
         Seconds.
     members

@@ -104,7 +104,7 @@ def make_channels(
     with_hops, projected = KINDS[kind]
     if system is None:
         raise ValueError(
-            f"kind {kind!r} projects on framelets: pass system=FrameletSystem(tree), or use make_fsgnn_channels without"
+            f"kind {kind!r} projects on framelets: pass system=FrameletSystem(tree), or use make_fsgnn_channels"
         )
     if not isinstance(system, FrameletSystem):
         raise TypeError(f"system must be a FrameletSystem, got {type(system).__name__}")
@@ -235,7 +235,7 @@ def find_regime(graph: Graph, regime: str, split: Split | int | None) -> tuple[s
 def _hop_factor(graph: Graph, hop: Any, direction: str) -> Operator:
     if isinstance(hop, str):
         return Hop(graph, hop, direction)
-    factor = copy(as_factor(hop, "hop"))  # the user's own may be something else than a hop elsewhere
+    factor = copy(as_factor(hop, "hop"))  # the user's own may be something other than a hop elsewhere
     if factor.shape != (graph.n, graph.n):
         raise ValueError(
             f"hop is {factor.shape[0]}×{factor.shape[1]}; a graph of {graph.n} nodes needs {graph.n}×{graph.n}"

@@ -49,9 +49,10 @@ class Growing:
     method: Annotated[
         str, typer.Option(help="ward (the paper's), adjacency, matching (any size); auto is ward up to 20,000 nodes.")
     ] = default.METHOD
-    h: Annotated[int, typer.Option("--h", min=2, help="The most children of a cluster.")] = default.H
+    h: Annotated[int, typer.Option("--h", min=2, help="The maximum number of children per cluster.")] = default.H
     max_levels: Annotated[
-        int | None, typer.Option(min=2, help="The most levels; the root then gets all clusters that are left.")
+        int | None,
+        typer.Option(min=2, help="The maximum number of levels; the root then gets all clusters that are left."),
     ] = None
     direction: Annotated[
         str, typer.Option(help="Which side of directed edges counts: symmetric, out (as in the authors' code), in.")

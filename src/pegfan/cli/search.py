@@ -45,7 +45,7 @@ def search(
         Strategy, typer.Option(help="The whole grid, successive halving, or optuna.")
     ] = Strategy.halving,
     settings: Annotated[
-        Grid, typer.Option("--grid", help="108 settings of the paper, or the code's 1080.")
+        Grid, typer.Option("--grid", help="The paper's 108 settings, or the 1080 of the authors' code.")
     ] = Grid.paper,
     trials: Annotated[int, typer.Option(min=1, help="How many settings optuna draws.")] = 40,
     method: Annotated[Method, typer.Option(help="How the tree is built; none is FSGNN, which has no tree.")] = Method[

@@ -50,7 +50,7 @@ def train(
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of splits, weights and dropout; 0 by default.")] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes; by default one per core, 2 at most.")] = None,
     method: Annotated[str | None, typer.Option(help="Pin the tree: ward, adjacency, matching or none.")] = None,
-    h: Annotated[int | None, typer.Option("--h", min=2, help="Pin the most children of a cluster.")] = None,
+    h: Annotated[int | None, typer.Option("--h", min=2, help="Pin the maximum number of children per cluster.")] = None,
     kind: Annotated[str | None, typer.Option(help="Pin the channels on the tree: a, b, c or as.")] = None,
     regime: Annotated[str | None, typer.Option(help="Pin the hops: heterophily, homophily or all.")] = None,
     hops: Annotated[int | None, typer.Option(min=0, help="Pin the highest power of the hop matrix.")] = None,

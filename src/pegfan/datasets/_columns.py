@@ -423,7 +423,7 @@ def _vectors(nodes: Table, column: str, lists: list[list[Any]], extra: int, miss
     try:
         numbers = np.array([row for row in lists if row], dtype=np.float64)
     except (TypeError, ValueError):
-        raise _Unusable("lists of something else than numbers") from None
+        raise _Unusable("lists of something other than numbers") from None
     if not np.isfinite(numbers).all():
         row = np.flatnonzero(present)[~np.isfinite(numbers).all(axis=1)][0]
         raise ValueError(f"{nodes.where(row)}: the vector in column {column!r} is not finite; correct it")

@@ -196,7 +196,7 @@ def _receive(url: str, part: Path, timeout: float) -> None:
         resumed = answer.status == http.client.PARTIAL_CONTENT
         if resumed and not answer.headers.get("Content-Range", "").startswith(f"bytes {done}-"):
             part.unlink(missing_ok=True)
-            raise OSError("the server sent another part than it was asked for")
+            raise OSError("the server sent a different part from the one asked for")
         done = done if resumed else 0
         total = None if answer.length is None else done + answer.length
         with part.open("ab" if resumed else "wb") as out:

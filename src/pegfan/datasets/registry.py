@@ -30,7 +30,7 @@ class File:
     path : str
         Its place under the data folder, and under a mirror.
     url : str
-        Where the public has it.
+        Its public address.
     digest : str
         Of its bytes, in hexadecimal.
     algorithm : {"sha256", "git-sha1"}
@@ -133,7 +133,9 @@ _PLATONOV = (
     "ICLR 2023"
 )
 
-_SHARED_FILE = "Texas and cornell share one file of features and labels, an error of the public data that all use."
+_SHARED_FILE = (
+    "Texas and cornell share one file of features and labels, an error in the public data that everyone uses."
+)
 _LEAK = "Most nodes share their out-neighbours with another node, in all parts of a split: see the filtered version."
 
 

@@ -22,7 +22,7 @@ class Operator(LinearOperator):  # type: ignore[misc]
     Gradients flow through products with tensors.
 
     Whoever uses an operator asks it for what it knows of itself. A subclass answers with as much as it can: its product
-    alone makes it a factor of a channel and trains; what else it says makes it cheaper. `pegfan.testing.check_operator`
+    alone is enough for channels and training; every further answer makes it cheaper. `pegfan.testing.check_operator`
     tests all answers.
 
     Parameters

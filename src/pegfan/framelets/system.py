@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from importlib.util import find_spec
 from itertools import accumulate, combinations
 from typing import Any, Literal
 
@@ -396,8 +395,6 @@ class FrameletSystem:
             )
         if issparse(x):
             return Transforms(self._levels, order, lambda m: m.astype(x.dtype), partial(sparse.vstack, format="csr"))
-        if find_spec("numba") is None:
-            return Transforms(self._levels, order, lambda m: m.astype(x.dtype), np.concatenate)
         return CompiledTransforms(self._levels, order, x.dtype)
 
     def _map(self, name: str, j: int) -> Callable[[Any], Any]:

@@ -482,7 +482,7 @@ def _by_projecting_sx(model: Model, on_sx: Score | None, printed: Published) -> 
         return None
     return (
         f"with F_j(SX) in place of F_j(X) it is {on_sx.text}, which agrees; the corrigendum says that of chameleon "
-        "and squirrel only, so this cell may be another one of the kind"
+        "and squirrel only, so this cell may be another such cell"
     )
 
 

@@ -35,7 +35,7 @@ __all__ = ["Synthetic", "agreement", "claims_of"]
 RUNGS = (Rung(108, 12, 1), Rung(9, 1500, 1))
 """All of the paper's 108 settings for 12 epochs; of each of the nine pairs below the best to the end."""
 APART = ("wd_fc1", "wd_sca")
-"""What twelve epochs can't compare: a decayed attention overtakes after a thousand; wd_fc2's best shows at once."""
+"""Settings that twelve epochs cannot rank: what decay of the attention does shows after about a thousand."""
 QUICK_RUNGS = (Rung(12, 12, 1), Rung(4, 60, 1), Rung(1, 300, 1))
 QUICK_GAMMAS = (0.0, 0.4, 1.0)
 QUICK_LEFT_OUT = (Model("r8"), Model("r8 all"))
@@ -283,8 +283,8 @@ class Synthetic:
             rows.append([*row, f"{self.printed[FINE][gamma]:g}"])
         sentence = (
             "The corrigendum says that two cells of Table III projected SX in place of X. It does not name the row of "
-            f"type a, h = 4 here, but so projected {agree[ON_SX]} of {len(gammas)} cells agree with the paper's, and "
-            f"{agree[FINE]} as the text has it."
+            f"type a, h = 4 here, but projected that way {agree[ON_SX]} of {len(gammas)} cells agree with the paper's; "
+            f"projected as the text says, {agree[FINE]}."
         )
         caption = "Type a, h = 4, both ways, searched alike; ✓ and ✗ as above"
         return [sentence, Grid(caption, ["", "F_j(SX)", "F_j(X)", "the paper's"], rows)]

@@ -1,7 +1,7 @@
 """Figures of trees, signals and framelets, in the manner of the paper's Figures 1 and 2.
 
 Every function returns the matplotlib `Axes` or `Figure` it drew and shows nothing by itself: in a notebook a
-figure that ends a cell shows itself, of an axes write ``ax.figure``; in a script call ``figure.savefig(...)``.
+figure that ends a cell shows itself, for an Axes write ``ax.figure``; in a script call ``figure.savefig(...)``.
 Neither pyplot nor any global setting of matplotlib is touched.
 """
 

@@ -398,7 +398,7 @@ draw.tree = (section) => {
   return [
     paragraph(
       `The tree has ${section.K} levels, and a cluster has at most ${plural(section.h, "child", "children")}${made}. ` +
-        "Each row is a level, each box a cluster as wide as it has nodes, coloured by the classes predicted in it. " +
+        "Each row is a level, each box is a cluster, as wide as its number of nodes and coloured by the classes predicted in it. " +
         (section.words ?? ""),
     ),
     el("div", { class: "icicle", role: "img", "aria-label": `The tree, level by level, coloured by predicted class; the table below says the same in numbers.` }, rows),
@@ -608,7 +608,7 @@ class GraphPicture {
         el("span", {}, `It compares two children of cluster (${framelet.cluster.join(", ")}).`),
       );
     } else if (state.colour === "cluster") {
-      this.key.replaceChildren(el("span", {}, "One colour a cluster; colours return where there are more than ten."));
+      this.key.replaceChildren(el("span", {}, "One colour per cluster; with more than ten, colours repeat."));
     } else {
       this.key.replaceChildren(...classKey());
       if (state.colour === "true" && graph.true.some((k) => k < 0)) this.key.append(el("span", {}, el("span", { class: "ring" }), "no label"));

@@ -189,7 +189,7 @@ def cautions(result: Result, graph: Graph) -> tuple[Note, ...]:
         "class imbalance": _imbalance(about),
         "leaking duplicates": copies >= _COPIES
         and f"{copies:.0%} of the test nodes have exactly the neighbours of a training node. If they are copies, the "
-        "test metric is too good for new nodes.",
+        "test metric overstates how well new nodes are predicted.",
         "no features": not about.features and "The nodes have no features; degrees stand in for them.",
         "isolated nodes": about.isolated >= 0.05 * about.nodes
         and f"{about.isolated:,} nodes have no edge: for them only features count.",

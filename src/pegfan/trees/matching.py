@@ -69,7 +69,7 @@ def _cosines(level: LevelGraph) -> tuple[NDArray[np.int32], NDArray[np.int32], F
 def _best_first(score: FloatArray) -> IntArray:
     """Pairs by falling score; of equal ones, those that stand first in the canonical order.
 
-    Scores count as 16-bit numbers on a logarithmic scale: that is finer than they mean anything, and is sorted in
+    Scores count as 16-bit numbers on a logarithmic scale: finer than they are meaningful, and sorted in
     linear time.
     """
     if not len(score):

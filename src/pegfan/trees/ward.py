@@ -70,9 +70,8 @@ def _interruptible(kernel: Callable[..., None], *arrays: Any) -> None:
     """Run a compiled loop in a thread of its own, so that Ctrl-C reaches it: it looks at a flag and ends."""
     stop = np.zeros(1, np.uint8)
     with ThreadPoolExecutor(1) as pool:
-        future = pool.submit(kernel, *arrays, stop)
         try:
-            future.result()
+            pool.submit(kernel, *arrays, stop).result()
         except BaseException:
             stop[0] = 1
             raise
