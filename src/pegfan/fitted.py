@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from pegfan import _saved
+from pegfan._arrays import Float32Array, IntArray
 from pegfan._npz import read_npz, write_npz
 from pegfan._plain import plain
 from pegfan.channels import Channel, Channels, FeatureScale
@@ -29,8 +30,6 @@ __all__ = ["ChannelFacts", "Fitted", "Trained", "fingerprint", "mean_of", "train
 _WEIGHTS, _HISTORY, _INPUTS, _NODES = "weights.safetensors", "history.npz", "inputs.npz", "nodes.json"
 _SCALE = ("tail", "full", "centre", "scale")
 _RUN_FIELDS = ("split", "seed", "epochs", "best_epoch", "val_loss", "val_metric", "test_metric", "seconds")
-
-FloatArray = NDArray[np.float32]
 
 
 class ChannelFacts(NamedTuple):
@@ -194,7 +193,7 @@ class Fitted:
 
     # ---------------------------------------------------------------- predictions
 
-    def log_probabilities(self, graph: Graph | None = None) -> FloatArray:
+    def log_probabilities(self, graph: Graph | None = None) -> Float32Array:
         """Logarithms of the mean of the members' probabilities, per node and class."""
         known = self._graph() if graph is None else self._aligned(graph)
         same = self.is_fitted_to(known)
@@ -250,7 +249,7 @@ class Fitted:
             )
         return known
 
-    def _codes(self, graph: Graph) -> NDArray[np.int64]:
+    def _codes(self, graph: Graph) -> IntArray:
         """The graph's labels as places in the fitted classes."""
         assert graph.labels is not None
         codes = graph.labels
@@ -381,7 +380,7 @@ class Fitted:
         return known, FeatureScale(**inputs) if inputs else None
 
 
-def mean_of(outputs: Sequence[FloatArray]) -> FloatArray:
+def mean_of(outputs: Sequence[Float32Array]) -> Float32Array:
     """The logarithm of the mean of probabilities that are given by their logarithms."""
     total = outputs[0]
     for output in outputs[1:]:

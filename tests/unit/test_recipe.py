@@ -158,6 +158,7 @@ def test_what_equals_a_default_is_no_difference():
     ("wrong", "match"),
     [
         ({"method": "wart"}, "method must be one of auto, none, ward, .*; got 'wart'"),
+        ({"method": lambda level, h: 0}, r"build_tree\(graph, builder\).*make_channels"),
         ({"kind": "d"}, "kind must be one of a, b, c, as"),
         ({"regime": "hetero"}, "regime must be one of auto"),
         ({"direction": "up"}, "direction must be one of"),
@@ -176,6 +177,15 @@ def test_what_equals_a_default_is_no_difference():
 def test_wrong_recipes_are_refused(wrong, match):
     with pytest.raises((TypeError, ValueError), match=match):
         Recipe.of(wrong)
+
+
+@pytest.mark.parametrize(
+    ("kind", "powers", "projects"), [("a", False, False), ("b", True, False), ("c", True, True), ("as", False, True)]
+)
+def test_what_a_kind_needs_of_the_hops(kind, powers, projects):
+    assert (Recipe(kind=kind).has_powers, Recipe(kind=kind).projects_hops) == (powers, projects)
+    bare = Recipe("none", kind=kind)
+    assert (bare.has_powers, bare.projects_hops) == (True, False)
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pegfan import _defaults as default
 from pegfan import results
+from pegfan._arrays import Float32Array
 from pegfan.auto.classifier import AutoClassifier
 from pegfan.auto.search import Pool, Task, Trial, validate
 from pegfan.channels import FeatureScale
@@ -79,7 +79,7 @@ class Outcome:
     """
 
     model: AutoClassifier
-    probabilities: NDArray[np.float32]
+    probabilities: Float32Array
     result: results.Result
     graph: Graph
     parts: list[str]

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from pegfan._arrays import Float32Array
 from pegfan.auto.recipes import difference, first_recipes, variations, work
 from pegfan.channels import FeatureScale
 from pegfan.fitted import Trained, mean_of, train_recipe
@@ -21,8 +21,6 @@ from pegfan.training import Diverged, Settings, score
 from pegfan.trees import Hierarchy
 
 __all__ = ["Pool", "Search", "Task", "Trial", "choose", "validate"]
-
-FloatArray = NDArray[np.float32]
 
 _RATE = 6e-9
 """Seconds per unit of `work` and epoch, until something has been measured."""
@@ -74,7 +72,7 @@ class Trial:
     val_loss: float
     epochs: int
     seconds: float
-    log_probabilities: FloatArray = field(repr=False)
+    log_probabilities: Float32Array = field(repr=False)
     trained: Trained | None = field(repr=False)
 
     @property
@@ -110,7 +108,7 @@ def run_task(shared: Shared, task: Task) -> Trial:
     return Trial(task.recipe, metric, loss, trained.run.epochs, time.perf_counter() - start, output, trained)
 
 
-def validate(output: FloatArray, graph: Graph, split: Split) -> tuple[float, float]:
+def validate(output: Float32Array, graph: Graph, split: Split) -> tuple[float, float]:
     """The metric and the loss on the validation nodes."""
     assert graph.labels is not None
     labels = graph.labels[split.val]

@@ -12,12 +12,12 @@ from pegfan import _defaults as default
 from pegfan._checks import check_choice, check_integer
 from pegfan.channels.channels import Channel, Channels, product_name
 from pegfan.channels.factors import Hop, Projection, as_factor
-from pegfan.channels.hops import DIRECTIONS
 from pegfan.channels.inputs import training_nodes
 from pegfan.channels.scaling import FeatureScale, scale
 from pegfan.framelets import FrameletSystem, Operator
 from pegfan.graph import Graph, Split
 from pegfan.measures import edge_homophily
+from pegfan.trees.build import DIRECTIONS
 
 HOMOPHILY_FROM = 0.5
 """regime="auto" calls a graph homophilous from this edge homophily on."""
