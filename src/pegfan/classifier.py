@@ -38,7 +38,7 @@ class NodeClassifier(ABC):
     fitted_: Fitted
 
     @abstractmethod
-    def fit(self, graph: Any, split: Any = 0) -> Self:
+    def fit(self, graph: Any, split: Any = default.SPLIT) -> Self:
         """Learn from the training nodes of a split."""
 
     # -------------------------------------------------------------- parameters
@@ -233,7 +233,7 @@ class RecipeClassifier(NodeClassifier):
         self.recipe, self.stand_in, self.random_state = recipe, stand_in, random_state
         self.engine, self.device, self.workers = engine, device, workers
 
-    def fit(self, graph: Any, split: Any = 0) -> Self:
+    def fit(self, graph: Any, split: Any = default.SPLIT) -> Self:
         """Build the tree and the channels, and train on a split.
 
         Parameters
@@ -253,12 +253,12 @@ class RecipeClassifier(NodeClassifier):
         known, part, stood_in = to_learn(graph, split, self.stand_in, seed)
         scale = recipe.scale(known)
         options: Any = {"engine": self.engine, "device": self.device, "workers": self.workers, "history": True}
-        trained, _ = train_recipe(recipe, known, part, seed, scale=scale, stand_in=stood_in, **options)
+        trained, _ = train_recipe(recipe, known, part, seed, scale=scale, stood_in=stood_in, **options)
         kept = kept_split(split, part)
         if isinstance(kept, int):
             trained = replace(trained, run=replace(trained.run, split=kept))
         told = Known.of(known, part.train) if recipe.labels or recipe.adjacency else None
-        self.fitted_ = Fitted.of([trained], known, kept, seed, stand_in=stood_in, known=told, scale=scale)
+        self.fitted_ = Fitted.of([trained], known, kept, seed, stood_in=stood_in, known=told, scale=scale)
         return self
 
     def _kept(self) -> dict[str, Any]:

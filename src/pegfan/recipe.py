@@ -316,7 +316,7 @@ class Recipe:
         graph: Graph,
         tree: Hierarchy | None,
         *,
-        split: Split | int | None = None,
+        split: Split | int | None = default.SPLIT,
         known: Known | None = None,
         scale: FeatureScale | None = None,
     ) -> Channels:
@@ -329,7 +329,7 @@ class Recipe:
         tree
             What `build_tree` gave.
         split
-            Whose training nodes decide ``regime="auto"``, and whose labels are seen.
+            Whose training nodes decide ``regime="auto"``, and whose labels are seen; None where none may be.
         known
             What is known of training nodes, for a graph that has no such split.
         scale
@@ -356,12 +356,12 @@ class Recipe:
             channels += _label_channels(graph, channels[0].input, told)
         return channels
 
-    def settled(self, graph: Graph, split: Split | int | None, stand_in: bool = False) -> Recipe:
+    def settled(self, graph: Graph, split: Split | int | None, stood_in: bool = False) -> Recipe:
         """The recipe as it is trained on a split of a graph, with the regime that ``"auto"`` stands for.
 
-        Where degrees stand in for features, rows with sum one would say nothing: they are left unscaled.
+        Where degrees `stood_in` for features, rows with sum one would say nothing: they are left unscaled.
         """
-        changes: dict[str, Any] = {"scaling": "none"} if stand_in and self.scaling == "l1" else {}
+        changes: dict[str, Any] = {"scaling": "none"} if stood_in and self.scaling == "l1" else {}
         if self.regime_is_open:
             changes["regime"] = find_regime(graph, self.regime, split)[0]
         return self.changed(**changes) if changes else self

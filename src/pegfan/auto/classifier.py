@@ -110,7 +110,7 @@ class AutoClassifier(NodeClassifier):
         self.budget, self.random_state, self.recipes, self.pins = budget, random_state, recipes, pins
         self.members, self.choose, self.stand_in, self.workers = members, choose, stand_in, workers
 
-    def fit(self, graph: Any, split: Any = 0, progress: Progress | None = None) -> Self:
+    def fit(self, graph: Any, split: Any = default.SPLIT, progress: Progress | None = None) -> Self:
         """Try recipes on a split, choose on its validation nodes, and keep what was chosen.
 
         Parameters
@@ -141,7 +141,7 @@ class AutoClassifier(NodeClassifier):
             known,
             kept_split(split, part),
             seed,
-            stand_in=stood_in,
+            stood_in=stood_in,
             known=Known.of(known, part.train),
             scale=scale if scaled else None,
         )

@@ -220,7 +220,7 @@ class _Spread:
         slow = cost / len(self.members) > 2.0
         scaled = any(recipe.scaling == "columns" for recipe in [*self.members, *self.choices])
         scale = FeatureScale.of(self.graph.features) if scaled else None
-        with Pool(self.graph, scale, self.plan.workers, self.model.fitted_.stand_in) as pool:
+        with Pool(self.graph, scale, self.plan.workers, self.model.fitted_.stood_in) as pool:
             pool.trees.update({m.recipe.tree_key: m.tree for m in self.model.members_})
             self._first(pool)
             for place, i in enumerate(order[1:], start=1):

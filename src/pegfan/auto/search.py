@@ -89,7 +89,7 @@ class Shared(NamedTuple):
 
     graph: Graph
     scale: FeatureScale | None
-    stand_in: bool = False
+    stood_in: bool = False
 
 
 def run_task(shared: Shared, task: Task) -> Trial:
@@ -97,7 +97,7 @@ def run_task(shared: Shared, task: Task) -> Trial:
     start = time.perf_counter()
     graph, split = shared.graph, task.split
     unseen = Split(split.train, split.val, np.empty(0, np.int64))
-    options: Any = {"tree": task.tree, "scale": shared.scale, "stand_in": shared.stand_in, "history": True}
+    options: Any = {"tree": task.tree, "scale": shared.scale, "stood_in": shared.stood_in, "history": True}
     try:
         trained, channels = train_recipe(task.recipe, graph, unseen, task.seed, **options)
     except Diverged:
@@ -137,12 +137,12 @@ class Pool:
         Of its columns, where a recipe asks for it.
     workers
         The most processes. Results do not depend on it.
-    stand_in
+    stood_in
         Whether degrees stand in for features.
     """
 
-    def __init__(self, graph: Graph, scale: FeatureScale | None, workers: int, stand_in: bool = False) -> None:
-        self.shared = Shared(graph, scale, stand_in)
+    def __init__(self, graph: Graph, scale: FeatureScale | None, workers: int, stood_in: bool = False) -> None:
+        self.shared = Shared(graph, scale, stood_in)
         self.runner = Runner(workers, shared=self.shared)
         self.trees: dict[Any, Hierarchy | None] = {None: None}
 
@@ -230,7 +230,7 @@ class Search:
 
     def _settled(self, recipe: Recipe) -> Recipe:
         shared = self.pool.shared
-        return recipe.settled(shared.graph, self.split, shared.stand_in)
+        return recipe.settled(shared.graph, self.split, shared.stood_in)
 
     def _in_order(self) -> list[Trial]:
         """The trials in the order in which they were started."""

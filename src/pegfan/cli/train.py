@@ -158,7 +158,7 @@ def report(
     source, known = _reopen(result, home)
     drawn = len(result.splits.sizes) if result.splits is not None else None
     known, _ = with_splits(known, Plan(seed=result.seed or 0, splits=drawn))
-    if not model.fitted_.is_fitted_to(with_features(known, "degree" if model.fitted_.stand_in else None)):
+    if not model.fitted_.is_fitted_to(with_features(known, "degree" if model.fitted_.stood_in else None)):
         raise Fail(f"{source.name} has changed since the model was trained, so its report cannot be made; train again.")
     target = output or home / REPORT
     with errors.status("writing the report"):
