@@ -3,8 +3,9 @@
     python tools/rooms.py            checks, and says what is wrong
     python tools/rooms.py --draw     checks, and writes docs/images/rooms.svg
 
-A room is a module or a package of `pegfan`; imports inside functions and those for types only count as well. Rooms
-stand in rows: a room may import those of the rows above it, and of its own row those to its left.
+A room is a module or a package of `pegfan`; imports inside functions and those for types only count as well, and a name
+from the door (`from pegfan import Graph`) counts as its room. Rooms stand in rows: a room may import those of the rows
+above it, and of its own row those to its left.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ ROWS: dict[str, tuple[str, ...]] = {
     ),
     "data": ("graph", "measures", "datasets"),
     "mathematics": ("trees", "framelets", "channels", "testing"),
-    "learning": ("models", "training", "integrations"),
-    "models as values": ("recipe", "_legacy", "fitted", "classifier"),
+    "learning": ("models", "training"),
+    "models as values": ("recipe", "integrations", "_legacy", "fitted", "classifier"),
     "runs": ("results", "auto", "experiments", "_families"),
     "faces": ("layouts", "plots", "paper", "report", "demo", "cli"),
 }
@@ -48,35 +49,39 @@ SHORTCUTS = {
 """Methods that call a later room, for those who look for it there; nothing else may lead back."""
 
 
-def room_of(module: str) -> str | None:
-    """The room of a module by its dotted name; None for the package itself, which is the door to all."""
-    parts = module.split(".")
-    return parts[1] if parts[0] == "pegfan" and len(parts) > 1 else None
+DOOR = "the door"
+"""What ``import pegfan`` leads to: all rooms, and so no room may take it."""
+
+
+def door() -> dict[str, str]:
+    """The names that the package itself offers, lazy ones as its imports for types have them, and their rooms."""
+    nodes = ast.walk(ast.parse((SOURCE / "__init__.py").read_text(encoding="utf-8")))
+    found = [node for node in nodes if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("pegfan.")]
+    return {alias.name: str(node.module).split(".")[1] for node in found for alias in node.names}
+
+
+def rooms_of(node: ast.AST, names: dict[str, str]) -> list[str]:
+    """The rooms that an import names; `names` are those of the door."""
+    if isinstance(node, ast.Import):
+        parts = [alias.name.split(".") for alias in node.names]
+        return [part[1] if len(part) > 1 else DOOR for part in parts if part[0] == "pegfan"]
+    if isinstance(node, ast.ImportFrom) and node.module == "pegfan":
+        return [names.get(alias.name, alias.name) for alias in node.names if alias.name != "__version__"]
+    parts = (node.module or "").split(".") if isinstance(node, ast.ImportFrom) else []
+    return parts[1:2] if parts[:1] == ["pegfan"] else []
 
 
 def imports() -> dict[str, dict[str, str]]:
     """For every room, the rooms that it imports, each with a place where it does."""
-    rooms = {
-        path.stem if path.is_file() else path.name for path in SOURCE.iterdir() if path.suffix == ".py" or path.is_dir()
-    }
+    names = door()
     found: dict[str, dict[str, str]] = {}
     for path in sorted(SOURCE.rglob("*.py")):
         own = path.relative_to(SOURCE).parts[0].removesuffix(".py")
         if own == "__init__":
             continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            names: list[str] = []
-            if isinstance(node, ast.Import):
-                names = [alias.name for alias in node.names]
-            elif isinstance(node, ast.ImportFrom) and node.module:
-                names = [node.module]
-                if (
-                    node.module == "pegfan"
-                ):  # `from pegfan import measures` is the room, `from pegfan import Graph` the door
-                    names = [f"pegfan.{alias.name}" for alias in node.names if alias.name in rooms]
-            for name in names:
-                other = room_of(name)
-                if other is not None and other != own and other in rooms:
+            for other in rooms_of(node, names):
+                if other != own:
                     found.setdefault(own, {}).setdefault(other, f"{path.relative_to(HOME)}:{node.lineno}")
         found.setdefault(own, {})
     return found
@@ -87,6 +92,12 @@ def faults(found: dict[str, dict[str, str]]) -> list[str]:
     place = {room: (row, column) for row, rooms in enumerate(ROWS.values()) for column, room in enumerate(rooms)}
     wrong = [f"{room} is in no row of tools/rooms.py" for room in found if room not in place]
     wrong += [f"{room} is in a row of tools/rooms.py, but not in the package" for room in place if room not in found]
+    wrong += [
+        f"{where}: {room} imports {other}, which is no room: name the module that is meant"
+        for room, others in found.items()
+        for other, where in others.items()
+        if other not in found
+    ]
     wrong += [
         f"{where}: {room} imports {other}, which stands after it"
         for room, others in found.items()
@@ -150,10 +161,9 @@ def main() -> int:
     """Check, and draw where asked to; without `--draw` the picture must be what would be drawn."""
     found = imports()
     wrong = faults(found)
-    picture = draw(found)
-    if "--draw" in sys.argv:
-        PICTURE.write_text(picture, encoding="utf-8")
-    elif not PICTURE.is_file() or PICTURE.read_text(encoding="utf-8") != picture:
+    if not wrong and "--draw" in sys.argv:
+        PICTURE.write_text(draw(found), encoding="utf-8")
+    elif not wrong and (not PICTURE.is_file() or PICTURE.read_text(encoding="utf-8") != draw(found)):
         wrong.append("docs/images/rooms.svg is not of today: python tools/rooms.py --draw")
     count = sum(map(len, found.values()))
     right = f"{len(found)} rooms, {count} imports between them; none leads back but {len(SHORTCUTS)} shortcuts"

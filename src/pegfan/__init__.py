@@ -41,9 +41,9 @@ if TYPE_CHECKING:
         trees,
     )
     from pegfan._families import families
-    from pegfan.auto import AutoClassifier
+    from pegfan.auto import AutoClassifier, load_classifier
     from pegfan.channels import make_channels, make_fsgnn_channels
-    from pegfan.classifier import FSGNNClassifier, PEGFANClassifier, RecipeClassifier, load_classifier
+    from pegfan.classifier import FSGNNClassifier, PEGFANClassifier, RecipeClassifier
     from pegfan.datasets import read_graph
     from pegfan.recipe import Recipe
     from pegfan.training import Settings, train
@@ -105,7 +105,7 @@ _LAZY = {
     "RecipeClassifier": "classifier",
     "Settings": "training",
     "families": "_families",
-    "load_classifier": "classifier",
+    "load_classifier": "auto",
     "make_channels": "channels",
     "make_fsgnn_channels": "channels",
     "read_graph": "datasets",

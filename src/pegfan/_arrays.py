@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
+Float32Array = NDArray[np.float32]
 
 LINE = 64
 """Bytes of a cache line."""

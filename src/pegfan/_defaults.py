@@ -20,7 +20,17 @@ SCALING: Final = "l1"
 """What is done to features first: rows are divided by the sums of their absolute values."""
 STAND_IN: Final = "degree"
 """What a graph without features gets."""
+SPLIT: Final = 0
+"""Whose training labels are seen: the first split's."""
 SEED: Final = 0
 """Of everything that is drawn."""
 BUDGET: Final = 120.0
 """Seconds for automatic training."""
+HIDDEN: Final = 64
+"""The columns that the network makes of a channel."""
+LAYERS: Final = 2
+"""Of the network."""
+DROPOUT: Final = 0.5
+"""The probability that an entry is dropped in training."""
+HOP_NORMALIZE: Final = True
+"""Whether the network divides the rows that it makes of a channel by their norms."""

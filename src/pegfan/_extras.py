@@ -1,4 +1,4 @@
-"""Packages that only some faces need come with an extra of the installation; a user who lacks one is told which to install."""
+"""Packages that only some faces need come with an extra; a user who lacks one is told which to install."""
 
 from __future__ import annotations
 

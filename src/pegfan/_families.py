@@ -14,25 +14,21 @@ def families() -> dict[str, tuple[str, ...]]:
     >>> pf.families()["filters"], pf.families()["kind"]
     (('binary-haar', 'haar-basis'), ('a', 'b', 'c', 'as'))
     >>> list(pf.families())
-    ['method', 'filters', 'rules', 'hop', 'kind', 'regime', 'direction', 'scaling', 'metric', 'engine',
-     'strategy', 'grid', 'datasets']
+    ['method', 'kind', 'regime', 'direction', 'scaling', 'hop', 'filters', 'rules', 'metric', 'engine', 'strategy',
+     'grid', 'datasets']
     """
-    from pegfan.channels import hops, presets, scaling
+    from pegfan.channels import hops
     from pegfan.datasets import registry
     from pegfan.experiments import search
     from pegfan.framelets import _levels, shrinkage
+    from pegfan.recipe import CHOICES
     from pegfan.training import engine, metrics
-    from pegfan.trees import build
 
     return {
-        "method": ("auto", "none", *build.BUILDERS),
+        **CHOICES,
+        "hop": hops.KINDS,
         "filters": tuple(_levels.FAMILIES),
         "rules": shrinkage.RULES,
-        "hop": hops.KINDS,
-        "kind": tuple(presets.KINDS),
-        "regime": ("auto", *presets.REGIMES),
-        "direction": (*hops.DIRECTIONS, "both"),
-        "scaling": scaling.SCALINGS,
         "metric": metrics.METRICS,
         "engine": engine.ENGINES,
         "strategy": search.STRATEGIES,

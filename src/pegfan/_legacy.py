@@ -74,7 +74,7 @@ def spelled(recipe: Recipe, directed: bool = True) -> dict[str, Any]:
         channels = {"model": "fsgnn", "hops": recipe.hops, "option": recipe.regime, **shared}
         return {"tree": None, "channels": channels, "settings": settings}
     both = directed and recipe.direction == "both"
-    hops = {"hops": recipe.hops} if recipe.kind in ("b", "c") or both else {}
+    hops = {"hops": recipe.hops} if recipe.has_powers or both else {}
     channels = {"model": "pegfan", "kind": recipe.kind, "regime": recipe.regime, **hops, **shared}
     return {"tree": _tree(recipe, directed), "channels": channels, "settings": settings}
 

@@ -1,4 +1,4 @@
-"""Plain values: what JSON can hold, integers that were checked, and the versions of packages."""
+"""Plain values: what JSON can hold, and the versions of packages."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from pegfan import _defaults as default
 from pegfan import _legacy, _saved
+from pegfan._arrays import Float32Array
 from pegfan._checks import check_integer
 from pegfan.fitted import Fitted, pick_split, train_recipe, with_features
 from pegfan.graph import Graph, Split
@@ -22,7 +23,7 @@ from pegfan.recipe import FIELDS, Known, Recipe
 from pegfan.training import Network, Run, Settings
 from pegfan.trees import Hierarchy
 
-__all__ = ["FSGNNClassifier", "NodeClassifier", "PEGFANClassifier", "RecipeClassifier", "load_classifier"]
+__all__ = ["FSGNNClassifier", "NodeClassifier", "PEGFANClassifier", "RecipeClassifier"]
 
 
 class NodeClassifier(ABC):
@@ -37,7 +38,7 @@ class NodeClassifier(ABC):
     fitted_: Fitted
 
     @abstractmethod
-    def fit(self, graph: Any, split: Any = 0) -> Self:
+    def fit(self, graph: Any, split: Any = default.SPLIT) -> Self:
         """Learn from the training nodes of a split."""
 
     # -------------------------------------------------------------- parameters
@@ -89,7 +90,7 @@ class NodeClassifier(ABC):
         """
         return np.asarray(self.classes_[self._log_probabilities(graph).argmax(axis=1)])
 
-    def predict_proba(self, graph: Any = None) -> NDArray[np.float32]:
+    def predict_proba(self, graph: Any = None) -> Float32Array:
         """The probabilities of the classes, in the order of ``classes_``; one row per node.
 
         Parameters
@@ -120,7 +121,7 @@ class NodeClassifier(ABC):
         """
         return self._check_fitted().score(None if graph is None else as_graph(graph), split)
 
-    def _log_probabilities(self, graph: Any) -> NDArray[np.float32]:
+    def _log_probabilities(self, graph: Any) -> Float32Array:
         return self._check_fitted().log_probabilities(None if graph is None else as_graph(graph))
 
     def _check_fitted(self) -> Fitted:
@@ -152,7 +153,7 @@ class NodeClassifier(ABC):
         Parameters
         ----------
         folder
-            The folder. `load_classifier` reads one whose class is not known.
+            The folder. `pegfan.load_classifier` reads one whose class is not known.
         """
         from safetensors import SafetensorError
 
@@ -232,7 +233,7 @@ class RecipeClassifier(NodeClassifier):
         self.recipe, self.stand_in, self.random_state = recipe, stand_in, random_state
         self.engine, self.device, self.workers = engine, device, workers
 
-    def fit(self, graph: Any, split: Any = 0) -> Self:
+    def fit(self, graph: Any, split: Any = default.SPLIT) -> Self:
         """Build the tree and the channels, and train on a split.
 
         Parameters
@@ -252,12 +253,12 @@ class RecipeClassifier(NodeClassifier):
         known, part, stood_in = to_learn(graph, split, self.stand_in, seed)
         scale = recipe.scale(known)
         options: Any = {"engine": self.engine, "device": self.device, "workers": self.workers, "history": True}
-        trained, _ = train_recipe(recipe, known, part, seed, scale=scale, stand_in=stood_in, **options)
+        trained, _ = train_recipe(recipe, known, part, seed, scale=scale, stood_in=stood_in, **options)
         kept = kept_split(split, part)
         if isinstance(kept, int):
             trained = replace(trained, run=replace(trained.run, split=kept))
         told = Known.of(known, part.train) if recipe.labels or recipe.adjacency else None
-        self.fitted_ = Fitted.of([trained], known, kept, seed, stand_in=stood_in, known=told, scale=scale)
+        self.fitted_ = Fitted.of([trained], known, kept, seed, stood_in=stood_in, known=told, scale=scale)
         return self
 
     def _kept(self) -> dict[str, Any]:
@@ -346,7 +347,7 @@ class PEGFANClassifier(_InWords):
     Parameters
     ----------
     h, method
-        Of the tree, see `pegfan.build_tree`.
+        Of the tree, see `pegfan.build_tree`; ``"none"`` means no tree, as in `FSGNNClassifier`.
     direction
         Which side of directed edges the tree and the hops use; ``"out"`` is what the paper's code does.
     kind
@@ -375,6 +376,7 @@ class PEGFANClassifier(_InWords):
     classes_ : array
         Names of the classes, or their numbers.
     tree_ : Hierarchy
+        None with ``method="none"``.
     attention_ : dict
         The weight of each channel, by its name.
     history_ : dict
@@ -400,7 +402,7 @@ class PEGFANClassifier(_InWords):
     def __init__(
         self,
         h: int = default.H,
-        method: Literal["auto", "ward", "matching", "adjacency"] = default.METHOD,
+        method: Literal["auto", "none", "ward", "matching", "adjacency"] = default.METHOD,
         direction: Literal["out", "in", "symmetric", "both"] = default.DIRECTION,
         kind: Literal["a", "b", "c", "as"] = default.KIND,
         regime: Literal["homophily", "heterophily", "all", "auto"] = default.REGIME,
@@ -417,11 +419,9 @@ class PEGFANClassifier(_InWords):
         self._keep(locals())
 
     @property
-    def tree_(self) -> Hierarchy:
-        """The tree of the fitted graph."""
-        tree = self._check_fitted().members[0].tree
-        assert tree is not None
-        return tree
+    def tree_(self) -> Hierarchy | None:
+        """The tree of the fitted graph; None with ``method="none"``."""
+        return self._check_fitted().members[0].tree
 
 
 class FSGNNClassifier(_InWords):
@@ -460,29 +460,6 @@ class FSGNNClassifier(_InWords):
         **changes: Any,
     ) -> None:
         self._keep(locals())
-
-
-def load_classifier(folder: str | os.PathLike[str]) -> NodeClassifier:
-    """Read a saved model of any class.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import pegfan as pf
-    >>> graph = pf.datasets.synthetic(0.0, n=300, n_edges=3000, n_features=20)
-    >>> with tempfile.TemporaryDirectory() as place:
-    ...     folder = pf.FSGNNClassifier(epochs=5).fit(graph).save(f"{place}/model")
-    ...     pf.load_classifier(folder)
-    FSGNNClassifier(epochs=5)
-    """
-    import pegfan
-
-    name = _saved.read_description(Path(folder))["class"]
-    kinds = ("PEGFANClassifier", "FSGNNClassifier", "RecipeClassifier", "AutoClassifier")
-    if name not in kinds:
-        raise ValueError(f"{folder} holds a {name!r}; this version knows {', '.join(kinds)}")
-    kind: type[NodeClassifier] = getattr(pegfan, name)
-    return kind.load(folder)
 
 
 # ------------------------------------------------------------------ the boundary

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial import cKDTree
 
 from pegfan import results
+from pegfan._arrays import Float32Array, FloatArray
 from pegfan._atomic import write_figure
 from pegfan._plain import versions
 from pegfan.fitted import ChannelFacts, Trained, train_recipe
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Comparison", "Entry", "Numbers", "compare", "piecewise_smooth", "random_geometric", "run"]
 
-FloatArray = NDArray[np.float64]
 
 PICTURE = "framelets.png"
 NODES, DEGREE = 1000, 9
@@ -271,12 +270,12 @@ class Comparison:
         write_report(page, self.result(probabilities), self.graph, self.tree, probabilities)
         return picture, page
 
-    def probabilities(self) -> NDArray[np.float32]:
+    def probabilities(self) -> Float32Array:
         """What PEGFAN, trained on the first split, says of every node."""
         best = self.entries[0].trained[0]
         return np.asarray(np.exp(best.network.predict(best.recipe.channels(self.graph, best.tree))))
 
-    def result(self, probabilities: NDArray[np.float32]) -> Result:
+    def result(self, probabilities: Float32Array) -> Result:
         """The comparison in the form that `pegfan.report.write_report` takes."""
         from pegfan.datasets import Source
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from pegfan import _saved
+from pegfan._arrays import Float32Array, IntArray
 from pegfan._npz import read_npz, write_npz
 from pegfan._plain import plain
 from pegfan.channels import Channel, Channels, FeatureScale
@@ -29,8 +30,6 @@ __all__ = ["ChannelFacts", "Fitted", "Trained", "fingerprint", "mean_of", "train
 _WEIGHTS, _HISTORY, _INPUTS, _NODES = "weights.safetensors", "history.npz", "inputs.npz", "nodes.json"
 _SCALE = ("tail", "full", "centre", "scale")
 _RUN_FIELDS = ("split", "seed", "epochs", "best_epoch", "val_loss", "val_metric", "test_metric", "seconds")
-
-FloatArray = NDArray[np.float32]
 
 
 class ChannelFacts(NamedTuple):
@@ -90,7 +89,7 @@ def train_recipe(
     *,
     tree: Hierarchy | None = None,
     scale: FeatureScale | None = None,
-    stand_in: bool = False,
+    stood_in: bool = False,
     **options: Any,
 ) -> tuple[Trained, Channels]:
     """Train a recipe on a split of a graph; the channels are returned too, for predictions on the same graph.
@@ -103,12 +102,12 @@ def train_recipe(
         What ``recipe.build_tree(graph)`` gives, if it was built before.
     scale
         Likewise ``recipe.scale(graph)``.
-    stand_in
+    stood_in
         Whether degrees stand in for features, which are then not divided by row sums.
     **options
         Of `pegfan.train`: engine, device, workers, history, progress.
     """
-    recipe = recipe.settled(graph, split, stand_in)
+    recipe = recipe.settled(graph, split, stood_in)
     if tree is None:
         tree = recipe.build_tree(graph)
     channels = recipe.channels(graph, tree, split=split, scale=scale if recipe.scaling == "columns" else None)
@@ -132,7 +131,7 @@ class Fitted:
         Names of the classes, or their numbers.
     metric
         Of the graph.
-    stand_in
+    stood_in
         Whether degrees stood in for features.
     columns, feature_names
         How many feature columns there were, and their names if they have any.
@@ -153,7 +152,7 @@ class Fitted:
     members: tuple[Trained, ...]
     classes: NDArray[Any]
     metric: str
-    stand_in: bool
+    stood_in: bool
     columns: int
     feature_names: tuple[str, ...] | None
     fingerprint: str
@@ -171,7 +170,7 @@ class Fitted:
         split: Split | int | str,
         seed: int,
         *,
-        stand_in: bool,
+        stood_in: bool,
         known: Known | None = None,
         scale: FeatureScale | None = None,
     ) -> Self:
@@ -181,9 +180,9 @@ class Fitted:
             members=tuple(members),
             classes=np.arange(graph.n_classes) if graph.class_names is None else graph.class_names,
             metric=graph.metric,
-            stand_in=stand_in,
+            stood_in=stood_in,
             columns=int(graph.features.shape[1]),
-            feature_names=None if stand_in else graph.feature_names,
+            feature_names=None if stood_in else graph.feature_names,
             fingerprint=fingerprint(graph),
             split=split,
             seed=seed,
@@ -194,7 +193,7 @@ class Fitted:
 
     # ---------------------------------------------------------------- predictions
 
-    def log_probabilities(self, graph: Graph | None = None) -> FloatArray:
+    def log_probabilities(self, graph: Graph | None = None) -> Float32Array:
         """Logarithms of the mean of the members' probabilities, per node and class."""
         known = self._graph() if graph is None else self._aligned(graph)
         same = self.is_fitted_to(known)
@@ -237,7 +236,7 @@ class Fitted:
 
     def _aligned(self, graph: Graph) -> Graph:
         """The graph with the features of the training: degrees if they stood in, columns by name if they have names."""
-        if self.stand_in:
+        if self.stood_in:
             return with_features(graph.replace(features=None), "degree")
         known = with_features(graph, None)
         if self.feature_names is not None and known.feature_names is not None:
@@ -250,7 +249,7 @@ class Fitted:
             )
         return known
 
-    def _codes(self, graph: Graph) -> NDArray[np.int64]:
+    def _codes(self, graph: Graph) -> IntArray:
         """The graph's labels as places in the fitted classes."""
         assert graph.labels is not None
         codes = graph.labels
@@ -283,7 +282,7 @@ class Fitted:
             "parameters": dict(parameters),
             "classes": {"dtype": self.classes.dtype.str, "names": self.classes.tolist()},
             "metric": self.metric,
-            "stand_in": self.stand_in,
+            "stand_in": self.stood_in,
             "columns": self.columns,
             "feature_names": self.feature_names,
             "graph": self.fingerprint,
@@ -353,7 +352,7 @@ class Fitted:
             members=members,
             classes=classes,
             metric=about["metric"],
-            stand_in=about["stand_in"],
+            stood_in=about["stand_in"],
             columns=about["columns"],
             feature_names=None if names is None else tuple(map(str, names)),
             fingerprint=about["graph"],
@@ -381,7 +380,7 @@ class Fitted:
         return known, FeatureScale(**inputs) if inputs else None
 
 
-def mean_of(outputs: Sequence[FloatArray]) -> FloatArray:
+def mean_of(outputs: Sequence[Float32Array]) -> Float32Array:
     """The logarithm of the mean of probabilities that are given by their logarithms."""
     total = outputs[0]
     for output in outputs[1:]:

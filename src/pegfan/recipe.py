@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from pegfan import _defaults as default
+from pegfan._arrays import FloatArray, IntArray
 from pegfan._checks import check_integer
 from pegfan._npz import read_npz
 from pegfan.channels import (
@@ -31,30 +31,28 @@ from pegfan.channels import (
     propagated_labels,
     structural_features,
 )
-from pegfan.channels.hops import DIRECTIONS
 from pegfan.channels.presets import KINDS, REGIMES, find_regime
 from pegfan.channels.scaling import SCALINGS
 from pegfan.framelets import FrameletSystem
 from pegfan.graph import Graph, Split
 from pegfan.training.settings import Settings
 from pegfan.trees import Hierarchy, build_tree
-from pegfan.trees.build import BUILDERS
+from pegfan.trees.build import BUILDERS, DIRECTIONS
 
 if TYPE_CHECKING:
     import os
 
-__all__ = ["FIELDS", "Known", "Recipe", "TreeFile", "pad_levels"]
+__all__ = ["CHOICES", "FIELDS", "Known", "Recipe", "TreeFile", "pad_levels"]
 
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
-
-_CHOICES: dict[str, tuple[str, ...]] = {
+CHOICES: dict[str, tuple[str, ...]] = {
     "method": ("auto", "none", *BUILDERS),
     "kind": tuple(KINDS),
     "regime": ("auto", *REGIMES),
     "direction": (*DIRECTIONS, "both"),
     "scaling": SCALINGS,
 }
+"""The words that a recipe knows, by field."""
+
 _SYMBOLS = {"auto": "S?", "heterophily": "S", "homophily": "S~", "all": "S, S~"}
 _SCALINGS = {"none": "unscaled", "l1": "l1", "columns": "columns"}
 
@@ -156,7 +154,12 @@ class Recipe:
     tree_file: TreeFile | None = None
 
     def __post_init__(self) -> None:
-        for name, allowed in _CHOICES.items():
+        if callable(self.method):
+            raise ValueError(
+                "a recipe is plain data, and a builder of your own is not: with tree = build_tree(graph, builder), "
+                "train on make_channels(graph, FrameletSystem(tree))"
+            )
+        for name, allowed in CHOICES.items():
             if getattr(self, name) not in allowed:
                 raise ValueError(f"{name} must be one of {', '.join(allowed)}; got {getattr(self, name)!r}")
         for name, least in (("h", 2), ("hops", 0), ("max_levels", 2)):
@@ -183,7 +186,7 @@ class Recipe:
             hops = () if self.hops else ("regime",) if self.adjacency else ("regime", "direction")
             return ("h", "max_levels", "kind", *hops)
         own = ("method", "h", "max_levels") if self.tree_file is not None else ()
-        return (*own, "hops") if self.kind in ("a", "as") and self.direction != "both" else own
+        return own if self.has_powers or self.direction == "both" else (*own, "hops")
 
     def _put(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)  # the class is frozen
@@ -257,6 +260,21 @@ class Recipe:
         return self.method != "none" or self.tree_file is not None
 
     @property
+    def has_powers(self) -> bool:
+        """Whether powers of hop matrices are channels."""
+        return not self.has_tree or KINDS[self.kind][0]
+
+    @property
+    def projects_hops(self) -> bool:
+        """Whether hops are projected on framelets, not the features themselves."""
+        return self.has_tree and KINDS[self.kind][1] > 0
+
+    @property
+    def regime_is_open(self) -> bool:
+        """Whether training labels are to decide which hop matrix there is."""
+        return self.regime == "auto" and (self.projects_hops or bool(self.hops and "hops" not in self._idle()))
+
+    @property
     def tree_key(self) -> tuple[Any, ...] | None:
         """What recipes of the same tree have in common; None without one."""
         return (self.method, self.h, self.max_levels, self._side, self.tree_file) if self.has_tree else None
@@ -298,7 +316,7 @@ class Recipe:
         graph: Graph,
         tree: Hierarchy | None,
         *,
-        split: Split | int | None = None,
+        split: Split | int | None = default.SPLIT,
         known: Known | None = None,
         scale: FeatureScale | None = None,
     ) -> Channels:
@@ -311,7 +329,7 @@ class Recipe:
         tree
             What `build_tree` gave.
         split
-            Whose training nodes decide ``regime="auto"``, and whose labels are seen.
+            Whose training nodes decide ``regime="auto"``, and whose labels are seen; None where none may be.
         known
             What is known of training nodes, for a graph that has no such split.
         scale
@@ -338,14 +356,13 @@ class Recipe:
             channels += _label_channels(graph, channels[0].input, told)
         return channels
 
-    def settled(self, graph: Graph, split: Split | int | None, stand_in: bool = False) -> Recipe:
+    def settled(self, graph: Graph, split: Split | int | None, stood_in: bool = False) -> Recipe:
         """The recipe as it is trained on a split of a graph, with the regime that ``"auto"`` stands for.
 
-        Where degrees stand in for features, rows with sum one would say nothing: they are left unscaled.
+        Where degrees `stood_in` for features, rows with sum one would say nothing: they are left unscaled.
         """
-        changes: dict[str, Any] = {"scaling": "none"} if stand_in and self.scaling == "l1" else {}
-        projects_hops = self.has_tree and self.kind in ("c", "as")
-        if self.regime == "auto" and (projects_hops or (self.hops and "hops" not in self._idle())):
+        changes: dict[str, Any] = {"scaling": "none"} if stood_in and self.scaling == "l1" else {}
+        if self.regime_is_open:
             changes["regime"] = find_regime(graph, self.regime, split)[0]
         return self.changed(**changes) if changes else self
 

@@ -22,7 +22,7 @@ def check_operator(operator: Operator, matrix: Any = None, tolerance: float = 1e
 
     It compares products with vectors, arrays of both precisions and sparse matrices, those with the transpose, its
     matrices, bounds on nonzeros, rows, entries, the channel that it makes; and products and gradients of tensors, where
-    torch is installed. Answers that an operator does not give (`Operator.matrices` and others return None) are not compared.
+    torch is installed. Answers that an operator does not give (None) are not compared.
 
     Parameters
     ----------

@@ -141,7 +141,7 @@ def test_directed_on_request(data):
 
 @pytest.mark.parametrize("name", ["citeseer", "pubmed", "chameleon", "tolokers"])
 def test_normalized_rows_add_up_to_one(data, name):
-    sums = abs(datasets.load(name, data, scaling="l1").features).sum(axis=1)
+    sums = abs(datasets.load(name, data, unit_rows=True).features).sum(axis=1)
     bare = abs(datasets.load(name, data).features).sum(axis=1) == 0
     np.testing.assert_allclose(sums, np.where(bare, 0, 1), atol=1e-5)
 

@@ -356,8 +356,8 @@ def test_auto_looks_at_edges_among_training_nodes_only(small):
     split = pf.Split(train, np.array([], dtype=np.int64), test)
     other = pf.Split(test, np.array([], dtype=np.int64), train)
     graph = path.replace(labels=alike_in_training, splits=[split, other])
-    homophilous = make_channels(graph, small[1], "c", "auto", split=0)
-    assert homophilous.info["regime"] == "homophily"
+    homophilous = make_channels(graph, small[1])
+    assert (homophilous.info["regime"], homophilous.info["split"]) == ("homophily", 0), "the first decides"
     assert homophilous.info["edge_homophily"] == 1.0
     assert homophilous.names[1] == "S~ X"
     assert make_channels(graph, small[1], "c", split=1).info["regime"] == "heterophily"
@@ -372,7 +372,7 @@ def test_a_kind_without_hops_needs_no_regime(small):
     assert make_channels(*small, kind="a").info["regime"] == "auto"
     assert len(make_channels(*small, kind="b", hops=0)) == 4
     assert make_fsgnn_channels(small[0], hops=0).names == ("X",)
-    refused(ValueError, "training labels only: pass split", lambda: make_fsgnn_channels(small[0]))
+    refused(ValueError, "training labels only.*name the regime", lambda: make_fsgnn_channels(small[0]))
 
 
 # ----------------------------------------------------------- what channels are
@@ -894,9 +894,9 @@ def test_bad_presets(small):
         (ValueError, "hop is 2×2; a graph of 6 nodes", lambda: make_channels(graph, system, hop=np.eye(2))),
         (ValueError, "scaling must be .*'columns', got True", lambda: make_channels(graph, system, "a", scaling=True)),
         (ValueError, "no features; give them", lambda: make_channels(graph.replace(features=None), system, "a")),
-        (ValueError, "training labels only: pass split", lambda: make_channels(graph, system)),
+        (ValueError, "graph has no splits; pass a Split, or name", lambda: make_channels(graph, system)),
+        (ValueError, "no split is given; pass a Split, or name", lambda: make_channels(graph, system, split=None)),
         (ValueError, "no labels; name", lambda: make_channels(graph.replace(labels=None), system, split=split)),
-        (ValueError, "there is no split 0: the graph has no splits", lambda: make_channels(graph, system, split=0)),
         (
             TypeError,
             "must be a Split .*, got str",

@@ -9,7 +9,7 @@ from scipy import sparse
 
 import pegfan as pf
 from pegfan._saved import FORMAT_VERSION, _checksum
-from pegfan.classifier import FSGNNClassifier, PEGFANClassifier, load_classifier
+from pegfan.classifier import FSGNNClassifier, PEGFANClassifier
 from pegfan.graph import Graph, Split
 from pegfan.recipe import pad_levels
 
@@ -231,6 +231,10 @@ def test_new_parameters_wait_for_fit(graph):
     assert before.tobytes() == after.tobytes()
 
 
+def test_a_classifier_without_a_tree_has_none(graph):
+    assert PEGFANClassifier(method="none", epochs=2).fit(graph).tree_ is None
+
+
 def test_degrees_stand_in_unless_that_is_an_error(graph):
     bare = graph.replace(features=None)
     model = FSGNNClassifier(epochs=2).fit(bare)
@@ -307,7 +311,7 @@ def test_loaded_model_gives_the_same_bytes(kind, graph, fitted, tmp_path):
     assert loaded.attention_ == model.attention_
     assert loaded.history_["val_loss"] == model.history_["val_loss"]
     assert (loaded.run_.epochs, loaded.run_.test_metric) == (model.run_.epochs, model.run_.test_metric)
-    assert type(load_classifier(folder)) is kind
+    assert type(pf.load_classifier(folder)) is kind
     if kind is PEGFANClassifier:
         assert loaded.tree_ == model.tree_
     with pytest.raises(ValueError, match="does not hold the graph"):
@@ -329,7 +333,7 @@ def test_saving_replaces_models_only(graph, fitted, tmp_path):
         model.save(folder)
     fitted[PEGFANClassifier].save(folder, overwrite=True)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model"]
-    assert type(load_classifier(folder)) is PEGFANClassifier
+    assert type(pf.load_classifier(folder)) is PEGFANClassifier
     (folder / "thesis.tex").write_text("years of work")
     with pytest.raises(ValueError, match=r"'thesis\.tex', which is not part of a saved model"):
         model.save(folder, overwrite=True)
@@ -363,7 +367,7 @@ def test_foreign_and_tampered_folders(fitted, tmp_path):
         shutil.copytree(good, folder)
         spoil(folder)
         with pytest.raises(ValueError, match=r".") as caught:
-            load_classifier(folder)
+            pf.load_classifier(folder)
         return str(caught.value)
 
     def edit(honest, **changes):
@@ -438,7 +442,7 @@ def test_a_classifier_of_any_recipe(graph, tmp_path):
     recipe = pf.Recipe.of({**SMALL, "kind": "b", "labels": True, "adjacency": True, "structure": True})
     model = pf.RecipeClassifier(recipe).fit(graph)
     assert list(model.attention_)[-4:] == ["degrees", "Y near", "Y far", "Y X"]
-    loaded = load_classifier(model.save(tmp_path / "model"))
+    loaded = pf.load_classifier(model.save(tmp_path / "model"))
     assert type(loaded) is pf.RecipeClassifier
     assert loaded.predict_proba(graph).tobytes() == model.predict_proba().tobytes()
     assert loaded.recipe == recipe.to_dict()

@@ -620,3 +620,14 @@ def test_every_command_is_declared_with_its_panel():
         name = registered.name or registered.callback.__name__
         assert registered.rich_help_panel, f"{name} stands under no heading: add it to PANELS"
         assert "debug" in inspect.signature(registered.callback).parameters
+
+
+@pytest.mark.parametrize("name", ["search", "train"])
+def test_the_help_of_an_option_names_all_its_words(name):
+    (made,) = [one.callback for one in app.registered_commands if one.name == name]
+    options = {"grid": "settings"} if name == "search" else {}
+    for word, known in pf.families().items():
+        option = inspect.signature(made).parameters.get(options.get(word, word))
+        if option is not None:
+            shown = set(re.findall(r"\w+", option.annotation.__metadata__[0].help))
+            assert set(known) - {"auto"} <= shown, word

@@ -238,7 +238,7 @@ def test_directed_without_directions_is_both(small, monkeypatch):
 
 @pytest.mark.parametrize("name", ["small", "even"])
 def test_normalized_features_have_rows_of_norm_one_or_zero(small, name):
-    features = datasets.load(name, scaling="l1").features
+    features = datasets.load(name, unit_rows=True).features
     assert features.dtype == np.float32
     dense = features.toarray() if name == "small" else features
     sums = BITS.sum(axis=1, keepdims=True)

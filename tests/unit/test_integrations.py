@@ -29,6 +29,32 @@ def test_transform_writes_the_channels_of_make_channels(graph, kind, hops, with_
     assert result.x is data.x
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"method": "none", "hops": 2},
+        {"direction": "both", "hops": 1},
+        {"regime": "all", "hops": 1},
+        {"method": "none", "labels": True, "adjacency": True, "structure": True},
+    ],
+)
+def test_whatever_a_recipe_can_say_is_written(graph, words):
+    data, recipe = graph.replace(directed=True).to_pyg(), pf.Recipe.of(words)
+    own = pf.Graph.from_pyg(data)
+    expected = recipe.channels(own, recipe.build_tree(own), split=0)
+    result = Framelets(**words)(data)
+    assert result.channel_names == list(expected.names)
+    for i, values in enumerate(expected.materialize(np.float64, format="dense"), start=1):
+        assert np.array_equal(result[f"x{i}"].numpy(), values)
+
+
+def test_labels_are_asked_for_only_where_they_are_seen(graph):
+    bare = graph.replace(labels=None, splits=()).to_pyg()
+    assert Framelets(kind="a")(bare).channel_names[0] == "X"
+    with pytest.raises(ValueError, match=r"needs data\.y and data\.train_mask$"):
+        Framelets(method="none", hops=0, labels=True)(bare)
+
+
 def test_one_hop_by_hand():
     data = pf.Graph.from_edges([[0, 1], [1, 2]], features=np.array([[1.0], [2.0], [4.0]])).to_pyg()
     data.x = data.x.float()
@@ -84,7 +110,7 @@ def test_channels_of_an_earlier_transform_are_replaced(graph):
 def test_repr_and_compose(graph):
     from torch_geometric.transforms import Compose, NormalizeFeatures
 
-    transform = Framelets(h=4, kind="a", regime="homophily", hops=2)
-    assert repr(transform) == "Framelets(h=4, kind='a', regime='homophily', hops=2)"
+    transform = Framelets(h=4, kind="b", regime="homophily", hops=2)
+    assert repr(transform) == "Framelets(h=4, kind='b', regime='homophily', hops=2)"
     data = Compose([NormalizeFeatures(), transform])(graph.to_pyg())
     torch.testing.assert_close(data.x1, data.x)

@@ -1,10 +1,12 @@
 """A recipe: one value for a model, with the same defaults everywhere, and the same model by every path."""
 
+import contextlib
 import dataclasses
-import enum
+import importlib
 import inspect
 import json
 import os
+import pkgutil
 import subprocess
 import sys
 
@@ -18,11 +20,9 @@ import pegfan as pf
 from pegfan import _defaults as default
 from pegfan import _legacy, demo
 from pegfan._npz import write_npz
-from pegfan.auto.outcome import Plan
 from pegfan.channels import FeatureScale
 from pegfan.datasets import Source
 from pegfan.experiments import Job, run_job
-from pegfan.experiments.search import search
 from pegfan.fitted import train_recipe
 from pegfan.graph import Split
 from pegfan.recipe import FIELDS, Known, Recipe, TreeFile
@@ -158,6 +158,7 @@ def test_what_equals_a_default_is_no_difference():
     ("wrong", "match"),
     [
         ({"method": "wart"}, "method must be one of auto, none, ward, .*; got 'wart'"),
+        ({"method": lambda level, h: 0}, r"build_tree\(graph, builder\).*make_channels"),
         ({"kind": "d"}, "kind must be one of a, b, c, as"),
         ({"regime": "hetero"}, "regime must be one of auto"),
         ({"direction": "up"}, "direction must be one of"),
@@ -176,6 +177,15 @@ def test_what_equals_a_default_is_no_difference():
 def test_wrong_recipes_are_refused(wrong, match):
     with pytest.raises((TypeError, ValueError), match=match):
         Recipe.of(wrong)
+
+
+@pytest.mark.parametrize(
+    ("kind", "powers", "projects"), [("a", False, False), ("b", True, False), ("c", True, True), ("as", False, True)]
+)
+def test_what_a_kind_needs_of_the_hops(kind, powers, projects):
+    assert (Recipe(kind=kind).has_powers, Recipe(kind=kind).projects_hops) == (powers, projects)
+    bare = Recipe("none", kind=kind)
+    assert (bare.has_powers, bare.projects_hops) == (True, False)
 
 
 @pytest.mark.parametrize(
@@ -257,7 +267,7 @@ def test_only_training_labels_reach_the_channels(graph):
     assert (known.codes[graph.splits[0].val] == -1).all()
     assert (known.codes[graph.splits[0].test] == -1).all()
     with pytest.raises(ValueError, match="pass split= or known="):
-        Recipe("none", hops=0, labels=True).channels(graph, None)
+        Recipe("none", hops=0, labels=True).channels(graph, None, split=None)
 
 
 def test_channels_have_the_names_that_the_recipe_asks_for(graph):
@@ -316,61 +326,60 @@ def test_a_constant_column_scales_to_something_finite():
 
 # ----------------------------------------------------------------------- defaults
 
-TREE = {"method": default.METHOD, "h": default.H, "max_levels": None, "direction": default.DIRECTION}
-HOPS = {"regime": default.REGIME, "hops": default.HOPS, "scaling": default.SCALING}
-ON_TREE = {"method": default.METHOD, "h": default.H, "kind": default.KIND}
-FSGNN = {**HOPS, "direction": default.DIRECTION, "stand_in": default.STAND_IN, "random_state": default.SEED}
-TRAINED = {"epochs": pf.Settings.epochs, "patience": pf.Settings.patience}
-DEFAULTS = {
-    pf.build_tree: TREE,
-    pf.make_channels: {**HOPS, "kind": default.KIND, "direction": default.DIRECTION},
-    pf.make_fsgnn_channels: {**HOPS, "direction": default.DIRECTION},
-    pf.train: {"seed": default.SEED},
-    pf.Recipe: {**TREE, **HOPS, "kind": default.KIND},
-    pf.PEGFANClassifier: {**FSGNN, **ON_TREE},
-    pf.FSGNNClassifier: FSGNN,
-    pf.AutoClassifier: {"budget": default.BUDGET, "stand_in": default.STAND_IN, "random_state": default.SEED},
-    Plan: {"budget": default.BUDGET, "seed": default.SEED},
-    search: {"seed": default.SEED},
-    demo.run: {"seed": default.SEED},
-    demo.compare: {"seed": default.SEED},
-    "tree": TREE,
-    "transform": TREE,
-    "search": {**ON_TREE, **HOPS, **TRAINED, "seed": default.SEED},
-    "demo": {"seed": default.SEED},
-    # What is None here is not pinned: it is Plan's.
-    "train": dict.fromkeys(["budget", "seed", "method", "h", "kind", "regime", "hops", "direction", "scaling"]),
+WORDS_OF_ALL = {
+    **{name.lower(): value for name, value in vars(default).items() if name.isupper()},
+    **{field.name: field.default for field in dataclasses.fields(pf.Settings)},
+    "include_features": Recipe.include_features,
+    "max_levels": None,
+    "random_state": default.SEED,
 }
-NAMES = {name for words in DEFAULTS.values() for name in words}
+ELSEWHERE = {
+    "channels.factors.Hop": {"kind": "S"},  # of a hop matrix, not of channels
+    "channels.hops.hop_matrix": {"kind": "S"},
+    "classifier.NodeClassifier.score": {"split": None},  # the one that was fitted
+    "trees.build.LevelGraph": {"direction": "symmetric"},  # as all levels but the first are
+    # What ends by itself has no end in time.
+    "cli.search.search": {"budget": None},
+    "experiments.jobs.run": {"budget": None},
+    "experiments.search.search": {"budget": None},
+    # What is None on this command line is not pinned: it is Plan's.
+    "cli.train.train": dict.fromkeys(
+        [*("budget", "seed", "split"), *("method", "h", "kind", "regime", "hops", "direction", "scaling")]
+    ),
+    "results.values.Result": {"budget": None, "seed": None},  # unknown
+    "running.Step": {"budget": None},
+}
+"""The only places where a word has another default, and why."""
 
 
-def parameters(place):
-    """Defaults by name; of a command, those that a user gets who types no option."""
-    if not isinstance(place, str):
-        return {name: entry.default for name, entry in inspect.signature(place).parameters.items()}
-    from pegfan.cli import app
-
-    (made,) = [one.callback for one in app.registered_commands if (one.name or one.callback.__name__) == place]
-    values = {name: entry.default for name, entry in inspect.signature(made).parameters.items()}
-    return {name: value.value if isinstance(value, enum.Enum) else value for name, value in values.items()}
-
-
-@pytest.mark.parametrize("place", DEFAULTS, ids=lambda place: place if isinstance(place, str) else place.__qualname__)
-def test_a_word_has_one_default_everywhere(place):
-    found = {name: value for name, value in parameters(place).items() if name in NAMES}
-    if place in (search, "search"):
-        assert found.pop("budget") is None, "a search of settings ends by itself"
-    assert found == DEFAULTS[place]
+def public():
+    """Every function, class, method and command of the package, by its name in it."""
+    for found in pkgutil.walk_packages(pf.__path__, "pegfan."):
+        if "._" in found.name:
+            continue
+        for name, value in vars(importlib.import_module(found.name)).items():
+            if name.startswith("_") or getattr(value, "__module__", None) != found.name or not callable(value):
+                continue
+            place = f"{found.name}.{name}".removeprefix("pegfan.")
+            yield place, value
+            if inspect.isclass(value):
+                methods = {key: getattr(value, key) for key in vars(value) if not key.startswith("_")}
+                yield from ((f"{place}.{key}", method) for key, method in methods.items() if callable(method))
 
 
-def test_no_command_has_other_words():
-    """A command that is added, or an option, has its place in the table above."""
-    from pegfan.cli import app
-
-    for made in app.registered_commands:
-        name = made.name or made.callback.__name__
-        if name not in DEFAULTS:
-            assert not NAMES & parameters(name).keys(), name
+def test_a_word_has_one_default_everywhere():
+    """A function that is added has it too, or its place in the table above."""
+    seen, others = set(), {}
+    for place, value in public():
+        with contextlib.suppress(ValueError):  # some classes have no signature
+            for name, entry in inspect.signature(value).parameters.items():
+                if name in WORDS_OF_ALL and entry.default is not entry.empty:
+                    seen.add(place)
+                    if entry.default != WORDS_OF_ALL[name]:
+                        others.setdefault(place, {})[name] = entry.default
+    assert others == ELSEWHERE
+    faces = {"trees.build.build_tree", "integrations.pyg.Framelets", "models.pegfan.ChannelNetwork", "cli.tree.tree"}
+    assert faces <= seen, "the walk reaches functions, classes and commands"
 
 
 # ---------------------------------------------------- one model, whichever the path
@@ -393,9 +402,9 @@ def same_run(one, other):
 def step_by_step(graph, method):
     """As the README has it."""
     if method == "none":
-        return pf.make_fsgnn_channels(graph, split=0)
+        return pf.make_fsgnn_channels(graph)
     tree = pf.build_tree(graph)
-    return pf.make_channels(graph, pf.FrameletSystem(tree), split=0)
+    return pf.make_channels(graph, pf.FrameletSystem(tree))
 
 
 @pytest.mark.parametrize("kind", [pf.PEGFANClassifier, pf.FSGNNClassifier])

@@ -24,7 +24,10 @@ def test_fingerprints_and_records_of_the_first_version_hold():
     assert Source.from_dict(old) == Source.of("synthetic", gamma=0.2, n=30, n_edges=60, n_features=2)
     assert Source.from_dict(old).fingerprint() == "573a7118622645ce"
     old = {"where": ["cora"], "options": {"normalize_features": True}}
-    assert Source.from_dict(old) == Source.of("cora", scaling="l1")
+    assert Source.from_dict(old) == Source.of("cora", unit_rows=True)
+    assert Source.from_dict(old).fingerprint() == Source(("cora",), old["options"]).fingerprint() == "b9455d501b5365f7"
+    for word, rows in (("l1", True), ("none", False)):
+        assert Source.from_dict({"where": ["cora"], "options": {"scaling": word}}) == Source.of("cora", unit_rows=rows)
     table = {"where": ["nodes.csv"], "options": {"features": ["age"]}}
     assert Source.from_dict(table).to_dict() == table
 

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from numbers import Real
+from pathlib import Path
 from typing import Any, Literal, Self
 
 from pegfan import _defaults as default
+from pegfan import _saved
 from pegfan._checks import check_integer
 from pegfan._plain import plain
 from pegfan.auto.search import Pool, Search, Trial, choose, validate
 from pegfan.channels import FeatureScale
-from pegfan.classifier import NodeClassifier, kept_split, own_tree, to_learn
+from pegfan.classifier import (
+    FSGNNClassifier,
+    NodeClassifier,
+    PEGFANClassifier,
+    RecipeClassifier,
+    kept_split,
+    own_tree,
+    to_learn,
+)
 from pegfan.fitted import Fitted, Trained, mean_of
 from pegfan.recipe import Known, Recipe
 from pegfan.running import Progress
 
-__all__ = ["AutoClassifier"]
+__all__ = ["AutoClassifier", "load_classifier"]
 
 
 class AutoClassifier(NodeClassifier):
@@ -99,7 +110,7 @@ class AutoClassifier(NodeClassifier):
         self.budget, self.random_state, self.recipes, self.pins = budget, random_state, recipes, pins
         self.members, self.choose, self.stand_in, self.workers = members, choose, stand_in, workers
 
-    def fit(self, graph: Any, split: Any = 0, progress: Progress | None = None) -> Self:
+    def fit(self, graph: Any, split: Any = default.SPLIT, progress: Progress | None = None) -> Self:
         """Try recipes on a split, choose on its validation nodes, and keep what was chosen.
 
         Parameters
@@ -130,7 +141,7 @@ class AutoClassifier(NodeClassifier):
             known,
             kept_split(split, part),
             seed,
-            stand_in=stood_in,
+            stood_in=stood_in,
             known=Known.of(known, part.train),
             scale=scale if scaled else None,
         )
@@ -167,3 +178,23 @@ class AutoClassifier(NodeClassifier):
         self.validation_, self.trials_ = (metric, loss), []
         self.ran_ = [Recipe.of(recipe) for recipe in self.recipes or ()]
         self.how_, self.reason_ = about["how"], about["reason"]
+
+
+def load_classifier(folder: str | os.PathLike[str]) -> NodeClassifier:
+    """Read a saved model of any class.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pegfan as pf
+    >>> graph = pf.datasets.synthetic(0.0, n=300, n_edges=3000, n_features=20)
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     folder = pf.FSGNNClassifier(epochs=5).fit(graph).save(f"{place}/model")
+    ...     pf.load_classifier(folder)
+    FSGNNClassifier(epochs=5)
+    """
+    kinds = {kind.__name__: kind for kind in (PEGFANClassifier, FSGNNClassifier, RecipeClassifier, AutoClassifier)}
+    name = _saved.read_description(Path(folder))["class"]
+    if name not in kinds:
+        raise ValueError(f"{folder} holds a {name!r}; this version knows {', '.join(kinds)}")
+    return kinds[name].load(folder)

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pegfan import _defaults as default
 from pegfan import results
+from pegfan._arrays import Float32Array
 from pegfan.auto.classifier import AutoClassifier
 from pegfan.auto.search import Pool, Task, Trial, validate
 from pegfan.channels import FeatureScale
@@ -79,7 +79,7 @@ class Outcome:
     """
 
     model: AutoClassifier
-    probabilities: NDArray[np.float32]
+    probabilities: Float32Array
     result: results.Result
     graph: Graph
     parts: list[str]
@@ -220,7 +220,7 @@ class _Spread:
         slow = cost / len(self.members) > 2.0
         scaled = any(recipe.scaling == "columns" for recipe in [*self.members, *self.choices])
         scale = FeatureScale.of(self.graph.features) if scaled else None
-        with Pool(self.graph, scale, self.plan.workers, self.model.fitted_.stand_in) as pool:
+        with Pool(self.graph, scale, self.plan.workers, self.model.fitted_.stood_in) as pool:
             pool.trees.update({m.recipe.tree_key: m.tree for m in self.model.members_})
             self._first(pool)
             for place, i in enumerate(order[1:], start=1):

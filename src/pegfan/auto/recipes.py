@@ -129,8 +129,8 @@ def work(recipe: Recipe, graph: Graph, levels: int) -> float:
     entries = float(x.nnz if issparse(x) else x.size) + 3.0 * x.shape[1]  # the second: Adam on the weights
     edges = float(graph.adjacency.nnz)
     both = 2 if recipe.direction == "both" and graph.directed else 1
-    powers = np.arange(1, (recipe.hops if not recipe.has_tree or recipe.kind in "bc" else 0) + 1)
+    powers = np.arange(1, recipe.hops * recipe.has_powers + 1)
     hops = (2 if recipe.regime == "all" else 1) * both * float((entries + powers * edges).sum())
-    tree = levels * (entries + edges * (recipe.kind in ("c", "as")) + 2.0 * graph.n) if recipe.has_tree else 0.0
+    tree = levels * (entries + edges * recipe.projects_hops + 2.0 * graph.n) if recipe.has_tree else 0.0
     extra = (edges + 3.0 * graph.n) * recipe.adjacency + 8.0 * graph.n * (recipe.labels + recipe.structure)
     return float(entries + hops + tree + extra + 10_000.0)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from pegfan._arrays import Float32Array
 from pegfan.auto.recipes import difference, first_recipes, variations, work
 from pegfan.channels import FeatureScale
 from pegfan.fitted import Trained, mean_of, train_recipe
@@ -21,8 +21,6 @@ from pegfan.training import Diverged, Settings, score
 from pegfan.trees import Hierarchy
 
 __all__ = ["Pool", "Search", "Task", "Trial", "choose", "validate"]
-
-FloatArray = NDArray[np.float32]
 
 _RATE = 6e-9
 """Seconds per unit of `work` and epoch, until something has been measured."""
@@ -74,7 +72,7 @@ class Trial:
     val_loss: float
     epochs: int
     seconds: float
-    log_probabilities: FloatArray = field(repr=False)
+    log_probabilities: Float32Array = field(repr=False)
     trained: Trained | None = field(repr=False)
 
     @property
@@ -91,7 +89,7 @@ class Shared(NamedTuple):
 
     graph: Graph
     scale: FeatureScale | None
-    stand_in: bool = False
+    stood_in: bool = False
 
 
 def run_task(shared: Shared, task: Task) -> Trial:
@@ -99,7 +97,7 @@ def run_task(shared: Shared, task: Task) -> Trial:
     start = time.perf_counter()
     graph, split = shared.graph, task.split
     unseen = Split(split.train, split.val, np.empty(0, np.int64))
-    options: Any = {"tree": task.tree, "scale": shared.scale, "stand_in": shared.stand_in, "history": True}
+    options: Any = {"tree": task.tree, "scale": shared.scale, "stood_in": shared.stood_in, "history": True}
     try:
         trained, channels = train_recipe(task.recipe, graph, unseen, task.seed, **options)
     except Diverged:
@@ -110,7 +108,7 @@ def run_task(shared: Shared, task: Task) -> Trial:
     return Trial(task.recipe, metric, loss, trained.run.epochs, time.perf_counter() - start, output, trained)
 
 
-def validate(output: FloatArray, graph: Graph, split: Split) -> tuple[float, float]:
+def validate(output: Float32Array, graph: Graph, split: Split) -> tuple[float, float]:
     """The metric and the loss on the validation nodes."""
     assert graph.labels is not None
     labels = graph.labels[split.val]
@@ -139,12 +137,12 @@ class Pool:
         Of its columns, where a recipe asks for it.
     workers
         The most processes. Results do not depend on it.
-    stand_in
+    stood_in
         Whether degrees stand in for features.
     """
 
-    def __init__(self, graph: Graph, scale: FeatureScale | None, workers: int, stand_in: bool = False) -> None:
-        self.shared = Shared(graph, scale, stand_in)
+    def __init__(self, graph: Graph, scale: FeatureScale | None, workers: int, stood_in: bool = False) -> None:
+        self.shared = Shared(graph, scale, stood_in)
         self.runner = Runner(workers, shared=self.shared)
         self.trees: dict[Any, Hierarchy | None] = {None: None}
 
@@ -232,7 +230,7 @@ class Search:
 
     def _settled(self, recipe: Recipe) -> Recipe:
         shared = self.pool.shared
-        return recipe.settled(shared.graph, self.split, shared.stand_in)
+        return recipe.settled(shared.graph, self.split, shared.stood_in)
 
     def _in_order(self) -> list[Trial]:
         """The trials in the order in which they were started."""

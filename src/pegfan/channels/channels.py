@@ -277,9 +277,7 @@ class Channel:
                 f"the input of channel {self.name!r} is a matrix, a Channel, or 'I' for the identity; got {name!r}"
             )
         if not self.factors:
-            raise ValueError(
-                f"channel {self.name!r} is the identity itself: give it an operator such as hop_matrix(graph)"
-            )
+            raise ValueError(f"channel {self.name!r} is the identity: give it an operator such as hop_matrix(graph)")
         return csr_array(eye_array(self.factors[-1].shape[1], format="csr"))
 
     @cached_property

@@ -7,9 +7,9 @@ from scipy.sparse import csr_array, eye_array
 
 from pegfan._checks import check_choice
 from pegfan.graph import Graph
+from pegfan.trees.build import DIRECTIONS
 
 KINDS = ("S", "S~", "A", "random-walk")
-DIRECTIONS = ("out", "in", "symmetric")
 
 _SYMBOLS = {"random-walk": "RW"}
 SUFFIXES = {"out": "", "in": "_in", "symmetric": "_sym"}

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, eye_array, issparse
 
+from pegfan import _defaults as default
 from pegfan._arrays import FloatArray, IntArray
 from pegfan.channels.factors import as_factor
 from pegfan.framelets import Operator
@@ -16,7 +17,7 @@ from pegfan.graph import Graph, Split
 _STEP = 256  # rows of a product of hops that are formed at a time
 
 
-def propagated_labels(graph: Graph, operator: Any, split: Split | int = 0) -> FloatArray:
+def propagated_labels(graph: Graph, operator: Any, split: Split | int = default.SPLIT) -> FloatArray:
     """Propagate training labels, and leave every node's own label out.
 
     With Y the one-hot labels of the training nodes (zero elsewhere) and P the operator, the result is
@@ -29,7 +30,8 @@ def propagated_labels(graph: Graph, operator: Any, split: Split | int = 0) -> Fl
     operator : matrix or sequence of matrices
         P, a product as in `Channel`: sparse matrices, and at most one `Projection`, in front.
     split : Split or int
-        The split, or its place in ``graph.splits``.
+        The split, or its place in ``graph.splits``; by default the first. Training nodes of one split are test nodes
+        of others: every split that is trained on needs labels of its own.
 
     Returns
     -------

@@ -12,12 +12,12 @@ from pegfan import _defaults as default
 from pegfan._checks import check_choice, check_integer
 from pegfan.channels.channels import Channel, Channels, product_name
 from pegfan.channels.factors import Hop, Projection, as_factor
-from pegfan.channels.hops import DIRECTIONS
 from pegfan.channels.inputs import training_nodes
 from pegfan.channels.scaling import FeatureScale, scale
 from pegfan.framelets import FrameletSystem, Operator
 from pegfan.graph import Graph, Split
 from pegfan.measures import edge_homophily
+from pegfan.trees.build import DIRECTIONS
 
 HOMOPHILY_FROM = 0.5
 """regime="auto" calls a graph homophilous from this edge homophily on."""
@@ -43,7 +43,7 @@ def make_channels(
     hop: Any = None,
     direction: Direction = default.DIRECTION,
     scaling: Scaling = default.SCALING,
-    split: Split | int | None = None,
+    split: Split | int | None = default.SPLIT,
 ) -> Channels:
     """Make the channels of PEGFAN (Section IV of the paper), in the paper's order.
 
@@ -82,7 +82,8 @@ def make_channels(
         "l1" divides each row of X by the sum of its absolute values, as the paper does on real data; a row
         of zeros stays. "columns" brings columns to one scale; a `FeatureScale` does it as on another graph.
     split : Split or int, optional
-        The split, or its place in ``graph.splits``, whose training nodes decide ``regime="auto"``.
+        The split, or its place in ``graph.splits``, whose training nodes decide ``regime="auto"``; by default the
+        first. None where no labels may be looked at.
 
     Returns
     -------
@@ -127,7 +128,7 @@ def make_fsgnn_channels(
     hop: Any = None,
     direction: Direction = default.DIRECTION,
     scaling: Scaling = default.SCALING,
-    split: Split | int | None = None,
+    split: Split | int | None = default.SPLIT,
 ) -> Channels:
     """Make the channels of FSGNN, by one of its three options (the remark on FSGNN in Section IV).
 
@@ -221,15 +222,15 @@ def find_regime(graph: Graph, regime: str, split: Split | int | None) -> tuple[s
         return regime, {}
     if graph.labels is None:
         raise ValueError("regime='auto' measures homophily and the graph has no labels; name the regime")
-    if split is None:
-        raise ValueError(
-            "regime='auto' looks at training labels only: pass split= (a Split, or its place in graph.splits), "
-            "or name the regime"
-        )
+    if split is None or (isinstance(split, int) and not graph.splits):
+        why = "no split is given" if split is None else f"there is no split {split}: the graph has no splits"
+        raise ValueError(f"regime='auto' looks at training labels only, and {why}; pass a Split, or name the regime")
     homophily = edge_homophily(graph.subgraph(training_nodes(graph, split)))
     if np.isnan(homophily):
         raise ValueError("no edge joins two labelled training nodes, so regime='auto' cannot decide; name the regime")
-    return "homophily" if homophily >= HOMOPHILY_FROM else "heterophily", {"edge_homophily": homophily}
+    decided_by = {"split": int(split)} if isinstance(split, (int, np.integer)) else {}
+    regime = "homophily" if homophily >= HOMOPHILY_FROM else "heterophily"
+    return regime, {"edge_homophily": homophily, **decided_by}
 
 
 def _hop_factor(graph: Graph, hop: Any, direction: str) -> Operator:

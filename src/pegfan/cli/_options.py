@@ -52,7 +52,7 @@ class Growing:
     h: Annotated[int, typer.Option("--h", min=2, help="The maximum number of children per cluster.")] = default.H
     max_levels: Annotated[
         int | None,
-        typer.Option(min=2, help="The maximum number of levels; the root then gets all clusters that are left."),
+        typer.Option(min=2, help="The maximum number of levels; the root gets what is left."),
     ] = None
     direction: Annotated[
         str, typer.Option(help="Which side of directed edges counts: symmetric, out (as in the authors' code), in.")

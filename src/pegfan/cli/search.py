@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from pegfan import _defaults as default
-from pegfan.cli._options import Json, Metric, Reading, Sources, open_source
+from pegfan.cli._options import Json, Metric, Reading, Sources, check_choice, open_source
 from pegfan.cli._shell import INTERRUPTED, Fail, command, console, errors
 from pegfan.cli._show import make_table, print_json, print_table, progress_bar
 
@@ -26,14 +25,6 @@ _SHOWN = 10
 _SHORT = {"dropout": "drop", "hop_normalize": "norm"}
 
 
-Strategy = StrEnum("Strategy", ["grid", "halving", "optuna"])
-Grid = StrEnum("Grid", ["paper", "authors"])
-Kind = StrEnum("Kind", ["a", "b", "c", "as"])
-Method = StrEnum("Method", ["auto", "ward", "adjacency", "matching", "none"])
-Regime = StrEnum("Regime", ["auto", "homophily", "heterophily", "all"])
-Scaling = StrEnum("Scaling", ["none", "l1", "columns"])
-
-
 @command("pegfan search chameleon -o results/chameleon --strategy halving --budget 600")
 def search(
     *,
@@ -41,24 +32,24 @@ def search(
     folder: Annotated[Path, typer.Option("-o", "--output", help="The store: a folder, made if it is missing.")],
     reading: Reading,
     metric: Metric = None,
-    strategy: Annotated[
-        Strategy, typer.Option(help="The whole grid, successive halving, or optuna.")
-    ] = Strategy.halving,
+    strategy: Annotated[str, typer.Option(help="grid (all of it), halving (successive) or optuna.")] = "halving",
     settings: Annotated[
-        Grid, typer.Option("--grid", help="The paper's 108 settings, or the 1080 of the authors' code.")
-    ] = Grid.paper,
+        str, typer.Option("--grid", help="paper: its 108 settings; authors: the 1080 of their code.")
+    ] = "paper",
     trials: Annotated[int, typer.Option(min=1, help="How many settings optuna draws.")] = 40,
-    method: Annotated[Method, typer.Option(help="How the tree is built; none is FSGNN, which has no tree.")] = Method[
-        default.METHOD
-    ],
+    method: Annotated[
+        str, typer.Option(help="How the tree is built: auto, ward, adjacency, matching; none is FSGNN, without a tree.")
+    ] = default.METHOD,
     h: Annotated[int, typer.Option("--h", min=2, help="The most children of a cluster of the tree.")] = default.H,
-    kind: Annotated[Kind, typer.Option(help="The type of channels on the tree.")] = Kind[default.KIND],
-    regime: Annotated[Regime, typer.Option(help="Which hop matrix.")] = Regime[default.REGIME],
+    kind: Annotated[str, typer.Option(help="The type of channels on the tree: a, b, c or as.")] = default.KIND,
+    regime: Annotated[
+        str, typer.Option(help="Which hop matrix: auto, heterophily, homophily or all.")
+    ] = default.REGIME,
     hops: Annotated[int, typer.Option(min=0, help="The highest power of the hop matrix.")] = default.HOPS,
     scaling: Annotated[
-        Scaling,
-        typer.Option(help="Scaling: l1 divides rows of features by their sums, columns brings columns to one scale."),
-    ] = Scaling[default.SCALING],
+        str,
+        typer.Option(help="l1 divides rows of features by their sums, columns brings columns to one scale; or none."),
+    ] = default.SCALING,
     splits: Annotated[int | None, typer.Option(min=1, help="How many splits; by default all, up to 10.")] = None,
     epochs: Annotated[int, typer.Option(min=1, help="The most epochs per run.")] = 1500,
     patience: Annotated[int, typer.Option(min=1, help="Epochs without improvement after which a run ends.")] = 100,
@@ -73,22 +64,17 @@ def search(
     Every run is stored as soon as it ends. If the search is stopped, the same command continues from there and
     computes nothing twice.
     """
+    from pegfan import families
     from pegfan.experiments.jobs import OutOfTime
     from pegfan.experiments.search import search as find
     from pegfan.experiments.store import Store
     from pegfan.recipe import Recipe
-    from pegfan.training import Settings
 
+    words = {"method": method, "kind": kind, "regime": regime, "scaling": scaling}
+    for name, word in {**words, "strategy": strategy, "grid": settings}.items():
+        check_choice(word, families()[name], f"--{name}")
     source = open_source(graph, **vars(reading), metric=metric)
-    recipe = Recipe(
-        method=method.value,
-        h=h,
-        kind=kind.value,
-        regime=regime.value,
-        hops=hops,
-        scaling=scaling.value,
-        settings=Settings(epochs=epochs, patience=patience),
-    )
+    recipe = Recipe.of({**words, "h": h, "hops": hops, "epochs": epochs, "patience": patience})
     count, drawn = _count_splits(source, splits)
     store = Store(folder)
     if not as_json:
@@ -102,8 +88,8 @@ def search(
                 source,
                 recipe,
                 store,
-                strategy=strategy.value,  # type: ignore[arg-type]
-                settings=settings.value,  # type: ignore[arg-type]
+                strategy=strategy,  # type: ignore[arg-type]
+                settings=settings,  # type: ignore[arg-type]
                 splits=count,
                 trials=trials,
                 seed=seed,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
+from pegfan import _defaults as default
 from pegfan import _legacy
 from pegfan.cli._options import SOURCES, Force, Json, Metric, Reading, Sources, check_output, choices, open_source, read
 from pegfan.cli._shell import INTERNAL, USAGE, Fail, command, console, errors
@@ -42,12 +43,16 @@ def train(
     ] = None,
     reading: Reading,
     metric: Metric = None,
-    budget: Annotated[float | None, typer.Option(help="Seconds in total; 120 by default.")] = None,
-    split: Annotated[int | None, typer.Option(min=0, help="The split whose model is kept; 0 by default.")] = None,
+    budget: Annotated[float | None, typer.Option(help=f"Seconds in total; {default.BUDGET:g} by default.")] = None,
+    split: Annotated[
+        int | None, typer.Option(min=0, help=f"The split whose model is kept; {default.SPLIT} by default.")
+    ] = None,
     splits: Annotated[
         int | None, typer.Option(min=1, help="How many splits to report on; by default up to 5, as time allows.")
     ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Seed of splits, weights and dropout; 0 by default.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, help=f"Seed of splits, weights and dropout; {default.SEED} by default.")
+    ] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes; by default one per core, 2 at most.")] = None,
     method: Annotated[str | None, typer.Option(help="Pin the tree: ward, adjacency, matching or none.")] = None,
     h: Annotated[int | None, typer.Option("--h", min=2, help="Pin the maximum number of children per cluster.")] = None,
@@ -153,7 +158,7 @@ def report(
     source, known = _reopen(result, home)
     drawn = len(result.splits.sizes) if result.splits is not None else None
     known, _ = with_splits(known, Plan(seed=result.seed or 0, splits=drawn))
-    if not model.fitted_.is_fitted_to(with_features(known, "degree" if model.fitted_.stand_in else None)):
+    if not model.fitted_.is_fitted_to(with_features(known, "degree" if model.fitted_.stood_in else None)):
         raise Fail(f"{source.name} has changed since the model was trained, so its report cannot be made; train again.")
     target = output or home / REPORT
     with errors.status("writing the report"):
@@ -446,7 +451,7 @@ def _read_result(folder: Path) -> Result:
 def _load_model(folder: Path) -> tuple[NodeClassifier, Result | None]:
     """A model by its folder or the one around it, and the result beside it if there is one."""
     from pegfan._saved import MODEL as DESCRIPTION
-    from pegfan.classifier import load_classifier
+    from pegfan.auto import load_classifier
 
     if not folder.exists():
         raise Fail(f"{folder}: no such folder. Name what pegfan train wrote with -o.")

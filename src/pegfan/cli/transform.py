@@ -33,18 +33,13 @@ from pegfan.cli._show import (
     save_picture,
     writing,
 )
+from pegfan.framelets.shrinkage import RULES
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
+    from pegfan._arrays import FloatArray
     from pegfan.framelets import FrameletSystem
     from pegfan.graph import Graph
     from pegfan.trees import Hierarchy
-
-    FloatArray = NDArray[np.float64]
-
-_RULES = ("sure", "bayes", "universal")
 
 
 @command("pegfan transform chameleon --signal degree --denoise sure -o degree.npz --picture degree.png")
@@ -62,7 +57,7 @@ def transform(
     tree: Annotated[Path | None, typer.Option(help="A tree that pegfan tree wrote; by default one is built.")] = None,
     denoise: Annotated[
         str | None,
-        typer.Option(metavar="RULE", help="Denoise: sure, bayes, universal, or a number as threshold."),
+        typer.Option(metavar="RULE", help=f"Denoise: {', '.join(RULES)}, or a number as threshold."),
     ] = None,
     weights: Annotated[
         str, typer.Option(help="equal (the paper's): children have equal weights; size: framelets ignore constants.")
@@ -107,13 +102,13 @@ def transform(
 
 
 def _rule(denoise: str | None) -> str | float | None:
-    if denoise is None or denoise in _RULES:
+    if denoise is None or denoise in RULES:
         return denoise
     value = -1.0
     with contextlib.suppress(ValueError):
         value = float(denoise)
     if not 0 <= value < float("inf"):
-        raise Fail(f"--denoise is {', '.join(_RULES)} or a number of at least 0, not {denoise}.", USAGE)
+        raise Fail(f"--denoise is {', '.join(RULES)} or a number of at least 0, not {denoise}.", USAGE)
     return value
 
 

@@ -6,14 +6,13 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import coo_array, csr_array, vstack
 
 from pegfan import measures
 from pegfan._arrays import IntArray
-from pegfan._checks import check_choice
 from pegfan._npz import read_npz
 from pegfan._rows import l1_rows
 from pegfan.datasets._pickles import read_pickle
@@ -61,7 +60,7 @@ def load(
     root: str | os.PathLike[str] | None = None,
     *,
     directed: bool | None = None,
-    scaling: Literal["none", "l1"] = "none",
+    unit_rows: bool = False,
     largest_component: bool = False,
     offline: bool | None = None,
 ) -> Graph:
@@ -84,8 +83,9 @@ def load(
         False joins two nodes wherever there is an arc either way. True gives the arcs as published: those of
         ``"chameleon-filtered-directed"`` for ``"chameleon-filtered"`` (and so for squirrel), an arc each way
         where no direction was published. By default as the authors used it.
-    scaling : {"none", "l1"}
-        ``"l1"`` divides each row of the features by the sum of its absolute values; zero rows stay zero.
+    unit_rows : bool
+        Whether to divide each row of the features by the sum of its absolute values; zero rows stay zero. Channels do
+        so by themselves: ``scaling="l1"`` of `pegfan.make_channels`.
     largest_component : bool
         Keep the largest weakly connected component only.
     offline : bool, optional
@@ -119,13 +119,14 @@ def load(
         raise TypeError(f"directed must be True, False or None, got {directed!r}")
     if directed and f"{dataset.name}-directed" in DATASETS:
         dataset = DATASETS[f"{dataset.name}-directed"]
-    check_choice(scaling, "scaling", ("none", "l1"))
+    if not isinstance(unit_rows, bool | np.bool_):
+        raise TypeError(f"unit_rows must be True or False, got {unit_rows!r}")
     graph = read_dataset(dataset, root, offline=offline)
     if directed is not None and directed != graph.directed:
         graph = graph.replace(directed=True) if directed else graph.symmetrize("max")
     if largest_component:
         graph = graph.largest_component()
-    if scaling == "l1":
+    if unit_rows:
         graph = graph.replace(features=l1_rows(graph.features))
     return graph
 

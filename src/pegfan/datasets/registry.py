@@ -133,9 +133,7 @@ _PLATONOV = (
     "ICLR 2023"
 )
 
-_SHARED_FILE = (
-    "Texas and cornell share one file of features and labels, an error in the public data that everyone uses."
-)
+_SHARED_FILE = "Texas and cornell share one file of features and labels, an error in the public data."
 _LEAK = "Most nodes share their out-neighbours with another node, in all parts of a split: see the filtered version."
 
 

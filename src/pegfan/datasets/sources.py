@@ -15,8 +15,8 @@ from pegfan.datasets.readers import read_graph, readable
 from pegfan.datasets.synthetic import synthetic
 from pegfan.graph import Graph
 
-# Arguments of `synthetic` and their names in pegfan 0.1, which records and the keys of stored runs are made of.
-_IN_0_1 = {"n_edges": "edges", "n_features": "features"}
+# Arguments of `synthetic` and `load` by their names in pegfan 0.1, which records and keys of stored runs are made of.
+_IN_0_1 = {"n_edges": "edges", "n_features": "features", "unit_rows": "normalize_features"}
 
 
 @dataclass(frozen=True)
@@ -51,10 +51,10 @@ class Source:
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Self:
         """The source that `to_dict` wrote, here or in pegfan 0.1."""
-        options = stored.get("options", {})
-        if options.get("normalize_features") is not None:
-            options = {**options, "scaling": "l1" if options["normalize_features"] else "none"}
-            del options["normalize_features"]
+        options = dict(stored.get("options", {}))
+        for old in ("normalize_features", "scaling"):
+            if old in options:
+                options["unit_rows"] = options.pop(old) in (True, "l1")
         if list(stored["where"]) == ["synthetic"]:
             now = {old: new for new, old in _IN_0_1.items()}
             options = {now.get(name, name): value for name, value in options.items()}

@@ -369,8 +369,8 @@ def _ids_of_nodes(
         earlier = int(np.asarray(ids.values == culprit).argmax())
         raise ValueError(
             f"{nodes.where(again.argmax())}: id {shown(culprit)} in column {column!r} was already given in "
-            f"{nodes.where(earlier)} ({int(again.sum())} duplicate rows); keep one row per node, or name another column "
-            "with id="
+            f"{nodes.where(earlier)} ({int(again.sum())} duplicate rows); keep one row per node, or name another "
+            "column with id="
         )
     return column, ids
 

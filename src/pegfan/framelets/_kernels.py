@@ -19,11 +19,10 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-LINE = 64
-"""Bytes of a cache line; a streamed row must be a multiple of it, and start on one if rows are scattered."""
+from pegfan._arrays import LINE
 
 ALIGNMENT = 16
-"""Bytes that every streamed row must be aligned to, as NumPy's arrays are."""
+"""Bytes that every streamed row must be aligned to, as NumPy's arrays are; its length is a multiple of `LINE`."""
 
 _AHEAD = np.uint64(8)
 _ONE = np.uint64(1)

@@ -30,8 +30,8 @@ def quality(graph: Graph, tree: Hierarchy) -> DataFrame:
     DataFrame
         One row per level j, with the number of ``clusters``; ``edges inside``, the share of edge weight that
         joins nodes of one cluster (self loops aside); ``largest``, the size of the largest cluster, and ``balance``,
-        the mean size divided by that; the most ``children``; and ``label energy`` and ``feature energy``, the shares of the
-        energy of the centred one-hot labels and the centred features that the framelets of level j carry. A tree
+        the mean size divided by that; the most ``children``; and ``label energy`` and ``feature energy``, the shares
+        of the energy of the centred one-hot labels and the centred features that the framelets of level j carry. A tree
         suits a signal whose energy lies at coarse levels. Framelets weigh children by size here, so that constants
         carry nothing.
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from pegfan import _defaults as default
 from pegfan._extras import need
 from pegfan.graph import Graph
-from pegfan.trees import build_tree
+from pegfan.recipe import Recipe
 
 __all__ = ["Framelets"]
 
@@ -26,15 +26,17 @@ class Framelets(BaseTransform):  # type: ignore[misc]
 
     Parameters
     ----------
-    h, method
-        Of the tree, see `pegfan.build_tree`.
-    kind, regime, hops, include_features, scaling
-        Of the channels, see `pegfan.make_channels`. ``regime="auto"`` needs ``data.y`` and ``data.train_mask``.
-    direction
-        Which side of directed edges tree and hops use: ``"out"``, as the paper's code, lets a node look at the
-        targets of its edges; PyG's message passing looks at the sources, which is ``"in"``.
+    h, kind, regime, hops, **fields
+        Of the recipe, see `pegfan.Recipe`. Its settings make no difference here. ``direction="out"``, as in the
+        paper's code, lets a node look at the targets of its edges; PyG's message passing looks at the sources, which
+        is ``"in"``.
     split
-        Which column of the masks decides ``regime="auto"``.
+        Which column of ``data.train_mask`` says whose labels, of ``data.y``, are seen: those that decide
+        ``regime="auto"``, and those in channels of labels.
+
+    Attributes
+    ----------
+    recipe : pegfan.Recipe
 
     Examples
     --------
@@ -51,47 +53,32 @@ class Framelets(BaseTransform):  # type: ignore[misc]
     def __init__(
         self,
         h: int = default.H,
-        kind: Literal["a", "b", "c", "as"] = default.KIND,
-        regime: Literal["homophily", "heterophily", "auto"] = default.REGIME,
+        kind: str = default.KIND,
+        regime: str = default.REGIME,
         hops: int = default.HOPS,
         *,
-        method: Literal["auto", "ward", "matching", "adjacency"] = default.METHOD,
-        direction: Literal["out", "in", "symmetric"] = default.DIRECTION,
-        include_features: bool = True,
-        scaling: Literal["none", "l1", "columns"] = default.SCALING,
-        split: int = 0,
+        split: int = default.SPLIT,
+        **fields: Any,
     ) -> None:
-        self.h, self.kind, self.regime, self.hops = h, kind, regime, hops
-        self.method, self.direction, self.include_features = method, direction, include_features
-        self.scaling, self.split = scaling, split
+        self.recipe = Recipe.of({"h": h, "kind": kind, "regime": regime, "hops": hops, **fields})
+        self.split = split
 
     def forward(self, data: Any) -> Any:
         """Write the channels of `data` to it."""
         import torch
 
-        from pegfan.channels import make_channels
-        from pegfan.framelets import FrameletSystem
-
         if getattr(data, "x", None) is None:
             raise ValueError("data.x is missing, and the channels are made of it; set it, for example to degrees")
-        auto = self.regime == "auto"
-        if auto and (getattr(data, "y", None) is None or getattr(data, "train_mask", None) is None):
-            raise ValueError("regime='auto' needs data.y and data.train_mask; name the regime instead")
-        # Labels decide the regime and nothing else: those of a regression, or several per node, do no harm.
-        unused: dict[str, Any] = {} if auto else {"labels": None, "splits": ()}
+        recipe = self.recipe
+        told = recipe.regime_is_open or recipe.labels or recipe.adjacency
+        if told and (getattr(data, "y", None) is None or getattr(data, "train_mask", None) is None):
+            fix = "; name the regime instead" if recipe.regime_is_open else ""
+            raise ValueError(f"{recipe!r} needs data.y and data.train_mask{fix}")
+        # Where labels are not needed, those of a regression, or several per node, do no harm.
+        unused: dict[str, Any] = {} if told else {"labels": None, "splits": ()}
         readable = data.x.float() if data.x.dtype == torch.bfloat16 else data.x  # NumPy has no bfloat16
         graph = Graph.from_pyg(copy(data).update({"x": readable}), **unused)
-        channels = make_channels(
-            graph,
-            FrameletSystem(build_tree(graph, self.method, self.h, direction=self.direction)),
-            kind=self.kind,
-            regime=self.regime,
-            hops=self.hops,
-            include_features=self.include_features,
-            direction=self.direction,
-            scaling=self.scaling,
-            split=self.split if auto else None,
-        )
+        channels = recipe.channels(graph, recipe.build_tree(graph), split=self.split if told else None)
         dtype = data.x.dtype if data.x.is_floating_point() else torch.float32
         exact = np.float64 if dtype == torch.float64 else np.float32
         for i in range(1, len(getattr(data, "channel_names", ())) + 1):
@@ -102,4 +89,4 @@ class Framelets(BaseTransform):  # type: ignore[misc]
         return data
 
     def __repr__(self) -> str:
-        return f"Framelets(h={self.h}, kind={self.kind!r}, regime={self.regime!r}, hops={self.hops})"
+        return repr(self.recipe).replace("Recipe", "Framelets", 1)

@@ -12,6 +12,7 @@ from scipy.sparse import csr_array, issparse
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from pegfan import _defaults as default
 from pegfan._checks import check_integer
 from pegfan.framelets._torch import sparse_csr
 
@@ -62,10 +63,10 @@ class ChannelNetwork(nn.Module):
         self,
         widths: Sequence[int],
         classes: int,
-        hidden: int = 64,
-        layers: int = 2,
-        dropout: float = 0.5,
-        hop_normalize: bool = True,
+        hidden: int = default.HIDDEN,
+        layers: int = default.LAYERS,
+        dropout: float = default.DROPOUT,
+        hop_normalize: bool = default.HOP_NORMALIZE,
     ) -> None:
         super().__init__()
         widths = [int(width) for width in widths]

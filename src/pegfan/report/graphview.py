@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import breadth_first_order
 
+from pegfan._arrays import FloatArray, IntArray
 from pegfan.framelets import FrameletSystem
 from pegfan.graph import Graph
 from pegfan.layouts import nested_boxes, spiral, springs
@@ -17,7 +18,6 @@ from pegfan.trees import Hierarchy
 
 __all__ = ["framelets_on", "restrict", "sample", "view"]
 
-IntArray = NDArray[np.int64]
 
 _MOST_NODES = 1_500
 _MOST_EDGES = 9_000
@@ -222,7 +222,7 @@ def _pair(a: int, b: int, children: int) -> int:
     return a * children - a * (a + 1) // 2 + b - a - 1
 
 
-def as_integers(values: NDArray[np.float64], scale: float = 10_000) -> list[int]:
+def as_integers(values: FloatArray, scale: float = 10_000) -> list[int]:
     """Numbers of about one as integers, which are shorter in a file."""
     rounded: list[int] = np.rint(values * scale).astype(np.int64).ravel().tolist()
     return rounded

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pegfan._arrays import FloatArray, IntArray
 from pegfan._atomic import replacing
 from pegfan.graph import Graph
 from pegfan.report import graphview, treeview, words
@@ -81,9 +81,7 @@ def write_report(
     return Path(path)
 
 
-def _content(
-    result: Result, graph: Graph, tree: Hierarchy | None, probabilities: NDArray[np.float64]
-) -> dict[str, Any]:
+def _content(result: Result, graph: Graph, tree: Hierarchy | None, probabilities: FloatArray) -> dict[str, Any]:
     """Everything that the page shows, as values that JSON can hold."""
     predicted = probabilities.argmax(axis=1)
     return sections(result) | {
@@ -97,7 +95,7 @@ def _content(
     }
 
 
-def _tree(result: Result, tree: Hierarchy | None, predicted: NDArray[np.int64]) -> dict[str, Any]:
+def _tree(result: Result, tree: Hierarchy | None, predicted: IntArray) -> dict[str, Any]:
     if tree is None:
         return {"absent": "This model has no tree."}
     levels, purity = treeview.boxes(tree, predicted), treeview.purity(tree, predicted)
@@ -118,8 +116,8 @@ def _graph(
     result: Result,
     graph: Graph,
     tree: Hierarchy | None,
-    predicted: NDArray[np.int64],
-    probabilities: NDArray[np.float64],
+    predicted: IntArray,
+    probabilities: FloatArray,
 ) -> dict[str, Any]:
     """What is drawn of the graph, with the nodes that the model is unsure about among it."""
     ids = node_ids(graph)
@@ -135,7 +133,7 @@ def _graph(
     }
 
 
-def _parts(result: Result, graph: Graph, nodes: NDArray[np.int64]) -> list[int] | None:
+def _parts(result: Result, graph: Graph, nodes: IntArray) -> list[int] | None:
     """1, 2, 3 for nodes of training, validation and test in the split of the model; 0 for others."""
     place = result.splits.used[0] if result.splits is not None and result.splits.used else 0
     if place >= len(graph.splits):
@@ -146,7 +144,7 @@ def _parts(result: Result, graph: Graph, nodes: NDArray[np.int64]) -> list[int] 
     return list(parts[nodes].tolist())
 
 
-def _true_classes(result: Result, graph: Graph) -> NDArray[np.int64]:
+def _true_classes(result: Result, graph: Graph) -> IntArray:
     """The label of every node as a place in the model's classes, which may be in another order; −1 for none."""
     if graph.labels is None:
         return np.full(graph.n, -1)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pegfan._arrays import IntArray
 from pegfan.trees import Hierarchy
 
 __all__ = ["boxes", "purity"]
 
-IntArray = NDArray[np.int64]
 
 _NARROWEST = 180
 """A box is at least 1/180 of the picture wide; smaller clusters share one."""

@@ -19,9 +19,8 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
+from pegfan._arrays import LINE
 from pegfan._hashing import mix
-
-_LINE = 64  # bytes of a cache line
 
 
 def _row_product(
@@ -29,7 +28,7 @@ def _row_product(
 ) -> Any:  # pragma: no cover - runs inside the compiler
     """out[r, block] = Σ_e data[e] B[indices[e], block] for a block of some cache lines from a column on."""
     signature = types.void(indices, data, types.int64, types.int64, B, out, types.int64, types.int64)
-    lanes = _LINE * 8 // out.dtype.bitwidth
+    lanes = LINE * 8 // out.dtype.bitwidth
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         def view(k: int) -> Any:

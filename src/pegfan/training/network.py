@@ -6,15 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pegfan import _defaults as default
+from pegfan._arrays import Float32Array
 from pegfan.channels import Channel, Channels
 from pegfan.channels.channels import node_indices
 from pegfan.running import one_thread
 from pegfan.training.settings import Settings
-
-FloatArray = NDArray[np.float32]
 
 _ROWS = 65536  # rows that are computed at a time
 
@@ -52,7 +50,7 @@ class Network:
 
     def __init__(self, state: Mapping[str, Any], settings: Settings | Mapping[str, Any] | None = None) -> None:
         self.settings = Settings.of(settings)
-        self.state: dict[str, FloatArray] = {name: np.asarray(value, np.float32) for name, value in state.items()}
+        self.state: dict[str, Float32Array] = {name: np.asarray(value, np.float32) for name, value in state.items()}
         count = sum(name.startswith("channel_layers.") and name.endswith(".weight") for name in self.state)
         self.widths = tuple(int(self._matrix(f"channel_layers.{i}.weight").shape[1]) for i in range(max(count, 1)))
         self.classes = int(self._matrix("output.weight").shape[0])
@@ -100,7 +98,7 @@ class Network:
         chosen = Settings.of(settings)
         generator = np.random.RandomState(int(seed) % 2**32)  # torch's generator is this one
 
-        def uniform(shape: tuple[int, ...], bound: np.float32) -> FloatArray:
+        def uniform(shape: tuple[int, ...], bound: np.float32) -> Float32Array:
             bits = generator.randint(0, 2**32, size=shape, dtype=np.uint32) % 2**24
             return ((bits / 2.0**23 - 1.0) * np.float64(bound)).astype(np.float32)  # exact until it is rounded once
 
@@ -111,12 +109,12 @@ class Network:
         return cls(state, chosen)
 
     @property
-    def attention(self) -> FloatArray:
+    def attention(self) -> Float32Array:
         """The weights α of the channels; they sum to one."""
         e = np.exp(self.state["attention_logits"] - self.state["attention_logits"].max())
         return np.asarray(e / e.sum())
 
-    def predict(self, channels: Channels, nodes: Any = None) -> FloatArray:
+    def predict(self, channels: Channels, nodes: Any = None) -> Float32Array:
         """Log-probabilities of the classes, without dropout, in float32 and on one thread.
 
         A channel P X with weights W is computed for all nodes as P(X W) or (P X) W, whichever lets P act on fewer
@@ -153,7 +151,7 @@ class Network:
             sums -= np.log(np.exp(sums).sum(axis=1, keepdims=True))
         return sums
 
-    def _add(self, sums: FloatArray, i: int, channel: Channel, nodes: Any, following: FloatArray) -> None:
+    def _add(self, sums: Float32Array, i: int, channel: Channel, nodes: Any, following: Float32Array) -> None:
         """Add what channel i contributes to the layer that follows: ReLU(α_i N(X_i W_i + b_i)) V_i."""
         weight, bias = self.state[f"channel_layers.{i}.weight"], self.state[f"channel_layers.{i}.bias"]
         hidden, columns = weight.shape
@@ -182,12 +180,12 @@ class Network:
             f"hidden={self.settings.hidden} and layers={self.settings.layers}"
         )
 
-    def _array(self, name: str) -> FloatArray:
+    def _array(self, name: str) -> Float32Array:
         if name not in self.state:
             raise ValueError(f"the state has no {name!r}; is it that of another network?")
         return self.state[name]
 
-    def _matrix(self, name: str) -> FloatArray:
+    def _matrix(self, name: str) -> Float32Array:
         array = self._array(name)
         if array.ndim != 2:
             raise ValueError(f"{name} must be a matrix, got shape {array.shape}")

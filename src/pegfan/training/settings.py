@@ -8,6 +8,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
+from pegfan import _defaults as default
 from pegfan._checks import check_choice, check_integer, check_number
 
 
@@ -31,10 +32,10 @@ class Settings:
         Whether classes count equally in the loss, whatever their sizes.
     """
 
-    hidden: int = 64
-    layers: int = 2
-    dropout: float = 0.5
-    hop_normalize: bool = True
+    hidden: int = default.HIDDEN
+    layers: int = default.LAYERS
+    dropout: float = default.DROPOUT
+    hop_normalize: bool = default.HOP_NORMALIZE
     lr_fc: float = 0.01
     lr_sca: float = 0.005
     wd_fc1: float = 0.0

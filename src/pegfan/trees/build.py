@@ -20,7 +20,7 @@ from pegfan.trees.hierarchy import Hierarchy, by_appearance
 __all__ = ["LevelGraph", "build_tree", "coarsen"]
 
 
-DIRECTIONS = ("symmetric", "out", "in")
+DIRECTIONS = ("out", "in", "symmetric")
 SCORES = ("weight", "normalized", "cosine")
 
 AUTO_WARD = 20_000
