@@ -10,8 +10,10 @@ import pytest
 import pegfan as pf
 from pegfan import _legacy
 from pegfan._npz import write_npz
+from pegfan.auto.outcome import Plan, carry_out
 from pegfan.datasets import Source
 from pegfan.experiments import Job, OutOfTime, Store, jobs, run, run_job
+from pegfan.fitted import train_recipe
 from pegfan.recipe import Recipe, TreeFile
 
 GRAPH = Source.of("synthetic", gamma=0.2, n=150, n_edges=900, n_features=8, splits=3)
@@ -191,6 +193,23 @@ def test_splits_are_drawn_and_degrees_stand_in_where_a_graph_has_none(tmp_path):
     assert result["val_loss"] == pf.train(channels, read.labels, split, {"epochs": 8}, seed=42).runs[0].val_loss
 
 
+def test_a_file_trains_the_same_network_by_every_path(tmp_path):
+    """Two training nodes without a label, and no validation nodes."""
+    graph, _ = GRAPH.open()
+    train, _, test = (np.isin(np.arange(graph.n), nodes) for nodes in graph.splits[0])
+    labels = np.where(np.isin(np.arange(graph.n), graph.splits[0].train[:2]), -1, graph.labels)
+    masks = {"train_mask": train, "val_mask": np.zeros_like(train), "test_mask": test}
+    edges = np.array(graph.adjacency.nonzero())
+    file = write_npz(tmp_path / "graph.npz", {"edge_index": edges, "x": graph.features, "y": labels, **masks})
+    one = job(Source.of(file), seed=0)
+    known, _ = one.source.open()
+    model = pf.RecipeClassifier(one.recipe, random_state=0).fit(known)
+    trained, _ = train_recipe(one.recipe, known, known.splits[0], 0)
+    outcome = carry_out(known, Plan(recipes=[one.recipe], seed=0))
+    losses = {run_job(one)["result"]["val_loss"], trained.run.val_loss, outcome.model.members_[0].run.val_loss}
+    assert losses == {model.run_.val_loss}
+
+
 def test_the_regime_is_found_split_by_split(tmp_path):
     """Half of the graph joins like to like, the other half does not; one split learns from each."""
     rng, labels = np.random.default_rng(0), np.arange(80) % 2
@@ -208,7 +227,7 @@ def test_the_regime_is_found_split_by_split(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"split": 3}, "splits 0 to 2; split 3"),
+        ({"split": 3}, "no split 3: the graph has splits 0 to 2"),
         ({"h": 1}, "h must be at least 2, got 1"),
         ({"source": Source.of("synthetic", n=50, n_edges=100, n_features=0)}, None),
     ],
@@ -286,7 +305,7 @@ def test_what_stops_a_run_leaves_what_was_finished(tmp_path, monkeypatch):
 
 def test_an_error_in_a_worker_comes_out_and_the_rest_is_kept(tmp_path):
     store = Store(tmp_path)
-    with pytest.raises(ValueError, match="splits 0 to 2; split 9"):
+    with pytest.raises(ValueError, match="no split 9: the graph has splits 0 to 2"):
         run([job(), job(split=1), job(split=9)], store, workers=2)
     run([job(), job(split=1)], store)  # those that were finished before are not run again
     assert len(Store(tmp_path)) == 2

@@ -11,8 +11,8 @@ from pegfan._checks import check_integer
 from pegfan._plain import plain
 from pegfan.auto.search import Pool, Search, Trial, choose, validate
 from pegfan.channels import FeatureScale
-from pegfan.classifier import NodeClassifier, kept_split, own_tree, to_learn
-from pegfan.fitted import Fitted, Trained, mean_of
+from pegfan.classifier import NodeClassifier, as_graph, kept_split, own_tree
+from pegfan.fitted import Fitted, Trained, mean_of, to_learn
 from pegfan.recipe import Known, Recipe
 from pegfan.running import Progress
 
@@ -112,7 +112,7 @@ class AutoClassifier(NodeClassifier):
             Called with a `pegfan.running.Step` whenever something happened; its result is a `Trial`.
         """
         seed = self._check_parameters()
-        known, part, stood_in = to_learn(graph, split, self.stand_in, seed)
+        known, part, stood_in = to_learn(as_graph(graph), split, self.stand_in, seed)
         fixed = None if self.recipes is None else [own_tree(Recipe.of(recipe)) for recipe in self.recipes]
         wanted = fixed is None or any(recipe.scaling == "columns" for recipe in fixed)
         scale = FeatureScale.of(known.features) if wanted else None

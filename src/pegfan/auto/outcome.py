@@ -15,8 +15,7 @@ from pegfan import results
 from pegfan.auto.classifier import AutoClassifier
 from pegfan.auto.search import Pool, Task, Trial, validate
 from pegfan.channels import FeatureScale
-from pegfan.classifier import labelled
-from pegfan.fitted import mean_of
+from pegfan.fitted import fit_split, mean_of, with_validation
 from pegfan.graph import Graph, Split
 from pegfan.recipe import Recipe
 from pegfan.running import Progress
@@ -97,21 +96,9 @@ def with_splits(graph: Graph, plan: Plan) -> tuple[Graph, bool]:
     if len(np.unique(graph.labels[graph.labels >= 0])) < 2:
         raise ValueError("all labelled nodes are of one class, so there is nothing to tell apart")
     if graph.splits:
-        return graph.replace(splits=[_with_validation(graph, part, plan.seed) for part in graph.splits]), False
+        return graph.replace(splits=[with_validation(graph, part, plan.seed) for part in graph.splits]), False
     wanted = max(plan.splits or SPLITS, plan.split + 1)
     return graph.replace(splits=random_splits(graph.labels, k=wanted, seed=plan.seed)), True
-
-
-def _with_validation(graph: Graph, part: Split, seed: int) -> Split:
-    from pegfan.datasets import random_splits
-
-    assert graph.labels is not None
-    if len(part.val) or not len(part.train):
-        return part
-    among = np.full(graph.n, -1, np.int64)
-    among[part.train] = graph.labels[part.train]
-    drawn = random_splits(among, k=1, sizes=(0.75, 0.25, 0.0), seed=seed)[0]
-    return Split(drawn.train, drawn.val, part.test)
 
 
 def carry_out(
@@ -228,7 +215,7 @@ class _Spread:
                 if self.plan.splits is None and cost / (self.plan.workers if slow else 1) > left:
                     break
                 self.tell(f"split {i}, {place + 1} of at most {len(order)}")
-                part = labelled(self.graph, self.graph.splits[i])
+                part = fit_split(self.graph, i, self.plan.seed)
                 recipes = [*self.members, self.floor]
                 tasks = [Task(recipe, part, self.plan.seed + i) for recipe in dict.fromkeys(recipes)]
                 done = {trial.recipe: trial for trial in pool.run(iter(tasks), parallel=slow)}
@@ -236,7 +223,7 @@ class _Spread:
 
     def _first(self, pool: Pool) -> None:
         """The split of the search: the members are trained, only the floor may be missing."""
-        part = labelled(self.graph, self.graph.splits[self.plan.split])
+        part = fit_split(self.graph, self.plan.split, self.plan.seed)
         for recipe in self.choices:
             if recipe not in self.tried:
                 self.tried[recipe] = next(pool.run(iter([Task(recipe, part, self.plan.seed)]), parallel=False))

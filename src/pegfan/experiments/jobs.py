@@ -21,10 +21,10 @@ from pegfan._checks import check_integer
 from pegfan._plain import plain, versions
 from pegfan.datasets import Source
 from pegfan.experiments.store import Store
-from pegfan.fitted import with_features
+from pegfan.fitted import fit_split, train_recipe, with_features
 from pegfan.recipe import Recipe
 from pegfan.running import Progress, Runner, Step, one_thread
-from pegfan.training import Diverged, Settings, train
+from pegfan.training import Diverged, Settings
 
 if TYPE_CHECKING:
     from pegfan.channels import Channels
@@ -56,8 +56,8 @@ class Job:
     Attributes
     ----------
     source
-        The graph. Where it has no splits, split i is the i-th of ``random_splits(graph.labels)``; where it has no
-        features, degrees stand in and are not scaled, as in the classifiers.
+        The graph. Where it has no splits, split i is the i-th of ``random_splits(graph.labels)``; labels, validation
+        nodes and features that are missing are treated as by the classifiers.
     recipe
         The model.
     split
@@ -313,6 +313,7 @@ _graphs, _trees, _channels = _Kept(2), _Kept(2), _Kept(1)
 
 
 class _Prepared(NamedTuple):
+    recipe: Recipe
     graph: Graph
     stand_in: str | None
     split: Split
@@ -327,7 +328,7 @@ def _prepare(job: Job, trees: str | os.PathLike[str] | None) -> _Prepared:
     recipe = job.recipe.settled(graph, split, stand_in is not None)
     tree = _trees.get(tree_mark, lambda: recipe.build_tree(graph, trees=trees))
     channels = _channels.get(channels_mark, lambda: recipe.channels(graph, tree, split=split))
-    return _Prepared(graph, stand_in, split, tree, channels)
+    return _Prepared(recipe, graph, stand_in, split, tree, channels)
 
 
 def _marks(job: Job, trees: str | os.PathLike[str] | None = None) -> tuple[Hashable, Hashable, Hashable]:
@@ -349,36 +350,26 @@ def _open(source: Source) -> tuple[Graph, str | None]:
 def _split(graph: Graph, job: Job) -> Split:
     from pegfan.datasets import random_splits
 
-    if not graph.splits:
-        return random_splits(graph.labels, k=job.split + 1)[job.split]
-    if job.split >= len(graph.splits):
-        raise ValueError(f"{job.source.name} has splits 0 to {len(graph.splits) - 1}; split {job.split} was asked for")
-    return graph.splits[job.split]
+    drawn = None if graph.splits else random_splits(graph.labels, k=job.split + 1)[job.split]
+    return fit_split(graph, drawn or job.split, seed=0)  # not the job's seed: split i is the same for all of them
 
 
 def _train(job: Job, ready: _Prepared) -> dict[str, Any]:
     """The numbers of a run; one that diverged has none, and says so."""
     start = time.perf_counter()
     try:
-        outcome = train(
-            ready.channels,
-            ready.graph.labels,
-            ready.split,
-            job.recipe.settings,
-            classes=ready.graph.n_classes,
-            metric=ready.graph.metric,  # type: ignore[arg-type]
-            seed=job.seed,
+        trained, _ = train_recipe(
+            ready.recipe, ready.graph, ready.split, job.seed, tree=ready.tree, channels=ready.channels
         )
     except Diverged as error:
         wall = time.perf_counter() - start
         nothing = dict.fromkeys(("val_loss", "val_metric", "test_metric"))
         return {**nothing, "epochs": 0, "best_epoch": 0, "seconds": wall, "wall": wall, "diverged": str(error)}
-    only = outcome.runs[0]
     return {
-        **{name: plain(getattr(only, name)) for name in ("val_loss", "val_metric", "test_metric")},
-        **{name: getattr(only, name) for name in ("epochs", "best_epoch", "seconds")},
+        **{name: plain(getattr(trained.run, name)) for name in ("val_loss", "val_metric", "test_metric")},
+        **{name: getattr(trained.run, name) for name in ("epochs", "best_epoch", "seconds")},
         "wall": time.perf_counter() - start,
-        "engine": outcome.engine,
+        "engine": trained.engine,
     }
 
 
