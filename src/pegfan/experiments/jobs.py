@@ -11,7 +11,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pegfan.graph import Graph, Split
     from pegfan.trees import Hierarchy
 
-__all__ = ["Job", "OutOfTime", "run", "run_job"]
+__all__ = ["Job", "OutOfTime", "Record", "run", "run_job"]
 
 NUMERICS = 1
 """Increased when the same job gives other numbers than before, so that older records are not reused."""
@@ -41,8 +41,6 @@ _FIRST_SETTINGS = (
     *("epochs", "patience", "stop", "class_weights"),
 )
 """Settings that are always part of a key. A newer one is left out while it has its default, so that keys last."""
-
-_NUMBERS = ("val_loss", "val_metric", "test_metric", "seconds", "wall")
 
 
 class OutOfTime(Exception):
@@ -108,8 +106,82 @@ class Job:
             raise ValueError(f"this is not what Job.to_dict wrote: {error!r}") from error
 
 
-def run_job(job: Job, trees: str | os.PathLike[str] | None = None) -> dict[str, Any]:
-    """Run a job on one core and return its record.
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """What a job gave, as the store keeps it.
+
+    Attributes
+    ----------
+    key, job
+        The job's key, and the job in the words of the version that ran it.
+    val_loss, val_metric, test_metric
+        None where a part of the split is empty, or where the loss diverged.
+    epochs, best_epoch
+        How many there were, and which was kept.
+    seconds, wall
+        CPU time of the training, and its elapsed time.
+    engine, diverged
+        What trained; or the error, where the loss became infinite.
+    channels, regime, metric, stand_in, tree
+        How many channels; what ``"auto"`` stood for; what was measured; what stood in for features; its tree.
+    versions, when
+        Packages, and the time of day.
+    workers
+        How many processes ran side by side; None if that is not known.
+    """
+
+    key: str
+    job: Mapping[str, Any] = field(repr=False)
+    val_loss: float | None
+    val_metric: float | None
+    test_metric: float | None
+    epochs: int
+    best_epoch: int
+    seconds: float
+    wall: float
+    engine: str | None = None
+    diverged: str | None = None
+    channels: int
+    regime: str | None
+    metric: str
+    stand_in: str | None
+    tree: Mapping[str, Any] | None
+    versions: Mapping[str, str]
+    when: str
+    workers: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        result = {name: getattr(self, name) for name in _RESULT}
+        del result["engine" if self.engine is None else "diverged"]
+        return {"key": self.key, "job": self.job, "result": result} | {name: getattr(self, name) for name in _AROUND}
+
+    @classmethod
+    def of(cls, stored: Any) -> Self | None:
+        """The record that `to_dict` wrote, today or in 0.1; None for anything else."""
+        try:
+            given: dict[str, Any] = {name: stored["result"].get(name) for name in _RESULT}
+            given |= {name: stored.get(name) for name in ("key", "job", *_AROUND)}
+            genuine = _key(stored["job"]) == stored["key"]
+        except (KeyError, TypeError, AttributeError, ValueError):
+            return None
+        fits = all(isinstance(given[name], kind) for kind, names in _KINDS.items() for name in names)
+        return cls(**given) if genuine and fits else None
+
+
+_NAMES = tuple(member.name for member in fields(Record))
+_RESULT, _AROUND = _NAMES[2:-3], _NAMES[-3:]
+_KINDS: dict[Any, tuple[str, ...]] = {
+    int | float | None: ("val_loss", "val_metric", "test_metric"),
+    int | float: ("seconds", "wall"),
+    int: ("epochs", "best_epoch", "channels"),
+    str: ("metric", "when"),
+    dict: ("versions",),
+}
+
+
+def run_job(job: Job, trees: str | os.PathLike[str] | None = None) -> Record:
+    """Run a job on one core.
 
     Parameters
     ----------
@@ -120,39 +192,33 @@ def run_job(job: Job, trees: str | os.PathLike[str] | None = None) -> dict[str, 
 
     Returns
     -------
-    dict
-        ``key``; ``job``; ``result``; ``versions``; ``when``. The result holds ``val_loss``, ``val_metric`` and
-        ``test_metric`` (None where a part of the split is empty, or where the loss ``diverged``), ``epochs``,
-        ``best_epoch``, ``seconds`` (CPU time of the training), ``wall`` (its elapsed time), ``channels`` (how many),
-        ``regime``, ``metric``, ``engine``, ``stand_in`` (what stood in for features, or None) and ``tree``. The same
-        job gives the same record, times apart.
+    Record
+        The same for the same job, times apart.
 
     Examples
     --------
     >>> graph = Source.of("synthetic", n=300, n_edges=3000, n_features=20)
     >>> job = Job(graph, Recipe.of({"method": "none", "regime": "heterophily", "epochs": 60}), split=0, seed=42)
     >>> record = run_job(job)
-    >>> record["result"]["channels"], record["result"]["val_metric"] > 0.5
+    >>> record.channels, record.val_metric > 0.5
     (4, True)
     """
     with _ONE_AT_A_TIME, one_thread():
         ready = _prepare(job, trees)
-        result = _train(job, ready)
-    tree, info = ready.tree, ready.channels.info
-    result |= {
-        "channels": len(ready.channels),
-        "regime": info.get("regime"),
-        "metric": ready.graph.metric,
-        "stand_in": ready.stand_in,
-        "tree": tree and {"K": tree.K, "clusters": list(tree.n_clusters), **plain(tree.info)},
-    }
-    return {
-        "key": job.key,
-        "job": job.to_dict(),
-        "result": result,
-        "versions": versions("numba", "numpy", "scipy"),
-        "when": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
+        numbers = _train(job, ready)
+    tree = ready.tree
+    return Record(
+        key=job.key,
+        job=job.to_dict(),
+        **numbers,
+        channels=len(ready.channels),
+        regime=ready.channels.info.get("regime"),
+        metric=ready.graph.metric,
+        stand_in=ready.stand_in,
+        tree=None if tree is None else {"K": tree.K, "clusters": list(tree.n_clusters), **plain(tree.info)},
+        versions=versions("numba", "numpy", "scipy"),
+        when=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
 
 
 def run(
@@ -165,7 +231,7 @@ def run(
     trees: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
     budget: float | None = None,
-) -> list[dict[str, Any]]:
+) -> list[Record]:
     """Run jobs that the store does not hold yet, and append their records as they come.
 
     Workers only compute; this process writes. Jobs on the same graph, tree and channels follow each other, so that a
@@ -194,8 +260,8 @@ def run(
 
     Returns
     -------
-    list of dict
-        The records, in the order of `jobs`.
+    list of Record
+        In the order of `jobs`.
 
     Examples
     --------
@@ -216,7 +282,7 @@ def run(
     deadline = math.inf if budget is None else time.monotonic() + budget
     store.refresh()
     unique = {job.key: job for job in wanted}
-    todo = [job for key, job in unique.items() if stored(store, key) is None]
+    todo = [job for key, job in unique.items() if Record.of(store.get(key)) is None]
     done = len(unique) - len(todo)
     tell = progress or (lambda _: None)
     tell(Step(done, len(unique)))
@@ -225,13 +291,13 @@ def run(
     side_by_side = runner.workers if runner.scheduler is None else None
     with closing(runner.map(partial(run_job, trees=trees), waiting)) as records:
         for record in records:
-            store.append({**record, "workers": side_by_side})
+            store.append(replace(record, workers=side_by_side).to_dict())
             done += 1
             tell(Step(done, len(unique), result=record))
     if stopped.is_set():
-        missing = sum(stored(store, key) is None for key in unique)
+        missing = sum(Record.of(store.get(key)) is None for key in unique)
         raise OutOfTime(f"the time budget is used up with {missing} of {len(unique)} runs left; run again to continue")
-    found = [stored(store, job.key) for job in wanted]
+    found = [Record.of(store.get(job.key)) for job in wanted]
     if None in found:
         lost = wanted[found.index(None)].key
         raise RuntimeError(f"the record {lost} is not in {store.path} though it was written; was the file changed?")
@@ -270,21 +336,6 @@ def _fingerprint(source: Source) -> str:
 @lru_cache(maxsize=4096)
 def _fingerprint_of(source: str, states: tuple[Any, ...]) -> str:
     return Source.from_dict(json.loads(source)).fingerprint()
-
-
-def stored(store: Store, key: str) -> dict[str, Any] | None:
-    """The record of a key if it is what `run_job` writes; anything else counts as missing."""
-    record = store.get(key)
-    job, result = (record or {}).get("job"), (record or {}).get("result")
-    if not isinstance(job, dict) or not isinstance(result, dict):
-        return None
-    numbers = all(isinstance(result.get(name), (int, float, type(None))) for name in _NUMBERS)
-    counts = all(isinstance(result.get(name), int) for name in ("epochs", "best_epoch", "channels"))
-    try:
-        genuine = _key(job) == key
-    except (KeyError, TypeError, AttributeError, ValueError):
-        return None
-    return record if numbers and counts and genuine else None
 
 
 # --------------------------------------------------- graphs, trees, channels, kept
@@ -387,7 +438,7 @@ def _waiting(jobs: Sequence[Job], store: Store, deadline: float, stopped: thread
     """The jobs that no other process has stored meanwhile, until the time is up."""
     for job in jobs:
         store.refresh()
-        if stored(store, job.key) is not None:
+        if Record.of(store.get(job.key)) is not None:
             continue
         if time.monotonic() >= deadline:
             stopped.set()
