@@ -18,12 +18,13 @@ from scipy.spatial import cKDTree
 from pegfan import results
 from pegfan._atomic import write_figure
 from pegfan._plain import versions
-from pegfan.fitted import ChannelFacts, Trained, train_recipe
+from pegfan.fitted import ChannelFacts, Fitted, Trained, train_recipe
 from pegfan.framelets import FrameletSystem
 from pegfan.graph import Graph
 from pegfan.recipe import Recipe
 from pegfan.results import Result
 from pegfan.running import Progress, Runner, Step
+from pegfan.training import Settings
 from pegfan.trees import Hierarchy
 
 if TYPE_CHECKING:
@@ -273,8 +274,8 @@ class Comparison:
 
     def probabilities(self) -> NDArray[np.float32]:
         """What PEGFAN, trained on the first split, says of every node."""
-        best = self.entries[0].trained[0]
-        return np.asarray(np.exp(best.network.predict(best.recipe.channels(self.graph, best.tree))))
+        fitted = Fitted.of(self.entries[0].trained[:1], self.graph, 0, self.seed, stand_in=False)
+        return np.asarray(np.exp(fitted.log_probabilities()))
 
     def result(self, probabilities: NDArray[np.float32]) -> Result:
         """The comparison in the form that `pegfan.report.write_report` takes."""
@@ -361,7 +362,7 @@ def compare(
     progress
         Called after every run with a `pegfan.running.Step`.
     **settings
-        Of `pegfan.training.Settings`, for all runs.
+        Of `pegfan.training.Settings`, for all runs; those of the four settings are chosen all the same.
 
     Examples
     --------
@@ -373,6 +374,7 @@ def compare(
     from pegfan.datasets import synthetic
 
     start = time.perf_counter()
+    Settings.of(settings)  # fails if one is none
     graph = synthetic(GAMMA, n=n, n_edges=n_edges, n_features=n_features, splits=splits, seed=seed)
     base: dict[str, Any] = {"method": "none", "scaling": "none", "include_features": False, **FIXED, **settings}
     recipes = {

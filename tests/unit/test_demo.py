@@ -126,6 +126,12 @@ def test_the_network_is_rebuilt_with_its_own_settings():
     assert right.mean() == pytest.approx(comparison.entries[0].test[0])
 
 
+@pytest.mark.parametrize("wrong", [{"h": 8}, {"labels": True}, {"epoch": 3}])
+def test_what_is_no_setting_is_refused(wrong):
+    with pytest.raises(ValueError, match=f"unknown setting {next(iter(wrong))!r}"):
+        demo.compare(**SMALL, **wrong)
+
+
 def test_the_majority_by_hand(found):
     comparison, _ = found
     graph = comparison.graph
