@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -17,7 +16,6 @@ from scipy.spatial import cKDTree
 
 from pegfan import results
 from pegfan._atomic import write_figure
-from pegfan._plain import versions
 from pegfan.fitted import ChannelFacts, Fitted, Trained, train_recipe
 from pegfan.framelets import FrameletSystem
 from pegfan.graph import Graph
@@ -247,7 +245,7 @@ class Comparison:
         The graph, and PEGFAN's tree.
     entries
         PEGFAN (type b), then FSGNN.
-    majority, features
+    majority, features_only
         Test accuracies, split by split: of always predicting the largest class; of the network that sees X alone.
     seed, seconds
         The seed; how long it took.
@@ -257,7 +255,7 @@ class Comparison:
     tree: Hierarchy
     entries: tuple[Entry, ...]
     majority: list[float]
-    features: list[float]
+    features_only: list[float]
     seed: int
     seconds: float
 
@@ -285,7 +283,7 @@ class Comparison:
         confusion, per_class = results.judged(graph, split, probabilities)
         leaves_out = (
             "As in the paper's Table I, no network gets X itself: X alone decides the classes of this graph "
-            f"({np.mean(self.features):.1%} on test). The F_j X of PEGFAN add up to X, so it sees a node's own "
+            f"({np.mean(self.features_only):.1%} on test). The F_j X of PEGFAN add up to X, so it sees a node's own "
             "features in parts; the hops of FSGNN mix them with those of neighbours. The paper has 700 features and a "
             "larger search."
         )
@@ -310,8 +308,7 @@ class Comparison:
             source=Source.of("synthetic", gamma=GAMMA, **size, splits=len(graph.splits), seed=self.seed),
             command=f"pegfan demo --seed {self.seed}",
             seed=self.seed,
-            when=datetime.now(UTC).isoformat(timespec="seconds"),
-            versions=versions("numpy", "scipy", "numba"),
+            **results.stamp(),
             seconds=results.Seconds(self.seconds),
             data=results.data(graph),
             splits=results.Splits.of(graph.splits, made=True),

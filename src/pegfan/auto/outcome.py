@@ -70,7 +70,7 @@ class Outcome:
     probabilities
         Of every node and class.
     result
-        The result, without what only the command line knows (source, command, time of day).
+        The result, without what only the command line knows (title, source, command).
     graph
         The graph with the splits that were used.
     parts
@@ -140,6 +140,7 @@ def carry_out(
     kept = model.members_
     trees = [results.tree(member.tree, member.recipe.name) for member in kept if member.tree is not None]
     result = results.Result(
+        **results.stamp(),
         seed=plan.seed,
         budget=plan.budget,
         data=results.data(graph),
