@@ -14,7 +14,6 @@ from pegfan import _defaults as default
 from pegfan import results
 from pegfan.auto.classifier import AutoClassifier
 from pegfan.auto.search import Pool, Task, Trial, validate
-from pegfan.channels import FeatureScale
 from pegfan.fitted import fit_split, mean_of, with_validation
 from pegfan.graph import Graph, Split
 from pegfan.recipe import Recipe
@@ -129,12 +128,13 @@ def carry_out(
         pins=plan.pins,
         choose=plan.choose,
         workers=plan.workers,
-    ).fit(known, plan.split, progress)
-    searched = time.perf_counter() - start
-    tell("floors and further splits")
-    spread = _Spread(model, plan, start, tell)
-    spread.run()
-    probabilities = model.predict_proba()
+    )
+    with model.fitting(known, plan.split, progress) as pool:
+        searched = time.perf_counter() - start
+        tell("floors and further splits")
+        spread = _FurtherSplits(model, plan, start, tell)
+        spread.run(pool)
+    probabilities = np.exp(mean_of([spread.trials[recipe].log_probabilities for recipe in spread.members]))
     part = known.splits[plan.split]
     confusion, per_class = results.judged(known, part, probabilities)
     kept = model.members_
@@ -183,11 +183,11 @@ def _candidates(model: AutoClassifier) -> tuple[results.Candidate, ...]:
     )
 
 
-class _Spread:
+class _FurtherSplits:
     """The test metric of the chosen recipes on several splits, beside what the majority and the features give."""
 
     def __init__(self, model: AutoClassifier, plan: Plan, start: float, tell: Callable[[str], None]) -> None:
-        self.model, self.plan, self.start, self.tell = model, plan, start, tell
+        self.plan, self.start, self.tell = plan, start, tell
         assert model.fitted_.graph is not None
         self.graph = model.fitted_.graph
         self.trials = {trial.recipe: trial for trial in model.trials_}
@@ -200,27 +200,23 @@ class _Spread:
         self.values: dict[str, list[float]] = {"test": [], "validation": [], "majority": [], "features_only": []}
         self.used: list[int] = []
 
-    def run(self) -> None:
+    def run(self, pool: Pool) -> None:
         splits = self.graph.splits
         wanted = min(self.plan.splits or SPLITS, len(splits))
         order = [self.plan.split, *(i for i in range(len(splits)) if i != self.plan.split)][:wanted]
         cost = sum(self.trials[recipe].seconds for recipe in self.members)
         slow = cost / len(self.members) > 2.0
-        scaled = any(recipe.scaling == "columns" for recipe in [*self.members, *self.choices])
-        scale = FeatureScale.of(self.graph.features) if scaled else None
-        with Pool(self.graph, scale, self.plan.workers, self.model.fitted_.stand_in) as pool:
-            pool.trees.update({m.recipe.tree_key: m.tree for m in self.model.members_})
-            self._first(pool)
-            for place, i in enumerate(order[1:], start=1):
-                left = self.plan.budget - (time.perf_counter() - self.start)
-                if self.plan.splits is None and cost / (self.plan.workers if slow else 1) > left:
-                    break
-                self.tell(f"split {i}, {place + 1} of at most {len(order)}")
-                part = fit_split(self.graph, i, self.plan.seed)
-                recipes = [*self.members, self.floor]
-                tasks = [Task(recipe, part, self.plan.seed + i) for recipe in dict.fromkeys(recipes)]
-                done = {trial.recipe: trial for trial in pool.run(iter(tasks), parallel=slow)}
-                self._add(i, part, [done[r] for r in self.members], done[self.floor])
+        self._first(pool)
+        for place, i in enumerate(order[1:], start=1):
+            left = self.plan.budget - (time.perf_counter() - self.start)
+            if self.plan.splits is None and cost / (self.plan.workers if slow else 1) > left:
+                break
+            self.tell(f"split {i}, {place + 1} of at most {len(order)}")
+            part = fit_split(self.graph, i, self.plan.seed)
+            recipes = [*self.members, self.floor]
+            tasks = [Task(recipe, part, self.plan.seed + i) for recipe in dict.fromkeys(recipes)]
+            done = {trial.recipe: trial for trial in pool.run(iter(tasks), parallel=slow)}
+            self._add(i, part, [done[r] for r in self.members], done[self.floor])
 
     def _first(self, pool: Pool) -> None:
         """The split of the search: the members are trained, only the floor may be missing."""
