@@ -290,7 +290,7 @@ class Comparison:
         tried = [
             results.Candidate(
                 entry.name,
-                trained.recipe.to_dict(),
+                trained.recipe,
                 trained.run.val_metric,
                 trained.run.val_loss,
                 trained.run.seconds,

@@ -171,7 +171,7 @@ def _candidates(model: AutoClassifier) -> tuple[results.Candidate, ...]:
     return tuple(
         results.Candidate(
             c.recipe.name,
-            c.recipe.to_dict(),
+            c.recipe,
             c.val_metric,
             c.val_loss,
             c.seconds,
