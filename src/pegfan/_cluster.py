@@ -19,10 +19,8 @@ _ATTEMPTS = 3
 _PATIENCE = 30
 """Seconds to wait for a Dask cluster."""
 
-Task = Callable[[Any], Any]
 
-
-def on_cluster(task: Task, waiting: Iterator[Any], address: str) -> Generator[Any]:
+def on_cluster(task: Callable[[Any], Any], waiting: Iterator[Any], address: str) -> Generator[Any]:
     """Results of a task on the waiting items, by the workers of a Dask scheduler.
 
     What a worker was doing when it died is done again by another one.

@@ -17,7 +17,7 @@ from pegfan import _defaults as default
 from pegfan import _legacy, _saved
 from pegfan._arrays import Float32Array
 from pegfan._checks import check_integer
-from pegfan.fitted import Fitted, pick_split, train_recipe, with_features
+from pegfan.fitted import Fitted, to_learn, train_recipe
 from pegfan.graph import Graph, Split
 from pegfan.recipe import FIELDS, Known, Recipe
 from pegfan.training import Network, Run, Settings
@@ -243,14 +243,15 @@ class RecipeClassifier(NodeClassifier):
             ``"features"`` (or ``"x"``) and ``"label"`` (or ``"y"``). For other names use `Graph.from_networkx`.
         split
             The place of a split in ``graph.splits``; a `Split` or (train, val, test); or ``"random"`` for a
-            stratified one of 48, 32 and 20 per cent, drawn with `random_state`.
+            stratified one of 48, 32 and 20 per cent, drawn with `random_state`. Nodes without a label are left out;
+            where there are no validation nodes, a quarter of the training nodes become some.
 
         Returns
         -------
         self
         """
         recipe, seed = own_tree(Recipe.of(self.recipe)), check_integer(self.random_state, "random_state", 0)
-        known, part, stood_in = to_learn(graph, split, self.stand_in, seed)
+        known, part, stood_in = to_learn(as_graph(graph), split, self.stand_in, seed)
         scale = recipe.scale(known)
         options: Any = {"engine": self.engine, "device": self.device, "workers": self.workers, "history": True}
         trained, _ = train_recipe(recipe, known, part, seed, scale=scale, stood_in=stood_in, **options)
@@ -486,32 +487,6 @@ def as_graph(given: Any) -> Graph:
         f"a graph is a pegfan.Graph, a tuple (adjacency, X, y), PyG Data or a NetworkX graph; "
         f"got {type(given).__name__}"
     )
-
-
-def to_learn(graph: Any, split: Any, stand_in: str | None, seed: int) -> tuple[Graph, Split, bool]:
-    """The graph with features, the split with labelled nodes only, and whether degrees stand in for features."""
-    if stand_in not in (None, "degree"):
-        raise ValueError(f"stand_in must be None or 'degree', got {stand_in!r}")
-    given = as_graph(graph)
-    if given.labels is None or not (given.labels >= 0).any():
-        raise ValueError(
-            "the graph has no labels to learn from; give them with graph.replace(labels=...), or name them where it is "
-            "read or made: label='kind', or Graph.from_networkx(g, labels='club')"
-        )
-    part = labelled(given, pick_split(given, split, seed))
-    for name in ("train", "val"):
-        if not len(getattr(part, name)):
-            raise ValueError(
-                f"the split has no labelled {name} nodes; models are trained on the one part and chosen on the other. "
-                "Label more nodes, or pass another split, such as split='random'"
-            )
-    return with_features(given, stand_in), part, given.features is None
-
-
-def labelled(graph: Graph, part: Split) -> Split:
-    """A split without the nodes that have no label."""
-    assert graph.labels is not None
-    return Split(*(nodes[graph.labels[nodes] >= 0] for nodes in part))
 
 
 def own_tree(recipe: Recipe) -> Recipe:

@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -17,13 +16,13 @@ from scipy.spatial import cKDTree
 from pegfan import results
 from pegfan._arrays import Float32Array, FloatArray
 from pegfan._atomic import write_figure
-from pegfan._plain import versions
-from pegfan.fitted import ChannelFacts, Trained, train_recipe
+from pegfan.fitted import ChannelFacts, Fitted, Trained, train_recipe
 from pegfan.framelets import FrameletSystem
 from pegfan.graph import Graph
 from pegfan.recipe import Recipe
 from pegfan.results import Result
 from pegfan.running import Progress, Runner, Step
+from pegfan.training import Settings
 from pegfan.trees import Hierarchy
 
 if TYPE_CHECKING:
@@ -245,7 +244,7 @@ class Comparison:
         The graph, and PEGFAN's tree.
     entries
         PEGFAN (type b), then FSGNN.
-    majority, features
+    majority, features_only
         Test accuracies, split by split: of always predicting the largest class; of the network that sees X alone.
     seed, seconds
         The seed; how long it took.
@@ -255,7 +254,7 @@ class Comparison:
     tree: Hierarchy
     entries: tuple[Entry, ...]
     majority: list[float]
-    features: list[float]
+    features_only: list[float]
     seed: int
     seconds: float
 
@@ -272,8 +271,8 @@ class Comparison:
 
     def probabilities(self) -> Float32Array:
         """What PEGFAN, trained on the first split, says of every node."""
-        best = self.entries[0].trained[0]
-        return np.asarray(np.exp(best.network.predict(best.recipe.channels(self.graph, best.tree))))
+        fitted = Fitted.of(self.entries[0].trained[:1], self.graph, 0, self.seed, stood_in=False)
+        return np.asarray(np.exp(fitted.log_probabilities()))
 
     def result(self, probabilities: Float32Array) -> Result:
         """The comparison in the form that `pegfan.report.write_report` takes."""
@@ -283,14 +282,14 @@ class Comparison:
         confusion, per_class = results.judged(graph, split, probabilities)
         leaves_out = (
             "As in the paper's Table I, no network gets X itself: X alone decides the classes of this graph "
-            f"({np.mean(self.features):.1%} on test). The F_j X of PEGFAN add up to X, so it sees a node's own "
+            f"({np.mean(self.features_only):.1%} on test). The F_j X of PEGFAN add up to X, so it sees a node's own "
             "features in parts; the hops of FSGNN mix them with those of neighbours. The paper has 700 features and a "
             "larger search."
         )
         tried = [
             results.Candidate(
                 entry.name,
-                trained.recipe.to_dict(),
+                trained.recipe,
                 trained.run.val_metric,
                 trained.run.val_loss,
                 trained.run.seconds,
@@ -308,8 +307,7 @@ class Comparison:
             source=Source.of("synthetic", gamma=GAMMA, **size, splits=len(graph.splits), seed=self.seed),
             command=f"pegfan demo --seed {self.seed}",
             seed=self.seed,
-            when=datetime.now(UTC).isoformat(timespec="seconds"),
-            versions=versions("numpy", "scipy", "numba"),
+            **results.stamp(),
             seconds=results.Seconds(self.seconds),
             data=results.data(graph),
             splits=results.Splits.of(graph.splits, made=True),
@@ -360,7 +358,7 @@ def compare(
     progress
         Called after every run with a `pegfan.running.Step`.
     **settings
-        Of `pegfan.training.Settings`, for all runs.
+        Of `pegfan.training.Settings`, for all runs; those of the four settings are chosen all the same.
 
     Examples
     --------
@@ -372,6 +370,7 @@ def compare(
     from pegfan.datasets import synthetic
 
     start = time.perf_counter()
+    Settings.of(settings)  # fails if one is none
     graph = synthetic(GAMMA, n=n, n_edges=n_edges, n_features=n_features, splits=splits, seed=seed)
     base: dict[str, Any] = {"method": "none", "scaling": "none", "include_features": False, **FIXED, **settings}
     recipes = {

@@ -63,12 +63,15 @@ class Trained:
         What is known of its channels, in their order.
     run
         Its training (`pegfan.training.Run`), with the weights.
+    engine
+        What trained it: ``"fast"`` or ``"plain"``; None once it was loaded.
     """
 
     recipe: Recipe
     tree: Hierarchy | None
     channels: tuple[ChannelFacts, ...]
     run: Run = field(repr=False)
+    engine: str | None = None
 
     @cached_property
     def network(self) -> Network:
@@ -84,10 +87,11 @@ class Trained:
 def train_recipe(
     recipe: Recipe,
     graph: Graph,
-    split: Split,
+    split: Any,
     seed: int,
     *,
     tree: Hierarchy | None = None,
+    channels: Channels | None = None,
     scale: FeatureScale | None = None,
     stood_in: bool = False,
     **options: Any,
@@ -97,9 +101,9 @@ def train_recipe(
     Parameters
     ----------
     recipe, graph, split, seed
-        What to train, on what. The graph has features and labels.
-    tree
-        What ``recipe.build_tree(graph)`` gives, if it was built before.
+        What to train, on what. The graph has features and labels; the split is made `fit_split`.
+    tree, channels
+        What ``recipe.build_tree(graph)`` and ``recipe.channels(graph, tree, split=split)`` give, if made before.
     scale
         Likewise ``recipe.scale(graph)``.
     stood_in
@@ -107,16 +111,17 @@ def train_recipe(
     **options
         Of `pegfan.train`: engine, device, workers, history, progress.
     """
+    split = fit_split(graph, split, seed)
     recipe = recipe.settled(graph, split, stood_in)
-    if tree is None:
-        tree = recipe.build_tree(graph)
-    channels = recipe.channels(graph, tree, split=split, scale=scale if recipe.scaling == "columns" else None)
+    if channels is None:
+        tree = recipe.build_tree(graph) if tree is None else tree
+        channels = recipe.channels(graph, tree, split=split, scale=scale if recipe.scaling == "columns" else None)
     metric: Any = graph.metric
     result = train(
         channels, graph.labels, split, recipe.settings, classes=graph.n_classes, metric=metric, seed=seed, **options
     )
     facts = tuple(map(ChannelFacts.of, channels))
-    return Trained(recipe, tree, facts, result.runs[0]), channels
+    return Trained(recipe, tree, facts, result.runs[0], result.engine), channels
 
 
 @dataclass(frozen=True, eq=False)
@@ -427,6 +432,46 @@ def pick_split(graph: Graph, split: Any, seed: int) -> Split:
     if isinstance(split, (int, np.integer)) and not graph.splits:
         raise ValueError("the graph has no splits; pass a Split, or split='random'")
     return graph.split(split)
+
+
+def with_validation(graph: Graph, part: Split, seed: int) -> Split:
+    """The split; a quarter of its labelled training nodes become validation nodes where it has none."""
+    from pegfan.datasets import random_splits
+
+    assert graph.labels is not None
+    among = np.full(graph.n, -1, np.int64)
+    among[part.train] = graph.labels[part.train]
+    if len(part.val) or not (among >= 0).any():
+        return part
+    drawn = random_splits(among, k=1, sizes=(0.75, 0.25, 0.0), seed=seed)[0]
+    return Split(drawn.train, drawn.val, part.test)
+
+
+def fit_split(graph: Graph, split: Any, seed: int) -> Split:
+    """What models are trained on: the labelled nodes of `pick_split`, with validation nodes among them."""
+    labels = graph.labels
+    if labels is None or not (labels >= 0).any():
+        raise ValueError(
+            "the graph has no labels to learn from; give them with graph.replace(labels=...), or name them where it is "
+            "read or made: label='kind', or Graph.from_networkx(g, labels='club')"
+        )
+    whole = with_validation(graph, pick_split(graph, split, seed), seed)
+    part = Split(*(nodes[labels[nodes] >= 0] for nodes in whole))
+    for name in ("train", "val"):
+        if not len(getattr(part, name)):
+            raise ValueError(
+                f"the split has no labelled {name} nodes; models are trained on the one part and chosen on the other. "
+                "Label more nodes, or pass another split, such as split='random'"
+            )
+    return part
+
+
+def to_learn(graph: Graph, split: Any, stand_in: str | None, seed: int) -> tuple[Graph, Split, bool]:
+    """The graph with features, `fit_split`, and whether degrees stand in for features."""
+    if stand_in not in (None, "degree"):
+        raise ValueError(f"stand_in must be None or 'degree', got {stand_in!r}")
+    part = fit_split(graph, split, seed)
+    return with_features(graph, stand_in), part, graph.features is None
 
 
 # ------------------------------------------------------------------- reading members

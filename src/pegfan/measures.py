@@ -21,7 +21,7 @@ __all__ = [
     "Degrees",
     "Description",
     "Duplicates",
-    "Spread",
+    "Summary",
     "adjusted_homophily",
     "ccns",
     "class_edges",
@@ -227,7 +227,7 @@ def component_sizes(graph: Graph) -> IntArray:
 
 
 @dataclass(frozen=True)
-class Spread:
+class Summary:
     """The least, the median, the mean and the largest of some numbers."""
 
     min: int
@@ -236,7 +236,7 @@ class Spread:
     max: int
 
     @classmethod
-    def of(cls, values: NDArray[Any]) -> Spread:
+    def of(cls, values: NDArray[Any]) -> Summary:
         """Of an array of integers."""
         return cls(int(values.min()), float(np.median(values)), float(values.mean()), int(values.max()))
 
@@ -247,14 +247,14 @@ class Degrees:
 
     Attributes
     ----------
-    outgoing, incoming : Spread
+    outgoing, incoming : Summary
         Over nodes; the same in an undirected graph.
     histogram : dict
         How many nodes have an (outgoing) degree of 0, of 1, from 2 to 3, from 4 to 7, and so on, by the least of each.
     """
 
-    outgoing: Spread
-    incoming: Spread
+    outgoing: Summary
+    incoming: Summary
     histogram: dict[int, int]
 
 
@@ -265,7 +265,7 @@ def degrees(graph: Graph) -> Degrees:
     --------
     >>> found = degrees(Graph.from_edges([[0, 1], [0, 2], [0, 3]]))
     >>> found.outgoing, found.histogram
-    (Spread(min=1, median=1.0, mean=1.5, max=3), {1: 3, 2: 1})
+    (Summary(min=1, median=1.0, mean=1.5, max=3), {1: 3, 2: 1})
     """
     arcs = graph.adjacency
     outgoing, incoming = np.diff(arcs.indptr), np.bincount(arcs.indices, minlength=graph.n)
@@ -273,7 +273,7 @@ def degrees(graph: Graph) -> Degrees:
     counts = np.histogram(outgoing, [*ends, np.inf])[0]
     used = np.flatnonzero(counts)
     histogram = {ends[k]: int(counts[k]) for k in range(used[0], used[-1] + 1)}
-    return Degrees(Spread.of(outgoing), Spread.of(incoming), histogram)
+    return Degrees(Summary.of(outgoing), Summary.of(incoming), histogram)
 
 
 @dataclass(frozen=True)

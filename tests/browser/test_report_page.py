@@ -242,14 +242,13 @@ def test_can_be_read_without_a_pointer(tab, report):
 def test_names_from_data_stay_text(tab, write, small):
     result, graph, tree, probabilities = small
     graph = graph.replace(class_names=HOSTILE, node_names=[f"{HOSTILE[i % 3]}{i}" for i in range(graph.n)])
-    table = {"class": HOSTILE, "kind": HOSTILE, "why": HOSTILE}
     channel = results.ChannelWeight(HOSTILE[0], HOSTILE[1], HOSTILE[2], "other", None, 1.0)
     result = replace(
         result,
         title=HOSTILE[0],
         command=HOSTILE[1],
         data=replace(result.data, classes=HOSTILE, report=HOSTILE[0]),
-        candidates=[results.Candidate(HOSTILE[0], {HOSTILE[2]: table}, 0.5, 0.5, 1.0, 3, True, HOSTILE[1])],
+        candidates=[results.Candidate(HOSTILE[0], {"tree_file": HOSTILE[1:3]}, 0.5, 0.5, 1.0, 3, True, HOSTILE[1])],
         chosen=results.Chosen(HOSTILE[0], HOSTILE[1]),
         warnings=[results.Note(HOSTILE[0], HOSTILE[1])],
         versions={HOSTILE[0]: HOSTILE[1]},

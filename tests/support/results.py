@@ -44,7 +44,7 @@ def trained(graph: pf.Graph, title: str = "A small graph", **settings: Any) -> t
         candidates=tuple(
             results.Candidate(
                 name,
-                model.recipe.to_dict(),
+                model.recipe,
                 model.run_.val_metric,
                 model.run_.val_loss,
                 model.run_.seconds,

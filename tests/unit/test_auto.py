@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import pegfan as pf
-from pegfan.auto import AutoClassifier
+from pegfan.auto import AutoClassifier, search
 from pegfan.auto.outcome import Plan, carry_out, with_splits
 from pegfan.auto.recipes import difference, first_recipes, variations, work
 from pegfan.auto.search import Pool, Search, Trial, choose
@@ -14,6 +14,7 @@ from pegfan.fitted import mean_of
 from pegfan.graph import Split
 from pegfan.recipe import Recipe
 from pegfan.results import Result
+from pegfan.running import Runner
 
 QUICK = {"epochs": 12, "hidden": 8}
 FULL = {
@@ -212,7 +213,7 @@ def test_graphs_without_labels_or_validation_are_refused(graph):
     with pytest.raises(ValueError, match="no labels to learn from"):
         AutoClassifier().fit(graph.replace(labels=None))
     with pytest.raises(ValueError, match="no labelled val nodes"):
-        AutoClassifier().fit(graph, (graph.splits[0].train, [], graph.splits[0].test))
+        AutoClassifier().fit(graph, (graph.splits[0].train[:1], [], graph.splits[0].test))
 
 
 def test_a_graph_without_features_is_learned_by_its_degrees(graph):
@@ -297,8 +298,12 @@ def test_unlabelled_nodes_in_a_split_are_left_out(graph):
 # --------------------------------------------------------------------- outcome
 
 
-def test_an_outcome_holds_what_a_report_shows(graph):
+def test_an_outcome_holds_what_a_report_shows(graph, monkeypatch):
+    runners = []
+    monkeypatch.setattr(search, "Runner", lambda *a, **k: runners.append(Runner(*a, **k)) or runners[-1])
     outcome = carry_out(graph, Plan(recipes=[Recipe.of(PLAIN), Recipe.of(FULL)], splits=2))
+    assert len(runners) == 1, "processes are started once"
+    assert outcome.probabilities.tobytes() == outcome.model.predict_proba().tobytes()
     result = outcome.result
     assert Result.from_json(result.to_json()) == result
     assert np.shape(result.confusion) == (4, 4)

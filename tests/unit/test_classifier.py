@@ -267,7 +267,7 @@ def test_bad_input(graph, fitted):
         (graph, 99, ValueError, "there is no split 99"),
         (graph, "best", ValueError, "'random', got 'best'"),
         (graph, ([0, 1], [1], [2]), ValueError, "more than one of train, val and test"),
-        (graph, ([0, 1], [], [2]), ValueError, "no labelled val nodes"),
+        (graph, ([0], [], [2]), ValueError, "no labelled val nodes"),
         (graph.replace(splits=()), 0, ValueError, "no splits; pass a Split, or split='random'"),
         (graph.replace(labels=None), 0, ValueError, "no labels to learn from"),
         (

@@ -125,6 +125,12 @@ def test_the_network_is_rebuilt_with_its_own_settings():
     assert right.mean() == pytest.approx(comparison.entries[0].test[0])
 
 
+@pytest.mark.parametrize("wrong", [{"h": 8}, {"labels": True}, {"epoch": 3}])
+def test_what_is_no_setting_is_refused(wrong):
+    with pytest.raises(ValueError, match=f"unknown setting {next(iter(wrong))!r}"):
+        demo.compare(**SMALL, **wrong)
+
+
 def test_the_majority_by_hand(found):
     comparison, _ = found
     graph = comparison.graph
@@ -187,7 +193,10 @@ def test_cli_demo_compares(found, tmp_path, monkeypatch):
     assert result.exit_code == 0, result.output
     assert sorted(file.name for file in tmp_path.iterdir()) == ["accuracy.png", "framelets.png", "report.html"]
     told = json.loads(result.stdout)
-    assert told["comparison"]["networks"][1]["test"] == found[0].entries[1].test
+    assert told["comparison"]["networks"]["FSGNN"]["test"]["per_split"] == found[0].entries[1].test
+    assert told["comparison"]["features_only"]["per_split"] == found[0].features_only
+    kept = Result.from_json(json.dumps(told["comparison"]["result"]))
+    assert list(kept.test.per_split) == found[0].entries[0].test
     assert told["files"] == [str(tmp_path / name) for name in ("framelets.png", "accuracy.png", "report.html")]
 
 

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import math
+import pathlib
 
 import numpy as np
 import pytest
@@ -10,8 +11,10 @@ import pytest
 import pegfan as pf
 from pegfan import _legacy
 from pegfan._npz import write_npz
+from pegfan.auto.outcome import Plan, carry_out
 from pegfan.datasets import Source
-from pegfan.experiments import Job, OutOfTime, Store, jobs, run, run_job
+from pegfan.experiments import Job, OutOfTime, Record, Store, jobs, run, run_job
+from pegfan.fitted import train_recipe
 from pegfan.recipe import Recipe, TreeFile
 
 GRAPH = Source.of("synthetic", gamma=0.2, n=150, n_edges=900, n_features=8, splits=3)
@@ -34,8 +37,7 @@ def several(source=GRAPH):
 
 def timeless(record):
     """What a record says but for the machine: how long it took, when, and beside how many others."""
-    result = {name: value for name, value in record["result"].items() if name not in ("seconds", "wall")}
-    return {**record, "result": result, "when": None, "workers": None}
+    return dataclasses.replace(record, seconds=0.0, wall=0.0, when="", workers=None)
 
 
 def forbidden(*args, **kwargs):
@@ -140,17 +142,24 @@ def test_a_record_holds_what_training_gives():
     system = pf.FrameletSystem(tree)
     channels = pf.make_channels(graph, system, "b", "heterophily", hops=1, scaling="l1")
     expected = pf.train(channels, graph.labels, graph.splits[2], {"epochs": 8}, seed=7).runs[0]
-    result = record["result"]
     for name in ("val_loss", "val_metric", "test_metric", "epochs", "best_epoch"):
-        assert result[name] == getattr(expected, name)
-    assert result["channels"] == len(channels)
-    assert result["regime"] == "heterophily"
-    assert result["tree"]["clusters"] == list(tree.n_clusters)
-    assert result["tree"]["method"] == "ward"
-    assert result["seconds"] > 0
-    assert record["key"] == one.key
-    assert Job.from_dict(record["job"]) == one
-    assert record["versions"]["pegfan"] == pf.__version__
+        assert getattr(record, name) == getattr(expected, name)
+    assert record.channels == len(channels)
+    assert record.regime == "heterophily"
+    assert record.tree["clusters"] == list(tree.n_clusters)
+    assert record.tree["method"] == "ward"
+    assert record.seconds > 0
+    assert record.key == one.key
+    assert Job.from_dict(record.job) == one
+    assert record.versions["pegfan"] == pf.__version__
+    assert Record.of(json.loads(json.dumps(record.to_dict()))) == record
+
+
+def test_stored_lines_keep_their_shape():
+    for line in (pathlib.Path(__file__).parents[2] / "results/times/records.jsonl").read_text().splitlines()[:20]:
+        stored = json.loads(line)
+        del stored["check"]
+        assert json.dumps(Record.of(stored).to_dict()) == json.dumps(stored)
 
 
 def test_a_tree_comes_from_a_file_of_labels(tmp_path):
@@ -159,10 +168,10 @@ def test_a_tree_comes_from_a_file_of_labels(tmp_path):
     levels = np.array([tree.labels(level) for level in range(tree.K, 0, -1)])
     path = write_npz(tmp_path / "tree_h8.npz", {"labels": levels[:-1], "n_clusters": np.array(tree.n_clusters)})
     given = job(**PEGFAN, tree_file=TreeFile.of(path))
-    built = run_job(job(**{**PEGFAN, "h": 8}))["result"]
-    read = run_job(given, tmp_path)["result"]  # the root, which is missing, is added
-    assert read["tree"]["clusters"] == built["tree"]["clusters"]
-    assert read["val_metric"] == pytest.approx(built["val_metric"], abs=0.1)  # siblings may stand in another order
+    built = run_job(job(**{**PEGFAN, "h": 8}))
+    read = run_job(given, tmp_path)  # the root, which is missing, is added
+    assert read.tree["clusters"] == built.tree["clusters"]
+    assert read.val_metric == pytest.approx(built.val_metric, abs=0.1)  # siblings may stand in another order
     with pytest.raises(ValueError, match="say with trees="):
         run_job(given)
     (tmp_path / "other").mkdir()
@@ -182,13 +191,30 @@ def test_splits_are_drawn_and_degrees_stand_in_where_a_graph_has_none(tmp_path):
     )
     (tmp_path / "nodes.csv").write_text("id,kind\n" + "".join(f"{i},c{c}\n" for i, c in enumerate(graph.labels)))
     source = Source.of(tmp_path / "edges.csv", tmp_path / "nodes.csv", label="kind")
-    result = run_job(job(source=source, scaling="l1", split=3))["result"]
-    assert result["stand_in"] == "degree"
+    result = run_job(job(source=source, scaling="l1", split=3))
+    assert result.stand_in == "degree"
     read, _ = source.open()
     known = pf.datasets.stand_in_features(read)
     split = pf.datasets.random_splits(read.labels, k=9)[3]
     channels = pf.make_fsgnn_channels(known, 1, "heterophily", scaling="none")
-    assert result["val_loss"] == pf.train(channels, read.labels, split, {"epochs": 8}, seed=42).runs[0].val_loss
+    assert result.val_loss == pf.train(channels, read.labels, split, {"epochs": 8}, seed=42).runs[0].val_loss
+
+
+def test_a_file_trains_the_same_network_by_every_path(tmp_path):
+    """Two training nodes without a label, and no validation nodes."""
+    graph, _ = GRAPH.open()
+    train, _, test = (np.isin(np.arange(graph.n), nodes) for nodes in graph.splits[0])
+    labels = np.where(np.isin(np.arange(graph.n), graph.splits[0].train[:2]), -1, graph.labels)
+    masks = {"train_mask": train, "val_mask": np.zeros_like(train), "test_mask": test}
+    edges = np.array(graph.adjacency.nonzero())
+    file = write_npz(tmp_path / "graph.npz", {"edge_index": edges, "x": graph.features, "y": labels, **masks})
+    one = job(Source.of(file), seed=0)
+    known, _ = one.source.open()
+    model = pf.RecipeClassifier(one.recipe, random_state=0).fit(known)
+    trained, _ = train_recipe(one.recipe, known, known.splits[0], 0)
+    outcome = carry_out(known, Plan(recipes=[one.recipe], seed=0))
+    losses = {run_job(one).val_loss, trained.run.val_loss, outcome.model.members_[0].run.val_loss}
+    assert losses == {model.run_.val_loss}
 
 
 def test_the_regime_is_found_split_by_split(tmp_path):
@@ -201,21 +227,21 @@ def test_the_regime_is_found_split_by_split(tmp_path):
     arrays = {"edge_index": np.array(like + unlike).T, "x": np.eye(80), "y": labels, **masks}
     source = Source.of(write_npz(tmp_path / "halves.npz", arrays))
     records = [run_job(job(source, split, **{**PEGFAN, "regime": "auto"})) for split in (0, 1, 0)]
-    assert [record["result"]["regime"] for record in records] == ["homophily", "heterophily", "homophily"]
+    assert [record.regime for record in records] == ["homophily", "heterophily", "homophily"]
     assert timeless(records[0]) == timeless(records[2])
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"split": 3}, "splits 0 to 2; split 3"),
+        ({"split": 3}, "no split 3: the graph has splits 0 to 2"),
         ({"h": 1}, "h must be at least 2, got 1"),
         ({"source": Source.of("synthetic", n=50, n_edges=100, n_features=0)}, None),
     ],
 )
 def test_what_cannot_be_run_says_why(changes, words):
     if words is None:
-        assert run_job(job(**changes))["result"]["stand_in"] == "degree"
+        assert run_job(job(**changes)).stand_in == "degree"
         return
     with pytest.raises(ValueError, match=words):
         run_job(job(**changes))
@@ -225,9 +251,9 @@ def test_a_run_that_diverges_is_a_result(monkeypatch):
     from pegfan.training import engine
 
     monkeypatch.setattr(engine._FastSteps, "step", lambda self, epoch: (math.nan, math.nan, None))
-    result = run_job(job())["result"]
-    assert result["val_metric"] is result["val_loss"] is result["test_metric"] is None
-    assert "became nan" in result["diverged"]
+    result = run_job(job())
+    assert result.val_metric is result.val_loss is result.test_metric is result.engine is None
+    assert "became nan" in result.to_dict()["result"]["diverged"]
 
 
 # ------------------------------------------------------------------------- running
@@ -239,7 +265,7 @@ def test_runs_do_not_depend_on_workers_and_are_not_repeated(tmp_path, monkeypatc
     alone = run(wanted, Store(tmp_path / "1"))
     both = run(wanted, Store(tmp_path / "2"), workers=2, progress=lambda step: seen.append((step.done, step.planned)))
     assert list(map(timeless, alone)) == list(map(timeless, both))
-    assert [record["key"] for record in both] == [one.key for one in wanted]
+    assert [record.key for record in both] == [one.key for one in wanted]
     assert seen == [(done, 8) for done in range(9)]
     for folder in "12":
         assert sorted(record["key"] for record in Store(tmp_path / folder)) == sorted(one.key for one in wanted)
@@ -286,7 +312,7 @@ def test_what_stops_a_run_leaves_what_was_finished(tmp_path, monkeypatch):
 
 def test_an_error_in_a_worker_comes_out_and_the_rest_is_kept(tmp_path):
     store = Store(tmp_path)
-    with pytest.raises(ValueError, match="splits 0 to 2; split 9"):
+    with pytest.raises(ValueError, match="no split 9: the graph has splits 0 to 2"):
         run([job(), job(split=1), job(split=9)], store, workers=2)
     run([job(), job(split=1)], store)  # those that were finished before are not run again
     assert len(Store(tmp_path)) == 2
@@ -294,14 +320,14 @@ def test_an_error_in_a_worker_comes_out_and_the_rest_is_kept(tmp_path):
 
 def test_what_another_process_stores_meanwhile_is_not_run(tmp_path):
     wanted, other = [job(split=split) for split in range(3)], Store(tmp_path)
-    theirs = {**run_job(wanted[2]), "when": "theirs"}
+    theirs = {**run_job(wanted[2]).to_dict(), "when": "theirs"}
 
     def interfere(step):
         if step.done == 1:
             other.append(theirs)
 
     records = run(wanted, Store(tmp_path), progress=interfere)
-    assert records[2]["when"] == "theirs"
+    assert records[2].when == "theirs"
     assert len(Store(tmp_path)) == 3
 
 
@@ -327,7 +353,7 @@ def test_the_time_can_be_up(tmp_path):
 )
 def test_a_record_that_is_not_what_its_key_says_is_not_believed(tmp_path, harm):
     store, good = Store(tmp_path), run_job(job())
-    store.append(harm(good))
+    store.append(harm(good.to_dict()))
     assert timeless(run([job()], store)[0]) == timeless(good)
     assert len(store) == 2
 

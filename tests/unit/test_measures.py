@@ -278,6 +278,6 @@ def test_neighbours_are_the_same_whatever_the_weights():
 def test_degrees_by_hand():
     graph = Graph.from_edges([[0, 1], [0, 2], [0, 3], [0, 4], [1, 0]], n=6, directed=True)
     found = measures.degrees(graph)
-    assert found.outgoing == measures.Spread(0, 0.0, 5 / 6, 4)
-    assert found.incoming == measures.Spread(0, 1.0, 5 / 6, 1)
+    assert found.outgoing == measures.Summary(0, 0.0, 5 / 6, 4)
+    assert found.incoming == measures.Summary(0, 1.0, 5 / 6, 1)
     assert found.histogram == {0: 4, 1: 1, 2: 0, 4: 1}

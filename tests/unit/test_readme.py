@@ -96,9 +96,6 @@ def test_its_gains_and_seconds_are_those_of_the_results():
     for name, link in (("table3-authors-trees", "With the authors' trees"), ("table3", "with ours")):
         summary = result(name)["summary"]
         assert link in text
-        assert (
-            f"{summary['pegfan']['agree']} of PEGFAN's 54 cells" in text
-            if "authors" in name
-            else f"equivariant, {summary['pegfan']['agree']} as well" in text
-        )
+        agree = summary["pegfan"]["agree"]
+        assert (f"{agree} of PEGFAN's 54 cells" if "authors" in name else f"equivariant, {agree} as well") in text
         assert f"all {summary['fsgnn']['agree']} of FSGNN agree" in text

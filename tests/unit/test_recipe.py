@@ -420,8 +420,8 @@ def test_step_by_step_is_the_classifier_is_the_recipe_bit_for_bit(plain, kind):
     trained, own = train_recipe(model.recipe, plain, plain.splits[0], default.SEED)
     same_run(trained.run, run)
     assert trained.network.predict(own).tobytes() == output.tobytes()
-    stored = run_job(Job(SOURCE, model.recipe, 0, default.SEED))["result"]
-    assert (stored["val_loss"], stored["test_metric"]) == (run.val_loss, run.test_metric)
+    stored = run_job(Job(SOURCE, model.recipe, 0, default.SEED))
+    assert (stored.val_loss, stored.test_metric) == (run.val_loss, run.test_metric)
     alone = pf.AutoClassifier(recipes=[model.recipe]).fit(plain)
     assert alone.predict_proba().tobytes() == model.predict_proba().tobytes()
 
@@ -432,8 +432,8 @@ def test_the_demo_trains_recipes_as_experiments_do():
     source = Source.of("synthetic", gamma=demo.GAMMA, **size, seed=0)
     for entry in found.entries:
         for split, trained in enumerate(entry.trained):
-            stored = run_job(Job(source, trained.recipe, split, split))["result"]
-            assert (stored["val_loss"], stored["test_metric"]) == (trained.run.val_loss, trained.run.test_metric)
+            stored = run_job(Job(source, trained.recipe, split, split))
+            assert (stored.val_loss, stored.test_metric) == (trained.run.val_loss, trained.run.test_metric)
 
 
 def test_fields_come_in_their_order_in_every_process():

@@ -122,7 +122,7 @@ def test_hostile_names_are_data(tmp_path):
         command=HOSTILE,
         source=pf.datasets.Source((HOSTILE,), {HOSTILE: HOSTILE}),
         versions={HOSTILE: HOSTILE},
-        candidates=[results.Candidate(HOSTILE, {HOSTILE: {HOSTILE: [HOSTILE]}}, 0.5, 0.5, 1.0, 3, True, HOSTILE)],
+        candidates=[results.Candidate(HOSTILE, {"tree_file": [HOSTILE, HOSTILE]}, 0.5, 0.5, 1.0, 3, True, HOSTILE)],
         chosen=results.Chosen(HOSTILE, HOSTILE),
         attention=[results.Attention(HOSTILE, [results.ChannelWeight(*[HOSTILE] * 3, "other", None, 1.0)])],
         warnings=[results.Note(HOSTILE, HOSTILE)],
@@ -305,12 +305,11 @@ def test_what_is_not_known_is_said_to_be_absent(tmp_path):
 
 
 def test_candidates_show_what_differs():
-    recipe = {"h": 4, "tree": {"method": "ward"}, "hops": 3}
-    recipes = [recipe, {**recipe, "h": 8, "tree": {"method": "matching"}}]
+    recipes = [{"h": 4, "method": "ward"}, {"h": 8, "method": "matching"}]
     tried = [results.Candidate(f"{i}", r, 0.5, 0.5, 1.0, 3, i == 1) for i, r in enumerate(recipes)]
     choice = sections.sections(of(candidates=tried))["choice"]
-    assert [row["settings"] for row in choice["rows"]] == [["h 4", "tree.method ward"], ["h 8", "tree.method matching"]]
-    assert choice["common"] == ["hops 3"]
+    assert [row["settings"] for row in choice["rows"]] == [["method ward", "h 4"], ["method matching", "h 8"]]
+    assert "hops 3" in choice["common"]
     assert [row["chosen"] for row in choice["rows"]] == [False, True]
 
 

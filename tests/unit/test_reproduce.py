@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from pegfan.cli import app
-from pegfan.experiments import Job, Store
+from pegfan.experiments import Job, Record, Store
 from pegfan.experiments.search import Rung, grid
 from pegfan.paper import cells, figures, published
 from pegfan.paper.benchmarks import FILTERED, Table3, verdict
@@ -25,18 +25,12 @@ FEW = (Rung(4, 2, 1), Rung(2, 10, 1))
 NOTHING = lambda job: None  # noqa: E731
 
 
-def record(job: Job, test: float = 0.8, val: float = 0.8, loss: float = 0.5) -> dict:
+def record(job: Job, test: float = 0.8, val: float = 0.8, loss: float = 0.5) -> Record:
     """What a run of a job would leave."""
-    result = {"test_metric": test, "val_metric": val, "val_loss": loss, "epochs": 100, "best_epoch": 50}
-    result |= {"seconds": 2.0, "wall": 3.0, "channels": 7, "tree": None}
-    return {
-        "key": job.key,
-        "job": job.to_dict(),
-        "result": result,
-        "versions": {"pegfan": "0"},
-        "when": "2026-01-01T00:00:00+00:00",
-        "workers": 2,
-    }
+    numbers = {"test_metric": test, "val_metric": val, "val_loss": loss, "epochs": 100, "best_epoch": 50}
+    about = {"channels": 7, "regime": None, "metric": "accuracy", "stand_in": None, "tree": None, "workers": 2}
+    made = {"seconds": 2.0, "wall": 3.0, "versions": {"pegfan": "0"}, "when": "2026-01-01T00:00:00+00:00"}
+    return Record(key=job.key, job=job.to_dict(), **numbers, **about, **made)
 
 
 def row_of(job: Job) -> Model:
@@ -218,7 +212,7 @@ def test_the_synthetic_search_goes_rung_by_rung():
         new = [job for job in jobs if job.key not in done]
         done.update({job.key: record(job, 1 - value(job), value(job), 1 - value(job)) for job in new})
     assert epochs == [[12], [1500], [1500]]
-    counts = Counter(Job.from_dict(entry["job"]).recipe.settings.epochs for entry in done.values())
+    counts = Counter(Job.from_dict(entry.job).recipe.settings.epochs for entry in done.values())
     assert counts == {12: 10 * 108, 1500: 10 * (9 + 2)}  # nine rows, and type a, h = 4 on SX
     score = table.score(known, 0.2, Model("b4"))
     assert score.runs == 3
@@ -270,10 +264,10 @@ def test_a_searched_winner_runs_on_every_split():
 def test_a_record_that_its_key_does_not_fit_is_not_shown(tmp_path):
     store = Store(tmp_path)
     one, other = (Synthetic(Options(), 1).job(0.0, Model("r3"), {}, seed) for seed in (0, 1))
-    store.append({**record(one), "job": other.to_dict()})
-    store.append(record(other))
+    store.append({**record(one).to_dict(), "job": other.to_dict()})
+    store.append(record(other).to_dict())
     assert cells.lookup(store)(one) is None
-    assert cells.lookup(store)(other)["key"] == other.key
+    assert cells.lookup(store)(other).key == other.key
 
 
 def test_early_rungs_go_by_the_loss_and_the_last_by_the_metric():

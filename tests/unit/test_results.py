@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import pegfan as pf
 from pegfan import results
 from pegfan._plain import plain, versions
+from pegfan.recipe import Recipe
 from pegfan.report import write_report
 from pegfan.results import Data, Result, Spread
 from pegfan.results._version1 import channel_facts
@@ -27,7 +28,8 @@ values = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
     max_leaves=6,
 )
-PLAIN = {str: texts, int: counts, float: numbers, bool: st.booleans()}
+RECIPES = [{}, {"method": "none", "labels": True, "epochs": 3}, {"tree_file": ("a.npz", "0"), "lr_fc": 0.1}]
+PLAIN = {str: texts, int: counts, float: numbers, bool: st.booleans(), Recipe: st.sampled_from(RECIPES)}
 
 
 def valued(kind):
@@ -92,6 +94,9 @@ def test_mutated_results_are_read_or_refused_in_a_sentence(data, old):
         assert 0 < len(str(error)) < 300
 
 
+CANDIDATE = json.loads(Result.from_json(VERSION_1).to_json())["candidates"][0]
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -106,6 +111,10 @@ def test_mutated_results_are_read_or_refused_in_a_sentence(data, old):
         ({"confusion": [[1, 2], [3]]}, "confusion must have one row and one column per class"),
         ({"test": {"mean": "high", "std": 0}}, "test.mean must be a finite number, got str"),
         ({"splits": {"sizes": [[1, 2]]}}, r"splits.sizes\[0\] must be a list of 3"),
+        (
+            {"candidates": [{**CANDIDATE, "recipe": {"h": 1}}]},
+            r"candidates\[0\].recipe: h must be at least 2, got 1",
+        ),
         ({"version": 3}, "it has version 3, and this one reads 1 to 2; upgrade"),
         ({"version": "2"}, "it has version '2'"),
         ({"format": "other"}, "not written by pegfan"),
@@ -134,6 +143,7 @@ def test_deep_values_are_refused():
 def test_a_result_of_0_1_is_read_and_shown(tmp_path):
     result = Result.from_json(VERSION_1)
     assert result.data.edge_homophily == 0.2154
+    assert (result.candidates[1].recipe.method, result.candidates[1].recipe.scaling) == ("ward", "l1")
     assert result.features_only.name == "X alone l1, hidden=8, epochs=12"
     assert result.per_class[1].name == "blue"
     scales = [channel for channel in result.attention[1].channels if channel.group == "scales"]

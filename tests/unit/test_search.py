@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from pegfan.cli import app
 from pegfan.datasets import Source
-from pegfan.experiments import Job, OutOfTime, Store, jobs
+from pegfan.experiments import Job, OutOfTime, Record, Store, jobs
 from pegfan.experiments.search import Rung, default_rungs, grid, search
 from pegfan.recipe import Recipe
 from pegfan.training import Settings
@@ -36,7 +36,8 @@ class Landscape:
         self.ran.append(job)
         result = {"val_metric": self.metric(job), "val_loss": self.loss(job), "test_metric": self.test(job)}
         counts = {"epochs": 1, "best_epoch": 0, "channels": 2, "seconds": 0.1, "wall": 0.1, "metric": "accuracy"}
-        return {"key": job.key, "job": job.to_dict(), "result": {**result, **counts}}
+        about = {"regime": None, "stand_in": None, "tree": None, "versions": {}, "when": ""}
+        return Record(key=job.key, job=job.to_dict(), **result, **counts, **about)
 
 
 @pytest.fixture

@@ -577,7 +577,7 @@ def test_roc_auc_trains():
     result = train(channels, labels, graph.splits, {"epochs": 30}, metric="roc_auc")
     for run, split in zip(result.runs, graph.splits, strict=True):
         output = Network(run.state, result.settings).predict(channels, split.test)
-        assert run.test == pytest.approx(score(output, labels[split.test], "roc_auc"))
+        assert run.test_metric == pytest.approx(score(output, labels[split.test], "roc_auc"))
 
 
 def test_more_layers_take_the_plain_engine():

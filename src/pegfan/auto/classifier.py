@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from numbers import Real
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -19,11 +20,11 @@ from pegfan.classifier import (
     NodeClassifier,
     PEGFANClassifier,
     RecipeClassifier,
+    as_graph,
     kept_split,
     own_tree,
-    to_learn,
 )
-from pegfan.fitted import Fitted, Trained, mean_of
+from pegfan.fitted import Fitted, Trained, mean_of, to_learn
 from pegfan.recipe import Known, Recipe
 from pegfan.running import Progress
 
@@ -122,8 +123,14 @@ class AutoClassifier(NodeClassifier):
         progress
             Called with a `pegfan.running.Step` whenever something happened; its result is a `Trial`.
         """
+        with self.fitting(graph, split, progress):
+            return self
+
+    @contextmanager
+    def fitting(self, graph: Any, split: Any = 0, progress: Progress | None = None) -> Iterator[Pool]:
+        """`fit` to begin with; what it trained in (processes, trees, scale) can be used until the block ends."""
         seed = self._check_parameters()
-        known, part, stood_in = to_learn(graph, split, self.stand_in, seed)
+        known, part, stood_in = to_learn(as_graph(graph), split, self.stand_in, seed)
         fixed = None if self.recipes is None else [own_tree(Recipe.of(recipe)) for recipe in self.recipes]
         wanted = fixed is None or any(recipe.scaling == "columns" for recipe in fixed)
         scale = FeatureScale.of(known.features) if wanted else None
@@ -131,21 +138,21 @@ class AutoClassifier(NodeClassifier):
             search = Search(pool, part, seed, float(self.budget), self.members, progress)
             pins = self.pins or {}
             trials = search.run_fixed(fixed) if fixed else search.run(known.subgraph(part.train), pins)
-        chosen, self.how_, self.reason_ = choose(trials, known, part, self.members, self.choose)
-        self.trials_ = sorted(trials, key=lambda trial: trial.rank)
-        self.validation_ = validate(mean_of([trial.log_probabilities for trial in chosen]), known, part)
-        self.ran_ = [trial.recipe for trial in trials]
-        scaled = any(trial.recipe.scaling == "columns" for trial in chosen)
-        self.fitted_ = Fitted.of(
-            [trial.trained for trial in chosen if trial.trained is not None],
-            known,
-            kept_split(split, part),
-            seed,
-            stood_in=stood_in,
-            known=Known.of(known, part.train),
-            scale=scale if scaled else None,
-        )
-        return self
+            chosen, self.how_, self.reason_ = choose(trials, known, part, self.members, self.choose)
+            self.trials_ = sorted(trials, key=lambda trial: trial.rank)
+            self.validation_ = validate(mean_of([trial.log_probabilities for trial in chosen]), known, part)
+            self.ran_ = [trial.recipe for trial in trials]
+            scaled = any(trial.recipe.scaling == "columns" for trial in chosen)
+            self.fitted_ = Fitted.of(
+                [trial.trained for trial in chosen if trial.trained is not None],
+                known,
+                kept_split(split, part),
+                seed,
+                stood_in=stood_in,
+                known=Known.of(known, part.train),
+                scale=scale if scaled else None,
+            )
+            yield pool
 
     @property
     def members_(self) -> tuple[Trained, ...]:

@@ -14,9 +14,7 @@ from pegfan import results
 from pegfan._arrays import Float32Array
 from pegfan.auto.classifier import AutoClassifier
 from pegfan.auto.search import Pool, Task, Trial, validate
-from pegfan.channels import FeatureScale
-from pegfan.classifier import labelled
-from pegfan.fitted import mean_of
+from pegfan.fitted import fit_split, mean_of, with_validation
 from pegfan.graph import Graph, Split
 from pegfan.recipe import Recipe
 from pegfan.running import Progress
@@ -71,7 +69,7 @@ class Outcome:
     probabilities
         Of every node and class.
     result
-        The result, without what only the command line knows (source, command, time of day).
+        The result, without what only the command line knows (title, source, command).
     graph
         The graph with the splits that were used.
     parts
@@ -97,21 +95,9 @@ def with_splits(graph: Graph, plan: Plan) -> tuple[Graph, bool]:
     if len(np.unique(graph.labels[graph.labels >= 0])) < 2:
         raise ValueError("all labelled nodes are of one class, so there is nothing to tell apart")
     if graph.splits:
-        return graph.replace(splits=[_with_validation(graph, part, plan.seed) for part in graph.splits]), False
+        return graph.replace(splits=[with_validation(graph, part, plan.seed) for part in graph.splits]), False
     wanted = max(plan.splits or SPLITS, plan.split + 1)
     return graph.replace(splits=random_splits(graph.labels, k=wanted, seed=plan.seed)), True
-
-
-def _with_validation(graph: Graph, part: Split, seed: int) -> Split:
-    from pegfan.datasets import random_splits
-
-    assert graph.labels is not None
-    if len(part.val) or not len(part.train):
-        return part
-    among = np.full(graph.n, -1, np.int64)
-    among[part.train] = graph.labels[part.train]
-    drawn = random_splits(among, k=1, sizes=(0.75, 0.25, 0.0), seed=seed)[0]
-    return Split(drawn.train, drawn.val, part.test)
 
 
 def carry_out(
@@ -142,17 +128,19 @@ def carry_out(
         pins=plan.pins,
         choose=plan.choose,
         workers=plan.workers,
-    ).fit(known, plan.split, progress)
-    searched = time.perf_counter() - start
-    tell("floors and further splits")
-    spread = _Spread(model, plan, start, tell)
-    spread.run()
-    probabilities = model.predict_proba()
+    )
+    with model.fitting(known, plan.split, progress) as pool:
+        searched = time.perf_counter() - start
+        tell("floors and further splits")
+        spread = _FurtherSplits(model, plan, start, tell)
+        spread.run(pool)
+    probabilities = np.exp(mean_of([spread.trials[recipe].log_probabilities for recipe in spread.members]))
     part = known.splits[plan.split]
     confusion, per_class = results.judged(known, part, probabilities)
     kept = model.members_
     trees = [results.tree(member.tree, member.recipe.name) for member in kept if member.tree is not None]
     result = results.Result(
+        **results.stamp(),
         seed=plan.seed,
         budget=plan.budget,
         data=results.data(graph),
@@ -183,7 +171,7 @@ def _candidates(model: AutoClassifier) -> tuple[results.Candidate, ...]:
     return tuple(
         results.Candidate(
             c.recipe.name,
-            c.recipe.to_dict(),
+            c.recipe,
             c.val_metric,
             c.val_loss,
             c.seconds,
@@ -195,11 +183,11 @@ def _candidates(model: AutoClassifier) -> tuple[results.Candidate, ...]:
     )
 
 
-class _Spread:
+class _FurtherSplits:
     """The test metric of the chosen recipes on several splits, beside what the majority and the features give."""
 
     def __init__(self, model: AutoClassifier, plan: Plan, start: float, tell: Callable[[str], None]) -> None:
-        self.model, self.plan, self.start, self.tell = model, plan, start, tell
+        self.plan, self.start, self.tell = plan, start, tell
         assert model.fitted_.graph is not None
         self.graph = model.fitted_.graph
         self.trials = {trial.recipe: trial for trial in model.trials_}
@@ -212,31 +200,27 @@ class _Spread:
         self.values: dict[str, list[float]] = {"test": [], "validation": [], "majority": [], "features_only": []}
         self.used: list[int] = []
 
-    def run(self) -> None:
+    def run(self, pool: Pool) -> None:
         splits = self.graph.splits
         wanted = min(self.plan.splits or SPLITS, len(splits))
         order = [self.plan.split, *(i for i in range(len(splits)) if i != self.plan.split)][:wanted]
         cost = sum(self.trials[recipe].seconds for recipe in self.members)
         slow = cost / len(self.members) > 2.0
-        scaled = any(recipe.scaling == "columns" for recipe in [*self.members, *self.choices])
-        scale = FeatureScale.of(self.graph.features) if scaled else None
-        with Pool(self.graph, scale, self.plan.workers, self.model.fitted_.stood_in) as pool:
-            pool.trees.update({m.recipe.tree_key: m.tree for m in self.model.members_})
-            self._first(pool)
-            for place, i in enumerate(order[1:], start=1):
-                left = self.plan.budget - (time.perf_counter() - self.start)
-                if self.plan.splits is None and cost / (self.plan.workers if slow else 1) > left:
-                    break
-                self.tell(f"split {i}, {place + 1} of at most {len(order)}")
-                part = labelled(self.graph, self.graph.splits[i])
-                recipes = [*self.members, self.floor]
-                tasks = [Task(recipe, part, self.plan.seed + i) for recipe in dict.fromkeys(recipes)]
-                done = {trial.recipe: trial for trial in pool.run(iter(tasks), parallel=slow)}
-                self._add(i, part, [done[r] for r in self.members], done[self.floor])
+        self._first(pool)
+        for place, i in enumerate(order[1:], start=1):
+            left = self.plan.budget - (time.perf_counter() - self.start)
+            if self.plan.splits is None and cost / (self.plan.workers if slow else 1) > left:
+                break
+            self.tell(f"split {i}, {place + 1} of at most {len(order)}")
+            part = fit_split(self.graph, i, self.plan.seed)
+            recipes = [*self.members, self.floor]
+            tasks = [Task(recipe, part, self.plan.seed + i) for recipe in dict.fromkeys(recipes)]
+            done = {trial.recipe: trial for trial in pool.run(iter(tasks), parallel=slow)}
+            self._add(i, part, [done[r] for r in self.members], done[self.floor])
 
     def _first(self, pool: Pool) -> None:
         """The split of the search: the members are trained, only the floor may be missing."""
-        part = labelled(self.graph, self.graph.splits[self.plan.split])
+        part = fit_split(self.graph, self.plan.split, self.plan.seed)
         for recipe in self.choices:
             if recipe not in self.tried:
                 self.tried[recipe] = next(pool.run(iter([Task(recipe, part, self.plan.seed)]), parallel=False))

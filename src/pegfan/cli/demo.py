@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -108,26 +109,20 @@ def _print_comparison(found: Comparison) -> None:
     # The table needs this note: networks that see X itself leave nothing to compare.
     console.print(
         f"{about}; mean ± standard deviation. Each network had the best of four settings on validation nodes. As in "
-        f"the paper, neither gets X itself, which alone gives {sum(found.features) / len(found.features):.0%} here; "
+        f"the paper, neither gets X itself, which alone gives {Spread.of(found.features_only).mean or 0.0:.0%} here; "
         "the F_j X of PEGFAN add up to it. "
         f"{found.seconds:.0f} seconds.\n"
     )
 
 
 def _facts(found: Comparison) -> dict[str, Any]:
+    from pegfan.results import Spread
+
+    def spread(values: list[float]) -> dict[str, Any]:
+        return asdict(Spread.of(values))
+
     return {
-        "graph": {"nodes": found.graph.n, "edges": found.graph.n_edges, "splits": len(found.graph.splits)},
-        "seconds": found.seconds,
-        "majority": {"test": found.majority},
-        "features_alone": {"test": found.features},
-        "networks": [
-            {
-                "name": entry.name,
-                "channels": [channel.name for channel in entry.channels],
-                "recipe": entry.recipe.to_dict(),
-                "validation": entry.validation,
-                "test": entry.test,
-            }
-            for entry in found.entries
-        ],
+        "result": found.result(found.probabilities()).to_dict(),
+        "features_only": spread(found.features_only),
+        "networks": {e.name: {"validation": spread(e.validation), "test": spread(e.test)} for e in found.entries},
     }

@@ -346,18 +346,12 @@ def _carry_out(graph: Graph, plan: Plan) -> Outcome:
 
 def _complete(outcome: Outcome, source: Source, report: ReadReport | None, folder: Path) -> Result:
     """The result with what only the command line knows."""
-    from datetime import UTC, datetime
-
-    from pegfan._plain import versions
-
     return replace(
         outcome.result,
         title=" + ".join(Path(part).name or part for part in source.where),
         data=replace(outcome.result.data, report=None if report is None else str(report)),
         source=source,
         command=f"pegfan train --config {shlex.quote(str(folder / SETTINGS))} -o again",
-        when=datetime.now(UTC).isoformat(timespec="seconds"),
-        versions=versions("numpy", "scipy", "numba", "torch", "safetensors"),
     )
 
 

@@ -1,6 +1,6 @@
 """Training runs as values, a store of their results, and search over settings (`pegfan.experiments.search`)."""
 
-from pegfan.experiments.jobs import Job, OutOfTime, run, run_job
+from pegfan.experiments.jobs import Job, OutOfTime, Record, run, run_job
 from pegfan.experiments.store import Store
 
-__all__ = ["Job", "OutOfTime", "Store", "run", "run_job"]
+__all__ = ["Job", "OutOfTime", "Record", "Store", "run", "run_job"]

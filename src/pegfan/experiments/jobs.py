@@ -11,7 +11,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -21,17 +21,17 @@ from pegfan._checks import check_integer
 from pegfan._plain import plain, versions
 from pegfan.datasets import Source
 from pegfan.experiments.store import Store
-from pegfan.fitted import with_features
+from pegfan.fitted import fit_split, train_recipe, with_features
 from pegfan.recipe import Recipe
 from pegfan.running import Progress, Runner, Step, one_thread
-from pegfan.training import Diverged, Settings, train
+from pegfan.training import Diverged, Settings
 
 if TYPE_CHECKING:
     from pegfan.channels import Channels
     from pegfan.graph import Graph, Split
     from pegfan.trees import Hierarchy
 
-__all__ = ["Job", "OutOfTime", "run", "run_job"]
+__all__ = ["Job", "OutOfTime", "Record", "run", "run_job"]
 
 NUMERICS = 1
 """Increased when the same job gives other numbers than before, so that older records are not reused."""
@@ -41,8 +41,6 @@ _FIRST_SETTINGS = (
     *("epochs", "patience", "stop", "class_weights"),
 )
 """Settings that are always part of a key. A newer one is left out while it has its default, so that keys last."""
-
-_NUMBERS = ("val_loss", "val_metric", "test_metric", "seconds", "wall")
 
 
 class OutOfTime(Exception):
@@ -56,8 +54,8 @@ class Job:
     Attributes
     ----------
     source
-        The graph. Where it has no splits, split i is the i-th of ``random_splits(graph.labels)``; where it has no
-        features, degrees stand in and are not scaled, as in the classifiers.
+        The graph. Where it has no splits, split i is the i-th of ``random_splits(graph.labels)``; labels, validation
+        nodes and features that are missing are treated as by the classifiers.
     recipe
         The model.
     split
@@ -108,8 +106,82 @@ class Job:
             raise ValueError(f"this is not what Job.to_dict wrote: {error!r}") from error
 
 
-def run_job(job: Job, trees: str | os.PathLike[str] | None = None) -> dict[str, Any]:
-    """Run a job on one core and return its record.
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """What a job gave, as the store keeps it.
+
+    Attributes
+    ----------
+    key, job
+        The job's key, and the job in the words of the version that ran it.
+    val_loss, val_metric, test_metric
+        None where a part of the split is empty, or where the loss diverged.
+    epochs, best_epoch
+        How many there were, and which was kept.
+    seconds, wall
+        CPU time of the training, and its elapsed time.
+    engine, diverged
+        What trained; or the error, where the loss became infinite.
+    channels, regime, metric, stand_in, tree
+        How many channels; what ``"auto"`` stood for; what was measured; what stood in for features; its tree.
+    versions, when
+        Packages, and the time of day.
+    workers
+        How many processes ran side by side; None if that is not known.
+    """
+
+    key: str
+    job: Mapping[str, Any] = field(repr=False)
+    val_loss: float | None
+    val_metric: float | None
+    test_metric: float | None
+    epochs: int
+    best_epoch: int
+    seconds: float
+    wall: float
+    engine: str | None = None
+    diverged: str | None = None
+    channels: int
+    regime: str | None
+    metric: str
+    stand_in: str | None
+    tree: Mapping[str, Any] | None
+    versions: Mapping[str, str]
+    when: str
+    workers: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        result = {name: getattr(self, name) for name in _RESULT}
+        del result["engine" if self.engine is None else "diverged"]
+        return {"key": self.key, "job": self.job, "result": result} | {name: getattr(self, name) for name in _AROUND}
+
+    @classmethod
+    def of(cls, stored: Any) -> Self | None:
+        """The record that `to_dict` wrote, today or in 0.1; None for anything else."""
+        try:
+            given: dict[str, Any] = {name: stored["result"].get(name) for name in _RESULT}
+            given |= {name: stored.get(name) for name in ("key", "job", *_AROUND)}
+            genuine = _key(stored["job"]) == stored["key"]
+        except (KeyError, TypeError, AttributeError, ValueError):
+            return None
+        fits = all(isinstance(given[name], kind) for kind, names in _KINDS.items() for name in names)
+        return cls(**given) if genuine and fits else None
+
+
+_NAMES = tuple(member.name for member in fields(Record))
+_RESULT, _AROUND = _NAMES[2:-3], _NAMES[-3:]
+_KINDS: dict[Any, tuple[str, ...]] = {
+    int | float | None: ("val_loss", "val_metric", "test_metric"),
+    int | float: ("seconds", "wall"),
+    int: ("epochs", "best_epoch", "channels"),
+    str: ("metric", "when"),
+    dict: ("versions",),
+}
+
+
+def run_job(job: Job, trees: str | os.PathLike[str] | None = None) -> Record:
+    """Run a job on one core.
 
     Parameters
     ----------
@@ -120,39 +192,33 @@ def run_job(job: Job, trees: str | os.PathLike[str] | None = None) -> dict[str, 
 
     Returns
     -------
-    dict
-        ``key``; ``job``; ``result``; ``versions``; ``when``. The result holds ``val_loss``, ``val_metric`` and
-        ``test_metric`` (None where a part of the split is empty, or where the loss ``diverged``), ``epochs``,
-        ``best_epoch``, ``seconds`` (CPU time of the training), ``wall`` (its elapsed time), ``channels`` (how many),
-        ``regime``, ``metric``, ``engine``, ``stand_in`` (what stood in for features, or None) and ``tree``. The same
-        job gives the same record, times apart.
+    Record
+        The same for the same job, times apart.
 
     Examples
     --------
     >>> graph = Source.of("synthetic", n=300, n_edges=3000, n_features=20)
     >>> job = Job(graph, Recipe.of({"method": "none", "regime": "heterophily", "epochs": 60}), split=0, seed=42)
     >>> record = run_job(job)
-    >>> record["result"]["channels"], record["result"]["val_metric"] > 0.5
+    >>> record.channels, record.val_metric > 0.5
     (4, True)
     """
     with _ONE_AT_A_TIME, one_thread():
         ready = _prepare(job, trees)
-        result = _train(job, ready)
-    tree, info = ready.tree, ready.channels.info
-    result |= {
-        "channels": len(ready.channels),
-        "regime": info.get("regime"),
-        "metric": ready.graph.metric,
-        "stand_in": ready.stand_in,
-        "tree": tree and {"K": tree.K, "clusters": list(tree.n_clusters), **plain(tree.info)},
-    }
-    return {
-        "key": job.key,
-        "job": job.to_dict(),
-        "result": result,
-        "versions": versions("numba", "numpy", "scipy"),
-        "when": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
+        numbers = _train(job, ready)
+    tree = ready.tree
+    return Record(
+        key=job.key,
+        job=job.to_dict(),
+        **numbers,
+        channels=len(ready.channels),
+        regime=ready.channels.info.get("regime"),
+        metric=ready.graph.metric,
+        stand_in=ready.stand_in,
+        tree=None if tree is None else {"K": tree.K, "clusters": list(tree.n_clusters), **plain(tree.info)},
+        versions=versions("numba", "numpy", "scipy"),
+        when=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
 
 
 def run(
@@ -165,7 +231,7 @@ def run(
     trees: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
     budget: float | None = None,
-) -> list[dict[str, Any]]:
+) -> list[Record]:
     """Run jobs that the store does not hold yet, and append their records as they come.
 
     Workers only compute; this process writes. Jobs on the same graph, tree and channels follow each other, so that a
@@ -194,8 +260,8 @@ def run(
 
     Returns
     -------
-    list of dict
-        The records, in the order of `jobs`.
+    list of Record
+        In the order of `jobs`.
 
     Examples
     --------
@@ -216,7 +282,7 @@ def run(
     deadline = math.inf if budget is None else time.monotonic() + budget
     store.refresh()
     unique = {job.key: job for job in wanted}
-    todo = [job for key, job in unique.items() if stored(store, key) is None]
+    todo = [job for key, job in unique.items() if Record.of(store.get(key)) is None]
     done = len(unique) - len(todo)
     tell = progress or (lambda _: None)
     tell(Step(done, len(unique)))
@@ -225,13 +291,13 @@ def run(
     side_by_side = runner.workers if runner.scheduler is None else None
     with closing(runner.map(partial(run_job, trees=trees), waiting)) as records:
         for record in records:
-            store.append({**record, "workers": side_by_side})
+            store.append(replace(record, workers=side_by_side).to_dict())
             done += 1
             tell(Step(done, len(unique), result=record))
     if stopped.is_set():
-        missing = sum(stored(store, key) is None for key in unique)
+        missing = sum(Record.of(store.get(key)) is None for key in unique)
         raise OutOfTime(f"the time budget is used up with {missing} of {len(unique)} runs left; run again to continue")
-    found = [stored(store, job.key) for job in wanted]
+    found = [Record.of(store.get(job.key)) for job in wanted]
     if None in found:
         lost = wanted[found.index(None)].key
         raise RuntimeError(f"the record {lost} is not in {store.path} though it was written; was the file changed?")
@@ -272,21 +338,6 @@ def _fingerprint_of(source: str, states: tuple[Any, ...]) -> str:
     return Source.from_dict(json.loads(source)).fingerprint()
 
 
-def stored(store: Store, key: str) -> dict[str, Any] | None:
-    """The record of a key if it is what `run_job` writes; anything else counts as missing."""
-    record = store.get(key)
-    job, result = (record or {}).get("job"), (record or {}).get("result")
-    if not isinstance(job, dict) or not isinstance(result, dict):
-        return None
-    numbers = all(isinstance(result.get(name), (int, float, type(None))) for name in _NUMBERS)
-    counts = all(isinstance(result.get(name), int) for name in ("epochs", "best_epoch", "channels"))
-    try:
-        genuine = _key(job) == key
-    except (KeyError, TypeError, AttributeError, ValueError):
-        return None
-    return record if numbers and counts and genuine else None
-
-
 # --------------------------------------------------- graphs, trees, channels, kept
 
 _ONE_AT_A_TIME = threading.RLock()
@@ -313,6 +364,7 @@ _graphs, _trees, _channels = _Kept(2), _Kept(2), _Kept(1)
 
 
 class _Prepared(NamedTuple):
+    recipe: Recipe
     graph: Graph
     stand_in: str | None
     split: Split
@@ -327,7 +379,7 @@ def _prepare(job: Job, trees: str | os.PathLike[str] | None) -> _Prepared:
     recipe = job.recipe.settled(graph, split, stand_in is not None)
     tree = _trees.get(tree_mark, lambda: recipe.build_tree(graph, trees=trees))
     channels = _channels.get(channels_mark, lambda: recipe.channels(graph, tree, split=split))
-    return _Prepared(graph, stand_in, split, tree, channels)
+    return _Prepared(recipe, graph, stand_in, split, tree, channels)
 
 
 def _marks(job: Job, trees: str | os.PathLike[str] | None = None) -> tuple[Hashable, Hashable, Hashable]:
@@ -349,36 +401,26 @@ def _open(source: Source) -> tuple[Graph, str | None]:
 def _split(graph: Graph, job: Job) -> Split:
     from pegfan.datasets import random_splits
 
-    if not graph.splits:
-        return random_splits(graph.labels, k=job.split + 1)[job.split]
-    if job.split >= len(graph.splits):
-        raise ValueError(f"{job.source.name} has splits 0 to {len(graph.splits) - 1}; split {job.split} was asked for")
-    return graph.splits[job.split]
+    drawn = None if graph.splits else random_splits(graph.labels, k=job.split + 1)[job.split]
+    return fit_split(graph, drawn or job.split, seed=0)  # not the job's seed: split i is the same for all of them
 
 
 def _train(job: Job, ready: _Prepared) -> dict[str, Any]:
     """The numbers of a run; one that diverged has none, and says so."""
     start = time.perf_counter()
     try:
-        outcome = train(
-            ready.channels,
-            ready.graph.labels,
-            ready.split,
-            job.recipe.settings,
-            classes=ready.graph.n_classes,
-            metric=ready.graph.metric,  # type: ignore[arg-type]
-            seed=job.seed,
+        trained, _ = train_recipe(
+            ready.recipe, ready.graph, ready.split, job.seed, tree=ready.tree, channels=ready.channels
         )
     except Diverged as error:
         wall = time.perf_counter() - start
         nothing = dict.fromkeys(("val_loss", "val_metric", "test_metric"))
         return {**nothing, "epochs": 0, "best_epoch": 0, "seconds": wall, "wall": wall, "diverged": str(error)}
-    only = outcome.runs[0]
     return {
-        **{name: plain(getattr(only, name)) for name in ("val_loss", "val_metric", "test_metric")},
-        **{name: getattr(only, name) for name in ("epochs", "best_epoch", "seconds")},
+        **{name: plain(getattr(trained.run, name)) for name in ("val_loss", "val_metric", "test_metric")},
+        **{name: getattr(trained.run, name) for name in ("epochs", "best_epoch", "seconds")},
         "wall": time.perf_counter() - start,
-        "engine": outcome.engine,
+        "engine": trained.engine,
     }
 
 
@@ -396,7 +438,7 @@ def _waiting(jobs: Sequence[Job], store: Store, deadline: float, stopped: thread
     """The jobs that no other process has stored meanwhile, until the time is up."""
     for job in jobs:
         store.refresh()
-        if stored(store, job.key) is not None:
+        if Record.of(store.get(job.key)) is not None:
             continue
         if time.monotonic() >= deadline:
             stopped.set()

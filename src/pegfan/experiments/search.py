@@ -19,12 +19,12 @@ from pegfan import _defaults as default
 from pegfan._extras import need
 from pegfan._plain import plain
 from pegfan.datasets import Source
-from pegfan.experiments.jobs import Job, OutOfTime, run
+from pegfan.experiments.jobs import Job, OutOfTime, Record, run
 from pegfan.experiments.store import Store
 from pegfan.recipe import Recipe
 from pegfan.running import Progress, Runner, Step
 
-__all__ = ["Candidate", "Rung", "SearchResult", "default_rungs", "grid", "search"]
+__all__ = ["Rung", "SearchResult", "Standing", "default_rungs", "grid", "search"]
 
 STRATEGIES = ("grid", "halving", "optuna")
 
@@ -76,7 +76,7 @@ class Rung(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Candidate:
+class Standing:
     """Settings and their results on validation.
 
     Attributes
@@ -128,14 +128,14 @@ class SearchResult:
 
     strategy: str
     metric: str
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[Standing, ...]
     test_metrics: tuple[float, ...]
     complete: bool
     computed: int
     reused: int
 
     @property
-    def best(self) -> Candidate:
+    def best(self) -> Standing:
         """The winner."""
         return self.candidates[0]
 
@@ -440,23 +440,20 @@ class _Search:
         if not deepest:
             raise OutOfTime("the time ran out before a single run was finished; allow more, and run again to continue")
         ordered = sorted(deepest.values(), key=lambda candidate: candidate.rank, reverse=True)
-        winner = [self.record(key)["result"] for key in ordered[0].keys]
-        test = tuple(math.nan if one["test_metric"] is None else one["test_metric"] for one in winner)
+        winner = [record for key in ordered[0].keys if (record := Record.of(self.store.get(key)))]
+        test = tuple(math.nan if one.test_metric is None else one.test_metric for one in winner)
         computed = self.runs - self.reused
-        return SearchResult(strategy, winner[0]["metric"], tuple(ordered), test, complete, computed, self.reused)
+        return SearchResult(strategy, winner[0].metric, tuple(ordered), test, complete, computed, self.reused)
 
-    def candidate(self, trace: _Trace) -> Candidate | None:
-        keys = tuple(job.key for job in trace.jobs if job.key in self.store)
-        if not keys:
+    def candidate(self, trace: _Trace) -> Standing | None:
+        records = [record for job in trace.jobs if (record := Record.of(self.store.get(job.key)))]
+        if not records:
             return None
-        metrics, losses = np.transpose([_score(self.record(key)) for key in keys])
+        metrics, losses = np.transpose(list(map(_score, records)))
         numbers = float(metrics.mean()), float(metrics.std()), float(losses.mean())
-        return Candidate(trace.settings, trace.rung, trace.epochs, len(keys), *numbers, keys)
-
-    def record(self, key: str) -> dict[str, Any]:
-        record = self.store.get(key)
-        assert record is not None
-        return record
+        return Standing(
+            trace.settings, trace.rung, trace.epochs, len(records), *numbers, tuple(record.key for record in records)
+        )
 
 
 class _Sampler:
@@ -492,9 +489,9 @@ class _Sampler:
             self.study.tell(trial, value)
 
 
-def _score(record: Mapping[str, Any]) -> tuple[float, float]:
+def _score(record: Record) -> tuple[float, float]:
     """Validation metric and loss; a run that diverged has the worst values."""
-    metric, loss = record["result"]["val_metric"], record["result"]["val_loss"]
+    metric, loss = record.val_metric, record.val_loss
     return (0.0 if metric is None else float(metric), math.inf if loss is None else float(loss))
 
 

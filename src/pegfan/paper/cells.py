@@ -15,7 +15,7 @@ import numpy as np
 
 from pegfan._legacy import parts_of
 from pegfan.datasets import Source
-from pegfan.experiments.jobs import Job, run, stored
+from pegfan.experiments.jobs import Job, Record, run
 from pegfan.experiments.search import Rung
 from pegfan.experiments.store import Store
 from pegfan.paper.documents import MISSING, Document, Mark
@@ -26,7 +26,7 @@ from pegfan.running import Progress, Runner, Step
 __all__ = ["NOTES", "Halving", "Options", "Score", "Table", "compute", "parse_rungs", "read_notes", "spread"]
 
 Settings = dict[str, Any]
-Records = Callable[[Job], dict[str, Any] | None]
+Records = Callable[[Job], Record | None]
 """From a job to its record, or None where it has not run."""
 
 NOTES = "notes.toml"
@@ -115,7 +115,7 @@ def _tell(progress: Progress, stage: str, step: Step) -> None:
 
 def lookup(store: Store) -> Records:
     """The records of a store by job; those that `run` would not accept count as missing."""
-    return lambda job: stored(store, job.key)
+    return lambda job: Record.of(store.get(job.key))
 
 
 # --------------------------------------------------------------------------- jobs
@@ -209,11 +209,12 @@ class Halving:
             ranked, missing = [], list[Job]()
             for order, settings in enumerate(left[: rung.settings]):
                 jobs = [self.job({**settings, "epochs": rung.epochs}, split) for split in range(rung.splits)]
-                found = [record["result"] for record in map(records, jobs) if record]
+                found = [record for record in map(records, jobs) if record]
                 if len(found) < len(jobs):
                     missing += [job for job in jobs if records(job) is None]
                     continue
-                metric, loss = _mean(found, "val_metric", -np.inf), _mean(found, "val_loss", np.inf)
+                metric = _mean((record.val_metric for record in found), -np.inf)
+                loss = _mean((record.val_loss for record in found), np.inf)
                 ranked.append(((-metric, loss) if place == len(self.rungs) - 1 else (loss, -metric), order, settings))
             if missing:
                 return None, place, missing
@@ -222,8 +223,8 @@ class Halving:
         return {**left[0], "epochs": self.rungs[-1].epochs}, len(self.rungs), []
 
 
-def _mean(results: Sequence[Mapping[str, Any]], name: str, diverged: float) -> float:
-    return float(np.mean([diverged if result[name] is None else result[name] for result in results]))
+def _mean(values: Iterable[float | None], diverged: float) -> float:
+    return float(np.mean([diverged if value is None else value for value in values]))
 
 
 def _in_turns(ranked: Sequence[Settings], apart: Sequence[str]) -> list[Settings]:
@@ -283,10 +284,10 @@ class Score:
     @classmethod
     def of(cls, records: Records, jobs: Sequence[Job]) -> Score | None:
         """The score of some jobs; None unless all of them have run and none diverged."""
-        found = [record for record in map(records, jobs) if record and record["result"]["test_metric"] is not None]
+        found = [record for record in map(records, jobs) if record and record.test_metric is not None]
         if len(found) < len(jobs):
             return None
-        values = 100 * np.array([record["result"]["test_metric"] for record in found])
+        values = 100 * np.array([record.test_metric for record in found])
         return cls(float(values.mean()), float(values.std()), len(found), _details(found))
 
     @property
@@ -304,27 +305,26 @@ NO_NUMBERS = {"ours": None, "std": None, "runs": 0}
 """Those of a cell that has not run."""
 
 
-def _details(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    jobs, results = [record["job"] for record in records], [record["result"] for record in records]
-    words = parts_of(jobs[0])
+def _details(records: Sequence[Record]) -> dict[str, Any]:
+    words = parts_of(records[0].job)
     settings = {name: value for name, value in words["settings"].items() if name in _SHOWN}
-    whens = sorted(record["when"] for record in records)
+    whens = sorted(record.when for record in records)
     return {
-        "values": [100 * result["test_metric"] for result in results],
-        "validation": 100 * float(np.mean([result["val_metric"] for result in results])),
+        "values": [100 * (record.test_metric or 0.0) for record in records],
+        "validation": 100 * float(_mean((record.val_metric for record in records), np.nan)),
         "settings": settings,
-        "channels": results[0]["channels"],
+        "channels": records[0].channels,
         "regime": words["channels"].get("regime") or words["channels"].get("option"),
         "tree": describe_tree(words["tree"]),
-        "levels": (results[0].get("tree") or {}).get("K"),
-        "splits": [job["split"] for job in jobs],
-        "seeds": [job["seed"] for job in jobs],
-        "epochs": sum(result["epochs"] for result in results),
-        "seconds": round(sum(result["seconds"] for result in results), 3),
-        "wall": round(sum(result["wall"] for result in results), 3),
-        "workers": sorted({record.get("workers") or 0 for record in records}),
-        "keys": [record["key"] for record in records],
-        "versions": records[-1]["versions"],
+        "levels": (records[0].tree or {}).get("K"),
+        "splits": [record.job["split"] for record in records],
+        "seeds": [record.job["seed"] for record in records],
+        "epochs": sum(record.epochs for record in records),
+        "seconds": round(sum(record.seconds for record in records), 3),
+        "wall": round(sum(record.wall for record in records), 3),
+        "workers": sorted({record.workers or 0 for record in records}),
+        "keys": [record.key for record in records],
+        "versions": records[-1].versions,
         "first": whens[0],
         "last": whens[-1],
     }

@@ -117,7 +117,7 @@ def _choice(result: Result) -> dict[str, Any]:
     tried = result.candidates[:_MOST_TABLE]
     if not tried:
         return _absent("Nothing was compared: the settings were given.") | {"words": words.choice(result)}
-    recipes = [_flat(candidate.recipe) for candidate in tried]
+    recipes = [_flat(candidate.recipe.to_dict()) for candidate in tried]
     keys = list(dict.fromkeys(key for recipe in recipes for key in recipe))
     varied = [key for key in keys if len({recipe.get(key) for recipe in recipes}) > 1]
     table = [

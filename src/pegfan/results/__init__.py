@@ -10,6 +10,7 @@ from pegfan.results.measured import (
     majority,
     node_ids,
     parts,
+    stamp,
     tree,
     unsure,
 )
@@ -54,6 +55,7 @@ __all__ = [
     "majority",
     "node_ids",
     "parts",
+    "stamp",
     "tree",
     "unsure",
 ]

@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from pegfan._legacy import recipe_of
+
 __all__ = ["channel_facts", "upgraded"]
 
 _KINDS = ("edge", "node", "adjusted")
@@ -25,6 +27,7 @@ def upgraded(old: dict[str, Any]) -> dict[str, Any]:
     return {
         **old,
         "data": {**data, **measures},
+        "candidates": _each(old.get("candidates", []), lambda row: {**row, "recipe": _recipe(row.get("recipe"))}),
         "majority": floors.get("majority"),
         "features_only": features,
         "per_class": _each(old.get("per_class"), lambda row: {**row, "name": row.get("class")}),
@@ -52,6 +55,10 @@ def channel_facts(name: str) -> dict[str, Any]:
 def _channel(row: dict[str, Any]) -> dict[str, Any]:
     name = row.get("name")
     return {**row, "words": row.get("what"), **(channel_facts(name) if isinstance(name, str) else {})}
+
+
+def _recipe(value: Any) -> Any:
+    return recipe_of(value) if isinstance(value, dict) and isinstance(value.get("features", ""), str) else value
 
 
 def _object(value: Any) -> dict[str, Any]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import fields
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pegfan import measures
+from pegfan._plain import versions
 from pegfan.fitted import ChannelFacts
 from pegfan.graph import Graph, Split
 from pegfan.results.values import Attention, ChannelWeight, Curve, Data, Note, PerClass, Result, TreeFacts, Unsure
@@ -156,6 +158,12 @@ def tree(hierarchy: Hierarchy, member: str = "") -> TreeFacts:
     return TreeFacts(
         info.get("method"), info.get("h", hierarchy.h), hierarchy.K, tuple(hierarchy.n_clusters), member, info
     )
+
+
+def stamp() -> dict[str, Any]:
+    """When a result was made, and with which packages."""
+    packages = versions("numpy", "scipy", "numba", "torch", "safetensors")
+    return {"when": datetime.now(UTC).isoformat(timespec="seconds"), "versions": packages}
 
 
 # ------------------------------------------------------------- what to beware of

@@ -15,6 +15,7 @@ import numpy as np
 from pegfan._plain import plain
 from pegfan.datasets.sources import Source
 from pegfan.graph import Split
+from pegfan.recipe import Recipe
 
 FORMAT, VERSION = "pegfan result", 2
 
@@ -98,7 +99,7 @@ class Candidate(Part):
     """A recipe that was tried, how it did on validation, whether it was chosen and why."""
 
     name: str
-    recipe: Mapping[str, Any]
+    recipe: Recipe
     val_metric: float | None
     val_loss: float | None
     seconds: float
@@ -301,7 +302,8 @@ class Result(Part):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON, with the format and its version."""
-        return {"format": FORMAT, "version": VERSION, **plain(asdict(self))}
+        tried = [asdict(candidate) | {"recipe": candidate.recipe.to_dict()} for candidate in self.candidates]
+        return {"format": FORMAT, "version": VERSION, **plain(asdict(self) | {"candidates": tried})}
 
     def to_json(self) -> str:
         """The result as text, for `from_json`."""
@@ -363,6 +365,8 @@ def _checked(kind: Any, value: Any, at: str) -> Any:
     if origin in (Union, types.UnionType):  # all of them are X | None
         missing = value is None or (isinstance(value, float) and not math.isfinite(value))
         return None if missing else _checked(args[0], value, at)
+    if kind is Recipe:
+        return _recipe(value, at)
     if is_dataclass(kind):
         return value if isinstance(value, kind) else _part(kind, value, at)  # type: ignore[arg-type]
     if origin is tuple:
@@ -371,6 +375,14 @@ def _checked(kind: Any, value: Any, at: str) -> Any:
         _check(isinstance(value, Mapping) and len(value) <= _MOST, "an object", value, at)
         return {str(k): plain(v) if args[1] is Any else _checked(args[1], v, f"{at}.{k}") for k, v in value.items()}
     return _scalar(kind, value, at)
+
+
+def _recipe(value: Any, at: str) -> Recipe:
+    _check(isinstance(value, (Recipe, Mapping)), "an object", value, at)
+    try:
+        return Recipe.of(value)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{at}: {str(error)[:200]}") from None
 
 
 def _scalar(kind: Any, value: Any, at: str) -> Any:

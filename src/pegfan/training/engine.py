@@ -110,7 +110,7 @@ def train(
     here = workers == 1 or len(parts) == 1
     # Other processes cannot call `progress`, and do not need what `channels` has cached.
     given = (channels, progress) if here else (channels[:], None)
-    task = Task(*given, y, parts, seed, chosen, count, metric, name, device, batch, history)
+    task = TrainingTask(*given, y, parts, seed, chosen, count, metric, name, device, batch, history)
     start = time.perf_counter()
     runs: list[Run] = []
     interrupted = False
@@ -132,7 +132,7 @@ def train(
     return TrainingResult(sorted(runs, key=lambda run: run.split), chosen, metric, name, interrupted)
 
 
-class Task(NamedTuple):
+class TrainingTask(NamedTuple):
     """What the trainings on all splits have in common."""
 
     channels: Channels
@@ -149,7 +149,7 @@ class Task(NamedTuple):
     history: bool
 
 
-def _run(task: Task, index: int) -> Run:
+def _run(task: TrainingTask, index: int) -> Run:
     start, split, seed = time.process_time(), task.splits[index], task.seed + index
     weights = loss_weights(task.y[split.train], task.settings.class_weights)
     if task.engine == "fast":
@@ -160,7 +160,7 @@ def _run(task: Task, index: int) -> Run:
         return _follow(task, index, PlainSteps(task, split, weights, seed), start)
 
 
-def _follow(task: Task, index: int, trainer: Any, start: float) -> Run:
+def _follow(task: TrainingTask, index: int, trainer: Any, start: float) -> Run:
     """Train epoch by epoch until validation stops improving; the test nodes come last."""
     settings, split, y, metric, history = task.settings, task.splits[index], task.y, task.metric, task.history
     record: dict[str, list[Any]] = {"train_loss": [], "val_loss": [], "val_metric": [], "attention": []}
@@ -210,7 +210,7 @@ def _follow(task: Task, index: int, trainer: Any, start: float) -> Run:
 class _FastSteps:
     """Epochs on the fast path."""
 
-    def __init__(self, task: Task, split: Split, weights: Any, seed: int) -> None:
+    def __init__(self, task: TrainingTask, split: Split, weights: Any, seed: int) -> None:
         from pegfan.training.fast import FastNetwork
 
         channels, settings = task.channels, task.settings

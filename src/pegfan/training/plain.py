@@ -12,7 +12,7 @@ import torch
 from pegfan._arrays import IntArray
 from pegfan.graph import Split
 from pegfan.models import ChannelNetwork, to_tensors
-from pegfan.training.engine import Task
+from pegfan.training.engine import TrainingTask
 
 
 @contextmanager
@@ -26,7 +26,7 @@ def seeded(seed: int) -> Iterator[None]:
 class PlainSteps:
     """Epochs in PyTorch, in the context of `seeded`."""
 
-    def __init__(self, task: Task, split: Split, weights: Any, seed: int) -> None:
+    def __init__(self, task: TrainingTask, split: Split, weights: Any, seed: int) -> None:
         settings, self.channels, self.split, self.batch = task.settings, task.channels, split, task.batch
         self.device = task.device
         network = (settings.hidden, settings.layers, settings.dropout, settings.hop_normalize)
