@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -12,7 +12,6 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from pegfan._legacy import parts_of
 from pegfan.datasets import Source
 from pegfan.experiments.jobs import Job, run, stored
 from pegfan.experiments.search import Entry, Rung, climb
@@ -267,6 +266,7 @@ class Score:
     std: float
     runs: int
     details: dict[str, Any]
+    own_tree: bool = False  # not one of the authors'
 
     @classmethod
     def of(cls, records: Records, jobs: Sequence[Job]) -> Score | None:
@@ -275,7 +275,8 @@ class Score:
         if len(found) < len(jobs):
             return None
         values = 100 * np.array([record["result"]["test_metric"] for record in found])
-        return cls(float(values.mean()), float(values.std()), len(found), _details(found))
+        own = jobs[0].recipe.has_tree and jobs[0].recipe.tree_file is None
+        return cls(float(values.mean()), float(values.std()), len(found), _details(jobs, found), own)
 
     @property
     def numbers(self) -> dict[str, Any]:
@@ -292,21 +293,19 @@ NO_NUMBERS = {"ours": None, "std": None, "runs": 0}
 """Those of a cell that has not run."""
 
 
-def _details(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    jobs, results = [record["job"] for record in records], [record["result"] for record in records]
-    words = parts_of(jobs[0])
-    settings = {name: value for name, value in words["settings"].items() if name in _SHOWN}
+def _details(jobs: Sequence[Job], records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    recipe, results = jobs[0].recipe, [record["result"] for record in records]
     whens = sorted(record["when"] for record in records)
     return {
         "values": [100 * result["test_metric"] for result in results],
         "validation": 100 * float(np.mean([result["val_metric"] for result in results])),
-        "settings": settings,
+        "settings": {name: value for name, value in asdict(recipe.settings).items() if name in _SHOWN},
         "channels": results[0]["channels"],
-        "regime": words["channels"].get("regime") or words["channels"].get("option"),
-        "tree": describe_tree(words["tree"]),
+        "regime": recipe.regime,
+        "tree": _tree_words(jobs[0]),
         "levels": (results[0].get("tree") or {}).get("K"),
-        "splits": [job["split"] for job in jobs],
-        "seeds": [job["seed"] for job in jobs],
+        "splits": [job.split for job in jobs],
+        "seeds": [job.seed for job in jobs],
         "epochs": sum(result["epochs"] for result in results),
         "seconds": round(sum(result["seconds"] for result in results), 3),
         "wall": round(sum(result["wall"] for result in results), 3),
@@ -324,13 +323,16 @@ _SHOWN = (
 )
 
 
-def describe_tree(tree: Mapping[str, Any] | None) -> str | None:
+def _tree_words(job: Job) -> str | None:
     """Where a tree comes from, in a few words."""
-    if tree is None:
+    recipe = job.recipe
+    if not recipe.has_tree:
         return None
-    if "file" in tree:
-        return f"{tree['file']} (sha256 {tree['sha256'][:12]})"
-    return " ".join(["own:", *(f"{name}={value}" for name, value in tree.items())])
+    if recipe.tree_file is not None:
+        return f"{recipe.tree_file.name} (sha256 {recipe.tree_file.sha256[:12]})"
+    side = None if job.source.where == ("synthetic",) else recipe.direction  # generated graphs have no directions
+    words = {"method": recipe.method, "h": recipe.h, "direction": side, "max_levels": recipe.max_levels}
+    return " ".join(["own:", *(f"{name}={value}" for name, value in words.items() if value is not None)])
 
 
 def mark_of(score: Score | None, *styles: str) -> Mark:
@@ -378,7 +380,7 @@ def named(options: Options, columns: Sequence[str], models: Iterable[Model]) -> 
 
     Examples
     --------
-    >>> named(Options(only=("r3-all", "cora")), ["texas", "cora"], [Model("c8"), Model("r3 all")])
+    >>> named(Options(only=("r3-all", "cora")), ["texas", "cora"], [Model.of("c8"), Model.of("r3 all")])
     (['cora'], ['r3-all'])
     """
     rows = list(dict.fromkeys(model.name for model in models))

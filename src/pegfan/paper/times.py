@@ -158,7 +158,7 @@ class Table4:
             "idle otherwise. Reading the data, building trees and compiling are not counted."
         )
         if self.options.quick:
-            left_out = dict.fromkeys(name for name, _ in published.TABLE4 if (name, Model("c4")) not in self.rows)
+            left_out = dict.fromkeys(name for name, _ in published.TABLE4 if (name, Model.of("c4")) not in self.rows)
             text += f" Left out: {', '.join([*left_out, 'eight splits'])}."
         return text
 
