@@ -12,6 +12,7 @@ import time
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 from pegfan._checks import check_integer
@@ -113,7 +114,7 @@ class Runner:
         if self.scheduler is not None:
             from pegfan._cluster import on_cluster
 
-            yield from on_cluster(task, waiting, self.scheduler)
+            yield from on_cluster(partial(_call, task, None), waiting, self.scheduler)
         elif here or self.workers == 1:
             for item in waiting:
                 yield _call(task, self.shared, item)
