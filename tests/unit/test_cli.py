@@ -371,7 +371,7 @@ def test_info_prints_it(files):
 def test_info_without_labels_or_features(files):
     shown = call("info", files[1]).stdout
     assert "No classes: name their column with --label" in shown
-    assert "No features" in shown
+    assert "no features" in shown
     assert "CCNS" not in shown
     assert "--label" in sentence("info", files[1], "-o", files[1].with_name("x.png"))
 
