@@ -25,12 +25,12 @@ _WATCH = 0.5
 
 @dataclass(frozen=True)
 class Step:
-    """The progress of something that runs many tasks.
+    """What every ``progress=`` is called with; printed, it is its sentence.
 
     Attributes
     ----------
     done, planned
-        Finished tasks, and all tasks as far as is known.
+        Finished tasks, and all tasks as far as is known; 0 where nothing is.
     text
         A sentence about the newest.
     result
@@ -48,6 +48,9 @@ class Step:
     running: int = 0
     elapsed: float = 0.0
     budget: float | None = None
+
+    def __str__(self) -> str:
+        return self.text or f"{self.done} of {self.planned}"
 
 
 Progress = Callable[[Step], None]

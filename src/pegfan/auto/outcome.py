@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -19,7 +19,7 @@ from pegfan.classifier import labelled
 from pegfan.fitted import mean_of
 from pegfan.graph import Graph, Split
 from pegfan.recipe import Recipe
-from pegfan.running import Progress
+from pegfan.running import Progress, Step
 from pegfan.training import score
 
 __all__ = ["Outcome", "Plan", "carry_out", "with_splits"]
@@ -114,9 +114,7 @@ def _with_validation(graph: Graph, part: Split, seed: int) -> Split:
     return Split(drawn.train, drawn.val, part.test)
 
 
-def carry_out(
-    graph: Graph, plan: Plan, progress: Progress | None = None, say: Callable[[str], None] | None = None
-) -> Outcome:
+def carry_out(graph: Graph, plan: Plan, progress: Progress | None = None) -> Outcome:
     """Search on one split, keep the model, and train what was chosen on further splits for the spread.
 
     Parameters
@@ -126,12 +124,10 @@ def carry_out(
     plan
         What to do.
     progress
-        Called with the steps of the search.
-    say
-        Called with a sentence at every stage after it.
+        Called with the steps of the search, and then, with a text, of what follows it.
     """
     start = time.perf_counter()
-    tell = say or (lambda _: None)
+    tell = progress or (lambda _: None)
     known, drawn = with_splits(graph, plan)
     if not 0 <= plan.split < len(known.splits):
         raise ValueError(f"there is no split {plan.split}: the graph has splits 0 to {len(known.splits) - 1}")
@@ -144,7 +140,7 @@ def carry_out(
         workers=plan.workers,
     ).fit(known, plan.split, progress)
     searched = time.perf_counter() - start
-    tell("floors and further splits")
+    tell(Step(0, 0, "floors and further splits"))
     spread = _Spread(model, plan, start, tell)
     spread.run()
     probabilities = model.predict_proba()
@@ -198,7 +194,7 @@ def _candidates(model: AutoClassifier) -> tuple[results.Candidate, ...]:
 class _Spread:
     """The test metric of the chosen recipes on several splits, beside what the majority and the features give."""
 
-    def __init__(self, model: AutoClassifier, plan: Plan, start: float, tell: Callable[[str], None]) -> None:
+    def __init__(self, model: AutoClassifier, plan: Plan, start: float, tell: Progress) -> None:
         self.model, self.plan, self.start, self.tell = model, plan, start, tell
         assert model.fitted_.graph is not None
         self.graph = model.fitted_.graph
@@ -227,7 +223,7 @@ class _Spread:
                 left = self.plan.budget - (time.perf_counter() - self.start)
                 if self.plan.splits is None and cost / (self.plan.workers if slow else 1) > left:
                     break
-                self.tell(f"split {i}, {place + 1} of at most {len(order)}")
+                self.tell(Step(place, len(order), f"split {i}, {place + 1} of at most {len(order)}"))
                 part = labelled(self.graph, self.graph.splits[i])
                 recipes = [*self.members, self.floor]
                 tasks = [Task(recipe, part, self.plan.seed + i) for recipe in dict.fromkeys(recipes)]

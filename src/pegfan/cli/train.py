@@ -336,7 +336,7 @@ def _carry_out(graph: Graph, plan: Plan) -> Outcome:
         return f"{step.done} of {step.planned} recipes{speed}{clock}"
 
     with progress_bar("training", words) as progress:
-        return carry_out(graph, plan, progress, lambda sentence: progress(Step(0, 0, sentence)))
+        return carry_out(graph, plan, progress)
 
 
 def _complete(outcome: Outcome, source: Source, report: ReadReport | None, folder: Path) -> Result:
