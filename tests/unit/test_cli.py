@@ -227,7 +227,7 @@ def test_a_reader_that_goes_away_is_no_error():
     ("content", "words"),
     [
         (None, "no such file (did you mean 'nodes.csv'?)"),
-        (b"", "is empty; was it written to the end? Give another file."),
+        (b"", "is empty; was it written to the end? Give another file"),
         (bytes(range(256)) * 9, "is not a text table"),
     ],
 )
