@@ -1,4 +1,4 @@
-"""Checks of single arguments: an integer, a number, one of several words."""
+"""Checks of single arguments: an integer, a number, one of several words; and the error of files and tables."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+
+
+class BadInput(ValueError):
+    """A file or table that cannot be used; the message names it, and the line where that is known."""
 
 
 def check_integer(value: Any, what: str, least: int | None = None) -> int:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from pegfan._atomic import replacing
+from pegfan._checks import BadInput
 
 MAX_BYTES = 16 * 2**30
 """What an archive may claim to hold before it is read; a larger claim is refused."""
@@ -55,13 +56,13 @@ def read_npz(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> dict[s
                     for member in archive.infolist()
                 }
         except _DAMAGE as error:
-            raise ValueError(f"{source} is not a readable npz archive ({error}); was it cut short?") from error
+            raise BadInput(f"{source} is not a readable npz archive ({error}); was it cut short?") from error
 
 
 def require_size(source: Path, declared: int, max_bytes: int) -> None:
     """Refuse a file that claims to hold more than is allowed, or less than nothing."""
     if not 0 <= declared <= max_bytes:
-        raise ValueError(
+        raise BadInput(
             f"{source} declares {declared:,} bytes, more than the {max_bytes:,} allowed; "
             "if it is yours, pass a larger max_bytes"
         )
@@ -85,6 +86,6 @@ def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, source: Path
             if len(data) != size:
                 raise ValueError("it is cut short")
         except (ValueError, SyntaxError, TypeError, OverflowError, tokenize.TokenError) as error:
-            raise ValueError(f"{source}: member {member.filename!r} cannot be used: {error}") from error
+            raise BadInput(f"{source}: member {member.filename!r} cannot be used: {error}") from error
     array = np.frombuffer(data, dtype=dtype).copy()
     return array.reshape(shape, order="F" if fortran else "C")

@@ -183,7 +183,7 @@ class Fitted:
         assert graph.features is not None
         return cls(
             members=tuple(members),
-            classes=np.arange(graph.n_classes) if graph.class_names is None else graph.class_names,
+            classes=graph.classes,
             metric=graph.metric,
             stood_in=stood_in,
             columns=int(graph.features.shape[1]),

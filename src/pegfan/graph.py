@@ -240,6 +240,16 @@ class Graph:
             return len(self.class_names)
         return 0 if self.labels is None else int(self.labels.max()) + 1
 
+    @property
+    def classes(self) -> NDArray[Any]:
+        """`class_names`, or the numbers of the classes where they have no names."""
+        return np.arange(self.n_classes) if self.class_names is None else self.class_names
+
+    @property
+    def ids(self) -> NDArray[Any]:
+        """`node_names`, or 0..n-1 where nodes have no names."""
+        return np.arange(self.n) if self.node_names is None else self.node_names
+
     # ---------------------------------------------------------------- in
 
     @classmethod
@@ -503,11 +513,11 @@ class Graph:
         """
         nx = need("networkx", "graphs", "this conversion")
         result = nx.DiGraph() if self.directed else nx.Graph()
-        keys = list(range(self.n)) if self.node_names is None else self.node_names.tolist()
+        keys = self.ids.tolist()
         result.add_nodes_from(keys)
         columns: dict[str, list[Any]] = {}
         if self.labels is not None:
-            names = range(self.n_classes) if self.class_names is None else self.class_names.tolist()
+            names = self.classes.tolist()
             columns["label"] = [None if k < 0 else names[k] for k in self.labels.tolist()]
         if self.features is not None and not issparse(self.features):
             columns["features"] = list(self.features)

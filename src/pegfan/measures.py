@@ -35,6 +35,7 @@ __all__ = [
     "label_informativeness",
     "leaking_share",
     "node_homophily",
+    "purity",
 ]
 
 
@@ -325,6 +326,21 @@ def leaking_share(graph: Graph, train: IntArray, test: IntArray) -> float:
     group = _same_neighbours(graph)
     known = group[train]
     return float(np.isin(group[test], known[known >= 0]).mean()) if len(test) else 0.0
+
+
+def purity(clusters: IntArray, classes: IntArray) -> float:
+    """Return the share of nodes that have the most frequent class of their cluster.
+
+    Examples
+    --------
+    >>> purity(np.array([0, 0, 1, 1]), np.array([0, 0, 0, 1]))
+    0.75
+    """
+    count = int(classes.max()) + 1
+    pairs, counts = np.unique(clusters * count + classes, return_counts=True)
+    largest = np.zeros(int(clusters.max()) + 1, np.int64)
+    np.maximum.at(largest, pairs // count, counts)
+    return float(largest.sum() / len(clusters))
 
 
 def equal_rows(matrix: Any) -> IntArray:

@@ -12,6 +12,7 @@ import time
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 from pegfan._checks import check_integer
@@ -24,12 +25,12 @@ _WATCH = 0.5
 
 @dataclass(frozen=True)
 class Step:
-    """The progress of something that runs many tasks.
+    """What every ``progress=`` is called with; printed, it is its sentence.
 
     Attributes
     ----------
     done, planned
-        Finished tasks, and all tasks as far as is known.
+        Finished tasks, and all tasks as far as is known; 0 where nothing is.
     text
         A sentence about the newest.
     result
@@ -47,6 +48,9 @@ class Step:
     running: int = 0
     elapsed: float = 0.0
     budget: float | None = None
+
+    def __str__(self) -> str:
+        return self.text or f"{self.done} of {self.planned}"
 
 
 Progress = Callable[[Step], None]
@@ -113,7 +117,7 @@ class Runner:
         if self.scheduler is not None:
             from pegfan._cluster import on_cluster
 
-            yield from on_cluster(task, waiting, self.scheduler)
+            yield from on_cluster(partial(_call, task, None), waiting, self.scheduler)
         elif here or self.workers == 1:
             for item in waiting:
                 yield _call(task, self.shared, item)

@@ -19,8 +19,8 @@ def lines(path):
 def model(line):
     """The row of the paper's tables that a line is about."""
     if line["model"] == "PEGFAN":
-        return Model(f"{line['channels']}{line['h']}")
-    return Model(f"r{line['r']}" + (" all" if line["channels"] == "all" else ""))
+        return Model.of(f"{line['channels']}{line['h']}")
+    return Model.of(f"r{line['r']}" + (" all" if line["channels"] == "all" else ""))
 
 
 def settings(line):
@@ -36,11 +36,11 @@ def as_printed(line, name):
 def test_the_authors_best_settings(reference):
     found = lines(reference / "authors_best_configs.csv")
     assert len(found) == 54
-    wanted = {(line["dataset"], Model(f"{line['type']}{line['h']}")): settings(line) for line in found}
+    wanted = {(line["dataset"], Model.of(f"{line['type']}{line['h']}")): settings(line) for line in found}
     assert wanted == published.AUTHORS
     assert all(entry in grid("authors") for entry in wanted.values())
     for line in found:  # the accuracy that the file pairs with the settings is the one of the table
-        cell = published.TABLE3[Model(f"{line['type']}{line['h']}")][line["dataset"]]
+        cell = published.TABLE3[Model.of(f"{line['type']}{line['h']}")][line["dataset"]]
         assert cell == (float(line["paper"]), float(line["paper_std"]))
 
 

@@ -31,7 +31,7 @@ def test_the_authors_trees_serve_all_sets_but_pubmed(authors_trees):
 
 def test_some_cells_of_table_three(data, authors_trees, tmp_path, monkeypatch):
     """Two cells on two splits; the second call computes nothing and writes the same bytes."""
-    monkeypatch.setattr(Table3, "models", lambda self, name: [Model("c8"), Model("r3")])
+    monkeypatch.setattr(Table3, "models", lambda self, name: [Model.of("c8"), Model.of("r3")])
     store, output = tmp_path / "store", tmp_path / "out"
     words = ["table3", "--quick", "--only", "texas", "--trees", authors_trees, "--store", store, "-o", output]
     words += ["--workers", 1]
@@ -61,7 +61,7 @@ def test_some_cells_of_table_three(data, authors_trees, tmp_path, monkeypatch):
 
 
 def test_a_search_for_one_cell(data, tmp_path, monkeypatch):
-    monkeypatch.setattr(Table3, "models", lambda self, name: [Model("a4")])
+    monkeypatch.setattr(Table3, "models", lambda self, name: [Model.of("a4")])
     words = ["table3", "--quick", "--settings", "search", "--rungs", "4x5,2x30x2", "--only", "cornell", "--workers", 1]
     invoke(*words, "--store", tmp_path / "store", "-o", tmp_path)
     assert len(Store(tmp_path / "store")) == 4 + 2 * 2
@@ -73,7 +73,7 @@ def test_a_search_for_one_cell(data, tmp_path, monkeypatch):
 
 def test_table_four_counts_the_paper_s_channels(data, authors_trees, tmp_path, monkeypatch):
     """With the authors' trees type c has 13 channels on chameleon, as the paper says."""
-    monkeypatch.setattr(Table4, "rows", [("chameleon", Model("c4")), ("chameleon", Model("r3"))])
+    monkeypatch.setattr(Table4, "rows", [("chameleon", Model.of("c4")), ("chameleon", Model.of("r3"))])
     monkeypatch.setattr(Table4, "settings", [{"epochs": 3}])
     words = ["table4", "--quick", "--trees", authors_trees, "--store", tmp_path, "-o", tmp_path, "--workers", 1]
     invoke(*words)

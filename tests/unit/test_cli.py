@@ -226,7 +226,7 @@ def test_a_reader_that_goes_away_is_no_error():
     ("content", "words"),
     [
         (None, "no such file (did you mean 'nodes.csv'?)"),
-        (b"", "is empty; was it written to the end? Give another file."),
+        (b"", "is empty; was it written to the end? Give another file"),
         (bytes(range(256)) * 9, "is not a text table"),
     ],
 )
@@ -369,7 +369,7 @@ def test_info_prints_it(files):
 def test_info_without_labels_or_features(files):
     shown = call("info", files[1]).stdout
     assert "No classes: name their column with --label" in shown
-    assert "No features" in shown
+    assert "no features" in shown
     assert "CCNS" not in shown
     assert "--label" in sentence("info", files[1], "-o", files[1].with_name("x.png"))
 

@@ -154,7 +154,7 @@ def test_the_input_is_neither_changed_nor_shared():
     assert (h.features.toarray() == 1).all()
     assert g.labels.tolist() == [0, 1, 1]
     assert g.splits[0].train.tolist() == [0, 2]
-    assert g.node_names.tolist() == ["a", "b", "c"]
+    assert g.node_names.tolist() == g.ids.tolist() == ["a", "b", "c"]
     assert not g.positions.any()
 
 

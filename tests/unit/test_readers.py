@@ -479,6 +479,11 @@ def refused(words, *paths, **options):
     return str(error.value)
 
 
+def test_a_file_is_named_even_if_its_name_is_a_word_of_the_message(tmp_path):
+    np.savez(tmp_path / "g.npz", edges=[[0, 1]], y=[0, 1, 1], num_nodes=2)
+    refused("^labels: labels has 3 rows", (tmp_path / "g.npz").rename(tmp_path / "labels"))
+
+
 def test_files_that_are_not_there(tmp_path, pair):
     with pytest.raises(FileNotFoundError, match=r"ndoes\.csv: no such file \(did you mean 'nodes\.csv'\?\)"):
         read_graph(tmp_path / "ndoes.csv", pair[1])

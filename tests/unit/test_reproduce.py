@@ -37,13 +37,8 @@ def row_of(job: Job) -> Model:
     """The row that a job belongs to."""
     recipe = job.recipe
     if recipe.method == "none":
-        return Model(f"r{recipe.hops}{' all' if recipe.regime == 'all' else ''}")
-    return Model(f"{recipe.kind}{recipe.h}")
-
-
-def printed_row(job: Job) -> Model:
-    """The row of the paper that it stands for: type a on SX stands for type a."""
-    return Model(row_of(job).key.replace("as", "a"))
+        return Model(hops=recipe.hops, all_hops=recipe.regime == "all")
+    return Model(recipe.kind, recipe.h)
 
 
 class World:
@@ -92,7 +87,7 @@ def test_tables_one_and_two_have_nine_rows_and_six_gammas():
         assert all(tuple(row) == GAMMAS for row in table.values())
     # What the text says about them: type b gains over FSGNN at every γ in Table I, and less so in Table II.
     tables = (published.TABLE1, published.TABLE2)
-    gain = [[table[Model("b4")][g] - table[Model("r3")][g] for g in GAMMAS] for table in tables]
+    gain = [[table[Model.of("b4")][g] - table[Model.of("r3")][g] for g in GAMMAS] for table in tables]
     assert min(gain[0]) > 0
     assert np.mean(gain[1]) < np.mean(gain[0])
 
@@ -100,7 +95,7 @@ def test_tables_one_and_two_have_nine_rows_and_six_gammas():
 @pytest.mark.parametrize("key", ["", "d4", "c", "r", "r3 both", "4c"])
 def test_a_model_that_is_none_is_refused(key):
     with pytest.raises(ValueError, match="no model"):
-        Model(key)
+        Model.of(key)
 
 
 # ---------------------------------------------------------------------------- the plan
@@ -117,7 +112,7 @@ def test_table_three_runs_every_cell_on_ten_splits_small_sets_first(tmp_path):
         assert (job.recipe.scaling, job.recipe.direction) == ("l1", "out")
         settings = job.recipe.settings
         assert (settings.epochs, settings.patience, settings.stop) == (1500, 100, "loss")
-    c8 = next(job.recipe for job in jobs if job.source.where == ("cora",) and row_of(job) == Model("c8"))
+    c8 = next(job.recipe for job in jobs if job.source.where == ("cora",) and row_of(job) == Model.of("c8"))
     assert (c8.method, c8.regime, c8.hops, c8.include_features) == ("ward", "homophily", 3, True)
     assert (c8.settings.wd_fc1, c8.settings.lr_sca) == (0.001, 0.02)
     pubmed = {row_of(job).h: job.recipe.max_levels for job in jobs if job.source.where == ("pubmed",)}
@@ -150,11 +145,11 @@ def test_only_keeps_sets_and_names_what_there_is():
 def test_only_keeps_rows(no_statistics):
     table = Table3(Options(only=("texas", "r3-all", "a8")))
     assert [name for name, _ in table.jobs(NOTHING)] == ["texas"]
-    assert set(table.models("texas")) == {Model("r3 all"), Model("a8"), Model("as8")}  # a cell may count on SX
+    assert set(table.models("texas")) == {Model.of("r3 all"), Model.of("a8"), Model.of("as8")}  # a cell may count on SX
     assert table.models("chameleon-filtered") == []
     every = Table3(Options(only=("c8",)))
     assert len(every.sets) == 13
-    assert {model for name in every.sets for model in every.models(name)} == {Model("c8")}
+    assert {model for name in every.sets for model in every.models(name)} == {Model.of("c8")}
     assert sum(len(jobs) for _, jobs in every.jobs(NOTHING)) == 130
     text = [block for block in every.document(NOTHING, "x", {}).blocks if isinstance(block, Grid)]
     assert not any("normalisation" in grid.caption for grid in text)
@@ -162,9 +157,9 @@ def test_only_keeps_rows(no_statistics):
     assert "all but four rows" not in opening
 
     synthetic = Synthetic(Options(only=("0.2", "r3-all"), quick=True), 2)
-    assert (synthetic.gammas, synthetic.models) == ([0.2], [Model("r3 all")])
+    assert (synthetic.gammas, synthetic.models) == ([0.2], [Model.of("r3 all")])
     assert Synthetic(Options(only=("r8",), quick=True), 1).gammas == [0.0, 0.4, 1.0]
-    assert Table4(Options(only=("c4", "squirrel"))).rows == [("squirrel", Model("c4"))]
+    assert Table4(Options(only=("c4", "squirrel"))).rows == [("squirrel", Model.of("c4"))]
 
 
 def test_claims_need_their_rows():
@@ -214,7 +209,7 @@ def test_the_synthetic_search_goes_rung_by_rung():
     assert epochs == [[12], [1500], [1500]]
     counts = Counter(Job.from_dict(entry.job).recipe.settings.epochs for entry in done.values())
     assert counts == {12: 10 * 108, 1500: 10 * (9 + 2)}  # nine rows, and type a, h = 4 on SX
-    score = table.score(known, 0.2, Model("b4"))
+    score = table.score(known, 0.2, Model.of("b4"))
     assert score.runs == 3
     assert score.details["seeds"] == [0, 1, 2]
     assert score.details["settings"]["wd_fc1"] == 0.001
@@ -230,7 +225,7 @@ def test_weight_decays_are_not_compared_early():
         return (0.9 if early else 0.1) - 100 * settings.wd_fc1 * (1 if early else -1) + settings.lr_fc
 
     world = lambda job: record(job, 0.5, value(job), 1 - value(job))  # noqa: E731
-    job = lambda settings, split: Synthetic(Options(), 1).job(0.0, Model("r3"), settings, split)  # noqa: E731
+    job = lambda settings, split: Synthetic(Options(), 1).job(0.0, Model.of("r3"), settings, split)  # noqa: E731
     winner, _, _ = Halving(job, grid("paper"), RUNGS, APART).walk(world)
     assert winner["wd_fc1"] == 0.001
     assert winner["lr_fc"] == 0.01
@@ -243,7 +238,7 @@ def test_a_diverged_run_does_not_win_and_leaves_its_cell_empty():
         lost = job.recipe.settings.lr_fc == 0.01
         return record(job, None if lost else 0.8, None if lost else 0.8, None if lost else 0.5)
 
-    job = lambda settings, split: Synthetic(Options(), 1).job(0.0, Model("r3"), settings, split)  # noqa: E731
+    job = lambda settings, split: Synthetic(Options(), 1).job(0.0, Model.of("r3"), settings, split)  # noqa: E731
     winner, _, _ = Halving(job, grid("paper"), (Rung(108, 12, 1), Rung(3, 20, 1))).walk(world)
     assert winner["lr_fc"] == 0.005
     jobs = [job({"lr_fc": rate}, 0) for rate in (0.005, 0.01)]
@@ -263,7 +258,7 @@ def test_a_searched_winner_runs_on_every_split():
 
 def test_a_record_that_its_key_does_not_fit_is_not_shown(tmp_path):
     store = Store(tmp_path)
-    one, other = (Synthetic(Options(), 1).job(0.0, Model("r3"), {}, seed) for seed in (0, 1))
+    one, other = (Synthetic(Options(), 1).job(0.0, Model.of("r3"), {}, seed) for seed in (0, 1))
     store.append({**record(one).to_dict(), "job": other.to_dict()})
     store.append(record(other).to_dict())
     assert cells.lookup(store)(one) is None
@@ -271,7 +266,7 @@ def test_a_record_that_its_key_does_not_fit_is_not_shown(tmp_path):
 
 
 def test_early_rungs_go_by_the_loss_and_the_last_by_the_metric():
-    job = lambda settings, split: Synthetic(Options(), 1).job(0.0, Model("r3"), settings, split)  # noqa: E731
+    job = lambda settings, split: Synthetic(Options(), 1).job(0.0, Model.of("r3"), settings, split)  # noqa: E731
     rates = (0.01, 0.02, 0.03)
     halving = Halving(job, [{"lr_fc": rate} for rate in rates], [Rung(3, 5, 1), Rung(2, 9, 1)])
     val, loss = dict(zip(rates, (0.9, 0.5, 0.6), strict=True)), dict(zip(rates, (0.9, 0.1, 0.2), strict=True))
@@ -286,7 +281,7 @@ def test_early_rungs_go_by_the_loss_and_the_last_by_the_metric():
 
 def test_halving_uses_the_loss_where_metrics_tie_and_then_the_order():
     losses = {0.005: 0.4, 0.01: 0.3}
-    job = lambda settings, split: Synthetic(Options(), 1).job(0.0, Model("r3"), settings, split)  # noqa: E731
+    job = lambda settings, split: Synthetic(Options(), 1).job(0.0, Model.of("r3"), settings, split)  # noqa: E731
     halving = Halving(job, [{"lr_fc": 0.005}, {"lr_fc": 0.01}], [Rung(2, 5, 1)])
     records = lambda job: record(job, loss=losses[job.recipe.settings.lr_fc])  # noqa: E731
     assert halving.walk(records)[0]["lr_fc"] == 0.01
@@ -320,7 +315,7 @@ def test_table_four_times_settings_on_ten_splits():
     stages = list(table.jobs(NOTHING))
     assert [len(jobs) for _, jobs in stages] == [4] + [120] * 6
     assert len(Table4(Options(every=True)).settings) == 108
-    found = table.measured(World(), "chameleon", Model("r3"))
+    found = table.measured(World(), "chameleon", Model.of("r3"))
     assert found.cpu == [20.0] * 12  # ten runs of 2 s
     assert found.wall == [15.0] * 12  # ten of 3 s, two at a time
 
@@ -353,7 +348,7 @@ def printed_world(offset=0.0):
             return 0.4
         if (name, row_of(job)) in published.CORRIGENDUM:
             return 0.5
-        return (published.TABLE3[printed_row(job)][name].mean + offset) / 100
+        return (published.TABLE3[row_of(job).printed][name].mean + offset) / 100
 
     return World(test)
 
@@ -443,9 +438,9 @@ def test_claims_are_decided_by_the_numbers():
     ours = {(g, model): row[g] for model, row in published.TABLE1.items() for g in GAMMAS}
     claims = claims_of(ours, published.TABLE1, GAMMAS, 1)
     assert all(holds for holds, _ in claims.values())
-    ours[0.6, Model("b4")] = ours[0.6, Model("r3")] - 0.1
+    ours[0.6, Model.of("b4")] = ours[0.6, Model.of("r3")] - 0.1
     assert not claims_of(ours, published.TABLE1, GAMMAS, 1)["type b beats FSGNN r = 3 at every γ"][0]
-    ours[1.0, Model("a8")] = 40.0
+    ours[1.0, Model.of("a8")] = 40.0
     assert not claims_of(ours, published.TABLE1, GAMMAS, 1)["type a wins at γ = 1 with h = 8"][0]
     assert not claims_of(ours, published.TABLE1, GAMMAS, 1)["type a is flat in γ at h = 8"][0]
 
@@ -455,9 +450,9 @@ def synthetic_world(fine_on_x=None):
     tables = {6.0: published.TABLE1, 1.0: published.TABLE2}
 
     def test(job):
-        if row_of(job) == Model("a4") and fine_on_x is not None:
+        if row_of(job) == Model.of("a4") and fine_on_x is not None:
             return fine_on_x
-        return tables[job.source.options["separation"]][printed_row(job)][job.source.options["gamma"]] / 100
+        return tables[job.source.options["separation"]][row_of(job).printed][job.source.options["gamma"]] / 100
 
     return World(test)
 
@@ -628,7 +623,7 @@ def test_mistakes_are_sentences(tmp_path, words, sentence):
 
 def test_a_table_is_computed_once_and_comes_out_the_same(tmp_path, monkeypatch):
     """The real thing on a small graph: two models, three values of γ, and a second run that only reads."""
-    models = {Model("b4"): dict.fromkeys(GAMMAS, 90.0), Model("r3"): dict.fromkeys(GAMMAS, 85.0)}
+    models = {Model.of("b4"): dict.fromkeys(GAMMAS, 90.0), Model.of("r3"): dict.fromkeys(GAMMAS, 85.0)}
     monkeypatch.setattr(Synthetic, "printed", property(lambda self: models))
     monkeypatch.setattr(Synthetic, "_claims", lambda *_: [])
     real = Synthetic.job

@@ -244,3 +244,6 @@ def test_cautions():
     copies = star.replace(splits=[pf.Split(np.array([0]), np.array([3]), np.array([1, 2, 4]))])
     assert "67% of the test nodes" in cautious(copies)["leaking duplicates"]
     assert "1 nodes have no edge" in cautious(copies)["isolated nodes"]
+    about = results.data_cautions(copies.describe(), 2 / 3)  # what `pegfan info` says
+    assert list(about) == ["leaking duplicates", "no features", "isolated nodes"]
+    assert about.items() <= cautious(copies).items()

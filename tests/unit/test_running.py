@@ -35,6 +35,15 @@ def test_every_task_keeps_to_one_core(workers):
         assert set(runner.map(threads_of, range(2))) == {1}
 
 
+def test_tasks_on_a_cluster_keep_to_one_core():
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as cluster,
+        Runner(scheduler=cluster.scheduler_address) as runner,
+    ):
+        assert list(runner.map(threads_of, [0])) == [1]
+
+
 def test_items_are_asked_for_only_when_there_is_room():
     asked = []
 

@@ -535,8 +535,8 @@ def test_mean_and_population_deviation():
 def test_ctrl_c_returns_what_is_finished():
     graph, channels = make(5)
 
-    def interrupt(sentence):
-        if sentence.startswith("split 0"):
+    def interrupt(step):
+        if step.done:
             raise KeyboardInterrupt
 
     result = train(channels, graph.labels, graph.splits, {"epochs": 5}, progress=interrupt)
@@ -681,8 +681,10 @@ def test_progress_tells_rates_and_time_left(monkeypatch):
 
     graph, channels = make()
     monkeypatch.setattr(engine, "_TELL", 0.0)
-    told = []
-    train(channels, graph.labels, graph.splits, {"epochs": 3}, progress=told.append)
+    steps = []
+    train(channels, graph.labels, graph.splits, {"epochs": 3}, progress=steps.append)
+    assert [(step.done, step.planned) for step in steps] == [(0, 2)] * 4 + [(1, 2)] * 4 + [(2, 2)]
+    told = list(map(str, steps))
     assert "fast engine" in told[0]
     assert [line.startswith(("split 0: epoch", "split 1: epoch")) for line in told[1:]].count(True) == 6
     assert "per second" in told[1]

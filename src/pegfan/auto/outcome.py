@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -17,7 +17,7 @@ from pegfan.auto.search import Pool, Task, Trial, validate
 from pegfan.fitted import fit_split, mean_of, with_validation
 from pegfan.graph import Graph, Split
 from pegfan.recipe import Recipe
-from pegfan.running import Progress
+from pegfan.running import Progress, Step
 from pegfan.training import score
 
 __all__ = ["Outcome", "Plan", "carry_out", "with_splits"]
@@ -100,9 +100,7 @@ def with_splits(graph: Graph, plan: Plan) -> tuple[Graph, bool]:
     return graph.replace(splits=random_splits(graph.labels, k=wanted, seed=plan.seed)), True
 
 
-def carry_out(
-    graph: Graph, plan: Plan, progress: Progress | None = None, say: Callable[[str], None] | None = None
-) -> Outcome:
+def carry_out(graph: Graph, plan: Plan, progress: Progress | None = None) -> Outcome:
     """Search on one split, keep the model, and train what was chosen on further splits for the spread.
 
     Parameters
@@ -112,12 +110,10 @@ def carry_out(
     plan
         What to do.
     progress
-        Called with the steps of the search.
-    say
-        Called with a sentence at every stage after it.
+        Called with the steps of the search, and then, with a text, of what follows it.
     """
     start = time.perf_counter()
-    tell = say or (lambda _: None)
+    tell = progress or (lambda _: None)
     known, drawn = with_splits(graph, plan)
     if not 0 <= plan.split < len(known.splits):
         raise ValueError(f"there is no split {plan.split}: the graph has splits 0 to {len(known.splits) - 1}")
@@ -131,7 +127,7 @@ def carry_out(
     )
     with model.fitting(known, plan.split, progress) as pool:
         searched = time.perf_counter() - start
-        tell("floors and further splits")
+        tell(Step(0, 0, "floors and further splits"))
         spread = _FurtherSplits(model, plan, start, tell)
         spread.run(pool)
     probabilities = np.exp(mean_of([spread.trials[recipe].log_probabilities for recipe in spread.members]))
@@ -186,7 +182,7 @@ def _candidates(model: AutoClassifier) -> tuple[results.Candidate, ...]:
 class _FurtherSplits:
     """The test metric of the chosen recipes on several splits, beside what the majority and the features give."""
 
-    def __init__(self, model: AutoClassifier, plan: Plan, start: float, tell: Callable[[str], None]) -> None:
+    def __init__(self, model: AutoClassifier, plan: Plan, start: float, tell: Progress) -> None:
         self.plan, self.start, self.tell = plan, start, tell
         assert model.fitted_.graph is not None
         self.graph = model.fitted_.graph
@@ -211,7 +207,7 @@ class _FurtherSplits:
             left = self.plan.budget - (time.perf_counter() - self.start)
             if self.plan.splits is None and cost / (self.plan.workers if slow else 1) > left:
                 break
-            self.tell(f"split {i}, {place + 1} of at most {len(order)}")
+            self.tell(Step(place, len(order), f"split {i}, {place + 1} of at most {len(order)}"))
             part = fit_split(self.graph, i, self.plan.seed)
             recipes = [*self.members, self.floor]
             tasks = [Task(recipe, part, self.plan.seed + i) for recipe in dict.fromkeys(recipes)]

@@ -103,7 +103,7 @@ def choices(wanted: str, every: list[str]) -> str:
     """Say which of some words may have been meant, and which there are."""
     from pegfan.datasets._table import suggestion
 
-    return suggestion(wanted, every).replace("? it has", "? There are").replace("it has", "there are")
+    return suggestion(wanted, every, there="there are")
 
 
 def check_choice(value: str, allowed: tuple[str, ...], option: str) -> None:

@@ -151,9 +151,6 @@ def _of_system(error: OSError) -> str:
 
 def _as_options(sentence: str) -> str:
     """Turn advice for Python into advice for the command line: ``label=`` is ``--label`` here."""
-    sentence = sentence.replace("with edges= and nodes=", "by naming the columns of the edges: --source and --target")
-    if sentence.endswith(" is empty"):
-        sentence += "; was it written to the end? Give another file."
     sentence = re.sub(r"\b(id|label|source|target|metric|method)=(?=[\w'\"])", r"--\1 ", sentence)
     return re.sub(r"\b(id|label|source|target|metric|method)=", r"--\1", sentence)
 

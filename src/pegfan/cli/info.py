@@ -69,10 +69,10 @@ def info(
 
 
 def _facts(source: Source, graph: Graph, report: ReadReport | None) -> dict[str, Any]:
-    known, pieces = graph.labels is not None, measures.component_sizes(graph)
+    known, size, pieces = graph.labels is not None, graph.describe(), measures.component_sizes(graph)
     facts: dict[str, Any] = {
         "source": source.to_dict(),
-        "graph": graph.describe().to_dict(),
+        "graph": size.to_dict(),
         "metric": graph.metric,
         "degrees": _degrees(graph),
         "components": {"count": len(pieces), "largest": pieces[:5]},
@@ -82,7 +82,7 @@ def _facts(source: Source, graph: Graph, report: ReadReport | None) -> dict[str,
         "splits": [[len(part) for part in split] for split in graph.splits],
         "read": None if report is None else asdict(report),
     }
-    return facts | {"warnings": _warnings(source, graph, facts)}
+    return facts | {"warnings": _warnings(source, graph, facts, size)}
 
 
 def _degrees(graph: Graph) -> dict[str, Any]:
@@ -95,34 +95,25 @@ def _classes(graph: Graph) -> list[dict[str, Any]]:
     if graph.labels is None:
         return []
     counts = measures.class_sizes(graph)
-    names = range(graph.n_classes) if graph.class_names is None else graph.class_names.tolist()
-    return [{"name": str(name), "nodes": int(count)} for name, count in zip(names, counts, strict=True)]
+    return [{"name": str(k), "nodes": int(n)} for k, n in zip(graph.classes.tolist(), counts, strict=True)]
 
 
-def _warnings(source: Source, graph: Graph, facts: dict[str, Any]) -> list[str]:
+def _warnings(source: Source, graph: Graph, facts: dict[str, Any], size: measures.Description) -> list[str]:
     from pegfan.datasets.registry import DATASETS
+    from pegfan.results import data_cautions
 
-    size, twins = facts["graph"], facts["duplicates"]
     found = []
     if source.name in DATASETS and DATASETS[source.name].note and not source.files:
         found.append(DATASETS[source.name].note)
-    if graph.features is None:
-        found.append("No features: networks need some; degrees can stand in for them.")
     if graph.labels is None:
         found.append("No classes: name their column with --label to predict it.")
-    elif size["labelled"] < graph.n:
-        found.append(f"{graph.n - size['labelled']:,} of {graph.n:,} nodes have no label.")
     small = [entry["name"] for entry in facts["classes"] if entry["nodes"] < _FEW]
     if small:
         found.append(
             f"Classes with fewer than {_FEW} nodes: {', '.join(small[:8])}{', ...' if len(small) > 8 else ''}."
         )
-    if (twins["test_in_train"] or 0) > 0.1:
-        share = twins["test_in_train"]
-        found.append(f"{share:.0%} of the test nodes have exactly the neighbours of a training node: a leak.")
-    if size["isolated"] > 0.01 * graph.n:
-        found.append(f"{size['isolated']:,} nodes have no edge; only their own features can predict their class.")
-    if size["components"] - size["isolated"] > 1:
+    found += data_cautions(size, facts["duplicates"]["test_in_train"] or 0.0).values()
+    if size.components - size.isolated > 1:
         found.append("The graph is in several pieces; a tree joins them near its root.")
     return found
 

@@ -341,7 +341,7 @@ def _carry_out(graph: Graph, plan: Plan) -> Outcome:
         return f"{step.done} of {step.planned} recipes{speed}{clock}"
 
     with progress_bar("training", words) as progress:
-        return carry_out(graph, plan, progress, lambda sentence: progress(Step(0, 0, sentence)))
+        return carry_out(graph, plan, progress)
 
 
 def _complete(outcome: Outcome, source: Source, report: ReadReport | None, folder: Path) -> Result:
@@ -419,13 +419,11 @@ def _write_text(path: Path, text: str) -> None:
 
 def _table(graph: Graph, probabilities: Any, classes: Sequence[str], parts: Sequence[str]) -> str:
     """The table of predictions as CSV."""
-    from pegfan.results import node_ids
-
     out = StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["id", "predicted", *(f"p_{name}" for name in classes), "split"])
     best = probabilities.argmax(axis=1)
-    for i, name in enumerate(node_ids(graph)):
+    for i, name in enumerate(map(str, graph.ids.tolist())):
         writer.writerow([name, classes[best[i]], *(f"{value:.9g}" for value in probabilities[i]), parts[i]])
     return out.getvalue()
 

@@ -148,7 +148,7 @@ def _indicator(graph: Graph, name: str) -> FloatArray:
 
     if graph.labels is None:
         raise Fail("The graph has no classes; name their column with --label.")
-    classes = list(map(str, range(graph.n_classes) if graph.class_names is None else graph.class_names.tolist()))
+    classes = list(map(str, graph.classes.tolist()))
     if name not in classes:
         raise Fail(f"There is no class {name!r}; {choices(name, classes)}.")
     return np.asarray(graph.labels == classes.index(name), np.float64)
@@ -201,9 +201,8 @@ def _write(path: Path, graph: Graph, f: FloatArray, result: dict[str, Any]) -> N
             return
         import pandas as pd
 
-        names = np.arange(graph.n) if graph.node_names is None else graph.node_names
         with replacing(path) as file:
-            pd.DataFrame({"id": names, **columns}).to_csv(file, index=False)
+            pd.DataFrame({"id": graph.ids, **columns}).to_csv(file, index=False)
 
 
 def _draw(graph: Graph, name: str, f: FloatArray, result: dict[str, Any]) -> Any:

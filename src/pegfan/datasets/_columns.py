@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack, issparse
 
 from pegfan._arrays import FloatArray, IntArray
+from pegfan._checks import BadInput
 from pegfan.datasets._ids import LARGEST_EXACT, WHOLE_NUMBER, blanks, is_number, name_array
 from pegfan.datasets._table import MISSING_WORDS, Options, ReadReport, Table, few, plain, shown
 from pegfan.graph import Split
@@ -48,16 +49,16 @@ def read_split(nodes: Table, column: str) -> Split:
     strange = present & np.asarray(parts.isna(), dtype=bool)
     if strange.any():
         every = list(dict.fromkeys(words[strange]))
-        raise ValueError(
+        raise BadInput(
             f"{nodes.where(strange.argmax())}: split column {column!r} holds {few(every)}; it may hold train, "
             "val (or valid, validation), test and blanks (split=False makes it an ordinary column)"
         )
     if not present.any():
-        raise ValueError(f"{nodes.name}: split column {column!r} is empty; fill it, or pass split=False")
+        raise BadInput(f"{nodes.name}: split column {column!r} is empty; fill it, or pass split=False")
     return Split(*(np.flatnonzero(present & np.asarray(parts == part, dtype=bool)) for part in Split._fields))
 
 
-class NoLabels(ValueError):
+class NoLabels(BadInput):
     """The column of labels that was asked for is not there, or is empty."""
 
 
@@ -123,7 +124,7 @@ def read_labels(nodes: Table, column: str) -> tuple[IntArray, NDArray[Any] | Non
         )
     problem = _class_problem(series)
     if problem is not None:
-        raise ValueError(f"{nodes.where(problem[0])}: label column {column!r} {problem[1]}")
+        raise BadInput(f"{nodes.where(problem[0])}: label column {column!r} {problem[1]}")
     codes = np.full(len(series), -1)
     if is_number(series):
         names, codes[~missing] = np.unique(series[~missing].to_numpy(dtype=np.int64), return_inverse=True)
@@ -177,7 +178,7 @@ def read_features(nodes: Table, extra: int, options: Options, report: ReadReport
             block = _read_column(nodes, column, extra, options, kinds.get(column), asked=asked)
         except _Unusable as why:
             if asked:
-                raise ValueError(f"{nodes.name}: column {column!r} cannot be a feature: {why}") from None
+                raise BadInput(f"{nodes.name}: column {column!r} cannot be a feature: {why}") from None
             report.dropped[column] = str(why)
             continue
         blocks.append(block.values)
@@ -249,7 +250,7 @@ def _guess_kind(nodes: Table, column: str, lists: list[list[Any]] | None) -> str
         return "number"
     if 2 * numeric.sum() >= (~gaps).sum():
         row = int((~gaps & ~numeric).argmax())
-        raise ValueError(
+        raise BadInput(
             f"{nodes.where(row)}: {shown(series.iloc[row])} in column {column!r} is not a number, as most values there "
             f"are; correct it, or pass features={{{column!r}: 'category', ...}} or a list of features without it"
         )
@@ -272,7 +273,7 @@ def _numbers(nodes: Table, column: str, missing: str, extra: int = 0) -> tuple[N
     bad = ~gaps & ~np.isfinite(values)
     if bad.any():
         row = int(bad.argmax())
-        raise ValueError(
+        raise BadInput(
             f"{nodes.where(row)}: {shown(nodes.frame[column].iloc[row])} in column {column!r} is not a finite "
             "number; correct it, or leave it blank and choose a rule with missing="
         )
@@ -287,7 +288,7 @@ def _numbers(nodes: Table, column: str, missing: str, extra: int = 0) -> tuple[N
 def _require_all(nodes: Table, column: str, gaps: NDArray[np.bool_], extra: int, what: str) -> None:
     if gaps.any() or extra:
         where = nodes.where(gaps.argmax()) if gaps.any() else f"{extra} added nodes"
-        raise ValueError(f"{where}: no {what} in column {column!r}; fill it in, or pass missing='mean' or 'zero'")
+        raise BadInput(f"{where}: no {what} in column {column!r}; fill it in, or pass missing='mean' or 'zero'")
 
 
 def read_positions(nodes: Table, columns: list[str]) -> FloatArray:
@@ -295,7 +296,7 @@ def read_positions(nodes: Table, columns: list[str]) -> FloatArray:
     try:
         return np.column_stack([_numbers(nodes, column, "error")[0] for column in columns]).astype(np.float64)
     except _Unusable as why:
-        raise ValueError(f"{nodes.name}: columns {few(columns)} cannot be positions: {why}") from None
+        raise BadInput(f"{nodes.name}: columns {few(columns)} cannot be positions: {why}") from None
 
 
 def _one_hot(column: str, series: Any, extra: int, most: int, *, asked: bool) -> _Block:
@@ -362,7 +363,7 @@ def _split_texts(nodes: Table, column: str) -> list[list[Any]]:
     cells = _cells(nodes.frame[column])
     odd = next((row for row, cell in enumerate(cells) if not isinstance(cell, str | None)), None)
     if odd is not None:
-        raise ValueError(f"{nodes.where(odd)}: {shown(cells[odd])} in column {column!r} is not a list")
+        raise BadInput(f"{nodes.where(odd)}: {shown(cells[odd])} in column {column!r} is not a list")
     return _cut(cells)
 
 
@@ -414,7 +415,7 @@ def _vectors(nodes: Table, column: str, lists: list[list[Any]], extra: int, miss
     present, length = lengths > 0, int(lengths.max(initial=0))
     odd = present & (lengths != length)
     if odd.any():
-        raise ValueError(
+        raise BadInput(
             f"{nodes.where(odd.argmax())}: column {column!r} holds {lengths[odd][0]} numbers here and {length} "
             f"elsewhere; vectors must be of one length (features={{{column!r}: 'tokens'}} reads bags)"
         )
@@ -426,7 +427,7 @@ def _vectors(nodes: Table, column: str, lists: list[list[Any]], extra: int, miss
         raise _Unusable("lists of something other than numbers") from None
     if not np.isfinite(numbers).all():
         row = np.flatnonzero(present)[~np.isfinite(numbers).all(axis=1)][0]
-        raise ValueError(f"{nodes.where(row)}: the vector in column {column!r} is not finite; correct it")
+        raise BadInput(f"{nodes.where(row)}: the vector in column {column!r} is not finite; correct it")
     if missing == "error":
         _require_all(nodes, column, ~present, extra, "vector")
     values = np.tile(numbers.mean(axis=0) if missing == "mean" else np.zeros(length), (len(lists) + extra, 1))

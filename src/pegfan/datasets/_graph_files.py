@@ -20,6 +20,7 @@ import numpy as np
 from scipy.sparse import coo_array, csc_array, csr_array, triu
 
 from pegfan._arrays import FloatArray, IntArray
+from pegfan._checks import BadInput
 from pegfan._extras import need
 from pegfan._npz import read_npz, require_size
 from pegfan.datasets._table import Options, ReadReport, Table, few, shown, suggestion
@@ -43,25 +44,25 @@ class Parts:
 
 @contextlib.contextmanager
 def reading(path: Path, what: str) -> Iterator[None]:
-    """Turn whatever a parser raises into a ValueError that names the file."""
+    """Turn whatever a parser raises into an error that names the file."""
     try:
         yield
+    except BadInput:
+        raise
     except OSError as error:
         if error.filename is not None:  # the file system's own complaint
             raise
-        raise ValueError(f"{path} cannot be read as {what}: {error}") from error
+        raise BadInput(f"{path} cannot be read as {what}: {error}") from error
     except MemoryError as error:
-        raise ValueError(f"{path} needs more memory than there is") from error
+        raise BadInput(f"{path} needs more memory than there is") from error
     except Exception as error:
         words = " ".join(str(error).split())
-        if isinstance(error, ValueError) and path.name in str(error):
-            raise
-        raise ValueError(f"{path} cannot be read as {what}: {words[:300] or type(error).__name__}") from error
+        raise BadInput(f"{path} cannot be read as {what}: {words[:300] or type(error).__name__}") from error
 
 
 def _require_plausible(path: Path, n: int, entries: int) -> None:
     if n > 10**6 + 1000 * entries:
-        raise ValueError(f"{path} declares {n:,} nodes for {entries:,} entries; the size is not believable")
+        raise BadInput(f"{path} declares {n:,} nodes for {entries:,} entries; the size is not believable")
 
 
 def read_whole(path: Path, kind: str, options: Options, max_bytes: int, report: ReadReport) -> Parts:
@@ -87,9 +88,9 @@ def _from_matrix(matrix: coo_array, path: Path, what: str, options: Options, rep
 
     n = matrix.shape[0]
     if matrix.ndim != 2 or n != matrix.shape[1] or n == 0:
-        raise ValueError(f"{path} holds a matrix of shape {matrix.shape}; an adjacency matrix is square")
+        raise BadInput(f"{path} holds a matrix of shape {matrix.shape}; an adjacency matrix is square")
     if matrix.dtype.kind not in "biuf":
-        raise ValueError(f"{path} holds a matrix of {matrix.dtype}; weights are real numbers")
+        raise BadInput(f"{path} holds a matrix of {matrix.dtype}; weights are real numbers")
     _require_plausible(path, n, matrix.nnz)
     report.files[path.name] = f"{what}, {n:,} nodes, {matrix.nnz:,} entries"
     csr = matrix.astype(np.float64).tocsr()
@@ -125,9 +126,7 @@ def _read_mtx(path: Path, max_bytes: int) -> coo_array:
         names = ["value"] if head.layout == "array" else ["row", "column", "value"][: 3 - (head.field == "pattern")]
         table = read_numbers(path, names, head.lines, "%", max_bytes)
         if len(table.frame) != head.entries:
-            raise ValueError(
-                f"{path} declares {head.entries:,} entries and holds {len(table.frame):,}; is it cut short?"
-            )
+            raise BadInput(f"{path} declares {head.entries:,} entries and holds {len(table.frame):,}; is it cut short?")
         i, j = _mtx_places(table, head)
         values = _mtx_numbers(table, "value") if "value" in names else np.ones(len(i))
         if head.symmetric:
@@ -140,21 +139,21 @@ def _read_mtx_head(path: Path, max_bytes: int) -> _Head:
     with open_bytes(path, max_bytes) as stream:
         words = stream.readline(1000).decode(errors="replace").lower().split()
         if len(words) != 5 or words[:2] != ["%%matrixmarket", "matrix"]:
-            raise ValueError(f"{path}, line 1: not the first line of a Matrix Market file with a matrix")
+            raise BadInput(f"{path}, line 1: not the first line of a Matrix Market file with a matrix")
         layout, field, symmetry = words[2:]
         if field not in ("real", "double", "integer", "pattern") or symmetry not in ("general", "symmetric"):
-            raise ValueError(f"{path}, line 1: a {field} {symmetry} matrix; weights are real, general or symmetric")
+            raise BadInput(f"{path}, line 1: a {field} {symmetry} matrix; weights are real, general or symmetric")
         if (layout, field) == ("array", "pattern") or layout not in ("coordinate", "array"):
-            raise ValueError(f"{path}, line 1: there is no layout {layout!r} of a {field} matrix")
+            raise BadInput(f"{path}, line 1: there is no layout {layout!r} of a {field} matrix")
         number, line = next(
             ((k, line) for k, line in enumerate(stream, 2) if line.strip() and line.lstrip()[:1] != b"%"), (1, b"")
         )
     sizes = [int(word) for word in line.split() if word.isdigit()]
     if len(sizes) != len(line.split()) or len(sizes) != (3 if layout == "coordinate" else 2):
-        raise ValueError(f"{path}, line {number}: the sizes of the matrix are expected here")
+        raise BadInput(f"{path}, line {number}: the sizes of the matrix are expected here")
     rows, columns = sizes[:2]
     if symmetry == "symmetric" and rows != columns:
-        raise ValueError(f"{path}, line {number}: a symmetric matrix is square, but it is {rows} by {columns}")
+        raise BadInput(f"{path}, line {number}: a symmetric matrix is square, but it is {rows} by {columns}")
     full = rows * (rows + 1) // 2 if symmetry == "symmetric" else rows * columns
     return _Head(layout, field, symmetry == "symmetric", rows, columns, [*sizes, full][2], number)
 
@@ -167,7 +166,7 @@ def _mtx_places(table: Table, head: _Head) -> tuple[IntArray, IntArray]:
     i, j = _mtx_numbers(table, "row") - 1, _mtx_numbers(table, "column") - 1
     inside = (i >= 0) & (i < head.rows) & (j >= 0) & (j < head.columns) & (i == np.floor(i)) & (j == np.floor(j))
     if not inside.all():
-        raise ValueError(f"{table.where(inside.argmin())}: no place in a matrix of {head.rows} by {head.columns}")
+        raise BadInput(f"{table.where(inside.argmin())}: no place in a matrix of {head.rows} by {head.columns}")
     return i.astype(np.int64), j.astype(np.int64)
 
 
@@ -178,7 +177,7 @@ def _mtx_numbers(table: Table, column: str) -> FloatArray:
     good = np.isfinite(numbers)
     if not good.all():
         row = int(good.argmin())
-        raise ValueError(f"{table.where(row)}: {shown(table.frame[column].iloc[row])} is not a finite number")
+        raise BadInput(f"{table.where(row)}: {shown(table.frame[column].iloc[row])} is not a finite number")
     return np.asarray(numbers)
 
 
@@ -188,7 +187,7 @@ def _sparse_from(arrays: dict[str, Any], path: Path) -> coo_array:
     layout = layout.decode(errors="replace") if isinstance(layout, bytes) else str(layout)
     wanted = {"csr": ("indices", "indptr"), "csc": ("indices", "indptr"), "coo": ("row", "col")}.get(layout)
     if wanted is None or not set(wanted) <= arrays.keys():
-        raise ValueError(f"{path}: a sparse matrix of format {layout!r} cannot be read; save it as matrix.tocsr()")
+        raise BadInput(f"{path}: a sparse matrix of format {layout!r} cannot be read; save it as matrix.tocsr()")
     with reading(path, f"a sparse matrix of format {layout!r}"):
         shape = tuple(int(extent) for extent in arrays["shape"])
         if len(shape) == 2:
@@ -232,13 +231,13 @@ def _first(arrays: dict[str, Any], *names: str) -> Any:
 
 def _pairs_from(arrays: dict[str, Any], path: Path) -> Any:
     if "edge_index" not in arrays and "edges" not in arrays:
-        raise ValueError(
+        raise BadInput(
             f"{path} holds the arrays {few(sorted(arrays))}; a graph needs 'edge_index' or 'edges', or the layout of "
             "scipy.sparse.save_npz"
         )
     pairs = arrays["edge_index"].T if "edge_index" in arrays else arrays["edges"]
     if pairs.ndim != 2 or pairs.shape[1] != 2:
-        raise ValueError(f"{path}: edge_index must have shape (2, m) and edges (m, 2); they are the other way round")
+        raise BadInput(f"{path}: edge_index must have shape (2, m) and edges (m, 2); they are the other way round")
     return pairs
 
 
@@ -250,7 +249,7 @@ def _labels_from(arrays: dict[str, Any], path: Path, options: Options) -> Any:
     elif str(options.label) in arrays:
         labels = arrays[str(options.label)]
     else:
-        raise ValueError(f"{path} has no array {options.label!r} for the label; {suggestion(options.label, arrays)}")
+        raise BadInput(f"{path} has no array {options.label!r} for the label; {suggestion(options.label, arrays)}")
     return single_column(labels)
 
 
@@ -278,7 +277,7 @@ def _only_array_options(options: Options, path: Path) -> None:
     tabular = [name for name in ("id", "source", "target", "weight", "positions") if getattr(options, name) is not None]
     tabular += [name for name in ("split", "features") if getattr(options, name) not in (None, False)]
     if tabular:
-        raise ValueError(f"{tabular[0]}= names a column of a table, but {path} holds arrays; leave it out")
+        raise BadInput(f"{tabular[0]}= names a column of a table, but {path} holds arrays; leave it out")
 
 
 def _splits_from(arrays: dict[str, Any], path: Path, n: int | None) -> list[Split]:
@@ -288,12 +287,10 @@ def _splits_from(arrays: dict[str, Any], path: Path, n: int | None) -> list[Spli
     if not present:
         return []
     if len(present) < len(masks):
-        raise ValueError(
-            f"{path} has masks for {few(present)} only; a split needs all three (split=False ignores them)"
-        )
+        raise BadInput(f"{path} has masks for {few(present)} only; a split needs all three (split=False ignores them)")
     for part, mask in masks.items():
         if mask.ndim not in (1, 2) or n not in mask.shape:
-            raise ValueError(f"{path}: the {part} mask has shape {mask.shape}, but there are {n} nodes")
+            raise BadInput(f"{path}: the {part} mask has shape {mask.shape}, but there are {n} nodes")
     return mask_splits({part: mask.T if mask.shape[-1] == n else mask for part, mask in masks.items()})
 
 
@@ -320,7 +317,7 @@ def _read_networkx(path: Path, kind: str, max_bytes: int) -> Any:
     try:
         return nx.parse_gml(lines)
     except nx.NetworkXError as error:
-        if "label" not in str(error):
+        if "label" not in str(error):  # NetworkX has no class for it
             raise
         return nx.parse_gml(lines, label="id")  # labels that are missing or repeated cannot name the nodes
 
@@ -332,13 +329,13 @@ def _check_xml(content: bytes, path: Path) -> None:
     depth = 0
 
     def refuse(*_: Any) -> None:
-        raise ValueError(f"{path}, line {parser.CurrentLineNumber}: a DOCTYPE or entity, which is refused; remove it")
+        raise BadInput(f"{path}, line {parser.CurrentLineNumber}: a DOCTYPE or entity, which is refused; remove it")
 
     def deeper(*_: Any) -> None:
         nonlocal depth
         depth += 1
         if depth > _DEEPEST_XML:
-            raise ValueError(f"{path}, line {parser.CurrentLineNumber}: elements more than {_DEEPEST_XML} deep")
+            raise BadInput(f"{path}, line {parser.CurrentLineNumber}: elements more than {_DEEPEST_XML} deep")
 
     def higher(*_: Any) -> None:
         nonlocal depth
@@ -350,16 +347,14 @@ def _check_xml(content: bytes, path: Path) -> None:
     try:
         parser.Parse(content, True)
     except expat.ExpatError as error:
-        raise ValueError(
-            f"{path}, line {error.lineno}: not well-formed XML: {expat.ErrorString(error.code)}"
-        ) from error
+        raise BadInput(f"{path}, line {error.lineno}: not well-formed XML: {expat.ErrorString(error.code)}") from error
 
 
 def _from_networkx(nx_graph: Any, path: Path, directed: bool | None) -> Parts:
     import pandas as pd
 
     if nx_graph.number_of_nodes() == 0:
-        raise ValueError(f"{path} holds no nodes")
+        raise BadInput(f"{path} holds no nodes")
     columns = list(dict.fromkeys(name for _, data in nx_graph.nodes(data=True) for name in data))
     key = next(name for name in ("id", "node", "node key") if name not in columns)
     # These formats may store numbers as text: keys that all look like integers are read as integers.
@@ -383,7 +378,7 @@ def _read_pyg(path: Path, options: Options, max_bytes: int, report: ReadReport) 
     if options.label is not None:
         values = None if options.label is False else getattr(data, str(options.label), None)
         if values is None and options.label is not False:
-            raise ValueError(f"{path} has no attribute {options.label!r} for the label")
+            raise BadInput(f"{path} has no attribute {options.label!r} for the label")
         attributes["labels"] = None if values is None else np.asarray(values).reshape(len(values), -1)[:, 0]
     if options.features is False:
         attributes["features"] = None
@@ -403,21 +398,21 @@ def _load_pyg(path: Path, max_bytes: int) -> Any:
     allowed = [pyg.Data, pyg.DataEdgeAttr, pyg.DataTensorAttr, storage.GlobalStorage]
     with reading(path, "PyG data"):
         if not zipfile.is_zipfile(path):
-            raise ValueError(
+            raise BadInput(
                 f"{path} is not in the format that torch.save has had since torch 1.6 (a zip file); save it again"
             )
         with zipfile.ZipFile(path) as archive:
             require_size(path, sum(member.file_size for member in archive.infolist()), max_bytes)
             damaged = archive.testzip()
             if damaged is not None:
-                raise ValueError(f"{path} is damaged: {damaged}")
+                raise BadInput(f"{path} is damaged: {damaged}")
         try:
             with torch.serialization.safe_globals(allowed):
                 content = torch.load(path, map_location="cpu", weights_only=True)
         except pickle.UnpicklingError as error:
             culprit = re.search(r"GLOBAL (\S+)", str(error))
             asks = f"it asks for {culprit[1]}, which" if culprit else "it holds what"
-            raise ValueError(
+            raise BadInput(
                 f"{path}: {asks} is not loaded from files, as it could run code; save the Data object alone, "
                 "or use Graph.from_pyg on the object in memory"
             ) from error
@@ -429,10 +424,10 @@ def _single_data(content: Any, path: Path) -> Any:
     if isinstance(content, tuple) and content:
         slices = content[1] if len(content) > 1 else None
         if slices and any(len(bounds) > 2 for bounds in slices.values()):
-            raise ValueError(f"{path} holds several graphs; save the one that is meant")
+            raise BadInput(f"{path} holds several graphs; save the one that is meant")
         content = content[0]
     if isinstance(content, dict):
         content = SimpleNamespace(**content)
     if getattr(content, "edge_index", None) is None:
-        raise ValueError(f"{path} holds {type(content).__name__} without an edge_index; save a Data object")
+        raise BadInput(f"{path} holds {type(content).__name__} without an edge_index; save a Data object")
     return content

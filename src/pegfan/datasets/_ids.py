@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pegfan._arrays import IntArray
+from pegfan._checks import BadInput
 from pegfan.datasets._table import Table, shown
 
 WHOLE_NUMBER = r"-?(?:0|[1-9]\d{0,17})"
@@ -61,7 +62,7 @@ def read_ids(series: Any, table: Table) -> Ids:
         cut = np.asarray(series.str.endswith("\x00"), dtype=bool)
         if cut.any():  # NumPy's texts end where the last NUL characters begin
             row = int(cut.argmax())
-            raise ValueError(
+            raise BadInput(
                 f"{table.where(row)}: the id {series.iloc[row]!r} in column {series.name!r} ends with a NUL character; "
                 "take it off"
             )
@@ -86,7 +87,7 @@ def _whole(series: Any, table: Table) -> Any:
             if exact[row]
             else "is too large to be told from its neighbours; write ids of this size as text, with a letter in them"
         )
-        raise ValueError(f"{table.where(row)}: {float(values[row])!r} in column {series.name!r} {why}")
+        raise BadInput(f"{table.where(row)}: {float(values[row])!r} in column {series.name!r} {why}")
     return series.astype(np.int64)
 
 
@@ -110,7 +111,7 @@ def _typed(series: Any, table: Table) -> Any:
         try:
             hash(value)
         except TypeError:
-            raise ValueError(f"{table.where(row)}: {shown(value)} cannot be a node id; ids must be hashable") from None
+            raise BadInput(f"{table.where(row)}: {shown(value)} cannot be a node id; ids must be hashable") from None
     return series
 
 
@@ -119,7 +120,7 @@ def _require_one_spelling(series: Any, text: Any, table: Table) -> None:
     words = {value for value in series if isinstance(value, str)}
     for row, (value, word) in enumerate(zip(series, text, strict=True)):
         if not isinstance(value, str) and word in words:
-            raise ValueError(
+            raise BadInput(
                 f"{table.where(row)}: column {series.name!r} holds both the number {word} and the text {word!r}; "
                 "make them one kind, for example with .astype(str)"
             )

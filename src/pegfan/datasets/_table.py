@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self, TypedDict
 
 import numpy as np
 
-from pegfan._checks import check_choice
+from pegfan._checks import BadInput, check_choice
 
 _KINDS = ("number", "category", "tokens", "vector")
 _SHOWN = 5
@@ -139,7 +139,7 @@ class Table:
         name = str(column)
         if name in self.frame.columns:
             return name
-        raise ValueError(f"{self.name} has no {role} column {name!r}; {suggestion(name, self.frame.columns)}")
+        raise BadInput(f"{self.name} has no {role} column {name!r}; {suggestion(name, self.frame.columns)}")
 
     def named(self, *names: str) -> list[str]:
         """Return the columns that bear one of the names, whatever their case, in the order of the names."""
@@ -147,13 +147,18 @@ class Table:
         return [lower[name] for name in names if name in lower]
 
 
-def suggestion(name: str, choices: Any) -> str:
+def nearest(name: str, choices: Iterable[Any]) -> str | None:
+    """Return the choice that comes nearest to the name; None if none is near."""
+    every = {str(choice).lower(): str(choice) for choice in reversed([*choices])}
+    return next((every[near] for near in difflib.get_close_matches(name.lower(), every, n=1)), None)
+
+
+def suggestion(name: str, choices: Iterable[Any], there: str = "it has") -> str:
     """Say which of the choices comes nearest to the name, and which there are."""
     every = [str(choice) for choice in choices]
-    near = difflib.get_close_matches(name.lower(), [choice.lower() for choice in every], n=1)
-    meant = next((f"did you mean {choice!r}? " for choice in every if near and choice.lower() == near[0]), "")
+    near = nearest(name, every)
     shown = ", ".join(map(repr, every[:12])) + (f" and {len(every) - 12} more" if len(every) > 12 else "")
-    return f"{meant}it has {shown}"
+    return f"{there} {shown}" if near is None else f"did you mean {near!r}? {there.capitalize()} {shown}"
 
 
 def plain(value: Any) -> Any:

@@ -19,6 +19,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from pegfan._checks import BadInput
 from pegfan.datasets._table import MISSING_WORDS, Table
 
 _BLOCK = 2**20  # small enough for the processor's cache
@@ -71,10 +72,10 @@ class _Unpacked(io.RawIOBase):
         try:
             count = int(self._stream.readinto(buffer))
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise ValueError(f"{self._path} is damaged or cut short: {error}") from error
+            raise BadInput(f"{self._path} is damaged or cut short: {error}") from error
         self._read += count
         if self._read > self._limit:
-            raise ValueError(
+            raise BadInput(
                 f"{self._path} unpacks to more than the {self._limit:,} bytes allowed; if it is yours, pass a larger "
                 "max_bytes"
             )
@@ -125,7 +126,7 @@ def _find_layout(path: Path, settings: TextSettings) -> _Layout:
     lines = _first_lines(path, settings.max_bytes)
     kept = [k for k, line in enumerate(lines) if line.strip() and line.lstrip()[0] not in settings.comments]
     if not kept:
-        raise ValueError(f"{path} holds no rows, only blank lines and comments (comments={settings.comments!r})")
+        raise BadInput(f"{path} holds no rows, only blank lines and comments (comments={settings.comments!r})")
     sample = [lines[k] for k in kept][:_SAMPLE_LINES]
     delimiter = settings.delimiter or _guess_delimiter(sample, path)
     if len(delimiter) != 1:
@@ -160,9 +161,9 @@ def _first_lines(path: Path, max_bytes: int) -> list[str]:
             start += more
         complete = not stream.read(1)
     if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise ValueError(f"{path} is UTF-16 text; save it as UTF-8")
+        raise BadInput(f"{path} is UTF-16 text; save it as UTF-8")
     if b"\0" in start:
-        raise ValueError(f"{path} is not a text table: it holds zero bytes; is its suffix right?")
+        raise BadInput(f"{path} is not a text table: it holds zero bytes; is its suffix right?")
     lines = start.removeprefix(b"\xef\xbb\xbf").splitlines()
     if not complete and len(lines) > 1:
         lines.pop()
@@ -174,7 +175,7 @@ def _decoded(lines: Iterable[bytes], path: Path) -> Iterator[str]:
         try:
             yield line.decode()
         except UnicodeDecodeError:
-            raise ValueError(f"{path}, line {number}: not UTF-8 text; save the file as UTF-8") from None
+            raise BadInput(f"{path}, line {number}: not UTF-8 text; save the file as UTF-8") from None
 
 
 def _split(lines: list[str], delimiter: str) -> list[list[str]]:
@@ -252,7 +253,7 @@ def _inspect(layout: _Layout) -> _Layout:
             stream.readline()
         while block := stream.read(_BLOCK):
             if b"\0" in block:
-                raise ValueError(f"{layout.path} is not a text table: it holds zero bytes; is its suffix right?")
+                raise BadInput(f"{layout.path} is not a text table: it holds zero bytes; is its suffix right?")
             quotes += block.count(b'"')
             commented = commented or any(mark in block for mark in marks)
             uneven = uneven or block[:1] == b" " or any(mark in block for mark in ragged)
@@ -272,14 +273,14 @@ def _parse(layout: _Layout) -> Any:
         table = _arrow_table(layout, _BLOCK)
     except pa.ArrowInvalid as error:
         try:
-            if "straddl" not in str(error):
+            if "straddl" not in str(error):  # Arrow has no class for it
                 raise
             table = _arrow_table(layout, _LARGEST_BLOCK)  # a row longer than a block
         except pa.ArrowInvalid as final:
-            raise ValueError(_diagnosis(layout, str(final))) from final
+            raise BadInput(_diagnosis(layout, str(final))) from final
     for k, column in enumerate(table.columns):
         if pa.types.is_binary(column.type):
-            raise ValueError(_diagnosis(layout, "it is not UTF-8 text"))
+            raise BadInput(_diagnosis(layout, "it is not UTF-8 text"))
         if pa.types.is_string(column.type):
             trimmed = arrow.utf8_trim_whitespace(column) if layout.padded else column
             table = table.set_column(k, table.column_names[k], _numbers_if_all(trimmed, layout))
@@ -343,7 +344,7 @@ class _Cleaned(io.RawIOBase):
                 self._ready, self._rest = self._clean(self._rest), b""
                 break
             if not newline and len(self._rest) > _LARGEST_BLOCK:
-                raise ValueError(f"{self._layout.path} has a line of more than {_LARGEST_BLOCK:,} bytes")
+                raise BadInput(f"{self._layout.path} has a line of more than {_LARGEST_BLOCK:,} bytes")
             if newline:
                 self._ready, self._rest = self._clean(self._rest + whole + newline), rest
             else:
@@ -395,8 +396,8 @@ def _require_quotes_to_end(layout: _Layout) -> None:
             for _ in reader:
                 line = reader.line_num
         except csv.Error as error:
-            if "end of data" in str(error):
-                raise ValueError(f"{layout.path}, line {line + 1}: a quoted text starts here and never ends") from None
+            if "end of data" in str(error):  # csv has no class for it
+                raise BadInput(f"{layout.path}, line {line + 1}: a quoted text starts here and never ends") from None
 
 
 def _diagnosis(layout: _Layout, complaint: str) -> str:

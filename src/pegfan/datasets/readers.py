@@ -16,10 +16,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Unpack, overload
 
+from pegfan._checks import BadInput
 from pegfan._npz import MAX_BYTES, require_size
 from pegfan.datasets._columns import ID_NAMES, LABEL_NAMES
 from pegfan.datasets._graph_files import Parts, read_whole, reading
-from pegfan.datasets._table import Options, ReadReport, Table, TableOptions, few, suggestion
+from pegfan.datasets._table import Options, ReadReport, Table, TableOptions, few, nearest
 from pegfan.datasets._text import TextSettings, open_bytes, read_text
 from pegfan.datasets.tables import END_NAMES, WEIGHT_NAMES, build, edges_fit, end_columns
 from pegfan.graph import Graph
@@ -165,7 +166,7 @@ def read_graph(
     }
     wholes = [path for path in every if formats[path] not in ("text", "parquet", "json")]
     if len(wholes) > 1:
-        raise ValueError(f"{wholes[0]} and {wholes[1]} each hold a graph; give one of them")
+        raise BadInput(f"{wholes[0]} and {wholes[1]} each hold a graph; give one of them")
     tables = {path: _read_table(path, formats[path], settings[path], account) for path in every if path not in wholes}
     bags = {path.name: tables.pop(path) for path in every if formats[path] == "json"}
     with _complaints_about(*every):
@@ -175,7 +176,7 @@ def read_graph(
             parts = _complete(parts, tables, bags, edge_file, node_file, chosen, account)
             graph = _build(parts, bags, chosen, account)
         elif tables or bags:
-            raise ValueError(f"{wholes[0]} holds a whole graph, nodes included; leave out the other files")
+            raise BadInput(f"{wholes[0]} holds a whole graph, nodes included; leave out the other files")
         else:
             graph = parts.graph
     return (graph, account) if report else graph
@@ -202,11 +203,11 @@ def _existing(path: Any) -> Path:
     if found.is_dir():
         raise IsADirectoryError(f"{found} is a folder; name the files in it")
     if not found.exists():
-        near = suggestion(found.name, sorted(p.name for p in found.parent.iterdir())) if found.parent.is_dir() else ""
-        meant = f" ({near.split('? ')[0]}?)" if near.startswith("did you mean") else ""
-        raise FileNotFoundError(f"{found}: no such file{meant}")
+        beside = sorted(path.name for path in found.parent.iterdir()) if found.parent.is_dir() else []
+        near = nearest(found.name, beside)
+        raise FileNotFoundError(f"{found}: no such file{f' (did you mean {near!r}?)' if near else ''}")
     if found.stat().st_size == 0:
-        raise ValueError(f"{found} is empty")
+        raise BadInput(f"{found} is empty; was it written to the end? Give another file")
     return found
 
 
@@ -229,7 +230,7 @@ def _format(path: Path, given: str | None) -> str:
         return given
     suffix = _suffix(path)
     if suffix in _REFUSED:
-        raise ValueError(f"{path}: {_REFUSED[suffix]}; save the graph as CSV, Parquet, npz or GraphML")
+        raise BadInput(f"{path}: {_REFUSED[suffix]}; save the graph as CSV, Parquet, npz or GraphML")
     found = _SUFFIXES.get(suffix)
     if found in (None, "text"):
         with open_bytes(path, MAX_BYTES) as stream:
@@ -247,7 +248,7 @@ def _by_content(path: Path, start: bytes) -> str:
         with reading(path, "a zip archive"), zipfile.ZipFile(path) as archive:
             return "npz" if any(name.endswith(".npy") for name in archive.namelist()) else "pt"
     if start[:1] == b"\x80":
-        raise ValueError(f"{path} is a pickle, which can run code and is never read; save the graph in another format")
+        raise BadInput(f"{path} is a pickle, which can run code and is never read; save the graph in another format")
     for pattern, found in ((rb"%%MatrixMarket", "mtx"), (rb"\s*<", "graphml"), (rb"\s*\{", "json")):
         if re.match(pattern, start):
             return found
@@ -259,11 +260,10 @@ def _complaints_about(*paths: Path) -> Iterator[None]:
     """Name the files where the message does not: Graph does not know where its arrays come from."""
     try:
         yield
+    except BadInput:
+        raise
     except (TypeError, ValueError, OverflowError) as error:
-        words = str(error)
-        if isinstance(error, ValueError) and any(path.name in words for path in paths):
-            raise
-        raise ValueError(f"{', '.join(path.name for path in paths)}: {words}") from error
+        raise BadInput(f"{', '.join(path.name for path in paths)}: {error}") from error
 
 
 # -------------------------------------------------------------------- tables, and which is which
@@ -296,7 +296,7 @@ def _read_parquet(path: Path, max_bytes: int) -> tuple[Table, str]:
         frame = table.to_pandas(ignore_metadata=True, split_blocks=True, self_destruct=True)
     frame.columns = ["index" if name == "__index_level_0__" else str(name) for name in frame.columns]
     if frame.columns.duplicated().any():
-        raise ValueError(f"{path} has two columns named {frame.columns[frame.columns.duplicated()][0]!r}; rename one")
+        raise BadInput(f"{path} has two columns named {frame.columns[frame.columns.duplicated()][0]!r}; rename one")
     return Table(frame, path.name), f"Parquet, {len(frame):,} rows"
 
 
@@ -305,21 +305,19 @@ def _read_json(path: Path, max_bytes: int) -> dict[str, list[Any]]:
         found = dict(pairs)
         if len(found) < len(pairs):
             keys = [key for key, _ in pairs]
-            raise ValueError(f"{path}: {next(key for key in found if keys.count(key) > 1)!r} is given more than once")
+            raise BadInput(f"{path}: {next(key for key in found if keys.count(key) > 1)!r} is given more than once")
         return found
 
     with reading(path, "JSON"), open_bytes(path, max_bytes) as stream:
         try:
             content = json.loads(stream.read().decode(), object_pairs_hook=unique)
         except json.JSONDecodeError as error:
-            raise ValueError(f"{path}, line {error.lineno}: not JSON: {error.msg} (column {error.colno})") from error
+            raise BadInput(f"{path}, line {error.lineno}: not JSON: {error.msg} (column {error.colno})") from error
     if not isinstance(content, dict) or not content:
-        raise ValueError(f'{path} must hold lists by node id, {{"id": [token, ...], ...}}')
+        raise BadInput(f'{path} must hold lists by node id, {{"id": [token, ...], ...}}')
     for key, tokens in content.items():
         if not isinstance(tokens, list) or any(isinstance(token, list | dict | None) for token in tokens):
-            raise ValueError(
-                f"{path}: node {key!r} must have a list of tokens, numbers or texts, got {str(tokens)[:60]}"
-            )
+            raise BadInput(f"{path}: node {key!r} must have a list of tokens, numbers or texts, got {str(tokens)[:60]}")
     return content
 
 
@@ -340,11 +338,11 @@ def _complete(
     if parts.edges is None:
         path = edges if edges is not None else _edges_among(tables, nodes, options)
         if path not in tables:
-            raise ValueError(f"{path} cannot be a table of edges; it must be a text or Parquet file")
+            raise BadInput(f"{path} cannot be a table of edges; it must be a text or Parquet file")
         parts = replace(parts, edges=tables.pop(path))
         report.files[path.name] = f"edges; {report.files[path.name]}"
     if len(tables) > 1:
-        raise ValueError(f"{few([path.name for path in tables])}: more than one table of nodes; join them first")
+        raise BadInput(f"{few([path.name for path in tables])}: more than one table of nodes; join them first")
     for path, table in tables.items():
         parts = replace(parts, nodes=table)
         report.files[path.name] = f"nodes; {report.files[path.name]}"
@@ -364,9 +362,7 @@ def _edges_among(tables: dict[Path, Table], nodes: Path | None, options: Options
             _require_edges(tables[candidates[0]], options)
         return candidates[0]
     if len(candidates) > 2:
-        raise ValueError(
-            f"{len(candidates)} tables; give one of edges and one of nodes, or say which with edges= and nodes="
-        )
+        raise ValueError(f"{len(candidates)} tables; give one of edges and one of nodes")
     first, second = candidates
     tests = [
         (_says_edges(tables[first], options), _says_edges(tables[second], options)),
@@ -376,8 +372,9 @@ def _edges_among(tables: dict[Path, Table], nodes: Path | None, options: Options
     for one, other in tests:
         if one != other:
             return first if one > other else second
-    raise ValueError(
-        f"{first.name} and {second.name}: cannot tell which holds the edges; say so with edges= and nodes="
+    raise BadInput(
+        f"{first.name} and {second.name}: cannot tell which holds the edges; name their columns with source= and "
+        "target=, or in Python the files with edges= and nodes="
     )
 
 
@@ -394,7 +391,7 @@ def _require_edges(table: Table, options: Options) -> None:
     weighted = table.named(*WEIGHT_NAMES)
     names = [] if weighted else [name for name in table.named(*ID_NAMES, *LABEL_NAMES) if name.lower() != "y"]
     if names or len(table.frame.columns) > 3:
-        raise ValueError(
+        raise BadInput(
             f"{table.name} looks like a table of nodes (columns {few(list(table.frame.columns))}); give the file of "
             "edges too, or name its columns with source= and target="
         )
@@ -407,7 +404,7 @@ def _build(parts: Parts, bags: Mapping[str, Mapping[Any, Any]], options: Options
     for name in ("id", "label", "split", "features", "positions") if parts.nodes is None else ():
         given = getattr(options, name)
         if given is not None and given is not False:
-            raise ValueError(
+            raise BadInput(
                 f"{name}={given!r} is a column of the nodes, but {parts.edges.name} holds edges only; give the nodes"
             )
     return build(parts.nodes, parts.edges, options, report, n=parts.n, bags=bags)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from pegfan.datasets._table import ReadReport, suggestion
+from pegfan.datasets._table import ReadReport, nearest
 from pegfan.datasets.benchmarks import info, load, names
 from pegfan.datasets.readers import read_graph, readable
 from pegfan.datasets.synthetic import synthetic
@@ -122,8 +122,9 @@ def _files(path: Path) -> Sequence[Path]:
             )
         return found
     if not path.exists() and not path.suffix:
-        near = suggestion(str(path), ["synthetic", *names()]).split("it has")[0]
-        raise ValueError(f"{path} is neither a file nor a data set; {near}pegfan datasets lists the names")
+        near = nearest(str(path), ["synthetic", *names()])
+        meant = f"did you mean {near!r}? " if near else ""
+        raise ValueError(f"{path} is neither a file nor a data set; {meant}pegfan datasets lists the names")
     return [path]
 
 

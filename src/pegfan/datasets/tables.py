@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pegfan._arrays import FloatArray, IntArray
+from pegfan._checks import BadInput
 from pegfan.datasets import _columns, _ids
 from pegfan.datasets._columns import ID_NAMES
 from pegfan.datasets._ids import Ids
@@ -228,7 +229,7 @@ def _ids_of_edges(edges: Table, listed: _Edges, n: int | None) -> tuple[Ids, Int
     if n is not None:
         return Ids(pd.Series(np.arange(n)), "int"), np.asarray(listed.ids.values)
     if len(listed.ids.values) == 0:
-        raise ValueError(f"{edges.name} holds no edges and there is no table of nodes; a graph needs a node")
+        raise BadInput(f"{edges.name} holds no edges and there is no table of nodes; a graph needs a node")
     return listed.ids, None
 
 
@@ -253,7 +254,7 @@ def _read_edges(edges: Table, options: Options, report: ReadReport) -> _Edges:
     ends = _pick_ends(edges, options, report)
     for column in ends:
         if (blank := _ids.blanks(edges.frame[column])).any():
-            raise ValueError(
+            raise BadInput(
                 f"{edges.where(blank.argmax())}: column {column!r} is blank; an edge needs both ends "
                 f"({int(blank.sum())} of {len(blank)} rows are blank)"
             )
@@ -268,7 +269,7 @@ def _pick_ends(edges: Table, options: Options, report: ReadReport) -> tuple[str,
     guessed, how = end_columns(edges), "by name"
     if guessed is None:
         if len(columns) < 2:
-            raise ValueError(
+            raise BadInput(
                 f"{edges.name} has {len(columns)} column(s): {few(columns)}; edges need a source and a target "
                 "(in a text file, is the delimiter right?)"
             )
@@ -278,7 +279,7 @@ def _pick_ends(edges: Table, options: Options, report: ReadReport) -> tuple[str,
     if options.source is not None and options.target is not None:
         how = "as given"
     if source == target:
-        raise ValueError(f"{edges.name}: source and target are the same column {source!r}; name them both")
+        raise BadInput(f"{edges.name}: source and target are the same column {source!r}; name them both")
     direction = "directed" if options.directed else "undirected"
     report.columns["edges"] = f"{source!r} to {target!r} ({how}), {direction}"
     return source, target
@@ -295,7 +296,7 @@ def _read_weights(edges: Table, ends: tuple[str, str], options: Options, report:
     good = np.isfinite(weights) & (weights >= 0)
     if not good.all():
         row = int(good.argmin())
-        raise ValueError(
+        raise BadInput(
             f"{edges.where(row)}: weight {shown(series.iloc[row])} in column {column!r} must be a finite number, "
             "not negative (weight=False ignores the column)"
         )
@@ -341,7 +342,7 @@ def _refuse_swapped(nodes: Table, edges: Table, options: Options) -> None:
     named = end_columns(nodes) is not None, end_columns(edges) is not None
     fits = named[0] >= named[1] and edges_fit(nodes, edges) >= 0.5
     if fits and (named == (True, False) or edges_fit(edges, nodes) < 0.5):
-        raise ValueError(
+        raise BadInput(
             f"{nodes.name} and {edges.name} look swapped: the edges seem to be in {nodes.name}, and the nodes in "
             f"{edges.name}; exchange them, or name their columns with source=, target= and id="
         )
@@ -354,20 +355,20 @@ def _ids_of_nodes(
     import pandas as pd
 
     if len(nodes.frame) == 0:
-        raise ValueError(f"{nodes.name} has no rows; a graph needs a node")
+        raise BadInput(f"{nodes.name} has no rows; a graph needs a node")
     column, why = _pick_id(nodes, edges, ends, options)
     report.columns["id"] = f"{'row numbers' if column is None else repr(column)} ({why})"
     if column is None:
         return None, Ids(pd.Series(np.arange(len(nodes.frame))), "int")
     blank = _ids.blanks(nodes.frame[column])
     if blank.any():
-        raise ValueError(f"{nodes.where(blank.argmax())}: the id in column {column!r} is blank; every node needs one")
+        raise BadInput(f"{nodes.where(blank.argmax())}: the id in column {column!r} is blank; every node needs one")
     ids = _ids.read_ids(nodes.frame[column], nodes)
     again = np.asarray(ids.values.duplicated())
     if again.any():
         culprit = ids.values.iloc[int(again.argmax())]
         earlier = int(np.asarray(ids.values == culprit).argmax())
-        raise ValueError(
+        raise BadInput(
             f"{nodes.where(again.argmax())}: id {shown(culprit)} in column {column!r} was already given in "
             f"{nodes.where(earlier)} ({int(again.sum())} duplicate rows); keep one row per node, or name another "
             "column with id="
@@ -396,7 +397,7 @@ def _pick_id(nodes: Table, edges: Table, ends: Ids, options: Options) -> tuple[s
         return None, "no column holds the edge ends"
     if named:
         return named[0], "by name"
-    raise ValueError(
+    raise BadInput(
         f"no column of {nodes.name} holds the ids of {edges.name} (such as {few(ends.values)}): name it with id=, or "
         f"pass id=False for row numbers; its columns are {few(list(nodes.frame.columns))}"
     )
@@ -433,7 +434,7 @@ def _match(
         return ids, None if np.array_equal(known, np.arange(len(ids.values))) else known
     strange = ends.values[strangers]
     if options.unknown == "error":
-        raise ValueError(_stranger_message(nodes, edges, strangers, ends, listed.codes, report))
+        raise BadInput(_stranger_message(nodes, edges, strangers, ends, listed.codes, report))
     if options.unknown == "add":
         known[strangers] = len(ids.values) + np.arange(report.unknown)
         ids = Ids(pd.concat([ids.values, strange], ignore_index=True), ids.kind)
@@ -523,7 +524,7 @@ def _join(
         place = pd.Index(among.values).get_indexer(pd.Index(keys.values))
         strange = list(keys.values[place < 0])
         if strange and options.unknown == "error":
-            raise ValueError(
+            raise BadInput(
                 f"{name}: {len(strange)} of {len(bag)} ids are not in {nodes.name}: {few(strange)}; "
                 "pass unknown='drop' to leave them out"
             )

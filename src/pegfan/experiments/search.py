@@ -9,7 +9,8 @@ import json
 import math
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, NamedTuple, Self
 
@@ -24,8 +25,10 @@ from pegfan.experiments.store import Store
 from pegfan.recipe import Recipe
 from pegfan.running import Progress, Runner, Step
 
-__all__ = ["Rung", "SearchResult", "Standing", "default_rungs", "grid", "search"]
+__all__ = ["Rung", "SearchResult", "Standing", "climb", "default_rungs", "grid", "search"]
 
+Entry = Mapping[str, Any]
+"""Settings that are searched, by name."""
 STRATEGIES = ("grid", "halving", "optuna")
 
 GRIDS: dict[str, dict[str, tuple[float, ...]]] = {
@@ -202,6 +205,58 @@ def default_rungs(settings: int, epochs: int = 1500, splits: int = 10) -> list[R
     ]
 
 
+def climb(
+    entries: Sequence[Entry],
+    rungs: Sequence[Rung],
+    judge: Callable[[int, Sequence[Entry]], Sequence[tuple[float, ...] | None] | None],
+    apart: Sequence[str] = (),
+) -> tuple[int, list[Entry]]:
+    """Successive halving: every rung takes the best settings of the one before.
+
+    Parameters
+    ----------
+    entries, rungs
+        The settings, and the rounds. Settings of the same rank stay in their order.
+    judge
+        From a rung's number and the settings that enter it to their ranks: larger is better, None is given up. It
+        returns None where they are not known yet, which ends the climb.
+    apart
+        Names of settings that only the last rung compares: before, the best of every combination of their values go on
+        first, then the second best of each, and so on.
+
+    Returns
+    -------
+    tuple
+        How many rungs were climbed; and the settings that are left, the best first, or those that the next one awaits.
+
+    Examples
+    --------
+    >>> entries = [{"a": a, "b": b} for a in (0, 1) for b in (2, 3)]
+    >>> ranks = lambda place, entering: [(10 * one["a"] + one["b"],) for one in entering]
+    >>> climb(entries, [Rung(4, 5, 1), Rung(2, 50, 1)], ranks)
+    (2, [{'a': 1, 'b': 3}, {'a': 1, 'b': 2}])
+    >>> climb(entries, [Rung(4, 5, 1), Rung(2, 50, 1)], ranks, apart=["a"])
+    (2, [{'a': 1, 'b': 3}, {'a': 0, 'b': 3}])
+    """
+    left = list(entries)
+    for place, rung in enumerate(rungs):
+        left = left[: rung.settings]
+        ranks = judge(place, left)
+        if ranks is None:
+            return place, left
+        through = [(rank, entry) for rank, entry in zip(ranks, left, strict=True) if rank is not None]
+        left = [entry for _, entry in sorted(through, key=lambda pair: pair[0], reverse=True)]
+        if place < len(rungs) - 1:
+            groups: Counter[tuple[Any, ...]] = Counter()
+            turns = []
+            for entry in left:
+                group = tuple(entry[name] for name in apart)
+                turns.append(groups[group])
+                groups[group] += 1
+            left = [left[k] for k in sorted(range(len(left)), key=turns.__getitem__)]
+    return len(rungs), left
+
+
 def search(
     source: Source,
     recipe: Recipe,
@@ -345,20 +400,20 @@ class _Search:
 
     # --------------------------------------------------------------- strategies
 
-    def whole_grid(self, entries: Sequence[Mapping[str, Any]]) -> None:
+    def whole_grid(self, entries: Sequence[Entry]) -> None:
         traces = [self.trace(entry, 0, self.recipe.settings.epochs) for entry in entries]
         self.evaluate(traces, self.splits)
 
-    def halving(self, entries: Sequence[Mapping[str, Any]], rungs: Sequence[Rung]) -> None:
-        alive: list[Mapping[str, Any]] = list(entries)
-        for number, rung in enumerate(rungs):
-            later = [(rung.settings * rung.splits, rung.epochs) for rung in rungs[number + 1 :]]
-            self.ahead = (sum(runs for runs, _ in later), sum(runs * epochs for runs, epochs in later))
-            traces = [self.trace(entry, number, rung.epochs) for entry in alive[: rung.settings]]
+    def halving(self, entries: Sequence[Entry], rungs: Sequence[Rung]) -> None:
+        def judge(place: int, entering: Sequence[Entry]) -> list[tuple[float, ...] | None]:
+            rung, rest = rungs[place], [(later.settings * later.splits, later.epochs) for later in rungs[place + 1 :]]
+            self.ahead = (sum(runs for runs, _ in rest), sum(runs * epochs for runs, epochs in rest))
+            traces = [self.trace(entry, place, rung.epochs) for entry in entering]
             self.race(traces, self.splits[: rung.splits])
-            # Only those that were not dropped were run on all splits of the rung; sorting is stable.
-            through = [trace for trace in traces if len(trace.scores) == rung.splits]
-            alive = [trace.settings for trace in sorted(through, key=lambda trace: trace.rank, reverse=True)]
+            # Only those that were not dropped were run on all splits of the rung.
+            return [trace.rank if len(trace.scores) == rung.splits else None for trace in traces]
+
+        climb(entries, rungs, judge)
 
     def sampled(self, trials: int) -> None:
         epochs, champion = self.recipe.settings.epochs, None

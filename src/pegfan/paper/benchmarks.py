@@ -41,11 +41,11 @@ FILTERED = {
 }
 """The filtered sets, and the set whose settings they take: as directed as the full sets, and undirected."""
 IN_TURN = (*BY_SIZE[:3], *FILTERED, *BY_SIZE[3:])
-ON_SX = Model("as8")
+ON_SX = Model.of("as8")
 """Type a, h = 8 on SX: two cells of the paper are known to be that, so it is run on every set."""
-ON_FILTERED = (Model("b8"), Model("c8"), Model("r3"))
+ON_FILTERED = (Model.of("b8"), Model.of("c8"), Model.of("r3"))
 QUICK = ("texas", "cornell", "wisconsin", "chameleon")
-QUICK_ON_CHAMELEON = tuple(map(Model, ("r3", "b8", "c8", "as8")))
+QUICK_ON_CHAMELEON = tuple(map(Model.of, ("r3", "b8", "c8", "as8")))
 SEARCH = (Rung(108, 40, 1), Rung(24, 150, 3), Rung(4, 1500, SPLITS))
 """Of ``--settings search``: the paper's 108 on split 0, the best 24 on three splits, the best 4 in full."""
 BAR = {"pegfan": 48, "fsgnn": 30, "average": 77.5}
@@ -100,7 +100,7 @@ class Table3:
         """The rows that are run on a data set."""
         rows = self._named[1]
         every = list(ON_FILTERED if name in FILTERED else published.TABLE3)
-        known = (name, Model("a8")) in published.CORRIGENDUM
+        known = (name, Model.of("a8")) in published.CORRIGENDUM
         if name not in FILTERED and (self.options.settings == "authors" or known):
             every.append(ON_SX)
         if rows:
@@ -172,7 +172,7 @@ class Table3:
         document.blocks += [self._opening(), *self._statistics(), self._main(scores)]
         document.blocks += self._sums(cells, scores, document.summary)
         document.blocks += self._claims(scores, document.summary)
-        document.blocks.append(self._comparison(cells))
+        document.blocks.append(self._comparison(cells, scores))
         document.blocks += self._differences(cells)
         document.blocks += self._corrigendum(scores, cells)
         document.blocks += self._unnormalised(records, cells)
@@ -308,16 +308,18 @@ class Table3:
         if score is None:
             return mark
         sign = "‡" if self._counted(name, model) != model else ""
-        return replace(mark, text=mark.text + sign + self._own_sign(score.details["tree"]))
+        return replace(mark, text=mark.text + sign + self._own_sign(score))
 
-    def _own_sign(self, tree: str | None) -> str:
+    def _own_sign(self, score: Score | None) -> str:
         """Of cells with our own tree where the others have the folder's."""
-        return "°" if self.options.trees is not None and (tree or "").startswith("own") else ""
+        return "°" if self.options.trees is not None and score and score.own_tree else ""
 
-    def _comparison(self, cells: Cells) -> Grid:
-        sign = self._own_sign
+    def _comparison(self, cells: Cells, scores: Scores) -> Grid:
+        def mark(cell: Mapping[str, Any], model: Model) -> Mark:
+            return _compared(cell, self._own_sign(scores.get((cell["set"], self._counted(cell["set"], model)))))
+
         rows: Rows = [
-            [model.label, *(_compared(cell, sign(cell.get("tree"))) for cell in cells if cell["row"] == model.key)]
+            [model.label, *(mark(cell, model) for cell in cells if cell["row"] == model.key)]
             for model in published.TABLE3
         ]
         return Grid(
@@ -330,7 +332,7 @@ class Table3:
     def _sums(self, cells: Cells, scores: Scores, summary: dict[str, Any]) -> list[str]:
         text = []
         for family, total in (("pegfan", 54), ("fsgnn", 36)):
-            own = [cell for cell in cells if cell["row"].startswith("r") == (family == "fsgnn")]
+            own = [cell for cell in cells if (Model.of(cell["row"]).kind is None) == (family == "fsgnn")]
             good = sum(cell["verdict"].startswith("agrees") for cell in own)
             missing = sum(cell["verdict"] in ("not computed", "too few splits for a verdict") for cell in own)
             exact = sum(cell["verdict"] == "agrees" for cell in own)
@@ -342,7 +344,7 @@ class Table3:
             if self.options.trees is not None or family == "fsgnn":  # other trees may well give other numbers
                 sentence += f". The bar is {BAR[family]}: {_met(good, missing, BAR[family])}"
             text.append(f"{sentence}.")
-        found = [score.mean for name in DATASETS if (score := scores.get((name, Model("c8"))))]
+        found = [score.mean for name in DATASETS if (score := scores.get((name, Model.of("c8"))))]
         complete = len(found) == len(DATASETS) and not self.options.quick
         average = float(np.mean(found)) if complete else None
         summary["average of c8"] = {"ours": average, "paper": published.TABLE3_AVERAGE["c8"][0], "bar": BAR["average"]}
@@ -366,7 +368,7 @@ class Table3:
             return []
         means = {model: np.mean(list(row.values())) for model, row in ours.items()}
         best, second, *_ = sorted(means, key=lambda model: -means[model])
-        c8 = Model("c8")
+        c8 = Model.of("c8")
         other = f"then {second.label}" if best == c8 else f"type c, h = 8 {means[c8]:.2f}"
         numbers = f"{best.label} has {means[best]:.2f}, {other}"
         claims: Claims = {"type c, h = 8 has the best average": (best == c8, numbers)}
@@ -388,7 +390,7 @@ class Table3:
 
     def _corrigendum(self, scores: Scores, cells: Cells) -> list[str | Grid]:
         rows: Rows = []
-        model = Model("a8")
+        model = Model.of("a8")
         for name in (name for name in DATASETS if name in self.sets and ON_SX in self.models(name)):
             on_sx, on_x = scores.get((name, ON_SX)), scores.get((name, model))
             known = (name, model) in published.CORRIGENDUM
@@ -467,7 +469,7 @@ def authors_settings(name: str, model: Model) -> dict[str, Any]:
     """The published settings of a cell; type a on SX has those of type a."""
     if model.kind is None:
         return published.FSGNN[name, model]
-    return published.AUTHORS[name, Model(model.name)]
+    return published.AUTHORS[name, model.printed]
 
 
 def _extra(table: str, name: str, model: Model, score: Score) -> dict[str, Any]:
@@ -478,7 +480,7 @@ def _extra(table: str, name: str, model: Model, score: Score) -> dict[str, Any]:
 
 def _by_projecting_sx(model: Model, on_sx: Score | None, printed: Published) -> str | None:
     """What to say about a cell of type a, h = 8 that agrees with the paper once SX is projected."""
-    if model != Model("a8") or on_sx is None or not verdict(on_sx.mean, printed)[0]:
+    if model != Model.of("a8") or on_sx is None or not verdict(on_sx.mean, printed)[0]:
         return None
     return (
         f"with F_j(SX) in place of F_j(X) it is {on_sx.text}, which agrees; the corrigendum says that of chameleon "

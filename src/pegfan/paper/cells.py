@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import tomllib
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -13,10 +12,9 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-from pegfan._legacy import parts_of
 from pegfan.datasets import Source
 from pegfan.experiments.jobs import Job, Record, run
-from pegfan.experiments.search import Rung
+from pegfan.experiments.search import Entry, Rung, climb
 from pegfan.experiments.store import Store
 from pegfan.paper.documents import MISSING, Document, Mark
 from pegfan.paper.published import HOMOPHILOUS, Model
@@ -25,7 +23,6 @@ from pegfan.running import Progress, Runner, Step
 
 __all__ = ["NOTES", "Halving", "Options", "Score", "Table", "compute", "parse_rungs", "read_notes", "spread"]
 
-Settings = dict[str, Any]
 Records = Callable[[Job], Record | None]
 """From a job to its record, or None where it has not run."""
 
@@ -180,7 +177,7 @@ class Halving:
     of Table I (γ = 0.4), its rank correlation with the final one was 0.19 after 12 epochs for type b, −0.11 for FSGNN
     r = 3, that of the loss 0.37 and 0.77. Few should be dropped early: type b's best setting was among the best third
     by the loss after 12 epochs, but not among the best sixth. Hence `apart`: the effect of weight decay shows late, so
-    the best of every value go on together. Equal settings stay in the grid's order. The test metric is not used.
+    the best of every value go on together. The test metric is not used.
 
     Attributes
     ----------
@@ -191,54 +188,44 @@ class Halving:
     rungs
         In their order; the last one's winner is the result.
     apart
-        Names of settings that early rungs do not compare: the best of every combination of their values go on first,
-        then the second best of each, and so on.
+        As in `climb`.
     """
 
-    job: Callable[[Mapping[str, Any], int], Job]
-    grid: Sequence[Settings]
+    job: Callable[[Entry, int], Job]
+    grid: Sequence[Entry]
     rungs: Sequence[Rung]
     apart: tuple[str, ...] = ()
 
-    def walk(self, records: Records) -> tuple[Settings | None, int, list[Job]]:
+    def walk(self, records: Records) -> tuple[dict[str, Any] | None, int, list[Job]]:
         """The winner, or None; the rung that is being climbed; and the runs that it still lacks."""
-        left = list(self.grid)
-        if self.rungs[0].settings < len(left):
-            left = spread(left, self.rungs[0].settings)
-        for place, rung in enumerate(self.rungs):
-            ranked, missing = [], list[Job]()
-            for order, settings in enumerate(left[: rung.settings]):
-                jobs = [self.job({**settings, "epochs": rung.epochs}, split) for split in range(rung.splits)]
-                found = [record for record in map(records, jobs) if record]
-                if len(found) < len(jobs):
-                    missing += [job for job in jobs if records(job) is None]
-                    continue
-                metric = _mean((record.val_metric for record in found), -np.inf)
-                loss = _mean((record.val_loss for record in found), np.inf)
-                ranked.append(((-metric, loss) if place == len(self.rungs) - 1 else (loss, -metric), order, settings))
-            if missing:
-                return None, place, missing
-            left = [settings for *_, settings in sorted(ranked, key=lambda entry: entry[:2])]
-            left = left if place == len(self.rungs) - 1 else _in_turns(left, self.apart)
-        return {**left[0], "epochs": self.rungs[-1].epochs}, len(self.rungs), []
+        first = self.rungs[0].settings
+        entries = spread(self.grid, first) if first < len(self.grid) else self.grid
+        place, left = climb(entries, self.rungs, partial(self._ranks, records), self.apart)
+        if place < len(self.rungs):
+            return None, place, [job for row in self._jobs(place, left) for job in row if records(job) is None]
+        return {**left[0], "epochs": self.rungs[-1].epochs}, place, []
+
+    def _jobs(self, place: int, entries: Sequence[Entry]) -> list[list[Job]]:
+        rung = self.rungs[place]
+        return [[self.job({**one, "epochs": rung.epochs}, split) for split in range(rung.splits)] for one in entries]
+
+    def _ranks(self, records: Records, place: int, entries: Sequence[Entry]) -> list[tuple[float, float]] | None:
+        ranks = []
+        for jobs in self._jobs(place, entries):
+            found = [record for record in map(records, jobs) if record]
+            if len(found) < len(jobs):
+                return None
+            metric = _mean((record.val_metric for record in found), -np.inf)
+            loss = _mean((record.val_loss for record in found), np.inf)
+            ranks.append((metric, -loss) if place == len(self.rungs) - 1 else (-loss, metric))
+        return ranks
 
 
 def _mean(values: Iterable[float | None], diverged: float) -> float:
     return float(np.mean([diverged if value is None else value for value in values]))
 
 
-def _in_turns(ranked: Sequence[Settings], apart: Sequence[str]) -> list[Settings]:
-    """The best of every group first, then the second best of each; a group shares its values of `apart`."""
-    groups: Counter[tuple[Any, ...]] = Counter()
-    turns = []
-    for settings in ranked:
-        group = tuple(settings[name] for name in apart)
-        turns.append(groups[group])
-        groups[group] += 1
-    return [ranked[place] for place in sorted(range(len(ranked)), key=lambda place: (turns[place], place))]
-
-
-def spread(grid: Sequence[Settings], count: int) -> list[Settings]:
+def spread(grid: Sequence[Entry], count: int) -> list[Entry]:
     """Some settings of a full grid, such that every value of every setting comes up equally often, as far as possible.
 
     Values take turns: a setting of m values takes number (k + s·⌊k/m⌋) mod m in draw k, where s is its place among the
@@ -255,7 +242,7 @@ def spread(grid: Sequence[Settings], count: int) -> list[Settings]:
     places: dict[str, int] = {}
     for name, options in values.items():
         places[name] = sum(len(values[other]) == len(options) for other in places)
-    chosen: list[Settings] = []
+    chosen: list[Entry] = []
     for k in range(len(grid) * len(grid)):
         if len(chosen) == min(count, len(grid)):
             break
@@ -280,6 +267,7 @@ class Score:
     std: float
     runs: int
     details: dict[str, Any]
+    own_tree: bool = False  # not one of the authors'
 
     @classmethod
     def of(cls, records: Records, jobs: Sequence[Job]) -> Score | None:
@@ -288,7 +276,8 @@ class Score:
         if len(found) < len(jobs):
             return None
         values = 100 * np.array([record.test_metric for record in found])
-        return cls(float(values.mean()), float(values.std()), len(found), _details(found))
+        own = jobs[0].recipe.has_tree and jobs[0].recipe.tree_file is None
+        return cls(float(values.mean()), float(values.std()), len(found), _details(jobs, found), own)
 
     @property
     def numbers(self) -> dict[str, Any]:
@@ -305,20 +294,19 @@ NO_NUMBERS = {"ours": None, "std": None, "runs": 0}
 """Those of a cell that has not run."""
 
 
-def _details(records: Sequence[Record]) -> dict[str, Any]:
-    words = parts_of(records[0].job)
-    settings = {name: value for name, value in words["settings"].items() if name in _SHOWN}
+def _details(jobs: Sequence[Job], records: Sequence[Record]) -> dict[str, Any]:
+    recipe = jobs[0].recipe
     whens = sorted(record.when for record in records)
     return {
         "values": [100 * (record.test_metric or 0.0) for record in records],
         "validation": 100 * float(_mean((record.val_metric for record in records), np.nan)),
-        "settings": settings,
+        "settings": {name: value for name, value in asdict(recipe.settings).items() if name in _SHOWN},
         "channels": records[0].channels,
-        "regime": words["channels"].get("regime") or words["channels"].get("option"),
-        "tree": describe_tree(words["tree"]),
+        "regime": recipe.regime,
+        "tree": _tree_words(jobs[0]),
         "levels": (records[0].tree or {}).get("K"),
-        "splits": [record.job["split"] for record in records],
-        "seeds": [record.job["seed"] for record in records],
+        "splits": [job.split for job in jobs],
+        "seeds": [job.seed for job in jobs],
         "epochs": sum(record.epochs for record in records),
         "seconds": round(sum(record.seconds for record in records), 3),
         "wall": round(sum(record.wall for record in records), 3),
@@ -336,13 +324,16 @@ _SHOWN = (
 )
 
 
-def describe_tree(tree: Mapping[str, Any] | None) -> str | None:
+def _tree_words(job: Job) -> str | None:
     """Where a tree comes from, in a few words."""
-    if tree is None:
+    recipe = job.recipe
+    if not recipe.has_tree:
         return None
-    if "file" in tree:
-        return f"{tree['file']} (sha256 {tree['sha256'][:12]})"
-    return " ".join(["own:", *(f"{name}={value}" for name, value in tree.items())])
+    if recipe.tree_file is not None:
+        return f"{recipe.tree_file.name} (sha256 {recipe.tree_file.sha256[:12]})"
+    side = None if job.source.where == ("synthetic",) else recipe.direction  # generated graphs have no directions
+    words = {"method": recipe.method, "h": recipe.h, "direction": side, "max_levels": recipe.max_levels}
+    return " ".join(["own:", *(f"{name}={value}" for name, value in words.items() if value is not None)])
 
 
 def mark_of(score: Score | None, *styles: str) -> Mark:
@@ -390,7 +381,7 @@ def named(options: Options, columns: Sequence[str], models: Iterable[Model]) -> 
 
     Examples
     --------
-    >>> named(Options(only=("r3-all", "cora")), ["texas", "cora"], [Model("c8"), Model("r3 all")])
+    >>> named(Options(only=("r3-all", "cora")), ["texas", "cora"], [Model.of("c8"), Model.of("r3 all")])
     (['cora'], ['r3-all'])
     """
     rows = list(dict.fromkeys(model.name for model in models))

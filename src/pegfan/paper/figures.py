@@ -279,7 +279,7 @@ def synthetic_lines(
     left, right = figure.subplots(1, 2, sharey=True)
     # The paper's row of type a, h = 4 looks like the dashed line, which it does not name.
     for model in (*printed, *{of for _, of in ours} & {ON_SX}):
-        colour, marker = _STYLES[model.key.replace("as", "a")]
+        colour, marker = _STYLES[model.printed.key]
         line: dict[str, Any] = {"color": colour, "marker": marker, "ms": 4.5, "lw": 1.5, "label": model.label}
         line["ls"] = "--" if model == ON_SX else "-"
         gammas = [gamma for gamma in GAMMAS if (gamma, model) in ours]

@@ -1,8 +1,8 @@
 """The paper's numbers as data: Tables I to IV, the settings that the authors found best, and FSGNN's own figures.
 
-Accuracies are in percent, as printed. `Model` names a row: ``a4``, ``b8``, ``c8`` are PEGFAN's types with h, ``as8``
-the type that the corrigendum says two cells used; ``r3`` and ``r8`` are FSGNN with the regime's hops, ``r3 all`` with
-both kinds.
+Accuracies are in percent, as printed. Keys name rows, see `Model`: ``a4``, ``b8``, ``c8`` are PEGFAN's types with h,
+``as8`` the type that the corrigendum says two cells used; ``r3`` and ``r8`` are FSGNN with the regime's hops,
+``r3 all`` with both kinds.
 """
 
 from __future__ import annotations
@@ -10,68 +10,70 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Self
 
 DATASETS = ("cora", "citeseer", "pubmed", "texas", "wisconsin", "cornell", "actor", "chameleon", "squirrel")
 HOMOPHILOUS = ("cora", "citeseer", "pubmed")
 GAMMAS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True)
 class Model:
-    """A row of the paper's tables, by its key.
+    """A row of the paper's tables.
+
+    Attributes
+    ----------
+    kind, h
+        PEGFAN's type, and the most children in its tree; None for FSGNN.
+    hops
+        r, the highest power of the hop matrix; 3 for PEGFAN throughout the paper.
+    all_hops
+        Whether FSGNN sees both hop matrices.
 
     Examples
     --------
-    >>> Model("c8").label, Model("c8").kind, Model("c8").h, Model("c8").hops
-    ('PEGFAN type c, h = 8', 'c', 8, 3)
-    >>> Model("r8 all").label, Model("r8 all").kind, Model("r8 all").hops
-    ('FSGNN r = 8, all', None, 8)
+    >>> Model.of("c8"), Model.of("c8").label
+    (Model(kind='c', h=8, hops=3, all_hops=False), 'PEGFAN type c, h = 8')
+    >>> Model(hops=8, all_hops=True).key, Model.of("r8 all").label
+    ('r8 all', 'FSGNN r = 8, all')
     """
 
-    key: str
+    kind: str | None = None
+    h: int | None = None
+    hops: int = 3
+    all_hops: bool = False
 
-    def __post_init__(self) -> None:
-        if not re.fullmatch(r"(a|b|c|as)\d+|r\d+( all)?", self.key):
-            raise ValueError(f"no model {self.key!r}; a type and h such as 'c8', or hops such as 'r3' and 'r3 all'")
+    @classmethod
+    def of(cls, key: str) -> Self:
+        """The row of a key."""
+        found = re.fullmatch(r"(a|b|c|as)(\d+)|r(\d+)( all)?", key)
+        if not found:
+            raise ValueError(f"no model {key!r}; a type and h such as 'c8', or hops such as 'r3' and 'r3 all'")
+        kind, h, hops, both = found.groups()
+        return cls(kind, int(h)) if kind else cls(hops=int(hops), all_hops=both is not None)
+
+    @property
+    def key(self) -> str:
+        """What tables and notes call the row."""
+        return f"{self.kind}{self.h}" if self.kind else f"r{self.hops}{' all' if self.all_hops else ''}"
+
+    @property
+    def printed(self) -> Self:
+        """The row of the paper that this one stands for: type a on SX stands for type a."""
+        return replace(self, kind="a") if self.kind == "as" else self
 
     @property
     def name(self) -> str:
-        """What a command calls the row; type a on SX goes with type a."""
-        return self.key.replace("as", "a").replace(" ", "-")
-
-    @property
-    def kind(self) -> str | None:
-        """PEGFAN's type; None for FSGNN."""
-        return None if self.key.startswith("r") else self.key.rstrip("0123456789")
-
-    @property
-    def h(self) -> int | None:
-        """The most children in PEGFAN's tree; None for FSGNN."""
-        return self._number if self.kind else None
-
-    @property
-    def hops(self) -> int:
-        """r, the highest power of the hop matrix; 3 for PEGFAN throughout the paper."""
-        return 3 if self.kind else self._number
-
-    @property
-    def all_hops(self) -> bool:
-        """Whether FSGNN sees both hop matrices."""
-        return self.key.endswith("all")
+        """What a command calls the row."""
+        return self.printed.key.replace(" ", "-")
 
     @property
     def label(self) -> str:
         """The row's heading."""
         if self.kind:
-            what = "a on SX" if self.kind == "as" else self.kind
-            return f"PEGFAN type {what}, h = {self.h}"
+            return f"PEGFAN type {'a on SX' if self.kind == 'as' else self.kind}, h = {self.h}"
         return f"FSGNN r = {self.hops}{', all' if self.all_hops else ''}"
-
-    @property
-    def _number(self) -> int:
-        return int(re.findall(r"\d+", self.key)[0])
 
 
 class Published(NamedTuple):
@@ -203,7 +205,7 @@ def _published(text: str) -> Published | None:
 
 def _read_gammas(block: str) -> dict[Model, dict[float, float]]:
     rows = (line.split("|") for line in _lines(block))
-    return {Model(key.strip()): dict(zip(GAMMAS, map(float, values.split()), strict=True)) for key, values in rows}
+    return {Model.of(key.strip()): dict(zip(GAMMAS, map(float, values.split()), strict=True)) for key, values in rows}
 
 
 def _read_cells(block: str) -> dict[str, list[Published | None]]:
@@ -226,7 +228,7 @@ def _read_settings(block: str, kinds: Sequence[str]) -> list[_Line]:
         for kind, part in zip(kinds, parts, strict=True):
             values = list(map(float, part.split()))
             settings = dict(zip(_NAMES, values[:6], strict=True)) | norm
-            found.append(_Line((name, Model(kind + variant)), settings, *values[6:]))
+            found.append(_Line((name, Model.of(kind + variant)), settings, *values[6:]))
     return found
 
 
@@ -243,7 +245,7 @@ CITED = {
 }
 """Table III, the systems whose numbers the paper cites; None where it has none."""
 TABLE3: dict[Model, dict[str, Published]] = {
-    Model(key): {name: value for name, value in zip(DATASETS, values, strict=False) if value}
+    Model.of(key): {name: value for name, value in zip(DATASETS, values, strict=False) if value}
     for key, values in _CELLS.items()
     if key not in CITED
 }
@@ -261,24 +263,27 @@ FSGNN_PUBLISHED = {line.cell: line.own for line in _NORMALISED}
 ACTOR_WITHOUT_NORM = {line.cell[1]: (line.settings, line.own) for line in _OF_FSGNN if line not in _NORMALISED}
 """FSGNN's better settings for Actor, without row normalisation, which the paper does not use; and their accuracy."""
 
-CORRIGENDUM = {("chameleon", Model("a8")): Model("as8"), ("squirrel", Model("a8")): Model("as8")}
+CORRIGENDUM = {("chameleon", Model.of("a8")): Model.of("as8"), ("squirrel", Model.of("a8")): Model.of("as8")}
 """Cells of Table III that project SX and not X, as the authors' corrigendum says."""
 
 TABLE4 = {
-    ("chameleon", Model("r3")): Times(20.71, 64.68, 11.21, 4),
-    ("chameleon", Model("r8")): Times(37.41, 90.70, 17.75, 9),
-    ("chameleon", Model("c4")): Times(47.66, 125.25, 22.52, 13),
-    ("squirrel", Model("r3")): Times(34.57, 83.24, 18.58, 4),
-    ("squirrel", Model("r8")): Times(53.40, 141.24, 26.52, 9),
-    ("squirrel", Model("c4")): Times(59.82, 198.77, 32.87, 14),
+    ("chameleon", Model.of("r3")): Times(20.71, 64.68, 11.21, 4),
+    ("chameleon", Model.of("r8")): Times(37.41, 90.70, 17.75, 9),
+    ("chameleon", Model.of("c4")): Times(47.66, 125.25, 22.52, 13),
+    ("squirrel", Model.of("r3")): Times(34.57, 83.24, 18.58, 4),
+    ("squirrel", Model.of("r8")): Times(53.40, 141.24, 26.52, 9),
+    ("squirrel", Model.of("c4")): Times(59.82, 198.77, 32.87, 14),
 }
 """Table IV."""
 
 REMARKS = {
-    ("citeseer", Model("b4")): "the paper's 77.39 is nowhere in the authors' result file, whose best is 76.20 ± 1.25",
-    ("texas", Model("b4")): "the authors' result file has 86.49 ± 5.54, found among 648 of the 1080 settings",
-    ("texas", Model("c4")): "the authors' result file ends after 479 of the 1080 settings, so that one of these is "
+    (
+        "citeseer",
+        Model.of("b4"),
+    ): "the paper's 77.39 is nowhere in the authors' result file, whose best is 76.20 ± 1.25",
+    ("texas", Model.of("b4")): "the authors' result file has 86.49 ± 5.54, found among 648 of the 1080 settings",
+    ("texas", Model.of("c4")): "the authors' result file ends after 479 of the 1080 settings, so that one of these is "
     "uncertain",
-    ("chameleon", Model("b4")): "the authors' result file has the spread 1.28, the paper 1.23",
+    ("chameleon", Model.of("b4")): "the authors' result file has the spread 1.28, the paper 1.23",
 }
 """What is known about single cells from the authors' result files."""

@@ -38,12 +38,12 @@ APART = ("wd_fc1", "wd_sca")
 """Settings that twelve epochs cannot rank: what decay of the attention does shows after about a thousand."""
 QUICK_RUNGS = (Rung(12, 12, 1), Rung(4, 60, 1), Rung(1, 300, 1))
 QUICK_GAMMAS = (0.0, 0.4, 1.0)
-QUICK_LEFT_OUT = (Model("r8"), Model("r8 all"))
+QUICK_LEFT_OUT = (Model.of("r8"), Model.of("r8 all"))
 TEST_NODES = 600
 HEADS = ["", *(f"γ = {gamma:g}" for gamma in GAMMAS)]
-B, C, HOPS = Model("b4"), Model("c4"), Model("r3")
-FLAT, FINE = (Model("a12"), Model("a8")), Model("a4")
-ON_SX = Model("as4")
+B, C, HOPS = Model.of("b4"), Model.of("c4"), Model.of("r3")
+FLAT, FINE = (Model.of("a12"), Model.of("a8")), Model.of("a4")
+ON_SX = Model.of("as4")
 """Type a, h = 4 on SX: what the paper's row of type a, h = 4 seems to be, so it is run beside it."""
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from pegfan.experiments.jobs import Job
-from pegfan.experiments.search import grid
+from pegfan.experiments.search import Entry, grid
 from pegfan.paper import published
-from pegfan.paper.cells import SPLITS, Options, Records, Score, Settings, benchmark_job, named, spread
+from pegfan.paper.cells import SPLITS, Options, Records, Score, benchmark_job, named, spread
 from pegfan.paper.documents import MISSING, Document, Grid, Mark, Rows
 from pegfan.paper.published import Model
 
@@ -62,9 +62,9 @@ class Table4:
         return self.options.name("table4", trees, "all" if self.options.every else "")
 
     @cached_property
-    def settings(self) -> list[Settings]:
+    def settings(self) -> list[Entry]:
         """The settings that are timed."""
-        every = [dict(settings) for settings in grid("paper")]
+        every: list[Entry] = [*grid("paper")]
         return every if self.options.every else spread(every, QUICK[0] if self.options.quick else COUNT)
 
     @cached_property
@@ -158,7 +158,7 @@ class Table4:
             "idle otherwise. Reading the data, building trees and compiling are not counted."
         )
         if self.options.quick:
-            left_out = dict.fromkeys(name for name, _ in published.TABLE4 if (name, Model("c4")) not in self.rows)
+            left_out = dict.fromkeys(name for name, _ in published.TABLE4 if (name, Model.of("c4")) not in self.rows)
             text += f" Left out: {', '.join([*left_out, 'eight splits'])}."
         return text
 

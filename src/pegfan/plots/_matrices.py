@@ -43,7 +43,7 @@ def ccns(graphs: Graph | Mapping[str, Graph]) -> Figure:
     axes = drawing.panels(figure, len(matrices), columns)
     for ax, (title, (matrix, graph)) in zip(axes, matrices.items(), strict=True):
         image = ax.imshow(matrix, vmin=0.0, vmax=1.0, cmap="Blues")
-        names = [str(name) for name in (range(len(matrix)) if graph.class_names is None else graph.class_names)]
+        names = list(map(str, graph.classes.tolist()))
         ticks = range(len(matrix)) if len(matrix) <= 12 else ()
         ax.set_xticks(ticks, names if ticks else ())
         ax.set_yticks(ticks, names if ticks else ())

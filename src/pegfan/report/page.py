@@ -15,13 +15,14 @@ from typing import Any
 
 import numpy as np
 
+from pegfan import measures
 from pegfan._arrays import FloatArray, IntArray
 from pegfan._atomic import replacing
 from pegfan.graph import Graph
 from pegfan.report import graphview, treeview, words
 from pegfan.report.sections import colours, sections
 from pegfan.report.words import short
-from pegfan.results import Result, class_names, node_ids
+from pegfan.results import Result
 from pegfan.trees import Hierarchy
 
 __all__ = ["write_report"]
@@ -98,7 +99,8 @@ def _content(result: Result, graph: Graph, tree: Hierarchy | None, probabilities
 def _tree(result: Result, tree: Hierarchy | None, predicted: IntArray) -> dict[str, Any]:
     if tree is None:
         return {"absent": "This model has no tree."}
-    levels, purity = treeview.boxes(tree, predicted), treeview.purity(tree, predicted)
+    levels = treeview.boxes(tree, predicted)
+    purity = [measures.purity(tree.labels(j), predicted) for j in range(1, tree.K + 1)]
     for level in levels:
         level["purity"] = round(purity[level["level"] - 1], 4)
     method = tree.info.get("method") if result.tree is None else result.tree.method
@@ -120,7 +122,7 @@ def _graph(
     probabilities: FloatArray,
 ) -> dict[str, Any]:
     """What is drawn of the graph, with the nodes that the model is unsure about among it."""
-    ids = node_ids(graph)
+    ids = list(map(str, graph.ids.tolist()))
     place = {name: i for i, name in enumerate(ids)}
     shown = graphview.view(graph, tree, [place[row.id] for row in result.unsure if row.id in place])
     nodes = shown.pop("nodes")
@@ -149,7 +151,7 @@ def _true_classes(result: Result, graph: Graph) -> IntArray:
     if graph.labels is None:
         return np.full(graph.n, -1)
     place = {name: k for k, name in enumerate(result.data.classes)}
-    codes = [place.get(name, -1) for name in class_names(graph)]
+    codes = [place.get(name, -1) for name in map(str, graph.classes.tolist())]
     if graph.class_names is None and set(codes) == {-1}:  # named in the result only: the order is the graph's
         codes = [k if k < len(place) else -1 for k in range(graph.n_classes)]
     return np.asarray([*codes, -1])[graph.labels]

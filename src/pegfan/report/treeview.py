@@ -9,32 +9,12 @@ import numpy as np
 from pegfan._arrays import IntArray
 from pegfan.trees import Hierarchy
 
-__all__ = ["boxes", "purity"]
+__all__ = ["boxes"]
 
 
 _NARROWEST = 180
 """A box is at least 1/180 of the picture wide; smaller clusters share one."""
 _MOST_LEVELS = 24
-
-
-def purity(tree: Hierarchy, predicted: IntArray) -> list[float]:
-    """For every level, the share of nodes that are predicted as the most frequent class of their cluster.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from pegfan import Hierarchy
-    >>> purity(Hierarchy.from_nested([[0, 1], [2, 3]]), np.array([0, 0, 0, 1]))
-    [0.75, 0.75, 1.0]
-    """
-    classes = int(predicted.max()) + 1
-    shares = []
-    for level in range(1, tree.K + 1):
-        pairs, counts = np.unique(tree.labels(level) * classes + predicted, return_counts=True)
-        largest = np.zeros(tree.n_clusters[level - 1], np.int64)
-        np.maximum.at(largest, pairs // classes, counts)
-        shares.append(float(largest.sum() / tree.n))
-    return shares
 
 
 def boxes(tree: Hierarchy, predicted: IntArray) -> list[dict[str, Any]]:

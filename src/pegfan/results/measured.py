@@ -24,6 +24,7 @@ _UNSURE = 20
 _TINY = 50
 _IMBALANCE = 10.0
 _COPIES = 0.1
+_ISOLATED = 0.05
 
 
 # --------------------------------------------------------------------- the graph
@@ -45,7 +46,7 @@ def data(graph: Graph, classes: Iterable[str] | None = None) -> Data:
     >>> found.nodes, found.classes, found.class_counts, found.edge_homophily
     (3, ('a', 'b'), (1, 2), 0.5)
     """
-    names = class_names(graph) if classes is None else tuple(classes)
+    names = tuple(map(str, graph.classes.tolist())) if classes is None else tuple(classes)
     labels = np.empty(0, np.int64) if graph.labels is None else graph.labels[graph.labels >= 0]
     facts = measures.describe(graph).to_dict()
     similar = graph.labels is not None and len(names) == graph.n_classes <= _MOST_CLASSES
@@ -57,16 +58,6 @@ def data(graph: Graph, classes: Iterable[str] | None = None) -> Data:
         ccns=measures.ccns(graph).tolist() if similar else None,
         feature_names=graph.feature_names,
     )
-
-
-def class_names(graph: Graph) -> tuple[str, ...]:
-    """The names of the classes, or their numbers."""
-    return tuple(map(str, range(graph.n_classes) if graph.class_names is None else graph.class_names.tolist()))
-
-
-def node_ids(graph: Graph) -> list[str]:
-    """The names of the nodes, or their numbers."""
-    return list(map(str, range(graph.n) if graph.node_names is None else graph.node_names.tolist()))
 
 
 def parts(graph: Graph, split: Split) -> NDArray[np.str_]:
@@ -98,7 +89,7 @@ def judged(
     np.add.at(table, (graph.labels[test], probabilities[test].argmax(axis=1)), 1)
     with np.errstate(invalid="ignore"):  # 0 / 0: nothing predicted or nothing there
         precision, recall = (table.diagonal() / table.sum(axis=axis) for axis in (0, 1))
-    rows = zip(class_names(graph), table.sum(axis=1), precision, recall, strict=True)
+    rows = zip(map(str, graph.classes.tolist()), table.sum(axis=1), precision, recall, strict=True)
     return tuple(map(tuple, table.tolist())), tuple(PerClass(*row) for row in rows)
 
 
@@ -113,7 +104,7 @@ def majority(graph: Graph, split: Split) -> float:
 def unsure(graph: Graph, split: Split, probabilities: NDArray[Any]) -> tuple[Unsure, ...]:
     """The nodes with the least margin between their two likeliest classes; test and unlabelled nodes come first."""
     assert graph.labels is not None
-    names, ids = class_names(graph), node_ids(graph)
+    names, ids = (list(map(str, words.tolist())) for words in (graph.classes, graph.ids))
     order = np.argsort(-probabilities, axis=1, kind="stable")[:, :2]
     rows = np.arange(graph.n)
     high, low = probabilities[rows, order[:, 0]], probabilities[rows, order[:, 1]]
@@ -183,7 +174,6 @@ def cautions(result: Result, graph: Graph) -> tuple[Note, ...]:
     assert result.splits is not None
     about, used, split = result.data, result.splits.used, graph.splits[result.splits.used[0]]
     test = split.test[graph.labels[split.test] >= 0]
-    unlabelled = about.nodes - about.labelled
     copies = measures.leaking_share(graph, split.train, test)
     found = {
         "no test nodes": not len(test)
@@ -195,19 +185,36 @@ def cautions(result: Result, graph: Graph) -> tuple[Note, ...]:
         and "The metric comes from a single split, so its spread is not known; a larger budget allows more.",
         "no better than a floor": _floor_reached(result),
         "class imbalance": _imbalance(about),
-        "leaking duplicates": copies >= _COPIES
-        and f"{copies:.0%} of the test nodes have exactly the neighbours of a training node. If they are copies, the "
-        "test metric overstates how well new nodes are predicted.",
-        "no features": not about.features and "The nodes have no features; degrees stand in for them.",
-        "isolated nodes": about.isolated >= 0.05 * about.nodes
-        and f"{about.isolated:,} nodes have no edge: for them only features count.",
-        "unlabelled nodes": unlabelled
-        and f"{unlabelled:,} nodes have no label; they are predicted, and no score counts them.",
+        **data_cautions(about, copies),
         "spread": len(used) > 1
         and f"Recipes were chosen on the validation nodes of split {used[0]}; some of those are test nodes of the "
         "other splits.",
     }
     return tuple(Note(kind, text) for kind, text in found.items() if text)
+
+
+def data_cautions(about: Data | measures.Description, copies: float) -> dict[str, str]:
+    """What to know of a graph before anything is trained on it, by kind.
+
+    Parameters
+    ----------
+    about
+        The facts about it.
+    copies
+        Its `pegfan.measures.leaking_share`.
+    """
+    unlabelled = about.nodes - about.labelled
+    found = {
+        "leaking duplicates": copies >= _COPIES
+        and f"{copies:.0%} of the test nodes have exactly the neighbours of a training node. If they are copies, the "
+        "test metric overstates how well new nodes are predicted.",
+        "no features": not about.features and "The nodes have no features; degrees stand in for them.",
+        "isolated nodes": about.isolated >= _ISOLATED * about.nodes
+        and f"{about.isolated:,} nodes have no edge: for them only features count.",
+        "unlabelled nodes": 0 < unlabelled < about.nodes
+        and f"{unlabelled:,} of {about.nodes:,} nodes have no label; they are predicted, and no score counts them.",
+    }
+    return {kind: text for kind, text in found.items() if text}
 
 
 def _floor_reached(result: Result) -> str | None:

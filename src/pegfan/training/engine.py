@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -14,14 +14,12 @@ from pegfan._checks import check_choice, check_integer
 from pegfan._extras import need
 from pegfan.channels import Channels
 from pegfan.graph import Split, as_split
-from pegfan.running import Runner
+from pegfan.running import Progress, Runner, Step
 from pegfan.training.metrics import METRICS, score
 from pegfan.training.network import Network
 from pegfan.training.settings import Run, Settings, TrainingResult
 
 ENGINES = ("auto", "fast", "plain")
-
-Progress = Callable[[str], None]
 
 _TELL = 2.0  # seconds between two sentences about a split that is being trained
 
@@ -77,8 +75,8 @@ def train(
     history
         Whether to keep losses, metrics and attention of every epoch.
     progress
-        Called with a sentence after every split, and with one worker every two seconds: the epoch, the rate of epochs,
-        the time that is left.
+        Called with a `pegfan.running.Step` after every split, and with one worker every two seconds; its text has the
+        epoch, the rate of epochs, the time that is left.
 
     Returns
     -------
@@ -106,7 +104,7 @@ def train(
     y, parts, count = _check(channels, labels, splits, classes, metric, chosen.stop)
     name = _choose_engine(engine, device, chosen, batch)
     if progress:
-        progress(f"{name} engine, {len(channels)} channels, {len(parts)} splits")
+        progress(Step(0, len(parts), f"{name} engine, {len(channels)} channels, {len(parts)} splits"))
     here = workers == 1 or len(parts) == 1
     # Other processes cannot call `progress`, and do not need what `channels` has cached.
     given = (channels, progress) if here else (channels[:], None)
@@ -120,11 +118,12 @@ def train(
                 runs.append(run)
                 if progress:
                     left = (time.perf_counter() - start) / len(runs) * (len(parts) - len(runs))
-                    progress(
+                    text = (
                         f"split {run.split}: {100 * run.test_metric:.2f} on test, {100 * run.val_metric:.2f} on "
                         f"validation, {run.epochs} epochs, {run.epochs / max(run.seconds, 1e-9):.0f} per second"
                         + (f"; about {left:.0f} s left" if len(runs) < len(parts) else "")
                     )
+                    progress(Step(len(runs), len(parts), text, run))
     except KeyboardInterrupt:
         interrupted = True
         if not runs:
@@ -172,10 +171,11 @@ def _follow(task: TrainingTask, index: int, trainer: Any, start: float) -> Run:
         if task.progress and (now := time.perf_counter()) - told >= _TELL:
             rate, told = (epoch + 1) / (now - begun), now
             most = min(settings.epochs - epoch - 1, settings.patience + best_epoch - epoch)
-            task.progress(
+            text = (
                 f"split {index}: epoch {epoch + 1}, {rate:.1f} per second, validation loss {val_loss:.4f}; "
                 f"{most / rate:.0f} s left if it does not improve, {(settings.epochs - epoch - 1) / rate:.0f} s at most"
             )
+            task.progress(Step(index, len(task.splits), text))
         if not np.isfinite(loss):
             raise Diverged(f"the training loss became {loss} in epoch {epoch} of split {index} with {settings}")
         aim = val_loss

@@ -14,6 +14,7 @@ from pegfan import _defaults as default
 from pegfan._arrays import FloatArray, IntArray
 from pegfan._checks import check_choice, check_integer, check_number
 from pegfan.graph import Graph
+from pegfan.running import Progress, Step
 from pegfan.trees.canonical import canonical_order
 from pegfan.trees.hierarchy import Hierarchy, by_appearance
 
@@ -81,7 +82,7 @@ def build_tree(
     weights: Literal["given", "unit"] = "given",
     score: Literal["weight", "normalized", "cosine"] = "normalized",
     feature_weight: float = 0.0,
-    progress: Callable[[str], None] | None = None,
+    progress: Progress | None = None,
 ) -> Hierarchy:
     """Build a K-level hierarchical clustering of a graph that does not depend on how its nodes are numbered.
 
@@ -116,7 +117,7 @@ def build_tree(
         How much features count beside the structure: 0 not at all; 1 as much as the embedding (for ``"matching"``: an
         edge between nodes of equal features counts double).
     progress
-        Called with a sentence at every level.
+        Called with a `pegfan.running.Step` at every level.
 
     Returns
     -------
@@ -159,13 +160,14 @@ def build_tree(
         )
     name, builder = _find_builder(method, graph.n)
     report = progress or (lambda _: None)
-    report(f"ordering {graph.n:,} nodes")
+    report(Step(0, 0, f"ordering {graph.n:,} nodes"))
     colouring = canonical_order(graph)
     level = _first_level(graph, colouring.order, direction, weights, score, feature_weight)
     parents: list[IntArray] = []
     most = max_levels if max_levels is not None else graph.n + 2
     while level.n > h and len(parents) + 2 < most:
-        report(f"level {len(parents) + 1}: {level.n:,} clusters, {level.edges.nnz // 2:,} edges")
+        text = f"level {len(parents) + 1}: {level.n:,} clusters, {level.edges.nnz // 2:,} edges"
+        report(Step(len(parents), 0, text))
         labels = _gather(level, _labels_of(builder(level, h), level.n, name), h)
         parents.append(labels)
         level = coarsen(level, labels)
