@@ -283,6 +283,7 @@ app(sys.argv[1:])
 """
 
 
+@pytest.mark.processes
 def test_ctrl_c_while_training_leaves_nothing(files, tmp_path):
     arguments = ["train", *map(str, files), "--label", "kind", "-o", str(tmp_path / "o"), "--budget", "1", *QUICK]
     done = subprocess.run(

@@ -253,6 +253,7 @@ def test_cli_rejects_a_negative_seed(tmp_path):
     assert not (tmp_path / "x").exists()
 
 
+@pytest.mark.processes
 def test_the_demo_needs_no_torch(tmp_path):
     code = f"""
 import sys

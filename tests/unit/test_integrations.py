@@ -5,7 +5,12 @@ import pytest
 import torch
 
 import pegfan as pf
-from pegfan.integrations.pyg import Framelets
+
+
+def Framelets(**options):
+    from pegfan.integrations.pyg import Framelets
+
+    return Framelets(**options)
 
 
 @pytest.fixture(scope="module")

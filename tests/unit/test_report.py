@@ -172,6 +172,7 @@ def test_large_graphs_make_small_files(tmp_path):
     assert len(shown["edges"]) <= 2 * 9000
 
 
+@pytest.mark.processes
 def test_import_stays_light():
     code = (
         "import sys, pegfan; print('pegfan.report' in sys.modules); import pegfan.report; "

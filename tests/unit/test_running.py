@@ -11,6 +11,8 @@ import pytest
 from pegfan.running import Runner, one_thread
 from support.tasks import add, pid_of, threads_of
 
+pytestmark = pytest.mark.processes
+
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_results_do_not_depend_on_workers(workers):

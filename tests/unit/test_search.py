@@ -295,6 +295,7 @@ def test_a_search_that_was_stopped_goes_on_and_computes_nothing_twice(tmp_path, 
     assert (found.computed + found.reused, whole.computed) == (len(expected), len(expected))
 
 
+@pytest.mark.processes
 def test_a_search_that_is_killed_goes_on(tmp_path, files):
     """A small version of tests/slow/test_kill.py: one kill -9 in the middle of it."""
     options = [*map(str, files), "--label", "kind", "--strategy", "optuna", "--trials", "8", "--splits", "2"]

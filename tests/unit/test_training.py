@@ -376,6 +376,7 @@ def run_python(code):
     return done.stdout
 
 
+@pytest.mark.processes
 def test_signals_training_and_prediction_are_the_same_bits_without_torch():
     """And where torch is installed it is not imported."""
     assert run_python(WORK) == run_python(WITHOUT_TORCH + WORK)
@@ -444,6 +445,7 @@ def test_with_dropout_both_engines_learn_alike():
         assert np.mean(ratios) == pytest.approx(1, abs=0.007)
 
 
+@pytest.mark.processes
 def test_results_do_not_depend_on_workers_or_on_other_splits():
     graph, channels = make(5)
     options = {"epochs": 25}
