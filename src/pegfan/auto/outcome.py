@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pegfan import _defaults as default
 from pegfan import results
-from pegfan.auto.classifier import AutoClassifier
+from pegfan.auto.classifier import AutoClassifier, fitting
 from pegfan.auto.search import Pool, Task, Trial, validate
 from pegfan.fitted import fit_split, mean_of, with_validation
 from pegfan.graph import Graph, Split
@@ -129,7 +129,7 @@ def carry_out(
         choose=plan.choose,
         workers=plan.workers,
     )
-    with model.fitting(known, plan.split, progress) as pool:
+    with fitting(model, known, plan.split, progress) as pool:
         searched = time.perf_counter() - start
         tell("floors and further splits")
         spread = _FurtherSplits(model, plan, start, tell)
