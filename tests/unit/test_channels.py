@@ -933,7 +933,7 @@ def test_bad_channels(small):
         (ValueError, "factor M is 6×6, and what it acts on has 4 rows", lambda: Channel("c", step, np.ones((4, 2)))),
         (ValueError, "factor F_1 is 6×6, and what", lambda: Channel("c", [Projection(system, 1), np.eye(3)], x[:3])),
         (ValueError, "a matrix, a Channel, or 'I' for the identity; got 'X'", lambda: Channel("c", step, "X")),
-        (ValueError, "is the identity itself", lambda: Channel("c", None, "I")),
+        (ValueError, "is the identity", lambda: Channel("c", None, "I")),
         (ValueError, "holds NaN or infinity", lambda: Channel("c", None, np.array([1.0, np.inf]))),
         (ValueError, "matrix of real numbers", lambda: Channel("c", None, np.ones((2, 2, 2)))),
         (ValueError, "matrix of real numbers", lambda: Channel("c", None, np.array(["a", "b"]))),

@@ -28,7 +28,7 @@ from pegfan.fitted import Fitted, Trained, mean_of, to_learn
 from pegfan.recipe import Known, Recipe
 from pegfan.running import Progress
 
-__all__ = ["AutoClassifier", "load_classifier"]
+__all__ = ["AutoClassifier", "fitting", "load_classifier"]
 
 
 class AutoClassifier(NodeClassifier):
@@ -123,36 +123,8 @@ class AutoClassifier(NodeClassifier):
         progress
             Called with a `pegfan.running.Step` whenever something happened; its result is a `Trial`.
         """
-        with self.fitting(graph, split, progress):
+        with fitting(self, graph, split, progress):
             return self
-
-    @contextmanager
-    def fitting(self, graph: Any, split: Any = 0, progress: Progress | None = None) -> Iterator[Pool]:
-        """`fit` to begin with; what it trained in (processes, trees, scale) can be used until the block ends."""
-        seed = self._check_parameters()
-        known, part, stood_in = to_learn(as_graph(graph), split, self.stand_in, seed)
-        fixed = None if self.recipes is None else [own_tree(Recipe.of(recipe)) for recipe in self.recipes]
-        wanted = fixed is None or any(recipe.scaling == "columns" for recipe in fixed)
-        scale = FeatureScale.of(known.features) if wanted else None
-        with Pool(known, scale, self.workers, stood_in) as pool:
-            search = Search(pool, part, seed, float(self.budget), self.members, progress)
-            pins = self.pins or {}
-            trials = search.run_fixed(fixed) if fixed else search.run(known.subgraph(part.train), pins)
-            chosen, self.how_, self.reason_ = choose(trials, known, part, self.members, self.choose)
-            self.trials_ = sorted(trials, key=lambda trial: trial.rank)
-            self.validation_ = validate(mean_of([trial.log_probabilities for trial in chosen]), known, part)
-            self.ran_ = [trial.recipe for trial in trials]
-            scaled = any(trial.recipe.scaling == "columns" for trial in chosen)
-            self.fitted_ = Fitted.of(
-                [trial.trained for trial in chosen if trial.trained is not None],
-                known,
-                kept_split(split, part),
-                seed,
-                stood_in=stood_in,
-                known=Known.of(known, part.train),
-                scale=scale if scaled else None,
-            )
-            yield pool
 
     @property
     def members_(self) -> tuple[Trained, ...]:
@@ -205,3 +177,32 @@ def load_classifier(folder: str | os.PathLike[str]) -> NodeClassifier:
     if name not in kinds:
         raise ValueError(f"{folder} holds a {name!r}; this version knows {', '.join(kinds)}")
     return kinds[name].load(folder)
+
+
+@contextmanager
+def fitting(model: AutoClassifier, graph: Any, split: Any, progress: Progress | None) -> Iterator[Pool]:
+    """Fit a model; what it was trained in (processes, trees, scale) can be used until the block ends."""
+    seed = model._check_parameters()
+    known, part, stood_in = to_learn(as_graph(graph), split, model.stand_in, seed)
+    fixed = None if model.recipes is None else [own_tree(Recipe.of(recipe)) for recipe in model.recipes]
+    wanted = fixed is None or any(recipe.scaling == "columns" for recipe in fixed)
+    scale = FeatureScale.of(known.features) if wanted else None
+    with Pool(known, scale, model.workers, stood_in) as pool:
+        search = Search(pool, part, seed, float(model.budget), model.members, progress)
+        pins = model.pins or {}
+        trials = search.run_fixed(fixed) if fixed else search.run(known.subgraph(part.train), pins)
+        chosen, model.how_, model.reason_ = choose(trials, known, part, model.members, model.choose)
+        model.trials_ = sorted(trials, key=lambda trial: trial.rank)
+        model.validation_ = validate(mean_of([trial.log_probabilities for trial in chosen]), known, part)
+        model.ran_ = [trial.recipe for trial in trials]
+        scaled = any(trial.recipe.scaling == "columns" for trial in chosen)
+        model.fitted_ = Fitted.of(
+            [trial.trained for trial in chosen if trial.trained is not None],
+            known,
+            kept_split(split, part),
+            seed,
+            stood_in=stood_in,
+            known=Known.of(known, part.train),
+            scale=scale if scaled else None,
+        )
+        yield pool

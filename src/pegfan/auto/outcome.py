@@ -12,7 +12,7 @@ import numpy as np
 from pegfan import _defaults as default
 from pegfan import results
 from pegfan._arrays import Float32Array
-from pegfan.auto.classifier import AutoClassifier
+from pegfan.auto.classifier import AutoClassifier, fitting
 from pegfan.auto.search import Pool, Task, Trial, validate
 from pegfan.fitted import fit_split, mean_of, with_validation
 from pegfan.graph import Graph, Split
@@ -125,7 +125,7 @@ def carry_out(graph: Graph, plan: Plan, progress: Progress | None = None) -> Out
         choose=plan.choose,
         workers=plan.workers,
     )
-    with model.fitting(known, plan.split, progress) as pool:
+    with fitting(model, known, plan.split, progress) as pool:
         searched = time.perf_counter() - start
         tell(Step(0, 0, "floors and further splits"))
         spread = _FurtherSplits(model, plan, start, tell)
