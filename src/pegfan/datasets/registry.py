@@ -7,12 +7,13 @@ made; they are checked by their git blob ids.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files as package_files
 from types import MappingProxyType
 from typing import Any, Literal
+
+from pegfan.datasets._table import nearest
 
 __all__ = ["DATASETS", "Dataset", "File", "find"]
 
@@ -103,8 +104,8 @@ def find(name: str) -> Dataset:
     wanted = name.strip().lower().replace("_", "-")
     wanted = _ALIASES.get(wanted, wanted)
     if wanted not in DATASETS:
-        near = difflib.get_close_matches(wanted, [*DATASETS, *_ALIASES], n=1)
-        hint = f"did you mean {near[0]!r}? " if near else ""
+        near = nearest(wanted, [*DATASETS, *_ALIASES])
+        hint = f"did you mean {near!r}? " if near else ""
         raise ValueError(f"there is no data set {name!r}; {hint}There are {', '.join(DATASETS)}")
     return DATASETS[wanted]
 

@@ -211,30 +211,18 @@ def climb(
     judge: Callable[[int, Sequence[Entry]], Sequence[tuple[float, ...] | None] | None],
     apart: Sequence[str] = (),
 ) -> tuple[int, list[Entry]]:
-    """Successive halving: every rung takes the best settings of the one before.
+    """Successive halving: every rung takes the best settings of the one before; equal ones stay in their order.
 
-    Parameters
-    ----------
-    entries, rungs
-        The settings, and the rounds. Settings of the same rank stay in their order.
-    judge
-        From a rung's number and the settings that enter it to their ranks: larger is better, None is given up. It
-        returns None where they are not known yet, which ends the climb.
-    apart
-        Names of settings that only the last rung compares: before, the best of every combination of their values go on
-        first, then the second best of each, and so on.
-
-    Returns
-    -------
-    tuple
-        How many rungs were climbed; and the settings that are left, the best first, or those that the next one awaits.
+    `judge` gets a rung's number and the settings that enter it, and returns their ranks: larger is better, None is
+    given up; or None where ranks are not known yet, which ends the climb. `apart` names settings that only the last
+    rung compares: before, the best of every combination of their values go on first, then the second best of each.
+    Returned are the number of rungs that were climbed, and the settings that are left, the best first, or those that
+    the next rung awaits.
 
     Examples
     --------
     >>> entries = [{"a": a, "b": b} for a in (0, 1) for b in (2, 3)]
     >>> ranks = lambda place, entering: [(10 * one["a"] + one["b"],) for one in entering]
-    >>> climb(entries, [Rung(4, 5, 1), Rung(2, 50, 1)], ranks)
-    (2, [{'a': 1, 'b': 3}, {'a': 1, 'b': 2}])
     >>> climb(entries, [Rung(4, 5, 1), Rung(2, 50, 1)], ranks, apart=["a"])
     (2, [{'a': 1, 'b': 3}, {'a': 0, 'b': 3}])
     """

@@ -194,15 +194,7 @@ def cautions(result: Result, graph: Graph) -> tuple[Note, ...]:
 
 
 def data_cautions(about: Data | measures.Description, copies: float) -> dict[str, str]:
-    """What to know of a graph before anything is trained on it, by kind.
-
-    Parameters
-    ----------
-    about
-        The facts about it.
-    copies
-        Its `pegfan.measures.leaking_share`.
-    """
+    """What to know of a graph before a training, by kind; `copies` is its `pegfan.measures.leaking_share`."""
     unlabelled = about.nodes - about.labelled
     found = {
         "leaking duplicates": copies >= _COPIES
