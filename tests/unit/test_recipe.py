@@ -337,6 +337,7 @@ ELSEWHERE = {
     "channels.factors.Hop": {"kind": "S"},  # of a hop matrix, not of channels
     "channels.hops.hop_matrix": {"kind": "S"},
     "classifier.NodeClassifier.score": {"split": None},  # the one that was fitted
+    "paper.published.Model": {"h": None, "kind": None},  # FSGNN has neither
     "trees.build.LevelGraph": {"direction": "symmetric"},  # as all levels but the first are
     # What ends by itself has no end in time.
     "cli.search.search": {"budget": None},
