@@ -101,7 +101,7 @@ def train_recipe(
     Parameters
     ----------
     recipe, graph, split, seed
-        What to train, on what. The graph has features and labels; the split is made `fit_split`.
+        What to train, on what. The graph has features and labels; the split goes through `fit_split`.
     tree, channels
         What ``recipe.build_tree(graph)`` and ``recipe.channels(graph, tree, split=split)`` give, if made before.
     scale
