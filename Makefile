@@ -12,7 +12,7 @@ LIGHT := .venv-light
 # Bytecode is kept even where the environment says otherwise: test processes start sooner with it.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help install demo test test-processes test-data test-slow test-browser test-light check format bench docs clean
+.PHONY: help install demo test test-long test-data test-slow test-browser test-light check format bench docs clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this list
@@ -44,11 +44,10 @@ demo: $(DEMO)  ## A signal taken apart, denoised and put together; then PEGFAN a
 	$(BIN)/pegfan demo
 
 test: $(INSTALLED)  ## The self-contained tests and every example in the documentation
-	$(BIN)/pytest -n 2 -m 'not processes' tests/unit
-	$(BIN)/pytest --doctest-modules src/pegfan
+	$(BIN)/pytest -n 2 --dist loadfile -m 'not long' --doctest-modules tests/unit src/pegfan
 
-test-processes: $(INSTALLED)  ## Tests that start processes: workers, kills, Ctrl-C, imports in a fresh interpreter
-	$(BIN)/pytest -n 2 -m processes tests/unit
+test-long: $(INSTALLED)  ## What the quick loop leaves out: whole trainings, workers, kills, Ctrl-C, fresh interpreters
+	$(BIN)/pytest -n 2 -m long tests/unit
 
 test-light: $(INSTALLED) $(LIGHT)/.installed  ## The plain installation, without torch and the other extras
 	PEGFAN_FULL=$(abspath $(BIN)/python) $(LIGHT)/bin/pytest tests/light

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import warnings
 from pathlib import Path
 
 import pytest
@@ -47,3 +48,12 @@ def authors_trees(data: Path) -> Path:
 def reference(data: Path) -> Path:
     """What was read in the paper and in the authors' files, as tables."""
     return folder("PEGFAN_REFERENCE", str(data.parent / "reference"), "the paper's tables and the authors' settings")
+
+
+@pytest.fixture(scope="session")
+def pyg():
+    """PyG, imported only where it is tested: it takes seconds."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it warns about torch.jit as it loads
+        import torch_geometric.data
+    return torch_geometric.data

@@ -137,6 +137,7 @@ def test_test_labels_do_not_matter(graph):
     assert results[0].reason_ == results[1].reason_
 
 
+@pytest.mark.long
 def test_a_search_without_time_trains_two_recipes_and_one_with_time_goes_on(graph):
     short = AutoClassifier(budget=1e-6, pins=QUICK).fit(graph)
     assert sorted((c.recipe.method, c.recipe.hops) for c in short.trials_) == [("none", 0), ("ward", 3)]
@@ -149,6 +150,7 @@ def test_a_search_without_time_trains_two_recipes_and_one_with_time_goes_on(grap
     assert ranks == sorted(ranks)
 
 
+@pytest.mark.long
 def test_what_was_found_can_be_repeated_by_its_recipes(graph):
     found = AutoClassifier(budget=1000, pins=QUICK | {"method": "none", "hops": 1}).fit(graph)
     again = AutoClassifier(recipes=found.ran_).fit(graph)

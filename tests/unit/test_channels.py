@@ -576,6 +576,7 @@ def test_sparse_where_it_is_cheaper(small):
 
 @pytest.mark.parametrize("kind", ["b", "c", "as"])
 @pytest.mark.parametrize("form", ["dense", "auto"])
+@pytest.mark.long
 def test_little_memory_beside_the_result(kind, form):
     rng = np.random.default_rng(0)
     n, d = 20_000, 64

@@ -79,7 +79,7 @@ def test_help_lists_the_commands_under_headings():
         assert f" {name} " in shown
 
 
-@pytest.mark.processes
+@pytest.mark.long
 def test_help_and_import_stay_light():
     heavy = ("torch", "pandas", "matplotlib", "numba", "optuna", "distributed", "sklearn")
     code = f"import sys, pegfan.cli; print([name for name in {heavy!r} if name in sys.modules])"
@@ -210,7 +210,7 @@ def test_a_terminal_without_unicode_gets_question_marks(monkeypatch):
     assert raw.getvalue().split() == [b"3", b"?", b"?"]
 
 
-@pytest.mark.processes
+@pytest.mark.long
 def test_a_reader_that_goes_away_is_no_error():
     process = subprocess.Popen([*RUN, "datasets", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     process.stdout.close()
@@ -331,7 +331,7 @@ def test_force_overwrites(files):
     assert pf.Hierarchy.load(target).n == 7
 
 
-@pytest.mark.processes
+@pytest.mark.long
 def test_an_interrupt_is_one_word(files):
     # The tree of these files is made at once, so the command interrupts itself as its reader starts.
     code = (

@@ -141,6 +141,7 @@ def test_people_see_the_plan_the_choice_and_the_floors(files, tmp_path):
         assert words in done.output
 
 
+@pytest.mark.long
 def test_an_existing_folder_is_replaced_only_if_it_is_ours(files, out, tmp_path):
     arguments = ["train", *files, "--label", "kind", "--budget", 1, *QUICK]
     before = (out / "predictions.csv").read_bytes()
@@ -247,6 +248,7 @@ def test_wrong_settings_are_refused(tmp_path, text, words):
 
 
 @pytest.mark.parametrize("name", ["result.json", "predictions.csv", "weights.safetensors", "report.html"])
+@pytest.mark.long
 def test_a_full_disk_leaves_nothing(files, tmp_path, monkeypatch, name):
     """Writing fails half-way, as it does on a full disk."""
     import pegfan._atomic
@@ -283,7 +285,7 @@ app(sys.argv[1:])
 """
 
 
-@pytest.mark.processes
+@pytest.mark.long
 def test_ctrl_c_while_training_leaves_nothing(files, tmp_path):
     arguments = ["train", *map(str, files), "--label", "kind", "-o", str(tmp_path / "o"), "--budget", "1", *QUICK]
     done = subprocess.run(
@@ -305,6 +307,7 @@ def test_ctrl_c_while_training_leaves_nothing(files, tmp_path):
         "pegfan._atomic._move",
     ],
 )
+@pytest.mark.long
 def test_ctrl_c_at_any_later_stage_leaves_nothing(files, out, tmp_path, monkeypatch, stage):
     def ctrl_c(*_):
         raise KeyboardInterrupt
@@ -413,6 +416,7 @@ def test_a_report_needs_its_data_as_they_were(files, tmp_path):
     assert "has no result.json" in refused("report", tmp_path)
 
 
+@pytest.mark.long
 def test_files_are_found_again_beside_the_output(files, tmp_path, monkeypatch):
     home = tmp_path / "home"
     home.mkdir()

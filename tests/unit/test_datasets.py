@@ -334,7 +334,7 @@ def test_a_set_knows_where_its_files_are_and_what_they_are(name):
         assert told in str(dataset)
 
 
-@pytest.mark.processes
+@pytest.mark.long
 def test_importing_the_package_stays_light():
     code = "import sys, pegfan.datasets; print({'pandas', 'rich', 'torch'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -171,6 +171,7 @@ def test_pictures_and_report_are_written(found, tmp_path):
 # ------------------------------------------------------------------ command line
 
 
+@pytest.mark.long
 def test_cli_demo_prints_what_run_returns_and_overwrites(numbers, folder):
     numbers["picture"].write_bytes(b"old")
     result = runner.invoke(app, ["demo", "-o", str(folder), "--signal"])
@@ -187,6 +188,7 @@ def test_cli_demo_prints_what_run_returns_and_overwrites(numbers, folder):
     assert (folder / "framelets.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.long
 def test_cli_demo_compares(found, tmp_path, monkeypatch):
     monkeypatch.setattr(demo, "compare", functools.partial(demo.compare, **SMALL))
     result = runner.invoke(app, ["demo", "-o", str(tmp_path), "--workers", "1", "--json"])
@@ -200,6 +202,7 @@ def test_cli_demo_compares(found, tmp_path, monkeypatch):
     assert told["files"] == [str(tmp_path / name) for name in ("framelets.png", "accuracy.png", "report.html")]
 
 
+@pytest.mark.long
 def test_cli_demo_prints_the_comparison(found, tmp_path, monkeypatch):
     monkeypatch.setattr(demo, "compare", lambda *_, **__: found[0])
     result = runner.invoke(app, ["demo", "-o", str(tmp_path)])
@@ -253,7 +256,7 @@ def test_cli_rejects_a_negative_seed(tmp_path):
     assert not (tmp_path / "x").exists()
 
 
-@pytest.mark.processes
+@pytest.mark.long
 def test_the_demo_needs_no_torch(tmp_path):
     code = f"""
 import sys

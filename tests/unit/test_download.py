@@ -323,7 +323,7 @@ def test_many_threads_at_once_bring_one_file(server, cache):
     assert left(cache) == ["set/x.npz"]
 
 
-@pytest.mark.processes
+@pytest.mark.long
 def test_two_processes_at_once_bring_one_file(server, cache):
     processes = [start(server) for _ in range(2)]
     assert [process.wait(30) for process in processes] == [0, 0]
@@ -332,6 +332,7 @@ def test_two_processes_at_once_bring_one_file(server, cache):
     assert left(cache) == ["set/x.npz"]
 
 
+@pytest.mark.long
 def test_a_killed_process_leaves_a_part_to_resume(server, cache):
     server.plan = ["stall"]
     part = cache / "set/x.npz.part"

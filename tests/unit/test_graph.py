@@ -4,7 +4,6 @@ import copy
 import itertools
 import pickle
 import sys
-import warnings
 from types import SimpleNamespace
 
 import hypothesis.extra.numpy as hnp
@@ -20,14 +19,6 @@ from pegfan.graph import Graph, Split, as_split
 PATH = np.array([[0, 2, 0, 0], [2, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 5]], dtype=float)
 ARCS = np.array([[0, 2, 0], [0, 0, 1], [0, 3, 0]], dtype=float)
 FORMATS = ["bsr", "coo", "csc", "csr", "dia", "dok", "lil"]
-
-
-@pytest.fixture(scope="module")
-def pyg():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # PyG warns about torch.jit as it loads
-        import torch_geometric.data
-    return torch_geometric.data
 
 
 def dense(features):

@@ -6,6 +6,8 @@ import torch
 
 import pegfan as pf
 
+pytestmark = pytest.mark.usefixtures("pyg")
+
 
 def Framelets(**options):
     from pegfan.integrations.pyg import Framelets

@@ -259,7 +259,7 @@ def test_a_run_that_diverges_is_a_result(monkeypatch):
 # ------------------------------------------------------------------------- running
 
 
-@pytest.mark.processes
+@pytest.mark.long
 def test_runs_do_not_depend_on_workers_and_are_not_repeated(tmp_path, monkeypatch):
     wanted = several()
     seen = []
@@ -311,7 +311,7 @@ def test_what_stops_a_run_leaves_what_was_finished(tmp_path, monkeypatch):
     assert len(Store(tmp_path)) == 8
 
 
-@pytest.mark.processes
+@pytest.mark.long
 def test_an_error_in_a_worker_comes_out_and_the_rest_is_kept(tmp_path):
     store = Store(tmp_path)
     with pytest.raises(ValueError, match="no split 9: the graph has splits 0 to 2"):

@@ -134,11 +134,13 @@ def missing(table, records):
     return [job for _, stage in table.jobs(records) for job in stage if records(job) is None]
 
 
+@pytest.mark.long
 def test_the_runs_of_table_three_are_found(records):
     """Own trees, pubmed's at h = 4 with its seven levels; FSGNN, which has none."""
     assert missing(Table3(Options()), records) == []
 
 
+@pytest.mark.long
 def test_the_runs_on_the_authors_trees_are_found(records, tmp_path, monkeypatch):
     """By the hashes that the records hold, for the files are not here."""
     hashes = {}
@@ -153,6 +155,7 @@ def test_the_runs_on_the_authors_trees_are_found(records, tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize("number", [1, 2])
+@pytest.mark.long
 def test_the_runs_of_the_synthetic_tables_are_found(records, number):
     """All rungs of the search and the winners, types a, b and c and FSGNN."""
     table = Synthetic(Options(only=("0.2",)), number)

@@ -260,7 +260,7 @@ def test_to_tensors():
     assert to_tensors([writeable, csr], device="meta")[0].device.type == "meta"
 
 
-@pytest.mark.processes
+@pytest.mark.long
 def test_importing_channels_does_not_import_torch():
     code = "import sys, pegfan, pegfan.channels; sys.exit(any(m in sys.modules for m in ('torch', 'matplotlib')))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

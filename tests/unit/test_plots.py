@@ -568,7 +568,7 @@ def test_figures_show_themselves_in_notebooks():
     assert figure._repr_png_().startswith(b"\x89PNG")
 
 
-@pytest.mark.processes
+@pytest.mark.long
 def test_plots_are_lazy_and_leave_pyplot_alone():
     script = """
 import sys

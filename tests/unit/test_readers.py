@@ -5,7 +5,6 @@ import io
 import json
 import os
 import re
-import warnings
 import zipfile
 
 import networkx as nx
@@ -14,6 +13,7 @@ import pandas as pd
 import pytest
 import scipy.io
 import scipy.sparse as sp
+import torch
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
@@ -21,11 +21,6 @@ from pegfan.datasets._table import MISSING_WORDS
 from pegfan.datasets.readers import read_graph
 from pegfan.datasets.tables import graph_from_tables
 from pegfan.graph import Graph, Split
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # PyG warns about torch.jit as it loads
-    import torch
-    from torch_geometric.data import Data, HeteroData
 
 NODES = pd.DataFrame(
     {
@@ -437,10 +432,10 @@ def test_edge_lists_of_networkx_come_back(tmp_path, data):
 
 
 @pytest.mark.parametrize("features", [np.arange(8.0).reshape(4, 2), sp.csr_array(np.eye(4, 3)), None])
-def test_pyg_data_comes_back(tmp_path, features):
+def test_pyg_data_comes_back(tmp_path, features, pyg):
     g = labelled(features)
     data = g.to_pyg()
-    for content in (data, data.to_dict(), (data, None), (data.to_dict(), None, Data)):
+    for content in (data, data.to_dict(), (data, None), (data.to_dict(), None, pyg.Data)):
         torch.save(content, tmp_path / "g.pt")
         assert_same(read_graph(tmp_path / "g.pt"), g)
     bare = read_graph(tmp_path / "g.pt", label=False, split=False, features=False, directed=False)
@@ -450,7 +445,7 @@ def test_pyg_data_comes_back(tmp_path, features):
     assert read_graph(tmp_path / "g.pt", label="kind").labels.tolist() == [3, 2, 1, 0]
 
 
-def test_formats_are_recognised_without_their_suffix(tmp_path):
+def test_formats_are_recognised_without_their_suffix(tmp_path, pyg):
     g = directed_and_not()[0]
     sp.save_npz(tmp_path / "a.npz", g.adjacency)
     scipy.io.mmwrite(tmp_path / "b.mtx", sp.coo_matrix(g.adjacency))
@@ -656,17 +651,17 @@ class Bomb:
         return (pytest.fail, ("a pickle was executed",))
 
 
-def test_pickles_in_pyg_files_are_refused_not_run(tmp_path):
+def test_pickles_in_pyg_files_are_refused_not_run(tmp_path, pyg):
     torch.save({"edge_index": Bomb()}, tmp_path / "g.pt")
     refused(r"g\.pt: it asks for \S+, which is not loaded from files", tmp_path / "g.pt")
-    torch.save(HeteroData(), tmp_path / "h.pt")
+    torch.save(pyg.HeteroData(), tmp_path / "h.pt")
     refused(r"h\.pt: it asks for torch_geometric\.\S+, which is not loaded", tmp_path / "h.pt")
     torch.save({"x": torch.zeros(3)}, tmp_path / "n.pt")
     refused("without an edge_index", tmp_path / "n.pt")
     several = (
-        Data(edge_index=torch.zeros(2, 4, dtype=torch.long)).to_dict(),
+        pyg.Data(edge_index=torch.zeros(2, 4, dtype=torch.long)).to_dict(),
         {"edge_index": torch.tensor([0, 2, 4])},
-        Data,
+        pyg.Data,
     )
     torch.save(several, tmp_path / "s.pt")
     refused("holds several graphs", tmp_path / "s.pt")

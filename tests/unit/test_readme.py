@@ -62,6 +62,7 @@ def result(name):
     return json.loads((README.parent / "docs" / "results" / f"{name}.json").read_text())
 
 
+@pytest.mark.long
 def test_the_sentences_about_searches_are_those_of_the_runs():
     """What `--only ... --rungs 108x1500` would print, from the store; and the rates that the results page speaks of."""
     records = lookup(Store(README.parent / "results"))

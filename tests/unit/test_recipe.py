@@ -437,7 +437,7 @@ def test_the_demo_trains_recipes_as_experiments_do():
             assert (stored.val_loss, stored.test_metric) == (trained.run.val_loss, trained.run.test_metric)
 
 
-@pytest.mark.processes
+@pytest.mark.long
 def test_fields_come_in_their_order_in_every_process():
     code = "import pegfan as pf; print(list(pf.Recipe.of({'wd_fc1': 1, 'epochs': 2, 'labels': True}).to_dict()))"
     told = {

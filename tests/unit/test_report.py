@@ -160,6 +160,7 @@ def test_parts_that_do_not_belong_together(tmp_path, change, sentence):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.long
 def test_large_graphs_make_small_files(tmp_path):
     rng = np.random.default_rng(0)
     n = 20_000
@@ -172,7 +173,7 @@ def test_large_graphs_make_small_files(tmp_path):
     assert len(shown["edges"]) <= 2 * 9000
 
 
-@pytest.mark.processes
+@pytest.mark.long
 def test_import_stays_light():
     code = (
         "import sys, pegfan; print('pegfan.report' in sys.modules); import pegfan.report; "

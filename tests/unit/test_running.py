@@ -11,7 +11,7 @@ import pytest
 from pegfan.running import Runner, one_thread
 from support.tasks import add, pid_of, threads_of
 
-pytestmark = pytest.mark.processes
+pytestmark = pytest.mark.long
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -125,6 +125,7 @@ def test_the_authors_grid_is_finer_than_the_papers():
 # ----------------------------------------------------------------------- full grid
 
 
+@pytest.mark.long
 def test_the_grid_runs_everything_and_takes_the_best_validation(tmp_path, landscape):
     made = landscape(bowl, test=lambda job: job.split / 10)
     result = find(tmp_path, strategy="grid", splits=3, seed=42)
@@ -198,6 +199,7 @@ def bowl_of(entry):
     return bowl(job) - noise(job)
 
 
+@pytest.mark.long
 def test_the_default_rungs_end_with_all_splits_and_epochs(tmp_path, landscape):
     made = landscape(bowl)
     find(tmp_path, FSGNN.changed(epochs=300), splits=10)
@@ -295,7 +297,7 @@ def test_a_search_that_was_stopped_goes_on_and_computes_nothing_twice(tmp_path, 
     assert (found.computed + found.reused, whole.computed) == (len(expected), len(expected))
 
 
-@pytest.mark.processes
+@pytest.mark.long
 def test_a_search_that_is_killed_goes_on(tmp_path, files):
     """A small version of tests/slow/test_kill.py: one kill -9 in the middle of it."""
     options = [*map(str, files), "--label", "kind", "--strategy", "optuna", "--trials", "8", "--splits", "2"]
@@ -320,6 +322,7 @@ def test_a_search_that_is_killed_goes_on(tmp_path, files):
     assert len({key for key, *_ in found}) == len(found) == 16
 
 
+@pytest.mark.long
 def test_the_time_can_be_up(tmp_path, landscape, monkeypatch):
     landscape(bowl)
     with pytest.raises(OutOfTime, match="before a single run"):
@@ -383,6 +386,7 @@ def test_the_command_searches_a_users_files_and_goes_on(tmp_path, files):
     assert sum(len(row["keys"].split()) for row in rows) == 6
 
 
+@pytest.mark.long
 def test_ctrl_c_says_that_the_same_command_goes_on(tmp_path, landscape):
     def stop(job):
         if job.split == 1:

@@ -295,7 +295,7 @@ for i in range(10**6):
 """
 
 
-@pytest.mark.processes
+@pytest.mark.long
 def test_writers_that_are_killed_lose_only_what_they_did_not_finish(tmp_path):
     """Two at once, killed at any moment: what one said to be stored is there, whole and in order."""
     for turn in range(3):

@@ -648,7 +648,7 @@ def test_random_input_is_used_or_refused(name, a, b):
         assert str(error)
 
 
-@pytest.mark.processes
+@pytest.mark.long
 def test_the_import_is_light():
     import subprocess
     import sys

@@ -376,7 +376,7 @@ def run_python(code):
     return done.stdout
 
 
-@pytest.mark.processes
+@pytest.mark.long
 def test_signals_training_and_prediction_are_the_same_bits_without_torch():
     """And where torch is installed it is not imported."""
     assert run_python(WORK) == run_python(WITHOUT_TORCH + WORK)
@@ -437,6 +437,7 @@ def test_without_dropout_both_engines_take_the_same_path(seed):
         np.testing.assert_allclose(fast.history[name], plain.history[name], atol=2e-3)
 
 
+@pytest.mark.long
 def test_with_dropout_both_engines_learn_alike():
     """Masks differ, and losses by 0.5 % per run; were the rate 0.45 or 0.55 in one engine, it would be 1.5 %."""
     pairs = [engines_on(seed, dropout=0.5, lr_fc=0.03, patience=60) for seed in range(3, 7)]
@@ -445,7 +446,7 @@ def test_with_dropout_both_engines_learn_alike():
         assert np.mean(ratios) == pytest.approx(1, abs=0.007)
 
 
-@pytest.mark.processes
+@pytest.mark.long
 def test_results_do_not_depend_on_workers_or_on_other_splits():
     graph, channels = make(5)
     options = {"epochs": 25}

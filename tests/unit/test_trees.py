@@ -218,7 +218,7 @@ print(digest)
 """
 
 
-@pytest.mark.processes
+@pytest.mark.long
 def test_two_processes_and_two_threads_give_the_same_bytes():
     import os
 
