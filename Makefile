@@ -43,7 +43,7 @@ $(LIGHT)/.installed: pyproject.toml constraints.txt
 demo: $(DEMO)  ## A signal taken apart, denoised and put together; then PEGFAN against FSGNN. Needs no torch
 	$(BIN)/pegfan demo
 
-test: $(INSTALLED)  ## The self-contained tests and every example in the documentation
+test: $(INSTALLED)  ## The quick self-contained tests and every example in a docstring
 	$(BIN)/pytest -n 2 --dist loadfile -m 'not long' --doctest-modules tests/unit src/pegfan
 
 test-long: $(INSTALLED)  ## What the quick loop leaves out: whole trainings, workers, kills, Ctrl-C, fresh interpreters

@@ -427,6 +427,7 @@ def test_tree_options_that_nobody_knows(files, option, near):
     assert f"did you mean '{near}'?" in found
 
 
+@pytest.mark.long
 def test_pictures_of_small_and_large_trees(files):
     small, large = files[0].with_name("small.png"), files[0].with_name("large.svg")
     call("tree", *files, "--picture", small)
@@ -586,6 +587,7 @@ def test_downloads_are_asked_for(monkeypatch):
 # ---------------------------------------------------------------------- bench
 
 
+@pytest.mark.long
 def test_bench_measures_each_part(monkeypatch):
     monkeypatch.setattr(bench, "_QUICK", 200)
     told = json.loads(call("bench", "--quick", "--json").stdout)

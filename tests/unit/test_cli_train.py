@@ -135,6 +135,7 @@ def test_json_is_all_there_is_on_stdout(files, tmp_path):
     assert told["candidates"][0]["recipe"]["hidden"] == 8
 
 
+@pytest.mark.long
 def test_people_see_the_plan_the_choice_and_the_floors(files, tmp_path):
     done = run("train", *files, "--label", "kind", "-o", tmp_path / "o", "--budget", 1, *QUICK, "--splits", 2)
     for words in ("Budget 1 s", "Candidates, by validation", "Chosen:", "features only", "majority class", "±"):
@@ -401,6 +402,7 @@ def test_the_report_can_be_made_again(files, out, tmp_path):
     assert "data.nodes must be a count, got str" in refused("report", old)
 
 
+@pytest.mark.long
 def test_a_report_needs_its_data_as_they_were(files, tmp_path):
     nodes, edges = (tmp_path / path.name for path in files)
     nodes.write_bytes(files[0].read_bytes())

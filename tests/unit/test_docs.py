@@ -21,6 +21,7 @@ def name(page: Path) -> str:
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=name)
+@pytest.mark.long
 def test_the_examples_run(page, tmp_path, monkeypatch):
     mpl.use("agg")
     monkeypatch.chdir(tmp_path)

@@ -75,6 +75,7 @@ def test_a_changed_graph_is_predicted_by_a_model_of_0_1(graph):
 # ------------------------------------------------------------------------ settings
 
 
+@pytest.mark.long
 def test_settings_of_0_1_repeat_their_run(tmp_path):
     home = SAVED / "run"
     arguments = ["train", home / "nodes.csv", home / "edges.csv", "--label", "kind", "--config", home / "settings.toml"]

@@ -552,6 +552,7 @@ def test_notes_are_sentences_by_cell(tmp_path):
 # ------------------------------------------------------------------------------- figures
 
 
+@pytest.mark.long
 def test_lines_and_times_are_drawn_from_scores(tmp_path):
     table = Synthetic(Options(rungs=FEW), 1)
     scores = {cell: score for cell, score in table.scores(synthetic_world()).items() if score}
@@ -621,6 +622,7 @@ def test_mistakes_are_sentences(tmp_path, words, sentence):
     assert "Traceback" not in outcome.stderr
 
 
+@pytest.mark.long
 def test_a_table_is_computed_once_and_comes_out_the_same(tmp_path, monkeypatch):
     """The real thing on a small graph: two models, three values of γ, and a second run that only reads."""
     models = {Model.of("b4"): dict.fromkeys(GAMMAS, 90.0), Model.of("r3"): dict.fromkeys(GAMMAS, 85.0)}

@@ -147,6 +147,7 @@ def test_the_grid_runs_everything_and_takes_the_best_validation(tmp_path, landsc
 
 
 @pytest.mark.parametrize("strategy", ["grid", "halving", "optuna"])
+@pytest.mark.long
 def test_the_test_metric_has_no_part_in_it(tmp_path, landscape, strategy):
     """The metric on test nodes upside down: the same runs, the same winner."""
     outcomes = []

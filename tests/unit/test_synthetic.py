@@ -147,6 +147,7 @@ def test_impossible_requests_name_what_is_possible():
         synthetic(0, distributions=np.eye(2), n=10, n_edges=possible + 1, n_features=0, seed=3)
 
 
+@pytest.mark.long
 def test_both_ways_of_drawing_follow_the_same_law():
     """Counts of every pair over many draws of 3 edges out of 15, compared by a chi-square test."""
     labels = np.array([0, 0, 1, 1, 2])
