@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from typing import Any
 
@@ -71,7 +71,10 @@ def _interruptible(kernel: Callable[..., None], *arrays: Any) -> None:
     stop = np.zeros(1, np.uint8)
     with ThreadPoolExecutor(1) as pool:
         try:
-            pool.submit(kernel, *arrays, stop).result()
+            future = pool.submit(kernel, *arrays, stop)
+            while not wait([future], timeout=0.2).done:  # a signal just before an endless wait would not end it
+                pass
+            future.result()
         except BaseException:
             stop[0] = 1
             raise
