@@ -277,7 +277,8 @@ class Score:
             return None
         values = 100 * np.array([record.test_metric for record in found])
         own = jobs[0].recipe.has_tree and jobs[0].recipe.tree_file is None
-        return cls(float(values.mean()), float(values.std()), len(found), _details(jobs, found), own)
+        details = {"values": values.tolist(), **_details(jobs, found)}
+        return cls(float(values.mean()), float(values.std()), len(found), details, own)
 
     @property
     def numbers(self) -> dict[str, Any]:
@@ -298,7 +299,6 @@ def _details(jobs: Sequence[Job], records: Sequence[Record]) -> dict[str, Any]:
     recipe = jobs[0].recipe
     whens = sorted(record.when for record in records)
     return {
-        "values": [100 * (record.test_metric or 0.0) for record in records],
         "validation": 100 * float(_mean((record.val_metric for record in records), np.nan)),
         "settings": {name: value for name, value in asdict(recipe.settings).items() if name in _SHOWN},
         "channels": records[0].channels,
