@@ -9,6 +9,7 @@ the second is all that changes when nodes are renumbered.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -330,6 +331,20 @@ class Hierarchy:
     def members(self, index: Index) -> IntArray:
         """The nodes of a cluster, in the order of the leaves."""
         return self.cluster(index).nodes
+
+    @cached_property
+    def digest(self) -> str:
+        """16 hex digits of the tree's content, parents and order, the same on every machine; `info` is not part of it.
+
+        Examples
+        --------
+        >>> Hierarchy.from_nested([[0, 1], [2, 3]]).digest
+        'd39bc631e3c39d52'
+        """
+        content = hashlib.sha256(json.dumps(self.n_clusters).encode())
+        for array in (*self.parents, self.order):
+            content.update(array.astype("<i8").tobytes())
+        return content.hexdigest()[:16]
 
     def permute(self, perm: ArrayLike) -> Self:
         """The same tree over renumbered nodes: new node i is old node ``perm[i]``.
