@@ -70,7 +70,7 @@ def common_weight(indptr, indices, data, left, right, out):  # type: ignore[no-u
         out[e] = total
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+@njit(cache=True, nogil=True, error_model="numpy")
 def ward_merges(centres, merged, heights, stop):  # type: ignore[no-untyped-def]
     """Merge points by Ward's criterion along chains of nearest neighbours.
 
@@ -101,9 +101,10 @@ def ward_merges(centres, merged, heights, stop):  # type: ignore[no-untyped-def]
             used = kept
             alive[:used] = True
         if length == 0:
-            first = 0
-            while not alive[first]:
-                first += 1
+            first = -1  # the smallest cluster: equal points then pair up, instead of joining a growing heap one by one
+            for j in range(used):
+                if alive[j] and (first < 0 or size[j] < size[first]):
+                    first = j
             chain[0], length = first, 1
         while True:
             i = chain[length - 1]
@@ -132,13 +133,14 @@ def ward_merges(centres, merged, heights, stop):  # type: ignore[no-untyped-def]
             gap[i] = np.inf
             mine = size[i]
             least = mine / (mine + 1.0)  # no cluster has a smaller factor, so few need theirs worked out
-            # On ties the one before wins, which ends the chain; then the first.
-            best = chain[length - 2] if length > 1 else -1
+            # On ties the one before wins, which ends the chain; then the smallest, then the first.
+            before = chain[length - 2] if length > 1 else -1
+            best = before
             lowest = gap[best] * (mine * size[best] / (mine + size[best])) if best >= 0 else np.inf
             for j in range(used):
-                if gap[j] * least < lowest:
+                if gap[j] * least <= lowest:
                     value = gap[j] * (mine * size[j] / (mine + size[j]))
-                    if value < lowest:
+                    if value < lowest or (value == lowest and best != before and size[j] < size[best]):
                         lowest, best = value, j
             if best < 0:  # all distances overflow; any partner will do
                 for j in range(used):
@@ -172,3 +174,42 @@ def name_merges(merged, parent, linkage):  # type: ignore[no-untyped-def]
         size[a] += size[b]
         name[a] = n + k
         linkage[k, 3] = size[a]
+
+
+@njit(cache=True, nogil=True)
+def sum_between(members, first, labels, indptr, indices, data, between_ptr, between, weights):  # type: ignore[no-untyped-def]
+    """The weights between clusters as a CSR matrix without a diagonal, columns in order; returns the number of entries.
+
+    The nodes of cluster c are members[first[c]:first[c + 1]]. Sums go along the members and their edges.
+    """
+    count = first.size - 1
+    total, seen, found = np.zeros(count), np.full(count, -1), np.empty(count, np.int64)
+    end = 0
+    between_ptr[0] = 0
+    for c in range(count):
+        length = 0
+        for i in members[first[c] : first[c + 1]]:
+            for e in range(indptr[i], indptr[i + 1]):
+                k = labels[indices[e]]
+                if k == c:
+                    continue
+                if seen[k] != c:
+                    seen[k] = c
+                    found[length] = k
+                    length += 1
+                    total[k] = 0.0
+                total[k] += data[e]
+        found[:length].sort()
+        for k in found[:length]:
+            between[end], weights[end] = k, total[k]
+            end += 1
+        between_ptr[c + 1] = end
+    return end
+
+
+@njit(cache=True, nogil=True)
+def add_rows(labels, x, out):  # type: ignore[no-untyped-def]
+    """Add every row of x to the row of its label, in order."""
+    for i in range(labels.size):
+        for t in range(x.shape[1]):
+            out[labels[i], t] += x[i, t]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
 import numpy as np
-from scipy.sparse import coo_array, csr_array
+from scipy.sparse import csr_array
 
 from pegfan import _defaults as default
 from pegfan._arrays import FloatArray, IntArray
@@ -192,23 +192,29 @@ def build_tree(
 
 def coarsen(level: LevelGraph, labels: IntArray) -> LevelGraph:
     """The graph of the clusters: weights summed over both directions between different clusters."""
-    count = int(labels.max()) + 1
-    tails = np.repeat(labels, np.diff(level.edges.indptr))
-    heads = labels[level.edges.indices]
-    between = tails != heads
-    edges = coo_array((level.edges.data[between], (tails[between], heads[between])), shape=(count, count)).tocsr()
+    from pegfan.trees import _kernels
+
+    count, graph = int(labels.max()) + 1, level.edges
+    first = np.concatenate([[0], np.cumsum(np.bincount(labels, minlength=count))])
+    pointers, columns, weights = np.empty(count + 1, np.int64), np.empty(graph.nnz, np.int64), np.empty(graph.nnz)
+    rows = (np.argsort(labels, kind="stable"), first, labels, graph.indptr, graph.indices, graph.data)
+    end = _kernels.sum_between(*rows, pointers, columns, weights)
+    edges = csr_array((weights[:end], columns[:end], pointers), shape=(count, count))
     features = None
     if level.features is not None:
         features = np.zeros((count, level.features.shape[1]))
-        np.add.at(features, labels, level.features)
+        _kernels.add_rows(labels, level.features, features)
         features = unit_rows(features)
     return replace(level, arcs=edges, edges=edges, features=features, direction="symmetric")
 
 
 def unit_rows(X: FloatArray) -> FloatArray:
     """Rows scaled to length one; rows of zeros stay."""
-    norms = np.linalg.norm(X, axis=1, keepdims=True)
-    return X / np.where(norms > 0, norms, 1.0)
+    from pegfan.trees import _linear
+
+    rows = np.array(X, dtype=np.float64, order="C")
+    _linear.scale_rows(rows)
+    return rows
 
 
 def _first_level(
@@ -224,6 +230,7 @@ def _first_level(
     edges = csr_array(arcs + arcs.T) if graph.directed else arcs.copy()
     edges.setdiag(0)
     edges.eliminate_zeros()
+    edges.sort_indices()
     side = direction if graph.directed else "symmetric"
     level = LevelGraph(arcs, csr_array(edges), None, feature_weight, side, score)
     if feature_weight:

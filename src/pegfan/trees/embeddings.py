@@ -1,22 +1,26 @@
-"""Coordinates for nodes: spectral, singular vectors of the adjacency, propagated features; deterministic."""
+"""Coordinates for nodes: spectral, singular vectors of the adjacency, propagated features; the same on every machine.
+
+All arithmetic is that of `_linear`: compiled loops with a fixed order of operations.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from threading import RLock
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy.sparse import block_array, csr_array, diags_array, issparse
+from scipy.sparse import block_array, csr_array, issparse
 from scipy.sparse.csgraph import connected_components
-from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from pegfan._arrays import FloatArray
-from pegfan.running import one_thread
 from pegfan.trees.build import LevelGraph, unit_rows
 
-_DENSE = 400  # matrices up to this size are decomposed whole
-_LIMIT = RLock()
+_DENSE = 32  # matrices up to this size are decomposed whole
+_SPARE = 5  # vectors that are iterated beside those that are wanted: the more, the fewer rounds
+_TOLERANCE = 1e-5
+_ROUNDS = 60
+_GROWTH = 1e5  # how much a round may favour one vector above another; their Gram matrix must still tell them apart
+_DIGITS = 2.0**30  # coordinates are multiples of 1 / _DIGITS: what rounding makes of equal ones is equal again
 
 
 def spectral_embedding(level: LevelGraph, dimension: int = 10) -> FloatArray:
@@ -27,79 +31,216 @@ def spectral_embedding(level: LevelGraph, dimension: int = 10) -> FloatArray:
     regularised by A + 11ᵀ/n. Few nodes get fewer dimensions, half their number: all eigenvectors together would put
     every two nodes at the same distance.
     """
-    A = level.rows()
+    A = csr_array(level.rows())
     n = A.shape[0]
     if level.direction != "symmetric":
         A = csr_array(block_array([[csr_array((n, n)), A], [A.T, csr_array((n, n))]], format="csr"))
+    A.sort_indices()
     size = A.shape[0]
     extra = 1.0 / size if connected_components(A, directed=False, return_labels=False) > 1 else 0.0
-    degree = np.asarray(A.sum(axis=1)).ravel() + extra * size
-    scale = 1.0 / np.sqrt(np.where(degree > 0, degree, 1.0))
-    S = csr_array(diags_array(scale) @ A @ diags_array(scale))
-
-    def product(x: Any) -> Any:
-        x = x.reshape(size, -1)
-        return S @ x + extra * np.outer(scale, scale @ x)
-
+    degree = row_sums(A) + extra * size
+    root = np.sqrt(np.where(degree > 0, degree, 1.0))
+    S = csr_array((A.data / (np.repeat(root, np.diff(A.indptr)) * root[A.indices]), A.indices, A.indptr), A.shape)
     dimension = min(dimension, max(n // 2, 1))
-    vectors = leading_eigenvectors(product, size, dimension + 1, level.notes)
-    return unit_rows((scale[:, None] * vectors[:, 1:])[:n])
+    operator = _Operator([S], (1.0 / root, extra) if extra else None, low=-1.0)
+    vectors = leading_eigenvectors(operator, dimension + 1, level.notes, first=root)
+    return _rounded(unit_rows((vectors[:, 1:] / root[:, None])[:n]))
 
 
 def adjacency_embedding(level: LevelGraph, dimension: int = 32) -> FloatArray:
     """Adjacency rows in the coordinates of their leading singular vectors: U Σ of the truncated SVD."""
     A = csr_array(level.rows())
-    transposed = csr_array(A.T)
-    n = A.shape[0]
-    vectors = leading_eigenvectors(lambda x: A @ (transposed @ x.reshape(n, -1)), n, min(dimension, n), level.notes)
-    return np.asarray(vectors * np.linalg.norm(transposed @ vectors, axis=0))
+    A.sort_indices()
+    transposed = A.T.tocsr()
+    vectors = leading_eigenvectors(_Operator([transposed, A]), min(dimension, A.shape[0]), level.notes)
+    points = vectors * _lengths(_Operator([transposed]), vectors)
+    return _rounded(points / max(float(np.abs(points).max(initial=0.0)), 1e-300))
 
 
 def propagated_features(edges: csr_array, features: Any, notes: dict[str, Any], dimension: int = 10) -> FloatArray:
     """Unit rows of features averaged with the neighbours', reduced to their leading directions."""
-    X = csr_array(features, dtype=np.float64) if issparse(features) else np.asarray(features, dtype=np.float64)
-    n = X.shape[0]
-    largest = abs(X).max()
-    X = X / largest if largest > 0 else X
-    degree = np.asarray(edges.sum(axis=1)).ravel()
-    mean = csr_array(diags_array(1.0 / np.where(degree > 0, degree, 1.0)) @ edges)
-
-    def rows(x: Any) -> Any:
-        y = X @ x
-        return 0.5 * (y + mean @ y)
-
-    def columns(x: Any) -> Any:
-        return X.T @ (0.5 * (x + mean.T @ x))
-
-    vectors = leading_eigenvectors(lambda x: rows(columns(x.reshape(n, -1))), n, min(dimension, n), notes)
-    points = vectors * np.linalg.norm(columns(vectors), axis=0)
+    X = csr_array(features, dtype=np.float64) if issparse(features) else csr_array(np.asarray(features, np.float64))
+    X.sort_indices()
+    largest = float(np.abs(X.data).max(initial=0.0))
+    X = csr_array((X.data / (largest or 1.0), X.indices, X.indptr), X.shape)
+    degree = row_sums(edges)
+    shares = edges.data / np.repeat(np.where(degree > 0, degree, 1.0), np.diff(edges.indptr))
+    mean = csr_array((0.5 * shares, edges.indices, edges.indptr), edges.shape)
+    mean.setdiag(0.5)  # an edge joins different nodes
+    mean.sort_indices()
+    there = [mean.T.tocsr(), X.T.tocsr()]
+    vectors = leading_eigenvectors(_Operator([*there, X, mean]), min(dimension, X.shape[0]), notes)
+    points = vectors * _lengths(_Operator(there), vectors)
     # Directions without energy and rows without features are rounding, not something to give unit length.
-    points[np.abs(points) < 1e-9 * max(float(np.abs(points).max()), 1e-300)] = 0.0
-    return unit_rows(points)
+    points[np.abs(points) < 1e-9 * max(float(np.abs(points).max(initial=0.0)), 1e-300)] = 0.0
+    return _rounded(unit_rows(points))
 
 
-def leading_eigenvectors(product: Callable[[Any], Any], n: int, count: int, notes: dict[str, Any]) -> FloatArray:
-    """Eigenvectors of the largest eigenvalues of a symmetric operator, largest first, from a fixed start."""
-    # On one thread, as sums in another order would change the last bits. The limit belongs to the process: without the
-    # lock, two calls at once would restore the wrong one.
-    with _LIMIT, one_thread():
-        if n <= max(_DENSE, 2 * count + 1):
-            matrix = product(np.eye(n))
-            return np.linalg.eigh((matrix + matrix.T) / 2)[1][:, ::-1][:, :count]
-        start = np.cos(np.arange(1.0, n + 1.0))  # no symmetry of the graph makes it orthogonal to what is sought
-        operator = LinearOperator((n, n), matvec=product, matmat=product, dtype=np.float64)
-        try:
-            values, vectors = eigsh(operator, count, which="LA", v0=start, maxiter=2000, rng=np.random.default_rng(0))
-            return np.asarray(vectors[:, np.argsort(-values, kind="stable")])
-        except (ArpackError, np.linalg.LinAlgError):
-            notes["eigensolver"] = "subspace iteration, because ARPACK did not converge"
-            return _subspace_iteration(product, n, count)
+class _Operator:
+    """A product of sparse matrices, the first acting first, and maybe factor · scale scaleᵀ added to it.
+
+    Its eigenvalues are at least `low`.
+    """
+
+    def __init__(self, matrices: Sequence[csr_array], outer: tuple[FloatArray, float] | None = None, low: float = 0.0):
+        self.matrices, self.outer, self.low = matrices, outer, low
+
+    @property
+    def n(self) -> int:
+        return int(self.matrices[0].shape[1])
+
+    def apply(self, x: FloatArray) -> FloatArray:
+        from pegfan.trees import _linear
+
+        given = x
+        for matrix in self.matrices:
+            out = np.empty((matrix.shape[0], x.shape[1]))
+            _linear.product(matrix.indptr, matrix.indices, matrix.data, x, out)
+            x = out
+        if self.outer is not None:
+            _linear.add_outer(*self.outer, given, x)
+        return x
 
 
-def _subspace_iteration(product: Callable[[Any], Any], n: int, count: int, rounds: int = 100) -> FloatArray:
-    """The plain alternative: multiply and orthonormalise. A shift makes the largest eigenvalues the largest in size."""
-    basis = np.cos(np.outer(np.arange(1.0, n + 1.0), np.arange(1.0, count + 11.0)))
-    for _ in range(rounds):
-        basis = np.linalg.qr(product(basis) + basis)[0]
-    _, rotation = np.linalg.eigh(basis.T @ product(basis))
-    return np.asarray((basis @ rotation)[:, ::-1][:, :count])
+def leading_eigenvectors(
+    operator: _Operator, count: int, notes: dict[str, Any], first: FloatArray | None = None
+) -> FloatArray:
+    """Eigenvectors of the largest eigenvalues of a symmetric operator, largest first.
+
+    Subspace iteration: a few vectors more than wanted are multiplied by a polynomial of the operator that is small on
+    the eigenvalues below theirs (Chebyshev's, on the interval from the operator's lower bound to the smallest value
+    found so far), made orthonormal, and turned to the eigenvectors of what the operator does to them; until
+    A v − λ v is at most 10⁻⁵ times the largest eigenvalue. Of an eigenvalue with many eigenvectors those are found that
+    the fixed start, hashes of places in the canonical order, has a share in.
+    """
+    n = operator.n
+    width = min(count + _SPARE, n)
+    if n <= max(_DENSE, width):
+        matrix = operator.apply(np.eye(n))
+        return _eigen((matrix + matrix.T) / 2)[1][:, :count]
+    x = _Block(n, width, first)
+    values, residual = np.zeros(width), np.inf
+    for _ in range(_ROUNDS):
+        image, values = x.ritz(operator)
+        residual = float(x.residuals(image, values)[:count].max())
+        if residual <= _TOLERANCE * values[0]:
+            break
+        x.filter(operator, image, values)
+    else:
+        notes["eigenvectors"] = f"to {residual / values[0]:.0e}: no better in {_ROUNDS} rounds"
+    return x.vectors[:, :count]
+
+
+class _Block:
+    """Some orthonormal vectors, in columns."""
+
+    def __init__(self, n: int, width: int, first: FloatArray | None) -> None:
+        self.vectors = np.empty((n, width))
+        self._fill(1, np.ones(width, bool))
+        if first is not None:
+            self.vectors[:, 0] = first
+        self._orthonormalise()
+
+    def ritz(self, operator: _Operator) -> tuple[FloatArray, FloatArray]:
+        """Turn to the eigenvectors of the operator's compression; its images of them, and their values."""
+        image = operator.apply(self.vectors)
+        values, turn = _eigen(_gram(self.vectors, image))
+        self.vectors = _rotate(self.vectors, turn)
+        return _rotate(image, turn), values
+
+    def residuals(self, image: FloatArray, values: FloatArray) -> FloatArray:
+        """The lengths of A v − λ v."""
+        return _norms(image - values * self.vectors)
+
+    def filter(self, operator: _Operator, image: FloatArray, values: FloatArray) -> None:
+        """Multiply by a polynomial that is at most one from the operator's lower bound to the smallest value."""
+        from pegfan.trees import _linear
+
+        low, top = operator.low, float(values[0])
+        cut = max(float(values[-1]), low + 1e-5 * (top - low))
+        centre, radius = (cut + low) / 2, (cut - low) / 2
+        before, now = self.vectors, np.empty_like(self.vectors)
+        _linear.combine(1.0 / radius, image, -centre / radius, before, 0.0, before, now)
+        for _ in range(_degree((top - centre) / radius) - 1):
+            after = np.empty_like(now)
+            _linear.combine(2.0 / radius, operator.apply(now), -2.0 * centre / radius, now, -1.0, before, after)
+            before, now = now, after
+        self.vectors = now
+        self._orthonormalise()
+
+    def _orthonormalise(self) -> None:
+        """Twice, for once leaves errors as large as the vectors were dependent; lost ones are replaced."""
+        from pegfan.trees import _linear
+
+        width = self.vectors.shape[1]
+        turn, lost = np.empty((width, width)), np.zeros(width, bool)
+        passes = 0
+        while passes < 2:
+            missing = _linear.orthonormal(_gram(self.vectors, self.vectors), turn, lost)
+            self.vectors = _rotate(self.vectors, turn)
+            passes = 0 if missing else passes + 1
+            if missing:
+                self._fill(2, lost)
+
+    def _fill(self, salt: int, columns: Any) -> None:
+        from pegfan.trees import _linear
+
+        _linear.fill(self.vectors, salt, columns)
+
+
+def _degree(top: float) -> int:
+    """The degree of the Chebyshev polynomial that reaches `_GROWTH` at a point beyond one, from 1 to 40."""
+    before, now, degree = 1.0, top, 1
+    while now < _GROWTH and degree < 40:
+        before, now, degree = now, 2 * top * now - before, degree + 1
+    return degree
+
+
+def row_sums(matrix: csr_array, squared: bool = False) -> FloatArray:
+    """The sum of every row, or of its squares."""
+    from pegfan.trees import _linear
+
+    out = np.empty(matrix.shape[0])
+    _linear.row_sums(matrix.indptr, matrix.data, squared, out)
+    return out
+
+
+def _gram(x: FloatArray, y: FloatArray) -> FloatArray:
+    from pegfan.trees import _linear
+
+    out = np.empty((x.shape[1], y.shape[1]))
+    _linear.gram(x, y, out)
+    return out
+
+
+def _rotate(x: FloatArray, turn: FloatArray) -> FloatArray:
+    from pegfan.trees import _linear
+
+    out = np.empty((x.shape[0], turn.shape[1]))
+    _linear.rotate(x, turn, out)
+    return out
+
+
+def _norms(x: FloatArray) -> FloatArray:
+    from pegfan.trees import _linear
+
+    out = np.empty(x.shape[1])
+    _linear.column_norms(x, out)
+    return out
+
+
+def _lengths(operator: _Operator, vectors: FloatArray) -> FloatArray:
+    """The lengths of an operator's images of some vectors."""
+    return _norms(operator.apply(np.ascontiguousarray(vectors)))
+
+
+def _eigen(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
+    from pegfan.trees import _linear
+
+    values, vectors = np.empty(len(matrix)), np.empty(matrix.shape)
+    _linear.symmetric_eigen(matrix, values, vectors)
+    return values, vectors
+
+
+def _rounded(points: FloatArray) -> FloatArray:
+    return np.asarray(np.rint(points * _DIGITS) / _DIGITS)

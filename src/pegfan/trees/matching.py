@@ -8,6 +8,7 @@ from scipy.sparse import csr_array, triu
 
 from pegfan._arrays import FloatArray, IntArray
 from pegfan.trees.build import LevelGraph
+from pegfan.trees.embeddings import row_sums
 from pegfan.trees.hierarchy import offsets_within
 
 _HUB = 64
@@ -20,11 +21,12 @@ def matching(level: LevelGraph, h: int) -> IntArray:
     Nodes that stay alone because all their neighbours' clusters are full (the leaves of a star) are gathered with
     those that have the same best neighbour.
     """
-    from pegfan.trees import _kernels
+    from pegfan.trees import _kernels, _linear
 
     left, right, score = _scored_pairs(level)
     if level.features is not None and len(left):
-        alike = np.einsum("ij,ij->i", level.features[left], level.features[right])
+        alike = np.empty(len(left))
+        _linear.inner_products(left, right, level.features, alike)
         score = score * (1.0 + level.feature_weight * (1.0 + alike) / 2.0)
     order = _best_first(score)
     parent, size = np.arange(level.n), np.ones(level.n, np.int64)
@@ -35,13 +37,13 @@ def matching(level: LevelGraph, h: int) -> IntArray:
 
 
 def _scored_pairs(level: LevelGraph) -> tuple[NDArray[np.int32], NDArray[np.int32], FloatArray]:
-    """Pairs i < j in canonical order, and their scores: exact for one machine whatever the numbering was."""
+    """Pairs i < j in canonical order, and their scores."""
     upper = triu(level.edges, 1, format="coo")
     left, right = upper.coords
     if level.score == "weight":
         return left, right, upper.data
     if level.score == "normalized":
-        degree = np.asarray(level.edges.sum(axis=1)).ravel()
+        degree = row_sums(level.edges)
         return left, right, upper.data / (np.sqrt(degree[left]) * np.sqrt(degree[right]))
     return _cosines(level)
 
@@ -56,9 +58,10 @@ def _cosines(level: LevelGraph) -> tuple[NDArray[np.int32], NDArray[np.int32], F
     kept = rows.copy()
     kept.data = np.where(popular[kept.indices], 0.0, 1.0)
     kept.eliminate_zeros()
-    pairs = triu(kept @ kept.T + level.edges, 1, format="coo")
-    left, right = pairs.coords
-    norms = np.sqrt(np.asarray((rows * rows).sum(axis=1)).ravel())
+    pairs = csr_array(triu(kept @ kept.T + level.edges, 1))
+    pairs.sort_indices()
+    left, right = pairs.tocoo().coords
+    norms = np.sqrt(row_sums(rows, squared=True))
     common = np.empty(len(left))
     _kernels.common_weight(rows.indptr, rows.indices, rows.data, left, right, common)
     both = norms[left] * norms[right]
@@ -74,7 +77,9 @@ def _best_first(score: FloatArray) -> IntArray:
     """
     if not len(score):
         return np.empty(0, np.int64)
-    height = np.log2(np.maximum(score, 1e-300))
+    # The logarithm to base 2, straight between powers of 2: exact arithmetic, which functions of libraries are not.
+    mantissa, exponent = np.frexp(np.maximum(score, 1e-300))
+    height = exponent + 2.0 * mantissa
     low, high = height.min(), height.max()
     key = np.rint((high - height) * (65535.0 / max(high - low, 1e-12))).astype(np.uint16)
     return np.argsort(key, kind="stable")
