@@ -17,10 +17,10 @@ from pegfan.trees.build import LevelGraph, unit_rows
 
 _DENSE = 32  # matrices up to this size are decomposed whole
 _SPARE = 5  # vectors that are iterated beside those that are wanted: the more, the fewer rounds
-_TOLERANCE = 1e-5
+_TOLERANCE = 1e-4
 _ROUNDS = 60
 _GROWTH = 1e5  # how much a round may favour one vector above another; their Gram matrix must still tell them apart
-_DIGITS = 2.0**30  # coordinates are multiples of 1 / _DIGITS: what rounding makes of equal ones is equal again
+_BITS = 40  # of every coordinate that count: equal ones are equal again, whatever the last bits made of them
 
 
 def spectral_embedding(level: LevelGraph, dimension: int = 10) -> FloatArray:
@@ -110,8 +110,10 @@ def leading_eigenvectors(
     Subspace iteration: a few vectors more than wanted are multiplied by a polynomial of the operator that is small on
     the eigenvalues below theirs (Chebyshev's, on the interval from the operator's lower bound to the smallest value
     found so far), made orthonormal, and turned to the eigenvectors of what the operator does to them; until
-    A v − λ v is at most 10⁻⁵ times the largest eigenvalue. Of an eigenvalue with many eigenvectors those are found that
+    A v − λ v is at most 10⁻⁴ times the largest eigenvalue. Of an eigenvalue with many eigenvectors those are found that
     the fixed start, hashes of places in the canonical order, has a share in.
+
+    What is returned is A v / λ: nodes that the operator cannot tell apart, such as twins, have equal rows, bit for bit.
     """
     n = operator.n
     width = min(count + _SPARE, n)
@@ -119,7 +121,7 @@ def leading_eigenvectors(
         matrix = operator.apply(np.eye(n))
         return _eigen((matrix + matrix.T) / 2)[1][:, :count]
     x = _Block(n, width, first)
-    values, residual = np.zeros(width), np.inf
+    residual = np.inf
     for _ in range(_ROUNDS):
         image, values = x.ritz(operator)
         residual = float(x.residuals(image, values)[:count].max())
@@ -128,7 +130,7 @@ def leading_eigenvectors(
         x.filter(operator, image, values)
     else:
         notes["eigenvectors"] = f"to {residual / values[0]:.0e}: no better in {_ROUNDS} rounds"
-    return x.vectors[:, :count]
+    return np.ascontiguousarray(image[:, :count] / np.where(values > 0, values, 1.0)[:count])
 
 
 class _Block:
@@ -243,4 +245,5 @@ def _eigen(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _rounded(points: FloatArray) -> FloatArray:
-    return np.asarray(np.rint(points * _DIGITS) / _DIGITS)
+    mantissa, exponent = np.frexp(points)
+    return np.asarray(np.ldexp(np.rint(np.ldexp(mantissa, _BITS)), exponent - _BITS))
