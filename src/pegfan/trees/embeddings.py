@@ -53,8 +53,7 @@ def adjacency_embedding(level: LevelGraph, dimension: int = 32) -> FloatArray:
     A.sort_indices()
     transposed = A.T.tocsr()
     vectors = leading_eigenvectors(_Operator([transposed, A]), min(dimension, A.shape[0]), level.notes)
-    points = vectors * _lengths(_Operator([transposed]), vectors)
-    return _rounded(points / max(float(np.abs(points).max(initial=0.0)), 1e-300))
+    return _rounded(vectors * _lengths(_Operator([transposed]), vectors))
 
 
 def propagated_features(edges: csr_array, features: Any, notes: dict[str, Any], dimension: int = 10) -> FloatArray:
@@ -119,7 +118,8 @@ def leading_eigenvectors(
     width = min(count + _SPARE, n)
     if n <= max(_DENSE, width):
         matrix = operator.apply(np.eye(n))
-        return _eigen((matrix + matrix.T) / 2)[1][:, :count]
+        values, vectors = _eigen((matrix + matrix.T) / 2)
+        return _images(operator.apply(vectors), values, count)
     x = _Block(n, width, first)
     residual = np.inf
     for _ in range(_ROUNDS):
@@ -130,7 +130,13 @@ def leading_eigenvectors(
         x.filter(operator, image, values)
     else:
         notes["eigenvectors"] = f"to {residual / values[0]:.0e}: no better in {_ROUNDS} rounds"
-    return np.ascontiguousarray(image[:, :count] / np.where(values > 0, values, 1.0)[:count])
+    return _images(image, values, count)
+
+
+def _images(image: FloatArray, values: FloatArray, count: int) -> FloatArray:
+    """The first of A v / λ; zero where λ is, up to rounding."""
+    sound = np.abs(values[:count]) > 1e-12 * np.abs(values).max()
+    return np.ascontiguousarray(np.where(sound, image[:, :count], 0.0) / np.where(sound, values[:count], 1.0))
 
 
 class _Block:
