@@ -1,0 +1,11 @@
+"""Every builder, h = 4 and 8, the nine sets: the same trees for other kernels of BLAS, a generic CPU, 1 and 2 threads."""
+
+import pytest
+
+from support.digests import OTHER_MACHINES, SETS, committed, digests_on
+
+
+@pytest.mark.parametrize("machine", OTHER_MACHINES)
+def test_every_machine_builds_the_committed_trees(data, machine, tmp_path):
+    assert digests_on(machine, data, SETS, tmp_path) == committed(SETS)
+    assert len(committed(SETS)) == 54
