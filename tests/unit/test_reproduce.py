@@ -30,7 +30,7 @@ def record(job: Job, test: float = 0.8, val: float = 0.8, loss: float = 0.5) -> 
     numbers = {"test_metric": test, "val_metric": val, "val_loss": loss, "epochs": 100, "best_epoch": 50}
     about = {"channels": 7, "regime": None, "metric": "accuracy", "stand_in": None, "tree": None, "workers": 2}
     made = {"seconds": 2.0, "wall": 3.0, "versions": {"pegfan": "0"}, "when": "2026-01-01T00:00:00+00:00"}
-    return Record(key=job.key, job=job.to_dict(), **numbers, **about, **made)
+    return Record(job=job.to_dict(), channels_digest="0" * 16, **numbers, **about, **made)
 
 
 def row_of(job: Job) -> Model:
@@ -48,7 +48,7 @@ class World:
         self.test, self.val, self.asked = test, val, {}
 
     def __call__(self, job):
-        self.asked[job.key] = job
+        self.asked[job.name] = job
         return record(job, self.test(job), self.val(job))
 
 
@@ -104,7 +104,7 @@ def test_a_model_that_is_none_is_refused(key):
 def test_table_three_runs_every_cell_on_ten_splits_small_sets_first(tmp_path):
     stages = list(Table3(Options()).jobs(NOTHING))
     jobs = [job for _, stage in stages for job in stage]
-    assert len({job.key for job in jobs}) == len(jobs) == 9 * 11 * 10 + 2 * 10 + len(FILTERED) * 3 * 10
+    assert len({job.name for job in jobs}) == len(jobs) == 9 * 11 * 10 + 2 * 10 + len(FILTERED) * 3 * 10
     assert [name for name, _ in stages][:3] == ["texas", "cornell", "wisconsin"]
     assert stages[-1][0] == "pubmed"
     for job in jobs:
@@ -194,7 +194,7 @@ def test_the_synthetic_search_goes_rung_by_rung():
     done = {}
 
     def known(job):
-        return done.get(job.key)
+        return done.get(job.name)
 
     def value(job):
         settings = job.recipe.settings
@@ -204,8 +204,8 @@ def test_the_synthetic_search_goes_rung_by_rung():
     epochs = []
     for _stage, jobs in table.jobs(known):
         epochs.append(sorted({job.recipe.settings.epochs for job in jobs}))
-        new = [job for job in jobs if job.key not in done]
-        done.update({job.key: record(job, 1 - value(job), value(job), 1 - value(job)) for job in new})
+        new = [job for job in jobs if job.name not in done]
+        done.update({job.name: record(job, 1 - value(job), value(job), 1 - value(job)) for job in new})
     assert epochs == [[12], [1500], [1500]]
     counts = Counter(Job.from_dict(entry.job).recipe.settings.epochs for entry in done.values())
     assert counts == {12: 10 * 108, 1500: 10 * (9 + 2)}  # nine rows, and type a, h = 4 on SX
@@ -250,10 +250,10 @@ def test_a_searched_winner_runs_on_every_split():
     """Rungs on one split choose; the table wants all ten."""
     done = {}
     table = Table3(Options(settings="search", only=("texas",), rungs=parse_rungs("4x2,2x5")))
-    for _, jobs in table.jobs(lambda job: done.get(job.key)):
-        done.update({job.key: record(job) for job in jobs})
+    for _, jobs in table.jobs(lambda job: done.get(job.name)):
+        done.update({job.name: record(job) for job in jobs})
     for model in table.models("texas"):
-        assert table.score(lambda job: done.get(job.key), "texas", model).runs == 10
+        assert table.score(lambda job: done.get(job.name), "texas", model).runs == 10
 
 
 def test_a_record_that_its_key_does_not_fit_is_not_shown(tmp_path):
