@@ -2,8 +2,8 @@
 
 The format
 ----------
-``records.jsonl`` holds one record per line: a JSON object in UTF-8 with a ``"key"``. Records of several keys may share a
-``"name"``, by which they are found together; without one, the key is the name. The last member of the line,
+``records.jsonl`` holds one record per line: a JSON object in UTF-8 with a ``"key"``. Records of several keys may share
+a ``"name"``, by which they are found together; without one, the key is the name. The last member of the line,
 ``"check"``, is the CRC-32 of all bytes before ``,"check"`` as eight hex digits; it is not part of the record.
 Any tool that reads JSON lines reads the file; lines are only ever added, so that differences between versions stay
 small. Floats are written with all their digits; NaN and infinity are refused.
