@@ -14,23 +14,9 @@ __all__ = ["description_of", "parts_of", "pins_of", "recipe_of", "renamed", "spe
 
 _SCALINGS = {"raw": "none", "scaled": "columns", False: "none"}
 
-_FIELDS = frozenset(
-    [
-        "method",
-        "h",
-        "max_levels",
-        "kind",
-        "regime",
-        "hops",
-        "direction",
-        "scaling",
-        "include_features",
-        "adjacency",
-        "labels",
-        "structure",
-        "settings",
-        "tree_file",
-    ]
+_FIELDS = (
+    *("method", "h", "max_levels", "kind", "regime", "hops", "direction", "scaling", "include_features"),
+    *("adjacency", "labels", "structure", "settings", "tree_file"),
 )
 """The fields of a recipe that `spelled` has words for."""
 
