@@ -204,7 +204,7 @@ def test_versions_are_never_averaged(tmp_path, no_statistics):
     assert (score.mean, score.details["numerics"], score.sign) == (pytest.approx(20), 1, "¹")
     document = TEXAS.document(lookup(store), "x", {})
     assert "20.00±0.00¹" in document.markdown()
-    assert "Cells with ¹ are of runs of version 1" in document.markdown()
+    assert "Cells with ¹ hold runs of version 1" in document.markdown()
     assert document.summary["versions"] == {"1": 1}
     filled(tmp_path, *new[:5])
     store.refresh()
@@ -223,7 +223,7 @@ def test_graphs_have_trees_of_their_own():
 
 
 KINDS = st.tuples(st.sampled_from([1, NUMERICS]), st.sampled_from([A, B]), st.sampled_from([A, B]), st.integers(1, 4))
-SOME = [job(0), job(1), job(2), job(0, OTHER), job(1, regime="auto"), job(2, regime="auto")]
+SOME = [job(0), job(1), job(0, OTHER), job(0, regime="auto"), job(1, regime="auto")]
 
 
 def agree(found, jobs):
@@ -236,7 +236,7 @@ def agree(found, jobs):
     )
 
 
-@given(st.lists(st.lists(KINDS, min_size=1, max_size=3), min_size=len(SOME), max_size=len(SOME)))
+@given(st.lists(st.lists(KINDS, min_size=2, max_size=4), min_size=len(SOME), max_size=len(SOME)))
 def test_a_score_is_of_runs_that_agree(kinds):
     known = {
         one.name: [

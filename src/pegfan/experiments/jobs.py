@@ -82,7 +82,7 @@ class Job:
     def name(self) -> str:
         """16 hex digits of the SHA-256 of all that defines the run, the source by its fingerprint.
 
-        Runs of one name may still differ, if their trees do or the version of the numbers: see `Record.key`.
+        Runs of one name may still differ, if their trees do or the version of the numbers: see `Record`.
         """
         return job_name(self.to_dict())
 

@@ -397,7 +397,7 @@ def state_versions(cells: Iterable[Mapping[str, Any]], summary: dict[str, Any]) 
     counts = Counter(cell["numerics"] for cell in cells)
     summary["versions"] = {str(numerics): counts[numerics] for numerics in sorted(counts)}
     text = [
-        f"Cells with {str(numerics).translate(RAISED)} are of runs of version {numerics}, {_VERSIONS[numerics]}: "
+        f"Cells with {str(numerics).translate(RAISED)} hold runs of version {numerics}, {_VERSIONS[numerics]}: "
         f"{'all of them' if counts[numerics] == len(cells) else f'{counts[numerics]} of {len(cells)}'}."
         for numerics in sorted(counts)
         if numerics != NUMERICS
