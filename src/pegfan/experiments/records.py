@@ -115,7 +115,7 @@ class Record:
 
     @property
     def tree_digest(self) -> str | None:
-        """`pegfan.Hierarchy.digest` of its tree; None without one, and in version 1."""
+        """The digest of its tree; None without one, and in version 1."""
         return (self.tree or {}).get("digest")
 
     @property
