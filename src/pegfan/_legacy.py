@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -13,6 +13,12 @@ if TYPE_CHECKING:
 __all__ = ["description_of", "parts_of", "pins_of", "recipe_of", "renamed", "spelled"]
 
 _SCALINGS = {"raw": "none", "scaled": "columns", False: "none"}
+
+_FIELDS = (
+    *("method", "h", "max_levels", "kind", "regime", "hops", "direction", "scaling", "include_features"),
+    *("adjacency", "labels", "structure", "settings", "tree_file"),
+)
+"""The fields of a recipe that `spelled` has words for."""
 
 _CLASSIFIER_WORDS = {"channels": "kind", "option": "regime", "normalize_features": "scaling", "features": "stand_in"}
 """Old and new names of the classifiers' parameters."""
@@ -56,10 +62,10 @@ def pins_of(stored: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def spelled(recipe: Recipe, directed: bool = True) -> dict[str, Any]:
-    """A recipe as the keys of stored runs spell it: ``tree``, ``channels`` and ``settings`` of 0.1.
+    """A recipe as the names of stored runs spell it: ``tree``, ``channels`` and ``settings`` of 0.1.
 
-    Keys are hashes of this, so that they last: a value that 0.1 left out at its default is left out, and so is the
-    direction on a graph that has none.
+    Names of runs are hashes of this, so that they last: a value that 0.1 left out at its default is left out, and so
+    are a newer field that has its default, and the direction on a graph that has none.
     """
     settings = asdict(recipe.settings)
     shared: dict[str, Any] = {} if recipe.include_features else {"include_features": False}
@@ -70,6 +76,10 @@ def spelled(recipe: Recipe, directed: bool = True) -> dict[str, Any]:
     for name in ("adjacency", "labels", "structure"):
         if getattr(recipe, name):
             shared[name] = True
+    for member in fields(recipe):
+        value = getattr(recipe, member.name)
+        if member.name not in _FIELDS and value != member.default:
+            shared[member.name] = value
     if not recipe.has_tree:
         channels = {"model": "fsgnn", "hops": recipe.hops, "option": recipe.regime, **shared}
         return {"tree": None, "channels": channels, "settings": settings}

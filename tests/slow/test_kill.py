@@ -118,5 +118,5 @@ def test_a_cluster_that_loses_a_worker_loses_no_run(tmp_path):
         address = cluster.scheduler_address
         records = run(wanted, Store(tmp_path / "cluster"), scheduler=address, progress=kill_one)
     assert killed
-    assert [record.key for record in records] == [job.key for job in wanted]
+    assert [record.name for record in records] == [job.name for job in wanted]
     assert numbers(tmp_path / "cluster") == numbers(tmp_path / "alone")

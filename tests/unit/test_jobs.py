@@ -13,7 +13,7 @@ from pegfan import _legacy
 from pegfan._npz import write_npz
 from pegfan.auto.outcome import Plan, carry_out
 from pegfan.datasets import Source
-from pegfan.experiments import Job, OutOfTime, Record, Store, jobs, run, run_job
+from pegfan.experiments import Job, OutOfTime, Record, Store, jobs, records, run, run_job
 from pegfan.fitted import train_recipe
 from pegfan.recipe import Recipe, TreeFile
 
@@ -47,10 +47,10 @@ def forbidden(*args, **kwargs):
 # --------------------------------------------------------------------------- names
 
 
-def test_keys_stay_what_they_are():
+def test_names_stay_what_they_are():
     """Stores hold results under these names: a change here would orphan all of them."""
-    assert job().key == "dd7fb389dd8651aa"
-    assert Job(GRAPH, Recipe.of({**PEGFAN, "h": 8, "dropout": 0.7, "wd_sca": 0}), 0, 42).key == "dc7e8f215a61a5cc"
+    assert job().name == "dd7fb389dd8651aa"
+    assert Job(GRAPH, Recipe.of({**PEGFAN, "h": 8, "dropout": 0.7, "wd_sca": 0}), 0, 42).name == "dc7e8f215a61a5cc"
 
 
 def test_everything_that_numbers_depend_on_is_in_the_key():
@@ -66,32 +66,33 @@ def test_everything_that_numbers_depend_on_is_in_the_key():
         job(split=1),
         job(seed=43),
     ]
-    assert len({one.key for one in [job(), *others]}) == 11
+    assert len({one.name for one in [job(), *others]}) == 11
 
 
 def test_one_run_has_one_key_however_it_is_written():
     defaults = {"epochs": 8, "wd_fc1": 0, "dropout": np.float64(0.5), "hidden": np.int64(64), "hops": np.int64(1)}
     assert job(**defaults) == job()
-    assert job(**defaults).key == job().key
-    assert job(h=5, kind="a").key == job().key, "without a tree these make no difference"
-    assert job(split=np.int64(0)).key == job().key
+    assert job(**defaults).name == job().name
+    assert job(h=5, kind="a").name == job().name, "without a tree these make no difference"
+    assert job(split=np.int64(0)).name == job().name
     assert Job.from_dict(json.loads(json.dumps(job().to_dict()))) == job()
 
 
-def test_a_setting_that_is_new_and_at_its_default_does_not_change_keys(monkeypatch):
-    old = job().key
+def test_a_setting_that_is_new_and_at_its_default_does_not_change_names(monkeypatch):
+    old = job().name
 
     @dataclasses.dataclass(frozen=True)
     class Settings(pf.Settings):
         novelty: bool = False
 
-    monkeypatch.setattr(jobs, "Settings", Settings)
+    monkeypatch.setattr(records, "Settings", Settings)
     stored = job().to_dict()
     parts = _legacy.parts_of(stored)
     del stored["recipe"]
-    keys = [jobs._key({**stored, **parts, "settings": {**parts["settings"], "novelty": new}}) for new in (False, True)]
-    assert keys[0] == old
-    assert keys[1] != old
+    spelled = [{**stored, **parts, "settings": {**parts["settings"], "novelty": new}} for new in (False, True)]
+    names = list(map(records.job_name, spelled))
+    assert names[0] == old
+    assert names[1] != old
 
 
 def test_files_count_by_what_is_in_them(tmp_path):
@@ -101,10 +102,10 @@ def test_files_count_by_what_is_in_them(tmp_path):
         (tmp_path / name).mkdir()
         (tmp_path / name / "edges.csv").write_text(edges)
     (tmp_path / "b" / "edges.csv").rename(tmp_path / "b" / "renamed.csv")
-    keys = [job(source=Source.of(path)).key for path in (tmp_path / "a/edges.csv", tmp_path / "b/renamed.csv")]
+    keys = [job(source=Source.of(path)).name for path in (tmp_path / "a/edges.csv", tmp_path / "b/renamed.csv")]
     assert keys[0] == keys[1]
     (tmp_path / "a" / "edges.csv").write_text(edges + "1,2\n")
-    assert job(source=Source.of(tmp_path / "a/edges.csv")).key != keys[0]
+    assert job(source=Source.of(tmp_path / "a/edges.csv")).name != keys[0]
 
 
 @pytest.mark.parametrize(
@@ -149,7 +150,7 @@ def test_a_record_holds_what_training_gives():
     assert record.tree["clusters"] == list(tree.n_clusters)
     assert record.tree["method"] == "ward"
     assert record.seconds > 0
-    assert record.key == one.key
+    assert record.name == one.name
     assert Job.from_dict(record.job) == one
     assert record.versions["pegfan"] == pf.__version__
     assert Record.of(json.loads(json.dumps(record.to_dict()))) == record
@@ -266,10 +267,10 @@ def test_runs_do_not_depend_on_workers_and_are_not_repeated(tmp_path, monkeypatc
     alone = run(wanted, Store(tmp_path / "1"))
     both = run(wanted, Store(tmp_path / "2"), workers=2, progress=lambda step: seen.append((step.done, step.planned)))
     assert list(map(timeless, alone)) == list(map(timeless, both))
-    assert [record.key for record in both] == [one.key for one in wanted]
+    assert [record.name for record in both] == [one.name for one in wanted]
     assert seen == [(done, 8) for done in range(9)]
     for folder in "12":
-        assert sorted(record["key"] for record in Store(tmp_path / folder)) == sorted(one.key for one in wanted)
+        assert sorted(record["name"] for record in Store(tmp_path / folder)) == sorted(one.name for one in wanted)
     monkeypatch.setattr(jobs, "run_job", forbidden)
     assert run(reversed(wanted), Store(tmp_path / "1")) == alone[::-1]
     assert run([wanted[0], wanted[0]], Store(tmp_path / "1")) == [alone[0], alone[0]]
@@ -297,7 +298,7 @@ def test_what_stops_a_run_leaves_what_was_finished(tmp_path, monkeypatch):
     wanted, real, ran = several(), run_job, []
 
     def stop_at_the_fourth(one, trees=None):
-        ran.append(one.key)
+        ran.append(one.name)
         if len(ran) == 4:
             raise KeyboardInterrupt
         return real(one, trees)
@@ -305,7 +306,7 @@ def test_what_stops_a_run_leaves_what_was_finished(tmp_path, monkeypatch):
     monkeypatch.setattr(jobs, "run_job", stop_at_the_fourth)
     with pytest.raises(KeyboardInterrupt):
         run(wanted, Store(tmp_path))
-    assert [record["key"] for record in Store(tmp_path)] == ran[:3]
+    assert [record["name"] for record in Store(tmp_path)] == ran[:3]
     run(wanted, Store(tmp_path))
     assert len(ran) == 9  # only the one that was stopped is run again
     assert len(Store(tmp_path)) == 8

@@ -132,7 +132,7 @@ def records():
 
 
 def missing(table, records):
-    return [job for _, stage in table.jobs(records) for job in stage if records(job) is None]
+    return [job for _, stage in table.jobs(records) for job in stage if not records(job)]
 
 
 @pytest.mark.long

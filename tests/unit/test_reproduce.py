@@ -22,7 +22,7 @@ from pegfan.paper.synthetic import APART, RUNGS, Synthetic, agreement, claims_of
 from pegfan.paper.times import Table4
 
 FEW = (Rung(4, 2, 1), Rung(2, 10, 1))
-NOTHING = lambda job: None  # noqa: E731
+NOTHING = lambda job: []  # noqa: E731
 
 
 def record(job: Job, test: float = 0.8, val: float = 0.8, loss: float = 0.5) -> Record:
@@ -30,7 +30,7 @@ def record(job: Job, test: float = 0.8, val: float = 0.8, loss: float = 0.5) -> 
     numbers = {"test_metric": test, "val_metric": val, "val_loss": loss, "epochs": 100, "best_epoch": 50}
     about = {"channels": 7, "regime": None, "metric": "accuracy", "stand_in": None, "tree": None, "workers": 2}
     made = {"seconds": 2.0, "wall": 3.0, "versions": {"pegfan": "0"}, "when": "2026-01-01T00:00:00+00:00"}
-    return Record(key=job.key, job=job.to_dict(), **numbers, **about, **made)
+    return Record(job=job.to_dict(), channels_digest="0" * 16, **numbers, **about, **made)
 
 
 def row_of(job: Job) -> Model:
@@ -48,8 +48,8 @@ class World:
         self.test, self.val, self.asked = test, val, {}
 
     def __call__(self, job):
-        self.asked[job.key] = job
-        return record(job, self.test(job), self.val(job))
+        self.asked[job.name] = job
+        return [record(job, self.test(job), self.val(job))]
 
 
 # ------------------------------------------------------------------ the paper's numbers
@@ -104,7 +104,7 @@ def test_a_model_that_is_none_is_refused(key):
 def test_table_three_runs_every_cell_on_ten_splits_small_sets_first(tmp_path):
     stages = list(Table3(Options()).jobs(NOTHING))
     jobs = [job for _, stage in stages for job in stage]
-    assert len({job.key for job in jobs}) == len(jobs) == 9 * 11 * 10 + 2 * 10 + len(FILTERED) * 3 * 10
+    assert len({job.name for job in jobs}) == len(jobs) == 9 * 11 * 10 + 2 * 10 + len(FILTERED) * 3 * 10
     assert [name for name, _ in stages][:3] == ["texas", "cornell", "wisconsin"]
     assert stages[-1][0] == "pubmed"
     for job in jobs:
@@ -194,7 +194,7 @@ def test_the_synthetic_search_goes_rung_by_rung():
     done = {}
 
     def known(job):
-        return done.get(job.key)
+        return [done[job.name]] if job.name in done else []
 
     def value(job):
         settings = job.recipe.settings
@@ -204,8 +204,8 @@ def test_the_synthetic_search_goes_rung_by_rung():
     epochs = []
     for _stage, jobs in table.jobs(known):
         epochs.append(sorted({job.recipe.settings.epochs for job in jobs}))
-        new = [job for job in jobs if job.key not in done]
-        done.update({job.key: record(job, 1 - value(job), value(job), 1 - value(job)) for job in new})
+        new = [job for job in jobs if job.name not in done]
+        done.update({job.name: record(job, 1 - value(job), value(job), 1 - value(job)) for job in new})
     assert epochs == [[12], [1500], [1500]]
     counts = Counter(Job.from_dict(entry.job).recipe.settings.epochs for entry in done.values())
     assert counts == {12: 10 * 108, 1500: 10 * (9 + 2)}  # nine rows, and type a, h = 4 on SX
@@ -224,22 +224,22 @@ def test_weight_decays_are_not_compared_early():
         early = settings.epochs < 100
         return (0.9 if early else 0.1) - 100 * settings.wd_fc1 * (1 if early else -1) + settings.lr_fc
 
-    world = lambda job: record(job, 0.5, value(job), 1 - value(job))  # noqa: E731
+    world = lambda job: [record(job, 0.5, value(job), 1 - value(job))]  # noqa: E731
     job = lambda settings, split: Synthetic(Options(), 1).job(0.0, Model.of("r3"), settings, split)  # noqa: E731
-    winner, _, _ = Halving(job, grid("paper"), RUNGS, APART).walk(world)
+    winner = Halving(job, grid("paper"), RUNGS, APART).walk(world).winner
     assert winner["wd_fc1"] == 0.001
     assert winner["lr_fc"] == 0.01
-    winner, _, _ = Halving(job, grid("paper"), RUNGS).walk(world)
+    winner = Halving(job, grid("paper"), RUNGS).walk(world).winner
     assert winner["wd_fc1"] == 0.0
 
 
 def test_a_diverged_run_does_not_win_and_leaves_its_cell_empty():
     def world(job):
         lost = job.recipe.settings.lr_fc == 0.01
-        return record(job, None if lost else 0.8, None if lost else 0.8, None if lost else 0.5)
+        return [record(job, None if lost else 0.8, None if lost else 0.8, None if lost else 0.5)]
 
     job = lambda settings, split: Synthetic(Options(), 1).job(0.0, Model.of("r3"), settings, split)  # noqa: E731
-    winner, _, _ = Halving(job, grid("paper"), (Rung(108, 12, 1), Rung(3, 20, 1))).walk(world)
+    winner = Halving(job, grid("paper"), (Rung(108, 12, 1), Rung(3, 20, 1))).walk(world).winner
     assert winner["lr_fc"] == 0.005
     jobs = [job({"lr_fc": rate}, 0) for rate in (0.005, 0.01)]
     assert Score.of(world, jobs) is None
@@ -250,10 +250,11 @@ def test_a_searched_winner_runs_on_every_split():
     """Rungs on one split choose; the table wants all ten."""
     done = {}
     table = Table3(Options(settings="search", only=("texas",), rungs=parse_rungs("4x2,2x5")))
-    for _, jobs in table.jobs(lambda job: done.get(job.key)):
-        done.update({job.key: record(job) for job in jobs})
+    known = lambda job: done.get(job.name, [])  # noqa: E731
+    for _, jobs in table.jobs(known):
+        done.update({job.name: [record(job)] for job in jobs})
     for model in table.models("texas"):
-        assert table.score(lambda job: done.get(job.key), "texas", model).runs == 10
+        assert table.score(known, "texas", model).runs == 10
 
 
 def test_a_record_that_its_key_does_not_fit_is_not_shown(tmp_path):
@@ -261,8 +262,8 @@ def test_a_record_that_its_key_does_not_fit_is_not_shown(tmp_path):
     one, other = (Synthetic(Options(), 1).job(0.0, Model.of("r3"), {}, seed) for seed in (0, 1))
     store.append({**record(one).to_dict(), "job": other.to_dict()})
     store.append(record(other).to_dict())
-    assert cells.lookup(store)(one) is None
-    assert cells.lookup(store)(other).key == other.key
+    assert cells.lookup(store)(one) == []
+    assert cells.lookup(store)(other) == [record(other)]
 
 
 def test_early_rungs_go_by_the_loss_and_the_last_by_the_metric():
@@ -273,9 +274,9 @@ def test_early_rungs_go_by_the_loss_and_the_last_by_the_metric():
 
     def records(job):
         rate = job.recipe.settings.lr_fc
-        return record(job, val=val[rate], loss=loss[rate])
+        return [record(job, val=val[rate], loss=loss[rate])]
 
-    winner, _, _ = halving.walk(records)
+    winner = halving.walk(records).winner
     assert winner == {"lr_fc": 0.03, "epochs": 9}  # 0.01 has the best metric but left after the first rung
 
 
@@ -283,13 +284,13 @@ def test_halving_uses_the_loss_where_metrics_tie_and_then_the_order():
     losses = {0.005: 0.4, 0.01: 0.3}
     job = lambda settings, split: Synthetic(Options(), 1).job(0.0, Model.of("r3"), settings, split)  # noqa: E731
     halving = Halving(job, [{"lr_fc": 0.005}, {"lr_fc": 0.01}], [Rung(2, 5, 1)])
-    records = lambda job: record(job, loss=losses[job.recipe.settings.lr_fc])  # noqa: E731
-    assert halving.walk(records)[0]["lr_fc"] == 0.01
-    assert halving.walk(record)[0]["lr_fc"] == 0.005
-    winner, place, missing = halving.walk(NOTHING)
-    assert winner is None
-    assert place == 0
-    assert len(missing) == 2
+    records = lambda job: [record(job, loss=losses[job.recipe.settings.lr_fc])]  # noqa: E731
+    assert halving.walk(records).winner["lr_fc"] == 0.01
+    assert halving.walk(World()).winner["lr_fc"] == 0.005
+    nowhere = halving.walk(NOTHING)
+    assert nowhere.winner is None
+    assert nowhere.place == 0
+    assert len(nowhere.jobs) == 2
 
 
 def test_twelve_settings_are_spread_evenly():
@@ -426,7 +427,7 @@ def test_what_has_not_run_is_marked(no_statistics):
     only = printed_world()
 
     def some(job):
-        return only(job) if job.source.where == ("texas",) and job.split < 9 else None
+        return only(job) if job.source.where == ("texas",) and job.split < 9 else []
 
     document = Table3(Options()).document(some, "x", {})
     assert document.summary["pegfan"] == {"agree": 0, "of": 54, "without verdict": 54, "bar": 48}

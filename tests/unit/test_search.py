@@ -37,7 +37,7 @@ class Landscape:
         result = {"val_metric": self.metric(job), "val_loss": self.loss(job), "test_metric": self.test(job)}
         counts = {"epochs": 1, "best_epoch": 0, "channels": 2, "seconds": 0.1, "wall": 0.1, "metric": "accuracy"}
         about = {"regime": None, "stand_in": None, "tree": None, "versions": {}, "when": ""}
-        return Record(key=job.key, job=job.to_dict(), **result, **counts, **about)
+        return Record(job=job.to_dict(), channels_digest="0" * 16, **result, **counts, **about)
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def files(tmp_path):
 
 def noise(job, size=0.02):
     """The same in every run; different for every setting and split."""
-    return size * (zlib.crc32(job.key.encode()) / 2**32 - 0.5)
+    return size * (zlib.crc32(job.name.encode()) / 2**32 - 0.5)
 
 
 def bowl(job):
@@ -154,7 +154,7 @@ def test_the_test_metric_has_no_part_in_it(tmp_path, landscape, strategy):
     for sign in (1, -1):
         made = landscape(bowl, test=lambda job, sign=sign: 0.5 + sign * (bowl(job) - 0.5))
         found = find(tmp_path / str(sign), strategy=strategy, splits=4, trials=8, settings=grid()[::5])
-        outcomes.append((found.candidates, [job.key for job in made.ran]))
+        outcomes.append((found.candidates, [job.name for job in made.ran]))
     assert outcomes[0] == outcomes[1]
     assert "test_metric" not in found.to_dict()["candidates"][0]
 
@@ -272,7 +272,7 @@ def test_a_search_that_was_stopped_goes_on_and_computes_nothing_twice(tmp_path, 
     options = {"strategy": strategy, "splits": 4, "trials": 10, "settings": grid()[::9]}
     made = landscape(bowl)
     whole = find(tmp_path / "whole", **options)
-    expected = [job.key for job in made.ran]
+    expected = [job.name for job in made.ran]
     ran = []
     for stop in (1, 2, 5, 9, 14, 3, 100):
         made = landscape(bowl)
@@ -287,7 +287,7 @@ def test_a_search_that_was_stopped_goes_on_and_computes_nothing_twice(tmp_path, 
             found = find(tmp_path / "stopped", **options, progress=end)
         except KeyboardInterrupt:
             found = None
-        ran += [job.key for job in made.ran]
+        ran += [job.name for job in made.ran]
         assert [step.done for step in seen] == sorted(step.done for step in seen)
         assert all(step.done <= step.planned for step in seen)
         if found is not None:

@@ -8,18 +8,19 @@ import math
 import os
 import threading
 import time
+import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from pegfan import _legacy
 from pegfan._checks import check_integer
 from pegfan._plain import plain, versions
 from pegfan.datasets import Source
+from pegfan.experiments.records import NUMERICS, Record, agreeing, disagreement, job_name, records_of
 from pegfan.experiments.store import Store
 from pegfan.fitted import fit_split, train_recipe, with_features
 from pegfan.recipe import Recipe
@@ -31,16 +32,7 @@ if TYPE_CHECKING:
     from pegfan.graph import Graph, Split
     from pegfan.trees import Hierarchy
 
-__all__ = ["Job", "OutOfTime", "Record", "run", "run_job"]
-
-NUMERICS = 1
-"""Increased when the same job gives other numbers than before, so that older records are not reused."""
-
-_FIRST_SETTINGS = (
-    *("hidden", "layers", "dropout", "hop_normalize", "lr_fc", "lr_sca", "wd_fc1", "wd_fc2", "wd_sca"),
-    *("epochs", "patience", "stop", "class_weights"),
-)
-"""Settings that are always part of a key. A newer one is left out while it has its default, so that keys last."""
+__all__ = ["Job", "OutOfTime", "run", "run_job"]
 
 
 class OutOfTime(Exception):
@@ -67,7 +59,7 @@ class Job:
     --------
     >>> graph = Source.of("synthetic", gamma=0.2, n=300, n_edges=900, n_features=5)
     >>> job = Job(graph, Recipe.of({"h": 4, "kind": "b", "regime": "heterophily", "epochs": 20}), split=0, seed=42)
-    >>> job.key
+    >>> job.name
     '...'
     >>> Job.from_dict(job.to_dict()) == job
     True
@@ -87,9 +79,23 @@ class Job:
             object.__setattr__(self, name, check_integer(getattr(self, name), name, 0))
 
     @cached_property
-    def key(self) -> str:
-        """The name of the run: 16 hex digits of the SHA-256 of what it depends on, the source by its fingerprint."""
-        return _key(self.to_dict())
+    def name(self) -> str:
+        """16 hex digits of the SHA-256 of all that defines the run, the source by its fingerprint.
+
+        Runs of one name may still differ, if their trees do or the version of the numbers: see `Record`.
+        """
+        return job_name(self.to_dict())
+
+    @cached_property
+    def cell(self) -> Hashable:
+        """What runs have in common that must have one tree: the graph, and the recipe but for its settings."""
+        return _fingerprint(self.source), self.recipe.changed(settings=Settings())
+
+    @cached_property
+    def channels_mark(self) -> Hashable:
+        """What runs have in common that must have the same channels; the split counts where training labels do."""
+        by_split = self.recipe.regime == "auto" or self.recipe.labels or self.recipe.adjacency
+        return self.cell, self.split if by_split else None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -104,80 +110,6 @@ class Job:
             return cls(source, recipe, stored["split"], stored["seed"])
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"this is not what Job.to_dict wrote: {error!r}") from error
-
-
-@dataclass(frozen=True, kw_only=True)
-class Record:
-    """What a job gave, as the store keeps it.
-
-    Attributes
-    ----------
-    key, job
-        The job's key, and the job in the words of the version that ran it.
-    val_loss, val_metric, test_metric
-        None where a part of the split is empty, or where the loss diverged.
-    epochs, best_epoch
-        How many there were, and which was kept.
-    seconds, wall
-        CPU time of the training, and its elapsed time.
-    engine, diverged
-        What trained; or the error, where the loss became infinite.
-    channels, regime, metric, stand_in, tree
-        How many channels; what ``"auto"`` stood for; what was measured; what stood in for features; its tree.
-    versions, when
-        Packages, and the time of day.
-    workers
-        How many processes ran side by side; None if that is not known.
-    """
-
-    key: str
-    job: Mapping[str, Any] = field(repr=False)
-    val_loss: float | None
-    val_metric: float | None
-    test_metric: float | None
-    epochs: int
-    best_epoch: int
-    seconds: float
-    wall: float
-    engine: str | None = None
-    diverged: str | None = None
-    channels: int
-    regime: str | None
-    metric: str
-    stand_in: str | None
-    tree: Mapping[str, Any] | None
-    versions: Mapping[str, str]
-    when: str
-    workers: int | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
-        result = {name: getattr(self, name) for name in _RESULT}
-        del result["engine" if self.engine is None else "diverged"]
-        return {"key": self.key, "job": self.job, "result": result} | {name: getattr(self, name) for name in _AROUND}
-
-    @classmethod
-    def of(cls, stored: Any) -> Self | None:
-        """The record that `to_dict` wrote, today or in 0.1; None for anything else."""
-        try:
-            given: dict[str, Any] = {name: stored["result"].get(name) for name in _RESULT}
-            given |= {name: stored.get(name) for name in ("key", "job", *_AROUND)}
-            genuine = _key(stored["job"]) == stored["key"]
-        except (KeyError, TypeError, AttributeError, ValueError):
-            return None
-        fits = all(isinstance(given[name], kind) for kind, names in _KINDS.items() for name in names)
-        return cls(**given) if genuine and fits else None
-
-
-_NAMES = tuple(member.name for member in fields(Record))
-_RESULT, _AROUND = _NAMES[2:-3], _NAMES[-3:]
-_KINDS: dict[Any, tuple[str, ...]] = {
-    int | float | None: ("val_loss", "val_metric", "test_metric"),
-    int | float: ("seconds", "wall"),
-    int: ("epochs", "best_epoch", "channels"),
-    str: ("metric", "when"),
-    dict: ("versions",),
-}
 
 
 def run_job(job: Job, trees: str | os.PathLike[str] | None = None) -> Record:
@@ -208,14 +140,14 @@ def run_job(job: Job, trees: str | os.PathLike[str] | None = None) -> Record:
         numbers = _train(job, ready)
     tree = ready.tree
     return Record(
-        key=job.key,
         job=job.to_dict(),
         **numbers,
         channels=len(ready.channels),
         regime=ready.channels.info.get("regime"),
         metric=ready.graph.metric,
         stand_in=ready.stand_in,
-        tree=None if tree is None else {"K": tree.K, "clusters": list(tree.n_clusters), **plain(tree.info)},
+        tree=None if tree is None else _about(tree),
+        channels_digest=_channels_digest(ready.channels),
         versions=versions("numba", "numpy", "scipy"),
         when=datetime.now(UTC).isoformat(timespec="seconds"),
     )
@@ -238,10 +170,14 @@ def run(
     process can reuse these; otherwise the order is that of `jobs`. However it is stopped (Ctrl-C, kill -9, a full
     disk), finished jobs are in the store, and calling it again continues from there.
 
+    A job is done if the store has a record of its name in the current version of the numbers. Jobs on one graph by one
+    recipe must have one tree: if this machine builds another one than the store's runs have, a warning names both, the
+    records stay apart, and those jobs among `jobs` are run again.
+
     Parameters
     ----------
     jobs
-        What to run; jobs of the same key are run once.
+        What to run; jobs of the same name are run once.
     store
         Where records are looked up and go.
     workers
@@ -280,28 +216,28 @@ def run(
             return run(jobs, store, runner=own, trees=trees, progress=progress, budget=budget)
     wanted = list(jobs)
     deadline = math.inf if budget is None else time.monotonic() + budget
-    store.refresh()
-    unique = {job.key: job for job in wanted}
-    todo = [job for key, job in unique.items() if Record.of(store.get(key)) is None]
-    done = len(unique) - len(todo)
     tell = progress or (lambda _: None)
-    tell(Step(done, len(unique)))
-    stopped = threading.Event()
-    waiting = _waiting(_grouped(todo), store, deadline, stopped)
+    unique = {job.name: job for job in wanted}
+    this = _Run(store, list(unique.values()))
+    todo = this.todo()
+    tell(Step(len(unique) - len(todo), len(unique)))
     side_by_side = runner.workers if runner.scheduler is None else None
-    with closing(runner.map(partial(run_job, trees=trees), waiting)) as records:
-        for record in records:
-            store.append(replace(record, workers=side_by_side).to_dict())
-            done += 1
-            tell(Step(done, len(unique), result=record))
-    if stopped.is_set():
-        missing = sum(Record.of(store.get(key)) is None for key in unique)
-        raise OutOfTime(f"the time budget is used up with {missing} of {len(unique)} runs left; run again to continue")
-    found = [Record.of(store.get(job.key)) for job in wanted]
-    if None in found:
-        lost = wanted[found.index(None)].key
-        raise RuntimeError(f"the record {lost} is not in {store.path} though it was written; was the file changed?")
-    return found  # type: ignore[return-value]
+    while todo:
+        done, stopped = len(unique) - len(todo), threading.Event()
+        waiting = this.waiting(_grouped(todo), deadline, stopped)
+        with closing(runner.map(partial(run_job, trees=trees), waiting)) as records:
+            for record in records:
+                store.append(replace(record, workers=side_by_side).to_dict())
+                this.take(record)
+                done += 1
+                tell(Step(done, len(unique), result=record))
+        todo = this.todo()
+        if todo and stopped.is_set():
+            raise OutOfTime(
+                f"the time budget is used up with {len(todo)} of {len(unique)} runs left; run again to continue"
+            )
+    found = this.found()
+    return [found[job.name] for job in wanted]
 
 
 def graph_of(source: Source) -> Graph:
@@ -310,21 +246,7 @@ def graph_of(source: Source) -> Graph:
     return graph
 
 
-# ------------------------------------------------------------------ names of runs
-
-
-def _key(job: Mapping[str, Any]) -> str:
-    """The key of a job as it is stored, by 0.1 or today."""
-    parts = {**_legacy.parts_of(job), "split": job["split"], "seed": job["seed"]}
-    defaults = asdict(Settings())
-    settings = {k: v for k, v in parts["settings"].items() if k in _FIRST_SETTINGS or v != defaults.get(k)}
-    revision = {} if NUMERICS == 1 else {"numerics": NUMERICS}
-    text = json.dumps(
-        {**parts, **revision, "settings": settings, "source": job["source"]["fingerprint"]},
-        sort_keys=True,
-        separators=(",", ":"),
-    )
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+# ------------------------------------------------------------------ what runs are made of
 
 
 def _fingerprint(source: Source) -> str:
@@ -386,9 +308,7 @@ def _marks(job: Job, trees: str | os.PathLike[str] | None = None) -> tuple[Hasha
     """Keys of a job's graph, tree and channels."""
     source, recipe = _fingerprint(job.source), job.recipe
     folder = None if recipe.tree_file is None or trees is None else os.path.abspath(trees)
-    tree = (source, recipe.tree_key, folder)
-    by_split = recipe.regime == "auto" or recipe.labels or recipe.adjacency
-    return source, tree, (*tree, recipe.changed(settings=Settings()), job.split if by_split else None)
+    return source, (source, recipe.tree_key, folder), (job.channels_mark, folder)
 
 
 def _open(source: Source) -> tuple[Graph, str | None]:
@@ -396,6 +316,26 @@ def _open(source: Source) -> tuple[Graph, str | None]:
     if graph.labels is None:
         raise ValueError(f"{source.name} has no labels, so there is nothing to learn; name their column with label=")
     return with_features(graph, "degree"), None if graph.features is not None else "degree"
+
+
+def _about(tree: Hierarchy) -> dict[str, Any]:
+    """What a record says of a tree."""
+    return {"K": tree.K, "clusters": list(tree.n_clusters), **plain(tree.info), "digest": tree.digest}
+
+
+def _channels_digest(channels: Channels) -> str:
+    """16 hex digits of what channels are: their names, factors, inputs and widths, and the words of how they came."""
+    each = [
+        [
+            channel.name,
+            [[f.name, f.hop, f.side, f.scale] for f in channel.factors],
+            channel.input_name,
+            channel.shape[1],
+        ]
+        for channel in channels
+    ]
+    words = {name: value for name, value in channels.info.items() if isinstance(value, (str, int, bool))}
+    return hashlib.sha256(json.dumps([each, words], sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _split(graph: Graph, job: Job) -> Split:
@@ -434,13 +374,89 @@ def _grouped(jobs: Sequence[Job]) -> list[Job]:
     return [jobs[i] for i in sorted(range(len(jobs)), key=lambda i: places[i])]
 
 
-def _waiting(jobs: Sequence[Job], store: Store, deadline: float, stopped: threading.Event) -> Iterator[Job]:
-    """The jobs that no other process has stored meanwhile, until the time is up."""
-    for job in jobs:
+class _Run:
+    """What one call of `run` has to do: it ends with records of all its jobs that agree."""
+
+    def __init__(self, store: Store, jobs: Sequence[Job]) -> None:
+        self.store, self.jobs = store, jobs
+        self.by_name = {job.name: job for job in jobs}
+        self.made: dict[Hashable, str] = {}  # what this call's runs are made of: trees by cell, and channels
+        self.ran: set[str] = set()
+        self.before: dict[str, int] = {}
+        self.cells: dict[Hashable, list[Job]] = {}
+        self.stored: dict[Hashable, set[str]] = {}  # what runs of the store are made of
         store.refresh()
-        if Record.of(store.get(job.key)) is not None:
-            continue
-        if time.monotonic() >= deadline:
-            stopped.set()
-            return
-        yield job
+        for job in jobs:
+            self.cells.setdefault(job.cell, []).append(job)
+            for mark, content in (pair for record in self.current(job) for pair in _contents(job, record)):
+                self.stored.setdefault(mark, set()).add(content)
+
+    def current(self, job: Job) -> list[Record]:
+        """What the store has of a job in the current version."""
+        return records_of(self.store, job, least=NUMERICS)
+
+    def todo(self) -> list[Job]:
+        """The jobs that have not run, and those that ran with another tree than the one that is built here."""
+        self.store.refresh()
+        lacking = [job for jobs in self.cells.values() for job in self._lacking(jobs) if job.name not in self.ran]
+        self.before = {job.name: len(self.current(job)) for job in lacking}
+        return lacking
+
+    def _lacking(self, jobs: Sequence[Job]) -> Sequence[Job]:
+        if jobs[0].cell in self.made:
+            return [job for job in jobs if not any(self._fits(job, record) for record in self.current(job))]
+        if agreeing(self.current, jobs) is not None:
+            return []
+        # If all have run, but with different trees, the first one's run tells which tree is built here.
+        return [job for job in jobs if not self.current(job)] or jobs[:1]
+
+    def _fits(self, job: Job, record: Record) -> bool:
+        """Whether a record is made of what this call's runs are made of, as far as there are any."""
+        return all(self.made.get(mark, content) == content for mark, content in _contents(job, record))
+
+    def waiting(self, jobs: Sequence[Job], deadline: float, stopped: threading.Event) -> Iterator[Job]:
+        """The jobs that no other process has stored meanwhile, until the time is up."""
+        for job in jobs:
+            self.store.refresh()
+            if len(self.current(job)) > self.before[job.name]:
+                continue
+            if time.monotonic() >= deadline:
+                stopped.set()
+                return
+            yield job
+
+    def take(self, record: Record) -> None:
+        """Note what a run was made of; warn if the store has runs that were made of something else."""
+        job = self.by_name[record.name]
+        self.ran.add(record.name)
+        for mark, content in _contents(job, record):
+            self.made[mark] = content
+            if others := self.stored.pop(mark, set()) - {content}:
+                warnings.warn(
+                    f"{job.source.name}, {job.recipe.name}: this run has {content}, and others in {self.store.path} "
+                    f"have {', '.join(sorted(others))}: they are not mixed; those that are asked for run again",
+                    stacklevel=3,
+                )
+
+    def found(self) -> dict[str, Record]:
+        """The records, which agree cell by cell."""
+        result: dict[str, Record] = {}
+        for jobs in self.cells.values():
+            records = agreeing(self.current, jobs)
+            if records is None:
+                lost = next((job.name for job in jobs if not self.current(job)), None)
+                if lost is not None:
+                    raise RuntimeError(
+                        f"the record {lost} is not in {self.store.path} though it was written; was the file changed?"
+                    )
+                raise RuntimeError(
+                    f"{jobs[0].source.name}, {jobs[0].recipe.name}: {disagreement(self.current, jobs)}; do the workers "
+                    "have different versions of pegfan?"
+                )
+            result |= {record.name: record for record in records}
+        return result
+
+
+def _contents(job: Job, record: Record) -> list[tuple[Hashable, str]]:
+    """The tree and the channels of a run, with what jobs have in common that must have the same ones."""
+    return list(zip((job.cell, job.channels_mark), record.made_of, strict=True))

@@ -20,7 +20,8 @@ from pegfan import _defaults as default
 from pegfan._extras import need
 from pegfan._plain import plain
 from pegfan.datasets import Source
-from pegfan.experiments.jobs import Job, OutOfTime, Record, run
+from pegfan.experiments.jobs import Job, OutOfTime, run
+from pegfan.experiments.records import NUMERICS, Record, agreeing, records_of
 from pegfan.experiments.store import Store
 from pegfan.recipe import Recipe
 from pegfan.running import Progress, Runner, Step
@@ -455,9 +456,22 @@ class _Search:
 
         left = None if self.deadline == math.inf else self.deadline - time.monotonic()
         flat = [job for own in jobs for job in own]
-        records = iter(run(flat, self.store, runner=self.runner, trees=self.trees, progress=report, budget=left))
-        for trace in traces:
-            trace.scores += [_score(record) for record in itertools.islice(records, len(splits))]
+        run(flat, self.store, runner=self.runner, trees=self.trees, progress=report, budget=left)
+        if self.records() is None:  # another tree than before: all that was asked for is to be of one
+            every = [job for trace in self.traces for job in trace.jobs]
+            run(every, self.store, runner=self.runner, trees=self.trees, budget=left)
+        records = self.records() or {}
+        for trace in self.traces:
+            trace.scores = [_score(records[job.name]) for job in trace.jobs]
+
+    def records(self) -> dict[str, Record] | None:
+        """What has run so far, by the jobs' names; None if that is not of one tree."""
+        done = {job.name: job for trace in self.traces for job in trace.jobs if self.current(job)}
+        found = agreeing(self.current, list(done.values()))
+        return None if found is None else {record.name: record for record in found}
+
+    def current(self, job: Job) -> list[Record]:
+        return records_of(self.store, job, least=NUMERICS)
 
     def step(self, left: int, weight: int) -> Step:
         """How far the search is: in epochs at most, with the runs, their rate and the time left in words."""
@@ -477,26 +491,28 @@ class _Search:
     # ------------------------------------------------------------------- the end
 
     def result(self, strategy: str, complete: bool) -> SearchResult:
-        found = [candidate for trace in self.traces if (candidate := self.candidate(trace))]
+        records = self.records()
+        if records is None:
+            raise OutOfTime("the time ran out while runs were repeated with another tree; run again to continue")
+        found = [candidate for trace in self.traces if (candidate := self.candidate(trace, records))]
         # Later rungs come later, and replace what the same settings reached before.
         deepest = {json.dumps(candidate.settings, sort_keys=True): candidate for candidate in found}
         if not deepest:
             raise OutOfTime("the time ran out before a single run was finished; allow more, and run again to continue")
         ordered = sorted(deepest.values(), key=lambda candidate: candidate.rank, reverse=True)
-        winner = [record for key in ordered[0].keys if (record := Record.of(self.store.get(key)))]
+        by_key = {record.key: record for record in records.values()}
+        winner = [by_key[key] for key in ordered[0].keys]
         test = tuple(math.nan if one.test_metric is None else one.test_metric for one in winner)
         computed = self.runs - self.reused
         return SearchResult(strategy, winner[0].metric, tuple(ordered), test, complete, computed, self.reused)
 
-    def candidate(self, trace: _Trace) -> Standing | None:
-        records = [record for job in trace.jobs if (record := Record.of(self.store.get(job.key)))]
-        if not records:
+    def candidate(self, trace: _Trace, records: Mapping[str, Record]) -> Standing | None:
+        own = [records[job.name] for job in trace.jobs if job.name in records]
+        if not own:
             return None
-        metrics, losses = np.transpose(list(map(_score, records)))
+        metrics, losses = np.transpose(list(map(_score, own)))
         numbers = float(metrics.mean()), float(metrics.std()), float(losses.mean())
-        return Standing(
-            trace.settings, trace.rung, trace.epochs, len(records), *numbers, tuple(record.key for record in records)
-        )
+        return Standing(trace.settings, trace.rung, trace.epochs, len(own), *numbers, tuple(one.key for one in own))
 
 
 class _Sampler:

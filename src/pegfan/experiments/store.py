@@ -2,8 +2,9 @@
 
 The format
 ----------
-``records.jsonl`` holds one record per line: a JSON object in UTF-8, whose ``"key"`` names the run. The last member of
-the line, ``"check"``, is the CRC-32 of all bytes before ``,"check"`` as eight hex digits; it is not part of the record.
+``records.jsonl`` holds one record per line: a JSON object in UTF-8 with a ``"key"``. Records of several keys may share
+a ``"name"``, by which they are found together; without one, the key is the name. The last member of the line,
+``"check"``, is the CRC-32 of all bytes before ``,"check"`` as eight hex digits; it is not part of the record.
 Any tool that reads JSON lines reads the file; lines are only ever added, so that differences between versions stay
 small. Floats are written with all their digits; NaN and infinity are refused.
 
@@ -114,6 +115,10 @@ class Store:
         """The newest record of a key, or None. It is the store's own: copy it before changing it."""
         return self._newest.get(key)
 
+    def named(self, name: str) -> list[dict[str, Any]]:
+        """The newest record of each key that has this name, the newest last; they are the store's own."""
+        return list(self._named.get(name, {}).values())
+
     def refresh(self) -> None:
         """Read what other processes appended since this one looked last."""
         try:
@@ -145,6 +150,7 @@ class Store:
     def _forget(self) -> None:
         self._records: list[dict[str, Any]] = []
         self._newest: dict[str, dict[str, Any]] = {}
+        self._named: dict[str, dict[str, dict[str, Any]]] = {}
         self.damaged: list[tuple[int, str]] = []
         self._identity: tuple[int, int] | None = None  # of the file that was read
         self._offset = 0  # how much of it was read: whole lines
@@ -208,7 +214,11 @@ class Store:
             self.damaged.append((self._lines, str(error)))
             return
         self._records.append(record)
-        self._newest[record["key"]] = record
+        key = record["key"]
+        self._newest[key] = record
+        alike = self._named.setdefault(record.get("name", key), {})
+        alike.pop(key, None)
+        alike[key] = record
 
 
 def _line(record: Mapping[str, Any]) -> bytes:
@@ -217,6 +227,7 @@ def _line(record: Mapping[str, Any]) -> bytes:
     if "check" in plain:
         raise ValueError('a record cannot have a member "check": the store writes its own')
     _check_key(plain.get("key"))
+    _check_key(plain.get("name", plain["key"]), "name")
     try:
         text = json.dumps(plain, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
         body = text.encode()[:-1]
@@ -246,12 +257,13 @@ def _record(line: bytes) -> dict[str, Any]:
     if not isinstance(record, dict):
         raise ValueError("is not a JSON object")
     _check_key(record.get("key"))
+    _check_key(record.get("name", record["key"]), "name")
     return record
 
 
-def _check_key(key: Any) -> None:
+def _check_key(key: Any, member: str = "key") -> None:
     if not isinstance(key, str) or not _KEY.fullmatch(key):
-        raise ValueError(f'has no usable "key" but {str(key)[:50]!r}; letters, digits, ".", "_" and "-" make one')
+        raise ValueError(f'has no usable "{member}" but {str(key)[:50]!r}; letters, digits, ".", "_" and "-" make one')
 
 
 def _refuse(name: str) -> Any:

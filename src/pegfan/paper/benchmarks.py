@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pegfan.experiments.jobs import Job
+from pegfan.experiments.records import disagreement
 from pegfan.experiments.search import Rung, grid
 from pegfan.paper import published
 from pegfan.paper.cells import (
@@ -25,7 +26,10 @@ from pegfan.paper.cells import (
     benchmark_job,
     mark_of,
     named,
+    sign_of,
     state_claims,
+    state_gaps,
+    state_versions,
 )
 from pegfan.paper.documents import MISSING, Document, Grid, Mark, Rows
 from pegfan.paper.published import DATASETS, Model, Published
@@ -127,10 +131,10 @@ class Table3:
                 continue
             for model in models:
                 search = self.search(name, model)
-                while (state := search.walk(records))[2]:
-                    yield f"{name}, {model.label}, rung {state[1] + 1}", state[2]
-                if state[0] is not None:
-                    yield f"{name}, {model.label}, winner", self.cell(name, model, state[0])
+                while (state := search.walk(records)).jobs:
+                    yield f"{name}, {model.label}, rung {state.place + 1}", state.jobs
+                if state.winner is not None:
+                    yield f"{name}, {model.label}, winner", self.cell(name, model, state.winner)
 
     def cell(self, name: str, model: Model, settings: Mapping[str, Any] | None = None) -> list[Job]:
         """The runs of a cell, by default with the authors' settings."""
@@ -150,12 +154,22 @@ class Table3:
         job = lambda settings, split: benchmark_job(name, model, settings, split, trees)  # noqa: E731
         return Halving(job, grid("paper"), self._rungs())
 
+    def runs(self, records: Records, name: str, model: Model) -> tuple[list[Job], dict[str, Any]]:
+        """The runs of a cell, none before a search has its winner; and what there is to say of the search."""
+        if self.options.settings == "authors" or name in FILTERED:
+            return self.cell(name, model), {}
+        found = self.search(name, model).walk(records)
+        jobs = self.cell(name, model, found.winner) if found.winner else []
+        return jobs, {"search_numerics": found.numerics}
+
     def score(self, records: Records, name: str, model: Model) -> Score | None:
         """A cell's score once all its splits have run."""
-        if self.options.settings == "authors" or name in FILTERED:
-            return Score.of(records, self.cell(name, model))
-        settings, _, _ = self.search(name, model).walk(records)
-        return Score.of(records, self.cell(name, model, settings)) if settings else None
+        return Score.of(records, *self.runs(records, name, model))
+
+    def gaps(self, records: Records, scores: Scores) -> dict[tuple[str, Model], str]:
+        """Why cells are missing whose runs do not agree."""
+        missing = [cell for cell, score in scores.items() if score is None]
+        return {cell: why for cell in missing if (why := disagreement(records, self.runs(records, *cell)[0]))}
 
     # --------------------------------------------------------------------- document
 
@@ -167,9 +181,11 @@ class Table3:
             if name in self.sets
             for model in self.models(name)
         }
-        cells = [self._cell(name, model, scores, notes) for model in published.TABLE3 for name in DATASETS]
+        gaps = self.gaps(records, scores)
+        cells = [self._cell(name, model, scores, notes, gaps) for model in published.TABLE3 for name in DATASETS]
         document = Document(self.name, self._title(), command, cells=cells)
         document.blocks += [self._opening(), *self._statistics(), self._main(scores)]
+        document.blocks += state_versions(cells, document.summary) + _list_gaps(gaps)
         document.blocks += self._sums(cells, scores, document.summary)
         document.blocks += self._claims(scores, document.summary)
         document.blocks.append(self._comparison(cells, scores))
@@ -235,7 +251,9 @@ class Table3:
         """The row that counts in a cell: what the paper used."""
         return published.CORRIGENDUM.get((name, model), model)
 
-    def _cell(self, name: str, model: Model, scores: Scores, notes: Mapping[str, str]) -> dict[str, Any]:
+    def _cell(
+        self, name: str, model: Model, scores: Scores, notes: Mapping[str, str], gaps: Mapping[Any, str]
+    ) -> dict[str, Any]:
         """Everything about a cell."""
         used = self._counted(name, model)
         score, printed = scores.get((name, used)), published.TABLE3[model][name]
@@ -252,7 +270,7 @@ class Table3:
             "fsgnn_own": own,
             "tolerance": verdict(printed.mean, printed)[1],
             "verdict": "not computed",
-            "explanation": None,
+            "explanation": gaps.get((name, used)),
         }
         if score is None:
             return cell
@@ -290,7 +308,8 @@ class Table3:
         for label, values, marks, key in rows:
             places = [_place(values.get(name), columns.get(name, ())) for name in DATASETS]
             styled = [replace(mark, styles=mark.styles + place) for mark, place in zip(marks, places, strict=True)]
-            average = f"{averages[key]:.2f}" if key in averages else MISSING
+            older = sorted({mark.text[-1] for mark in marks if "old" in mark.styles})
+            average = f"{averages[key]:.2f}{''.join(older)}" if key in averages else MISSING
             rank = ranking.index(key) + 1 if key in ranking else 0
             style = {1: ("best",), 2: ("second",)}.get(rank, ())
             theirs = published.TABLE3_AVERAGE.get(key)
@@ -308,7 +327,7 @@ class Table3:
         if score is None:
             return mark
         sign = "‡" if self._counted(name, model) != model else ""
-        return replace(mark, text=mark.text + sign + self._own_sign(score))
+        return replace(mark, text=score.text + sign + self._own_sign(score) + score.sign)
 
     def _own_sign(self, score: Score | None) -> str:
         """Of cells with our own tree where the others have the folder's."""
@@ -437,7 +456,7 @@ class Table3:
         if not rows:
             return [DUPLICATES]
         grid = Grid(caption, ["", *(name.replace("-", " ") for name in names), *full], rows)
-        return [DUPLICATES, grid, *_drop(found, scores)]
+        return [DUPLICATES, grid, *_list_gaps(self.gaps(records, found)), *_drop(found, scores)]
 
     def _statistics(self) -> list[str | Grid]:
         """The upper part of the paper's table, counted in the data."""
@@ -507,7 +526,8 @@ def _compared(cell: Mapping[str, Any], own_tree: str) -> Mark:
     own = f" / {cell['fsgnn_own']:.2f}" if cell["fsgnn_own"] else ""
     sign = {"agrees": " ✓", "differs": " ✗", "agrees with FSGNN's own figure": " (✓)"}.get(cell["verdict"], "")
     style = "differs" if cell["verdict"] == "differs" else "agrees"
-    return Mark(f"{cell['ours']:.2f}{own_tree} / {cell['paper']:.2f}{own}{sign}", (style,), cell["explanation"] or "")
+    ours = f"{cell['ours']:.2f}{own_tree}{sign_of(cell)}"
+    return Mark(f"{ours} / {cell['paper']:.2f}{own}{sign}", (style,), cell["explanation"] or "")
 
 
 def _judged(score: Score | None, printed: Published) -> Mark:
@@ -516,6 +536,10 @@ def _judged(score: Score | None, printed: Published) -> Mark:
         return mark
     sign, style = ("✓", "agrees") if verdict(score.mean, printed)[0] else ("✗", "differs")
     return Mark(f"{mark.text} {sign}", (style,), mark.tip)
+
+
+def _list_gaps(gaps: Mapping[tuple[str, Model], str]) -> list[str]:
+    return state_gaps({f"{name}, {model.label}": why for (name, model), why in gaps.items()})
 
 
 def _met(good: float, missing: int, bar: float) -> str:

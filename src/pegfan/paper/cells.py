@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import tomllib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
+from pegfan.channels.factors import RAISED
 from pegfan.datasets import Source
-from pegfan.experiments.jobs import Job, Record, run
+from pegfan.experiments.jobs import Job, run
+from pegfan.experiments.records import NUMERICS, Record, Records, agreeing, records_of
 from pegfan.experiments.search import Entry, Rung, climb
 from pegfan.experiments.store import Store
 from pegfan.paper.documents import MISSING, Document, Mark
@@ -21,10 +24,7 @@ from pegfan.paper.published import HOMOPHILOUS, Model
 from pegfan.recipe import Recipe, TreeFile
 from pegfan.running import Progress, Runner, Step
 
-__all__ = ["NOTES", "Halving", "Options", "Score", "Table", "compute", "parse_rungs", "read_notes", "spread"]
-
-Records = Callable[[Job], Record | None]
-"""From a job to its record, or None where it has not run."""
+__all__ = ["NOTES", "Halving", "Options", "Records", "Score", "Table", "compute", "parse_rungs", "read_notes", "spread"]
 
 NOTES = "notes.toml"
 """Beside the tables: for each document, a sentence for each cell that differs (``"cora a4" = "..."``)."""
@@ -111,8 +111,8 @@ def _tell(progress: Progress, stage: str, step: Step) -> None:
 
 
 def lookup(store: Store) -> Records:
-    """The records of a store by job; those that `run` would not accept count as missing."""
-    return lambda job: Record.of(store.get(job.key))
+    """The records of a store by job; lines that are not what they say count as missing."""
+    return partial(records_of, store)
 
 
 # --------------------------------------------------------------------------- jobs
@@ -168,6 +168,18 @@ def parse_rungs(text: str) -> tuple[Rung, ...]:
     return rungs
 
 
+class Walk(NamedTuple):
+    """How far a search came: the winner, or None; the rung that is being climbed; the runs that it awaits.
+
+    `numerics` is the oldest version of the numbers that a rung was decided by.
+    """
+
+    winner: dict[str, Any] | None
+    place: int
+    jobs: list[Job]
+    numerics: int
+
+
 @dataclass(frozen=True)
 class Halving:
     """Successive halving on validation: every rung keeps the best of the one before and trains them longer.
@@ -177,7 +189,8 @@ class Halving:
     of Table I (γ = 0.4), its rank correlation with the final one was 0.19 after 12 epochs for type b, −0.11 for FSGNN
     r = 3, that of the loss 0.37 and 0.77. Few should be dropped early: type b's best setting was among the best third
     by the loss after 12 epochs, but not among the best sixth. Hence `apart`: the effect of weight decay shows late, so
-    the best of every value go on together. The test metric is not used.
+    the best of every value go on together. The test metric is not used. The runs of a rung agree (`agreeing`): they are
+    of one version and one tree.
 
     Attributes
     ----------
@@ -196,25 +209,34 @@ class Halving:
     rungs: Sequence[Rung]
     apart: tuple[str, ...] = ()
 
-    def walk(self, records: Records) -> tuple[dict[str, Any] | None, int, list[Job]]:
-        """The winner, or None; the rung that is being climbed; and the runs that it still lacks."""
+    def walk(self, records: Records) -> Walk:
+        """How far the records lead, rung by rung."""
         first = self.rungs[0].settings
         entries = spread(self.grid, first) if first < len(self.grid) else self.grid
-        place, left = climb(entries, self.rungs, partial(self._ranks, records), self.apart)
-        if place < len(self.rungs):
-            return None, place, [job for row in self._jobs(place, left) for job in row if records(job) is None]
-        return {**left[0], "epochs": self.rungs[-1].epochs}, place, []
+        versions: list[int] = []
+        place, left = climb(entries, self.rungs, partial(self._ranks, records, versions), self.apart)
+        numerics = min(versions, default=NUMERICS)
+        if place == len(self.rungs):
+            return Walk({**left[0], "epochs": self.rungs[-1].epochs}, place, [], numerics)
+        jobs = [job for row in self._jobs(place, left) for job in row]
+        lacking = [job for job in jobs if not any(record.numerics == NUMERICS for record in records(job))]
+        return Walk(None, place, lacking or jobs, numerics)  # all have run: with different trees, and run again
 
     def _jobs(self, place: int, entries: Sequence[Entry]) -> list[list[Job]]:
         rung = self.rungs[place]
         return [[self.job({**one, "epochs": rung.epochs}, split) for split in range(rung.splits)] for one in entries]
 
-    def _ranks(self, records: Records, place: int, entries: Sequence[Entry]) -> list[tuple[float, float]] | None:
+    def _ranks(
+        self, records: Records, versions: list[int], place: int, entries: Sequence[Entry]
+    ) -> list[tuple[float, float]] | None:
+        rows = self._jobs(place, entries)
+        agreed = agreeing(records, [job for row in rows for job in row])
+        if agreed is None:
+            return None
+        versions.append(agreed[0].numerics)
         ranks = []
-        for jobs in self._jobs(place, entries):
-            found = [record for record in map(records, jobs) if record]
-            if len(found) < len(jobs):
-                return None
+        for start in range(0, len(agreed), len(rows[0])):
+            found = agreed[start : start + len(rows[0])]
             metric = _mean((record.val_metric for record in found), -np.inf)
             loss = _mean((record.val_loss for record in found), np.inf)
             ranks.append((metric, -loss) if place == len(self.rungs) - 1 else (-loss, metric))
@@ -270,15 +292,23 @@ class Score:
     own_tree: bool = False  # not one of the authors'
 
     @classmethod
-    def of(cls, records: Records, jobs: Sequence[Job]) -> Score | None:
-        """The score of some jobs; None unless all of them have run and none diverged."""
-        found = [record for record in map(records, jobs) if record and record.test_metric is not None]
-        if len(found) < len(jobs):
+    def of(cls, records: Records, jobs: Sequence[Job], about: Mapping[str, Any] | None = None) -> Score | None:
+        """The score of some jobs; None unless all of them have run, none diverged, and they agree (`agreeing`).
+
+        `about` is added to its details.
+        """
+        found = agreeing(records, jobs)
+        if not found or any(record.test_metric is None for record in found):
             return None
         values = 100 * np.array([record.test_metric for record in found])
         own = jobs[0].recipe.has_tree and jobs[0].recipe.tree_file is None
-        details = {"values": values.tolist(), **_details(jobs, found)}
+        details = {"values": values.tolist(), **_details(jobs, found), **(about or {})}
         return cls(float(values.mean()), float(values.std()), len(found), details, own)
+
+    @property
+    def sign(self) -> str:
+        """What marks a cell of an older version: its number, raised."""
+        return sign_of(self.details)
 
     @property
     def numbers(self) -> dict[str, Any]:
@@ -303,7 +333,8 @@ def _details(jobs: Sequence[Job], records: Sequence[Record]) -> dict[str, Any]:
         "settings": {name: value for name, value in asdict(recipe.settings).items() if name in _SHOWN},
         "channels": records[0].channels,
         "regime": recipe.regime,
-        "tree": _tree_words(jobs[0]),
+        "numerics": records[0].numerics,
+        "tree": _tree_words(jobs[0], records),
         "levels": (records[0].tree or {}).get("K"),
         "splits": [job.split for job in jobs],
         "seeds": [job.seed for job in jobs],
@@ -324,11 +355,17 @@ _SHOWN = (
 )
 
 
-def _tree_words(job: Job) -> str | None:
-    """Where a tree comes from, in a few words."""
+def _tree_words(job: Job, records: Sequence[Record]) -> str | None:
+    """Where a tree comes from, in a few words, and its digest; several, where there are several graphs."""
     recipe = job.recipe
     if not recipe.has_tree:
         return None
+    digests = " ".join(dict.fromkeys(record.tree_digest for record in records if record.tree_digest))
+    return _origin(job) + (f"; digest {digests}" if digests else "")
+
+
+def _origin(job: Job) -> str:
+    recipe = job.recipe
     if recipe.tree_file is not None:
         return f"{recipe.tree_file.name} (sha256 {recipe.tree_file.sha256[:12]})"
     side = None if job.source.where == ("synthetic",) else recipe.direction  # generated graphs have no directions
@@ -343,8 +380,41 @@ def mark_of(score: Score | None, *styles: str) -> Mark:
     details = score.details
     tip = ", ".join(f"{name} {details['settings'][name]:g}" for name in _SHOWN[:6])
     tip += f"; tree {details['tree']}" if details["tree"] else ""
-    tip += f"; {score.runs} runs, {details['seconds']:.0f} s CPU; keys {details['keys'][0]}…"
-    return Mark(score.text, styles, tip)
+    tip += f"; {score.runs} runs of version {details['numerics']}, {details['seconds']:.0f} s CPU"
+    tip += f"; keys {details['keys'][0]}…"
+    return Mark(score.text + score.sign, (*styles, *(["old"] if score.sign else [])), tip)
+
+
+def sign_of(details: Mapping[str, Any]) -> str:
+    """The raised number of a version that is not the current one."""
+    numerics = details.get("numerics") or NUMERICS
+    return "" if numerics == NUMERICS else str(numerics).translate(RAISED)
+
+
+def state_versions(cells: Iterable[Mapping[str, Any]], summary: dict[str, Any]) -> list[str]:
+    """Which version the cells are of, where it is not the current one alone; counted in the summary."""
+    cells = [cell for cell in cells if cell.get("numerics")]
+    counts = Counter(cell["numerics"] for cell in cells)
+    summary["versions"] = {str(numerics): counts[numerics] for numerics in sorted(counts)}
+    text = [
+        f"Cells with {str(numerics).translate(RAISED)} hold runs of version {numerics}, {_VERSIONS[numerics]}: "
+        f"{'all of them' if counts[numerics] == len(cells) else f'{counts[numerics]} of {len(cells)}'}."
+        for numerics in sorted(counts)
+        if numerics != NUMERICS
+    ]
+    older = [c for c in cells if (c.get("search_numerics") or NUMERICS) < c["numerics"]]
+    if older:
+        text.append(f"The settings of {len(older)} of {len(cells)} cells were chosen by runs of an older version.")
+    return [" ".join(text)] if text else []
+
+
+_VERSIONS = {1: "before trees were the same on every machine"}
+"""What set an older version apart."""
+
+
+def state_gaps(gaps: Mapping[str, str]) -> list[str]:
+    """The cells that are missing because their runs do not agree, as items of a list under a heading."""
+    return ["Runs that do not agree:", *(f"- {cell}: {why}." for cell, why in gaps.items())] if gaps else []
 
 
 Scores = Mapping[tuple[Any, Model], Score | None]

@@ -29,7 +29,7 @@ class Mark:
     text
         What it shows.
     styles
-        Any of ``best``, ``second``, ``agrees``, ``differs``, ``cited``, ``missing``.
+        Any of ``best``, ``second``, ``agrees``, ``differs``, ``cited``, ``missing``, ``old``.
     tip
         What the HTML page shows under the pointer.
     """
@@ -242,7 +242,7 @@ th, td { padding: .28rem .6rem; border-bottom: 1px solid var(--line); text-align
 th:first-child, td:first-child { text-align: left; } thead th { border-bottom: 2px solid var(--line); }
 tbody th { font-weight: 500; } tbody tr:hover { background: var(--band); }
 figure { margin: 2rem 0; } figure img { max-width: 100%; background: #fff; }
-td[title] { cursor: help; } .cited { color: var(--soft); } .missing { color: var(--soft); }
+td[title] { cursor: help; } .old { opacity: .75; } .cited { color: var(--soft); } .missing { color: var(--soft); }
 .differs { color: var(--differs); } .best { color: var(--best); font-weight: 700; } .second { color: var(--second); }
 """
 

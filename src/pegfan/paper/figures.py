@@ -62,7 +62,7 @@ def write_figures(options: Options, store: str | Path, folder: str | Path, comma
     """
     need("matplotlib", "plots")
     records, timed = (
-        lookup(Store(place)) if place.is_dir() else lambda _: None for place in (Path(store), Path(store) / "times")
+        lookup(Store(place)) if place.is_dir() else lambda _: () for place in (Path(store), Path(store) / "times")
     )
     drawings: dict[str, tuple[Callable[[], Figure | None], str]] = {
         "framelets": (_framelets, "Figure 1: a path of eight nodes, its tree, and the binary Haar framelets on it."),

@@ -11,6 +11,7 @@ import numpy as np
 
 from pegfan.datasets import Source
 from pegfan.experiments.jobs import Job
+from pegfan.experiments.records import disagreement
 from pegfan.experiments.search import Rung, grid
 from pegfan.paper import published
 from pegfan.paper.cells import (
@@ -25,7 +26,10 @@ from pegfan.paper.cells import (
     mark_of,
     named,
     recipe_of,
+    sign_of,
     state_claims,
+    state_gaps,
+    state_versions,
 )
 from pegfan.paper.documents import MISSING, Document, Grid, Mark, Rows
 from pegfan.paper.published import GAMMAS, Model
@@ -122,28 +126,35 @@ class Synthetic:
         for gamma in self.gammas:
             while True:
                 states = [self.search(gamma, model).walk(records) for model in self.models]
-                missing = [job for _, _, jobs in states for job in jobs]
+                missing = [job for state in states for job in state.jobs]
                 if not missing:
                     break
-                rung = min(place for _, place, jobs in states if jobs)
+                rung = min(state.place for state in states if state.jobs)
                 yield f"γ = {gamma:g}, rung {rung + 1} of {len(self.rungs)}", missing
             winners = [
-                self.job(gamma, model, settings, seed)
+                self.job(gamma, model, state.winner, seed)
                 for seed in range(self.options.seeds)
-                for model, (settings, _, _) in zip(self.models, states, strict=True)
-                if settings is not None
+                for model, state in zip(self.models, states, strict=True)
+                if state.winner is not None
             ]
             yield f"γ = {gamma:g}, winners", winners
 
+    def runs(self, records: Records, gamma: float, model: Model) -> tuple[list[Job], dict[str, Any]]:
+        """The winner's runs on all graphs, none before there is one; and what there is to say of the search."""
+        if model not in self.models or gamma not in self.gammas:
+            return [], {}
+        found = self.search(gamma, model).walk(records)
+        seeds = range(self.options.seeds if found.winner else 0)
+        return [self.job(gamma, model, found.winner or {}, s) for s in seeds], {"search_numerics": found.numerics}
+
     def score(self, records: Records, gamma: float, model: Model) -> Score | None:
         """A cell's score once the winner has run on all graphs."""
-        if model not in self.models or gamma not in self.gammas:
-            return None
-        settings, _, _ = self.search(gamma, model).walk(records)
-        if settings is None:
-            return None
-        jobs = [self.job(gamma, model, settings, seed) for seed in range(self.options.seeds)]
-        return Score.of(records, jobs)
+        return Score.of(records, *self.runs(records, gamma, model))
+
+    def gaps(self, records: Records, scores: Scores) -> dict[tuple[float, Model], str]:
+        """Why cells are missing whose runs do not agree."""
+        missing = [cell for cell, score in scores.items() if score is None]
+        return {cell: why for cell in missing if (why := disagreement(records, self.runs(records, *cell)[0]))}
 
     def scores(self, records: Records) -> Scores:
         """Every cell's score."""
@@ -155,9 +166,12 @@ class Synthetic:
     def document(self, records: Records, command: str, notes: Mapping[str, str]) -> Document:
         """The table beside the paper's, and the paper's claims with verdicts."""
         scores = self.scores(records)
-        cells = [self._cell(gamma, model, scores, notes) for model in self.printed for gamma in GAMMAS]
+        gaps = self.gaps(records, scores)
+        cells = [self._cell(gamma, model, scores, notes, gaps) for model in self.printed for gamma in GAMMAS]
         document = Document(self.name, self._title(), command, [self._opening()], cells)
         document.blocks.append(self._main(scores))
+        document.blocks += state_versions(cells, document.summary)
+        document.blocks += state_gaps({f"γ = {gamma:g}, {model.label}": why for (gamma, model), why in gaps.items()})
         document.blocks.append(self._comparison(cells))
         document.blocks += self._sums(cells, scores, document.summary)
         document.blocks += self._claims(scores, records, document.summary)
@@ -202,7 +216,9 @@ class Synthetic:
             text += f" Left out: {'; '.join(left_out)}."
         return text
 
-    def _cell(self, gamma: float, model: Model, scores: Scores, notes: Mapping[str, str]) -> dict[str, Any]:
+    def _cell(
+        self, gamma: float, model: Model, scores: Scores, notes: Mapping[str, str], gaps: Mapping[Any, str]
+    ) -> dict[str, Any]:
         score, printed = scores[gamma, model], self.printed[FINE if model == ON_SX else model][gamma]
         cell: dict[str, Any] = {
             "table": "I" * self.number,
@@ -213,7 +229,7 @@ class Synthetic:
             "paper": printed,
             "tolerance": None,
             "verdict": "not computed",
-            "explanation": None,
+            "explanation": gaps.get((gamma, model)),
         }
         if score is None:
             return cell
@@ -241,7 +257,7 @@ class Synthetic:
             if cell["ours"] is None:
                 return Mark(f"{MISSING} / {cell['paper']:g}", ("missing",))
             sign = "✓" if cell["verdict"] == "agrees" else "✗"
-            return Mark(f"{cell['ours']:.1f} / {cell['paper']:g} {sign}", (cell["verdict"],))
+            return Mark(f"{cell['ours']:.1f}{sign_of(cell)} / {cell['paper']:g} {sign}", (cell["verdict"],))
 
         rows: Rows = [[m.label, *(mark(cell) for cell in cells if cell["row"] == m.key)] for m in self.printed]
         caption = (
@@ -274,7 +290,7 @@ class Synthetic:
         for gamma in gammas:
             row: list[str | Mark] = [f"γ = {gamma:g}"]
             for model in agree:
-                cell = self._cell(gamma, model, scores, {})
+                cell = self._cell(gamma, model, scores, {}, {})
                 agrees = cell["verdict"] == "agrees"
                 agree[model] += agrees
                 row.append(Mark(f"{mark_of(scores[gamma, model]).text} {'✓' if agrees else '✗'}", (cell["verdict"],)))

@@ -10,9 +10,21 @@ from typing import Any
 import numpy as np
 
 from pegfan.experiments.jobs import Job
+from pegfan.experiments.records import agreeing, disagreement
 from pegfan.experiments.search import Entry, grid
 from pegfan.paper import published
-from pegfan.paper.cells import SPLITS, Options, Records, Score, benchmark_job, named, spread
+from pegfan.paper.cells import (
+    SPLITS,
+    Options,
+    Records,
+    Score,
+    benchmark_job,
+    named,
+    sign_of,
+    spread,
+    state_gaps,
+    state_versions,
+)
 from pegfan.paper.documents import MISSING, Document, Grid, Mark, Rows
 from pegfan.paper.published import Model
 
@@ -84,19 +96,28 @@ class Table4:
         """The runs of a setting."""
         return [benchmark_job(name, model, settings, split, self.options.trees) for split in self.splits]
 
+    def runs(self, name: str, model: Model) -> list[Job]:
+        """The runs of a row, with all settings."""
+        wanted = self.settings if (name, model) in self.rows else []
+        return [job for settings in wanted for job in self.cell(name, model, settings)]
+
     def jobs(self, records: Records) -> Iterator[tuple[str, list[Job]]]:
         """A few epochs first, which compile what there is to compile; then one stage per row."""
         name, model = self.rows[0]
         warm = [{**settings, "epochs": 2} for settings in spread(list(grid("paper")), _WARM)]
         yield "warming up", [self.cell(name, model, settings)[0] for settings in warm]
         for name, model in self.rows:
-            yield f"{name}, {model.label}", [job for s in self.settings for job in self.cell(name, model, s)]
+            yield f"{name}, {model.label}", self.runs(name, model)
 
     def measured(self, records: Records, name: str, model: Model) -> Measured | None:
-        """What the runs of a row took; None until all have run."""
-        if (name, model) not in self.rows:
+        """What the runs of a row took; None until all have run and agree."""
+        agreed = agreeing(records, self.runs(name, model))
+        if not agreed:
             return None
-        scores = [Score.of(records, self.cell(name, model, settings)) for settings in self.settings]
+        chosen = {record.name: [record] for record in agreed}
+        scores = [
+            Score.of(lambda job: chosen[job.name], self.cell(name, model, settings)) for settings in self.settings
+        ]
         details = [score.details for score in scores if score]
         if len(details) < len(scores):
             return None
@@ -115,12 +136,15 @@ class Table4:
         title = f"Table IV: training time{' (quick: a part of it)' if self.options.quick else ''}"
         document = Document(self.name, title, command, [self._opening()])
         rows: Rows = []
+        gaps: dict[str, str] = {}
         for (name, model), theirs in published.TABLE4.items():
             found = self.measured(records, name, model)
             document.cells.append(self._cell(name, model, found, theirs))
-            row = [f"{name}, {model.label}"]
+            row = [f"{name}, {model.label}{sign_of(document.cells[-1])}"]
             printed = [f"{theirs.mean:.1f} / {theirs.longest:.1f} / {theirs.shortest:.1f}", str(theirs.channels)]
             if found is None:
+                if why := disagreement(records, self.runs(name, model)):
+                    gaps[row[0]] = why
                 rows.append([*row, *[Mark(MISSING, ("missing",))] * 6, *printed])
                 continue
             beside = "/".join(str(n or "?") for n in sorted({n for detail in found.details for n in detail["workers"]}))
@@ -137,6 +161,7 @@ class Table4:
             f"{len(self.settings)} settings"
         )
         document.blocks.append(Grid(caption, ["", *heads, "paper: RTX 3090, 108 settings", "paper's channels"], rows))
+        document.blocks += state_versions(document.cells, document.summary) + state_gaps(gaps)
         document.blocks.append(
             "The paper's seconds are of another machine, a graphics card, and another program: they are here for "
             "orientation and not to be compared as speed of one method."
@@ -183,6 +208,7 @@ class Table4:
             "wall": found.wall,
             "epochs": [detail["epochs"] for detail in found.details],
             "channels": found.channels,
+            "numerics": first["numerics"],
             "tree": first["tree"],
             "splits": first["splits"],
             "seeds": first["seeds"],
