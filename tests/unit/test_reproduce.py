@@ -555,6 +555,7 @@ def test_notes_are_sentences_by_cell(tmp_path):
 
 @pytest.mark.long
 def test_lines_and_times_are_drawn_from_scores(tmp_path):
+    """Figures 4 and 5."""
     table = Synthetic(Options(rungs=FEW), 1)
     scores = {cell: score for cell, score in table.scores(synthetic_world()).items() if score}
     pictures = [figures.synthetic_lines(scores, table.printed, "Table I") for _ in range(2)]
@@ -570,6 +571,7 @@ def test_lines_and_times_are_drawn_from_scores(tmp_path):
 
 
 def test_the_architecture_is_the_network_s():
+    """Figure 3."""
     import pegfan as pf
     from pegfan.models import PEGFAN
 
@@ -663,7 +665,7 @@ def test_one_cell_is_printed(tmp_path, no_statistics, only):
     words = ["table3", *only, "--store", tmp_path / "s", "-o", tmp_path / "o"]
     for more in ([], ["--render-only"]):  # all runs are there, so neither computes anything
         lines = shown(invoke(*words, *more))
-        at = lines.index("texas, PEGFAN type c, h = 8".split())
+        at = lines.index(["texas,", "PEGFAN", "type", "c,", "h", "=", "8"])
         assert lines[at + 1 : at + 6] == [
             ["ours", "86.00", "±", "1.00"],
             ["paper", "86.22", "±", "3.30"],
@@ -710,7 +712,7 @@ def test_generated_graphs_are_printed_by_gamma(tmp_path):
     lines = shown(invoke("table1", "--only", "0.2,b4,r3", *words))
     assert [line[:2] for line in lines if line[:1] == ["0.2"]] == [["0.2", "b4"], ["0.2", "r3"]]
     lines = shown(invoke("table1", "--only", "0.2,b4", *words))
-    assert "γ = 0.2, PEGFAN type b, h = 4".split() in lines
+    assert ["γ", "=", "0.2,", "PEGFAN", "type", "b,", "h", "=", "4"] in lines
     assert ["paper", "92.30"] in lines
 
 

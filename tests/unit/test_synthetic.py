@@ -37,7 +37,7 @@ def test_the_distributions_are_those_of_the_papers_table():
 
 @pytest.mark.parametrize("gamma", [0.0, 0.4, 1.0])
 def test_neighbours_are_drawn_from_the_mixture_of_the_papers_table_and_the_uniform_one(gamma):
-    """Algorithm 4: an edge joins classes a and b with probability (M_ab + M_ba)/4, M = γ/4 + (1 − γ) D, as i is uniform."""
+    """Algorithm 4: an edge joins classes a and b with probability (M_ab + M_ba)/4, where M = γ/4 + (1 − γ) D."""
     graph = synthetic(gamma, n_features=0)
     ends = np.sort(graph.labels[graph.edges()[0]], axis=1)
     found = np.bincount(4 * ends[:, 0] + ends[:, 1], minlength=16).reshape(4, 4) / graph.n_edges

@@ -309,9 +309,7 @@ def _span_leaves(ax: Axes, xy: FloatArray, n: int) -> None:
     ax.set_xlim(low - margin, high + margin)
 
 
-def _draw_subtree(
-    ax: Axes, hierarchy: Hierarchy, index: Index, places: IntArray, graph: Graph, title: str
-) -> None:
+def _draw_subtree(ax: Axes, hierarchy: Hierarchy, index: Index, places: IntArray, graph: Graph, title: str) -> None:
     """Draw the subtree of a cluster; `places` are the old places of its children, which choose their colours."""
     branch = _branch(hierarchy, index)
     paint = Paint.plain(branch)
