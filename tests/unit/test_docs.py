@@ -1,5 +1,6 @@
 """What the documentation shows runs as it stands, leads somewhere, and names what there is."""
 
+import ast
 import importlib
 import re
 from pathlib import Path
@@ -70,6 +71,47 @@ def test_the_reference_has_everything_that_pegfan_offers():
     offered = {entry for module in modules for entry in getattr(module, "__all__", [])}
     doors = {module.__name__.removeprefix("pegfan.") for module in modules}
     assert set(pegfan.__all__) <= offered | doors, set(pegfan.__all__) - offered - doors
+
+
+# --------------------------------------------------------------- the paper by its numbers
+
+ROMAN = ("I", "II", "III", "IV", "V", "VI")
+COUNTED = {"Theorem": 5, "Corollary": 1, "Proposition": 2, "Remark": 5, "Example": 1, "Definition": 1, "Algorithm": 4}
+NUMBERS = [f"{kind} {i}" for kind, count in {**COUNTED, "Figure": 6}.items() for i in range(1, count + 1)]
+NUMBERS += [*(f"Table {number}" for number in ROMAN), *(f"Equation ({i})" for i in range(1, 19))]
+
+
+def by_number() -> dict[str, list[str]]:
+    """The tests that the table of mathematics.md names, by the paper's number."""
+    text = (DOCS / "mathematics.md").read_text().split("## The paper by its numbers\n")[1].split("\n## ")[0]
+    rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")][1:]
+    assert all(len(row) == 4 for row in rows)
+    return {row[0]: re.findall(r"`([^`]+::[^`]+)`", row[3]) for row in rows}
+
+
+def find_test(reference: str) -> ast.FunctionDef:
+    file, test = reference.split("::")
+    path = examples.ROOT / "tests" / (file if "/" in file else f"unit/{file}")
+    found = [part for part in ast.parse(path.read_text()).body if isinstance(part, ast.FunctionDef)]
+    return next(part for part in found if part.name == test)
+
+
+def test_everything_that_the_paper_numbers_is_there_once_and_in_order():
+    numbers = [number for number in by_number() if not number.startswith("Section")]
+    assert sorted(numbers) == sorted(NUMBERS)
+    for kind in {number.split()[0] for number in numbers}:
+        mine = [number for number in numbers if number.split()[0] == kind]
+        assert mine == [number for number in NUMBERS if number.split()[0] == kind]
+
+
+@pytest.mark.parametrize("number", by_number())
+def test_the_tests_of_a_number_exist_and_cite_it(number):
+    tests = [find_test(reference) for reference in by_number()[number]]
+    assert tests, f"no test holds {number}"
+    kind, _, value = number.partition(" ")
+    if kind not in ("Equation", "Section", "Table"):
+        words = [f"{test.name.replace('_', ' ')} {ast.get_docstring(test) or ''}".lower() for test in tests]
+        assert any(kind.lower() in text and re.search(rf"\b{value}\b", text) for text in words)
 
 
 def test_a_wrong_example_is_found(tmp_path):

@@ -1,4 +1,4 @@
-"""Every claim of Section III of the paper and of its appendix, as a test that fails if the claim breaks.
+"""Every claim of Section III of the paper and of its appendix, by its number, as a test that fails if the claim breaks.
 
 Where the printed claim is off, the test holds what is true and shows what is not.
 """
@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array, issparse
 
 import pegfan as pf
+from pegfan.channels import make_fsgnn_channels
 from pegfan.framelets._transforms import Transforms
 from pegfan.framelets.filters import Filters
 from support import plain
@@ -212,7 +213,7 @@ def test_example_1_the_path_graph_has_the_haar_basis():
     np.testing.assert_array_equal(system.matrix(4).toarray(), np.eye(8))
 
 
-# -------------------------------------------------- Corollary 1 and Remark 2
+# -------------------------------------------------- Corollary 1 and Remark 1
 
 
 @given(trees())
@@ -225,7 +226,7 @@ def test_corollary_1_binary_haar_is_tight_for_every_j0(tree):
 
 
 @given(st.integers(2, 12))
-def test_the_rows_of_binary_haar_stand_in_the_papers_order(children):
+def test_equation_3_the_rows_of_binary_haar_stand_in_the_papers_order(children):
     _, B = pf.binary_haar(children)
     B = B.toarray()
     assert len(B) == children * (children - 1) // 2
@@ -238,7 +239,7 @@ def test_the_rows_of_binary_haar_stand_in_the_papers_order(children):
 
 
 @given(st.lists(st.integers(-3, 3), min_size=2, max_size=6))
-def test_remark_2_permutations_of_a_zero_sum_vector_are_tight(values):
+def test_remark_1_permutations_of_a_zero_sum_vector_are_tight(values):
     w = np.array(values, float) - np.mean(values)
     if np.abs(w).max() < 1e-9:
         w[0], w[1] = 1, -1
@@ -246,20 +247,20 @@ def test_remark_2_permutations_of_a_zero_sum_vector_are_tight(values):
     assert check.tight, check
 
 
-def test_remark_2_the_simplest_vector_gives_the_binary_haar_framelets_with_both_signs():
+def test_remark_1_the_simplest_vector_gives_the_binary_haar_framelets_with_both_signs():
     _, B = pf.permuted([1, -1, 0, 0])
     rows = {tuple(row) for row in np.sign(B.toarray()).astype(int)}
     pairs = {tuple(row) for row in np.sign(pf.binary_haar(4).B.toarray()).astype(int)}
     assert rows == pairs | {tuple(-x for x in row) for row in pairs}
 
 
-def test_remark_2_as_a_system():
+def test_remark_1_as_a_system():
     tree = random_tree(3, 3, 4, 30)
     system = pf.FrameletSystem(tree, lambda L: pf.permuted(np.r_[L - 1, -np.ones(L - 1)]))
     assert plain.is_tight(system.matrix().toarray())
 
 
-# ---------------------------------------------------------- support, sparsity
+# ------------------------------------- Section III-C, Theorem 2, Remark 2; Theorem 3, Remark 3
 
 
 @given(trees(), st.sampled_from(FAMILIES))
@@ -326,7 +327,7 @@ OTHER_FILTERS = {
 
 
 @given(st.sampled_from(list(OTHER_FILTERS)), trees(24), seeds, st.floats(0.05, 0.5))
-def test_remark_3_other_sparse_filters_preserve_sparsity(name, tree, seed, density):
+def test_remark_2_other_sparse_filters_preserve_sparsity(name, tree, seed, density):
     """Theorem 2 with the fullest column of any B in place of h − 1. (The remark says rows; a node meets columns.)"""
     filters = OTHER_FILTERS[name](tree.h, seed)
     system = pf.FrameletSystem(tree, filters)
@@ -340,7 +341,7 @@ def test_remark_3_other_sparse_filters_preserve_sparsity(name, tree, seed, densi
 
 
 @pytest.mark.parametrize(("h", "K"), [(2, 4), (4, 4), (8, 3)])
-def test_remark_3_the_haar_basis_keeps_one_node_to_a_logarithm_of_h(h, K):
+def test_remark_2_the_haar_basis_keeps_one_node_to_a_logarithm_of_h(h, K):
     assert busiest(pf.haar_basis(h).B) == log2(h)
     system = pf.FrameletSystem(regular(h, K), "haar-basis")
     for j0 in range(1, K + 1):
@@ -354,7 +355,7 @@ def test_columns_of_the_haar_basis_are_as_full_as_halving_is_deep(children):
 
 
 @pytest.mark.parametrize(("h", "K"), [(2, 6), (3, 5), (4, 4), (8, 3)])
-def test_remark_3_and_theorem_3_on_regular_trees(h, K):
+def test_remark_2_and_theorem_3_on_regular_trees(h, K):
     """K − 1 = log_h n; M is of order n h and nnz(F) of order n h log_h n, here with their constants."""
     tree = regular(h, K)
     system, n = pf.FrameletSystem(tree), tree.n
@@ -390,6 +391,17 @@ def test_theorem_3_needs_more_than_it_says():
     assert system.nnz() > tree.n**2 / 2
 
 
+@pytest.mark.parametrize("h", [2, 4, 8])
+def test_remark_3_the_frame_is_sparse_where_h_is_small(h):
+    """Of M n entries of F at most the share 2K/(n − 1) is not zero, and it falls as the tree grows."""
+    shares = []
+    for K in range(2, 6 if h < 8 else 5):
+        system = pf.FrameletSystem(regular(h, K))
+        shares.append(system.nnz() / (system.count() * system.n))
+        assert shares[-1] <= 2 * K / (system.n - 1)
+    assert (np.diff(shares) < 0).all()
+
+
 class Counted:
     """A sparse matrix that counts the multiplications it takes part in."""
 
@@ -422,6 +434,9 @@ def test_theorem_3_framelets_are_made_with_one_multiplication_per_entry(tree):
         assert Counted.total == sum(entries[j0 - 1 :])
 
 
+# ---------------------------------------------------------------- Theorem 5
+
+
 def operations(system, j0=1):
     """The multiplications of one decomposition and of one reconstruction of one signal."""
     tree = system.hierarchy
@@ -436,7 +451,7 @@ def operations(system, j0=1):
 
 @pytest.mark.parametrize("h", [2, 4, 8])
 @pytest.mark.parametrize("K", [3, 4, 5])
-def test_the_fast_transforms_take_order_nh_operations(h, K):
+def test_theorem_5_the_fast_transforms_take_order_nh_operations(h, K):
     tree = regular(h, K)
     system = pf.FrameletSystem(tree)
     down, up = operations(system)
@@ -447,7 +462,7 @@ def test_the_fast_transforms_take_order_nh_operations(h, K):
 
 
 @given(trees())
-def test_the_fast_transforms_take_the_squares_of_the_numbers_of_children(tree):
+def test_theorem_5_the_fast_transforms_take_the_squares_of_the_numbers_of_children(tree):
     """Σ L_Λ² ≤ 2h(n−1) and one for every single child: O(nh) for trees without long chains of single children."""
     system = pf.FrameletSystem(tree)
     for j0 in range(1, tree.K + 1):
@@ -458,7 +473,7 @@ def test_the_fast_transforms_take_the_squares_of_the_numbers_of_children(tree):
         assert squares <= 2 * tree.h * (tree.n - tree.n_clusters[j0 - 1]) + (children == 1).sum()
 
 
-def test_the_fast_transforms_need_more_than_the_appendix_says():
+def test_theorem_5_needs_more_than_it_says():
     """A caterpillar: h = 2, and every leaf hangs at the end of a chain of single children; about n²/2, not O(nh)."""
     n = 60
     nested = [0, 1]
@@ -469,6 +484,121 @@ def test_the_fast_transforms_need_more_than_the_appendix_says():
     chains = (n - 1) * (n - 2) // 2
     assert operations(pf.FrameletSystem(tree)) == (4 * (n - 1) + chains,) * 2
     assert chains > 10 * n * tree.h
+
+
+# ------------------------------------------------- the appendix's listings: Algorithms 1 to 3
+
+
+def binary_haar_of(cluster):
+    """p and B of a cluster, B dense."""
+    p, rows = plain.pair_filters(cluster)
+    return p, np.reshape(rows, (-1, cluster.n_children))
+
+
+def algorithm_1(tree, j0):
+    """Algorithm 1: framelets as dictionaries of their non-zero entries, and the multiplications that it took.
+
+    The printed loop, j = 2 to j0 − 1, is not what the text describes: levels go from K − 1 down to j0.
+    """
+    phi = {leaf.index: {int(leaf.nodes[0]): 1.0} for leaf in plain.clusters(tree, tree.K)}
+    psi, multiplications = {}, 0
+    for level in range(tree.K - 1, j0 - 1, -1):
+        for cluster in plain.clusters(tree, level):
+            children = [phi[child.index] for child in tree.children(cluster.index)]
+            p, B = binary_haar_of(cluster)
+            # Children do not overlap, so sums of them need no addition.
+            made = [
+                {node: weight * value for weight, child in zip(row, children, strict=True) if weight
+                 for node, value in child.items()}
+                for row in (p, *B)
+            ]  # fmt: skip
+            phi[cluster.index], psi[cluster.index] = made[0], made[1:]
+            multiplications += sum(map(len, made))
+    rows = [phi[cluster.index] for cluster in plain.clusters(tree, j0)]
+    for level in range(j0, tree.K):
+        rows += [vector for cluster in plain.clusters(tree, level) for vector in psi[cluster.index]]
+    return rows, multiplications
+
+
+@given(trees(24))
+def test_algorithm_1_generates_the_frame_at_the_cost_of_its_entries(tree):
+    """Theorem 3 as a count: n multiplications a level for Φ and nnz(Ψ_j) for Ψ, at most n h (K − j0) in all."""
+    system = pf.FrameletSystem(tree)
+    for j0 in range(1, tree.K + 1):
+        rows, multiplications = algorithm_1(tree, j0)
+        dense = np.zeros((len(rows), tree.n))
+        for row, vector in zip(dense, rows, strict=True):
+            row[list(vector)] = list(vector.values())
+        np.testing.assert_allclose(system.matrix(j0).toarray(), dense, atol=1e-12)
+        levels = range(j0, tree.K)
+        assert multiplications == len(levels) * tree.n + sum(system.framelets(j).nnz for j in levels)
+        assert multiplications <= tree.n * tree.h * len(levels)
+
+
+def algorithm_2(tree, f, j0, filters=binary_haar_of):
+    """Algorithm 2: x and y of clusters by equation (14), and the multiplications that it took."""
+    x = {leaf.index: f[leaf.nodes[0]] for leaf in plain.clusters(tree, tree.K)}
+    y, multiplications = {}, 0
+    for level in range(tree.K - 1, j0 - 1, -1):
+        for cluster in plain.clusters(tree, level):
+            C = pf.left_inverse(*filters(cluster))
+            found = np.array([x[child.index] for child in tree.children(cluster.index)]) @ C
+            x[cluster.index], y[cluster.index] = found[0], found[1:]
+            multiplications += np.count_nonzero(np.abs(C) > 1e-12)
+    return {cluster.index: x[cluster.index] for cluster in plain.clusters(tree, j0)}, y, multiplications
+
+
+def algorithm_3(tree, x, y, j0, filters=binary_haar_of):
+    """Algorithm 3: the signal from x at level j0 and all y by equation (16), and the multiplications that it took."""
+    x, multiplications = dict(x), 0
+    for level in range(j0, tree.K):
+        for cluster in plain.clusters(tree, level):
+            p, B = filters(cluster)
+            r = x[cluster.index] * p + y[cluster.index] @ B
+            x.update({child.index: value for child, value in zip(tree.children(cluster.index), r, strict=True)})
+            multiplications += np.count_nonzero(p) + np.count_nonzero(B)
+    f = np.empty(tree.n)
+    for leaf in plain.clusters(tree, tree.K):
+        f[leaf.nodes[0]] = x[leaf.index]
+    return f, multiplications
+
+
+@given(trees(24), seeds)
+def test_algorithms_2_and_3_and_theorem_5_listed_and_counted(tree, seed):
+    """The listings give our coefficients and the signal back, with Σ L² multiplications each, as ours take."""
+    f = signal(tree, seed, None)
+    system = pf.FrameletSystem(tree)
+    for j0 in range(1, tree.K + 1):
+        x, y, down = algorithm_2(tree, f, j0)
+        levels = [plain.clusters(tree, level) for level in range(j0, tree.K)]
+        listed = [*x.values(), *(value for level in levels for cluster in level for value in y[cluster.index])]
+        np.testing.assert_allclose(system.decompose(f, j0).array, listed, atol=1e-10)
+        back, up = algorithm_3(tree, x, y, j0)
+        np.testing.assert_allclose(back, f, atol=1e-10)
+        assert down == up == sum(cluster.n_children**2 for level in levels for cluster in level)
+        assert (down, up) == operations(system, j0)
+
+
+@given(trees(24), seeds, st.integers(0, 2))
+def test_algorithms_2_and_3_take_any_filters_of_theorem_1(tree, seed, extra):
+    rng = np.random.default_rng(seed)
+    table = {L: admissible(rng, L, extra) for L in range(2, tree.h + 1)}
+    filters = lambda c: table.get(c.n_children, (np.ones(1), np.empty((0, 1))))  # noqa: E731
+    f = rng.standard_normal(tree.n)
+    x, y, _ = algorithm_2(tree, f, 1, filters)
+    np.testing.assert_allclose([*x.values()], pf.FrameletSystem(tree, table).decompose(f).scaling, atol=1e-9)
+    np.testing.assert_allclose(algorithm_3(tree, x, y, 1, filters)[0], f, atol=1e-9)
+
+
+def test_equations_17_and_18_need_the_framelets_of_level_j0():
+    """The printed maps between f and its coefficients start at level j0 + 1; without level j0 f does not come back."""
+    tree = pf.Hierarchy.from_nested([[[0, 1], [2, 3]], [[4, 5], [6, 7]]])
+    f = np.arange(8.0) ** 2
+    for j0 in (1, 2, 3):
+        x, y, _ = algorithm_2(tree, f, j0)
+        np.testing.assert_allclose(algorithm_3(tree, x, y, j0)[0], f, atol=1e-12)
+        printed = {index: values if len(index) > j0 else 0 * values for index, values in y.items()}
+        assert np.abs(algorithm_3(tree, x, printed, j0)[0] - f).max() > 0.1
 
 
 # ---------------------------------------------------------------- Theorem 4
@@ -537,7 +667,22 @@ def test_theorem_4_iii_both_permutations_commute(tree, seed):
         np.testing.assert_allclose(new.matrix(j0).toarray(), wanted, atol=1e-12)
 
 
-def test_theorem_4_ii_is_special_to_the_binary_haar_system():
+@given(st.integers(2, 8), seeds)
+def test_equations_9_and_10_a_reordering_of_children_is_one_of_rows_with_signs(children, seed):
+    """pᵀQ = pᵀ and B Q = S R B with a permutation R and signs S: the claim in the proof of Theorem 4 (ii)."""
+    p, B = pf.binary_haar(children)
+    order = np.random.default_rng(seed).permutation(children)
+    np.testing.assert_array_equal(p[order], p)
+    rows = B.toarray()
+    overlaps = np.round(children / 2 * rows[:, order] @ rows.T, 9)  # ±1 where a row is another's, up to its sign
+    R = np.abs(overlaps) == 1
+    assert (R.sum(axis=0) == 1).all()
+    assert (R.sum(axis=1) == 1).all()
+    np.testing.assert_allclose(np.where(R, overlaps, 0.0) @ rows, rows[:, order], atol=1e-12)
+
+
+def test_remark_4_theorem_4_ii_is_special_to_the_binary_haar_system():
+    """An orthonormal Haar basis, as in the works that the remark names, depends on the order of children."""
     tree = pf.Hierarchy.from_nested([0, 1, 2])
     other = tree.permute_children({(1,): [1, 2, 0]})
     old, new = (pf.FrameletSystem(t, "haar-basis").matrix().toarray() for t in (tree, other))
@@ -564,11 +709,11 @@ def test_figure_2_swapping_two_leaves_flips_one_framelet():
     np.testing.assert_allclose(G[4], -F[4])
 
 
-# -------------------------------------------------------- transforms (appendix)
+# ------------------------------------------------------------ Algorithms 2 and 3
 
 
 @given(trees(), seeds, st.sampled_from(FAMILIES), st.sampled_from([None, 1, 3]))
-def test_fast_transforms_equal_matrix_products_and_invert_each_other(tree, seed, family, columns):
+def test_algorithms_2_and_3_equal_matrix_products_and_invert_each_other(tree, seed, family, columns):
     system = pf.FrameletSystem(tree, *family)
     f = signal(tree, seed, columns)
     for j0 in range(1, tree.K + 1):
@@ -632,7 +777,7 @@ def test_frame_bounds_enclose_what_slightly_wrong_filters_give():
 
 
 @given(seeds, st.integers(2, 6), st.integers(0, 3))
-def test_the_left_inverse_of_the_appendix(seed, children, extra):
+def test_equation_12_the_left_inverse(seed, children, extra):
     rng = np.random.default_rng(seed)
     p, B = admissible(rng, children, extra)
     np.testing.assert_allclose(pf.left_inverse(p, B), np.column_stack([p, B.T]), atol=1e-10)
@@ -643,7 +788,25 @@ def test_the_left_inverse_of_the_appendix(seed, children, extra):
     np.testing.assert_allclose(pf.left_inverse(q, general) @ np.vstack([q, general]), np.eye(children), atol=1e-6)
 
 
-# ---------------------------------------------------------------- projections
+# -------------------------------------------------------------------- Remark 5
+
+
+@given(trees(24), st.integers(1, 4))
+def test_remark_5_fsgnn_has_the_hops_and_type_b_the_scales_as_well(tree, hops):
+    """1 + r channels for one kind of hop, 1 + 2r for all, and 1 + r + K for PEGFAN's type b; 1 + K for type a."""
+    graph = pf.Graph.from_edges([[i, i + 1] for i in range(tree.n - 1)], n=tree.n, features=np.eye(tree.n))
+    system = pf.FrameletSystem(tree)
+    counts = {r: len(make_fsgnn_channels(graph, hops, r)) for r in ("homophily", "heterophily", "all")}
+    assert counts == {"homophily": 1 + hops, "heterophily": 1 + hops, "all": 1 + 2 * hops}
+    for regime in ("homophily", "heterophily"):
+        fsgnn = make_fsgnn_channels(graph, hops, regime).names
+        a, b, c = (pf.make_channels(graph, system, kind, regime, hops=hops).names for kind in "abc")
+        assert b == (*fsgnn, *a[1:])
+        assert (len(a), len(b), len(c)) == (1 + tree.K, 1 + hops + tree.K, 1 + hops + tree.K)
+        assert c[: 1 + hops] == fsgnn
+
+
+# ------------------------------------------------- projections (Section IV)
 
 
 @given(trees(24), seeds, st.sampled_from(FAMILIES))

@@ -20,6 +20,7 @@ from pegfan.paper.documents import Document, Grid, Mark, write
 from pegfan.paper.published import DATASETS, GAMMAS, Model, Published
 from pegfan.paper.synthetic import APART, RUNGS, Synthetic, agreement, claims_of
 from pegfan.paper.times import Table4
+from support import examples
 
 FEW = (Rung(4, 2, 1), Rung(2, 10, 1))
 NOTHING = lambda job: []  # noqa: E731
@@ -555,6 +556,7 @@ def test_notes_are_sentences_by_cell(tmp_path):
 
 @pytest.mark.long
 def test_lines_and_times_are_drawn_from_scores(tmp_path):
+    """Figures 4 and 5."""
     table = Synthetic(Options(rungs=FEW), 1)
     scores = {cell: score for cell, score in table.scores(synthetic_world()).items() if score}
     pictures = [figures.synthetic_lines(scores, table.printed, "Table I") for _ in range(2)]
@@ -570,6 +572,7 @@ def test_lines_and_times_are_drawn_from_scores(tmp_path):
 
 
 def test_the_architecture_is_the_network_s():
+    """Figure 3."""
     import pegfan as pf
     from pegfan.models import PEGFAN
 
@@ -583,6 +586,43 @@ def test_the_architecture_is_the_network_s():
     assert "$S^{3}\\,X$" in texts
     with pytest.raises(ValueError, match="widths"):
         figures.architecture(channels[:2], network)
+
+
+def test_figure_2_is_the_papers_example():
+    """The children of s_(1,1,1) = {1, 2} of the tree of Figure 1 are swapped: one framelet, the other sign."""
+    figure = figures._partition_permutation()
+    before, after, psi, other = figure.axes
+    assert [ax.get_title() for ax in figure.axes] == [
+        *("$s_{(1,1,1)}$", r"$\tilde{s}_{(1,1,1)}$"),
+        *(r"$\psi_{(1,1,1)}$", r"$\tilde{\psi}_{(1,1,1)}$"),
+    ]
+    for ax, leaves in ((before, ["1", "2"]), (after, ["2", "1"])):
+        assert [label.get_text() for label in ax.get_xticklabels()] == leaves
+        assert [label.get_text() for label in ax.get_yticklabels()] == ["level 3", "level 4"]
+
+    def values(ax):
+        """The framelet at nodes 1 to 8, off its stems."""
+        found = np.zeros(8)
+        for stems in ax.collections:
+            for (x, bottom), (_, top) in stems.get_segments() if stems.get_gid() == "stems" else []:
+                found[round(7 * x)] = top - bottom
+        return found
+
+    np.testing.assert_allclose(values(psi), [0.5**0.5, -(0.5**0.5), *[0] * 6])
+    np.testing.assert_allclose(values(other), -values(psi))
+
+
+def test_figures_stand_under_the_papers_numbers():
+    folder = examples.ROOT / "docs" / "results"
+    cells = json.loads((folder / "figures.json").read_text())["cells"]
+    numbers = ["Figure 1", "Figure 2", "Figure 3", "Figure 4 (a)", "Figure 4 (b)", "Figure 5", "Figure 6"]
+    files = ["framelets", "partition-permutation", "architecture", "table1", "table2", "table4", "ccns"]
+    assert [(cell["paper"], cell["figure"]) for cell in cells] == list(zip(numbers, files, strict=True))
+    for suffix in ("md", "html"):
+        page = (folder / f"figures.{suffix}").read_text()
+        places = [page.index(f"{number}: ") for number in numbers]
+        assert places == sorted(places)
+    assert all((folder / file).is_file() for cell in cells for file in cell["files"])
 
 
 # --------------------------------------------------------------------------- the command
@@ -604,6 +644,77 @@ def test_the_command_renders_an_empty_store(tmp_path, no_statistics):
     text = (tmp_path / "o" / "table3.md").read_text()
     assert "    pegfan reproduce table3 --store s -o o\n" in text
     assert str(tmp_path) not in "".join(path.read_text() for path in (tmp_path / "o").iterdir())
+
+
+def filled(folder, table, test):
+    """A store with a record of every run of a table: the metric given, and two points more, in turn."""
+    store = Store(folder)
+    for _, stage in table.jobs(cells.lookup(store)):
+        for number, job in enumerate(job for job in stage if job.key not in store):
+            store.append(record(job, test + 0.02 * (number % 2)).to_dict())
+
+
+def shown(outcome):
+    """The words of every line that was printed."""
+    assert outcome.exit_code == 0, outcome.output
+    return [line.split() for line in outcome.stdout.splitlines()]
+
+
+@pytest.mark.parametrize("only", [["--only", "texas,c8"], ["--only", "texas", "--only", "c8"]])
+def test_one_cell_is_printed(tmp_path, no_statistics, only):
+    filled(tmp_path / "s", Table3(Options(only=("texas", "c8"))), test=0.85)
+    words = ["table3", *only, "--store", tmp_path / "s", "-o", tmp_path / "o"]
+    for more in ([], ["--render-only"]):  # all runs are there, so neither computes anything
+        lines = shown(invoke(*words, *more))
+        at = lines.index(["texas,", "PEGFAN", "type", "c,", "h", "=", "8"])
+        assert lines[at + 1 : at + 6] == [
+            ["ours", "86.00", "±", "1.00"],
+            ["paper", "86.22", "±", "3.30"],
+            ["verdict", "agrees"],
+            ["runs", "10"],
+            ["tree", "own:", "method=ward", "h=8", "direction=out"],
+        ]
+        assert lines[-1][:2] == ["Written:", f"{tmp_path / 'o' / 'table3-texas-c8'}.md,"]
+    outcome = invoke(*words, "--json")
+    assert list(json.loads(outcome.stdout)) == ["table3-texas-c8"]
+
+
+def test_a_cell_that_has_not_run_says_so(tmp_path, no_statistics):
+    (tmp_path / "s").mkdir()
+    words = ["--render-only", "--store", tmp_path / "s", "-o", tmp_path / "o"]
+    lines = shown(invoke("table3", "--only", "texas,c8", *words))
+    assert ["verdict", "not", "computed"] in lines
+    assert ["runs", "0"] in lines
+    lines = shown(invoke("table4", "--only", "chameleon,c4", *words))
+    assert ["paper", "47.7", "(RTX", "3090)"] in lines
+    assert ["runs", "0"] in lines
+
+
+def test_several_cells_are_a_table(tmp_path, no_statistics):
+    only = ("texas", "chameleon-filtered", "a8", "c8", "r3")
+    filled(tmp_path / "s", Table3(Options(only=only)), test=0.7)
+    words = ["--render-only", "--store", tmp_path / "s", "-o", tmp_path / "o"]
+    outcome = invoke("table3", "--only", ",".join(only), *words)
+    lines = shown(outcome)
+    at = lines.index(["cell", "ours", "paper", "verdict", "runs", "tree"])
+    text = " ".join(word for line in lines[at:] for word in line)
+    assert "texas r3 71.00 ± 1.00 84.51 ± 4.71 differs 10 none" in text
+    assert "texas c8 71.00 ± 1.00 86.22 ± 3.30 differs 10 own: ward h=8 out" in text
+    assert "texas a8 on SX" in text
+    assert "84.05" not in text  # cornell's, which --only does not name
+    assert max(map(len, outcome.stdout.splitlines()[at:-1])) <= 80
+
+
+def test_generated_graphs_are_printed_by_gamma(tmp_path):
+    options = Options(only=("0.2", "b4", "r3"), rungs=FEW)
+    filled(tmp_path / "s", Synthetic(options, 1), test=0.9)
+    rungs = ",".join(f"{rung.settings}x{rung.epochs}" for rung in FEW)
+    words = ["--rungs", rungs, "--render-only", "--store", tmp_path / "s", "-o", tmp_path / "o"]
+    lines = shown(invoke("table1", "--only", "0.2,b4,r3", *words))
+    assert [line[:2] for line in lines if line[:1] == ["0.2"]] == [["0.2", "b4"], ["0.2", "r3"]]
+    lines = shown(invoke("table1", "--only", "0.2,b4", *words))
+    assert ["γ", "=", "0.2,", "PEGFAN", "type", "b,", "h", "=", "4"] in lines
+    assert ["paper", "92.30"] in lines
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ def similarities(gamma, seeds=10):
 
 
 def test_ccns_of_the_paper_at_gamma_0_and_1():
+    """The numbers that the text reads off Figure 6."""
     at_0 = similarities(0)
     assert at_0[0, 1] == pytest.approx(0.367, abs=0.012)
     assert at_0[0, 2] == pytest.approx(0.686, abs=0.02)
@@ -23,6 +24,7 @@ def test_ccns_of_the_paper_at_gamma_0_and_1():
 
 
 def test_the_distributions_are_those_of_the_papers_table():
+    """Table V."""
     printed = """
         0.1  0.4  0    0.5
         0.5  0    0.5  0
@@ -35,7 +37,7 @@ def test_the_distributions_are_those_of_the_papers_table():
 
 @pytest.mark.parametrize("gamma", [0.0, 0.4, 1.0])
 def test_neighbours_are_drawn_from_the_mixture_of_the_papers_table_and_the_uniform_one(gamma):
-    """An edge joins classes a and b with probability (M_ab + M_ba)/4, M = γ/4 + (1 − γ) D, as i is uniform."""
+    """Algorithm 4: an edge joins classes a and b with probability (M_ab + M_ba)/4, where M = γ/4 + (1 − γ) D."""
     graph = synthetic(gamma, n_features=0)
     ends = np.sort(graph.labels[graph.edges()[0]], axis=1)
     found = np.bincount(4 * ends[:, 0] + ends[:, 1], minlength=16).reshape(4, 4) / graph.n_edges
@@ -45,6 +47,7 @@ def test_neighbours_are_drawn_from_the_mixture_of_the_papers_table_and_the_unifo
 
 
 def test_classes_become_alike_as_gamma_grows():
+    """What Figure 6 shows from panel to panel."""
     off = [similarities(gamma, 3)[np.triu_indices(4, 1)].mean() for gamma in (0, 0.2, 0.4, 0.6, 0.8, 1)]
     assert (np.diff(off) > 0).all()
 
@@ -66,6 +69,7 @@ def plain_ccns(graph):
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 12), st.booleans())
 def test_ccns_is_its_definition(seed, n, directed):
+    """Definition 1."""
     rng = np.random.default_rng(seed)
     graph = pf.Graph.from_edges(
         rng.integers(n, size=(2 * n, 2)), n=n, directed=directed, labels=rng.integers(-1, 3, n), class_names=[0, 1, 2]
@@ -104,6 +108,36 @@ def test_gamma_changes_edges_only_and_seeds_change_everything():
     again = synthetic(0, seed=1)
     assert (again.adjacency != a.adjacency).nnz == 0
     np.testing.assert_array_equal(again.features, a.features)
+
+
+def algorithm_4(labels, N, D, gamma, rng):
+    """Algorithm 4, draw by draw; pairs have no order here, as in the authors' stored graphs.
+
+    It is printed with ``while k ≤ N`` from k = 0, which would make N + 1 edges; the text has N.
+    """
+    edges = set()
+    while len(edges) < N:
+        i, r = rng.integers(len(labels)), rng.random()
+        c = rng.integers(len(D)) if r <= gamma else rng.choice(len(D), p=D[labels[i]])
+        members = np.flatnonzero(labels == c)
+        j = members[rng.integers(len(members))]
+        edges.add((min(i, j), max(i, j)))
+    return edges
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.6])
+def test_algorithm_4_listed_draws_what_ours_draws(gamma):
+    """Pairs of classes of 1,000 edges, by the listing and by ours, compared by a chi-square test."""
+    graph = synthetic(gamma, n=400, n_edges=1000, n_features=0, splits=0, seed=4)
+    listed = np.array(sorted(algorithm_4(graph.labels, 1000, D4, gamma, np.random.default_rng(5))))
+    counts = []
+    for edges in (graph.edges()[0], listed):
+        ends = np.sort(graph.labels[edges], axis=1)
+        counts.append(np.bincount(4 * ends[:, 0] + ends[:, 1], minlength=16))
+    a, b = counts
+    assert a.sum() == b.sum() == 1000
+    seen = a + b > 0
+    assert ((a - b)[seen] ** 2 / (a + b)[seen]).sum() < chdtri(seen.sum() - 1, 0.001)
 
 
 @given(st.integers(1, 40), st.integers(0, 2**32 - 1), st.floats(0, 1), st.floats(0, 1))
@@ -200,6 +234,7 @@ def test_bad_input_is_answered(call, error, words):
 
 
 def test_the_heat_maps_show_the_numbers():
+    """Figure 6: six heat maps."""
     graphs = {f"γ = {gamma}": synthetic(gamma, n_features=0) for gamma in (0, 0.2, 0.4, 0.6, 0.8, 1)}
     figure = pf.plots.ccns(graphs)
     assert [ax.get_title() for ax in figure.axes[:6]] == list(graphs)

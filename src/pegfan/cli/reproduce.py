@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -12,7 +13,7 @@ from rich.markup import escape
 
 from pegfan.cli._options import Json
 from pegfan.cli._shell import INTERRUPTED, Fail, command, console, errors
-from pegfan.cli._show import print_json, progress_bar
+from pegfan.cli._show import make_table, print_json, print_table, progress_bar
 
 if TYPE_CHECKING:
     from pegfan.paper.cells import Options
@@ -43,7 +44,8 @@ def reproduce(
         int | None, typer.Option(min=1, help="Tables I, II: graphs that the winners are run on; 3, or 1 with --quick.")
     ] = None,
     only: Annotated[
-        str | None, typer.Option(help="Only these data sets (or γ) and rows: texas,c8 or 0.2,b4,r3-all.")
+        list[str] | None,
+        typer.Option(help="Only these data sets (or γ) and rows: texas,c8 or 0.2,b4,r3-all. Their cells are printed."),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Table IV: all 108 settings, not twelve.")] = False,
     rungs: Annotated[
@@ -66,7 +68,7 @@ def reproduce(
         trees=folder,
         settings=settings.value,  # type: ignore[arg-type]
         seeds=seeds or (1 if quick else SEEDS),
-        only=tuple(part.strip() for part in (only or "").split(",") if part.strip()),
+        only=tuple(part.strip() for part in ",".join(only or []).split(",") if part.strip()),
         every=every,
         rungs=None if rungs is None else parse_rungs(rungs),
         workers=workers,
@@ -91,7 +93,7 @@ def reproduce(
                 document = _table(part, options, store, output, text, render_only, scheduler)
             summary[document.name] = document.summary
             if not json:
-                _show(document, output)
+                _show(document, options, output)
     except KeyboardInterrupt:
         errors.print(
             f"[red]Interrupted.[/red] Finished runs are in {escape(str(store))}; the same command continues from there."
@@ -128,14 +130,82 @@ def _tables() -> dict[What, Any]:
     return {**synthetic, What.table3: Table3, What.table4: Table4}
 
 
-def _show(document: Document, output: Path) -> None:
+def _show(document: Document, options: Options, output: Path) -> None:
     console.print(f"[bold]{escape(document.title)}[/bold]")
     for block in document.blocks:
         if isinstance(block, str) and block.startswith("- "):
             console.print(escape(block))
     if "pictures" in document.summary:
         console.print(f"{document.summary['pictures']} pictures in [bold]{escape(str(output))}[/bold]")
+    if options.only:
+        _show_cells([cell for cell in document.cells if _named(cell, options.only)])
     console.print(f"Written: {escape(str(output / document.name))}.md, .csv, .json, .html", soft_wrap=True)
+
+
+def _named(cell: Mapping[str, Any], only: Sequence[str]) -> bool:
+    """Whether ``--only`` names a cell: its column and its row, as far as any column and any row is named."""
+    from pegfan.paper.published import TABLE1, TABLE3, TABLE4, Model
+
+    rows = {model.name for model in (*TABLE1, *TABLE3, *(model for _, model in TABLE4))} & set(only)
+    columns = set(only) - rows
+    return (not columns or _column(cell) in columns) and (not rows or Model.of(cell["row"]).name in rows)
+
+
+def _column(cell: Mapping[str, Any]) -> str:
+    return str(cell["set"]) if "set" in cell else f"{cell['gamma']:g}"
+
+
+def _show_cells(cells: Sequence[Mapping[str, Any]]) -> None:
+    """One cell as a list of facts, several as a table with the words of ``--only``."""
+    from pegfan.paper.published import Model
+
+    console.print()
+    facts = [_facts(cell) for cell in cells]
+    if len(cells) == 1:
+        title = f"{'γ = ' * ('gamma' in cells[0])}{_column(cells[0])}, {cells[0]['label']}{_variant(cells[0])}"
+        console.print(f"[bold]{escape(title)}[/bold]")
+        for name, value in facts[0].items():
+            console.print(f"[cyan]{name:<{max(map(len, facts[0]))}}[/cyan]  {escape(value)}", soft_wrap=True)
+        console.print()
+        return
+    heads = list(facts[0])
+    table = make_table("", "cell", *(f"{name}<" if name in ("verdict", "tree") else name for name in heads))
+    table.title = None
+    for column in table.columns:
+        column.overflow = "fold"  # a name that is cut off is of no use
+    for cell, of in zip(cells, facts, strict=True):
+        name = f"{_column(cell)} {Model.of(cell['row']).name}{_variant(cell)}"
+        tree = of["tree"].partition(" (")[0].replace("method=", "").replace("direction=", "")
+        table.add_row(escape(name), *(escape(of[head]) for head in heads[:-1]), escape(tree))
+    print_table(table)
+
+
+def _variant(cell: Mapping[str, Any]) -> str:
+    """What tells cells of one row apart: a projection of SX or of X, or hidden layers that are not normalised."""
+    used = cell.get("used", cell["row"])
+    if "both ways" in cell["table"] or used != cell["row"]:
+        return " on SX" if used.startswith("as") else " on X"
+    return ", not normalised" if "not normalised" in cell["table"] else ""
+
+
+def _facts(cell: Mapping[str, Any]) -> dict[str, str]:
+    """What a terminal says of a cell: ours, the paper's, whether they agree, the runs and their tree."""
+    tree = cell.get("tree") or ("none" if cell.get("keys") else "-")
+    if cell["table"] == "IV":  # seconds, which have no verdict
+        times = {name: _mean(cell.get(key)) for name, key in (("CPU seconds", "cpu"), ("elapsed", "wall"))}
+        paper = f"{cell['paper_mean']:.1f} (RTX 3090)"
+        return {**times, "paper": paper, "runs": str(len(cell.get("keys", ()))), "tree": tree}
+    ours = _number(cell["ours"], cell["std"] if cell["runs"] > 1 else None)
+    paper = _number(cell.get("paper"), cell.get("paper_std"))  # the paper has no filtered sets
+    return {"ours": ours, "paper": paper, "verdict": cell.get("verdict", "-"), "runs": str(cell["runs"]), "tree": tree}
+
+
+def _number(mean: float | None, std: float | None) -> str:
+    return "-" if mean is None else f"{mean:.2f}" + ("" if std is None else f" ± {std:.2f}")
+
+
+def _mean(seconds: Sequence[float] | None) -> str:
+    return f"{sum(seconds) / len(seconds):.1f}" if seconds else "-"
 
 
 def _command(part: What, options: Options, store: Path, output: Path) -> str:

@@ -105,7 +105,7 @@ def haar_basis(children: int | ArrayLike) -> Filters:
 
 
 def permuted(w: ArrayLike, max_rows: int = 10_000) -> Filters:
-    """Equal weights, and for B every distinct permutation of a zero-sum vector w (Remark 2).
+    """Equal weights, and for B every distinct permutation of a zero-sum vector w (Remark 1).
 
     Parameters
     ----------

@@ -64,35 +64,56 @@ def write_figures(options: Options, store: str | Path, folder: str | Path, comma
     records, timed = (
         lookup(Store(place)) if place.is_dir() else lambda _: () for place in (Path(store), Path(store) / "times")
     )
-    drawings: dict[str, tuple[Callable[[], Figure | None], str]] = {
-        "framelets": (_framelets, "Figure 1: a path of eight nodes, its tree, and the binary Haar framelets on it."),
-        "partition-permutation": (
-            _partition_permutation,
-            "Figure 2: children of the root change places; framelets change places and signs with them.",
+    drawings: dict[str, tuple[str, Callable[[], Figure | None], str]] = {
+        "framelets": (
+            "Figure 1",
+            _framelets,
+            "the path of eight nodes of Example 1, its tree of four levels, and the Haar basis on it.",
         ),
-        "architecture": (_architecture, "The network, drawn from the model: type c, h = 8, on a generated graph."),
+        "partition-permutation": (
+            "Figure 2",
+            _partition_permutation,
+            "the two children of s_(1,1,1) = {1, 2} change places in the tree of Figure 1, and nothing else does. The "
+            "framelet of that cluster changes its sign.",
+        ),
+        "architecture": (
+            "Figure 3",
+            _architecture,
+            "the network, drawn from the model: type c, h = 8, on a generated graph.",
+        ),
         "table1": (
+            "Figure 4 (a)",
             lambda: _lines(options, 1, records),
             "Table I as lines: accuracy against γ, ours (mean and spread over graphs) and the paper's.",
         ),
-        "table2": (lambda: _lines(options, 2, records), "Table II as lines: features of closer classes."),
-        "ccns": (_ccns, "Cross-class neighbourhood similarity of the generated graphs, seed 0."),
+        "table2": (
+            "Figure 4 (b)",
+            lambda: _lines(options, 2, records),
+            "Table II as lines: features of closer classes.",
+        ),
         "table4": (
+            "Figure 5",
             lambda: _times(options, timed),
-            "Table IV as a plot: a dot for every setting, a bar for their mean. The paper's seconds are of another "
-            "machine, a graphics card.",
+            "Table IV as a plot, (a) chameleon and (b) squirrel: a dot for every setting, a bar for their mean. The "
+            "paper's seconds are of another machine, a graphics card.",
+        ),
+        "ccns": (
+            "Figure 6",
+            _ccns,
+            "cross-class neighbourhood similarity (Definition 1) of the generated graphs, seed 0.",
         ),
     }
     part = "-quick" if options.quick else ""
     document = Document(f"figures{part}", "The paper's figures", command)
-    for name, (draw, caption) in drawings.items():
-        figure = draw()
+    for name, (number, draw, words) in drawings.items():
+        figure, caption = draw(), f"{number}: {words}"
         if figure is None:
             document.blocks.append(f"{caption} Not drawn: its runs are not in the store.")
             continue
         files = save(figure, Path(folder) / f"{name}{part if name.startswith('table') else ''}")
         document.blocks.append(Picture(files[0].name, caption))
-        document.cells.append({"figure": name, "caption": caption, "files": [file.name for file in files]})
+        about = {"figure": name, "paper": number, "caption": caption, "files": [file.name for file in files]}
+        document.cells.append(about)
     document.summary["pictures"] = sum(len(cell["files"]) for cell in document.cells)
     write(document, folder)
     return document
@@ -110,9 +131,9 @@ def save(figure: Figure, path: Path) -> list[Path]:
     return files
 
 
-def _path() -> tuple[Any, Any]:
-    """The paper's example: a path of eight nodes and its tree of pairs."""
-    path = Graph.from_edges(np.column_stack([np.arange(7), np.arange(1, 8)]))
+def _path() -> tuple[Graph, Hierarchy]:
+    """The graph G_1 and the tree P_4 of Example 1: a path of eight nodes, named 1 to 8 as there, and its pairs."""
+    path = Graph.from_edges(np.column_stack([np.arange(7), np.arange(1, 8)]), node_names=np.arange(1, 9))
     return path, Hierarchy.from_nested([[[0, 1], [2, 3]], [[4, 5], [6, 7]]])
 
 
@@ -124,11 +145,11 @@ def _framelets() -> Figure:
 
 
 def _partition_permutation() -> Figure:
+    """The children of s_(1,1,1) = {1, 2} swapped."""
     from pegfan import plots
 
-    graph, _ = _path()
-    tree = Hierarchy.from_nested([[0, 1, 2], [3, 4], [5, 6, 7]])
-    return plots.partition_permutation(graph, tree, (1,), [2, 0, 1])
+    graph, tree = _path()
+    return plots.partition_permutation(graph, tree, (1, 1, 1), [1, 0])
 
 
 def _ccns() -> Figure:

@@ -90,7 +90,8 @@ def framelets(
     drawing.draw_graph(ax, graph, stage.xy)
     if stage.flat:  # the nodes stand over the leaves of the tree, with the same margins
         _span_leaves(ax, stage.xy, system.n)
-    tree(system.hierarchy, figure.add_subplot(grid[1]))
+    named = graph.node_names is not None and graph.n <= 1000
+    tree(system.hierarchy, figure.add_subplot(grid[1]), labels=graph.ids.tolist() if named else True)
     _draw_panels(figure, grid[2], columns, stage, [_vector(system, j0, row) for row in rows])
     if len(rows) < total:
         _note(figure, f"{len(rows)} of {total:,} vectors")
@@ -153,8 +154,8 @@ def partition_permutation(
     grid = figure.add_gridspec(2, 1, height_ratios=heights)
     pair = grid[0].subgridspec(1, 2).subplots(squeeze=False)[0]
     places, name = np.asarray(permutation), _tuple(cluster.index)
-    _draw_subtree(pair[0], before.hierarchy, cluster.index, np.arange(len(places)), f"$s_{{{name}}}$")
-    _draw_subtree(pair[1], moved, cluster.index, places, rf"$\tilde{{s}}_{{{name}}}$")
+    _draw_subtree(pair[0], before.hierarchy, cluster.index, np.arange(len(places)), graph, f"$s_{{{name}}}$")
+    _draw_subtree(pair[1], moved, cluster.index, places, graph, rf"$\tilde{{s}}_{{{name}}}$")
     panels = [_vector(s, cluster.level, row, mark) for row in shown for s, mark in ((before, ""), (after, r"\tilde"))]
     if panels:
         _draw_panels(figure, grid[1], 2, stage, panels)
@@ -308,12 +309,13 @@ def _span_leaves(ax: Axes, xy: FloatArray, n: int) -> None:
     ax.set_xlim(low - margin, high + margin)
 
 
-def _draw_subtree(ax: Axes, hierarchy: Hierarchy, index: Index, places: IntArray, title: str) -> None:
+def _draw_subtree(ax: Axes, hierarchy: Hierarchy, index: Index, places: IntArray, graph: Graph, title: str) -> None:
     """Draw the subtree of a cluster; `places` are the old places of its children, which choose their colours."""
     branch = _branch(hierarchy, index)
     paint = Paint.plain(branch)
     paint.children(branch, drawing.CHILDREN(places / max(len(places) - 1, 1)))
-    draw_tree(ax, branch, [str(node) for node in hierarchy.members(index)], paint, first_level=len(index))
+    names = [str(name) for name in graph.ids[hierarchy.members(index)]]
+    draw_tree(ax, branch, names, paint, first_level=len(index))
     drawing.put_title(ax, title)
 
 
