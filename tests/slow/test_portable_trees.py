@@ -1,4 +1,4 @@
-"""Every builder, h = 4 and 8, the nine sets: the same trees for other kernels of BLAS, a generic CPU, 1 and 2 threads."""
+"""The trees of the nine sets are the same for other kernels of BLAS, a generic CPU, one thread and two."""
 
 import pytest
 

@@ -370,8 +370,10 @@ class Table3:
         if average is None:
             text.append(f"- Average of type c, h = 8 over nine sets: {len(found)} of them so far.")
         else:
+            ours = [name.capitalize() for name in DATASETS if self._own_sign(scores.get((name, Model.of("c8"))))]
+            beside = f" ({', '.join(ours)} with our tree)" if ours else ""
             text.append(
-                f"- Average of type c, h = 8 over nine sets: {average:.2f}; the paper has "
+                f"- Average of type c, h = 8 over nine sets{beside}: {average:.2f}; the paper has "
                 f"{published.TABLE3_AVERAGE['c8'][0]:.2f}. The bar is {BAR['average']}: "
                 f"{_met(average, 0, BAR['average'])}."
             )

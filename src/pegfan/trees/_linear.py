@@ -1,8 +1,8 @@
 """Compiled linear algebra of the tree builders, with the same bits on every machine.
 
-Every sum has a fixed order, and nothing is left to a compiler or a library: no fast-math, no fused multiply-add, no BLAS
-or LAPACK, and of functions only the square root, which IEEE 754 rounds exactly. Blocks of vectors are C-ordered, one row
-per node; loops over columns are vectorised, which changes no sum.
+Every sum has a fixed order, and nothing is left to a compiler or a library: no fast-math, no fused multiply-add, no
+BLAS or LAPACK, and of functions only the square root, which IEEE 754 rounds exactly. Blocks of vectors are C-ordered,
+one row per node; loops over columns are vectorised, which changes no sum.
 """
 
 from __future__ import annotations
@@ -221,7 +221,7 @@ def symmetric_eigen(a, values, vectors):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _three_diagonals(q, diagonal, beside):  # type: ignore[no-untyped-def]
-    """q becomes Q of Qᵀ q Q = T; T's diagonal, and beside[i] = T[i, i + 1]."""
+    """Find T = Qᵀ q Q of three diagonals, the middle one and beside[i] = T[i, i + 1]; Q takes the place of q."""
     n = q.shape[0]
     a = q.copy()
     q[:] = 0.0
