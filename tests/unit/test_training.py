@@ -21,6 +21,7 @@ from pegfan.graph import Split
 from pegfan.models import ChannelNetwork, to_tensors
 from pegfan.training import Diverged, Network, Settings, _kernels, chains, score, train
 from pegfan.training.engine import _FastSteps, loss_weights
+from pegfan.training.rows import Rows
 from pegfan.training.fast import FastNetwork
 from pegfan.training.plain import PlainSteps
 
@@ -41,12 +42,13 @@ def make(seed=0, kind="c", n=120, sparse_features=True, **options):
 def both(channels, graph, dtype, hidden=16, normalize=True, split=0, by_class=False):
     """A plain network and the fast one with its weights."""
     torch.manual_seed(1)
-    part = graph.splits[split]
+    part = Split(*(nodes[np.argsort(channels.canonical.places[nodes])] for nodes in graph.splits[split]))
     model = ChannelNetwork(channels.widths, graph.n_classes, hidden, dropout=0.0, hop_normalize=normalize)
     model = model.to(torch.float64 if dtype == np.float64 else torch.float32)
     state = {name: value.numpy() for name, value in model.state_dict().items()}
-    weights = loss_weights(graph.labels[part.train], by_class)
-    fast = FastNetwork(channels, state, part.train, part.val, graph.labels, weights, normalize, dtype)
+    train, val = (Rows.of(channels, nodes, graph.labels) for nodes in (part.train, part.val))
+    weights = loss_weights(train.labels, by_class)
+    fast = FastNetwork(channels, state, train, val, weights, normalize, dtype)
     inputs = to_tensors(channels.rows(np.concatenate([part.train, part.val]), dtype))
     return model, fast, inputs, part, torch.tensor(weights, dtype=inputs[0].dtype)
 
