@@ -31,8 +31,8 @@ from measure import pin, seconds, show, verdict
 from pegfan._npz import read_npz
 from pegfan.channels import Channels, hop_matrix
 from pegfan.training.engine import loss_weights
-from pegfan.training.rows import Rows
 from pegfan.training.fast import FastNetwork
+from pegfan.training.rows import Rows
 
 Row = tuple[str, str, str, str]
 

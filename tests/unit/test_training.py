@@ -16,14 +16,15 @@ from scipy.sparse.linalg import aslinearoperator
 
 import pegfan as pf
 from pegfan.channels import Channel, Channels, hop_matrix
+from pegfan.channels._canonical import Canonical
 from pegfan.framelets import Operator
 from pegfan.graph import Split
 from pegfan.models import ChannelNetwork, to_tensors
 from pegfan.training import Diverged, Network, Settings, _kernels, chains, score, train
 from pegfan.training.engine import _FastSteps, loss_weights
-from pegfan.training.rows import Rows
 from pegfan.training.fast import FastNetwork
 from pegfan.training.plain import PlainSteps
+from pegfan.training.rows import Rows
 
 seeds = st.integers(0, 2**32 - 1)
 RATES = SimpleNamespace(lr_fc=0.01, lr_sca=0.04, wd_fc1=1e-3, wd_fc2=1e-4, wd_sca=1e-2)
@@ -600,13 +601,13 @@ def test_batches_of_rows_bound_what_is_formed(monkeypatch):
     one_batch = train(channels, graph.labels, part, options, batch=500).runs[0]
     assert one_batch.val_loss == pytest.approx(whole.val_loss, rel=1e-4)
     asked = []
-    rows = Channels.rows
+    rows = Canonical.rows
 
     def counted(self, nodes, *args):
         asked.append(len(nodes))
         return rows(self, nodes, *args)
 
-    monkeypatch.setattr(Channels, "rows", counted)
+    monkeypatch.setattr(Canonical, "rows", counted)
     run = train(channels, graph.labels, part, options, batch=16, history=True).runs[0]
     assert max(asked) == 16
     assert run.history["train_loss"][-1] < run.history["train_loss"][0]

@@ -59,7 +59,7 @@ class Canonical:
                 self._known, self._later = base[added], later
                 base = _places(added, np.column_stack([base, *keys]))
         self.places = base
-        if channels.alike is None and np.array_equal(order, nodes):
+        if channels._in_order:
             self.channels = channels
             return
         mover = _Mover(order)

@@ -580,8 +580,14 @@ class Channels(Sequence[Channel]):
         values.update((i, values[original]) for i, original in self._trie.copies.items())
         return values, scales
 
+    @property
+    def _in_order(self) -> bool:
+        """Whether nodes are numbered in canonical order already."""
+        return self.alike is None and (self.order is None or np.array_equal(self.order, np.arange(self.n)))
+
     def _rows_memory(self, dtype: Any) -> int:
-        total = 0
+        inputs = {id(channel.input): channel.input for channel in self if not self._in_order}.values()
+        total = sum(sparse_bytes(x.shape, x.nnz, x.dtype) if issparse(x) else int(x.nbytes) for x in inputs)
         waiting = list(self._trie.roots)
         while waiting:
             stem = waiting.pop()

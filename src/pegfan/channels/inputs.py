@@ -63,7 +63,7 @@ def propagated_labels(graph: Graph, operator: Any, split: Split | int = default.
     propagated[nodes, classes] = 1
     for factor in reversed(factors):
         sparse = isinstance(factor, Matrix) and issparse(factor.matrix)
-        propagated = order_free_product(factor.matrix, propagated) if sparse else factor @ propagated  # type: ignore[attr-defined]
+        propagated = order_free_product(factor.matrix, propagated) if sparse else factor @ propagated
     rest = propagated[nodes, classes] - own
     # What rounding leaves of a node's own label would be enough to recognise it by, even where its shares cancel.
     propagated[nodes, classes] = np.where(np.abs(rest) <= 1e-12 * size, 0.0, rest)

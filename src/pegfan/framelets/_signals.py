@@ -114,9 +114,9 @@ class ClassMeans:
         if is_tensor(x):
             import torch
 
-            first, code, sizes = (torch.tensor(array, device=x.device) for array in (first, code, self.sizes))
-            sums = torch.zeros_like(x[first]).index_add(0, code, x - x[first][code])
-            return x[first] + sums / sizes.to(x.dtype).reshape(-1, *[1] * (x.ndim - 1))
+            lead, where = x[torch.tensor(first, device=x.device)], torch.tensor(code, device=x.device)
+            total = torch.zeros_like(lead).index_add(0, where, x - lead[where])
+            return lead + total / torch.tensor(self.sizes, device=x.device).to(x.dtype).reshape(-1, *[1] * (x.ndim - 1))
         sums = self.members.astype(x.dtype) @ (x - x[first][code])
         if issparse(x):
             return csr_array(x[first] + diags_array(1 / self.sizes, dtype=x.dtype) @ sums)

@@ -99,11 +99,13 @@ def canonical_order(graph: Graph, use_features: bool = True, labels: IntArray | 
 def _digest(graph: Graph, use_features: bool, labels: IntArray | None) -> bytes:
     """What the colouring of a graph depends on."""
     digest = hashlib.blake2b(f"{graph.n} {graph.directed}".encode(), digest_size=16)
-    for matrix in (graph.adjacency, graph.features if use_features else None, labels):
-        digest.update(b" none" if matrix is None else f" {matrix.shape} {matrix.dtype}".encode())
-        parts = (matrix.indptr, matrix.indices, matrix.data) if issparse(matrix) else (matrix,)
+    matrices: list[Any] = [graph.adjacency, graph.features if use_features else None, labels]
+    for matrix in matrices:
+        parts = [matrix.indptr, matrix.indices, matrix.data] if issparse(matrix) else [matrix]
         for part in parts if matrix is not None else ():
+            digest.update(f" {part.shape} {part.dtype}".encode())
             digest.update(np.ascontiguousarray(part).data)
+        digest.update(b";")
     return digest.digest()
 
 
