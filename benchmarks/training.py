@@ -32,6 +32,7 @@ from pegfan._npz import read_npz
 from pegfan.channels import Channels, hop_matrix
 from pegfan.training.engine import loss_weights
 from pegfan.training.fast import FastNetwork
+from pegfan.training.rows import Rows
 
 Row = tuple[str, str, str, str]
 
@@ -133,8 +134,9 @@ class PlainLoop:
 
 def fast_epochs(channels: Channels, graph: pf.Graph, state: dict[str, Any], settings: pf.Settings) -> Any:
     split = graph.splits[0]
-    weights = loss_weights(graph.labels[split.train], by_class=False)
-    network = FastNetwork(channels, state, split.train, split.val, graph.labels, weights, settings.hop_normalize)
+    train, val = (Rows.of(channels, nodes, graph.labels) for nodes in (split.train, split.val))
+    weights = loss_weights(train.labels, by_class=False)
+    network = FastNetwork(channels, state, train, val, weights, settings.hop_normalize)
 
     def epoch() -> float:
         network.drop(network.steps, settings.dropout)

@@ -23,9 +23,9 @@ from pegfan.channels import Channel, Channels, FeatureScale
 from pegfan.graph import Graph, Split
 from pegfan.recipe import Known, Recipe
 from pegfan.training import Network, Run, score, train
-from pegfan.trees import Hierarchy
+from pegfan.trees import Hierarchy, canonical_order
 
-__all__ = ["ChannelFacts", "Fitted", "Trained", "fingerprint", "mean_of", "train_recipe"]
+__all__ = ["ChannelFacts", "Fitted", "Trained", "draw_splits", "fingerprint", "mean_of", "train_recipe"]
 
 _WEIGHTS, _HISTORY, _INPUTS, _NODES = "weights.safetensors", "history.npz", "inputs.npz", "nodes.json"
 _SCALE = ("tail", "full", "centre", "scale")
@@ -65,6 +65,8 @@ class Trained:
         Its training (`pegfan.training.Run`), with the weights.
     engine
         What trained it: ``"fast"`` or ``"plain"``; None once it was loaded.
+    average
+        False for models of earlier versions, whose projections are not averaged over nodes that look alike.
     """
 
     recipe: Recipe
@@ -72,6 +74,7 @@ class Trained:
     channels: tuple[ChannelFacts, ...]
     run: Run = field(repr=False)
     engine: str | None = None
+    average: bool | None = None
 
     @cached_property
     def network(self) -> Network:
@@ -211,7 +214,7 @@ class Fitted:
                     trees[recipe.tree_key, tree.K] = recipe.build_tree(known, levels=tree.K)
                 tree = trees[recipe.tree_key, tree.K]
             scale = self.scale if recipe.scaling == "columns" else None
-            channels = recipe.channels(known, tree, known=self.known, scale=scale)
+            channels = recipe.channels(known, tree, known=self.known, scale=scale, average=member.average)
             outputs.append(member.network.predict(channels))
         return mean_of(outputs)
 
@@ -226,7 +229,8 @@ class Fitted:
             raise ValueError("the graph has no labels to compare with; give them with graph.replace(labels=...)")
         if split is None and self.split is None:
             raise ValueError("the model was fitted to a split of its own, which is not saved; pass it as split=")
-        part = pick_split(known, self.split if split is None else split, self.seed)
+        bare = known.replace(features=None) if self.stood_in else known  # as it was when the split was drawn
+        part = pick_split(bare, self.split if split is None else split, self.seed)
         test = part.test[known.labels[part.test] >= 0]
         if not test.size:
             raise ValueError("the split has no labelled test nodes, so there is nothing to score")
@@ -296,6 +300,7 @@ class Fitted:
                 {
                     "recipe": member.recipe.to_dict(),
                     "tree": None if member.tree is None else places[id(member.tree)],
+                    "average": member.average is not False,
                     "channels": [list(facts) for facts in member.channels],
                     "attention": [float(value) for value in member.run.attention],
                     "run": {name: plain(getattr(member.run, name)) for name in _RUN_FIELDS},
@@ -330,6 +335,8 @@ class Fitted:
         inputs = {name: getattr(self.scale, name) for name in _SCALE} if self.scale is not None else {}
         if self.known is not None:
             inputs["codes"] = self.known.codes
+            if self.known.columns is not None:
+                inputs["columns"] = self.known.columns
             _saved.write_file(folder / _NODES, json.dumps(self.known.names).encode())
         write_npz(folder / _INPUTS, inputs)
 
@@ -381,7 +388,10 @@ class Fitted:
                 raise ValueError(f"{_NODES} does not fit {_INPUTS}")
             if codes.ndim != 1 or codes.max(initial=-1) >= classes:
                 raise ValueError(f"{_INPUTS} holds classes that {_saved.MODEL} does not know")
-            known = Known(codes, None if names is None else tuple(names), classes)
+            columns = inputs.pop("columns", None)
+            if columns is not None and (columns.shape != codes.shape or columns.min(initial=0) < 0):
+                raise ValueError(f"{_INPUTS} holds columns that do not fit its nodes")
+            known = Known(codes, None if names is None else tuple(names), classes, columns)
         return known, FeatureScale(**inputs) if inputs else None
 
 
@@ -426,9 +436,7 @@ def pick_split(graph: Graph, split: Any, seed: int) -> Split:
     if isinstance(split, str):
         if split != "random":
             raise ValueError(f"split must be an index, a Split or 'random', got {split!r}")
-        from pegfan.datasets import random_splits
-
-        return random_splits(graph.labels, k=1, seed=seed)[0]
+        return draw_splits(graph, k=1, seed=seed)[0]
     if isinstance(split, (int, np.integer)) and not graph.splits:
         raise ValueError("the graph has no splits; pass a Split, or split='random'")
     return graph.split(split)
@@ -436,15 +444,36 @@ def pick_split(graph: Graph, split: Any, seed: int) -> Split:
 
 def with_validation(graph: Graph, part: Split, seed: int) -> Split:
     """The split; a quarter of its labelled training nodes become validation nodes where it has none."""
-    from pegfan.datasets import random_splits
-
     assert graph.labels is not None
     among = np.full(graph.n, -1, np.int64)
     among[part.train] = graph.labels[part.train]
     if len(part.val) or not (among >= 0).any():
         return part
-    drawn = random_splits(among, k=1, sizes=(0.75, 0.25, 0.0), seed=seed)[0]
+    drawn = draw_splits(graph, among, k=1, sizes=(0.75, 0.25, 0.0), seed=seed)[0]
     return Split(drawn.train, drawn.val, part.test)
+
+
+def draw_splits(graph: Graph, labels: IntArray | None = None, **options: Any) -> tuple[Split, ...]:
+    """Random splits of a graph that do not depend on how its nodes are numbered.
+
+    Parameters
+    ----------
+    graph
+        With labels, unless others are given.
+    labels
+        Those of the nodes to divide; -1 for the others.
+    **options
+        Of `pegfan.datasets.random_splits`.
+    """
+    from pegfan.datasets import random_splits
+
+    codes = graph.labels if labels is None else labels
+    if codes is None:
+        raise ValueError("the graph has no labels to draw splits by; give them with graph.replace(labels=...)")
+    colouring = canonical_order(graph)
+    order = canonical_order(graph, labels=codes).order if colouring.tied else colouring.order
+    drawn = random_splits(codes[order], **options)
+    return tuple(Split(*(np.sort(order[part]) for part in split)) for split in drawn)
 
 
 def fit_split(graph: Graph, split: Any, seed: int) -> Split:
@@ -488,7 +517,8 @@ def _member(
     numbers: dict[str, Any] = {key: float("nan") if value is None else value for key, value in entry["run"].items()}
     attention = np.array(entry["attention"], dtype=np.float32)
     kept = {name: values.tolist() for name, values in history.items()}
-    member = Trained(recipe, tree, channels, Run(**numbers, attention=attention, state=state, history=kept))
+    run = Run(**numbers, attention=attention, state=state, history=kept)
+    member = Trained(recipe, tree, channels, run, average=None if entry.get("average", False) else False)
     widths = tuple(facts.width for facts in channels)
     if member.network.widths != widths or len(attention) != len(widths):
         raise ValueError(f"{_WEIGHTS} holds a network whose channels are not those of {_saved.MODEL}")

@@ -31,12 +31,13 @@ from pegfan.channels import (
     propagated_labels,
     structural_features,
 )
+from pegfan.channels._sums import order_free_product
 from pegfan.channels.presets import KINDS, REGIMES, find_regime
 from pegfan.channels.scaling import SCALINGS
 from pegfan.framelets import FrameletSystem
 from pegfan.graph import Graph, Split
 from pegfan.training.settings import Settings
-from pegfan.trees import Hierarchy, build_tree
+from pegfan.trees import Hierarchy, build_tree, canonical_order
 from pegfan.trees.build import BUILDERS, DIRECTIONS
 
 if TYPE_CHECKING:
@@ -319,6 +320,7 @@ class Recipe:
         split: Split | int | None = default.SPLIT,
         known: Known | None = None,
         scale: FeatureScale | None = None,
+        average: bool | None = None,
     ) -> Channels:
         """Make its channels on a graph: those of the paper, and what the recipe adds to them.
 
@@ -334,6 +336,8 @@ class Recipe:
             What is known of training nodes, for a graph that has no such split.
         scale
             Of the columns of the graph that was fitted, for another graph.
+        average
+            Whether projections are averaged over nodes that look alike, see `pegfan.make_channels`.
         """
         paper: dict[str, Any] = {
             **{name: getattr(self, name) for name in ("regime", "hops", "direction", "include_features")},
@@ -343,12 +347,12 @@ class Recipe:
         if tree is None:
             channels = make_fsgnn_channels(graph, **paper)
         else:
-            channels = make_channels(graph, FrameletSystem(tree), self.kind, **paper)  # type: ignore[arg-type]
+            channels = make_channels(graph, FrameletSystem(tree), self.kind, average=average, **paper)  # type: ignore[arg-type]
         if self.adjacency or self.labels:
             told = known or Known.of(graph, _training(graph, split))
         if self.adjacency:
             rows = _adjacency_rows(graph, told, self._side)
-            channels += [Channel("A", rows, "I", what="who a node is joined to")]
+            channels += [Channel("A", None, rows, "A", what="who a node is joined to")]
         if self.structure:
             words = "degrees of a node and its neighbours"
             channels += [Channel("degrees", None, structural_features(graph), "degrees", what=words)]
@@ -415,11 +419,15 @@ class Known:
         The nodes' names as strings, or None: nodes of another graph are then matched by position.
     classes
         How many there are.
+    columns
+        The column of every node in a channel of adjacency rows: nodes that look alike share one. None for models of
+        earlier versions, where every node has its own.
     """
 
     codes: IntArray
     names: tuple[str, ...] | None
     classes: int
+    columns: IntArray | None = None
 
     @classmethod
     def of(cls, graph: Graph, train: IntArray) -> Self:
@@ -428,7 +436,7 @@ class Known:
         codes = np.full(graph.n, -1, np.int64)
         codes[train] = graph.labels[train]
         names = None if graph.node_names is None else tuple(map(str, graph.node_names.tolist()))
-        return cls(codes, names, graph.n_classes)
+        return cls(codes, names, graph.n_classes, canonical_order(graph).classes)
 
     @property
     def n(self) -> int:
@@ -456,12 +464,17 @@ def _training(graph: Graph, split: Split | int | None) -> IntArray:
 
 
 def _adjacency_rows(graph: Graph, known: Known, direction: str) -> csr_array:
-    """Rows of A over the fitted graph's nodes; edges to nodes that are new are left out."""
+    """Rows of A, with a column per class of the fitted graph's nodes; edges to nodes that are new are left out."""
     a = hop_matrix(graph, "A", direction).tocoo()
-    places = known.places(graph)
-    row, column = a.coords[0], places[a.coords[1]]
-    kept = column >= 0
-    return csr_array((a.data[kept], (row[kept], column[kept])), shape=(graph.n, known.n))
+    columns = np.arange(known.n) if known.columns is None else known.columns
+    place = known.places(graph)[a.coords[1]]
+    kept = place >= 0
+    row, column, weights = a.coords[0][kept], columns[place[kept]], a.data[kept]
+    order = np.lexsort((weights, column, row))  # by weight, so that sums do not depend on how nodes are numbered
+    row, column, weights = row[order], column[order], weights[order]
+    first = np.flatnonzero(np.diff(row, prepend=-1) | np.diff(column, prepend=-1))
+    sums = np.add.reduceat(weights, first) if len(first) else weights
+    return csr_array((sums, (row[first], column[first])), shape=(graph.n, int(columns.max()) + 1))
 
 
 def _label_channels(graph: Graph, x: Any, known: Known) -> Sequence[Channel]:
@@ -498,4 +511,4 @@ def _by_class(walk: csr_array, x: Any, codes: IntArray, classes: int) -> FloatAr
     others = walk.copy()
     others.setdiag(0)
     dense = x.toarray() if issparse(x) else np.asarray(x)
-    return np.hstack([others @ (dense * (codes == k)[:, None]) for k in range(-1, classes)])
+    return np.hstack([order_free_product(others, dense * (codes == k)[:, None]) for k in range(-1, classes)])

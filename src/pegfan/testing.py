@@ -133,7 +133,16 @@ def _check_answers(check: _Check, operator: Operator, dense: Any, rng: np.random
         check.close(shares[0], each.sum(axis=1), "its shares of a diagonal")
         check.that(bool((shares[1] >= np.abs(shares[0]) * (1 - 1e-9)).all()), "its shares are larger than their sizes")
     if operator.scale is not None:
-        check.close(operator.system.project(x.toarray(), operator.scale), product, "the projection of its scale")
+        projected, means = operator.system.project(x.toarray(), operator.scale), getattr(operator, "means", None)
+        check.close(means(projected) if means else projected, product, "the projection of its scale")
+    orders = rng.permutation(rows), rng.permutation(columns)
+    for chosen in (orders, (orders[0], None), (None, orders[1]), (orders[0], orders[0]) if rows == columns else orders):
+        i, j = (np.arange(size) if order is None else order for size, order in zip(dense.shape, chosen, strict=True))
+        moved = operator.permute(*chosen, {})
+        check.close(moved @ np.eye(columns), dense[i][:, j], "the renumbered operator")
+        check.close(moved.T @ np.eye(rows), dense[i][:, j].T, "the transpose of the renumbered operator")
+        if (matrices := moved.matrices()) is not None:
+            check.close(reduce(lambda a, b: a @ b, matrices), dense[i][:, j], "the renumbered operator's matrices")
     if rows:
         for values in (x, x.toarray()):
             channel = Channel("P X", operator, values, "X")

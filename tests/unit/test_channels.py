@@ -619,7 +619,7 @@ def test_memory_that_cannot_be_had(small, monkeypatch):
         raise MemoryError
 
     channels = make_channels(*small, regime="homophily")
-    monkeypatch.setattr("pegfan.channels._trie._convert", fail)
+    monkeypatch.setattr("pegfan.channels._trie.convert", fail)
     with pytest.raises(MemoryError, match="need up to 840 B, more than there is"):
         channels.materialize()
 

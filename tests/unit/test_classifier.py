@@ -10,6 +10,7 @@ from scipy import sparse
 import pegfan as pf
 from pegfan._saved import FORMAT_VERSION, _checksum
 from pegfan.classifier import FSGNNClassifier, PEGFANClassifier
+from pegfan.fitted import draw_splits
 from pegfan.graph import Graph, Split
 from pegfan.recipe import pad_levels
 
@@ -115,7 +116,7 @@ def test_every_kind_of_graph_gives_the_same(kind, graph, fitted):
 def test_random_split_and_two_class_auc(graph):
     two = graph.replace(labels=graph.labels % 2, class_names=["no", "yes"], metric="roc_auc", splits=())
     model = FSGNNClassifier(**SMALL).fit(two, split="random")
-    expected = pf.datasets.random_splits(two.labels, k=1, seed=0)[0]
+    expected = draw_splits(two, k=1, seed=0)[0]
     values, truth = model.predict_proba(two)[expected.test, 1], two.labels[expected.test] == 1
     pairs = values[truth][:, None] - values[~truth][None]
     assert model.score(two, "random") == pytest.approx((pairs > 0).mean() + (pairs == 0).mean() / 2, abs=1e-3)

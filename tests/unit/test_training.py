@@ -16,6 +16,7 @@ from scipy.sparse.linalg import aslinearoperator
 
 import pegfan as pf
 from pegfan.channels import Channel, Channels, hop_matrix
+from pegfan.channels._canonical import Canonical
 from pegfan.framelets import Operator
 from pegfan.graph import Split
 from pegfan.models import ChannelNetwork, to_tensors
@@ -23,6 +24,7 @@ from pegfan.training import Diverged, Network, Settings, _kernels, chains, score
 from pegfan.training.engine import _FastSteps, loss_weights
 from pegfan.training.fast import FastNetwork
 from pegfan.training.plain import PlainSteps
+from pegfan.training.rows import Rows
 
 seeds = st.integers(0, 2**32 - 1)
 RATES = SimpleNamespace(lr_fc=0.01, lr_sca=0.04, wd_fc1=1e-3, wd_fc2=1e-4, wd_sca=1e-2)
@@ -41,12 +43,13 @@ def make(seed=0, kind="c", n=120, sparse_features=True, **options):
 def both(channels, graph, dtype, hidden=16, normalize=True, split=0, by_class=False):
     """A plain network and the fast one with its weights."""
     torch.manual_seed(1)
-    part = graph.splits[split]
+    part = Split(*(nodes[np.argsort(channels.canonical.places[nodes])] for nodes in graph.splits[split]))
     model = ChannelNetwork(channels.widths, graph.n_classes, hidden, dropout=0.0, hop_normalize=normalize)
     model = model.to(torch.float64 if dtype == np.float64 else torch.float32)
     state = {name: value.numpy() for name, value in model.state_dict().items()}
-    weights = loss_weights(graph.labels[part.train], by_class)
-    fast = FastNetwork(channels, state, part.train, part.val, graph.labels, weights, normalize, dtype)
+    train, val = (Rows.of(channels, nodes, graph.labels) for nodes in (part.train, part.val))
+    weights = loss_weights(train.labels, by_class)
+    fast = FastNetwork(channels, state, train, val, weights, normalize, dtype)
     inputs = to_tensors(channels.rows(np.concatenate([part.train, part.val]), dtype))
     return model, fast, inputs, part, torch.tensor(weights, dtype=inputs[0].dtype)
 
@@ -598,13 +601,13 @@ def test_batches_of_rows_bound_what_is_formed(monkeypatch):
     one_batch = train(channels, graph.labels, part, options, batch=500).runs[0]
     assert one_batch.val_loss == pytest.approx(whole.val_loss, rel=1e-4)
     asked = []
-    rows = Channels.rows
+    rows = Canonical.rows
 
     def counted(self, nodes, *args):
         asked.append(len(nodes))
         return rows(self, nodes, *args)
 
-    monkeypatch.setattr(Channels, "rows", counted)
+    monkeypatch.setattr(Canonical, "rows", counted)
     run = train(channels, graph.labels, part, options, batch=16, history=True).runs[0]
     assert max(asked) == 16
     assert run.history["train_loss"][-1] < run.history["train_loss"][0]

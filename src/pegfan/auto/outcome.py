@@ -14,7 +14,7 @@ from pegfan import results
 from pegfan._arrays import Float32Array
 from pegfan.auto.classifier import AutoClassifier, fitting
 from pegfan.auto.search import Pool, Task, Trial, validate
-from pegfan.fitted import fit_split, mean_of, with_validation
+from pegfan.fitted import draw_splits, fit_split, mean_of, with_validation
 from pegfan.graph import Graph, Split
 from pegfan.recipe import Recipe
 from pegfan.running import Progress, Step
@@ -88,8 +88,6 @@ def with_splits(graph: Graph, plan: Plan) -> tuple[Graph, bool]:
 
     In a given split without validation nodes, a quarter of the training nodes become validation nodes.
     """
-    from pegfan.datasets import random_splits
-
     if graph.labels is None or not (graph.labels >= 0).any():
         raise ValueError("no node has a label, so there is nothing to learn; name the column of classes with label=")
     if len(np.unique(graph.labels[graph.labels >= 0])) < 2:
@@ -97,7 +95,7 @@ def with_splits(graph: Graph, plan: Plan) -> tuple[Graph, bool]:
     if graph.splits:
         return graph.replace(splits=[with_validation(graph, part, plan.seed) for part in graph.splits]), False
     wanted = max(plan.splits or SPLITS, plan.split + 1)
-    return graph.replace(splits=random_splits(graph.labels, k=wanted, seed=plan.seed)), True
+    return graph.replace(splits=draw_splits(graph, k=wanted, seed=plan.seed)), True
 
 
 def carry_out(graph: Graph, plan: Plan, progress: Progress | None = None) -> Outcome:

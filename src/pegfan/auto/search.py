@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -113,7 +114,7 @@ def validate(output: Float32Array, graph: Graph, split: Split) -> tuple[float, f
     assert graph.labels is not None
     labels = graph.labels[split.val]
     picked = output[split.val, labels].astype(np.float64)
-    return score(output[split.val], labels, graph.metric), float(-picked.mean())
+    return score(output[split.val], labels, graph.metric), -math.fsum(picked) / max(len(picked), 1)
 
 
 def warm_up() -> None:

@@ -17,7 +17,7 @@ from scipy.sparse import csr_array, diags_array, issparse
 
 from pegfan._arrays import IntArray
 from pegfan.channels.factors import Projection, scaling_vectors
-from pegfan.framelets import FrameletSystem, Operator
+from pegfan.framelets import Operator
 
 if TYPE_CHECKING:
     from pegfan.channels.channels import Channel
@@ -40,7 +40,7 @@ class Stem:
     rows: int
     row_bounds: IntArray | None
     channel: int | None = None
-    projections: dict[int, list[tuple[int, Projection]]] = field(default_factory=dict)
+    projections: dict[Hashable, list[tuple[int, Projection]]] = field(default_factory=dict)
     below: list[Stem] = field(default_factory=list)
 
     @property
@@ -77,7 +77,7 @@ class Trie:
             head, factors = split(channel.factors)
             stem = self._stem(channel.input, factors)
             if head is not None:
-                stem.projections.setdefault(id(head.system), []).append((i, head))
+                stem.projections.setdefault((id(head.system), id(head.means)), []).append((i, head))
                 projected = head.nonzeros(stem.spread, stem.columns)
                 self.bounds.append(_total(projected, self.n, stem.columns))
                 continue
@@ -112,8 +112,8 @@ class Trie:
             yield stem, value
             del value
 
-    def materialize(self, dtype: Any, sparse: Sequence[bool]) -> list[Any]:
-        """The value of every channel, sparse or dense as asked."""
+    def materialize(self, dtype: Any, sparse: Sequence[bool], finish: Callable[[int, Any], Any]) -> list[Any]:
+        """The value of every channel, sparse or dense as asked, and finished as soon as it is there."""
         results: list[Any] = [None] * self.count
 
         def format_of(stem: Stem) -> bool:
@@ -121,10 +121,11 @@ class Trie:
 
         for stem, value in self.walk(dtype, format_of):
             if stem.channel is not None:
-                results[stem.channel] = value
+                results[stem.channel] = finish(stem.channel, value)
             for group in stem.projections.values():
                 for (i, _), part in zip(group, _projections(value, group, sparse), strict=True):
-                    results[i] = part
+                    results[i] = finish(i, part)
+                    del part
             del value  # the walk decides how long it is needed
         for i, original in self.copies.items():
             results[i] = results[original]
@@ -132,25 +133,39 @@ class Trie:
 
 
 class Scales:
-    """Rows of F_j f in O(1) each, from the scaling coefficients c_j = Φ_j f of the levels.
+    """Rows of F_j f, or M F_j f, in O(1) each, from the scaling coefficients c_j = Φ_j f of the levels.
 
     By Proposition 1 F_j f = Φ_(j+1)ᵀ c_(j+1) − Φ_jᵀ c_j, and a row of Φ_jᵀ c_j is φ(i) times the row of c_j
-    that belongs to the cluster of i. All c_j together are a fraction 1/(h−1) of f.
+    that belongs to the cluster of i. All c_j together are a fraction 1/(h−1) of f. Means over classes of nodes are
+    kept for every scale.
     """
 
-    def __init__(self, system: FrameletSystem, f: Any) -> None:
-        self.system, self.f = system, f
+    def __init__(self, head: Projection, f: Any) -> None:
+        self.system, self.classes, self.f = head.system, head.means, f
         self._levels: dict[int, tuple[Any, Any, Any]] = {}
+        self._means: dict[int, Any] = {}
 
     def rows(self, nodes: Any, scale: int) -> Any:
         """The rows of F_j f that belong to some nodes."""
-        fine = self._lift(nodes, scale + 1)
-        return fine if scale == 0 else fine - self._lift(nodes, scale)
+        found = self._rows(nodes, scale)
+        return found if self.classes is None else self.classes.put(self._mean(scale), found, nodes)
 
     def prepare(self, scales: Sequence[int]) -> None:
         """Compute the coefficients that these scales need."""
         for level in sorted({level for j in scales for level in (j, j + 1) if 0 < level < self.system.K}):
             self._level(level)
+        for j in scales if self.classes is not None else ():
+            self._mean(j)
+
+    def _rows(self, nodes: Any, scale: int) -> Any:
+        fine = self._lift(nodes, scale + 1)
+        return fine if scale == 0 else fine - self._lift(nodes, scale)
+
+    def _mean(self, scale: int) -> Any:
+        assert self.classes is not None
+        if scale not in self._means:
+            self._means[scale] = self.classes.of_members(self._rows(self.classes.nodes, scale))
+        return self._means[scale]
 
     def _lift(self, nodes: Any, level: int) -> Any:
         if level == self.system.K:
@@ -187,11 +202,11 @@ def sparse_bytes(shape: tuple[int, int], nnz: int, dtype: Any) -> int:
 
 def _value(stem: Stem, above: Any, dtype: Any, sparse: bool) -> Any:
     if stem.factor is None:
-        return _convert(stem.source, dtype, sparse)
+        return convert(stem.source, dtype, sparse)
     rows = stem.factor.by_rows(above) if issparse(above) and not sparse else None
     if rows is not None:
         return _fill((stem.rows, stem.columns), dtype, rows)
-    return _convert(stem.factor @ above, dtype, sparse)
+    return convert(stem.factor @ above, dtype, sparse)
 
 
 def _projections(value: Any, group: list[tuple[int, Projection]], sparse: Sequence[bool]) -> Iterator[Any]:
@@ -199,20 +214,21 @@ def _projections(value: Any, group: list[tuple[int, Projection]], sparse: Sequen
     wanted = [sparse[i] for i, _ in group]
     together = sorted(scales) == list(range(system.K)) and all(form == issparse(value) for form in wanted)
     if together:
-        parts = system.projections(value)
+        parts, means = system.projections(value), group[0][1].means
         for j in scales:
             part, parts[j] = parts[j], None
-            yield _clean(part)
+            yield _clean(part if means is None else means(part, own=True))
         return
-    by_rows = Scales(system, value)
+    by_rows = Scales(group[0][1], value)
     for form, (_, head) in zip(wanted, group, strict=True):
         if issparse(value) and not form:
             yield _fill(value.shape, value.dtype, lambda block, j=head.scale: by_rows.rows(block, j))  # type: ignore[misc]
         else:
-            yield _convert(head @ value, value.dtype, form)
+            yield convert(head @ value, value.dtype, form)
 
 
-def _convert(array: Any, dtype: Any, sparse: bool) -> Any:
+def convert(array: Any, dtype: Any, sparse: bool) -> Any:
+    """An input as a matrix of a dtype, sparse or dense."""
     if issparse(array):
         if sparse:
             return _clean(csr_array(array).astype(dtype, copy=False))

@@ -17,6 +17,7 @@ from scipy.sparse import csr_array, eye_array, issparse
 
 from pegfan._arrays import IntArray
 from pegfan._checks import check_choice
+from pegfan.channels._canonical import Canonical
 from pegfan.channels._trie import SPARSE_BELOW, Scales, Stem, Trie, dense_bytes, sparse_bytes
 from pegfan.channels.factors import RAISED, Matrix, all_finite, as_factor
 from pegfan.framelets import Operator
@@ -301,6 +302,17 @@ class Channels(Sequence[Channel]):
         Channels with distinct names and the same number of rows.
     info
         How they were chosen (kind, regime, hop matrix); anything that JSON can hold.
+    order
+        The nodes in an order that does not depend on how they are numbered, such as that of a tree's leaves: everything
+        is computed in that order, and then numbered back. By default, that of the numbers.
+    alike
+        A class number for every node: nodes of one class have equal rows, up to rounding, and get equal bits.
+
+    Attributes
+    ----------
+    info : dict
+    order, alike : array or None
+        As given. With channels added to them, nodes are alike where the rows of these are equal too.
 
     Examples
     --------
@@ -326,9 +338,17 @@ class Channels(Sequence[Channel]):
     ('X', 'S X', 'degree')
     """
 
-    def __init__(self, channels: Iterable[Channel], info: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        channels: Iterable[Channel],
+        info: Mapping[str, Any] | None = None,
+        order: IntArray | None = None,
+        alike: IntArray | None = None,
+    ) -> None:
         self._channels = tuple(channels)
         self.info = dict(info or {})
+        self.order, self.alike = order, alike
+        self._added = (False,) * len(self._channels)  # which came later, and may tell nodes apart that are alike
         if not self._channels:
             raise ValueError("no channels given; a network needs at least one")
         for channel in self._channels:
@@ -343,7 +363,6 @@ class Channels(Sequence[Channel]):
             twice = next(name for i, name in enumerate(self.names) if name in self.names[:i])
             raise ValueError(f"two channels are named {twice!r}; give one of them another name")
         self._prepared: dict[Any, tuple[dict[int, Any], dict[int, Scales]]] = {}
-        self._packed: Any = None  # the newest split's matrices, which `pegfan.training.fast` keeps here
 
     @overload
     def __getitem__(self, which: int | str) -> Channel: ...
@@ -353,7 +372,7 @@ class Channels(Sequence[Channel]):
 
     def __getitem__(self, which: int | str | slice) -> Channel | Channels:
         if isinstance(which, slice):
-            return Channels(self._channels[which], self.info)
+            return self._with(self._channels[which], self._added[which])
         if isinstance(which, str):
             if which not in self.names:
                 raise KeyError(f"no channel is named {which!r}; there are {', '.join(self.names)}")
@@ -367,7 +386,16 @@ class Channels(Sequence[Channel]):
         return iter(self._channels)
 
     def __add__(self, others: Iterable[Channel]) -> Channels:
-        return Channels([*self._channels, *others], self.info)
+        more = tuple(others)
+        return self._with([*self._channels, *more], [*self._added, *[True] * len(more)])
+
+    def _with(self, channels: Iterable[Channel], added: Iterable[bool]) -> Channels:
+        """Other channels of the same nodes."""
+        made = Channels(channels, self.info, self.order, self.alike)
+        made._added = tuple(added)
+        if any(later and channel.factors for channel, later in zip(made, made._added, strict=True)):
+            made.alike = None  # nothing is known of what it does to nodes that are alike
+        return made
 
     @property
     def n(self) -> int:
@@ -449,7 +477,7 @@ class Channels(Sequence[Channel]):
                 "fewer channels, or another format"
             )
         try:
-            return self._trie.materialize(dtype, formats)
+            return self.canonical.materialize(dtype, formats)
         except MemoryError as error:
             raise MemoryError(
                 f"the channels need up to {_bytes(needed)}, more than there is; use apply, rows or fewer channels"
@@ -506,13 +534,12 @@ class Channels(Sequence[Channel]):
         """
         index = node_indices(nodes, self.n)
         dtype = _as_dtype(dtype)
-        if dtype not in self._prepared:
-            self._prepared[dtype] = self._prepare(dtype)
-        values, scales = self._prepared[dtype]
-        return [
-            values[i][index] if i in values else scales[i].rows(index, cast(int, channel.scale))
-            for i, channel in enumerate(self)
-        ]
+        return self.canonical.rows(self.canonical.places[index], dtype)
+
+    @cached_property
+    def canonical(self) -> Canonical:
+        """The channels in their `order`, where everything is computed; made once."""
+        return Canonical(self)
 
     # -------------------------------------------------------------------- inside
 
@@ -530,6 +557,16 @@ class Channels(Sequence[Channel]):
             for channel, bound in zip(self, self._trie.bounds, strict=True)
         ]
 
+    def _gather(self, rows: Sequence[IntArray], dtype: Any) -> list[Any]:
+        """Some rows of every channel, for each channel its own."""
+        if dtype not in self._prepared:
+            self._prepared[dtype] = self._prepare(dtype)
+        values, scales = self._prepared[dtype]
+        return [
+            values[i][rows[i]] if i in values else scales[i].rows(rows[i], cast(int, channel.scale))
+            for i, channel in enumerate(self)
+        ]
+
     def _prepare(self, dtype: Any) -> tuple[dict[int, Any], dict[int, Scales]]:
         values: dict[int, Any] = {}
         scales: dict[int, Scales] = {}
@@ -537,14 +574,20 @@ class Channels(Sequence[Channel]):
             if stem.channel is not None:
                 values[stem.channel] = value
             for group in stem.projections.values():
-                shared = Scales(group[0][1].system, value)
+                shared = Scales(group[0][1], value)
                 shared.prepare([head.scale for _, head in group])
                 scales.update((i, shared) for i, _ in group)
         values.update((i, values[original]) for i, original in self._trie.copies.items())
         return values, scales
 
+    @property
+    def _in_order(self) -> bool:
+        """Whether nodes are numbered in canonical order already."""
+        return self.alike is None and (self.order is None or np.array_equal(self.order, np.arange(self.n)))
+
     def _rows_memory(self, dtype: Any) -> int:
-        total = 0
+        inputs = {id(channel.input): channel.input for channel in self if not self._in_order}.values()
+        total = sum(sparse_bytes(x.shape, x.nnz, x.dtype) if issparse(x) else int(x.nbytes) for x in inputs)
         waiting = list(self._trie.roots)
         while waiting:
             stem = waiting.pop()
@@ -552,7 +595,9 @@ class Channels(Sequence[Channel]):
             if stem.channel is not None or stem.projections:
                 total += _stem_bytes(stem, (self.n, stem.columns), dtype)
             for group in stem.projections.values():
-                tree = group[0][1].system.hierarchy
+                tree, means = group[0][1].system.hierarchy, group[0][1].means
+                if means is not None:
+                    total += len(group) * _stem_bytes(stem, (len(means.sizes), stem.columns), dtype)
                 levels = {level for _, head in group for level in (head.scale, head.scale + 1) if 0 < level < tree.K}
                 for level in levels:
                     shape = (tree.n_clusters[level - 1], stem.columns)

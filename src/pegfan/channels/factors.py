@@ -14,9 +14,10 @@ from scipy.sparse import csr_array, eye_array, issparse
 from scipy.sparse.linalg import LinearOperator
 
 from pegfan._arrays import FloatArray, IntArray
+from pegfan.channels._sums import order_free_sums
 from pegfan.channels.hops import SUFFIXES, hop_matrix, hop_name
 from pegfan.framelets import FrameletSystem, Operator
-from pegfan.framelets._signals import is_tensor
+from pegfan.framelets._signals import ClassMeans, is_tensor
 from pegfan.graph import Graph
 
 LOWERED, RAISED = (str.maketrans("0123456789", digits) for digits in ("₀₁₂₃₄₅₆₇₈₉", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
@@ -74,9 +75,13 @@ class Matrix(Operator):
         """Entry by entry, if the matrix is sparse."""
         if not issparse(self.matrix):
             return None
-        shares = columns.multiply(self.matrix[nodes])
-        own, size = (np.asarray(m.sum(axis=1)).ravel() for m in (shares, abs(shares)))
-        return own, size
+        shares = csr_array(columns.multiply(self.matrix[nodes]))
+        return order_free_sums(shares), order_free_sums(abs(shares))
+
+    def permute(self, rows: IntArray | None, columns: IntArray | None, memo: dict[Any, Any]) -> Operator:
+        """The matrix with rows and columns in another order."""
+        moved = self.matrix if rows is None else self.matrix[rows]
+        return Matrix(self.name, moved if columns is None else moved[:, columns])
 
     def _multiply(self, x: Any) -> Any:
         return self._like(x) @ x
@@ -150,6 +155,9 @@ class Projection(Operator):
         The framelet system.
     scale
         j, from 0 to K−1.
+    classes
+        A class number for every node: the factor is then M F_j, where M averages over the nodes of a class (see
+        `FrameletSystem.projections`).
 
     Examples
     --------
@@ -161,17 +169,29 @@ class Projection(Operator):
 
     system: FrameletSystem
     scale: int
+    means: ClassMeans | None
 
-    def __init__(self, system: FrameletSystem, scale: int) -> None:
+    def __init__(self, system: FrameletSystem, scale: int, classes: Any = None) -> None:
         inner = system.operator("projection", scale)
         self.system, self.scale = system, scale
         self._vectors: dict[int, tuple[IntArray, FloatArray]] = {}
-        super().__init__(inner.name, inner.shape, inner._forward, inner._transposed)
+        means = classes if isinstance(classes, ClassMeans) or classes is None else ClassMeans(classes, system.n)
+        if means is None or not len(means.nodes):
+            self.means = None
+            super().__init__(inner.name, inner.shape, inner._forward, inner._transposed)
+            return
+        self.means = means
+        super().__init__(
+            inner.name,
+            inner.shape,
+            lambda x: means(inner._forward(x), own=True),
+            lambda x: inner._transposed(means(x)),
+        )
 
     @property
     def key(self) -> Hashable:
-        """The system and the scale."""
-        return id(self.system), self.scale
+        """The system, the scale and the classes."""
+        return id(self.system), self.scale, id(self.means)
 
     @property
     def symbol(self) -> str:
@@ -186,11 +206,14 @@ class Projection(Operator):
     def matrices(self) -> list[Any]:
         """F_j = Φ_(j+1)ᵀ (I − PᵀP) · Φ_(j+1) with P = Φ_j Φ_(j+1)ᵀ, the weights of children, and F_0 = Φ_1ᵀ · Φ_1."""
         fine = self.system.scaling(self.scale + 1)
-        if self.scale == 0:
-            return [fine.T.tocsr(), fine]
-        weights = self.system.scaling(self.scale) @ fine.T
-        middle = eye_array(fine.shape[0], format="csr") - weights.T @ weights
-        return [csr_array(fine.T @ middle), fine]
+        first = fine.T.tocsr()
+        if self.scale > 0:
+            weights = self.system.scaling(self.scale) @ fine.T
+            first = csr_array(fine.T @ (eye_array(fine.shape[0], format="csr") - weights.T @ weights))
+        if self.means is None:
+            return [first, fine]
+        spread, mean = _mean_matrices(self.means)
+        return [spread, csr_array(mean @ first), fine]
 
     def nonzeros(self, rows: IntArray | None, columns: int) -> IntArray | None:
         """A row of F_j f mixes the rows of its cluster; a cluster with one child has no framelet."""
@@ -201,7 +224,10 @@ class Projection(Operator):
         total = np.bincount(slots, weights=rows, minlength=tree.n_clusters[level - 1]).astype(np.int64)
         if self.scale > 0:
             total[tree.n_children(level) == 1] = 0
-        return np.asarray(np.minimum(total, columns)[slots])
+        bounds = np.minimum(total, columns)[slots]
+        if self.means is not None:
+            self.means.put(np.minimum(self.means.members @ bounds[self.means.nodes], columns), bounds)
+        return np.asarray(bounds)
 
     def shares(self, nodes: IntArray, columns: Any) -> tuple[FloatArray, FloatArray]:
         """With the entries of F_j = Φ_(j+1)ᵀΦ_(j+1) − Φ_jᵀΦ_j, and the sizes of the two parts together."""
@@ -219,7 +245,21 @@ class Projection(Operator):
         if level not in self._vectors:
             self._vectors[level] = scaling_vectors(self.system, level)
         slots, phi = self._vectors[level]
-        return np.where(slots[i] == slots[v], phi[i] * phi[v], 0.0)
+        if self.means is None:
+            return np.where(slots[i] == slots[v], phi[i] * phi[v], 0.0)
+        spread, mean = _mean_matrices(self.means)
+        inside = csr_array((phi, slots, np.arange(len(phi) + 1)), shape=(len(phi), int(slots.max()) + 1))
+        return np.asarray((spread @ (mean @ inside))[i, slots[v]]).ravel() * phi[v]
+
+    def permute(self, rows: IntArray | None, columns: IntArray | None, memo: dict[Any, Any]) -> Operator:
+        """The projection on a renumbered tree, which all scales share."""
+        if rows is None or rows is not columns:
+            return super().permute(rows, columns, memo)
+        if id(self.system) not in memo:
+            memo[id(self.system)] = self.system.permute(rows)
+        if self.means is not None and id(self.means) not in memo:
+            memo[id(self.means)] = self.means.permute(rows)
+        return Projection(memo[id(self.system)], self.scale, memo.get(id(self.means)))
 
 
 class Foreign(Operator):
@@ -276,6 +316,15 @@ def scaling_vectors(system: FrameletSystem, level: int) -> tuple[IntArray, Float
     phi = np.zeros(system.n)
     phi[matrix.indices] = matrix.data
     return system.hierarchy.labels(level), phi
+
+
+def _mean_matrices(means: ClassMeans) -> tuple[csr_array, csr_array]:
+    """Matrices whose product is M: from classes to nodes, and means of classes; a class of one node is its own."""
+    n, places = len(means.code), np.arange(len(means.code))
+    number = np.where(means.code >= 0, means.code, len(means.sizes) + np.cumsum(means.code < 0) - 1)
+    spread = csr_array((np.ones(n), number, np.arange(n + 1)), shape=(n, int(number.max()) + 1))
+    weights = np.where(means.code >= 0, 1 / means.sizes[means.code], 1.0)
+    return spread, csr_array((weights, (number, places)), shape=spread.shape[::-1])
 
 
 def _call(product: Any, x: Any) -> Any:

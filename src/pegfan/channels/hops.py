@@ -6,6 +6,7 @@ import numpy as np
 from scipy.sparse import csr_array, eye_array
 
 from pegfan._checks import check_choice
+from pegfan.channels._sums import order_free_sums
 from pegfan.graph import Graph
 from pegfan.trees.build import DIRECTIONS
 
@@ -63,7 +64,7 @@ def hop_matrix(graph: Graph, kind: str = "S", direction: str = "out") -> csr_arr
         return a.copy()
     if kind == "S~":
         a = csr_array(a + eye_array(graph.n, format="csr"))
-    degrees = np.asarray(a.sum(axis=1)).ravel()
+    degrees = order_free_sums(a)
     degrees[degrees == 0] = 1
     rows = np.repeat(degrees, np.diff(a.indptr))
     values = a.data / (rows if kind == "random-walk" else np.sqrt(rows) * np.sqrt(degrees)[a.indices])

@@ -10,7 +10,8 @@ from scipy.sparse import csr_array, eye_array, issparse
 
 from pegfan import _defaults as default
 from pegfan._arrays import FloatArray, IntArray
-from pegfan.channels.factors import as_factor
+from pegfan.channels._sums import order_free_product, order_free_sums
+from pegfan.channels.factors import Matrix, as_factor
 from pegfan.framelets import Operator
 from pegfan.graph import Graph, Split
 
@@ -61,7 +62,8 @@ def propagated_labels(graph: Graph, operator: Any, split: Split | int = default.
     propagated = np.zeros((graph.n, graph.n_classes))
     propagated[nodes, classes] = 1
     for factor in reversed(factors):
-        propagated = factor @ propagated
+        sparse = isinstance(factor, Matrix) and issparse(factor.matrix)
+        propagated = order_free_product(factor.matrix, propagated) if sparse else factor @ propagated
     rest = propagated[nodes, classes] - own
     # What rounding leaves of a node's own label would be enough to recognise it by, even where its shares cancel.
     propagated[nodes, classes] = np.where(np.abs(rest) <= 1e-12 * size, 0.0, rest)
@@ -83,9 +85,9 @@ def structural_features(graph: Graph) -> FloatArray:
            [0., 1., 0., 1.]])
     """
     a = graph.adjacency
-    out, into = (np.asarray(a.sum(axis=axis)).ravel() for axis in (1, 0))
-    mean_out = (a @ out) / np.where(out == 0, 1, out)
-    mean_into = (a.T @ into) / np.where(into == 0, 1, into)
+    out, into = order_free_sums(a), order_free_sums(a.T)
+    mean_out = order_free_product(a, out) / np.where(out == 0, 1, out)
+    mean_into = order_free_product(a.T, into) / np.where(into == 0, 1, into)
     return np.asarray(np.log1p(np.column_stack([out, into, mean_out, mean_into])))
 
 

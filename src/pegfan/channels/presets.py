@@ -15,8 +15,10 @@ from pegfan.channels.factors import Hop, Projection, as_factor
 from pegfan.channels.inputs import training_nodes
 from pegfan.channels.scaling import FeatureScale, scale
 from pegfan.framelets import FrameletSystem, Operator
+from pegfan.framelets._signals import ClassMeans
 from pegfan.graph import Graph, Split
 from pegfan.measures import edge_homophily
+from pegfan.trees import canonical_order
 from pegfan.trees.build import DIRECTIONS
 
 HOMOPHILY_FROM = 0.5
@@ -44,6 +46,7 @@ def make_channels(
     direction: Direction = default.DIRECTION,
     scaling: Scaling = default.SCALING,
     split: Split | int | None = default.SPLIT,
+    average: bool | None = None,
 ) -> Channels:
     """Make the channels of PEGFAN (Section IV of the paper), in the paper's order.
 
@@ -84,11 +87,21 @@ def make_channels(
     split : Split or int, optional
         The split, or its place in ``graph.splits``, whose training nodes decide ``regime="auto"``; by default the
         first. None where no labels may be looked at.
+    average : bool, optional
+        Whether projections are averaged over nodes that look alike (the classes of
+        `pegfan.trees.canonical_order`). By default where the tree is that of `pegfan.build_tree` and had to choose
+        between such nodes.
 
     Returns
     -------
     Channels
-        ``info`` says how they were chosen.
+        ``info`` says how they were chosen, how many nodes projections are ``averaged`` over, and how many stand in an
+        ``arbitrary`` order, where there are any.
+
+    Notes
+    -----
+    Channels of a renumbered graph, on its own tree, are the renumbered channels, bit for bit, where nothing is
+    ``arbitrary``: everything is computed in the order of the tree's leaves.
 
     Examples
     --------
@@ -115,9 +128,19 @@ def make_channels(
     powers = info["hops"] * with_hops
     channels = [x] if include_features else []
     channels += _powers(steps[:1], powers, x)
-    channels += [_channel([Projection(system, j), *steps[:1] * projected], x) for j in range(system.K)]
+    own = not (hop is None or isinstance(hop, str))  # it may tell nodes apart that look alike
+    tree = system.hierarchy
+    means = alike = None
+    if average or (average is None and not own and tree.info.get("tied", 0) > 0):
+        colouring = canonical_order(graph)
+        if colouring.tied:
+            means, alike = ClassMeans(colouring.classes, graph.n), None if own else colouring.classes
+            info["averaged"] = colouring.tied
+    if tree.info.get("arbitrary", 0) > 0:
+        info["arbitrary"] = int(tree.info["arbitrary"])
+    channels += [_channel([Projection(system, j, means), *steps[:1] * projected], x) for j in range(system.K)]
     channels += _powers(steps[1:], powers, x) + _powers(against, info["hops"], x)
-    return Channels(channels, {"kind": kind, **info})
+    return Channels(channels, {"kind": kind, **info}, tree.order, alike)
 
 
 def make_fsgnn_channels(
@@ -162,7 +185,11 @@ def make_fsgnn_channels(
     x, steps, against, info = _parts(graph, regime, hops, hop, direction, scaling, split, True, False)
     channels = [x] if include_features else []
     channels += _powers(steps, info["hops"], x) + _powers(against, info["hops"], x)
-    return Channels(channels, info)
+    colouring = canonical_order(graph)
+    if colouring.arbitrary:
+        info["arbitrary"] = colouring.arbitrary
+    known = colouring.tied and (hop is None or isinstance(hop, str))
+    return Channels(channels, info, colouring.order, colouring.classes if known else None)
 
 
 def _parts(

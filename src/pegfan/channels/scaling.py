@@ -12,6 +12,7 @@ from scipy.sparse import csc_array, csr_array, hstack, issparse
 from pegfan._arrays import FloatArray
 from pegfan._checks import check_choice
 from pegfan._rows import l1_rows
+from pegfan.channels._sums import order_free_sums
 
 SCALINGS = ("none", "l1", "columns")
 
@@ -83,7 +84,7 @@ class FeatureScale:
         tail = largest > BAG_MOST
         data = np.where(tail[column], np.sign(x.data) * np.log1p(np.abs(x.data)), x.data)
         full = counts > rows / 2
-        sums, squares = (np.bincount(column, weights=w, minlength=x.shape[1]) for w in (data, data**2))
+        sums, squares = (order_free_sums(csr_array((w, x.indices, x.indptr), x.shape[::-1])) for w in (data, data**2))
         centre = np.where(full, sums / rows, 0.0)
         variance = np.where(full, squares / rows - centre**2, squares / np.maximum(counts, 1))
         flat = variance <= 1e-12 * np.maximum(squares / rows, 1e-300)  # a constant column says nothing

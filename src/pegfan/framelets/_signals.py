@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sys
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array, diags_array, issparse, vstack
+
+from pegfan._arrays import IntArray
 
 
 def is_tensor(value: Any) -> bool:
@@ -66,21 +69,80 @@ def as_columns(array: Any) -> Any:
 
 def class_means(x: Any, classes: Any) -> Any:
     """Every row of a signal replaced by the mean of the rows of its class."""
-    numbers = np.asarray(classes)
-    if numbers.shape != (x.shape[0],) or numbers.dtype.kind not in "iu" or (numbers.size and numbers.min() < 0):
-        raise ValueError(
-            f"classes must hold {x.shape[0]} class numbers, not negative; got {numbers.dtype} {numbers.shape}"
-        )
-    _, first, numbers, sizes = np.unique(numbers, return_index=True, return_inverse=True, return_counts=True)
-    if len(first) == len(numbers):
-        return x
-    if is_tensor(x):
-        import torch
+    return ClassMeans(classes, x.shape[0])(x)
 
-        index = torch.tensor(numbers, device=x.device)
-        sums = torch.zeros((len(sizes), *x.shape[1:]), dtype=x.dtype, device=x.device).index_add(0, index, x)
-        count = torch.tensor(sizes, device=x.device).to(x.dtype)
-        return (sums / count.reshape(-1, *[1] * (x.ndim - 1)))[index]
-    weights = (1.0 / sizes[numbers]).astype(x.dtype)
-    mean = csr_array((weights, (numbers, np.arange(len(numbers)))), shape=(len(sizes), len(numbers)))
-    return (mean @ x)[numbers]
+
+class ClassMeans:
+    """The operator M that replaces rows by the means of their classes; rows that are equal stay as they are.
+
+    Attributes
+    ----------
+    nodes
+        The nodes that share their class with another: no other rows are touched.
+    code
+        The number of every node's class among those of more than one node; -1 elsewhere.
+    first, sizes
+        The first node of each of these classes, and how many they have.
+    """
+
+    def __init__(self, classes: Any, n: int) -> None:
+        numbers = np.asarray(classes)
+        if numbers.shape != (n,) or numbers.dtype.kind not in "iu" or (numbers.size and numbers.min() < 0):
+            raise ValueError(f"classes must hold {n} class numbers, not negative; got {numbers.dtype} {numbers.shape}")
+        _, first, inverse, sizes = np.unique(numbers, return_index=True, return_inverse=True, return_counts=True)
+        shared = sizes > 1
+        self.code = np.where(shared, np.cumsum(shared) - 1, -1)[inverse]
+        self.nodes, self.first, self.sizes = np.flatnonzero(self.code >= 0), first[shared], sizes[shared]
+
+    def permute(self, order: IntArray) -> ClassMeans:
+        """The same for renumbered nodes: new node i is old node ``order[i]``."""
+        numbers = np.arange(len(self.code)) + len(self.sizes)
+        numbers[self.nodes] = self.code[self.nodes]
+        return ClassMeans(numbers[order], len(order))
+
+    @cached_property
+    def members(self) -> csr_array:
+        """Which of `nodes` are in which class: classes × nodes."""
+        places = np.arange(len(self.nodes))
+        ones = np.ones(len(places))
+        return csr_array((ones, (self.code[self.nodes], places)), shape=(len(self.sizes), len(places)))
+
+    def of_members(self, x: Any) -> Any:
+        """The means of the classes, ``first + mean(x − first)``, from the rows of `nodes` alone."""
+        code = self.code[self.nodes]
+        first = np.searchsorted(self.nodes, self.first)
+        if is_tensor(x):
+            import torch
+
+            lead, where = x[torch.tensor(first, device=x.device)], torch.tensor(code, device=x.device)
+            total = torch.zeros_like(lead).index_add(0, where, x - lead[where])
+            return lead + total / torch.tensor(self.sizes, device=x.device).to(x.dtype).reshape(-1, *[1] * (x.ndim - 1))
+        sums = self.members.astype(x.dtype) @ (x - x[first][code])
+        if issparse(x):
+            return csr_array(x[first] + diags_array(1 / self.sizes, dtype=x.dtype) @ sums)
+        return x[first] + sums / self.sizes.astype(x.dtype).reshape(-1, *[1] * (x.ndim - 1))
+
+    def put(self, means: Any, rows: Any, nodes: Any = slice(None)) -> Any:
+        """Write the means into the rows of some nodes; dense rows are overwritten."""
+        code = self.code[nodes]
+        where = np.flatnonzero(code >= 0)
+        if not len(where):
+            return rows
+        if issparse(rows):
+            place = np.arange(len(code))
+            place[where] = len(code) + code[where]
+            return csr_array(vstack([rows, means], format="csr")[place])
+        if is_tensor(rows):
+            import torch
+
+            index, picked = (torch.tensor(array, device=rows.device) for array in (where, code[where]))
+            return rows.index_copy(0, index, means[picked])
+        rows[where] = means[code[where]]
+        return rows
+
+    def __call__(self, x: Any, own: bool = False) -> Any:
+        """M x; a dense x is overwritten where it is the caller's own."""
+        if not len(self.nodes):
+            return x
+        means = self.of_members(x[self.nodes])
+        return self.put(means, x if own or issparse(x) or is_tensor(x) else x.copy())

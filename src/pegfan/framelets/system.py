@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from functools import partial
 from itertools import accumulate, combinations
 from typing import Any, Literal
@@ -13,7 +14,7 @@ from scipy.sparse import csr_array, issparse
 
 from pegfan.framelets import shrinkage
 from pegfan.framelets._levels import Level, make_levels
-from pegfan.framelets._signals import as_columns, as_signal, class_means, is_tensor
+from pegfan.framelets._signals import ClassMeans, as_columns, as_signal, class_means, is_tensor
 from pegfan.framelets._transforms import CompiledTransforms, Transforms
 from pegfan.framelets.coefficients import Coefficients
 from pegfan.framelets.filters import Filters
@@ -138,6 +139,12 @@ class FrameletSystem:
             low, high = min(low, 1.0) * max(smallest, 0.0), max(high, 1.0) * largest
         return low, high
 
+    def permute(self, perm: Any) -> FrameletSystem:
+        """The same system on renumbered nodes: new node i is old node ``perm[i]``."""
+        moved = copy(self)
+        moved.hierarchy, moved._transforms = self.hierarchy.permute(perm), {}
+        return moved
+
     # ---------------------------------------------------------------- transforms
 
     def decompose(self, f: Any, j0: int = 1, out: Any = None) -> Coefficients:
@@ -245,7 +252,8 @@ class FrameletSystem:
         if classes is not None:
             if out is not None:
                 raise ValueError("out= and classes= do not go together")
-            return [class_means(part, classes) for part in self.projections(f)]
+            means = ClassMeans(classes, self.n)
+            return [means(part, own=True) for part in self.projections(f)]
         if out is not None:
             if len(out) != self.K:
                 raise ValueError(f"out must hold K = {self.K} arrays, got {len(out)}")

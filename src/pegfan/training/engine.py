@@ -17,6 +17,7 @@ from pegfan.graph import Split, as_split
 from pegfan.running import Progress, Runner, Step
 from pegfan.training.metrics import METRICS, score
 from pegfan.training.network import Network
+from pegfan.training.rows import Rows
 from pegfan.training.settings import Run, Settings, TrainingResult
 
 ENGINES = ("auto", "fast", "plain")
@@ -81,7 +82,8 @@ def train(
     Returns
     -------
     TrainingResult
-        Runs in the order of the splits; those that are finished if Ctrl-C came.
+        Runs in the order of the splits; those that are finished if Ctrl-C came. Where channels, labels and splits are
+        renumbered, weights are the same bit for bit (on one machine) if the channels of `make_channels` say so.
 
     Raises
     ------
@@ -150,18 +152,19 @@ class TrainingTask(NamedTuple):
 
 def _run(task: TrainingTask, index: int) -> Run:
     start, split, seed = time.process_time(), task.splits[index], task.seed + index
-    weights = loss_weights(task.y[split.train], task.settings.class_weights)
+    train, val = (Rows.of(task.channels, nodes, task.y) for nodes in (split.train, split.val))
+    weights = loss_weights(train.labels, task.settings.class_weights)
     if task.engine == "fast":
-        return _follow(task, index, _FastSteps(task, split, weights, seed), start)
+        return _follow(task, index, _FastSteps(task, train, val, weights, seed), val.labels, start)
     from pegfan.training.plain import PlainSteps, seeded
 
     with seeded(seed):
-        return _follow(task, index, PlainSteps(task, split, weights, seed), start)
+        return _follow(task, index, PlainSteps(task, train, val, weights, seed), val.labels, start)
 
 
-def _follow(task: TrainingTask, index: int, trainer: Any, start: float) -> Run:
+def _follow(task: TrainingTask, index: int, trainer: Any, val_labels: IntArray, start: float) -> Run:
     """Train epoch by epoch until validation stops improving; the test nodes come last."""
-    settings, split, y, metric, history = task.settings, task.splits[index], task.y, task.metric, task.history
+    settings, test, y, metric, history = task.settings, task.splits[index].test, task.y, task.metric, task.history
     record: dict[str, list[Any]] = {"train_loss": [], "val_loss": [], "val_metric": [], "attention": []}
     best, best_epoch, kept, at_best = np.inf, 0, None, (np.nan, np.nan)
     epoch, begun = 0, time.perf_counter()
@@ -180,14 +183,14 @@ def _follow(task: TrainingTask, index: int, trainer: Any, start: float) -> Run:
             raise Diverged(f"the training loss became {loss} in epoch {epoch} of split {index} with {settings}")
         aim = val_loss
         if history or settings.stop == "metric":
-            value = score(val_logits, y[split.val], metric)
+            value = score(val_logits, val_labels, metric)
             aim = -value if settings.stop == "metric" else val_loss
             if history:
                 for key, entry in zip(record, (loss, val_loss, value, trainer.attention()), strict=True):
                     record[key].append(entry)
         if aim < best or kept is None:
             best, best_epoch, kept = aim, epoch, trainer.snapshot()
-            at_best = (val_loss, score(val_logits, y[split.val], metric))
+            at_best = (val_loss, score(val_logits, val_labels, metric))
         elif epoch - best_epoch >= settings.patience:
             break
     state = trainer.state(kept)
@@ -199,7 +202,7 @@ def _follow(task: TrainingTask, index: int, trainer: Any, start: float) -> Run:
         best_epoch=best_epoch,
         val_loss=float(at_best[0]),
         val_metric=float(at_best[1]),
-        test_metric=score(network.predict(task.channels, split.test), y[split.test], metric),
+        test_metric=score(network.predict(task.channels, test), y[test], metric),
         seconds=time.process_time() - start,
         attention=network.attention,
         state=state,
@@ -210,12 +213,12 @@ def _follow(task: TrainingTask, index: int, trainer: Any, start: float) -> Run:
 class _FastSteps:
     """Epochs on the fast path."""
 
-    def __init__(self, task: TrainingTask, split: Split, weights: Any, seed: int) -> None:
+    def __init__(self, task: TrainingTask, train: Rows, val: Rows, weights: Any, seed: int) -> None:
         from pegfan.training.fast import FastNetwork
 
         channels, settings = task.channels, task.settings
         state = Network.draw(channels.widths, task.classes, settings, seed).state
-        self.network = FastNetwork(channels, state, split.train, split.val, task.y, weights, settings.hop_normalize)
+        self.network = FastNetwork(channels, state, train, val, weights, settings.hop_normalize)
         self.seed, self.settings = seed, settings
 
     def step(self, epoch: int) -> tuple[float, float, Any]:

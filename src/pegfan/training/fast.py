@@ -15,7 +15,9 @@ import scipy.linalg.cython_blas  # noqa: F401 - compiled code calls it; loaded h
 
 from pegfan._arrays import LINE, IntArray, aligned
 from pegfan.channels import Channels
+from pegfan.channels._canonical import Canonical
 from pegfan.training.chains import Chain
+from pegfan.training.rows import Rows
 
 
 class Tables(NamedTuple):
@@ -42,9 +44,11 @@ class Packed:
     Those that several channels share are stored once.
     """
 
-    def __init__(self, channels: Channels, train: IntArray, val: IntArray, dtype: Any) -> None:
+    def __init__(self, canonical: Canonical, train: IntArray, val: IntArray, dtype: Any) -> None:
         rows = np.concatenate([train, val])
-        self.chains = [Chain(channel, rows, len(train), dtype) for channel in channels]
+        self.chains = [
+            Chain(channel, canonical.at(i, rows), len(train), dtype) for i, channel in enumerate(canonical.channels)
+        ]
         pointers: list[Any] = []
         indices: list[Any] = [np.zeros(0, np.int32)]
         data: tuple[list[Any], list[Any]] = ([np.zeros(0, dtype)], [np.zeros(0, dtype)])  # sparse, dense
@@ -71,40 +75,38 @@ class Packed:
         self.numbers = tuple(map(np.concatenate, (pointers, indices, *data)))
 
 
-def _packed(channels: Channels, train: IntArray, val: IntArray, dtype: Any) -> Packed:
+def _packed(canonical: Canonical, train: IntArray, val: IntArray, dtype: Any) -> Packed:
     """The matrices for a split; the newest are kept, for a search trains on the same ones again and again."""
     key = (train.tobytes(), val.tobytes(), dtype)
-    if channels._packed is None or channels._packed[0] != key:
-        channels._packed = None  # frees the memory of the old ones first
-        channels._packed = key, Packed(channels, train, val, dtype)
-    packed: Packed = channels._packed[1]
+    if canonical.packed is None or canonical.packed[0] != key:
+        canonical.packed = None  # frees the memory of the old ones first
+        canonical.packed = key, Packed(canonical, train, val, dtype)
+    packed: Packed = canonical.packed[1]
     return packed
 
 
 class FastNetwork:
     """The weights of a two-layer `ChannelNetwork`, its forward pass for some rows, its gradients and its optimiser.
 
-    `labels` are those of all nodes; `weights` are those of the training nodes in the loss, and sum to one.
+    `weights` are those of the training rows in the loss, and sum to one.
     """
 
     def __init__(
         self,
         channels: Channels,
         state: dict[str, Any],
-        train: IntArray,
-        val: IntArray,
-        labels: IntArray,
+        train: Rows,
+        val: Rows,
         weights: Any,
         hop_normalize: bool,
         dtype: Any = np.float32,
     ) -> None:
         self.dtype, self.normalize = np.dtype(dtype), bool(hop_normalize)
-        self.train, self.val = len(train), len(val)
-        rows = np.concatenate([train, val])
-        self.y = labels[rows]
+        self.train, self.val = len(train.places), len(val.places)
+        self.y = np.concatenate([train.labels, val.labels])
         self.loss_weights = np.asarray(weights, self.dtype)
-        self.val_weights = np.full(len(val), 1.0 / max(len(val), 1), self.dtype)
-        packed = _packed(channels, train, val, self.dtype)
+        self.val_weights = np.full(self.val, 1.0 / max(self.val, 1), self.dtype)
+        packed = _packed(channels.canonical, train.places, val.places, self.dtype)
         self.chains, self.numbers = packed.chains, packed.numbers
         count, (classes, width) = len(self.chains), state["output.weight"].shape
         hidden = width // count
@@ -112,12 +114,12 @@ class FastNetwork:
         self.w, self.m, self.v, self.kept = (_aligned(int(self.tables.rest[-1]), self.dtype) for _ in range(4))
         self.W, self.b, self.V, self.c, self.a = self._views(self.w, count, classes, hidden)
         self._take(state)
-        self.H = _aligned((count, len(rows), hidden), self.dtype)
-        self.inverse = np.zeros((count, len(rows)), self.dtype)
-        self.gradient = _aligned((len(train), hidden), self.dtype)
-        self.error = np.zeros((len(train), classes), self.dtype)
-        self.train_logits = np.zeros((len(train), classes), self.dtype)
-        self.val_logits = np.zeros((len(val), classes), self.dtype)
+        self.H = _aligned((count, len(self.y), hidden), self.dtype)
+        self.inverse = np.zeros((count, len(self.y)), self.dtype)
+        self.gradient = _aligned((self.train, hidden), self.dtype)
+        self.error = np.zeros((self.train, classes), self.dtype)
+        self.train_logits = np.zeros((self.train, classes), self.dtype)
+        self.val_logits = np.zeros((self.val, classes), self.dtype)
         self.no_masks: Any = np.zeros((count, 0, 0), np.uint8)
         self.masks, self.scale = self.no_masks, self.dtype.type(1)
         self.grad_b, self.grad_V = np.zeros_like(self.b), np.zeros_like(self.V)

@@ -139,19 +139,21 @@ class Network:
         first, *later = [*(f"hidden_layers.{i}" for i in range(self.settings.layers - 2)), "output"]
         if not len(wanted):
             return np.empty((0, self.classes), np.float32)
+        canonical = channels.canonical
+        rows, back = np.unique(canonical.places[wanted], return_inverse=True)
         with one_thread():
-            sums = np.zeros((len(wanted), len(self.state[f"{first}.bias"])), np.float32)
-            for i, channel in enumerate(channels):
-                self._add(sums, i, channel, wanted, self.state[f"{first}.weight"])
+            sums = np.zeros((len(rows), len(self.state[f"{first}.bias"])), np.float32)
+            for i, channel in enumerate(canonical.channels):
+                self._add(sums, i, channel, canonical.at(i, rows), self.state[f"{first}.weight"])
             sums += self.state[f"{first}.bias"]
             for name in later:
                 weight, bias = self.state[f"{name}.weight"], self.state[f"{name}.bias"]
                 sums = np.maximum(sums, 0) @ weight.T + bias
             sums -= sums.max(axis=1, keepdims=True)
             sums -= np.log(np.exp(sums).sum(axis=1, keepdims=True))
-        return sums
+        return sums[back]
 
-    def _add(self, sums: Float32Array, i: int, channel: Channel, nodes: Any, following: Float32Array) -> None:
+    def _add(self, sums: Float32Array, i: int, channel: Channel, rows: Any, following: Float32Array) -> None:
         """Add what channel i contributes to the layer that follows: ReLU(α_i N(X_i W_i + b_i)) V_i."""
         weight, bias = self.state[f"channel_layers.{i}.weight"], self.state[f"channel_layers.{i}.bias"]
         hidden, columns = weight.shape
@@ -166,8 +168,8 @@ class Network:
                 x[block] = channel.input[block].astype(np.float32, copy=False) @ weight.T
         for factor in reversed(channel.factors):
             x = factor @ x
-        for block in _blocks(len(nodes)):
-            h = x[nodes[block]]
+        for block in _blocks(len(rows)):
+            h = x[rows[block]]
             h = (h @ weight.T if narrow else h) + bias
             if self.settings.hop_normalize:
                 h /= np.maximum(np.sqrt(np.einsum("ij,ij->i", h, h)), np.float32(1e-12))[:, None]

@@ -10,9 +10,9 @@ import numpy as np
 import torch
 
 from pegfan._arrays import IntArray
-from pegfan.graph import Split
 from pegfan.models import ChannelNetwork, to_tensors
 from pegfan.training.engine import TrainingTask
+from pegfan.training.rows import Rows
 
 
 @contextmanager
@@ -26,40 +26,42 @@ def seeded(seed: int) -> Iterator[None]:
 class PlainSteps:
     """Epochs in PyTorch, in the context of `seeded`."""
 
-    def __init__(self, task: TrainingTask, split: Split, weights: Any, seed: int) -> None:
-        settings, self.channels, self.split, self.batch = task.settings, task.channels, split, task.batch
-        self.device = task.device
+    def __init__(self, task: TrainingTask, train: Rows, val: Rows, weights: Any, seed: int) -> None:
+        settings, self.batch, self.device = task.settings, task.batch, task.device
+        self.canonical, self.train, self.val = task.channels.canonical, train, val
         network = (settings.hidden, settings.layers, settings.dropout, settings.hop_normalize)
-        self.model = ChannelNetwork(self.channels.widths, task.classes, *network).to(self.device or "cpu")
-        self.y = torch.tensor(task.y, device=self.device)
-        everywhere = np.zeros(len(task.y))
-        everywhere[split.train] = weights
-        self.weights = torch.tensor(everywhere, device=self.device).float()
+        self.model = ChannelNetwork(task.channels.widths, task.classes, *network).to(self.device or "cpu")
+        self.weights = torch.tensor(weights, device=self.device).float()
+        self.y, self.val_y = (torch.tensor(part.labels, device=self.device) for part in (train, val))
         self.optimizer = torch.optim.Adam(self.model.parameter_groups(settings))
         self.order = np.random.default_rng(seed)
         self.kept: dict[str, Any] = {}
 
-    def _inputs(self, nodes: IntArray, part: str) -> Any:
-        """The channels of some nodes; those of a whole part are made once."""
+    def _inputs(self, rows: IntArray, part: str) -> Any:
+        """The channels of some rows; those of a whole part are made once."""
         if self.batch is not None:
-            return to_tensors(self.channels.rows(nodes), device=self.device)
+            return self._tensors(rows)
         if part not in self.kept:
-            self.kept[part] = to_tensors(self.channels.rows(nodes), device=self.device)
+            self.kept[part] = self._tensors(rows)
         return self.kept[part]
+
+    def _tensors(self, rows: IntArray) -> Any:
+        return to_tensors(self.canonical.rows(rows, np.dtype(np.float32)), device=self.device)
 
     def step(self, epoch: int) -> tuple[float, float, Any]:
         """An epoch: the training loss, the validation loss and the outputs of validation nodes."""
         del epoch
         self.model.train()
-        nodes = self.split.train if self.batch is None else self.order.permutation(self.split.train)
+        count = len(self.y)
+        among = np.arange(count) if self.batch is None else self.order.permutation(count)
         total = 0.0
-        for chunk in self._chunks(nodes):
+        for chunk in self._chunks(among):
             self.optimizer.zero_grad()
-            output = self.model(self._inputs(chunk, "train"))
+            output = self.model(self._inputs(self.train.places[chunk], "train"))
             where = torch.tensor(chunk, device=self.device)
             picked = output.gather(1, self.y[where, None])[:, 0]
             loss = -(self.weights[where] * picked).sum()
-            (loss * (len(nodes) / len(chunk))).backward()  # a batch stands for all
+            (loss * (count / len(chunk))).backward()  # a batch stands for all
             self.optimizer.step()
             total += float(loss.detach())
         return (total, *self._validate())
@@ -67,13 +69,13 @@ class PlainSteps:
     def _validate(self) -> tuple[float, Any]:
         self.model.eval()
         with torch.no_grad():
-            output = torch.cat([self.model(self._inputs(chunk, "val")) for chunk in self._chunks(self.split.val)])
-            loss = -output.gather(1, self.y[torch.tensor(self.split.val, device=self.device), None]).mean()
+            output = torch.cat([self.model(self._inputs(chunk, "val")) for chunk in self._chunks(self.val.places)])
+            loss = -output.gather(1, self.val_y[:, None]).mean()
         return float(loss), output.cpu().numpy()
 
-    def _chunks(self, nodes: IntArray) -> Iterable[IntArray]:
-        size = self.batch or len(nodes)
-        return (nodes[start : start + size] for start in range(0, len(nodes), size))
+    def _chunks(self, rows: IntArray) -> Iterable[IntArray]:
+        size = self.batch or len(rows)
+        return (rows[start : start + size] for start in range(0, len(rows), size))
 
     def attention(self) -> Any:
         """The weights of the channels."""

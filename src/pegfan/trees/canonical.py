@@ -8,6 +8,7 @@ tell them apart; on graphs small enough, look-ahead and individualisation contin
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +27,10 @@ Colours = NDArray[np.uint64]
 _ROUNDS = 64  # rounds of refinement that any graph gets; small ones get as many as they need
 _VISITS = 100_000_000
 """Arcs that refinement may visit beyond that, and that individualisation may visit: a second or so."""
+
+_MOST_KNOWN = 8
+_known: dict[bytes, Colouring] = {}
+"""The newest results: a tree, its channels and a split of one graph all ask for its order."""
 
 _OVERHEAD = 50_000  # arcs that could be visited in the time that a component takes whatever its size
 
@@ -47,8 +52,8 @@ class Colouring:
         How many choices were made between nodes that are symmetric (twins, copies of a component, or nodes that an
         automorphism was found for): any choice gives the same graph.
     arbitrary
-        How many choices went by node number between nodes that could be neither told apart nor shown to be
-        symmetric at a reasonable cost. With 0, ``graph.permute(order)`` does not depend on the numbering; with
+        How many nodes took part in choices that went by node number, for they could be neither told apart nor shown to
+        be symmetric at a reasonable cost. With 0, ``graph.permute(order)`` does not depend on the numbering; with
         ``tied`` 0 as well, renumbering the graph renumbers the order.
     """
 
@@ -59,7 +64,7 @@ class Colouring:
     arbitrary: int
 
 
-def canonical_order(graph: Graph, use_features: bool = True) -> Colouring:
+def canonical_order(graph: Graph, use_features: bool = True, labels: IntArray | None = None) -> Colouring:
     """Order the nodes of a graph by what they are, not by how they are numbered.
 
     Parameters
@@ -68,6 +73,8 @@ def canonical_order(graph: Graph, use_features: bool = True) -> Colouring:
         A graph; directions, weights and (unless `use_features` is false) features tell nodes apart. Labels do not.
     use_features
         Whether features count.
+    labels
+        A number for every node that counts as well.
 
     Examples
     --------
@@ -81,18 +88,43 @@ def canonical_order(graph: Graph, use_features: bool = True) -> Colouring:
     >>> colouring.tied, colouring.arbitrary
     (4, 0)
     """
+    key = _digest(graph, use_features, labels)
+    if key not in _known:
+        while len(_known) >= _MOST_KNOWN:
+            del _known[next(iter(_known))]
+        _known[key] = _colouring(graph, _initial_colours(graph, use_features, labels))
+    return _known[key]
+
+
+def _digest(graph: Graph, use_features: bool, labels: IntArray | None) -> bytes:
+    """What the colouring of a graph depends on."""
+    digest = hashlib.blake2b(f"{graph.n} {graph.directed}".encode(), digest_size=16)
+    matrices: list[Any] = [graph.adjacency, graph.features if use_features else None, labels]
+    for matrix in matrices:
+        parts = [matrix.indptr, matrix.indices, matrix.data] if issparse(matrix) else [matrix]
+        for part in parts if matrix is not None else ():
+            digest.update(f" {part.shape} {part.dtype}".encode())
+            digest.update(np.ascontiguousarray(part).data)
+        digest.update(b";")
+    return digest.digest()
+
+
+def _colouring(graph: Graph, colours: Colours) -> Colouring:
     weights = graph.adjacency.copy()
     weights.data = _leading_bits(weights.data, weights.data)
     refiner = _Refiner(weights, graph.directed)
     # Long paths and grids of millions of nodes would take as many rounds as they are long.
-    stable = colours = refiner.refine(_initial_colours(graph, use_features), or_what_is_affordable=True)
+    stable = colours = refiner.refine(colours, or_what_is_affordable=True)
     _, classes, sizes = np.unique(stable, return_inverse=True, return_counts=True)
     tied = int((sizes[classes] > 1).sum())
     symmetric = arbitrary = 0
     if tied:
         colours, symmetric, arbitrary = _break_ties(refiner, colours)
     # The stable colours come first, so that ties are broken inside their class.
-    return Colouring(np.lexsort((colours, stable)), classes, tied, symmetric, arbitrary)
+    order = np.lexsort((colours, stable))
+    for array in (order, classes):
+        array.setflags(write=False)
+    return Colouring(order, classes, tied, symmetric, arbitrary)
 
 
 class _SpentError(Exception):
@@ -140,7 +172,7 @@ class _Refiner:
         return colours
 
 
-def _initial_colours(graph: Graph, use_features: bool) -> Colours:
+def _initial_colours(graph: Graph, use_features: bool, labels: IntArray | None) -> Colours:
     from pegfan._hashing import hash_rows
 
     colours = np.ones(graph.n, np.uint64)
@@ -148,6 +180,8 @@ def _initial_colours(graph: Graph, use_features: bool) -> Colours:
         X: Any = graph.features if issparse(graph.features) else csr_array(graph.features)
         bits = (X.data.astype(np.float64) + 0.0).view(np.uint64)  # + 0.0: no negative zero
         hash_rows(X.indptr, X.indices, bits, False, colours)
+    if labels is not None:
+        colours = _scramble(colours + _scramble(labels.astype(np.int64).view(np.uint64)))
     # A loop leads to a node of one's own colour, as an edge to an equal node does: tell them apart from the start.
     return colours + _scramble(_leading_bits(graph.adjacency.diagonal(), graph.adjacency.data))
 
@@ -223,7 +257,7 @@ def _individualise(refiner: _Refiner, colours: Colours) -> tuple[Colours, int, i
                 if any(_one_orbit(refiner, given, colours, nodes, at_once) for at_once in (True, False)):
                     symmetric += 1
                 else:
-                    arbitrary += 1
+                    arbitrary += len(nodes)
                 apart = _single_out(colours, nodes[0])
             colours = refiner.refine(apart)
     except _SpentError:

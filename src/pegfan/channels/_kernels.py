@@ -1,0 +1,34 @@
+"""Compiled loops of channels: products whose sums are those of integers."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+_BITS = 62  # of a sum, beside its sign
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def product(indptr, indices, data, x, out):  # type: ignore[no-untyped-def]
+    """Compute out = M x for a sparse M; every sum is taken over integers, in units of a power of two."""
+    width = x.shape[1]
+    largest, half, rest = np.empty(width), np.empty(width), np.empty(width)
+    total = np.empty(width, np.int64)
+    for i in range(indptr.size - 1):
+        start, stop = indptr[i], indptr[i + 1]
+        largest[:] = 0.0
+        for e in range(start, stop):
+            for t in range(width):
+                largest[t] = max(largest[t], abs(data[e] * x[indices[e], t]))
+        spare = math.frexp(float(stop - start))[1]
+        for t in range(width):
+            power = _BITS - spare - math.frexp(largest[t])[1]  # in two parts, for one alone may overflow
+            half[t], rest[t] = math.ldexp(1.0, power // 2), math.ldexp(1.0, power - power // 2)
+        total[:] = 0
+        for e in range(start, stop):
+            for t in range(width):
+                total[t] += np.int64(np.rint(data[e] * x[indices[e], t] * half[t] * rest[t]))
+        for t in range(width):
+            out[i, t] = total[t] / half[t] / rest[t] if largest[t] < np.inf else largest[t]
