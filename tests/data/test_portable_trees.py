@@ -14,6 +14,6 @@ def test_this_machine_builds_the_committed_trees(data, name):
 
 
 @pytest.mark.parametrize("machine", ["Prescott", "generic"])
-def test_so_do_other_machines(data, machine, tmp_path):
+def test_so_do_other_machines(data, machine):
     """A sample; tests/slow has all of them."""
-    assert digests_on(machine, data, SMALL, tmp_path) == committed(SMALL)
+    assert digests_on(machine, data, SMALL) == committed(SMALL)

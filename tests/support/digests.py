@@ -32,9 +32,9 @@ def digests(root: Path, names: list[str]) -> dict[str, str]:
     }
 
 
-def digests_on(machine: str, root: Path, names: list[str], cache: Path) -> dict[str, str]:
-    """The same in another process; compiled code is kept apart, for it may be for another processor."""
-    env = {**os.environ, **OTHER_MACHINES[machine], "NUMBA_CACHE_DIR": str(cache), "PEGFAN_DATA": str(root)}
+def digests_on(machine: str, root: Path, names: list[str]) -> dict[str, str]:
+    """The same in another process."""
+    env = {**os.environ, **OTHER_MACHINES[machine], "PEGFAN_DATA": str(root)}
     run = subprocess.run([sys.executable, __file__, *names], env=env, capture_output=True, text=True, check=True)
     found: dict[str, str] = json.loads(run.stdout)
     return found

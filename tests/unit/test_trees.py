@@ -1,5 +1,6 @@
 """Builders and the canonical order: equivariance where it is promised, h kept everywhere, honesty elsewhere."""
 
+import os
 import subprocess
 import sys
 
@@ -12,8 +13,9 @@ from scipy.cluster.hierarchy import linkage
 from scipy.sparse import csr_array
 
 import pegfan as pf
-from pegfan.trees import build, canonical, embeddings, ward
+from pegfan.trees import _kernels, _linear, build, canonical, embeddings, ward
 from pegfan.trees.hierarchy import by_appearance, cut_linkage
+from support.digests import OTHER_MACHINES
 
 METHODS = [
     ("ward", {}),
@@ -208,26 +210,30 @@ def test_class_means_of_every_kind():
 
 
 SCRIPT = """
-import sys, numpy as np, pegfan as pf
+import pegfan as pf
 graph = pf.datasets.synthetic(0.3, n=800, n_edges=4000, n_features=5)
-digest = []
 for method, options in [("ward", {}), ("adjacency", {}), ("matching", {}), ("matching", {"score": "cosine"})]:
-    tree = pf.build_tree(graph, method, h=4, **options)
-    digest.append(hash(tuple(level.tobytes() for level in tree.parents) + (tree.order.tobytes(),)))
-print(digest)
+    for weight in (0.0, 1.0):
+        print(pf.build_tree(graph, method, h=4, feature_weight=weight, **options).digest)
 """
 
 
 @pytest.mark.long
-def test_two_processes_and_two_threads_give_the_same_bytes():
-    import os
-
+def test_other_machines_give_the_same_trees():
     outputs = set()
-    for threads in ("1", "2", "2"):
-        env = {**os.environ, "PYTHONHASHSEED": "0", "OPENBLAS_NUM_THREADS": threads, "OMP_NUM_THREADS": threads}
+    for changes in OTHER_MACHINES.values():
+        env = {**os.environ, **changes}
         run = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True, env=env)
         outputs.add(run.stdout)
     assert len(outputs) == 1
+    assert len(set(outputs.pop().split())) == 8
+
+
+def test_no_loop_of_the_builders_leaves_its_arithmetic_to_the_compiler():
+    """Fast-math would fuse and reorder operations, as the CPU likes it best."""
+    loops = [value for room in (_kernels, _linear) for value in vars(room).values() if hasattr(value, "targetoptions")]
+    assert len(loops) > 20
+    assert not any(loop.targetoptions.get("fastmath") or loop.targetoptions.get("parallel") for loop in loops)
 
 
 # -------------------------------------------------------------------- builders
