@@ -196,10 +196,13 @@ def coarsen(level: LevelGraph, labels: IntArray) -> LevelGraph:
 
     count, graph = int(labels.max()) + 1, level.edges
     first = np.concatenate([[0], np.cumsum(np.bincount(labels, minlength=count))])
-    pointers, columns, weights = np.empty(count + 1, np.int64), np.empty(graph.nnz, np.int64), np.empty(graph.nnz)
+    pointers, columns, weights = (
+        np.empty(size, kind)
+        for size, kind in ((count + 1, graph.indptr.dtype), (graph.nnz, graph.indices.dtype), (graph.nnz, np.float64))
+    )
     rows = (np.argsort(labels, kind="stable"), first, labels, graph.indptr, graph.indices, graph.data)
     end = _kernels.sum_between(*rows, pointers, columns, weights)
-    edges = csr_array((weights[:end], columns[:end], pointers), shape=(count, count))
+    edges = csr_array((weights[:end].copy(), columns[:end].copy(), pointers), shape=(count, count))
     features = None
     if level.features is not None:
         features = np.zeros((count, level.features.shape[1]))
