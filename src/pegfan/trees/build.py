@@ -123,16 +123,17 @@ def build_tree(
     -------
     Hierarchy
         ``info`` holds the method and its settings, ``tied`` (nodes that share their colour with another),
-        ``symmetric`` and ``arbitrary`` choices of the canonical order, and ``capped`` (whether `max_levels` cut the
-        tree short).
+        ``symmetric`` (choices between symmetric nodes), ``arbitrary`` (nodes whose order went by their numbers), and
+        ``capped`` (whether `max_levels` cut the tree short).
 
     Notes
     -----
-    The promise: where ``info["tied"]`` is 0, the tree of a renumbered graph is the renumbered tree, bit for bit on one
-    machine. Where ``tied`` is not 0 but ``arbitrary`` is, symmetric nodes may be swapped, which averaging projections
-    over colour classes undoes for signals constant on them (``system.projections(f, classes=...)``). No method can
-    promise more: a star with more than h leaves has no symmetric clustering into groups of at most h. Where
-    ``arbitrary`` is not 0, some nodes could be neither told apart nor shown to be symmetric at a reasonable cost.
+    The tree is the same on every machine. Where ``info["tied"]`` is 0, the tree of a renumbered graph is the renumbered
+    tree, bit for bit. Where ``tied`` is not 0 but ``arbitrary`` is, symmetric nodes may be swapped, which averaging
+    projections over colour classes undoes for signals constant on them, as `make_channels` does
+    (``system.projections(f, classes=...)``). No method can promise more: a star with more than h leaves has no symmetric
+    clustering into groups of at most h. Where ``arbitrary`` is not 0, so many nodes could be neither told apart nor shown
+    to be symmetric at a reasonable cost.
 
     Examples
     --------
