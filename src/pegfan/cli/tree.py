@@ -80,8 +80,8 @@ def _warnings(grown: Hierarchy) -> list[str]:
     found = []
     if facts["arbitrary"]:
         found.append(
-            f"{facts['arbitrary']:,} nodes stand in an arbitrary order: it would have cost too much to tell them apart, "
-            "or to show that they are symmetric. With its nodes in another order, the graph may get another tree."
+            f"{facts['arbitrary']:,} nodes stand in an arbitrary order: it would have cost too much to tell them "
+            "apart, or to show that they are symmetric. With nodes in another order, the graph may get another tree."
         )
     elif facts["tied"]:
         found.append(

@@ -131,9 +131,9 @@ def build_tree(
     The tree is the same on every machine. Where ``info["tied"]`` is 0, the tree of a renumbered graph is the renumbered
     tree, bit for bit. Where ``tied`` is not 0 but ``arbitrary`` is, symmetric nodes may be swapped, which averaging
     projections over colour classes undoes for signals constant on them, as `make_channels` does
-    (``system.projections(f, classes=...)``). No method can promise more: a star with more than h leaves has no symmetric
-    clustering into groups of at most h. Where ``arbitrary`` is not 0, so many nodes could be neither told apart nor shown
-    to be symmetric at a reasonable cost.
+    (``system.projections(f, classes=...)``). No method can promise more: a star with more than h leaves has no
+    symmetric clustering into groups of at most h. Where ``arbitrary`` is not 0, so many nodes could be neither told
+    apart nor shown to be symmetric at a reasonable cost.
 
     Examples
     --------
