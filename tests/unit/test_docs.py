@@ -114,6 +114,22 @@ def test_the_tests_of_a_number_exist_and_cite_it(number):
         assert any(kind.lower() in text and re.search(rf"\b{value}\b", text) for text in words)
 
 
+def test_every_sentence_of_the_promise_has_its_test():
+    """Of docs/equivariance.md: the numbered sentences, and the tests that would fail if they did not hold."""
+    text = (DOCS / "equivariance.md").read_text()
+    stated, held = text.split("## What holds\n")[1].split("## Which test holds it\n")
+    held = held.split("\n## ")[0]
+    tests = dict(re.findall(r"^\| \*\*(\S+)\*\* \| (.*) \|$", held, flags=re.MULTILINE))
+    numbers = re.findall(r"^\| \*\*(\d+)\*\* ", stated, flags=re.MULTILINE)
+    assert numbers == [str(i) for i in range(1, 10)]
+    assert set(numbers) <= set(tests)
+    for references in tests.values():
+        found = re.findall(r"`([^`]+::[^`]+)`", references)
+        assert found
+        for reference in found:
+            assert find_test(reference)
+
+
 def test_a_wrong_example_is_found(tmp_path):
     page = tmp_path / "page.md"
     for text in ("```python\n1 / 0\n```\n", "```pycon\n>>> 1 + 1\n3\n```\n", "```sh\nmake no-such-target\n```\n"):

@@ -664,3 +664,16 @@ def test_the_public_names_exist_and_are_documented():
         assert getattr(pf, name).__doc__
     assert importlib.metadata.version("pegfan") == pf.__version__
     assert not set(pf.__all__) & set(dir(builtins))
+
+
+@given(trees(), seeds, st.sampled_from([1, 3, 16]))
+def test_renumbered_signals_are_transformed_bit_for_bit(tree, seed, columns):
+    """Coefficients are the same, and projections and reconstructions are renumbered: all sums go along the leaves."""
+    rng = np.random.default_rng(seed)
+    perm, f = rng.permutation(tree.n), rng.standard_normal((tree.n, columns))
+    old, new = pf.FrameletSystem(tree), pf.FrameletSystem(tree.permute(perm))
+    before, after = old.decompose(f), new.decompose(f[perm])
+    np.testing.assert_array_equal(after.array, before.array)
+    np.testing.assert_array_equal(new.reconstruct(after), old.reconstruct(before)[perm])
+    for one, other in zip(old.projections(f), new.projections(f[perm]), strict=True):
+        np.testing.assert_array_equal(other, one[perm])
