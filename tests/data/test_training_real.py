@@ -6,6 +6,7 @@ import pytest
 import pegfan as pf
 from pegfan._npz import read_npz
 from pegfan.training import Network
+from support.equivariance import assert_same_run, same_bits
 
 # The winning settings of the authors' search for these cells of Table III, and what the paper reports.
 CELLS = {
@@ -50,3 +51,24 @@ def test_the_whole_pipeline_is_equivariant(data):
         channels = pf.make_channels(g, pf.FrameletSystem(tree), kind="c", regime="heterophily", scaling="none")
         outputs.append(Network.draw(channels.widths, g.n_classes, seed=0).predict(channels))
     np.testing.assert_allclose(outputs[1], outputs[0][perm], atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["chameleon", "cora", "squirrel"])
+def test_renumbered_sets_give_the_same_to_the_last_bit(data, name):
+    """Sets with nodes that look alike: their own trees, channels and training, ten epochs."""
+    graph = pf.datasets.load(name, root=data, offline=True)
+    perm = np.random.default_rng(1).permutation(graph.n)
+    settings = {"epochs": 10, "hidden": 16}
+    kept, runs, outputs = [], [], []
+    some = np.random.default_rng(2).integers(0, graph.n, 100)
+    for g, nodes in ((graph, perm[some]), (graph.permute(perm), some)):
+        tree = pf.build_tree(g, "ward", h=8, direction="out" if g.directed else "symmetric")
+        channels = pf.make_channels(g, pf.FrameletSystem(tree), kind="c", regime="heterophily")
+        assert channels.info["averaged"] == tree.info["tied"] > 0
+        assert tree.info["arbitrary"] == 0
+        kept.append([*channels.rows(nodes), *(value[nodes] for value in channels.materialize())])
+        runs += pf.train(channels, g.labels, g.splits[0], settings, history=True).runs
+        outputs.append(Network(runs[-1].state, settings).predict(channels))
+    assert all(same_bits(one, two) for one, two in zip(*kept, strict=True))
+    assert_same_run(*runs)
+    assert same_bits(outputs[0][perm], outputs[1])
