@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -28,9 +29,10 @@ _ROUNDS = 64  # rounds of refinement that any graph gets; small ones get as many
 _VISITS = 100_000_000
 """Arcs that refinement may visit beyond that, and that individualisation may visit: a second or so."""
 
-_MOST_KNOWN = 8
+_MOST_KNOWN = 4_000_000
 _known: dict[bytes, Colouring] = {}
-"""The newest results: a tree, its channels and a split of one graph all ask for its order."""
+"""The newest results, up to so many nodes in all: a tree, its channels and a split of one graph all ask for its order."""
+_KNOWING = Lock()
 
 _OVERHEAD = 50_000  # arcs that could be visited in the time that a component takes whatever its size
 
@@ -89,11 +91,14 @@ def canonical_order(graph: Graph, use_features: bool = True, labels: IntArray | 
     (4, 0)
     """
     key = _digest(graph, use_features, labels)
-    if key not in _known:
-        while len(_known) >= _MOST_KNOWN:
-            del _known[next(iter(_known))]
-        _known[key] = _colouring(graph, _initial_colours(graph, use_features, labels))
-    return _known[key]
+    found = _known.get(key)
+    if found is None:
+        found = _colouring(graph, _initial_colours(graph, use_features, labels))
+        with _KNOWING:
+            _known[key] = found
+            while len(_known) > 1 and sum(len(one.order) for one in _known.values()) > _MOST_KNOWN:
+                del _known[next(iter(_known))]
+    return found
 
 
 def _digest(graph: Graph, use_features: bool, labels: IntArray | None) -> bytes:
