@@ -1,5 +1,7 @@
 """Renumbered graphs give renumbered channels, the same weights and renumbered predictions, to the last bit."""
 
+from tempfile import TemporaryDirectory
+
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -317,6 +319,18 @@ def test_models_keep_columns_and_averages_on_disk(tmp_path):
     again = pf.load_classifier(model.save(tmp_path / "model"))
     assert same_bits(again.predict_proba(graph), model.predict_proba())
     assert again.fitted_.members[0].average is None
+
+
+@pytest.mark.long
+@given(graphs(), seeds)
+def test_a_saved_model_predicts_the_same(graph, seed):
+    """On the renumbered graph it builds the tree again."""
+    model = pf.PEGFANClassifier(h=2, regime="all", **SMALL).fit(graph)
+    assume(model.tree_.info["arbitrary"] == 0)
+    with TemporaryDirectory() as folder:
+        again = pf.PEGFANClassifier.load(model.save(f"{folder}/model"))
+    perm = np.random.default_rng(seed).permutation(graph.n)
+    assert same_bits(again.predict_proba(graph.permute(perm)), model.predict_proba()[perm])
 
 
 # ----------------------------------------------------------------------- order-free sums

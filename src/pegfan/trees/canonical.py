@@ -31,7 +31,7 @@ _VISITS = 100_000_000
 
 _MOST_KNOWN = 4_000_000
 _known: dict[bytes, Colouring] = {}
-"""The newest results, up to so many nodes in all: a tree, its channels and a split of one graph all ask for its order."""
+"""The newest results, up to so many nodes in all: a tree, its channels and a split of one graph ask for one order."""
 _KNOWING = Lock()
 
 _OVERHEAD = 50_000  # arcs that could be visited in the time that a component takes whatever its size
