@@ -8,13 +8,17 @@ from __future__ import annotations
 import os
 import sys
 import time
+from functools import partial
+from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from scipy.cluster.hierarchy import linkage
-from scipy.sparse.linalg import eigsh
+from scipy.sparse.linalg import LinearOperator, eigsh
 
 import pegfan as pf
 from measure import peak_memory, pin, seconds, show, verdict
+from pegfan.trees import embeddings
 from pegfan.trees.build import _first_level
 from pegfan.trees.canonical import canonical_order
 from pegfan.trees.embeddings import spectral_embedding
@@ -141,6 +145,34 @@ def against_a_plain_pipeline() -> list[Row]:
     return [(what, f"{gain:.0f}x a plain pipeline", ">= 8x", verdict(gain >= 8))]
 
 
+def library_eigenvectors(operator: Any, count: int, notes: Any, first: Any = None) -> Any:
+    """Eigenvectors from LAPACK or ARPACK, whose last bits differ from one CPU to the next."""
+    n = operator.n
+    if n <= max(400, 2 * count + 1):
+        return np.linalg.eigh(operator.apply(np.eye(n)))[1][:, ::-1][:, :count]
+    action = LinearOperator((n, n), lambda x: operator.apply(x.reshape(n, 1)).ravel(), dtype=np.float64)
+    start = np.cos(np.arange(1.0, n + 1.0)) if first is None else first
+    return eigsh(action, count, which="LA", v0=start, maxiter=2000)[1][:, ::-1]
+
+
+def against_library_eigenvectors() -> list[Row]:
+    """What it costs that trees are the same on every machine."""
+    n = 2000 if QUICK else 20_000
+    graph = pf.datasets.synthetic(0.5, n=n, n_edges=5 * n, n_features=0, splits=0)
+    rows = []
+    for method in ("ward", "adjacency"):
+
+        def library(method: Any = method) -> None:
+            with patch.object(embeddings, "leading_eigenvectors", library_eigenvectors):
+                pf.build_tree(graph, method, h=4)
+
+        taken = seconds({"ours": partial(pf.build_tree, graph, method, h=4), "library": library}, repeats=3)
+        ratio = taken["ours"] / taken["library"]
+        what = f"{method} tree, n={n:,}, over one with eigenvectors of LAPACK and ARPACK"
+        rows.append((what, f"{ratio:.2f}x", "<= 1.5x", verdict(ratio <= 1.5)))
+    return rows
+
+
 def quality_on_real_graphs(root: str) -> None:
     names = ["cora", "citeseer", "pubmed", "texas", "wisconsin", "cornell", "actor", "chameleon", "squirrel"]
     names += ["chameleon-filtered", "squirrel-filtered"]
@@ -177,6 +209,13 @@ def quality_on_real_graphs(root: str) -> None:
 
 if __name__ == "__main__":
     pin()
-    show(against_a_product() + against_pairwise_linkage() + against_a_plain_pipeline() + scaling())
+    parts = (
+        against_a_product,
+        against_library_eigenvectors,
+        against_pairwise_linkage,
+        against_a_plain_pipeline,
+        scaling,
+    )
+    show([row for part in parts for row in part()])
     if "PEGFAN_DATA" in os.environ:
         quality_on_real_graphs(os.environ["PEGFAN_DATA"])
