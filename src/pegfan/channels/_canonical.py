@@ -6,14 +6,16 @@ graph are the same arrays, so that all that is computed from them is the same to
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from pegfan._arrays import IntArray
-from pegfan.channels._trie import convert
+from pegfan.channels.factors import Matrix, Projection
 from pegfan.framelets import Operator
 from pegfan.measures import equal_rows
 
@@ -26,8 +28,6 @@ class Canonical:
 
     Attributes
     ----------
-    channels : Channels
-        The channels, renumbered.
     places : array
         The row of every node. Nodes whose rows are equal in all channels share one.
     packed
@@ -39,7 +39,6 @@ class Canonical:
     inputs, may tell them apart. Rows are then sorted by both, and `at` finds them in either.
     """
 
-    channels: Channels
     places: IntArray
     packed: Any = None
 
@@ -50,23 +49,27 @@ class Canonical:
         self._known: IntArray | None = None
         base = np.empty_like(nodes)
         base[order] = nodes
+        self._own, self._first = base, nodes
         added, later = order, np.array(channels._added)
         if channels.alike is not None:
             base = _first_of_class(base, channels.alike)
+            self._first = order[base]
             if later.any():
                 keys = [equal_rows(channel.input) for channel, late in zip(channels, later, strict=True) if late]
                 added = np.lexsort((*keys, base))
                 self._known, self._later = base[added], later
                 base = _places(added, np.column_stack([base, *keys]))
-        self.places = base
-        if channels._in_order:
-            self.channels = channels
-            return
-        mover = _Mover(order)
-        plain = _Mover(added) if self._known is not None else mover
-        moved = ((plain if late else mover).channel(channel) for channel, late in zip(channels, later, strict=True))
-        self.channels = channels._with(moved, channels._added)
-        self.channels.order = self.channels.alike = None
+        self.places, self._order, self._added = base, order, added
+
+    @cached_property
+    def channels(self) -> Channels:
+        """The channels, renumbered."""
+        given = self._given
+        if given._in_order:
+            return given
+        mover = _Mover(self._order)
+        plain = _Mover(self._added) if self._known is not None else mover
+        return _all(given, lambda channel, late: (plain if late else mover).channel(channel))
 
     def at(self, i: int, rows: Any) -> Any:
         """Where rows are in channel i."""
@@ -74,19 +77,38 @@ class Canonical:
 
     def rows(self, rows: IntArray, dtype: Any) -> list[Any]:
         """Some rows of every channel."""
-        return self.channels._gather([self.at(i, rows) for i in range(len(self.channels))], dtype)
+        nodes = self._added[rows]  # any node with such a row
+        first = self._first[nodes]
+        index = [nodes if late else first for late in self._given._added]
+        return self._listed._gather(index, dtype)
 
     def materialize(self, dtype: Any, sparse: Sequence[bool]) -> list[Any]:
         """All channels as matrices, in the numbering of the nodes."""
+        apart = np.flatnonzero(self._first != np.arange(len(self._first)))
 
-        def number_back(i: int, value: Any) -> Any:
-            if self.channels is self._given:
+        def finish(i: int, value: Any) -> Any:
+            if not len(apart) or not self._given[i].factors:
                 return value
-            if not self._given[i].factors:
-                return convert(self._given[i].input, dtype, sparse[i])
-            return value[self.at(i, self.places)]
+            if issparse(value):
+                return value[self._first]
+            value[apart] = value[self._first[apart]]
+            return value
 
-        return self.channels._trie.materialize(dtype, sparse, number_back)
+        return self._listed._trie.materialize(dtype, sparse, finish)
+
+    @cached_property
+    def _listed(self) -> Channels:
+        """The channels with nodes as they are numbered, and the terms of every sum in canonical order."""
+        if self._given._in_order:
+            return self._given
+        lister = _Lister(self._order, self._own)
+        return _all(self._given, lambda channel, _: lister.channel(channel))
+
+
+def _all(channels: Channels, change: Callable[[Channel, bool], Channel]) -> Channels:
+    changed = channels._with(map(change, channels, channels._added), channels._added)
+    changed.order = changed.alike = None
+    return changed
 
 
 class _Mover:
@@ -111,6 +133,27 @@ class _Mover:
         if key not in self.memo:
             self.memo[key] = make()
         return self.memo[key]
+
+
+class _Lister(_Mover):
+    """Keeps the numbers of nodes, and lists the terms of sums in an order: results are those of the order, at once."""
+
+    def __init__(self, order: IntArray, places: IntArray) -> None:
+        super().__init__(order)
+        self.places = places
+
+    def channel(self, channel: Channel) -> Channel:
+        listed = copy(channel)
+        listed.factors = tuple(self._once(("listed", f.key), partial(self._list, f)) for f in channel.factors)
+        return listed
+
+    def _list(self, factor: Operator) -> Operator:
+        if isinstance(factor, Projection):
+            return factor.listed(self.order, self.memo)
+        if isinstance(factor, Matrix) and issparse(factor.matrix):
+            return factor.listed(self.order, self.places) if factor.shape[1] == len(self.order) else factor
+        rows, columns = (self.places if size == len(self.order) else None for size in factor.shape)
+        return Operator.permute(self._factor(factor), rows, columns, self.memo)
 
 
 def _first_of_class(places: IntArray, classes: IntArray) -> IntArray:

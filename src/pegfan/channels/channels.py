@@ -586,8 +586,7 @@ class Channels(Sequence[Channel]):
         return self.alike is None and (self.order is None or np.array_equal(self.order, np.arange(self.n)))
 
     def _rows_memory(self, dtype: Any) -> int:
-        inputs = {id(channel.input): channel.input for channel in self if not self._in_order}.values()
-        total = sum(sparse_bytes(x.shape, x.nnz, x.dtype) if issparse(x) else int(x.nbytes) for x in inputs)
+        total = 0
         waiting = list(self._trie.roots)
         while waiting:
             stem = waiting.pop()

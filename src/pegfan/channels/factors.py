@@ -83,6 +83,15 @@ class Matrix(Operator):
         moved = self.matrix if rows is None else self.matrix[rows]
         return Matrix(self.name, moved if columns is None else moved[:, columns])
 
+    def listed(self, order: IntArray, places: IntArray) -> Operator:
+        """The same sparse matrix, with the entries of each row in an order of the columns."""
+        index = self.matrix.indices.dtype
+        entries = (self.matrix.data.copy(), places[self.matrix.indices].astype(index), self.matrix.indptr)
+        moved = csr_array(entries, shape=self.shape)
+        moved.sort_indices()
+        listed = csr_array((moved.data, order.astype(index)[moved.indices], moved.indptr), shape=self.shape)
+        return _Listed(self.name, listed)
+
     def _multiply(self, x: Any) -> Any:
         return self._like(x) @ x
 
@@ -107,6 +116,20 @@ class Matrix(Operator):
             else:
                 self._converted[key] = torch.tensor(np.ascontiguousarray(matrix), dtype=x.dtype, device=x.device)
         return self._converted[key]
+
+
+class _Listed(Matrix):
+    """A sparse matrix whose rows hold their entries, and so the terms of their sums, in an order of one's own."""
+
+    def __init__(self, name: str, matrix: csr_array) -> None:
+        self._given, self.matrix, self._converted = matrix, matrix, {}
+        Operator.__init__(self, name, matrix.shape, self._multiply, self._multiply_transposed)
+
+    def _like(self, x: Any, transposed: bool = False) -> Any:
+        if not is_tensor(x) and x.dtype not in self._converted:  # SciPy's astype would sort the entries
+            parts = (self.matrix.data.astype(x.dtype), self.matrix.indices, self.matrix.indptr)
+            self._converted[x.dtype] = csr_array(parts, shape=self.shape)
+        return super()._like(x, transposed)
 
 
 class Hop(Matrix):
@@ -260,6 +283,14 @@ class Projection(Operator):
         if self.means is not None and id(self.means) not in memo:
             memo[id(self.means)] = self.means.permute(rows)
         return Projection(memo[id(self.system)], self.scale, memo.get(id(self.means)))
+
+    def listed(self, order: IntArray, memo: dict[Any, Any]) -> Projection:
+        """The same projection, with means over classes taken in an order of the nodes."""
+        if self.means is None:
+            return self
+        if ("listed", id(self.means)) not in memo:
+            memo["listed", id(self.means)] = self.means.listed(order)
+        return Projection(self.system, self.scale, memo["listed", id(self.means)])
 
 
 class Foreign(Operator):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from copy import copy
 from functools import cached_property
 from typing import Any
 
@@ -81,24 +82,31 @@ class ClassMeans:
         The nodes that share their class with another: no other rows are touched.
     code
         The number of every node's class among those of more than one node; -1 elsewhere.
-    first, sizes
-        The first node of each of these classes, and how many they have.
+    sizes
+        How many nodes each of these classes has.
     """
 
     def __init__(self, classes: Any, n: int) -> None:
         numbers = np.asarray(classes)
         if numbers.shape != (n,) or numbers.dtype.kind not in "iu" or (numbers.size and numbers.min() < 0):
             raise ValueError(f"classes must hold {n} class numbers, not negative; got {numbers.dtype} {numbers.shape}")
-        _, first, inverse, sizes = np.unique(numbers, return_index=True, return_inverse=True, return_counts=True)
+        _, inverse, sizes = np.unique(numbers, return_inverse=True, return_counts=True)
         shared = sizes > 1
         self.code = np.where(shared, np.cumsum(shared) - 1, -1)[inverse]
-        self.nodes, self.first, self.sizes = np.flatnonzero(self.code >= 0), first[shared], sizes[shared]
+        self.nodes, self.sizes = np.flatnonzero(self.code >= 0), sizes[shared]
 
     def permute(self, order: IntArray) -> ClassMeans:
         """The same for renumbered nodes: new node i is old node ``order[i]``."""
         numbers = np.arange(len(self.code)) + len(self.sizes)
         numbers[self.nodes] = self.code[self.nodes]
         return ClassMeans(numbers[order], len(order))
+
+    def listed(self, order: IntArray) -> ClassMeans:
+        """The same means, with sums taken in an order of the nodes."""
+        made = copy(self)
+        made.nodes = order[self.code[order] >= 0]
+        made.__dict__.pop("members", None)
+        return made
 
     @cached_property
     def members(self) -> csr_array:
@@ -110,7 +118,7 @@ class ClassMeans:
     def of_members(self, x: Any) -> Any:
         """The means of the classes, ``first + mean(x − first)``, from the rows of `nodes` alone."""
         code = self.code[self.nodes]
-        first = np.searchsorted(self.nodes, self.first)
+        first = np.unique(code, return_index=True)[1]
         if is_tensor(x):
             import torch
 
