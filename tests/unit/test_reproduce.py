@@ -650,7 +650,7 @@ def filled(folder, table, test):
     """A store with a record of every run of a table: the metric given, and two points more, in turn."""
     store = Store(folder)
     for _, stage in table.jobs(cells.lookup(store)):
-        for number, job in enumerate(job for job in stage if job.key not in store):
+        for number, job in enumerate(job for job in stage if not store.named(job.name)):
             store.append(record(job, test + 0.02 * (number % 2)).to_dict())
 
 
