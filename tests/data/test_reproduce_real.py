@@ -12,6 +12,7 @@ from pegfan.paper.benchmarks import Table3
 from pegfan.paper.cells import Options
 from pegfan.paper.published import Model
 from pegfan.paper.times import Table4
+from support.digests import committed
 
 
 def invoke(*words):
@@ -67,7 +68,8 @@ def test_a_search_for_one_cell(data, tmp_path, monkeypatch):
     assert len(Store(tmp_path / "store")) == 4 + 2 * 2
     cells = json.loads((tmp_path / "table3-search-cornell-4x5x1_2x30x2-quick.json").read_text())["cells"]
     (cell,) = (cell for cell in cells if cell["runs"])
-    assert cell["tree"] == "own: method=ward h=4 direction=out"
+    digest = committed(["cornell"])["cornell ward 4"]
+    assert cell["tree"] == f"own: method=ward h=4 direction=out; digest {digest}"
     assert cell["settings"]["epochs"] == 30
 
 

@@ -14,7 +14,7 @@ from pegfan._npz import write_npz
 from pegfan.auto.outcome import Plan, carry_out
 from pegfan.datasets import Source
 from pegfan.experiments import Job, OutOfTime, Record, Store, jobs, records, run, run_job
-from pegfan.fitted import train_recipe
+from pegfan.fitted import draw_splits, train_recipe
 from pegfan.recipe import Recipe, TreeFile
 
 GRAPH = Source.of("synthetic", gamma=0.2, n=150, n_edges=900, n_features=8, splits=3)
@@ -196,7 +196,7 @@ def test_splits_are_drawn_and_degrees_stand_in_where_a_graph_has_none(tmp_path):
     assert result.stand_in == "degree"
     read, _ = source.open()
     known = pf.datasets.stand_in_features(read)
-    split = pf.datasets.random_splits(read.labels, k=9)[3]
+    split = draw_splits(read, k=9)[3]
     channels = pf.make_fsgnn_channels(known, 1, "heterophily", scaling="none")
     assert result.val_loss == pf.train(channels, read.labels, split, {"epochs": 8}, seed=42).runs[0].val_loss
 

@@ -22,7 +22,7 @@ from pegfan._plain import plain, versions
 from pegfan.datasets import Source
 from pegfan.experiments.records import NUMERICS, Record, agreeing, disagreement, job_name, records_of
 from pegfan.experiments.store import Store
-from pegfan.fitted import fit_split, train_recipe, with_features
+from pegfan.fitted import draw_splits, fit_split, train_recipe, with_features
 from pegfan.recipe import Recipe
 from pegfan.running import Progress, Runner, Step, one_thread
 from pegfan.training import Diverged, Settings
@@ -46,7 +46,7 @@ class Job:
     Attributes
     ----------
     source
-        The graph. Where it has no splits, split i is the i-th of ``random_splits(graph.labels)``; labels, validation
+        The graph. Where it has no splits, split i is the i-th of `pegfan.fitted.draw_splits`; labels, validation
         nodes and features that are missing are treated as by the classifiers.
     recipe
         The model.
@@ -297,7 +297,7 @@ class _Prepared(NamedTuple):
 def _prepare(job: Job, trees: str | os.PathLike[str] | None) -> _Prepared:
     source, tree_mark, channels_mark = _marks(job, trees)
     graph, stand_in = _graphs.get(source, lambda: _open(job.source))
-    split = _split(graph, job)
+    split = _split(graph, stand_in, job)
     recipe = job.recipe.settled(graph, split, stand_in is not None)
     tree = _trees.get(tree_mark, lambda: recipe.build_tree(graph, trees=trees))
     channels = _channels.get(channels_mark, lambda: recipe.channels(graph, tree, split=split))
@@ -338,10 +338,9 @@ def _channels_digest(channels: Channels) -> str:
     return hashlib.sha256(json.dumps([each, words], sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _split(graph: Graph, job: Job) -> Split:
-    from pegfan.datasets import random_splits
-
-    drawn = None if graph.splits else random_splits(graph.labels, k=job.split + 1)[job.split]
+def _split(graph: Graph, stand_in: str | None, job: Job) -> Split:
+    bare = graph if stand_in is None else graph.replace(features=None)  # as the classifiers draw
+    drawn = None if graph.splits else draw_splits(bare, k=job.split + 1)[job.split]
     return fit_split(graph, drawn or job.split, seed=0)  # not the job's seed: split i is the same for all of them
 
 
