@@ -46,7 +46,7 @@ class Job:
     Attributes
     ----------
     source
-        The graph. Where it has no splits, split i is the i-th of `pegfan.fitted.draw_splits`; labels, validation
+        The graph. Where it has no splits, split i is the i-th of ``pegfan.fitted.draw_splits``; labels, validation
         nodes and features that are missing are treated as by the classifiers.
     recipe
         The model.
