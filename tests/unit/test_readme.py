@@ -100,5 +100,5 @@ def test_its_gains_and_seconds_are_those_of_the_results():
         summary = result(name)["summary"]
         assert link in text
         agree = summary["pegfan"]["agree"]
-        assert (f"{agree} of PEGFAN's 54 cells" if "authors" in name else f"equivariant, {agree} as well") in text
+        assert (f"{agree} of PEGFAN's 54 cells" if "authors" in name else f"equivariant, {agree};") in text
         assert f"all {summary['fsgnn']['agree']} of FSGNN agree" in text
