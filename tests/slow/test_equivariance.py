@@ -1,6 +1,6 @@
 """The full sweep: ten permutations, h = 4 and 8, three builders, nine real sets; trees, channels, training, to the bit.
 
-A set takes a minute or two; pubmed and actor, the largest, take most of the time. One set alone: ``-k texas``.
+About half an hour of one core; pubmed, citeseer and squirrel take most of it. One set alone: ``-k texas``.
 """
 
 import hashlib
