@@ -52,6 +52,12 @@ def reference(data: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
+def paper(data: Path) -> Path:
+    """The paper's LaTeX."""
+    return folder("PEGFAN_PAPER", str(data.parent / "paper"), "the paper's LaTeX")
+
+
+@pytest.fixture(scope="session")
 def pyg():
     """PyG, imported only where it is tested: it takes seconds."""
     with warnings.catch_warnings():

@@ -10,12 +10,10 @@ NAMES = {"exam": "example"}
 
 
 @pytest.fixture(scope="module")
-def source(data):
+def source(paper):
     """The paper without comments."""
-    files = sorted((data.parent / "paper").glob("*.txt"))
-    if not files:
-        pytest.skip("the paper's LaTeX is not beside the data")
-    return re.sub(r"(?<!\\)%.*", "", files[0].read_text())
+    (file,) = paper.glob("*.txt")
+    return re.sub(r"(?<!\\)%.*", "", file.read_text())
 
 
 def table():
