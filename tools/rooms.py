@@ -29,6 +29,7 @@ ROWS: dict[str, tuple[str, ...]] = {
         "_rows",
         "_arrays",
         "_hashing",
+        "_products",
         "_saved",
         "_cluster",
         "running",
@@ -36,7 +37,7 @@ ROWS: dict[str, tuple[str, ...]] = {
     "data": ("graph", "measures", "datasets"),
     "mathematics": ("trees", "framelets", "channels", "testing"),
     "learning": ("models", "training"),
-    "models as values": ("recipe", "integrations", "_legacy", "fitted", "classifier"),
+    "models as values": ("recipe", "networks", "integrations", "_legacy", "fitted", "classifier"),
     "runs": ("results", "auto", "experiments", "_families"),
     "faces": ("layouts", "plots", "paper", "report", "demo", "cli"),
 }

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from pegfan._families import families
     from pegfan.auto import AutoClassifier, load_classifier
     from pegfan.channels import make_channels, make_fsgnn_channels
-    from pegfan.classifier import FSGNNClassifier, PEGFANClassifier, RecipeClassifier
+    from pegfan.classifier import FSGNNClassifier, NetworkClassifier, PEGFANClassifier, RecipeClassifier
     from pegfan.datasets import read_graph
     from pegfan.recipe import Recipe
     from pegfan.training import Settings, train
@@ -57,6 +57,7 @@ __all__ = [
     "FrameletSystem",
     "Graph",
     "Hierarchy",
+    "NetworkClassifier",
     "PEGFANClassifier",
     "Recipe",
     "RecipeClassifier",
@@ -94,12 +95,25 @@ __all__ = [
 
 _DOORS = (
     *("auto", "channels", "classifier", "datasets", "demo", "experiments", "fitted", "framelets", "integrations"),
-    *("layouts", "measures", "models", "paper", "plots", "recipe", "report", "results", "running", "testing"),
+    *(
+        "layouts",
+        "measures",
+        "models",
+        "networks",
+        "paper",
+        "plots",
+        "recipe",
+        "report",
+        "results",
+        "running",
+        "testing",
+    ),
     *("training", "trees"),
 )
 _LAZY = {
     "AutoClassifier": "auto",
     "FSGNNClassifier": "classifier",
+    "NetworkClassifier": "classifier",
     "PEGFANClassifier": "classifier",
     "Recipe": "recipe",
     "RecipeClassifier": "classifier",
