@@ -13,11 +13,12 @@ import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any, Self
 
 from pegfan._checks import check_integer
 
-__all__ = ["Progress", "Runner", "Step", "cores", "one_thread"]
+__all__ = ["Progress", "Runner", "Step", "cores", "one_thread", "watch_memory"]
 
 _WATCH = 0.5
 """Seconds between two checks of a worker that its parent is alive."""
@@ -201,6 +202,28 @@ def one_thread() -> Iterator[None]:
     finally:
         if torch:
             torch.set_num_threads(before)
+
+
+def watch_memory() -> Callable[[], int | None]:
+    """A function that tells the most bytes that this process has held since; None where Linux does not count them.
+
+    Examples
+    --------
+    >>> peak = watch_memory()
+    >>> before, block = peak(), bytearray(64 * 2**20)
+    >>> before is None or peak() - before > 60 * 2**20
+    True
+    """
+    try:
+        Path("/proc/self/clear_refs").write_text("5")  # the peak starts again from what is held now
+    except OSError:
+        return lambda: None
+    return _peak
+
+
+def _peak() -> int | None:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next((1024 * int(line.split()[1]) for line in lines if line.startswith("VmHWM:")), None)
 
 
 @contextlib.contextmanager

@@ -37,7 +37,7 @@ def several(source=GRAPH):
 
 def timeless(record):
     """What a record says but for the machine: how long it took, when, and beside how many others."""
-    return dataclasses.replace(record, seconds=0.0, wall=0.0, when="", workers=None)
+    return dataclasses.replace(record, seconds=0.0, wall=0.0, when="", workers=None, memory=None)
 
 
 def forbidden(*args, **kwargs):

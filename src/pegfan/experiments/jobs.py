@@ -24,7 +24,7 @@ from pegfan.experiments.records import NUMERICS, Record, agreeing, disagreement,
 from pegfan.experiments.store import Store
 from pegfan.fitted import draw_splits, fit_split, train_recipe, with_features
 from pegfan.recipe import Recipe
-from pegfan.running import Progress, Runner, Step, one_thread
+from pegfan.running import Progress, Runner, Step, one_thread, watch_memory
 from pegfan.training import Diverged, Settings
 
 if TYPE_CHECKING:
@@ -136,6 +136,7 @@ def run_job(job: Job, trees: str | os.PathLike[str] | None = None) -> Record:
     (4, True)
     """
     with _ONE_AT_A_TIME, one_thread():
+        peak = watch_memory()
         ready = _prepare(job, trees)
         numbers = _train(job, ready)
     tree = ready.tree
@@ -150,6 +151,7 @@ def run_job(job: Job, trees: str | os.PathLike[str] | None = None) -> Record:
         channels_digest=_channels_digest(ready.channels),
         versions=versions("numba", "numpy", "scipy"),
         when=datetime.now(UTC).isoformat(timespec="seconds"),
+        memory=peak(),
     )
 
 

@@ -82,6 +82,8 @@ class Record:
         Packages, and the time of day.
     workers
         How many processes ran side by side; None if that is not known.
+    memory
+        The most bytes that its process held meanwhile, libraries and graph included; None if that is not known.
     """
 
     key: str = field(init=False)
@@ -106,6 +108,7 @@ class Record:
     versions: Mapping[str, str]
     when: str
     workers: int | None = None
+    memory: int | None = None
 
     def __post_init__(self) -> None:
         name = job_name(self.job)
@@ -136,7 +139,8 @@ class Record:
             del result["channels_digest"]
         else:
             head |= {"name": self.name, "numerics": self.numerics}
-        return {**head, "job": self.job, "result": result} | {name: getattr(self, name) for name in _AROUND}
+        around = {name: getattr(self, name) for name in _AROUND if name != "memory" or self.memory is not None}
+        return {**head, "job": self.job, "result": result, **around}
 
     @classmethod
     def of(cls, stored: Any) -> Self | None:
@@ -162,7 +166,7 @@ class Record:
 
 
 _NAMES = tuple(member.name for member in fields(Record))
-_RESULT, _AROUND = _NAMES[_NAMES.index("val_loss") : -3], _NAMES[-3:]
+_RESULT, _AROUND = _NAMES[_NAMES.index("val_loss") : -4], _NAMES[-4:]
 _KINDS: dict[Any, tuple[str, ...]] = {
     int | float | None: ("val_loss", "val_metric", "test_metric"),
     int | float: ("seconds", "wall"),
@@ -170,6 +174,7 @@ _KINDS: dict[Any, tuple[str, ...]] = {
     str: ("metric", "when"),
     dict: ("versions",),
     dict | None: ("tree",),
+    int | None: ("memory",),
 }
 
 Records = Callable[["Job"], Sequence[Record]]
