@@ -180,7 +180,7 @@ def add_distances(begin, end, candidates, first, which, many, values, total):  #
 
 @njit(cache=True, nogil=True)
 def weights(distances, out):  # type: ignore[no-untyped-def]
-    """Rows of exp(-distance) over their sum; measured from the smallest, so that a row of large ones does not vanish."""
+    """Rows of exp(-distance) over their sum; from the smallest distance on, so that no row vanishes."""
     for i in range(distances.shape[0]):
         least = np.inf
         for t in range(distances.shape[1]):

@@ -51,7 +51,7 @@ class GeomRelations(NamedTuple):
 
 
 def read_geom_relations(path: str | PathLike[str], n: int, *, max_bytes: int = 2**28) -> GeomRelations:
-    """Read a file of relations as GEOM-GCN's authors publish them, packed by gzip or not.
+    r"""Read a file of relations as GEOM-GCN's authors publish them, packed by gzip or not.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def read_geom_relations(path: str | PathLike[str], n: int, *, max_bytes: int = 2
     >>> import pegfan as pf
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = pathlib.Path(folder, "relations.txt")
-    ...     _ = file.write_text("node1,node2\\tspace\\trelation_type\\n0,1\\tgraph\\t2\\n2,0\\tlatent_space\\t0\\n")
+    ...     _ = file.write_text("node1,node2\tspace\trelation_type\n0,1\tgraph\t2\n2,0\tlatent_space\t0\n")
     ...     relations = pf.relations.read_geom_relations(file, n=3)
     >>> {name: matrix.nnz for name, matrix in zip(relations.names, relations.matrices) if matrix.nnz}
     {'graph 2': 1, 'latent_space 0': 1}
@@ -147,10 +147,10 @@ def geom_divisions(graph: Graph, relations: GeomRelations) -> list[csr_array]:
     division = division[::-1][last]
     other = keys // n != keys % n
     target, source, division = keys[other] // n, keys[other] % n, division[other]
-    degree = np.bincount(target, minlength=n) + 1.0
-    values = 1.0 / np.sqrt(degree[target] * degree[source])
+    degree = np.bincount(target, minlength=n) + 1
+    values = np.sqrt(1.0 / (degree[target] * degree[source]))
     merged = [_matrix(target[at], source[at], n, values[at]) for at in (division == k for k in range(len(NAMES)))]
-    return [*merged, _matrix(np.arange(n), np.arange(n), n, 1.0 / degree)]
+    return [*merged, _matrix(np.arange(n), np.arange(n), n, np.reciprocal(degree, dtype=np.float64))]
 
 
 def geom_relations(graph: Graph, *, embedding: Literal["spectral", "adjacency"] = "spectral") -> GeomRelations:
@@ -183,10 +183,10 @@ def geom_relations(graph: Graph, *, embedding: Literal["spectral", "adjacency"] 
     Examples
     --------
     >>> import pegfan as pf
-    >>> graph = pf.datasets.synthetic(0.2, n=300, n_edges=1500, n_features=0)
+    >>> graph = pf.datasets.synthetic(0.2, n=300, n_edges=1500, n_features=0)  # two of the edges are loops
     >>> relations = pf.relations.geom_relations(graph)
     >>> sum(matrix.nnz for matrix in relations.matrices[4:])
-    3000
+    2996
     """
     if not isinstance(graph, Graph):
         raise TypeError(f"geom_relations takes a Graph, got {type(graph).__name__}; Graph.from_edges makes one")

@@ -79,10 +79,10 @@ def struc2vec_relations(
      [0.25 0.   0.49 0.25]
      [0.25 0.49 0.   0.25]
      [0.49 0.25 0.25 0.  ]]
-    [[0.   0.21 0.21 0.58]
-     [0.21 0.   0.58 0.21]
-     [0.21 0.58 0.   0.21]
-     [0.58 0.21 0.21 0.  ]]
+    [[0.   0.17 0.17 0.65]
+     [0.17 0.   0.65 0.17]
+     [0.17 0.65 0.   0.17]
+     [0.65 0.17 0.17 0.  ]]
     """
     if not isinstance(graph, Graph):
         raise TypeError(f"struc2vec_relations takes a Graph, got {type(graph).__name__}; Graph.from_edges makes one")
@@ -130,8 +130,8 @@ def _check_visits(edges: csr_array, layers: int) -> None:
         before, passed = passed, np.minimum(degree + edges @ passed, edges.nnz)  # at most: walks may meet
         if passed.sum() > MOST_VISITS:
             raise ValueError(
-                f"rings up to layers={layers} of {len(degree):,} nodes with {edges.nnz // 2:,} edges may pass more than "
-                f"{MOST_VISITS:.0e} edges, the limit; layers={fits} stays within it"
+                f"rings up to layers={layers} of {len(degree):,} nodes with {edges.nnz // 2:,} edges may pass more "
+                f"than {MOST_VISITS:.0e} edges, the limit; layers={fits} stays within it"
             )
         fits = k
         if np.array_equal(before, passed):
