@@ -197,7 +197,7 @@ def weights(distances, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def nearest_nodes(order, first, own, near, gaps, nodes, distances):  # type: ignore[no-untyped-def]
+def nearest_nodes(order, first, near, gaps, nodes, distances):  # type: ignore[no-untyped-def]
     """Fill row i with nodes at the nearest points and their distances: those at its own point first, in a circle.
 
     The nodes at point p are order[first[p]:first[p + 1]]; near[p] are the points nearest to it, gaps[p] how far away.

@@ -294,7 +294,7 @@ def _latent_neighbours(points: FloatArray, wanted: int) -> tuple[IntArray, IntAr
     gaps, near = cKDTree(places).query(places, k=np.arange(1, count + 1))
     first = np.concatenate([[0], np.cumsum(np.bincount(own))])
     nodes, distances = np.empty((n, cap), np.int64), np.empty((n, cap))
-    _kernels.nearest_nodes(np.argsort(own, kind="stable"), first, own, near, gaps, nodes, distances)
+    _kernels.nearest_nodes(np.argsort(own, kind="stable"), first, near, gaps, nodes, distances)
     radius = np.partition(distances, wanted - 1, axis=None)[wanted - 1]
     row, column = np.nonzero(distances <= radius)
     return row, nodes[row, column]
