@@ -35,7 +35,7 @@ ROWS: dict[str, tuple[str, ...]] = {
         "running",
     ),
     "data": ("graph", "measures", "datasets"),
-    "mathematics": ("trees", "framelets", "channels", "testing"),
+    "mathematics": ("trees", "relations", "framelets", "channels", "testing"),
     "learning": ("models", "training"),
     "models as values": ("recipe", "networks", "integrations", "_legacy", "fitted", "classifier"),
     "runs": ("results", "auto", "experiments", "_families"),

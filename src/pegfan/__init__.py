@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         models,
         paper,
         plots,
+        relations,
         report,
         results,
         testing,
@@ -84,6 +85,7 @@ __all__ = [
     "permuted",
     "plots",
     "read_graph",
+    "relations",
     "report",
     "results",
     "testing",
@@ -95,20 +97,8 @@ __all__ = [
 
 _DOORS = (
     *("auto", "channels", "classifier", "datasets", "demo", "experiments", "fitted", "framelets", "integrations"),
-    *(
-        "layouts",
-        "measures",
-        "models",
-        "networks",
-        "paper",
-        "plots",
-        "recipe",
-        "report",
-        "results",
-        "running",
-        "testing",
-    ),
-    *("training", "trees"),
+    *("layouts", "measures", "models", "networks", "paper", "plots", "recipe", "relations", "report", "results"),
+    *("running", "testing", "training", "trees"),
 )
 _LAZY = {
     "AutoClassifier": "auto",

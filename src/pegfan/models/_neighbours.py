@@ -169,7 +169,7 @@ class GraphNetwork(nn.Module):
 
     @staticmethod
     def read_features(x: Any) -> Any:
-        """x as the layers take it: dense, or `Sparse`."""
+        """X as the layers take it: dense, or `Sparse`."""
         if not isinstance(x, (Tensor, Sparse)):
             raise TypeError(f"x must be a tensor, dense or sparse, got {type(x).__name__}")
         return _kept_sparse(x) if isinstance(x, Tensor) and x.layout != torch.strided else x

@@ -151,7 +151,7 @@ class _Product(torch.autograd.Function):
 
 
 def linear(x: Tensor | Sparse, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """x Wᵀ + b, for dense or sparse x; W as `torch.nn.Linear` has it."""
+    """X Wᵀ + b, for dense or sparse x; W as `torch.nn.Linear` has it."""
     if not isinstance(x, Sparse):
         return F.linear(x, weight, bias)
     result = x @ weight.t()

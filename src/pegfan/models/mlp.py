@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from torch import Tensor, nn
@@ -53,7 +54,7 @@ class MLP(GraphNetwork):
         super().__init__()
         check_sizes(dropout, features=features, classes=classes, hidden=hidden, layers=layers)
         sizes = [features, *[hidden] * (layers - 1), classes]
-        self.layers = nn.ModuleList(Weight(a, b) for a, b in zip(sizes, sizes[1:], strict=False))
+        self.layers = nn.ModuleList(Weight(a, b) for a, b in itertools.pairwise(sizes))
         self.dropout = dropout
 
     def forward(self, x: Any, edge_index: Any = None, edge_weight: Any = None) -> Tensor:

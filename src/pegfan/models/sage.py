@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from torch import Tensor, nn
@@ -46,7 +47,7 @@ class GraphSAGE(GraphNetwork):
         super().__init__()
         check_sizes(dropout, features=features, classes=classes, hidden=hidden, layers=layers)
         sizes = [features, *[hidden] * (layers - 1), classes]
-        pairs = list(zip(sizes, sizes[1:], strict=False))
+        pairs = list(itertools.pairwise(sizes))
         self.own = nn.ModuleList(Weight(a, b, bias=False) for a, b in pairs)
         self.around = nn.ModuleList(Weight(a, b) for a, b in pairs)
         self.dropout = dropout
