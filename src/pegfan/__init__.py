@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pegfan import (
         auto,
         channels,
+        comparison,
         datasets,
         experiments,
         framelets,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from pegfan.auto import AutoClassifier, load_classifier
     from pegfan.channels import make_channels, make_fsgnn_channels
     from pegfan.classifier import FSGNNClassifier, PEGFANClassifier, RecipeClassifier
+    from pegfan.comparison import compare
     from pegfan.datasets import read_graph
     from pegfan.recipe import Recipe
     from pegfan.training import Settings, train
@@ -68,6 +70,8 @@ __all__ = [
     "build_tree",
     "channels",
     "check_filters",
+    "compare",
+    "comparison",
     "datasets",
     "experiments",
     "families",
@@ -93,8 +97,20 @@ __all__ = [
 ]
 
 _DOORS = (
-    *("auto", "channels", "classifier", "datasets", "demo", "experiments", "fitted", "framelets", "integrations"),
-    *("layouts", "measures", "models", "paper", "plots", "recipe", "report", "results", "running", "testing"),
+    *("auto", "channels", "classifier", "comparison", "datasets", "demo", "experiments", "fitted", "framelets"),
+    *(
+        "integrations",
+        "layouts",
+        "measures",
+        "models",
+        "paper",
+        "plots",
+        "recipe",
+        "report",
+        "results",
+        "running",
+        "testing",
+    ),
     *("training", "trees"),
 )
 _LAZY = {
@@ -104,6 +120,7 @@ _LAZY = {
     "Recipe": "recipe",
     "RecipeClassifier": "classifier",
     "Settings": "training",
+    "compare": "comparison",
     "families": "_families",
     "load_classifier": "auto",
     "make_channels": "channels",
