@@ -371,6 +371,7 @@ class _Contest:
         return Rival(
             **about,
             recipe=best.recipe.to_dict(),
+            how=best.recipe.name,
             test=Spread.of(test),
             validation=Spread.of(validation),
             seconds=float(np.mean([one.seconds for one in records])),

@@ -17,7 +17,19 @@ from rich.markup import escape
 
 from pegfan import _defaults as default
 from pegfan import _legacy
-from pegfan.cli._options import SOURCES, Force, Json, Metric, Reading, Sources, check_output, choices, open_source, read
+from pegfan.cli._options import (
+    SOURCES,
+    Force,
+    Json,
+    Metric,
+    Reading,
+    Sources,
+    assignments,
+    check_output,
+    choices,
+    open_source,
+    read,
+)
 from pegfan.cli._shell import INTERNAL, USAGE, Fail, command, console, errors
 from pegfan.cli._show import make_table, print_files, print_json, print_table, print_warnings, progress_bar, writing
 
@@ -81,7 +93,7 @@ def train(
         raise Fail("Name the folder to write with -o, as in: pegfan train cornell -o out", USAGE)
     pins = {"method": method, "h": h, "kind": kind, "regime": regime, "hops": hops, "direction": direction}
     own = {"budget": budget, "split": split, "splits": splits, "seed": seed, "workers": workers, "metric": metric}
-    wanted = _resolve(graph, vars(reading), own, {**pins, "scaling": scaling, **_assignments(settings or [])}, config)
+    wanted = _resolve(graph, vars(reading), own, {**pins, "scaling": scaling, **assignments(settings or [])}, config)
     _check_folder(folder, force)
     _check_writable(folder)
     source, known, report = wanted.read()
@@ -247,22 +259,6 @@ def _resolve(
     if not chosen.get("budget", 1) > 0:
         raise Fail(f"--budget is a positive number of seconds, not {chosen['budget']}.", USAGE)
     return _Wanted(source, metric, Plan(**chosen, pins=fixed, recipes=recipes, choose=stored.get("choose", "auto")))
-
-
-def _assignments(given: Sequence[str]) -> dict[str, Any]:
-    """``--set epochs=200`` as a pin; values are read as TOML."""
-    import tomllib
-
-    pins: dict[str, Any] = {}
-    for entry in given:
-        name, sign, value = entry.partition("=")
-        if not sign:
-            raise Fail(f"--set takes NAME=VALUE, as in --set epochs=200; got {entry}", USAGE)
-        try:
-            pins[name.strip()] = tomllib.loads(f"v = {value.lower() if value in ('True', 'False') else value}")["v"]
-        except tomllib.TOMLDecodeError:
-            pins[name.strip()] = value
-    return pins
 
 
 def _read_settings(path: Path) -> dict[str, Any]:

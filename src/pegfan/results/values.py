@@ -157,8 +157,8 @@ class Rival(Part):
     ----------
     name, label
         Its name, and how it is written.
-    recipe
-        The settings that won on validation.
+    recipe, how
+        The settings that won on validation, as a mapping and in a short line.
     test, validation
         The metric of these settings, split by split; None where the model did not run.
     difference, interval
@@ -175,6 +175,7 @@ class Rival(Part):
     name: str
     label: str
     recipe: Mapping[str, Any] = field(default_factory=dict)
+    how: str = ""
     test: Spread | None = None
     validation: Spread | None = None
     difference: float | None = None
