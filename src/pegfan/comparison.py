@@ -6,6 +6,7 @@ import hashlib
 import itertools
 import math
 import os
+import shlex
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -184,14 +185,21 @@ class Comparison(Part):
         )
 
     @property
-    def table(self) -> list[list[str]]:
-        """The rows as text, below their titles."""
-        metric = "accuracy, %" if self.data.metric == "accuracy" else "ROC AUC, %"
-        head = ["model", metric, "difference (95% interval)", "seconds", "MB", "note"]
-        return [head, *([row.label, *_numbers(row), _note(row, row is self.best)] for row in self.rows)]
+    def command(self) -> str | None:
+        """What repeats it in a shell; None for a graph that was in memory."""
+        if self.source is None:
+            return None
+        options, budget = dict(self.source.options), ("tries", "search_splits", "seed")
+        words = ["pegfan", "compare", *self.source.where]
+        if "directed" in options:
+            words.append("--directed" if options.pop("directed") else "--undirected")
+        asked = {**options, "splits": len(self.splits.used), **{name: getattr(self, name) for name in budget}}
+        words += [f"--{name.replace('_', '-')}={value}" for name, value in asked.items()]
+        words += [f"--set={name}={value}" for name, value in self.changes.items()]
+        return shlex.join([*words, f"--models={','.join(row.name for row in self.rows)}"])
 
     def __str__(self) -> str:
-        table = self.table
+        table = results.rival_table(self.rows, self.data.metric)
         widths = [max(len(line[column]) for line in table) for column in range(len(table[0]))]
         lines = [
             "  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:-1], widths[1:-1]), line[-1]]).rstrip()
@@ -212,19 +220,6 @@ class Comparison(Part):
         from pegfan import plots
 
         return plots.comparison(self)
-
-
-def _numbers(row: Rival) -> list[str]:
-    if row.test is None:
-        return ["–", "", "", ""]
-    gap = "" if row.difference is None else f"{100 * row.difference:+.2f}"
-    ends = "" if row.interval is None else " ({:+.2f} to {:+.2f})".format(*(100 * end for end in row.interval))
-    memory = "" if row.memory is None else f"{row.memory / 2**20:,.0f}"
-    return [f"{row.test:.2f}", gap + ends, "" if row.seconds is None else f"{row.seconds:.2f}", memory]
-
-
-def _note(row: Rival, best: bool) -> str:
-    return row.reason or ("best" if best else "means nothing" if row.means_nothing else "")
 
 
 # ------------------------------------------------------------------------ the contest

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
@@ -21,13 +21,10 @@ from pegfan.cli._options import (
     open_source,
 )
 from pegfan.cli._shell import ERROR, INTERRUPTED, USAGE, Fail, command, console, errors
-from pegfan.cli._show import make_table, print_files, print_json, print_table, progress_bar, save_picture, writing
+from pegfan.cli._show import print_files, print_json, print_rivals, progress_bar, save_picture, writing
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pegfan.comparison import Comparison
-    from pegfan.results import Rival
 
 _STORE = Path("comparison")
 
@@ -39,7 +36,10 @@ def compare(
     reading: Reading,
     metric: Metric = None,
     models: Annotated[
-        str | None, typer.Option(metavar="NAMES", help="Which models, separated by commas; by default all. A wrong name lists them.")
+        str | None,
+        typer.Option(
+            metavar="NAMES", help="Which models, separated by commas; by default all. A wrong name lists them."
+        ),
     ] = None,
     splits: Annotated[
         int | None, typer.Option(min=1, help="How many splits; by default all, or 10 drawn ones if there are none.")
@@ -128,18 +128,7 @@ def _write(found: Comparison, picture: Path | None, report: Path | None) -> None
 
 def _show(found: Comparison) -> None:
     count, drawn = len(found.splits.used), "random " * found.splits.made
-    print_rivals(
-        f"{escape(found.title)}, test nodes of {count} {drawn}split{'s' * (count > 1)}", found.table, found.rows
-    )
+    title = f"{escape(found.title)}, test nodes of {count} {drawn}split{'s' * (count > 1)}"
+    print_rivals(title, found.rows, found.data.metric)
     console.print(f"[bold]{escape(found.verdict)}[/bold]", soft_wrap=True)
     console.print(f"{found.budget}\n", soft_wrap=True)
-
-
-def print_rivals(title: str, lines: Sequence[Sequence[Any]], rows: Sequence[Rival]) -> None:
-    """Print the table of a comparison: the best one bold, those that did not run or do not differ from it dim."""
-    head, *body = lines
-    table = make_table(title, *head[:-1], "<")
-    for place, (line, row) in enumerate(zip(body, rows, strict=True)):
-        style = "dim" if row.means_nothing or row.test is None else "bold" if place == 0 else None
-        table.add_row(*map(escape, line), style=style)
-    print_table(table)

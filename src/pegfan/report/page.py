@@ -109,6 +109,7 @@ def write_comparison(path: str | os.PathLike[str], found: Comparison) -> Path:
     result = Result(
         title=found.title,
         source=found.source,
+        command=found.command,
         when=found.when,
         versions=found.versions,
         seconds=Seconds(found.seconds),

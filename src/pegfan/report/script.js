@@ -216,11 +216,11 @@ draw.against = (section) => {
     { title: `Test ${section.metric}`, number: true, cell: (row) => score(row.mean), value: (row) => row.mean },
     any("difference") && { title: "Difference", number: true, cell: (row) => (known(row.difference) ? points(row.difference) : "–"), value: (row) => row.difference },
     any("interval") && { title: "95% interval", number: true, cell: range },
-    any("validation") && { title: "Validation", number: true, cell: (row) => score(row.validation), value: (row) => row.validation },
+    { title: "Note", class: "settings", cell: (row) => row.reason || notes[row.kind] },
     any("seconds") && { title: "Seconds", number: true, cell: (row) => fixed(row.seconds, 2), value: (row) => row.seconds },
     any("search_seconds") && { title: "Search", number: true, cell: (row) => fixed(row.search_seconds, 1), value: (row) => row.search_seconds },
     any("memory") && { title: "MB", number: true, cell: (row) => (known(row.memory) ? whole(Math.round(row.memory / 2 ** 20)) : "–"), value: (row) => row.memory },
-    { title: "Note", class: "settings", cell: (row) => row.reason || notes[row.kind] },
+    any("validation") && { title: "Validation", number: true, cell: (row) => score(row.validation), value: (row) => row.validation },
     any("how") && { title: "Settings", class: "settings", cell: (row) => row.how ?? "" },
   ].filter(Boolean);
   return [

@@ -1,6 +1,6 @@
 """What a training run gave, as one typed value that JSON keeps: the report, the commands and the demo read `Result`."""
 
-from pegfan.results.against import paired_difference, ranked, verdict
+from pegfan.results.against import paired_difference, ranked, rival_table, verdict
 from pegfan.results.measured import (
     attention,
     cautions,
@@ -58,6 +58,7 @@ __all__ = [
     "paired_difference",
     "parts",
     "ranked",
+    "rival_table",
     "stamp",
     "tree",
     "unsure",

@@ -10,7 +10,7 @@ import numpy as np
 
 from pegfan.results.values import Rival, Splits
 
-__all__ = ["paired_difference", "ranked", "verdict"]
+__all__ = ["paired_difference", "ranked", "rival_table", "verdict"]
 
 _LEVEL = 0.95
 
@@ -109,7 +109,8 @@ def verdict(rows: Sequence[Rival], metric: str) -> str:
         return "No model ran."
     best, others = ran[0], ran[1:]
     unit, word = ("%", "accuracy") if metric == "accuracy" else ("", "ROC AUC")
-    first = f"{best.label} {'is best' if others else 'alone ran'}, with a test {word} of {best.test:.1f}{unit}."
+    name = f"{best.label[:1].upper()}{best.label[1:]}"
+    first = f"{name} {'is best' if others else 'alone ran'}, with a test {word} of {best.test:.1f}{unit}."
     if others and others[0].interval is None:
         return f"{first} There is one split, so no difference means anything: compare on more of them."
     even, behind = ([row.label for row in others if row.means_nothing is wanted] for wanted in (True, False))
@@ -125,3 +126,32 @@ def verdict(rows: Sequence[Rival], metric: str) -> str:
 
 def _listed(names: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+def rival_table(rows: Sequence[Rival], metric: str) -> list[list[str]]:
+    """The rows as text, below their titles: for terminals.
+
+    Examples
+    --------
+    >>> from pegfan.results import Spread
+    >>> rows = Rival("a", "A", test=Spread.of([0.5, 0.6])), Rival("b", "B", reason="it needs torch")
+    >>> rival_table(rows, "accuracy")[1:]
+    [['A', '55.00 ± 5.00', '', '', '', 'best'], ['B', '–', '', '', '', 'it needs torch']]
+    """
+    measured = "accuracy, %" if metric == "accuracy" else "ROC AUC, %"
+    head = ["model", measured, "difference (95% interval)", "seconds", "MB", ""]
+    best = next((row for row in rows if row.test is not None), None)
+    return [head, *([row.label, *_numbers(row), _note(row, row is best)] for row in rows)]
+
+
+def _numbers(row: Rival) -> list[str]:
+    if row.test is None:
+        return ["–", "", "", ""]
+    gap = "" if row.difference is None else f"{100 * row.difference:+.2f}"
+    ends = "" if row.interval is None else " ({:+.2f} to {:+.2f})".format(*(100 * end for end in row.interval))
+    memory = "" if row.memory is None else f"{row.memory / 2**20:,.0f}"
+    return [f"{row.test:.2f}", gap + ends, "" if row.seconds is None else f"{row.seconds:.2f}", memory]
+
+
+def _note(row: Rival, best: bool) -> str:
+    return row.reason or ("best" if best else "means nothing" if row.means_nothing else "")
