@@ -11,7 +11,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -43,7 +43,7 @@ TRIES = 8
 _DRAWN = 10
 """Splits that are drawn where the graph has none."""
 _recipe_of = Recipe.of
-"""From a flat mapping to a recipe."""
+"""From a flat mapping to a recipe; a kind of recipes of its own is told apart here."""
 
 
 @dataclass(frozen=True)
@@ -54,24 +54,24 @@ class Contender:
     ----------
     name, label
         Its name, and how it is written.
-    base
-        Its default, as `Recipe.of` takes it.
     space
         For each setting that is searched, its choices.
+    base
+        Its default, as `Recipe.of` takes it.
     quick
         Whether it trains in seconds, so that others can be shown beside it.
 
     Examples
     --------
-    >>> some = Contender("fsgnn", "FSGNN", {"method": "none"}, {"hops": (3, 8), "dropout": (0.5, 0.7)})
+    >>> some = Contender("fsgnn", "FSGNN", {"hops": (3, 8), "dropout": (0.5, 0.7)}, {"method": "none"})
     >>> [(recipe.hops, recipe.settings.dropout) for recipe in some.candidates(3)]
     [(3, 0.5), (8, 0.5), (3, 0.7)]
     """
 
     name: str
     label: str
-    base: Mapping[str, Any]
     space: Mapping[str, Sequence[Any]]
+    base: Mapping[str, Any] = field(default_factory=dict)
     quick: bool = False
 
     def candidates(self, count: int, seed: int = default.SEED, changes: Mapping[str, Any] | None = None) -> list[Any]:
@@ -110,10 +110,11 @@ _TRAINING = {
     "hops": (3, 8),
 }
 _OWN = (
-    Contender("pegfan", "PEGFAN", {}, {"kind": ("c", "b"), "method": ("auto", "adjacency"), "h": (8, 4), **_TRAINING}),
-    Contender("fsgnn", "FSGNN", {"method": "none"}, {"regime": ("auto", "all"), **_TRAINING}, quick=True),
+    Contender("pegfan", "PEGFAN", {"kind": ("c", "b"), "method": ("auto", "adjacency"), "h": (8, 4), **_TRAINING}),
+    Contender("fsgnn", "FSGNN", {"regime": ("auto", "all"), **_TRAINING}, {"method": "none"}, quick=True),
 )
 
+# Models of another module join here: (*_OWN, *networks.contenders()).
 CONTENDERS: dict[str, Contender] = {one.name: one for one in _OWN}
 """The models that there are, by name; add your own."""
 
@@ -280,7 +281,7 @@ def compare(
         if not isinstance(store, Store):
             store = Store(store or stack.enter_context(tempfile.TemporaryDirectory(prefix="pegfan-")))
         source = _source(graph, store.folder)
-        known = graph_of(source)
+        known = graph_of(source, bare=True)
         every = _splits(known, source, splits)
         if check_integer(search_splits, "search_splits", 1) > len(every.used):
             raise ValueError(f"search_splits is {search_splits}, but there are {len(every.used)} splits; ask for fewer")
@@ -288,11 +289,10 @@ def compare(
         tried = check_integer(tries, "tries", 1), every.used[:search_splits]
         contest = _Contest(source, store, every.used, *tried, seed, changes or {}, runner, progress)
         rows, complete = contest.rows(chosen)
-    about = results.data(known)
     return Comparison(
         title="a graph" if isinstance(graph, Graph) else source.name,
         source=None if isinstance(graph, Graph) else source,
-        data=replace(about, features=0, feature_names=None) if contest.stand_in else about,
+        data=results.data(known),
         splits=every,
         rows=results.ranked(rows, every),
         tries=tries,
@@ -329,7 +329,6 @@ class _Contest:
     changes: Mapping[str, Any]
     runner: Runner
     progress: Progress | None
-    stand_in: bool = False
     words: str = ""
     before: int = 0  # runs of the models before this one
     planned: int = 0
@@ -407,7 +406,6 @@ class _Contest:
         wanted = [job for group in groups for job in group]
         found = run(wanted, self.store, runner=self.runner, progress=self.tell)
         self.done |= {job.name for job in wanted}
-        self.stand_in |= any(record.stand_in is not None for record in found)
         each = iter(found)
         return [list(itertools.islice(each, len(group))) for group in groups]
 
