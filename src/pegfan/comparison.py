@@ -36,12 +36,12 @@ from pegfan.running import Progress, Runner, Step
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["CONTENDERS", "TRIES", "Comparison", "Contender", "compare", "quick_ones"]
+__all__ = ["CONTENDERS", "Comparison", "Contender", "compare", "quick_ones"]
 
-TRIES = 8
-"""Settings that every model may try."""
 _DRAWN = 10
 """Splits that are drawn where the graph has none."""
+_COMMAND, _READING = ("pegfan", "compare"), {"id", "label", "source", "target", "metric"}
+"""How to say it in a shell, and the options of a source that the command takes."""
 _recipe_of = Recipe.of
 """From a flat mapping to a recipe; a kind of recipes of its own is told apart here."""
 
@@ -187,17 +187,18 @@ class Comparison(Part):
 
     @property
     def command(self) -> str | None:
-        """What repeats it in a shell; None for a graph that was in memory."""
-        if self.source is None:
+        """What repeats it in a shell; None where no command does, as for a graph in memory."""
+        used, models = self.splits.used, [row.name for row in self.rows]
+        if self.source is None or used != tuple(range(len(used))) or not set(models) <= CONTENDERS.keys():
             return None
-        options, budget = dict(self.source.options), ("tries", "search_splits", "seed")
-        words = ["pegfan", "compare", *self.source.where]
-        if "directed" in options:
-            words.append("--directed" if options.pop("directed") else "--undirected")
-        asked = {**options, "splits": len(self.splits.used), **{name: getattr(self, name) for name in budget}}
-        words += [f"--{name.replace('_', '-')}={value}" for name, value in asked.items()]
-        words += [f"--set={name}={value}" for name, value in self.changes.items()]
-        return shlex.join([*words, f"--models={','.join(row.name for row in self.rows)}"])
+        options = dict(self.source.options)
+        side = {None: [], True: ["--directed"], False: ["--undirected"]}[options.pop("directed", None)]
+        if not options.keys() <= _READING:
+            return None
+        asked = {**options, "splits": len(used), "tries": self.tries, "search-splits": self.search_splits}
+        asked |= {"seed": self.seed, "models": ",".join(models)}
+        words = [*side, *(f"--{name}={value}" for name, value in asked.items())]
+        return shlex.join([*_COMMAND, *self.source.where, *words, *(f"--set={k}={v}" for k, v in self.changes.items())])
 
     def __str__(self) -> str:
         table = results.rival_table(self.rows, self.data.metric)
@@ -231,7 +232,7 @@ def compare(
     models: Sequence[str | Contender] | None = None,
     *,
     splits: int | Sequence[int] | None = None,
-    tries: int = TRIES,
+    tries: int = default.TRIES,
     search_splits: int = 1,
     seed: int = default.SEED,
     changes: Mapping[str, Any] | None = None,

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import shlex
 
 import numpy as np
 import pytest
@@ -312,7 +313,7 @@ def test_the_page_holds_the_table_and_nothing_of_a_training(landscape, tmp_path)
     assert content["against"]["budget"].startswith("Every model tried")
     assert not {"score", "tree", "graph", "confusion"} & content.keys()
     assert "<b>" not in page.split("</style>")[1].split("<script")[0]
-    assert "pegfan compare synthetic" in content["repeat"]["command"]
+    assert content["repeat"]["command"] is None, "no command knows a contender of one's own"
 
 
 # ------------------------------------------------------------------- what is asked
@@ -410,9 +411,13 @@ def test_two_files_become_a_table_a_picture_and_a_page(files, tmp_path, monkeypa
     assert "PEGFAN" in shown
     assert "is best, with a test accuracy of" in shown
     assert "<svg" in (tmp_path / "models.svg").read_text()
-    assert "Against the others" in (tmp_path / "page.html").read_text()
+    page = (tmp_path / "page.html").read_text()
+    assert "Against the others" in page
     monkeypatch.setattr(jobs, "run_job", None)  # all of it is in the store
     found = json.loads(call(*words, "--json").stdout)
+    command = shlex.split(re.search(r"pegfan compare [^\"]*", page)[0])
+    again = json.loads(call(*command[2:], "--json").stdout)
+    assert again["rows"] == found["rows"], "the page tells how to repeat it"
     assert [row["reason"] for row in found["rows"]] == ["", ""]
     assert all(row["memory"] is None or row["memory"] > 2**20 for row in found["rows"])
     assert found["changes"] == {"epochs": 4, "hidden": 4}

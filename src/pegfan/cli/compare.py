@@ -44,7 +44,7 @@ def compare(
     splits: Annotated[
         int | None, typer.Option(min=1, help="How many splits; by default all, or 10 drawn ones if there are none.")
     ] = None,
-    tries: Annotated[int, typer.Option(min=1, help="The budget: settings that every model tries.")] = 8,
+    tries: Annotated[int, typer.Option(min=1, help="The budget: settings that every model tries.")] = default.TRIES,
     search_splits: Annotated[int, typer.Option(min=1, help="On how many of the splits they are tried.")] = 1,
     settings: Annotated[
         list[str] | None,
