@@ -353,7 +353,7 @@ def test_odd_results_do_not_break_the_page(tab, write, parts):
 
 def test_the_page_of_a_comparison_has_its_sections_alone(tab, tmp_path):
     graph = pf.datasets.synthetic(0.1, n=120, n_edges=900, n_features=6, splits=2)
-    found = pf.compare(graph, tries=1, changes={"epochs": 5, "hidden": 4})
+    found = pf.compare(graph, ["pegfan", "fsgnn"], tries=1, changes={"epochs": 5, "hidden": 4})
     page = tab(write_comparison(tmp_path / "page.html", found)).page
     assert page.locator("main > section").evaluate_all("all => all.map(one => one.id)") == ["against", "data", "repeat"]
     assert page.locator("#against .dots .scale").count() == len(found.rows)
