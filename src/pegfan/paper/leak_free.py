@@ -205,9 +205,7 @@ def _graphs(shown: Sequence[Comparison]) -> list[str | Grid]:
         data = one.data
         homophily = MISSING if data.adjusted_homophily is None else f"{data.adjusted_homophily:.2f}"
         others = ", ".join(row.label for row in even) or "none"
-        rows.append(
-            [one.title, f"{data.nodes:,}", f"{data.edges:,}", homophily, ran[0].label, others, quickest.label]
-        )
+        rows.append([one.title, f"{data.nodes:,}", f"{data.edges:,}", homophily, ran[0].label, others, quickest.label])
     columns = ["graph", "nodes", "edges", "adjusted homophily", "best", "not to be told from it", "quickest of these"]
     return [Grid("Which model for which graph", columns, rows)]
 
@@ -216,7 +214,9 @@ def _ranks(shown: Sequence[Comparison], summary: dict[str, Any]) -> list[str | G
     """Mean places of the models over the graphs that all of them ran on."""
     names = list(CONTENDERS)
     whole = [
-        one for one in shown if {row.name for row in one.rows if row.test is not None and row.name in names} == set(names)
+        one
+        for one in shown
+        if {row.name for row in one.rows if row.test is not None and row.name in names} == set(names)
     ]
     if not whole:
         return []
@@ -237,7 +237,10 @@ def _ranks(shown: Sequence[Comparison], summary: dict[str, Any]) -> list[str | G
 
 def _reasons(found: Sequence[Comparison]) -> list[str]:
     lines = [
-        f"- {one.title}, {row.label}: {row.reason}" for one in found for row in one.rows if row.test is None and row.reason
+        f"- {one.title}, {row.label}: {row.reason}"
+        for one in found
+        for row in one.rows
+        if row.test is None and row.reason
     ]
     return ["## What did not run", *lines] if lines else []
 
