@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         models,
         paper,
         plots,
+        relations,
         report,
         results,
         testing,
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from pegfan._families import families
     from pegfan.auto import AutoClassifier, load_classifier
     from pegfan.channels import make_channels, make_fsgnn_channels
-    from pegfan.classifier import FSGNNClassifier, PEGFANClassifier, RecipeClassifier
+    from pegfan.classifier import FSGNNClassifier, NetworkClassifier, PEGFANClassifier, RecipeClassifier
     from pegfan.comparison import compare
     from pegfan.datasets import read_graph
     from pegfan.recipe import Recipe
@@ -59,6 +60,7 @@ __all__ = [
     "FrameletSystem",
     "Graph",
     "Hierarchy",
+    "NetworkClassifier",
     "PEGFANClassifier",
     "Recipe",
     "RecipeClassifier",
@@ -87,6 +89,7 @@ __all__ = [
     "permuted",
     "plots",
     "read_graph",
+    "relations",
     "report",
     "results",
     "testing",
@@ -98,24 +101,13 @@ __all__ = [
 
 _DOORS = (
     *("auto", "channels", "classifier", "comparison", "datasets", "demo", "experiments", "fitted", "framelets"),
-    *(
-        "integrations",
-        "layouts",
-        "measures",
-        "models",
-        "paper",
-        "plots",
-        "recipe",
-        "report",
-        "results",
-        "running",
-        "testing",
-    ),
-    *("training", "trees"),
+    *("integrations", "layouts", "measures", "models", "networks", "paper", "plots", "recipe", "relations"),
+    *("report", "results", "running", "testing", "training", "trees"),
 )
 _LAZY = {
     "AutoClassifier": "auto",
     "FSGNNClassifier": "classifier",
+    "NetworkClassifier": "classifier",
     "PEGFANClassifier": "classifier",
     "Recipe": "recipe",
     "RecipeClassifier": "classifier",

@@ -14,19 +14,20 @@ def families() -> dict[str, tuple[str, ...]]:
     >>> pf.families()["filters"], pf.families()["kind"]
     (('binary-haar', 'haar-basis'), ('a', 'b', 'c', 'as'))
     >>> list(pf.families())
-    ['method', 'kind', 'regime', 'direction', 'scaling', 'hop', 'filters', 'rules', 'metric', 'engine', 'strategy',
-     'grid', 'datasets', 'models']
+    ['method', 'kind', 'regime', 'direction', 'scaling', 'model', 'hop', 'filters', 'rules', 'metric', 'engine', 'strategy',
+     'grid', 'datasets']
     """
     from pegfan.channels import hops
-    from pegfan.comparison import CONTENDERS
     from pegfan.datasets import registry
     from pegfan.experiments import search
     from pegfan.framelets import _levels, shrinkage
+    from pegfan.networks import NETWORKS
     from pegfan.recipe import CHOICES
     from pegfan.training import engine, metrics
 
     return {
         **CHOICES,
+        "model": tuple(NETWORKS),
         "hop": hops.KINDS,
         "filters": tuple(_levels.FAMILIES),
         "rules": shrinkage.RULES,
@@ -35,5 +36,4 @@ def families() -> dict[str, tuple[str, ...]]:
         "strategy": search.STRATEGIES,
         "grid": tuple(search.GRIDS),
         "datasets": tuple(registry.DATASETS),
-        "models": tuple(CONTENDERS),
     }

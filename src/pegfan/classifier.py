@@ -17,13 +17,15 @@ from pegfan import _defaults as default
 from pegfan import _legacy, _saved
 from pegfan._arrays import Float32Array
 from pegfan._checks import check_integer
-from pegfan.fitted import Fitted, to_learn, train_recipe
+from pegfan.channels import FeatureScale
+from pegfan.fitted import Fitted, to_learn, train_network_recipe, train_recipe
 from pegfan.graph import Graph, Split
+from pegfan.networks import NetworkRecipe
 from pegfan.recipe import FIELDS, Known, Recipe
 from pegfan.training import Network, Run, Settings
 from pegfan.trees import Hierarchy
 
-__all__ = ["FSGNNClassifier", "NodeClassifier", "PEGFANClassifier", "RecipeClassifier"]
+__all__ = ["FSGNNClassifier", "NetworkClassifier", "NodeClassifier", "PEGFANClassifier", "RecipeClassifier"]
 
 
 class NodeClassifier(ABC):
@@ -293,6 +295,125 @@ class RecipeClassifier(NodeClassifier):
         from pegfan.models import ChannelNetwork
 
         return ChannelNetwork.from_state(self.run_.state, self._check_fitted().members[0].recipe.settings)
+
+
+class NetworkClassifier(NodeClassifier):
+    """A classifier of any other network: GCN, GAT, GraphSAGE, MLP, label propagation and so on.
+
+    Parameters
+    ----------
+    model
+        Which: ``pegfan.families()["model"]`` lists them.
+    stand_in
+        What a graph without features gets: ``"degree"`` (`pegfan.datasets.stand_in_features`), or None for an error.
+    random_state
+        Of weights, dropout and ``split="random"``.
+    device
+        Where torch computes, such as ``"cuda"``; by default the CPU.
+    **changes
+        Options of the network and of its training, such as ``hidden=128`` or ``lr=0.005``: see
+        `pegfan.networks.NetworkRecipe`.
+
+    Attributes
+    ----------
+    classes_, history_, run_
+        As in `PEGFANClassifier`.
+    recipe : pegfan.networks.NetworkRecipe
+        The parameters as one value.
+
+    Examples
+    --------
+    >>> import pegfan as pf
+    >>> graph = pf.datasets.synthetic(1.0, n=300, n_edges=3000, n_features=20)
+    >>> model = pf.NetworkClassifier("sage", hidden=16, epochs=40).fit(graph, split=0)
+    >>> model.predict(graph).shape, model.score(graph, split=0) > 0.3
+    ((300,), True)
+    >>> model
+    NetworkClassifier('sage', hidden=16, epochs=40)
+    """
+
+    def __init__(
+        self,
+        model: str = "gcn",
+        stand_in: Literal["degree"] | None = default.STAND_IN,
+        random_state: int = default.SEED,
+        device: str | None = None,
+        **changes: Any,
+    ) -> None:
+        self.recipe = NetworkRecipe.of({"model": model, **changes})
+        self.stand_in, self.random_state, self.device = stand_in, random_state, device
+
+    @property
+    def model(self) -> str:
+        """Which network it is."""
+        return self.recipe.model
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Every parameter by name, those of the recipe among them.
+
+        Parameters
+        ----------
+        deep
+            For scikit-learn; nothing here is nested.
+        """
+        return super().get_params(deep) | self.recipe.to_dict()
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Change parameters; what is fitted stays as it is until `fit` is called again."""
+        own = {name: parameters.pop(name) for name in ("stand_in", "random_state", "device") if name in parameters}
+        if parameters.get("model", self.model) != self.model:  # another network has other options
+            self.recipe = NetworkRecipe.of(parameters)
+        else:
+            self.recipe = self.recipe.changed(**parameters)
+        self.__dict__.update(own)
+        return self
+
+    def __repr__(self) -> str:
+        standard = type(self)(self.model)
+        own = {n: getattr(self, n) for n in ("stand_in", "random_state", "device")}
+        changed = {n: value for n, value in own.items() if value != getattr(standard, n)} | self.recipe.changes()
+        words = ", ".join([repr(self.model), *(f"{name}={value!r}" for name, value in changed.items())])
+        return f"{type(self).__name__}({words})"
+
+    def fit(self, graph: Any, split: Any = default.SPLIT) -> Self:
+        """Train on a split.
+
+        Parameters
+        ----------
+        graph, split
+            As in `RecipeClassifier`.
+
+        Returns
+        -------
+        self
+        """
+        recipe, seed = self.recipe, check_integer(self.random_state, "random_state", 0)
+        known, part, stood_in = to_learn(as_graph(graph), split, self.stand_in, seed)
+        scale = FeatureScale.of(known.features) if recipe.scaling == "columns" else None
+        trained = train_network_recipe(recipe, known, part, seed, scale=scale, device=self.device, history=True)
+        kept = kept_split(split, part)
+        if isinstance(kept, int):
+            trained = replace(trained, run=replace(trained.run, split=kept))
+        told = Known.of(known, part.train) if recipe.needs_labels else None
+        self.fitted_ = Fitted.of([trained], known, kept, seed, stood_in=stood_in, known=told, scale=scale)
+        return self
+
+    @property
+    def run_(self) -> Run:
+        """The training."""
+        return self._check_fitted().members[0].run
+
+    @property
+    def history_(self) -> dict[str, list[Any]]:
+        """``train_loss``, ``val_loss`` and ``val_metric`` of every epoch."""
+        return self.run_.history or {}
+
+    def to_torch(self) -> Any:
+        """The trained network as a torch module of `pegfan.models`."""
+        from pegfan.training.networks import trained_network
+
+        fitted = self._check_fitted()
+        return trained_network(self.recipe, self.run_.state, fitted.columns, len(fitted.classes))
 
 
 class _InWords(RecipeClassifier):

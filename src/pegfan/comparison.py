@@ -11,7 +11,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,7 +28,7 @@ from pegfan.experiments import Job, Record, Store, run
 from pegfan.experiments.jobs import graph_of
 from pegfan.fitted import draw_splits, fit_split
 from pegfan.graph import Graph, Split
-from pegfan.recipe import Recipe
+from pegfan.networks import COMMON, NETWORKS, recipe_of
 from pegfan.results import Data, Rival, Splits, Spread
 from pegfan.results.values import Part
 from pegfan.running import Progress, Runner, Step
@@ -42,8 +42,6 @@ _DRAWN = 10
 """Splits that are drawn where the graph has none."""
 _COMMAND, _READING = ("pegfan", "compare"), {"id", "label", "source", "target", "metric"}
 """How to say it in a shell, and the options of a source that the command takes."""
-_recipe_of = Recipe.of
-"""From a flat mapping to a recipe; a kind of recipes of its own is told apart here."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +55,7 @@ class Contender:
     space
         For each setting that is searched, its choices.
     base
-        Its default, as `Recipe.of` takes it.
+        Its default, as `pegfan.networks.recipe_of` takes it.
     quick
         Whether it trains in seconds, so that others can be shown beside it.
 
@@ -91,11 +89,15 @@ class Contender:
         found: dict[str, Any] = {}
         for place in (None, *order.tolist()):
             own = {} if place is None else self._drawn(np.unravel_index(place, sizes) if sizes else ())
-            recipe = _recipe_of({**self.base, **own, **(changes or {})})
+            recipe = recipe_of({**self.base, **own, **(changes or {})})
             found.setdefault(recipe.key, recipe)
             if len(found) == count:
                 break
         return list(found.values())
+
+    def without(self, name: str) -> Contender:
+        """The same with one setting that is not searched."""
+        return replace(self, space={key: choices for key, choices in self.space.items() if key != name})
 
     def _drawn(self, places: Sequence[Any]) -> dict[str, Any]:
         return {name: self.space[name][place] for name, place in zip(self.space, places, strict=True)}
@@ -113,9 +115,15 @@ _OWN = (
     Contender("pegfan", "PEGFAN", {"kind": ("c", "b"), "method": ("auto", "adjacency"), "h": (8, 4), **_TRAINING}),
     Contender("fsgnn", "FSGNN", {"regime": ("auto", "all"), **_TRAINING}, {"method": "none"}, quick=True),
 )
+_NETWORKS = (
+    # Label propagation is not trained, and has nothing of what trainings have in common.
+    Contender(
+        name, kind.label, {**({} if name == "label-propagation" else COMMON), **kind.space}, {"model": name}, kind.quick
+    )
+    for name, kind in NETWORKS.items()
+)
 
-# Models of another module join here: (*_OWN, *networks.contenders()).
-CONTENDERS: dict[str, Contender] = {one.name: one for one in _OWN}
+CONTENDERS: dict[str, Contender] = {one.name: one for one in (*_OWN, *_NETWORKS)}
 """The models that there are, by name; add your own."""
 
 
@@ -284,6 +292,8 @@ def compare(
         source = _source(graph, store.folder)
         known = graph_of(source, bare=True)
         every = _splits(known, source, splits)
+        if not known.directed:
+            chosen = [one.without("direction") for one in chosen]  # two tries would be one
         if check_integer(search_splits, "search_splits", 1) > len(every.used):
             raise ValueError(f"search_splits is {search_splits}, but there are {len(every.used)} splits; ask for fewer")
         runner = stack.enter_context(Runner(workers, scheduler=scheduler))

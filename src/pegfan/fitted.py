@@ -17,15 +17,28 @@ from scipy.sparse import issparse
 
 from pegfan import _saved
 from pegfan._arrays import Float32Array, IntArray
+from pegfan._extras import need
 from pegfan._npz import read_npz, write_npz
 from pegfan._plain import plain
 from pegfan.channels import Channel, Channels, FeatureScale
 from pegfan.graph import Graph, Split
+from pegfan.networks import NetworkRecipe, recipe_of
 from pegfan.recipe import Known, Recipe
 from pegfan.training import Network, Run, score, train
 from pegfan.trees import Hierarchy, canonical_order
 
-__all__ = ["ChannelFacts", "Fitted", "Trained", "draw_splits", "fingerprint", "mean_of", "train_recipe"]
+__all__ = [
+    "ChannelFacts",
+    "Fitted",
+    "Trained",
+    "TrainedNetwork",
+    "draw_splits",
+    "fingerprint",
+    "mean_of",
+    "network_inputs",
+    "train_network_recipe",
+    "train_recipe",
+]
 
 _WEIGHTS, _HISTORY, _INPUTS, _NODES = "weights.safetensors", "history.npz", "inputs.npz", "nodes.json"
 _SCALE = ("tail", "full", "centre", "scale")
@@ -85,6 +98,103 @@ class Trained:
     def attention(self) -> dict[str, float]:
         """The weight of each channel, by its name."""
         return {facts.name: float(a) for facts, a in zip(self.channels, self.run.attention, strict=True)}
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedNetwork:
+    """A graph network that was trained on a split of a graph.
+
+    Attributes
+    ----------
+    recipe
+        How it was made.
+    classes
+        How many there are.
+    run
+        Its training, with the weights.
+    engine
+        What trained it, ``"torch"``; None once it was loaded.
+    """
+
+    recipe: NetworkRecipe
+    classes: int
+    run: Run = field(repr=False)
+    engine: str | None = None
+    tree: None = None
+    channels: tuple[ChannelFacts, ...] = ()
+
+    @property
+    def attention(self) -> dict[str, float]:
+        """Networks have no channels to weigh."""
+        return {}
+
+    def predict(self, graph: Graph, scale: FeatureScale | None, known: Known | None) -> Float32Array:
+        """Logarithms of the classes' probabilities, per node of a graph."""
+        from pegfan.training.networks import predict
+
+        codes = known.labels_of(graph) if known is not None else None
+        return predict(self.recipe, self.run.state, network_inputs(self.recipe, graph, scale), self.classes, codes)
+
+
+def network_inputs(
+    recipe: NetworkRecipe,
+    graph: Graph,
+    scale: FeatureScale | None = None,
+    relations: str | os.PathLike[str] | None = None,
+) -> Any:
+    """What a network sees of a graph with features.
+
+    Parameters
+    ----------
+    recipe, graph
+        Which network, on what.
+    scale
+        Of the columns of the graph that was fitted, for another graph.
+    relations
+        The folder of relation files, for recipes that name one.
+    """
+    need("torch", "torch", f"{recipe.label}, like all networks but PEGFAN and FSGNN,")
+    from pegfan.training.networks import inputs_of
+
+    scaling = scale if scale is not None and recipe.scaling == "columns" else recipe.scaling
+    divisions = None
+    if recipe.relation_file is not None:
+        from pegfan.relations import geom_divisions, read_geom_relations
+
+        path = recipe.relation_file.find(relations, "relations")
+        divisions = geom_divisions(graph, read_geom_relations(path, graph.n))
+    return inputs_of(graph, recipe.direction, scaling, divisions)
+
+
+def train_network_recipe(
+    recipe: NetworkRecipe,
+    graph: Graph,
+    split: Any,
+    seed: int,
+    *,
+    inputs: Any = None,
+    scale: FeatureScale | None = None,
+    **options: Any,
+) -> TrainedNetwork:
+    """Train a graph network on a split of a graph.
+
+    Parameters
+    ----------
+    recipe, graph, split, seed
+        What to train, on what. The graph has features and labels; the split goes through `fit_split`.
+    inputs
+        What `network_inputs` gives, if made before.
+    scale
+        Of the feature columns, likewise.
+    **options
+        Of `pegfan.training.networks.train_network`: device, history, progress.
+    """
+    split = fit_split(graph, split, seed)
+    inputs = network_inputs(recipe, graph, scale) if inputs is None else inputs
+    from pegfan.training.networks import train_network
+
+    run = train_network(recipe, inputs, graph.labels, split, graph.n_classes, graph.metric, seed, **options)
+    return TrainedNetwork(recipe, graph.n_classes, run, "torch")
 
 
 def train_recipe(
@@ -157,7 +267,7 @@ class Fitted:
         What was fitted; it is not saved.
     """
 
-    members: tuple[Trained, ...]
+    members: tuple[Trained | TrainedNetwork, ...]
     classes: NDArray[Any]
     metric: str
     stood_in: bool
@@ -173,7 +283,7 @@ class Fitted:
     @classmethod
     def of(
         cls,
-        members: Sequence[Trained],
+        members: Sequence[Trained | TrainedNetwork],
         graph: Graph,
         split: Split | int | str,
         seed: int,
@@ -208,6 +318,9 @@ class Fitted:
         trees: dict[Any, Hierarchy | None] = {}
         outputs = []
         for member in self.members:
+            if isinstance(member, TrainedNetwork):
+                outputs.append(member.predict(known, self.scale, self.known))
+                continue
             recipe, tree = member.recipe, member.tree
             if tree is not None and not same:
                 if (recipe.tree_key, tree.K) not in trees:
@@ -300,7 +413,7 @@ class Fitted:
                 {
                     "recipe": member.recipe.to_dict(),
                     "tree": None if member.tree is None else places[id(member.tree)],
-                    "average": member.average is not False,
+                    "average": isinstance(member, TrainedNetwork) or member.average is not False,
                     "channels": [list(facts) for facts in member.channels],
                     "attention": [float(value) for value in member.run.attention],
                     "run": {name: plain(getattr(member.run, name)) for name in _RUN_FIELDS},
@@ -354,9 +467,11 @@ class Fitted:
             _saved.read_file(source, _tree_file(name), about)
         trees = {name: Hierarchy.load(source / _tree_file(name)) for name in files}
         members = tuple(
-            _member(entry, _own(i, state), _own(i, history), trees) for i, entry in enumerate(about["members"])
+            _member(entry, _own(i, state), _own(i, history), trees, len(classes))
+            for i, entry in enumerate(about["members"])
         )
-        if not members or any(member.network.classes != len(classes) for member in members):
+        sizes = {m.classes if isinstance(m, TrainedNetwork) else m.network.classes for m in members}
+        if sizes != {len(classes)}:
             raise ValueError(f"the members in {_saved.MODEL} do not fit its {len(classes)} classes")
         known, scale = cls._read_inputs(source, about, len(classes))
         names = about.get("feature_names")
@@ -507,17 +622,23 @@ def to_learn(graph: Graph, split: Any, stand_in: str | None, seed: int) -> tuple
 
 
 def _member(
-    entry: Mapping[str, Any], state: dict[str, Any], history: Mapping[str, Any], trees: Mapping[Any, Hierarchy]
-) -> Trained:
-    recipe = Recipe.of(entry["recipe"])
-    tree = None if entry["tree"] is None else trees[entry["tree"]]
-    if (tree is not None) != recipe.has_tree:
-        raise ValueError("a member and its recipe do not agree on a tree")
-    channels = tuple(ChannelFacts(*facts) for facts in entry["channels"])
+    entry: Mapping[str, Any],
+    state: dict[str, Any],
+    history: Mapping[str, Any],
+    trees: Mapping[Any, Hierarchy],
+    classes: int,
+) -> Trained | TrainedNetwork:
+    recipe = recipe_of(entry["recipe"])
     numbers: dict[str, Any] = {key: float("nan") if value is None else value for key, value in entry["run"].items()}
     attention = np.array(entry["attention"], dtype=np.float32)
     kept = {name: values.tolist() for name, values in history.items()}
     run = Run(**numbers, attention=attention, state=state, history=kept)
+    if isinstance(recipe, NetworkRecipe):
+        return TrainedNetwork(recipe, classes, run)
+    tree = None if entry["tree"] is None else trees[entry["tree"]]
+    if (tree is not None) != recipe.has_tree:
+        raise ValueError("a member and its recipe do not agree on a tree")
+    channels = tuple(ChannelFacts(*facts) for facts in entry["channels"])
     member = Trained(recipe, tree, channels, run, average=None if entry.get("average", False) else False)
     widths = tuple(facts.width for facts in channels)
     if member.network.widths != widths or len(attention) != len(widths):

@@ -72,15 +72,20 @@ class TreeFile(NamedTuple):
         """Describe a file: an ``.npz`` with ``labels``, one row of cluster numbers per level, in either order."""
         return cls(Path(path).name, hashlib.sha256(Path(path).read_bytes()).hexdigest())
 
-    def read(self, folder: str | os.PathLike[str] | None) -> Hierarchy:
-        """The tree, from a folder that holds exactly this file; a root is added if it is missing."""
+    def find(self, folder: str | os.PathLike[str] | None, what: str = "trees") -> Path:
+        """Where it is, in a folder that holds exactly this file."""
         if Path(self.name).name != self.name:
-            raise ValueError(f"a tree's file is a plain name in the folder of trees, got {self.name!r}")
+            raise ValueError(f"such a file is a plain name in the folder of {what}, got {self.name!r}")
         if folder is None:
-            raise ValueError(f"the recipe uses the tree file {self.name}: say with trees= in which folder it is")
+            raise ValueError(f"the recipe uses the file {self.name}: say with {what}= in which folder it is")
         path = Path(folder) / self.name
         if self.of(path) != self:
             raise ValueError(f"{path} is not the file that the recipe names: its SHA-256 differs")
+        return path
+
+    def read(self, folder: str | os.PathLike[str] | None) -> Hierarchy:
+        """The tree, from a folder that holds exactly this file; a root is added if it is missing."""
+        path = self.find(folder)
         arrays = read_npz(path)
         if "labels" not in arrays:
             raise ValueError(f"{path} holds no array 'labels' with a row of cluster numbers for every level")

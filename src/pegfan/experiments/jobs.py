@@ -22,7 +22,17 @@ from pegfan._plain import plain, versions
 from pegfan.datasets import Source
 from pegfan.experiments.records import NUMERICS, Record, agreeing, disagreement, job_name, records_of
 from pegfan.experiments.store import Store
-from pegfan.fitted import draw_splits, fit_split, train_recipe, with_features
+from pegfan.fitted import (
+    Trained,
+    TrainedNetwork,
+    draw_splits,
+    fit_split,
+    network_inputs,
+    train_network_recipe,
+    train_recipe,
+    with_features,
+)
+from pegfan.networks import NetworkRecipe, recipe_of
 from pegfan.recipe import Recipe
 from pegfan.running import Progress, Runner, Step, one_thread, watch_memory
 from pegfan.training import Diverged, Settings
@@ -49,7 +59,7 @@ class Job:
         The graph. Where it has no splits, split i is the i-th of ``pegfan.fitted.draw_splits``; labels, validation
         nodes and features that are missing are treated as by the classifiers.
     recipe
-        The model.
+        The model: a `pegfan.Recipe`, or a `pegfan.networks.NetworkRecipe`.
     split
         Which split.
     seed
@@ -66,15 +76,17 @@ class Job:
     """
 
     source: Source
-    recipe: Recipe
+    recipe: Recipe | NetworkRecipe
     split: int
     seed: int
 
     def __post_init__(self) -> None:
         if not isinstance(self.source, Source):
             raise TypeError(f"source must be a Source, see Source.of; got {type(self.source).__name__}")
-        if not isinstance(self.recipe, Recipe):
-            raise TypeError(f"recipe must be a Recipe, see Recipe.of; got {type(self.recipe).__name__}")
+        if not isinstance(self.recipe, (Recipe, NetworkRecipe)):
+            raise TypeError(
+                f"recipe must be a Recipe or a NetworkRecipe, see Recipe.of; got {type(self.recipe).__name__}"
+            )
         for name in ("split", "seed"):
             object.__setattr__(self, name, check_integer(getattr(self, name), name, 0))
 
@@ -89,12 +101,14 @@ class Job:
     @cached_property
     def cell(self) -> Hashable:
         """What runs have in common that must have one tree: the graph, and the recipe but for its settings."""
-        return _fingerprint(self.source), self.recipe.changed(settings=Settings())
+        own = self.recipe.changed(settings=Settings()) if isinstance(self.recipe, Recipe) else self.recipe.key
+        return _fingerprint(self.source), own
 
     @cached_property
     def channels_mark(self) -> Hashable:
         """What runs have in common that must have the same channels; the split counts where training labels do."""
-        by_split = self.recipe.regime == "auto" or self.recipe.labels or self.recipe.adjacency
+        recipe = self.recipe
+        by_split = isinstance(recipe, Recipe) and (recipe.regime == "auto" or recipe.labels or recipe.adjacency)
         return self.cell, self.split if by_split else None
 
     def to_dict(self) -> dict[str, Any]:
@@ -106,21 +120,23 @@ class Job:
     def from_dict(cls, stored: Mapping[str, Any]) -> Self:
         """The job that `to_dict` wrote; the fingerprint is not trusted but computed from the source."""
         try:
-            source, recipe = Source.from_dict(stored["source"]), Recipe.of(stored["recipe"])
+            source, recipe = Source.from_dict(stored["source"]), recipe_of(stored["recipe"])
             return cls(source, recipe, stored["split"], stored["seed"])
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"this is not what Job.to_dict wrote: {error!r}") from error
 
 
-def run_job(job: Job, trees: str | os.PathLike[str] | None = None) -> Record:
+def run_job(
+    job: Job, trees: str | os.PathLike[str] | None = None, relations: str | os.PathLike[str] | None = None
+) -> Record:
     """Run a job on one core.
 
     Parameters
     ----------
     job
         What to run. The graph, tree and channels of the last few jobs are kept for the next ones.
-    trees
-        The folder of tree files.
+    trees, relations
+        The folders of tree files and of relation files, for jobs that name one.
 
     Returns
     -------
@@ -137,22 +153,49 @@ def run_job(job: Job, trees: str | os.PathLike[str] | None = None) -> Record:
     """
     with _ONE_AT_A_TIME, one_thread():
         peak = watch_memory()
-        ready = _prepare(job, trees)
-        numbers = _train(job, ready)
-    tree = ready.tree
+        if isinstance(job.recipe, NetworkRecipe):
+            about = _run_network(job, job.recipe, relations)
+        else:
+            about = _run_channels(job, job.recipe, trees)
     return Record(
         job=job.to_dict(),
-        **numbers,
-        channels=len(ready.channels),
-        regime=ready.channels.info.get("regime"),
-        metric=ready.graph.metric,
-        stand_in=ready.stand_in,
-        tree=None if tree is None else _about(tree),
-        channels_digest=_channels_digest(ready.channels),
-        versions=versions("numba", "numpy", "scipy"),
+        **about,
         when=datetime.now(UTC).isoformat(timespec="seconds"),
         memory=peak(),
     )
+
+
+def _run_channels(job: Job, recipe: Recipe, trees: str | os.PathLike[str] | None) -> dict[str, Any]:
+    ready = _prepare(job, recipe, trees)
+    train = partial(train_recipe, ready.recipe, ready.graph, ready.split, job.seed)
+    return {
+        **_numbers(lambda: train(tree=ready.tree, channels=ready.channels)[0]),
+        "channels": len(ready.channels),
+        "regime": ready.channels.info.get("regime"),
+        "metric": ready.graph.metric,
+        "stand_in": ready.stand_in,
+        "tree": None if ready.tree is None else _about(ready.tree),
+        "channels_digest": _channels_digest(ready.channels),
+        "versions": versions("numba", "numpy", "scipy"),
+    }
+
+
+def _run_network(job: Job, recipe: NetworkRecipe, relations: str | os.PathLike[str] | None) -> dict[str, Any]:
+    graph, stand_in = _graphs.get(_fingerprint(job.source), lambda: _open(job.source))
+    split = _split(graph, stand_in, job)
+    key = _fingerprint(job.source), recipe.inputs
+    inputs = _inputs.get(key, lambda: network_inputs(recipe, graph, relations=relations))
+    mark = json.dumps([list(inputs.x.shape), inputs.edges.matrix.nnz, recipe.direction, recipe.scaling])
+    return {
+        **_numbers(lambda: train_network_recipe(recipe, graph, split, job.seed, inputs=inputs)),
+        "channels": 0,
+        "regime": None,
+        "metric": graph.metric,
+        "stand_in": stand_in,
+        "tree": None,
+        "channels_digest": hashlib.sha256(mark.encode()).hexdigest()[:16],
+        "versions": versions("numba", "numpy", "scipy", "torch"),
+    }
 
 
 def run(
@@ -163,6 +206,7 @@ def run(
     scheduler: str | None = None,
     runner: Runner | None = None,
     trees: str | os.PathLike[str] | None = None,
+    relations: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
     budget: float | None = None,
 ) -> list[Record]:
@@ -189,8 +233,8 @@ def run(
         the same paths; if a worker dies, others run its jobs again.
     runner
         Used in place of `workers` and `scheduler`; its processes are kept for the next call.
-    trees
-        The folder of tree files, for jobs that name one.
+    trees, relations
+        The folders of tree files and of relation files, for jobs that name one.
     progress
         Called with a `pegfan.running.Step`; its result is the newest record, None at the start.
     budget
@@ -215,7 +259,7 @@ def run(
     """
     if runner is None:
         with Runner(workers, scheduler=scheduler) as own:
-            return run(jobs, store, runner=own, trees=trees, progress=progress, budget=budget)
+            return run(jobs, store, runner=own, trees=trees, relations=relations, progress=progress, budget=budget)
     wanted = list(jobs)
     deadline = math.inf if budget is None else time.monotonic() + budget
     tell = progress or (lambda _: None)
@@ -227,7 +271,7 @@ def run(
     while todo:
         done, stopped = len(unique) - len(todo), threading.Event()
         waiting = this.waiting(_grouped(todo), deadline, stopped)
-        with closing(runner.map(partial(run_job, trees=trees), waiting)) as records:
+        with closing(runner.map(partial(run_job, trees=trees, relations=relations), waiting)) as records:
             for record in records:
                 store.append(replace(record, workers=side_by_side).to_dict())
                 this.take(record)
@@ -284,7 +328,7 @@ class _Kept:
         return self.values[key]
 
 
-_graphs, _trees, _channels = _Kept(2), _Kept(2), _Kept(1)
+_graphs, _trees, _channels, _inputs = _Kept(2), _Kept(2), _Kept(1), _Kept(2)
 
 
 class _Prepared(NamedTuple):
@@ -296,11 +340,11 @@ class _Prepared(NamedTuple):
     channels: Channels
 
 
-def _prepare(job: Job, trees: str | os.PathLike[str] | None) -> _Prepared:
+def _prepare(job: Job, recipe: Recipe, trees: str | os.PathLike[str] | None) -> _Prepared:
     source, tree_mark, channels_mark = _marks(job, trees)
     graph, stand_in = _graphs.get(source, lambda: _open(job.source))
     split = _split(graph, stand_in, job)
-    recipe = job.recipe.settled(graph, split, stand_in is not None)
+    recipe = recipe.settled(graph, split, stand_in is not None)
     tree = _trees.get(tree_mark, lambda: recipe.build_tree(graph, trees=trees))
     channels = _channels.get(channels_mark, lambda: recipe.channels(graph, tree, split=split))
     return _Prepared(recipe, graph, stand_in, split, tree, channels)
@@ -309,6 +353,8 @@ def _prepare(job: Job, trees: str | os.PathLike[str] | None) -> _Prepared:
 def _marks(job: Job, trees: str | os.PathLike[str] | None = None) -> tuple[Hashable, Hashable, Hashable]:
     """Keys of a job's graph, tree and channels."""
     source, recipe = _fingerprint(job.source), job.recipe
+    if isinstance(recipe, NetworkRecipe):
+        return source, None, recipe.inputs
     folder = None if recipe.tree_file is None or trees is None else os.path.abspath(trees)
     return source, (source, recipe.tree_key, folder), (job.channels_mark, folder)
 
@@ -346,13 +392,11 @@ def _split(graph: Graph, stand_in: str | None, job: Job) -> Split:
     return fit_split(graph, drawn or job.split, seed=0)  # not the job's seed: split i is the same for all of them
 
 
-def _train(job: Job, ready: _Prepared) -> dict[str, Any]:
+def _numbers(train: Callable[[], Trained | TrainedNetwork]) -> dict[str, Any]:
     """The numbers of a run; one that diverged has none, and says so."""
     start = time.perf_counter()
     try:
-        trained, _ = train_recipe(
-            ready.recipe, ready.graph, ready.split, job.seed, tree=ready.tree, channels=ready.channels
-        )
+        trained = train()
     except Diverged as error:
         wall = time.perf_counter() - start
         nothing = dict.fromkeys(("val_loss", "val_metric", "test_metric"))

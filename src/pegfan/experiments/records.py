@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pegfan import _legacy
 from pegfan.experiments.store import Store
+from pegfan.networks import NetworkRecipe
 from pegfan.training import Settings
 
 if TYPE_CHECKING:
@@ -32,6 +33,15 @@ _FIRST_SETTINGS = (
 )
 """Settings that are always part of a name. A newer one is left out while it has its default, so that names last."""
 
+NETWORKS = 1
+"""The version of the numbers of graph networks: part of the names of their runs."""
+
+_NETWORK: dict[str, Any] = {
+    member.name: member.default for member in fields(NetworkRecipe) if member.name not in ("model", "options")
+}
+"""Fields that are left out of a name while they have their default, so that names last when others come."""
+_MISSING: Any = object()
+
 _DIGEST = re.compile("[0-9a-f]{16}")
 
 
@@ -43,6 +53,10 @@ def job_name(job: Mapping[str, Any]) -> str:
 @lru_cache(maxsize=2**14)  # a search looks at the same thousands of records again and again
 def _job_name(text: str) -> str:
     job = json.loads(text)
+    if "model" in job.get("recipe", {}):
+        recipe = {k: v for k, v in job["recipe"].items() if _NETWORK.get(k, _MISSING) != v}
+        source = job["source"]["fingerprint"]
+        return _hash({"networks": NETWORKS, **recipe, "split": job["split"], "seed": job["seed"], "source": source})
     parts = {**_legacy.parts_of(job), "split": job["split"], "seed": job["seed"]}
     defaults = asdict(Settings())
     settings = {k: v for k, v in parts["settings"].items() if k in _FIRST_SETTINGS or v != defaults.get(k)}

@@ -15,18 +15,13 @@ from pegfan._extras import need
 from pegfan.channels import Channels
 from pegfan.graph import Split, as_split
 from pegfan.running import Progress, Runner, Step
+from pegfan.training.loop import follow
 from pegfan.training.metrics import METRICS, score
 from pegfan.training.network import Network
 from pegfan.training.rows import Rows
 from pegfan.training.settings import Run, Settings, TrainingResult
 
 ENGINES = ("auto", "fast", "plain")
-
-_TELL = 2.0  # seconds between two sentences about a split that is being trained
-
-
-class Diverged(ValueError):
-    """A training loss that became infinite or NaN; smaller learning rates help."""
 
 
 def train(
@@ -163,50 +158,22 @@ def _run(task: TrainingTask, index: int) -> Run:
 
 
 def _follow(task: TrainingTask, index: int, trainer: Any, val_labels: IntArray, start: float) -> Run:
-    """Train epoch by epoch until validation stops improving; the test nodes come last."""
-    settings, test, y, metric, history = task.settings, task.splits[index].test, task.y, task.metric, task.history
-    record: dict[str, list[Any]] = {"train_loss": [], "val_loss": [], "val_metric": [], "attention": []}
-    best, best_epoch, kept, at_best = np.inf, 0, None, (np.nan, np.nan)
-    epoch, begun = 0, time.perf_counter()
-    told = begun
-    for epoch in range(settings.epochs):
-        loss, val_loss, val_logits = trainer.step(epoch)
-        if task.progress and (now := time.perf_counter()) - told >= _TELL:
-            rate, told = (epoch + 1) / (now - begun), now
-            most = min(settings.epochs - epoch - 1, settings.patience + best_epoch - epoch)
-            text = (
-                f"split {index}: epoch {epoch + 1}, {rate:.1f} per second, validation loss {val_loss:.4f}; "
-                f"{most / rate:.0f} s left if it does not improve, {(settings.epochs - epoch - 1) / rate:.0f} s at most"
-            )
-            task.progress(Step(index, len(task.splits), text))
-        if not np.isfinite(loss):
-            raise Diverged(f"the training loss became {loss} in epoch {epoch} of split {index} with {settings}")
-        aim = val_loss
-        if history or settings.stop == "metric":
-            value = score(val_logits, val_labels, metric)
-            aim = -value if settings.stop == "metric" else val_loss
-            if history:
-                for key, entry in zip(record, (loss, val_loss, value, trainer.attention()), strict=True):
-                    record[key].append(entry)
-        if aim < best or kept is None:
-            best, best_epoch, kept = aim, epoch, trainer.snapshot()
-            at_best = (val_loss, score(val_logits, val_labels, metric))
-        elif epoch - best_epoch >= settings.patience:
-            break
-    state = trainer.state(kept)
+    """Train on a split; the test nodes come last."""
+    settings, test, y, metric = task.settings, task.splits[index].test, task.y, task.metric
+    tell = task.progress and (lambda text: task.progress(Step(index, len(task.splits), f"split {index}: {text}")))  # type: ignore[misc]
+    names = ("attention",) if task.history else ()
+    course = follow(trainer, settings, val_labels, metric, f"split {index}", task.history, tell, names)
+    state = trainer.state(course.kept)
     network = Network(state, settings)
     return Run(
         split=index,
         seed=task.seed + index,
-        epochs=epoch + 1,
-        best_epoch=best_epoch,
-        val_loss=float(at_best[0]),
-        val_metric=float(at_best[1]),
+        **course.numbers,
         test_metric=score(network.predict(task.channels, test), y[test], metric),
         seconds=time.process_time() - start,
         attention=network.attention,
         state=state,
-        history=record if history else None,
+        history=course.history,
     )
 
 

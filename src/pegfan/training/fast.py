@@ -174,7 +174,7 @@ class FastNetwork:
 
     def drop(self, seed: int, rate: float) -> None:
         """Draw the masks of a step; rate 0 keeps everything."""
-        from pegfan.training import _kernels
+        from pegfan._products import keep_mask
 
         if rate == 0:
             self.masks, self.scale = self.no_masks, self.dtype.type(1)
@@ -184,7 +184,7 @@ class FastNetwork:
         if not self.masks.size:
             self.masks = np.empty((len(self.chains), *self.gradient.shape), np.uint8)
         start = (seed * 0x9E3779B97F4A7C15) % 2**64  # far from the start of any other step
-        _kernels.keep_mask(np.uint64(start), np.uint64(threshold), self.masks)
+        keep_mask(np.uint64(start), np.uint64(threshold), self.masks)
 
     def loss(self) -> float:
         """The loss of the training rows with the current masks; prepares the gradients."""

@@ -1,0 +1,113 @@
+"""Compiled loops of graph networks on CPUs: dropout, ReLU with dropout, and attention over neighbours.
+
+Everything is C-ordered and on one core; sums over neighbours are taken in their order.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+_FAST = {"contract", "reassoc", "nsz"}
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def drop(x, mask, scale, out):  # type: ignore[no-untyped-def]
+    """Compute out = x · mask · scale, entry by entry."""
+    for i in range(x.size):
+        out[i] = x[i] * (mask[i] * scale)
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def relu_drop(x, mask, scale, out):  # type: ignore[no-untyped-def]
+    """Compute out = max(x, 0) · mask · scale, entry by entry."""
+    zero = x.dtype.type(0)
+    for i in range(x.size):
+        out[i] = max(x[i], zero) * (mask[i] * scale)
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def relu_drop_back(gradient, y, scale, out):  # type: ignore[no-untyped-def]
+    """Compute out = gradient · scale where y is not zero: what is kept and positive."""
+    zero = y.dtype.type(0)
+    for i in range(y.size):
+        out[i] = gradient[i] * scale if y[i] > zero else zero
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def attention(pointers, indices, source, target, slope, weights):  # type: ignore[no-untyped-def]
+    """Compute weights[e, k] = softmax over the entries e = (i, j) of row i of LeakyReLU(source[j, k] + target[i, k])."""
+    heads = source.shape[1]
+    top = np.empty(heads, source.dtype)
+    total = np.empty(heads, source.dtype)
+    for i in range(pointers.size - 1):
+        start, stop = pointers[i], pointers[i + 1]
+        top[:] = -np.inf
+        for e in range(start, stop):
+            for k in range(heads):
+                s = source[indices[e], k] + target[i, k]
+                s = s if s > 0 else slope * s
+                weights[e, k] = s
+                top[k] = max(top[k], s)
+        total[:] = 0
+        for e in range(start, stop):
+            for k in range(heads):
+                value = np.exp(weights[e, k] - top[k])
+                weights[e, k] = value
+                total[k] += value
+        for e in range(start, stop):
+            for k in range(heads):
+                weights[e, k] /= total[k]
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+def attend(pointers, indices, weights, factors, z, out):  # type: ignore[no-untyped-def]
+    """Compute out[i, k] = Σ_j weights[e, k] factors[e, k] z[j, k] over the entries e = (i, j) of row i; k is a head."""
+    heads, width = z.shape[1], z.shape[2]
+    shared = factors.shape[1] == 1
+    for i in range(pointers.size - 1):
+        for k in range(heads):
+            for t in range(width):
+                out[i, k, t] = 0
+        for e in range(pointers[i], pointers[i + 1]):
+            j = indices[e]
+            for k in range(heads):
+                a = weights[e, k] * factors[e, 0 if shared else k]
+                for t in range(width):
+                    out[i, k, t] += a * z[j, k, t]
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+def attend_back(pointers, indices, source, target, slope, weights, factors, z, gradient, by_z, by_source, by_target):  # type: ignore[no-untyped-def]
+    """Add the gradients of `attend` by z, and by the two parts of the attention's scores, to their arrays of zeros."""
+    heads, width = z.shape[1], z.shape[2]
+    shared = factors.shape[1] == 1
+    longest = 0
+    for i in range(pointers.size - 1):
+        longest = max(longest, pointers[i + 1] - pointers[i])
+    by_weight = np.empty((longest, heads), z.dtype)
+    mean = np.empty(heads, z.dtype)
+    for i in range(pointers.size - 1):
+        start, stop = pointers[i], pointers[i + 1]
+        mean[:] = 0
+        for e in range(start, stop):
+            j = indices[e]
+            for k in range(heads):
+                factor = factors[e, 0 if shared else k]
+                a = weights[e, k] * factor
+                dot = z.dtype.type(0)
+                for t in range(width):
+                    g = gradient[i, k, t]
+                    dot += g * z[j, k, t]
+                    by_z[j, k, t] += a * g
+                dot *= factor
+                by_weight[e - start, k] = dot
+                mean[k] += weights[e, k] * dot
+        for e in range(start, stop):
+            j = indices[e]
+            for k in range(heads):
+                s = weights[e, k] * (by_weight[e - start, k] - mean[k])
+                if source[j, k] + target[i, k] <= 0:
+                    s *= slope
+                by_source[j, k] += s
+                by_target[i, k] += s

@@ -1,0 +1,112 @@
+"""WRGAT (Suresh et al., 2021)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.sparse import diags_array
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from pegfan._checks import check_integer
+from pegfan.models._layers import Weight, check_sizes
+from pegfan.models._neighbours import GraphNetwork, Neighbours, as_sparse, by_type
+from pegfan.models._sparse import Sparse, attend, dropout
+
+
+class RelationalAttention(nn.Module):
+    """One layer: attention in every relation apart, weighted by its edges, and divided by their number.
+
+    ::
+
+        y_i = x_i W + b + Σ_r (1/d_i^r) Σ_j w_ij^r α_ij^r x_j W_r
+
+    α^r is GAT's attention over the edges of relation r, w^r their weights, and d_i^r how many node i has.
+
+    Parameters
+    ----------
+    rows, columns, relations
+        Of x, of y, and how many relations.
+    """
+
+    def __init__(self, rows: int, columns: int, relations: int) -> None:
+        super().__init__()
+        self.weights = nn.ModuleList(Weight(rows, columns, bias=False) for _ in range(relations))
+        self.source, self.target = (nn.Parameter(torch.empty(relations, columns)) for _ in range(2))
+        self.own = Weight(rows, columns)
+        nn.init.xavier_uniform_(self.source)
+        nn.init.xavier_uniform_(self.target)
+
+    def forward(self, x: Any, matrices: list[Sparse]) -> Tensor:
+        """Attend; the matrices hold w_ij / d_i of their relation."""
+        total = self.own(x)
+        for matrix, layer, source, target in zip(matrices, self.weights, self.source, self.target, strict=False):
+            z = layer(x)
+            scores = ((z @ part)[:, None] for part in (source, target))
+            total = total + attend(matrix, z[:, None], *scores, weighted=True)[:, 0]
+        return total
+
+
+class WRGAT(GraphNetwork):
+    """Attention over nodes that look alike from their surroundings, beside neighbours, relation by relation.
+
+    Relations are the layers of struc2vec: nodes of similar degree, whose neighbours have similar degrees, and so on;
+    and the edges of the graph. Two layers of `pegfan.models.wrgat.RelationalAttention`, with ReLU and dropout between.
+
+    Parameters
+    ----------
+    features, classes, hidden, dropout
+        As in `MLP`.
+    relations
+        How many structural relations are made, from degrees alone (1) to wider and wider surroundings.
+
+    Examples
+    --------
+    >>> import torch
+    >>> path = torch.tensor([[0, 1, 1, 2, 2, 3], [1, 0, 2, 1, 3, 2]])
+    >>> WRGAT(5, 3)(torch.ones(4, 5), path).shape
+    torch.Size([4, 3])
+    """
+
+    relational = "structure"
+
+    def __init__(self, features: int, classes: int, hidden: int = 64, dropout: float = 0.5, relations: int = 3) -> None:
+        super().__init__()
+        check_sizes(dropout, features=features, classes=classes, hidden=hidden)
+        self.relations = check_integer(relations, "relations", 0)
+        self.first = RelationalAttention(features, hidden, relations + 1)
+        self.output = RelationalAttention(hidden, classes, relations + 1)
+        self.dropout = dropout
+
+    def forward(self, x: Any, edge_index: Any, edge_weight: Any = None, edge_type: Any = None) -> Tensor:
+        """Log-probabilities of the classes, per node; `edge_type` has the relation of every edge, if they are given."""
+        x = self.read_features(x)
+        n = int(x.shape[0])
+        if edge_type is None:
+            graph = Neighbours.of(edge_index, edge_weight, n)
+            matrices = graph.keep(("structure", self.relations), lambda: _relations(graph, self.relations))
+        else:
+            matrices = _mean(by_type(edge_index, edge_weight, edge_type, n))
+        if len(matrices) > self.relations + 1:
+            raise ValueError(f"the edges have {len(matrices)} relations, and the network has {self.relations + 1}")
+        h = F.relu(self.first(x, matrices))
+        return F.log_softmax(self.output(dropout(h, self.dropout, self.training), matrices), dim=-1)
+
+
+def _relations(graph: Neighbours, count: int) -> list[Sparse]:
+    """The graph's edges, each of weight one, and its structural relations."""
+    from pegfan.graph import Graph
+    from pegfan.relations import struc2vec_relations
+
+    edges = graph.matrix.copy()
+    edges.data[:] = 1.0
+    found = struc2vec_relations(Graph.from_scipy(graph.matrix, directed=True), layers=count) if count else []
+    return _mean(as_sparse([edges, *list(found)[:count]]))
+
+
+def _mean(matrices: list[Sparse]) -> list[Sparse]:
+    """Divide the rows of every matrix by the number of their entries."""
+    counts = (np.maximum(np.diff(matrix.pointers), 1) for matrix in matrices)
+    return [Sparse(diags_array(1.0 / d) @ matrix.scipy()) for d, matrix in zip(counts, matrices, strict=True)]

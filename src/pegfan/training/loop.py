@@ -1,0 +1,122 @@
+"""The loop of every training: epoch by epoch until validation stops improving."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from pegfan._arrays import IntArray
+from pegfan.training.metrics import score
+
+__all__ = ["Course", "Diverged", "Stopping", "Trainer", "follow"]
+
+_TELL = 2.0  # seconds between two sentences about a training
+
+
+class Diverged(ValueError):
+    """A training loss that became infinite or NaN; smaller learning rates help."""
+
+
+class Stopping(Protocol):
+    """When a training ends, see `pegfan.Settings`."""
+
+    @property
+    def epochs(self) -> int:
+        """The most epochs."""
+
+    @property
+    def patience(self) -> int:
+        """How many without improvement end the training."""
+
+    @property
+    def stop(self) -> str:
+        """What must improve: the validation ``"loss"`` or ``"metric"``."""
+
+
+class Trainer(Protocol):
+    """What is trained."""
+
+    def step(self, epoch: int) -> tuple[float, float, Any]:
+        """An epoch: the training loss, the validation loss and the outputs of validation nodes."""
+
+    def snapshot(self) -> Any:
+        """A copy of all weights."""
+
+
+class Course(NamedTuple):
+    """How a training went: its numbers at the best epoch, the weights of that epoch, and the epochs if wanted."""
+
+    numbers: dict[str, Any]
+    kept: Any
+    history: dict[str, list[Any]] | None
+
+
+def follow(
+    trainer: Trainer,
+    settings: Stopping,
+    val_labels: IntArray,
+    metric: str,
+    name: str,
+    history: bool = False,
+    tell: Callable[[str], None] | None = None,
+    more: Sequence[str] = (),
+    last: bool = False,
+) -> Course:
+    """Train epoch by epoch until validation stops improving.
+
+    Parameters
+    ----------
+    trainer, settings
+        What is trained, and when it ends.
+    val_labels, metric
+        Of the validation nodes, whose outputs a step gives.
+    name
+        What an error calls the training.
+    history
+        Whether to keep losses and metrics of every epoch, and `more`: what methods of the trainer of these names give.
+    tell
+        Called with a sentence every two seconds.
+    last
+        Keep the weights of the last epoch, not those of the best one.
+    """
+    record: dict[str, list[Any]] = {"train_loss": [], "val_loss": [], "val_metric": [], **{key: [] for key in more}}
+    best, best_epoch, kept, at_best = np.inf, 0, None, (np.nan, np.nan)
+    epoch, begun = 0, time.perf_counter()
+    told = begun
+    for epoch in range(settings.epochs):
+        loss, val_loss, val_logits = trainer.step(epoch)
+        if tell and (now := time.perf_counter()) - told >= _TELL:
+            rate, told = (epoch + 1) / (now - begun), now
+            most = min(settings.epochs - epoch - 1, settings.patience + best_epoch - epoch)
+            tell(
+                f"epoch {epoch + 1}, {rate:.1f} per second, validation loss {val_loss:.4f}; "
+                f"{most / rate:.0f} s left if it does not improve, {(settings.epochs - epoch - 1) / rate:.0f} s at most"
+            )
+        if not np.isfinite(loss):
+            raise Diverged(f"the training loss became {loss} in epoch {epoch} of {name} with {settings}")
+        aim = val_loss
+        if history or settings.stop == "metric":
+            value = score(val_logits, val_labels, metric)
+            aim = -value if settings.stop == "metric" else val_loss
+            if history:
+                for key, entry in zip(
+                    record, (loss, val_loss, value, *(getattr(trainer, m)() for m in more)), strict=True
+                ):
+                    record[key].append(entry)
+        if aim < best or kept is None:
+            best, best_epoch, kept = aim, epoch, trainer.snapshot()
+            at_best = (val_loss, score(val_logits, val_labels, metric))
+        elif epoch - best_epoch >= settings.patience:
+            break
+    if last:
+        kept, at_best = trainer.snapshot(), (val_loss, score(val_logits, val_labels, metric))
+    numbers = {
+        "epochs": epoch + 1,
+        "best_epoch": best_epoch,
+        "val_loss": float(at_best[0]),
+        "val_metric": float(at_best[1]),
+    }
+    return Course(numbers, kept, record if history else None)

@@ -1,0 +1,254 @@
+"""Training graph networks in PyTorch: all nodes at once, on any device."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from scipy.sparse import csr_array, issparse
+from torch.nn import functional as F
+
+from pegfan import models
+from pegfan._arrays import Float32Array, IntArray
+from pegfan.channels import hop_matrix
+from pegfan.channels.scaling import FeatureScale, scale
+from pegfan.graph import Graph, Split
+from pegfan.models import GraphNetwork, Neighbours, Sparse
+from pegfan.running import Progress, Step
+from pegfan.training.engine import loss_weights
+from pegfan.training.loop import follow
+from pegfan.training.metrics import score
+from pegfan.training.plain import seeded
+from pegfan.training.settings import Run
+from pegfan.trees import canonical_order
+
+__all__ = ["Inputs", "inputs_of", "make_network", "predict", "train_network"]
+
+_SPARSE = 0.25
+"""Features with fewer nonzero entries than this share stay sparse."""
+
+
+class Inputs(NamedTuple):
+    """What networks see of a graph, in canonical order, so that training does not depend on how nodes are numbered.
+
+    ``order`` has the node of every row, ``places`` the row of every node.
+    """
+
+    x: Any
+    edges: Neighbours
+    order: IntArray
+    places: IntArray
+
+
+def inputs_of(
+    graph: Graph, direction: str, scaling: str | FeatureScale, divisions: list[csr_array] | None = None
+) -> Inputs:
+    """What networks see of a graph with features.
+
+    Parameters
+    ----------
+    graph, direction, scaling
+        See `pegfan.networks.NetworkRecipe`.
+    divisions
+        Those of GEOM-GCN, if they are not to be made from the graph.
+    """
+    order = canonical_order(graph).order
+    places = np.argsort(order)
+    matrix = csr_array(hop_matrix(graph, "A", direction)[order][:, order])
+    edges = Neighbours(matrix)
+    if divisions is not None:
+        own = [Sparse(csr_array(division)[order][:, order]) for division in divisions]
+        edges.keep("geometry", lambda: own)
+    return Inputs(_features(graph.features, scaling, order), edges, order, places)
+
+
+def _features(features: Any, scaling: str | FeatureScale, order: IntArray) -> Any:
+    rows = (features != 0) if scaling == "binary" else scale(features, scaling)
+    count = rows.nnz if issparse(rows) else np.count_nonzero(rows)
+    if count < _SPARSE * max(rows.shape[0] * rows.shape[1], 1):
+        return Sparse(csr_array(rows)[order].astype(np.float32))
+    dense = rows.toarray() if issparse(rows) else np.asarray(rows)
+    return torch.from_numpy(np.ascontiguousarray(dense[order], dtype=np.float32))
+
+
+def make_network(recipe: Any, features: int, classes: int, nodes: int) -> GraphNetwork:
+    """The module of a recipe; weights are drawn from torch's generator."""
+    kind: Any = getattr(models, recipe.module)
+    if recipe.model == "label-propagation":
+        return kind(**recipe.options)  # type: ignore[no-any-return]
+    sizes = {"nodes": nodes} if recipe.model == "linkx" else {}
+    return kind(features, classes, **sizes, **recipe.options)  # type: ignore[no-any-return]
+
+
+def train_network(
+    recipe: Any,
+    inputs: Inputs,
+    labels: IntArray,
+    split: Split,
+    classes: int,
+    metric: str,
+    seed: int,
+    *,
+    device: str | None = None,
+    history: bool = False,
+    progress: Progress | None = None,
+) -> Run:
+    """Train a network on a split: early stopping on validation, test at the kept epoch.
+
+    Parameters
+    ----------
+    recipe
+        `pegfan.networks.NetworkRecipe`.
+    inputs
+        Of `inputs_of`.
+    labels, split, classes, metric, seed
+        As in `pegfan.train`.
+    device, history, progress
+        As in `pegfan.train`.
+    """
+    start = time.process_time()
+    rows, order = [], np.asarray(labels)[inputs.order]
+    for part in split:
+        rows.append(np.sort(inputs.places[part]))
+    train, val, test = rows
+    with seeded(seed):
+        if recipe.model == "label-propagation":
+            return _propagate(recipe, inputs, order, (train, val, test), classes, metric, seed, start)
+        width, nodes = int(inputs.x.shape[1]), inputs.edges.n
+        network = make_network(recipe, width, classes, nodes).to(device or "cpu")
+        trainer = _Steps(network, recipe, inputs, order, train, val, device)
+        tell = progress and (lambda text: progress(Step(0, 1, text)))
+        course = follow(trainer, recipe, order[val], metric, recipe.name, history, tell, last=recipe.keep == "last")
+        network.load_state_dict(course.kept)
+        output = trainer.outputs()[test]
+    return Run(
+        split=0,
+        seed=seed,
+        **course.numbers,
+        test_metric=score(output, order[test], metric),
+        seconds=time.process_time() - start,
+        attention=np.zeros(0, np.float32),
+        state={name: value.cpu().numpy() for name, value in course.kept.items()},
+        history=course.history,
+    )
+
+
+class _Steps:
+    """Epochs of a network."""
+
+    def __init__(
+        self,
+        network: GraphNetwork,
+        recipe: Any,
+        inputs: Inputs,
+        y: IntArray,
+        train: IntArray,
+        val: IntArray,
+        device: str | None,
+    ) -> None:
+        self.network, self.edges = network, inputs.edges
+        self.x = inputs.x if isinstance(inputs.x, Sparse) or device is None else inputs.x.to(device)
+        self.train, self.val = (torch.from_numpy(part).to(device or "cpu") for part in (train, val))
+        self.y, self.val_y = (torch.from_numpy(y[part]).to(device or "cpu") for part in (train, val))
+        self.weights = torch.tensor(loss_weights(y[train], recipe.class_weights), device=device).float()
+        groups = network.parameter_groups(recipe.weight_decay)
+        on_cpu = device in (None, "cpu")
+        self.optimizer: Any = (
+            torch.optim.Adam(groups, recipe.lr, fused=on_cpu)
+            if recipe.optimizer == "adam"
+            else torch.optim.SGD(groups, recipe.lr)
+        )
+        kinds = {
+            "constant": lambda: None,
+            "plateau": lambda: torch.optim.lr_scheduler.ReduceLROnPlateau(self.optimizer, factor=0.8, patience=50),
+            "linear": lambda: torch.optim.lr_scheduler.LambdaLR(self.optimizer, lambda e: max(1 - 0.01 * (e // 40), 0)),
+        }
+        self.schedule: Any = kinds[recipe.schedule]()
+        self.plateau = recipe.schedule == "plateau"
+
+    def step(self, epoch: int) -> tuple[float, float, Any]:
+        """An epoch: the training loss, the validation loss and the outputs of validation nodes."""
+        del epoch
+        self.network.train()
+        self.optimizer.zero_grad()
+        output = self.network(self.x, self.edges)[self.train]
+        loss = -(self.weights * output.gather(1, self.y[:, None])[:, 0]).sum()
+        loss.backward()
+        self.optimizer.step()
+        self.network.eval()
+        with torch.no_grad():
+            output = self.network(self.x, self.edges)[self.val]
+            val_loss = float(F.nll_loss(output, self.val_y))
+        if self.schedule is not None:
+            self.schedule.step(*([val_loss] if self.plateau else []))
+        return float(loss.detach()), val_loss, output.cpu().numpy()
+
+    def outputs(self) -> Float32Array:
+        """Log-probabilities of all rows."""
+        self.network.eval()
+        with torch.no_grad():
+            return np.asarray(self.network(self.x, self.edges).cpu().numpy())
+
+    def snapshot(self) -> Any:
+        """A copy of all weights."""
+        return {name: value.detach().clone() for name, value in self.network.state_dict().items()}
+
+
+def _propagate(
+    recipe: Any, inputs: Inputs, y: IntArray, rows: Any, classes: int, metric: str, seed: int, start: float
+) -> Run:
+    """Label propagation: nothing is trained."""
+    train, val, test = rows
+    codes = np.full(len(y), -1, np.int64)
+    codes[train] = y[train]
+    output = _spread(recipe, inputs, codes, classes)
+    return Run(
+        split=0,
+        seed=seed,
+        epochs=0,
+        best_epoch=0,
+        val_loss=float(-output[val, y[val]].mean()) if len(val) else float("nan"),
+        val_metric=score(output[val], y[val], metric),
+        test_metric=score(output[test], y[test], metric),
+        seconds=time.process_time() - start,
+        attention=np.zeros(0, np.float32),
+        state={},
+    )
+
+
+def _spread(recipe: Any, inputs: Inputs, codes: IntArray, classes: int) -> Float32Array:
+    given = torch.zeros(len(codes), classes)
+    known = np.flatnonzero(codes >= 0)
+    given[known, codes[known]] = 1.0
+    network = make_network(recipe, 0, classes, len(codes))
+    return np.asarray(network(given, inputs.edges).numpy())
+
+
+def predict(
+    recipe: Any, state: Mapping[str, Any], inputs: Inputs, classes: int, codes: IntArray | None = None
+) -> Float32Array:
+    """Log-probabilities of all nodes of a graph by a trained network, in the order of the nodes.
+
+    `codes` are the training labels that are known of the graph's nodes, for label propagation.
+    """
+    if recipe.model == "label-propagation":
+        assert codes is not None
+        return _spread(recipe, inputs, codes[inputs.order], classes)[inputs.places]
+    network = trained_network(recipe, state, int(inputs.x.shape[1]), classes)
+    with torch.no_grad():
+        return np.asarray(network(inputs.x, inputs.edges).numpy())[inputs.places]
+
+
+def trained_network(recipe: Any, state: Mapping[str, Any], features: int, classes: int) -> GraphNetwork:
+    """The module of a trained network, ready to predict; LINKX's nodes are in canonical order."""
+    nodes = state["edges.weight"].shape[1] if recipe.model == "linkx" else 0
+    with seeded(0):
+        network = make_network(recipe, features, classes, nodes)
+    try:
+        network.load_state_dict({name: torch.as_tensor(np.array(value)) for name, value in state.items()})
+    except RuntimeError as error:
+        raise ValueError(f"these are not the weights of {recipe.name}: {error}") from error
+    return network.eval()
