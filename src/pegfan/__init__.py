@@ -101,8 +101,8 @@ __all__ = [
 
 _DOORS = (
     *("auto", "channels", "classifier", "comparison", "datasets", "demo", "experiments", "fitted", "framelets"),
-    *("integrations", "layouts", "measures", "models", "networks", "paper", "plots", "recipe", "relations", "report"),
-    *("results", "running", "testing", "training", "trees"),
+    *("integrations", "layouts", "measures", "models", "networks", "paper", "plots", "recipe", "relations"),
+    *("report", "results", "running", "testing", "training", "trees"),
 )
 _LAZY = {
     "AutoClassifier": "auto",

@@ -35,5 +35,4 @@ def families() -> dict[str, tuple[str, ...]]:
         "strategy": search.STRATEGIES,
         "grid": tuple(search.GRIDS),
         "datasets": tuple(registry.DATASETS),
-        "models": tuple(CONTENDERS),
     }

@@ -11,7 +11,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -55,7 +55,7 @@ class Contender:
     space
         For each setting that is searched, its choices.
     base
-        Its default, as `Recipe.of` takes it.
+        Its default, as `pegfan.networks.recipe_of` takes it.
     quick
         Whether it trains in seconds, so that others can be shown beside it.
 
@@ -77,7 +77,6 @@ class Contender:
         count: int,
         seed: int = default.SEED,
         changes: Mapping[str, Any] | None = None,
-        directed: bool = True,
     ) -> list[Any]:
         """At most `count` recipes that differ: the default, then random ones of the space.
 
@@ -89,21 +88,24 @@ class Contender:
             Of the draws.
         changes
             Settings that are the same in all of them.
-        directed
-            Whether the graph is: where it is not, directions are not drawn.
         """
-        space = {name: choices for name, choices in self.space.items() if directed or name != "direction"}
-        sizes = [len(choices) for choices in space.values()]
+        sizes = [len(choices) for choices in self.space.values()]
         order = np.random.default_rng(seed).permutation(int(np.prod(sizes, dtype=np.int64)))
         found: dict[str, Any] = {}
         for place in (None, *order.tolist()):
-            places = np.unravel_index(place, sizes) if place is not None and sizes else ()
-            own = {name: space[name][i] for name, i in zip(space, places, strict=False)}
+            own = {} if place is None else self._drawn(np.unravel_index(place, sizes) if sizes else ())
             recipe = recipe_of({**self.base, **own, **(changes or {})})
             found.setdefault(recipe.key, recipe)
             if len(found) == count:
                 break
         return list(found.values())
+
+    def without(self, name: str) -> Contender:
+        """The same with one setting that is not searched."""
+        return replace(self, space={key: choices for key, choices in self.space.items() if key != name})
+
+    def _drawn(self, places: Sequence[Any]) -> dict[str, Any]:
+        return {name: self.space[name][place] for name, place in zip(self.space, places, strict=True)}
 
 
 _TRAINING = {
@@ -118,17 +120,14 @@ _OWN = (
     Contender("pegfan", "PEGFAN", {"kind": ("c", "b"), "method": ("auto", "adjacency"), "h": (8, 4), **_TRAINING}),
     Contender("fsgnn", "FSGNN", {"regime": ("auto", "all"), **_TRAINING}, {"method": "none"}, quick=True),
 )
-
 _NETWORKS = (
+    # Label propagation is not trained, and has nothing of what trainings have in common.
     Contender(
-        name,
-        kind.label,
-        dict(kind.space) if name == "label-propagation" else {**COMMON, **kind.space},
-        {"model": name},
-        kind.quick,
+        name, kind.label, {**({} if name == "label-propagation" else COMMON), **kind.space}, {"model": name}, kind.quick
     )
     for name, kind in NETWORKS.items()
 )
+
 CONTENDERS: dict[str, Contender] = {one.name: one for one in (*_OWN, *_NETWORKS)}
 """The models that there are, by name; add your own."""
 
@@ -301,11 +300,13 @@ def compare(
         source = _source(graph, store.folder)
         known = graph_of(source, bare=True)
         every = _splits(known, source, splits)
+        if not known.directed:
+            chosen = [one.without("direction") for one in chosen]  # two tries would be one
         if check_integer(search_splits, "search_splits", 1) > len(every.used):
             raise ValueError(f"search_splits is {search_splits}, but there are {len(every.used)} splits; ask for fewer")
         runner = stack.enter_context(Runner(workers, scheduler=scheduler) if run else _Idle())
         tried = check_integer(tries, "tries", 1), every.used[:search_splits]
-        contest = _Contest(source, store, every.used, *tried, seed, changes or {}, runner, progress, known.directed)
+        contest = _Contest(source, store, every.used, *tried, seed, changes or {}, runner, progress)
         rows, complete = contest.rows(chosen)
     return Comparison(
         title="a graph" if isinstance(graph, Graph) else source.name,
@@ -355,7 +356,6 @@ class _Contest:
     changes: Mapping[str, Any]
     runner: Runner
     progress: Progress | None
-    directed: bool
     words: str = ""
     before: int = 0  # runs of the models before this one
     planned: int = 0
@@ -402,7 +402,7 @@ class _Contest:
 
     def search(self, contender: Contender) -> list[_Attempt]:
         """What the settings of a model give on the first splits; those that cannot run are left out."""
-        recipes = contender.candidates(self.tries, self.seed, self.changes, self.directed)
+        recipes = contender.candidates(self.tries, self.seed, self.changes)
         groups = [self.jobs(recipe, self.search_splits) for recipe in recipes]
         try:
             found = self.run(groups)

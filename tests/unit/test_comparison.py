@@ -15,6 +15,7 @@ from pegfan.cli import app
 from pegfan.comparison import CONTENDERS, Comparison, Contender, compare
 from pegfan.datasets import Source
 from pegfan.experiments import Record, Store, jobs
+from pegfan.networks import NETWORKS, NetworkRecipe
 from pegfan.report import write_comparison
 from pegfan.results import Rival, Splits, Spread
 
@@ -31,7 +32,7 @@ class Landscape:
     def __init__(self, validation, test):
         self.validation, self.test, self.ran = validation, test, []
 
-    def __call__(self, job, trees=None):
+    def __call__(self, job, **folders):
         self.ran.append(job)
         metrics = {"val_metric": self.validation(job), "test_metric": self.test(job), "val_loss": 1.0}
         counts = {"epochs": 1, "best_epoch": 0, "channels": 2, "seconds": 2.0, "wall": 0.1, "metric": "accuracy"}
@@ -76,6 +77,27 @@ def test_a_small_space_is_tried_whole():
 
 def test_changes_hold_in_every_candidate():
     assert {recipe.settings.dropout for recipe in A.candidates(10, changes={"dropout": 0.1})} == {0.1}
+
+
+def test_networks_have_their_own_defaults_and_spaces():
+    for name, kind in NETWORKS.items():
+        found = CONTENDERS[name].candidates(4)
+        assert found[0] == NetworkRecipe.of({"model": name}), "the default"
+        assert len(found) == 4
+        assert {recipe.model for recipe in found} == {name}
+        assert (CONTENDERS[name].label, CONTENDERS[name].quick) == (kind.label, kind.quick)
+    assert not CONTENDERS["label-propagation"].space.keys() & {"lr", "weight_decay"}, "it is not trained"
+
+
+def test_sides_of_edges_are_searched_on_directed_graphs_only(landscape):
+    sides = {}
+    for directed in (False, True):
+        parts = pf.Split(*np.arange(6).reshape(3, 2))
+        graph = pf.Graph.from_edges([[0, 1], [1, 2]], n=6, labels=[0, 1] * 3, splits=[parts], directed=directed)
+        ran = landscape()
+        compare(graph, ["gcn"], tries=12)
+        sides[directed] = {job.recipe.direction for job in ran.ran}
+    assert sides == {False: {"symmetric"}, True: {"symmetric", "out"}}
 
 
 # ---------------------------------------------------------------------------- search
@@ -475,3 +497,12 @@ def test_a_graph_without_features_or_edges_is_compared_all_the_same():
     assert isinstance(found, Comparison)
     assert all(row.reason or row.test for row in found.rows)
     assert found.data.features == 0
+
+
+@pytest.mark.long
+def test_networks_stand_beside_our_own():
+    pytest.importorskip("torch")
+    graph = pf.datasets.synthetic(0.2, n=80, n_edges=300, n_features=4, splits=2)
+    found = compare(graph, ["fsgnn", *comparison.quick_ones(), "gat"], tries=2, changes={"epochs": 3})
+    assert {row.name: row.reason for row in found.rows} == dict.fromkeys(["fsgnn", *comparison.quick_ones(), "gat"], "")
+    assert next(row for row in found.rows if row.name == "gcn").recipe["model"] == "gcn"

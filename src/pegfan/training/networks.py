@@ -121,7 +121,8 @@ def train_network(
         network = make_network(recipe, width, classes, nodes).to(device or "cpu")
         trainer = _Steps(network, recipe, inputs, order, train, val, device)
         tell = progress and (lambda text: progress(Step(0, 1, text)))
-        course = follow(trainer, recipe, order[val], metric, recipe.name, history, tell, last=recipe.keep == "last")
+        last = recipe.keep == "last"
+        course = follow(trainer, recipe, order[val], metric, recipe.name, history, tell, last=last, ties=True)
         network.load_state_dict(course.kept)
         output = trainer.outputs()[test]
     return Run(
