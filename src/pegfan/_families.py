@@ -18,7 +18,6 @@ def families() -> dict[str, tuple[str, ...]]:
      'grid', 'datasets', 'models']
     """
     from pegfan.channels import hops
-    from pegfan.comparison import CONTENDERS
     from pegfan.datasets import registry
     from pegfan.experiments import search
     from pegfan.framelets import _levels, shrinkage

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -90,9 +90,15 @@ class LeakFree:
             source = find(name)
             if source is not None:
                 yield compare(
-                    *(source, self.models),
-                    **{"tries": TRIES, "changes": CHANGES, "store": store, "progress": progress, "run": run},
-                    **{"workers": workers, "scheduler": scheduler},
+                    source,
+                    self.models,
+                    tries=TRIES,
+                    changes=CHANGES,
+                    store=store,
+                    workers=workers,
+                    scheduler=scheduler,
+                    progress=progress,
+                    run=run,
                 )
 
     def document(self, found: Sequence[Comparison], command: str) -> Document:
@@ -245,7 +251,7 @@ def _reasons(found: Sequence[Comparison]) -> list[str]:
     return ["## What did not run", *lines] if lines else []
 
 
-def _cell(one: Comparison, row: Rival) -> Mapping[str, Any]:
+def _cell(one: Comparison, row: Rival) -> dict[str, Any]:
     test = row.test
     return {
         "table": "leak-free",
@@ -253,11 +259,11 @@ def _cell(one: Comparison, row: Rival) -> Mapping[str, Any]:
         "row": row.name,
         "label": row.label,
         "metric": one.data.metric,
-        "ours": None if test is None else 100 * test.mean,
-        "std": None if test is None else 100 * test.std,
+        "ours": None if test is None or test.mean is None else 100 * test.mean,
+        "std": None if test is None or test.std is None else 100 * test.std,
         "runs": 0 if test is None else len(test.per_split),
         "values": [] if test is None else [100 * (value or 0.0) for value in test.per_split],
-        "validation": None if row.validation is None else 100 * row.validation.mean,
+        "validation": None if row.validation is None else 100 * (row.validation.mean or 0.0),
         "difference": None if row.difference is None else 100 * row.difference,
         "interval": None if row.interval is None else [100 * end for end in row.interval],
         "means_nothing": row.means_nothing,
