@@ -14,8 +14,8 @@ def families() -> dict[str, tuple[str, ...]]:
     >>> pf.families()["filters"], pf.families()["kind"]
     (('binary-haar', 'haar-basis'), ('a', 'b', 'c', 'as'))
     >>> list(pf.families())
-    ['method', 'kind', 'regime', 'direction', 'scaling', 'model', 'hop', 'filters', 'rules', 'metric', 'engine', 'strategy',
-     'grid', 'datasets']
+    ['method', 'kind', 'regime', 'direction', 'scaling', 'model', 'hop', 'filters', 'rules', 'metric', 'engine',
+     'strategy', 'grid', 'datasets']
     """
     from pegfan.channels import hops
     from pegfan.datasets import registry
