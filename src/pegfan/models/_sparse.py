@@ -18,6 +18,8 @@ from pegfan.models import _kernels
 
 __all__ = ["Sparse", "attend", "dropout", "linear", "relu_dropout"]
 
+_COMPILED = (torch.float32, torch.float64)
+
 
 class Sparse:
     """A constant sparse matrix M, such as a graph's neighbours or a bag of words; ``M @ x`` is differentiable by x.
@@ -52,8 +54,11 @@ class Sparse:
     def of(cls, x: Any) -> Self:
         """The matrix of a sparse tensor."""
         whole = x.detach().cpu()
-        whole = whole if whole.layout == torch.sparse_csr else whole.to_sparse_csr()
-        parts = (whole.values().numpy(), whole.col_indices().numpy(), whole.crow_indices().numpy())
+        if whole.layout == torch.sparse_csr:
+            parts: Any = (whole.values().numpy(), whole.col_indices().numpy(), whole.crow_indices().numpy())
+        else:  # not by torch's CSR layout, which warns that it is new
+            pairs = whole.to_sparse_coo().coalesce()
+            parts = pairs.values().numpy(), tuple(pairs.indices().numpy())
         return cls(csr_array(parts, shape=tuple(whole.shape)))
 
     def data(self, dtype: Any) -> Any:
@@ -131,7 +136,7 @@ class Sparse:
         if x.device.type != "cpu":
             result: Tensor = (self._tensor(x.device, x.dtype) @ x).contiguous()
             return result
-        if not _compiled(x):  # torch has no such product of half precision on CPUs, either
+        if x.dtype not in _COMPILED:  # torch has no such product of half precision on CPUs, either
             return self.times(x.float()).to(x.dtype)
         rows = x.detach().contiguous().numpy()
         out = np.empty((self.shape[0], rows.shape[1]), rows.dtype)
@@ -174,7 +179,7 @@ def _mask(size: int, rate: float) -> tuple[Any, float]:
 
 
 def _compiled(x: Tensor) -> bool:
-    return x.device.type == "cpu" and x.dtype in (torch.float32, torch.float64)
+    return x.device.type == "cpu" and x.dtype in _COMPILED
 
 
 def dropout(x: Any, rate: float, training: bool) -> Any:
