@@ -18,7 +18,7 @@ from pegfan import _legacy, _saved
 from pegfan._arrays import Float32Array
 from pegfan._checks import check_integer
 from pegfan.channels import FeatureScale
-from pegfan.fitted import Fitted, to_learn, train_network_recipe, train_recipe
+from pegfan.fitted import Fitted, Trained, to_learn, train_network_recipe, train_recipe
 from pegfan.graph import Graph, Split
 from pegfan.networks import NetworkRecipe
 from pegfan.recipe import FIELDS, Known, Recipe
@@ -288,13 +288,18 @@ class RecipeClassifier(NodeClassifier):
     @property
     def network_(self) -> Network:
         """The trained network."""
-        return self._check_fitted().members[0].network
+        return self._trained().network
 
     def to_torch(self) -> Any:
         """The trained network as a torch module, `pegfan.models.ChannelNetwork`."""
         from pegfan.models import ChannelNetwork
 
-        return ChannelNetwork.from_state(self.run_.state, self._check_fitted().members[0].recipe.settings)
+        return ChannelNetwork.from_state(self.run_.state, self._trained().recipe.settings)
+
+    def _trained(self) -> Trained:
+        member = self._check_fitted().members[0]
+        assert isinstance(member, Trained)
+        return member
 
 
 class NetworkClassifier(NodeClassifier):
@@ -360,11 +365,15 @@ class NetworkClassifier(NodeClassifier):
 
     def set_params(self, **parameters: Any) -> Self:
         """Change parameters; what is fitted stays as it is until `fit` is called again."""
-        own = {name: parameters.pop(name) for name in ("stand_in", "random_state", "device") if name in parameters}
-        if parameters.get("model", self.model) != self.model:  # another network has other options
-            self.recipe = NetworkRecipe.of(parameters)
+        own = {
+            name: parameters.pop(name) for name in list(parameters) if name in ("stand_in", "random_state", "device")
+        }
+        recipe = self.recipe
+        if parameters.get("model", recipe.model) != recipe.model:  # another network has other options
+            kept = {name: value for name, value in recipe.changes().items() if name not in recipe.options}
+            self.recipe = NetworkRecipe.of({**kept, **parameters})
         else:
-            self.recipe = self.recipe.changed(**parameters)
+            self.recipe = recipe.changed(**parameters)
         self.__dict__.update(own)
         return self
 
@@ -413,7 +422,7 @@ class NetworkClassifier(NodeClassifier):
         from pegfan.training.networks import trained_network
 
         fitted = self._check_fitted()
-        return trained_network(self.recipe, self.run_.state, fitted.columns, len(fitted.classes))
+        return trained_network(fitted.members[0].recipe, self.run_.state, fitted.columns, len(fitted.classes))
 
 
 class _InWords(RecipeClassifier):

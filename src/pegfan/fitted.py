@@ -190,6 +190,7 @@ def train_network_recipe(
         Of `pegfan.training.networks.train_network`: device, history, progress.
     """
     split = fit_split(graph, split, seed)
+    assert graph.labels is not None
     inputs = network_inputs(recipe, graph, scale) if inputs is None else inputs
     from pegfan.training.networks import train_network
 
@@ -467,13 +468,15 @@ class Fitted:
             _saved.read_file(source, _tree_file(name), about)
         trees = {name: Hierarchy.load(source / _tree_file(name)) for name in files}
         members = tuple(
-            _member(entry, _own(i, state), _own(i, history), trees, len(classes))
+            _member(entry, _own(i, state), _own(i, history), trees, len(classes), about["columns"])
             for i, entry in enumerate(about["members"])
         )
         sizes = {m.classes if isinstance(m, TrainedNetwork) else m.network.classes for m in members}
         if sizes != {len(classes)}:
             raise ValueError(f"the members in {_saved.MODEL} do not fit its {len(classes)} classes")
         known, scale = cls._read_inputs(source, about, len(classes))
+        if known is None and any(isinstance(m, TrainedNetwork) and m.recipe.needs_labels for m in members):
+            raise ValueError(f"{_INPUTS} lacks the training labels that predictions need")
         names = about.get("feature_names")
         return cls(
             members=members,
@@ -627,6 +630,7 @@ def _member(
     history: Mapping[str, Any],
     trees: Mapping[Any, Hierarchy],
     classes: int,
+    columns: int,
 ) -> Trained | TrainedNetwork:
     recipe = recipe_of(entry["recipe"])
     numbers: dict[str, Any] = {key: float("nan") if value is None else value for key, value in entry["run"].items()}
@@ -634,6 +638,10 @@ def _member(
     kept = {name: values.tolist() for name, values in history.items()}
     run = Run(**numbers, attention=attention, state=state, history=kept)
     if isinstance(recipe, NetworkRecipe):
+        need("torch", "torch", f"{recipe.label}, like all networks but PEGFAN and FSGNN,")
+        from pegfan.training.networks import trained_network
+
+        trained_network(recipe, state, columns, classes)  # fails if the weights are not its own
         return TrainedNetwork(recipe, classes, run)
     tree = None if entry["tree"] is None else trees[entry["tree"]]
     if (tree is not None) != recipe.has_tree:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pegfan._checks import check_choice, check_integer, check_number
+from pegfan._plain import plain
 from pegfan.channels.scaling import SCALINGS
 from pegfan.recipe import Recipe, TreeFile
 from pegfan.trees.build import DIRECTIONS
@@ -197,11 +198,12 @@ class NetworkRecipe:
             self._put(name, float(getattr(self, name)))
         if not isinstance(self.class_weights, (bool, np.bool_)):
             raise TypeError(f"class_weights must be True or False, got {self.class_weights!r}")
+        self._put("class_weights", bool(self.class_weights))
         kind = NETWORKS[self.model]
         unknown = [name for name in self.options if name not in kind.options]
         if unknown:
             raise ValueError(f"{kind.label} has no {unknown[0]!r}; it has {', '.join((*kind.options, *_OWN))}")
-        self._put("options", dict(sorted(self.options.items())))
+        self._put("options", {name: plain(value) for name, value in sorted(self.options.items())})
         if self.relation_file is not None:
             if self.model != "geom-gcn":
                 raise ValueError("relation_file is for geom-gcn")
@@ -215,6 +217,8 @@ class NetworkRecipe:
         """A recipe from its fields and options, all in one mapping; what `to_dict` gives."""
         if isinstance(given, NetworkRecipe):
             return given
+        if not isinstance(given, Mapping):
+            raise TypeError(f"a recipe is a NetworkRecipe or a mapping, got {type(given).__name__}")
         model = given.get("model", "gcn")
         check_choice(model, "model", tuple(NETWORKS))
         return cls(model=model, options=dict(_own_base(model)[1]), **_own_base(model)[0]).changed(**given)

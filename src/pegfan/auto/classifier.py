@@ -129,7 +129,8 @@ class AutoClassifier(NodeClassifier):
     @property
     def members_(self) -> tuple[Trained, ...]:
         """The networks whose probabilities are averaged."""
-        return self._check_fitted().members
+        members: Any = self._check_fitted().members  # only recipes with channels are tried
+        return tuple(members)
 
     def _check_parameters(self) -> int:
         if self.choose not in ("auto", "mean", "best"):

@@ -48,7 +48,7 @@ def unit_rows(pointers, data, out):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def attention(pointers, indices, source, target, slope, weights):  # type: ignore[no-untyped-def]
-    """Compute weights[e, k] = softmax over row i, e = (i, j), of LeakyReLU(source[j, k] + target[i, k])."""
+    """Compute weights[e, k] = softmax of LeakyReLU(source[j, k] + target[i, k]) over entries e = (i, j) of row i."""
     heads = source.shape[1]
     top = np.empty(heads, source.dtype)
     total = np.empty(heads, source.dtype)

@@ -54,30 +54,11 @@ class Neighbours:
             if n is not None and edge_index.n != n:
                 raise ValueError(f"the graph has {edge_index.n} nodes, and x has {n} rows")
             return edge_index
-        key = (id(edge_index), edge_index._version, id(edge_weight), getattr(edge_weight, "_version", 0), n)
-        if key in _SEEN and _SEEN[key][0]() is edge_index:
-            _SEEN.move_to_end(key)
-            return _SEEN[key][1]
-        made = cls._read(edge_index, edge_weight, n)
-        while len(_SEEN) >= 4:
-            _SEEN.popitem(last=False)
-        _SEEN[key] = weakref.ref(edge_index), made
-        return made
-
-    @classmethod
-    def _read(cls, edge_index: Tensor, edge_weight: Tensor | None, n: int | None) -> Neighbours:
-        pairs = edge_index.detach().cpu().numpy()
-        if pairs.ndim != 2 or pairs.shape[0] != 2 or pairs.dtype.kind not in "iu":
-            raise ValueError(f"edge_index must be two rows of node numbers, got {pairs.dtype} {pairs.shape}")
-        count = int(pairs.max(initial=-1)) + 1 if n is None else n
-        if pairs.size and (pairs.min() < 0 or pairs.max() >= count):
-            raise ValueError(
-                f"edge_index names node {pairs.max() if pairs.max() >= count else pairs.min()}, and x has {count} rows"
-            )
-        weights = np.ones(pairs.shape[1]) if edge_weight is None else edge_weight.detach().cpu().numpy().reshape(-1)
-        if len(weights) != pairs.shape[1]:
-            raise ValueError(f"{len(weights)} weights for {pairs.shape[1]} edges")
-        return cls(csr_array((weights.astype(np.float64), (pairs[1], pairs[0])), shape=(count, count)))
+        _check_edges(edge_index, edge_weight)
+        found: Neighbours = _NEWEST.get(
+            (edge_index, edge_weight), (cls, n), lambda: cls(_matrix(edge_index, edge_weight, n))
+        )
+        return found
 
     def keep(self, key: Hashable, make: Callable[[], Any]) -> Any:
         """What `make` gives, made once for a key."""
@@ -126,14 +107,57 @@ class Neighbours:
         return Sparse(symmetric(one)), Sparse(symmetric(two))
 
 
-_SEEN: OrderedDict[Hashable, tuple[Any, Neighbours]] = OrderedDict()
+class _Newest:
+    """The few newest things that were made of tensors, while these are alive and unchanged."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.values: OrderedDict[Hashable, tuple[list[Any], Any]] = OrderedDict()
+
+    def get(self, tensors: Sequence[Tensor | None], more: Hashable, make: Callable[[], Any]) -> Any:
+        """What `make` gives, made once for these tensors, their contents (by torch's count of changes) and `more`."""
+        if any(tensor is not None and tensor.is_inference() for tensor in tensors):
+            return make()  # torch does not count changes of these
+        key = tuple(None if tensor is None else (id(tensor), tensor._version) for tensor in tensors), more
+        references, value = self.values.pop(key, ([], None))
+        present = [tensor for tensor in tensors if tensor is not None]
+        if not references or any(r() is not tensor for r, tensor in zip(references, present, strict=True)):
+            references, value = [weakref.ref(tensor) for tensor in present], make()
+        while len(self.values) >= self.most:
+            self.values.popitem(last=False)
+        self.values[key] = references, value
+        return value
+
+
+_NEWEST = _Newest(8)
+
+
+def _matrix(edge_index: Tensor, edge_weight: Tensor | None, n: int | None) -> csr_array:
+    """The matrix of PyG's edges: entry (i, j) is the weight of the edge from j to i."""
+    pairs = edge_index.detach().cpu().numpy()
+    if pairs.ndim != 2 or pairs.shape[0] != 2 or pairs.dtype.kind not in "iu":
+        raise ValueError(f"edge_index must be two rows of node numbers, got {pairs.dtype} {pairs.shape}")
+    count = int(pairs.max(initial=-1)) + 1 if n is None else n
+    if pairs.size and (pairs.min() < 0 or pairs.max() >= count):
+        wrong = pairs.max() if pairs.max() >= count else pairs.min()
+        raise ValueError(f"edge_index names node {wrong}, and x has {count} rows")
+    weights = np.ones(pairs.shape[1]) if edge_weight is None else edge_weight.detach().cpu().double().numpy()
+    if weights.size != pairs.shape[1]:
+        raise ValueError(f"{weights.size} weights for {pairs.shape[1]} edges")
+    matrix = csr_array((weights.reshape(-1), (pairs[1], pairs[0])), shape=(count, count))
+    matrix.eliminate_zeros()
+    return matrix
 
 
 def symmetric(matrix: csr_array) -> csr_array:
     """D^(-1/2) M D^(-1/2), D the row sums; rows and columns of nodes without any count as zero."""
-    sums = np.asarray(matrix.sum(axis=1)).reshape(-1)
-    root = np.sqrt(_inverse(sums))
-    return csr_array(diags_array(root) @ matrix @ diags_array(root))
+    root = diags_array(inverse_roots(matrix))
+    return csr_array(root @ matrix @ root)
+
+
+def inverse_roots(matrix: csr_array) -> Any:
+    """The diagonal of D^(-1/2), D the row sums; zero where these are not positive."""
+    return np.sqrt(_inverse(np.asarray(matrix.sum(axis=1)).reshape(-1)))
 
 
 def _inverse(sums: Any) -> Any:
@@ -141,14 +165,43 @@ def _inverse(sums: Any) -> Any:
     return np.where(positive, 1.0 / np.where(positive, sums, 1.0), 0.0)
 
 
-def by_type(edge_index: Tensor, edge_weight: Tensor | None, edge_type: Tensor, n: int) -> list[Sparse]:
-    """One matrix per type of edge, 0, 1, ...; entry (i, j) is the weight of the edge from j to i."""
+def by_type(
+    edge_index: Tensor,
+    edge_weight: Tensor | None,
+    edge_type: Tensor,
+    n: int,
+    make: Callable[[list[csr_array]], list[Sparse]],
+) -> list[Sparse]:
+    """What `make` gives for the matrices of the types of edges 0, 1, ...; see `Neighbours` for their entries."""
+    check_tensor(edge_type, "edge_type")
+    _check_edges(edge_index, edge_weight)
+    found: list[Sparse] = _NEWEST.get(
+        (edge_index, edge_weight, edge_type), (make, n), lambda: make(_parts(edge_index, edge_weight, edge_type, n))
+    )
+    return found
+
+
+def _parts(edge_index: Tensor, edge_weight: Tensor | None, edge_type: Tensor, n: int) -> list[csr_array]:
     kinds = edge_type.detach().cpu().numpy()
-    parts = [torch.from_numpy(np.flatnonzero(kinds == k)) for k in range(int(kinds.max(initial=-1)) + 1)]
-    return [
-        Sparse(Neighbours._read(edge_index[:, own], None if edge_weight is None else edge_weight[own], n).matrix)
-        for own in parts
-    ]
+    if kinds.shape != edge_index.shape[1:] or kinds.dtype.kind not in "iu" or kinds.min(initial=0) < 0:
+        raise ValueError(
+            f"edge_type must be one number from 0 on for each of {edge_index.shape[-1]} edges, got {kinds.dtype} "
+            f"{kinds.shape}"
+        )
+    owns = (torch.from_numpy(kinds == k).to(edge_index.device) for k in range(int(kinds.max(initial=-1)) + 1))
+    return [_matrix(edge_index[:, own], None if edge_weight is None else edge_weight[own], n) for own in owns]
+
+
+def check_tensor(given: Any, name: str) -> None:
+    """Refuse what is not a tensor."""
+    if not isinstance(given, Tensor):
+        raise TypeError(f"{name} must be a tensor, got {type(given).__name__}")
+
+
+def _check_edges(edge_index: Any, edge_weight: Any) -> None:
+    check_tensor(edge_index, "edge_index")
+    if edge_weight is not None:
+        check_tensor(edge_weight, "edge_weight")
 
 
 class GraphNetwork(nn.Module):
@@ -172,23 +225,15 @@ class GraphNetwork(nn.Module):
         """X as the layers take it: dense, or `Sparse`."""
         if not isinstance(x, (Tensor, Sparse)):
             raise TypeError(f"x must be a tensor, dense or sparse, got {type(x).__name__}")
-        return _kept_sparse(x) if isinstance(x, Tensor) and x.layout != torch.strided else x
+        if len(x.shape) != 2:
+            raise ValueError(f"x must have a row for every node, got the shape {tuple(x.shape)}")
+        if isinstance(x, Sparse) or x.layout == torch.strided:
+            return x
+        return _NEWEST.get((x,), None, lambda: Sparse.of(x))
 
     def parameter_groups(self, weight_decay: float) -> list[dict[str, Any]]:
         """Groups of weights for an optimiser; all decay alike unless the model says otherwise."""
         return [{"params": list(self.parameters()), "weight_decay": weight_decay}]
-
-
-_SPARSE: OrderedDict[Hashable, tuple[Any, Sparse]] = OrderedDict()
-
-
-def _kept_sparse(x: Tensor) -> Sparse:
-    key = id(x)
-    if key not in _SPARSE or _SPARSE[key][0]() is not x:
-        while len(_SPARSE) >= 4:
-            _SPARSE.popitem(last=False)
-        _SPARSE[key] = weakref.ref(x), Sparse.of(x)
-    return _SPARSE[key][1]
 
 
 def as_sparse(matrices: Sequence[Any]) -> list[Sparse]:

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from scipy.sparse import csr_array
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
 from pegfan._products import keep_mask, product
@@ -16,6 +17,8 @@ from pegfan.framelets._torch import sparse_csr
 from pegfan.models import _kernels
 
 __all__ = ["Sparse", "attend", "dropout", "linear", "relu_dropout"]
+
+_COMPILED = (torch.float32, torch.float64)
 
 
 class Sparse:
@@ -51,8 +54,11 @@ class Sparse:
     def of(cls, x: Any) -> Self:
         """The matrix of a sparse tensor."""
         whole = x.detach().cpu()
-        whole = whole if whole.layout == torch.sparse_csr else whole.to_sparse_csr()
-        parts = (whole.values().numpy(), whole.col_indices().numpy(), whole.crow_indices().numpy())
+        if whole.layout == torch.sparse_csr:
+            parts: Any = (whole.values().numpy(), whole.col_indices().numpy(), whole.crow_indices().numpy())
+        else:  # not by torch's CSR layout, which warns that it is new
+            pairs = whole.to_sparse_coo().coalesce()
+            parts = pairs.values().numpy(), tuple(pairs.indices().numpy())
         return cls(csr_array(parts, shape=tuple(whole.shape)))
 
     def data(self, dtype: Any) -> Any:
@@ -117,20 +123,22 @@ class Sparse:
         """The matrix as torch has it, on another device."""
         key = str(device), dtype
         if key not in self._on:
-            self._on[key] = sparse_csr(self.scipy()).to(device=device, dtype=dtype)
+            self._on[key] = sparse_csr(self.scipy(), dtype, device)
         return self._on[key]
 
     def __matmul__(self, x: Tensor) -> Tensor:
-        if x.shape[0] != self.shape[1]:
-            raise ValueError(f"a matrix of {self.shape[1]} columns cannot multiply {x.shape[0]} rows")
+        if x.ndim != 2 or x.shape[0] != self.shape[1]:
+            raise ValueError(f"a matrix of {self.shape[1]} columns cannot multiply a tensor of shape {tuple(x.shape)}")
         result: Tensor = _Product.apply(self, x)  # type: ignore[no-untyped-call]
         return result
 
     def times(self, x: Tensor) -> Tensor:
         """M x without gradients."""
-        if x.device.type != "cpu" or x.dtype not in (torch.float32, torch.float64):
+        if x.device.type != "cpu":
             result: Tensor = (self._tensor(x.device, x.dtype) @ x).contiguous()
             return result
+        if x.dtype not in _COMPILED:  # torch has no such product of half precision on CPUs, either
+            return self.times(x.float()).to(x.dtype)
         rows = x.detach().contiguous().numpy()
         out = np.empty((self.shape[0], rows.shape[1]), rows.dtype)
         product(self.pointers, self.indices, self.data(rows.dtype), rows, out)
@@ -172,7 +180,7 @@ def _mask(size: int, rate: float) -> tuple[Any, float]:
 
 
 def _compiled(x: Tensor) -> bool:
-    return x.device.type == "cpu" and x.dtype in (torch.float32, torch.float64)
+    return x.device.type == "cpu" and x.dtype in _COMPILED
 
 
 def dropout(x: Any, rate: float, training: bool) -> Any:
@@ -202,6 +210,7 @@ class _Drop(torch.autograd.Function):
         return _drop(x, ctx.mask, ctx.scale)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
         return _drop(gradients[0], ctx.mask, ctx.scale), None
 
@@ -226,6 +235,7 @@ class _ReluDrop(torch.autograd.Function):
         return result
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
         (result,) = ctx.saved_tensors
         given = gradients[0].detach().contiguous().numpy()
@@ -269,7 +279,7 @@ def attend(
 
 class _Attend(torch.autograd.Function):
     @staticmethod
-    def forward(  # type: ignore[override]
+    def forward(
         ctx: Any, matrix: Sparse, z: Tensor, source: Tensor, target: Tensor, slope: float, rate: float, weighted: bool
     ) -> Tensor:
         rows, *scores = (part.detach().contiguous().numpy() for part in (z, source, target))
@@ -286,6 +296,7 @@ class _Attend(torch.autograd.Function):
         return torch.from_numpy(out)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> Any:
         matrix, (rows, scores, weights, factors) = ctx.matrix, ctx.kept
         by_z, by_source, by_target = (np.zeros_like(part) for part in (rows, *scores))
@@ -310,7 +321,7 @@ def _attend_anywhere(
     weights = torch.exp(scores - top[i])
     weights = weights / torch.zeros_like(target).scatter_add(0, where, weights)[i]
     if weighted:
-        weights = weights * torch.from_numpy(matrix.data(np.float32)).to(z)[:, None]
+        weights = weights * torch.from_numpy(matrix.data(np.float64)).to(z)[:, None]
     if rate:
         weights = F.dropout(weights, rate)
     return z.new_zeros((matrix.shape[0], *z.shape[1:])).index_add(0, i, weights[:, :, None] * z[j])

@@ -23,7 +23,7 @@ class ClassicGNN(GraphNetwork):
 
     ::
 
-        H_l = dropout(ReLU(norm(conv_l(H_(l-1)) + H_(l-1) R_l))),   Ŷ = log softmax(H_L V + c)
+        H_l = dropout(ReLU(norm(conv_l(H_(l-1)) + H_(l-1) R_l + r_l))),   Ŷ = log softmax(H_L V + c)
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class ClassicGNN(GraphNetwork):
     convolution
         ``"gcn"``, ``"sage"`` or ``"gat"``.
     residual
-        Whether there are R_l.
+        Whether there are R_l and r_l; SAGE's own part, which it always has, is the same thing.
     norm
         ``"none"``, ``"batch"`` or ``"layer"``.
     heads
@@ -69,8 +69,8 @@ class ClassicGNN(GraphNetwork):
         self.layers: Any = nn.ModuleList(
             Attention(width, hidden // heads, heads, True) if attention else Weight(width, hidden) for width in rows
         )
-        extra = (residual, convolution == "sage")  # SAGE's own part and a residual connection are the same thing
-        self.residual = nn.ModuleList(Weight(width, hidden) for width in rows) if any(extra) else None
+        apart = residual or convolution == "sage"
+        self.residual = nn.ModuleList(Weight(width, hidden) for width in rows) if apart else None
         kinds: Any = {"none": nn.Identity, "batch": nn.BatchNorm1d, "layer": nn.LayerNorm}
         self.norms = nn.ModuleList(kinds[norm](hidden) for _ in rows)
         self.output = Weight(hidden, classes)

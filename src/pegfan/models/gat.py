@@ -44,7 +44,7 @@ class Attention(nn.Module):
     def forward(self, x: Any, graph: Neighbours, rate: float = 0.0) -> Tensor:
         """Attend, dropping attention at a rate."""
         z = self.weight(x)
-        z = z.view(len(z), self.heads, -1)
+        z = z.view(len(z), *self.source.shape)
         scores = (torch.einsum("nhc,hc->nh", z, part) for part in (self.source, self.target))
         y = attend(graph.attended, z, *scores, rate=rate, weighted=False)
         return (y.flatten(1) if self.joined else y.mean(dim=1)) + self.bias

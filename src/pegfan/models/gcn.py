@@ -47,7 +47,7 @@ class GCN(GraphNetwork):
         super().__init__()
         check_sizes(dropout, features=features, classes=classes, hidden=hidden, layers=layers)
         sizes = [features, *[hidden] * (layers - 1), classes]
-        self.layers = nn.ModuleList(Weight(a, b) for a, b in itertools.pairwise(sizes))
+        self.layers: Any = nn.ModuleList(Weight(a, b) for a, b in itertools.pairwise(sizes))
         self.dropout = dropout
 
     def forward(self, x: Any, edge_index: Any, edge_weight: Any = None) -> Tensor:

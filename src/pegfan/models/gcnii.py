@@ -37,7 +37,8 @@ class GCNII(GraphNetwork):
     variant
         Whether it is GCNII*.
     scaled
-        Whether W_l and U_l are multiplied by 1-α and α, as above and in the paper; the authors' code leaves that out.
+        Whether W_l and U_l are multiplied by 1-α and α, as above and in the paper; the authors' code of GCNII*
+        leaves that out.
 
     Examples
     --------

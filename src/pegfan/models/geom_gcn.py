@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from scipy.sparse import csr_array, diags_array
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from pegfan.models._layers import Weight, check_sizes
-from pegfan.models._neighbours import GraphNetwork, Neighbours, as_sparse, by_type
-from pegfan.models._sparse import dropout, linear
+from pegfan.models._neighbours import GraphNetwork, Neighbours, as_sparse, by_type, inverse_roots
+from pegfan.models._sparse import Sparse, dropout, linear
 
 DIVISIONS = 9
 """Two spaces, the graph and the plane, by four directions in the plane; and the node itself."""
@@ -24,8 +25,8 @@ class GeomGCN(GraphNetwork):
         H = ReLU(‖_r M_r X W_r),   Ŷ = log softmax(mean_r M_r H V_r)
 
     M_r are the edges of division r, divided by the roots of the degrees in all divisions together; dropout before both
-    layers. The divisions are those of `edge_type`; without it they are made from the graph, see
-    `pegfan.relations.geom_relations`.
+    layers. The divisions are those of `edge_type`, which has the nodes themselves as a division if they are to count;
+    without it they are made from the graph and the last one is the nodes, see `pegfan.relations.geom_relations`.
 
     Parameters
     ----------
@@ -51,30 +52,39 @@ class GeomGCN(GraphNetwork):
     ) -> None:
         super().__init__()
         check_sizes(dropout, features=features, classes=classes, hidden=hidden, divisions=divisions)
-        self.first = nn.ModuleList(Weight(features, hidden, bias=False) for _ in range(divisions))
+        self.first: Any = nn.ModuleList(Weight(features, hidden, bias=False) for _ in range(divisions))
         self.output = nn.ModuleList(Weight(divisions * hidden, classes, bias=False) for _ in range(divisions))
         self.dropout = dropout
 
     def forward(self, x: Any, edge_index: Any, edge_weight: Any = None, edge_type: Any = None) -> Tensor:
         """Log-probabilities of the classes, per node; `edge_type` has the division of every edge, as in PyG's RGCN."""
         x = self.read_features(x)
-        matrices = self.divisions(edge_index, edge_weight, edge_type, int(x.shape[0]))
+        n = int(x.shape[0])
+        matrices = self.divisions(edge_index, edge_weight, edge_type, n)
         if len(matrices) > len(self.first):
             raise ValueError(f"the edges have {len(matrices)} divisions, and the network has {len(self.first)}")
+        matrices = [*matrices, *[Sparse(csr_array((n, n)))] * (len(self.first) - len(matrices))]
         x = dropout(x, self.dropout, self.training)
-        h = [matrix @ linear(x, layer.weight) for matrix, layer in zip(matrices, self.first, strict=False)]
-        h += [h[0].new_zeros(h[0].shape) for _ in self.first[len(h) :]]
+        h = [matrix @ linear(x, layer.weight) for matrix, layer in zip(matrices, self.first, strict=True)]
         whole = dropout(F.relu(torch.cat(h, dim=1)), self.dropout, self.training)
-        parts = [matrix @ layer(whole) for matrix, layer in zip(matrices, self.output, strict=False)]
+        parts = [matrix @ layer(whole) for matrix, layer in zip(matrices, self.output, strict=True)]
         return F.log_softmax(torch.stack(parts).sum(dim=0) / len(self.output), dim=-1)
 
     @staticmethod
     def divisions(edge_index: Any, edge_weight: Any, edge_type: Any, n: int) -> Any:
         """One matrix per division."""
         if edge_type is not None:
-            return by_type(edge_index, edge_weight, edge_type, n)
+            return by_type(edge_index, edge_weight, edge_type, n, _normalized)
         graph = Neighbours.of(edge_index, edge_weight, n)
         return graph.keep("geometry", lambda: _geometry(graph))
+
+
+def _normalized(matrices: list[csr_array]) -> list[Sparse]:
+    """Divide the matrices by the roots of the degrees in all of them together."""
+    if not matrices:
+        return []
+    root = diags_array(inverse_roots(sum(matrices[1:], matrices[0])))
+    return as_sparse([root @ matrix @ root for matrix in matrices])
 
 
 def _geometry(graph: Neighbours) -> Any:

@@ -28,14 +28,14 @@ class Mix(nn.Module):
 
     def __init__(self, rows: int, columns: list[int]) -> None:
         super().__init__()
-        self.powers = nn.ModuleList(Weight(rows, width, bias=False) for width in columns)
+        self.powers: Any = nn.ModuleList(Weight(rows, width, bias=False) for width in columns)
 
     def forward(self, x: Any, matrix: Sparse) -> list[Tensor]:
         """P^k x W_k for every k."""
         blocks = [linear(x, layer.weight) for layer in self.powers]
         for k in range(len(blocks) - 1, 0, -1):
             above = matrix @ torch.cat(blocks[k:], dim=1)
-            blocks[k:] = above.split([block.shape[1] for block in blocks[k:]], dim=1)
+            blocks[k:] = torch.split(above, [block.shape[1] for block in blocks[k:]], dim=1)
         return blocks
 
 
@@ -87,6 +87,8 @@ class MixHop(GraphNetwork):
         check_sizes(dropout, features=features, classes=classes, hidden=hidden)
         check_sizes(layer_dropout)
         count = check_integer(hops, "hops", 0) + 1
+        if hidden < count:
+            raise ValueError(f"hidden must be at least {count}, a column for every power, got {hidden}")
         widths = [hidden // count + (k < hidden % count) for k in range(count)]
         self.first, self.output = Mix(features, widths), Mix(hidden, [classes] * count)
         self.norm = nn.BatchNorm1d(hidden, eps=1e-3, affine=False, track_running_stats=not batch_statistics)

@@ -49,7 +49,7 @@ class GraphSAGE(GraphNetwork):
         sizes = [features, *[hidden] * (layers - 1), classes]
         pairs = list(itertools.pairwise(sizes))
         self.own = nn.ModuleList(Weight(a, b, bias=False) for a, b in pairs)
-        self.around = nn.ModuleList(Weight(a, b) for a, b in pairs)
+        self.around: Any = nn.ModuleList(Weight(a, b) for a, b in pairs)
         self.dropout = dropout
 
     def forward(self, x: Any, edge_index: Any, edge_weight: Any = None) -> Tensor:

@@ -38,7 +38,7 @@ class SGC(GraphNetwork):
         super().__init__()
         check_sizes(dropout, features=features, classes=classes)
         self.hops, self.dropout = check_integer(hops, "hops", 0), dropout
-        self.weight = Weight(features, classes)
+        self.weight: Any = Weight(features, classes)
 
     def forward(self, x: Any, edge_index: Any, edge_weight: Any = None) -> Tensor:
         """Log-probabilities of the classes, per node."""

@@ -51,7 +51,7 @@ class SIGN(GraphNetwork):
         super().__init__()
         check_sizes(dropout, features=features, classes=classes, hidden=hidden)
         self.hops, self.dropout = check_integer(hops, "hops", 0), dropout
-        self.powers = nn.ModuleList(Weight(features, hidden) for _ in range(hops + 1))
+        self.powers: Any = nn.ModuleList(Weight(features, hidden) for _ in range(hops + 1))
         self.output = Weight((hops + 1) * hidden, classes)
 
     def forward(self, x: Any, edge_index: Any, edge_weight: Any = None) -> Tensor:
@@ -61,6 +61,6 @@ class SIGN(GraphNetwork):
         blocks = [linear(h, layer.weight) for layer in self.powers]
         for k in range(self.hops, 0, -1):  # all powers that are left, at once: P acts on every column by itself
             above = graph.normalized @ torch.cat(blocks[k:], dim=1)
-            blocks[k:] = above.split([block.shape[1] for block in blocks[k:]], dim=1)
+            blocks[k:] = torch.split(above, [block.shape[1] for block in blocks[k:]], dim=1)
         parts = [block + layer.bias for block, layer in zip(blocks, self.powers, strict=True)]
         return F.log_softmax(self.output(relu_dropout(torch.cat(parts, dim=1), self.dropout, self.training)), dim=-1)

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from scipy.sparse import diags_array
+from scipy.sparse import csr_array, diags_array
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from pegfan._checks import check_integer
 from pegfan.models._layers import Weight, check_sizes
-from pegfan.models._neighbours import GraphNetwork, Neighbours, as_sparse, by_type
+from pegfan.models._neighbours import GraphNetwork, Neighbours, by_type
 from pegfan.models._sparse import Sparse, attend, dropout
 
 
@@ -41,7 +41,7 @@ class RelationalAttention(nn.Module):
 
     def forward(self, x: Any, matrices: list[Sparse]) -> Tensor:
         """Attend; the matrices hold w_ij / d_i of their relation."""
-        total = self.own(x)
+        total: Tensor = self.own(x)
         for matrix, layer, source, target in zip(matrices, self.weights, self.source, self.target, strict=False):
             z = layer(x)
             scores = ((z @ part)[:, None] for part in (source, target))
@@ -88,7 +88,7 @@ class WRGAT(GraphNetwork):
             graph = Neighbours.of(edge_index, edge_weight, n)
             matrices = graph.keep(("structure", self.relations), lambda: _relations(graph, self.relations))
         else:
-            matrices = _mean(by_type(edge_index, edge_weight, edge_type, n))
+            matrices = by_type(edge_index, edge_weight, edge_type, n, _mean)
         if len(matrices) > self.relations + 1:
             raise ValueError(f"the edges have {len(matrices)} relations, and the network has {self.relations + 1}")
         h = F.relu(self.first(x, matrices))
@@ -102,11 +102,11 @@ def _relations(graph: Neighbours, count: int) -> list[Sparse]:
 
     edges = graph.matrix.copy()
     edges.data[:] = 1.0
-    found = struc2vec_relations(Graph.from_scipy(graph.matrix, directed=True), layers=count) if count else []
-    return _mean(as_sparse([edges, *list(found)[:count]]))
+    whole = Graph.from_scipy(graph.matrix, directed=True)
+    return _mean([edges, *(struc2vec_relations(whole, layers=count - 1) if count else [])])
 
 
-def _mean(matrices: list[Sparse]) -> list[Sparse]:
+def _mean(matrices: list[csr_array]) -> list[Sparse]:
     """Divide the rows of every matrix by the number of their entries."""
-    counts = (np.maximum(np.diff(matrix.pointers), 1) for matrix in matrices)
-    return [Sparse(diags_array(1.0 / d) @ matrix.scipy()) for d, matrix in zip(counts, matrices, strict=True)]
+    counts = (np.maximum(np.diff(matrix.indptr), 1) for matrix in matrices)
+    return [Sparse(diags_array(1.0 / d) @ matrix) for d, matrix in zip(counts, matrices, strict=True)]

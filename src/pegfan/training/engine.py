@@ -160,7 +160,8 @@ def _run(task: TrainingTask, index: int) -> Run:
 def _follow(task: TrainingTask, index: int, trainer: Any, val_labels: IntArray, start: float) -> Run:
     """Train on a split; the test nodes come last."""
     settings, test, y, metric = task.settings, task.splits[index].test, task.y, task.metric
-    tell = task.progress and (lambda text: task.progress(Step(index, len(task.splits), f"split {index}: {text}")))  # type: ignore[misc]
+    progress, count = task.progress, len(task.splits)
+    tell = None if progress is None else lambda text: progress(Step(index, count, f"split {index}: {text}"))
     names = ("attention",) if task.history else ()
     course = follow(trainer, settings, val_labels, metric, f"split {index}", task.history, tell, names)
     state = trainer.state(course.kept)
@@ -222,17 +223,23 @@ def _choose_engine(engine: str, device: str | None, settings: Settings, batch: i
         raise ValueError("the fast engine is for CPUs, two layers and all rows at once; use engine='plain'")
     if engine != "plain" and suits:
         return "fast"
-    torch = need("torch", "torch", "the plain engine (other devices, more than two layers, batches)")
-    if not on_cpu:
-        try:
-            kind = torch.device(device).type
-        except RuntimeError:
-            raise ValueError(f"torch knows no device {device!r}; use 'cpu', 'cuda' or leave it out") from None
-        if kind == "cuda" and not torch.cuda.is_available():
-            raise ValueError(
-                "device='cuda' was asked for, but torch finds no CUDA device; leave device out for the CPU"
-            )
+    need("torch", "torch", "the plain engine (other devices, more than two layers, batches)")
+    check_device(device)
     return "plain"
+
+
+def check_device(device: str | None) -> None:
+    """Refuse a device that torch does not have."""
+    if device in (None, "cpu"):
+        return
+    import torch
+
+    try:
+        kind = torch.device(device).type
+    except RuntimeError:
+        raise ValueError(f"torch knows no device {device!r}; use 'cpu', 'cuda' or leave it out") from None
+    if kind == "cuda" and not torch.cuda.is_available():
+        raise ValueError("device='cuda' was asked for, but torch finds no CUDA device; leave device out for the CPU")
 
 
 def _check(
@@ -255,13 +262,19 @@ def _check(
         raise ValueError(f"there are {len(y)} labels and one of them is class {y.max()}; number classes from 0 on")
     y = y.astype(np.int64)
     count = max(int(y.max(initial=0)) + 1, classes or 0)
-    if metric == "roc_auc" and count != 2:
-        raise ValueError(f"ROC AUC is for two classes, these labels have {count}")
     checked = [as_split(part, len(y), f"split {i}", labels=y) for i, part in enumerate(parts)]
-    if metric == "roc_auc" and stop == "metric":
-        for i, part in enumerate(checked):
-            if len(np.unique(y[part.val])) < 2:
-                raise ValueError(
-                    f"split {i}: all validation nodes are of one class, so their ROC AUC says nothing; use stop='loss'"
-                )
+    for i, part in enumerate(checked):
+        check_metric(metric, count, stop, y[part.val], f"split {i}")
     return y, checked, count
+
+
+def check_metric(metric: str, classes: int, stop: str, val_labels: IntArray, name: str) -> None:
+    """Refuse ROC AUC where it says nothing."""
+    if metric != "roc_auc":
+        return
+    if classes != 2:
+        raise ValueError(f"ROC AUC is for two classes, these labels have {classes}")
+    if stop == "metric" and len(np.unique(val_labels)) < 2:
+        raise ValueError(
+            f"{name}: all validation nodes are of one class, so their ROC AUC says nothing; use stop='loss'"
+        )

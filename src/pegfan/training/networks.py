@@ -18,7 +18,7 @@ from pegfan.channels.scaling import FeatureScale, scale
 from pegfan.graph import Graph, Split
 from pegfan.models import GraphNetwork, Neighbours, Sparse
 from pegfan.running import Progress, Step
-from pegfan.training.engine import loss_weights
+from pegfan.training.engine import check_device, check_metric, loss_weights
 from pegfan.training.loop import follow
 from pegfan.training.metrics import score
 from pegfan.training.plain import seeded
@@ -110,26 +110,25 @@ def train_network(
         As in `pegfan.train`.
     """
     start = time.process_time()
-    rows, order = [], np.asarray(labels)[inputs.order]
-    for part in split:
-        rows.append(np.sort(inputs.places[part]))
-    train, val, test = rows
+    y = np.asarray(labels)[inputs.order]
+    train, val, test = rows = [np.sort(inputs.places[part]) for part in split]
+    check_device(device)
+    check_metric(metric, classes, recipe.stop, y[val], recipe.name)
+    if recipe.model == "label-propagation":
+        return _propagate(recipe, inputs, y, rows, classes, metric, seed, start)
     with seeded(seed):
-        if recipe.model == "label-propagation":
-            return _propagate(recipe, inputs, order, (train, val, test), classes, metric, seed, start)
-        width, nodes = int(inputs.x.shape[1]), inputs.edges.n
-        network = make_network(recipe, width, classes, nodes).to(device or "cpu")
-        trainer = _Steps(network, recipe, inputs, order, train, val, device)
-        tell = progress and (lambda text: progress(Step(0, 1, text)))
+        network = make_network(recipe, int(inputs.x.shape[1]), classes, inputs.edges.n).to(device or "cpu")
+        trainer = _Steps(network, recipe, inputs, y, train, val, device)
+        tell = None if progress is None else lambda text: progress(Step(0, 1, text))
         last = recipe.keep == "last"
-        course = follow(trainer, recipe, order[val], metric, recipe.name, history, tell, last=last, ties=True)
+        course = follow(trainer, recipe, y[val], metric, recipe.name, history, tell, last=last, ties=True)
         network.load_state_dict(course.kept)
         output = trainer.outputs()[test]
     return Run(
         split=0,
         seed=seed,
         **course.numbers,
-        test_metric=score(output, order[test], metric),
+        test_metric=score(output, y[test], metric),
         seconds=time.process_time() - start,
         attention=np.zeros(0, np.float32),
         state={name: value.cpu().numpy() for name, value in course.kept.items()},
@@ -162,7 +161,7 @@ class _Steps:
             if recipe.optimizer == "adam"
             else torch.optim.SGD(groups, recipe.lr)
         )
-        kinds = {
+        kinds: dict[str, Any] = {
             "constant": lambda: None,
             "plateau": lambda: torch.optim.lr_scheduler.ReduceLROnPlateau(self.optimizer, factor=0.8, patience=50),
             "linear": lambda: torch.optim.lr_scheduler.LambdaLR(self.optimizer, lambda e: max(1 - 0.01 * (e // 40), 0)),
@@ -245,11 +244,11 @@ def predict(
 
 def trained_network(recipe: Any, state: Mapping[str, Any], features: int, classes: int) -> GraphNetwork:
     """The module of a trained network, ready to predict; LINKX's nodes are in canonical order."""
-    nodes = state["edges.weight"].shape[1] if recipe.model == "linkx" else 0
-    with seeded(0):
-        network = make_network(recipe, features, classes, nodes)
     try:
+        nodes = state["edges.weight"].shape[1] if recipe.model == "linkx" else 0
+        with seeded(0):
+            network = make_network(recipe, features, classes, nodes)
         network.load_state_dict({name: torch.as_tensor(np.array(value)) for name, value in state.items()})
-    except RuntimeError as error:
+    except (RuntimeError, KeyError, IndexError) as error:
         raise ValueError(f"these are not the weights of {recipe.name}: {error}") from error
     return network.eval()
