@@ -30,6 +30,7 @@ from pegfan.paper.cells import (
     state_claims,
     state_gaps,
     state_versions,
+    verdict,
 )
 from pegfan.paper.documents import MISSING, Document, Grid, Mark, Rows
 from pegfan.paper.published import DATASETS, Model, Published
@@ -60,22 +61,6 @@ DUPLICATES = (
     "with another node, and duplicates of training nodes are in the test sets. The filtered sets (Platonov et al., "
     "2023) are without them."
 )
-
-
-def verdict(ours: float, printed: Published) -> tuple[bool, float]:
-    """Whether a mean agrees with a printed one, and how far apart they may be: a point, or two standard errors.
-
-    The standard error is the paper's: its standard deviation over √10.
-
-    Examples
-    --------
-    >>> verdict(78.9, Published(80.0, 3.16))
-    (True, 1.99...)
-    >>> verdict(78.9, Published(80.0, 0.3))
-    (False, 1.0)
-    """
-    tolerance = max(1.0, 2 * (printed.std or 0.0) / SPLITS**0.5)
-    return abs(ours - printed.mean) <= tolerance, tolerance
 
 
 @dataclass(frozen=True)
