@@ -26,7 +26,16 @@ from pegfan.recipe import Recipe, TreeFile
 from pegfan.running import Progress, Runner, Step
 
 __all__ = [
-    *("NOTES", "Halving", "Options", "Records", "Score", "Table", "compute", "parse_rungs", "read_notes", "spread"),
+    "NOTES",
+    "Halving",
+    "Options",
+    "Records",
+    "Score",
+    "Table",
+    "compute",
+    "parse_rungs",
+    "read_notes",
+    "spread",
     "verdict",
 ]
 
