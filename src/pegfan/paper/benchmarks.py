@@ -356,9 +356,9 @@ class Table3:
             printed = f"{theirs[0]:.2f} ({theirs[1]})" if theirs else MISSING
             grid.append([label, *styled, Mark(average, style), Mark(str(rank or MISSING), style), printed])
         return Grid(
-            "All rows are ours, run here. Best in bold, second best in italics (blue on the HTML page); ranks are "
-            "among the rows that have all nine sets. ‡ projects SX, as the corrigendum says that the paper did. ° our "
-            "own tree. § settings of our own search. What the paper cites from other papers stands apart, further down.",
+            "All rows are ours, run here; what the paper cites from other papers stands apart, further down. Best in "
+            "bold, second best in italics (blue on the HTML page); ranks are among the rows that have all nine sets. "
+            "‡ projects SX, as the corrigendum says that the paper did. ° our own tree. § settings of our own search.",
             ["", *(name.capitalize() for name in DATASETS), "Avg.", "Rank", "paper's avg. (rank)"],
             grid,
         )

@@ -259,7 +259,7 @@ RERUNS: dict[str, dict[str, Published]] = {
 }
 """What another group found for cited systems on the ten public splits; see `RERUNS_BY`."""
 RERUNS_BY = (
-    "the reruns by the authors of GGCN (Yan et al., 2021), as GloGNN's authors list them; which of H2GCN's two depths "
+    "those of the authors of GGCN (Yan et al., 2021), as GloGNN's authors list them; which of H2GCN's two depths "
     "theirs has is not said"
 )
 TABLE3: dict[Model, dict[str, Published]] = {

@@ -202,6 +202,9 @@ VARIANTS: dict[tuple[str, tuple[str, ...]], tuple[Variant, ...]] = {
         Variant("features kept", "features as they are, where the public code makes ones of them", {"scaling": "l1"}),
     ),
     ("geom-gcn", DATASETS): (Variant("last weights", _LAST_WORDS, _LAST),),
+    ("h2gcn", DATASETS): (
+        Variant("no early end", "2000 epochs without an early end, as the public code trains", {"patience": 2000}),
+    ),
     ("wrgat", HOMOPHILOUS): (
         Variant("random splits", _DRAWN_WORDS, sizes=_DRAWN),
         Variant("random splits, last weights", f"{_DRAWN_WORDS}, and {_LAST_WORDS}", _LAST, _DRAWN),
