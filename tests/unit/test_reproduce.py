@@ -490,7 +490,7 @@ def test_variants_are_changes_that_their_network_knows():
 
 
 def steps(table, test, val):
-    """The stages of a table's cited systems, run by a rule, and the records; each job is known once it was asked for."""
+    """The stages of a table, run by a rule, and the records: a job is known once its stage has come."""
     done, stages = {}, []
     known = lambda job: done.get(job.name, [])  # noqa: E731
     for stage, jobs in table.jobs(known):
@@ -524,7 +524,7 @@ def test_a_diverged_candidate_does_not_win():
     world = lambda job: [record(job, *((None,) * 3 if lost(job) else (0.8, 0.1, 2.0)))]  # noqa: E731
     assert cited.Cited(range(10)).settings(world, "texas", "mixhop") == rest[0]
     everywhere = lambda job: [record(job, None, None, None)]  # noqa: E731
-    cell = cited.Cited(range(10)).about(everywhere, "texas", "mixhop")
+    cell = cited.Cited(range(10)).about(everywhere, "texas", "mixhop", None)
     assert (cell["ours"], cell["verdict"], cell["explanation"]) == (None, "not computed", "10 of 10 runs diverged")
 
 
@@ -536,7 +536,7 @@ def test_geom_gcn_is_the_best_on_validation_and_its_cited_figure_the_best_on_tes
     stages, known = steps(table, lambda job: tests[which(job)], lambda job: 0.9 if which(job) == "MDS" else 0.8)
     assert [len(jobs) for _, jobs in stages] == [30, 0, 10]
     assert {(which(job), job.recipe.keep) for job in stages[2][1]} == {("poincare", "last")}
-    cell = table.cited.about(known, "texas", "geom-gcn")
+    cell = table.cited.about(known, "texas", "geom-gcn", table.cited.score(known, "texas", "geom-gcn"))
     assert (cell["ours"], cell["verdict"]) == (pytest.approx(60.0), "rests on")
     assert cell["rests_on"].startswith("the best of three embeddings on test")
     assert cell["explanation"] == (
@@ -544,6 +544,8 @@ def test_geom_gcn_is_the_best_on_validation_and_its_cited_figure_the_best_on_tes
         "66.76±2.72, with which ours differs"
     )
     assert cell["relations"].startswith("texas_MDS.txt.gz (sha256 ")
+    unfinished = lambda job: [] if job.recipe.keep == "last" else known(job)  # noqa: E731
+    assert table.cited.ways(unfinished, "texas", "geom-gcn", Score(60.0, 0.0, 10, {}))[1].score is None
     text = table.document(known, "x", {}).markdown()
     assert "60.00 / 67.57 / 66.76 (✓)" in text
     assert "our own relations" not in text
@@ -567,14 +569,16 @@ def test_without_a_folder_relations_are_our_own(no_statistics):
 )
 def test_verdicts_of_cited_systems(name, model, ours, drawn, verdict, sign):
     world = World(lambda job: (drawn if job.source.options else ours) / 100)
-    cell = cited.Cited(range(10)).about(world, name, model)
+    ten, two = cited.Cited(range(10)), cited.Cited(range(2))
+    cell = ten.about(world, name, model, ten.score(world, name, model))
     assert cell["verdict"] == verdict
     assert cited._compared(cell).text.endswith(sign or " / 37.44")
     assert (cell["rests_on"] is not None) == (verdict == "rests on")
     if verdict == "rests on":
         assert cell["rests_on"].startswith("random splits of 60/20/20")
-    assert cited.Cited(range(2)).about(world, name, model)["verdict"] == "too few splits for a verdict"
-    assert not cited.Cited(range(2)).otherwise(world, name, model)
+    few = two.score(world, name, model)
+    assert two.about(world, name, model, few)["verdict"] == "too few splits for a verdict"
+    assert two.otherwise(world, name, model, few) == []
 
 
 def test_cited_cells_do_not_count_as_ours(no_statistics):
@@ -608,9 +612,11 @@ def test_a_quick_table_has_some_cited_systems(no_statistics):
         "chameleon": ["gcnii", "gprgnn"],
     }
     assert Table3(Options(quick=True, only=("mixhop", "texas"))).rivals("texas") == ["mixhop"]
-    assert Table3(Options(settings="search")).rivals("texas") == []
+    for quick in (True, False):
+        assert Table3(Options(settings="search", quick=quick)).rivals("texas") == []
     assert Table3(Options()).rivals("chameleon-filtered") == []
-    assert "cited" not in Table3(Options(settings="search")).document(NOTHING, "x", {}).summary
+    searched = Options(settings="search", only=("texas",), rungs=FEW)
+    assert "cited" not in Table3(searched).document(NOTHING, "x", {}).summary
 
 
 def test_what_has_not_run_is_marked(no_statistics):

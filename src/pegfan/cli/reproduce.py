@@ -49,7 +49,9 @@ def reproduce(
     ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option(help="Only these data sets (or γ) and rows: texas,c8 or 0.2,b4,r3-all. Their cells are printed."),
+        typer.Option(
+            help="Only these data sets (or γ) and rows: texas,c8 or mixhop or 0.2,b4,r3-all. Their cells are printed."
+        ),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Table IV: all 108 settings, not twelve.")] = False,
     rungs: Annotated[

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pegfan.experiments.jobs import Job
-from pegfan.experiments.records import disagreement
+from pegfan.experiments.records import Record, disagreement
 from pegfan.experiments.search import Rung, grid
 from pegfan.paper import cited, published
 from pegfan.paper.cells import (
@@ -108,9 +108,11 @@ class Table3:
             return []
         if self._named[1]:
             return [model for model in RIVALS.values() if model in self._named[1]]
+        if self.options.settings == "search":
+            return []
         if self.options.quick:
             return [model for model in QUICK_RIVALS if not self.cited.searched(name, model)]
-        return list(RIVALS.values()) if self.options.settings == "authors" else []
+        return list(RIVALS.values())
 
     @cached_property
     def cited(self) -> Cited:
@@ -136,7 +138,8 @@ class Table3:
             cells = [self.cited.cell(records, name, model) for model in self.rivals(name)]
             yield f"{name}, cited systems, winners", [job for jobs in cells for job in jobs]
         for name in self.sets:
-            ways = [way for model in self.rivals(name) for way in self.cited.otherwise(records, name, model)]
+            found = {model: self.cited.score(records, name, model) for model in self.rivals(name)}
+            ways = [way for cell in found.items() for way in self.cited.otherwise(records, name, *cell)]
             yield f"{name}, what cited figures rest on", [job for _, jobs in ways for job in jobs]
 
     def _own_jobs(self, records: Records) -> Iterator[tuple[str, list[Job]]]:
@@ -202,14 +205,15 @@ class Table3:
         }
         gaps = self.gaps(records, scores)
         cells = [self._cell(name, model, scores, notes, gaps) for model in published.TABLE3 for name in DATASETS]
-        rivals = {(name, model) for name in self.sets for model in self.rivals(name)}
+        run = [(name, model) for model in RIVALS.values() for name in DATASETS if name in self.sets]
+        rivals = {cell: self.cited.score(records, *cell) for cell in run if cell[1] in self.rivals(cell[0])}
         theirs = [
-            self.cited.about(records, name, model, (name, model) in rivals)
+            self.cited.about(records if (name, model) in rivals else _nothing, name, model, rivals.get((name, model)))
             for model in RIVALS.values()
             for name in DATASETS
         ]
         document = Document(self.name, self._title(), command, cells=cells)
-        document.blocks += [self._opening(), *self._statistics(), self._main(records, scores)]
+        document.blocks += [self._opening(), *self._statistics(), self._main(scores, rivals)]
         document.blocks += state_versions(cells, document.summary) + _list_gaps(gaps)
         document.blocks += self._sums(cells, scores, document.summary)
         document.blocks += cited.sums(theirs, document.summary) if rivals else []
@@ -223,7 +227,7 @@ class Table3:
         document.blocks += self._filtered(records, scores, cells)
         if rivals:
             cells += theirs
-            cells += [extra for name, model in sorted(rivals) for extra in self.cited.extras(records, name, model)]
+            cells += [one for cell, score in rivals.items() for one in self.cited.extras(records, *cell, score)]
         return document
 
     def _title(self) -> str:
@@ -323,14 +327,13 @@ class Table3:
             cell["explanation"] = found or (remark and f"perhaps: {remark}") or "not explained"
         return cell | score.details
 
-    def _main(self, records: Records, scores: Scores) -> Grid:
+    def _main(self, scores: Scores, rivals: Mapping[tuple[str, str], Score | None]) -> Grid:
         """The table as the paper prints it, with our numbers alone."""
         rows: list[tuple[str, dict[str, float], list[Mark], str]] = []
         for label, network in RIVALS.items():
-            run = [name for name in DATASETS if name in self.sets and network in self.rivals(name)]
-            found = {name: self.cited.score(records, name, network) for name in run}
+            found = {name: score for (name, model), score in rivals.items() if model == network}
             marks = [cited.own_mark(found.get(name)) for name in DATASETS]
-            rows += [(label, {n: s.mean for n, s in found.items() if s}, marks, label)] if run else []
+            rows += [(label, {n: s.mean for n, s in found.items() if s}, marks, label)] if found else []
         for model in published.TABLE3:
             found = {name: scores.get((name, self._counted(name, model))) for name in DATASETS}
             marks = [self._own_mark(name, model, found[name]) for name in DATASETS]
@@ -525,6 +528,11 @@ _STATISTICS = (
     ("Type", "regime", "{}"),
     ("Edge homophily", "edge_homophily", "{:.2f}"),
 )
+
+
+def _nothing(_: Job) -> list[Record]:
+    """The records where there are none."""
+    return []
 
 
 def authors_settings(name: str, model: Model) -> dict[str, Any]:

@@ -100,12 +100,14 @@ class Cited:
         about = {"candidates": len(self.candidates(name, model)), "chosen": how}
         return Score.of(records, self.cell(records, name, model), about)
 
-    def otherwise(self, records: Records, name: str, model: str) -> list[tuple[Variant, list[Job]]]:
-        """The other ways to run a cell, where it differs from the cited figure; none elsewhere.
+    def otherwise(
+        self, records: Records, name: str, model: str, score: Score | None
+    ) -> list[tuple[Variant, list[Job]]]:
+        """The other ways to run a cell, where its score differs from the cited figure; none elsewhere.
 
         GEOM-GCN's are with the embedding that is the best on test, as its cited figure is.
         """
-        printed, score = published.CITED[LABELS[model]][name], self.score(records, name, model)
+        printed = published.CITED[LABELS[model]][name]
         if printed is None or score is None or score.runs < SPLITS or verdict(score.mean, printed)[0]:
             return []
         settings = self._on_test(records, name) if model == "geom-gcn" else self.settings(records, name, model)
@@ -120,10 +122,10 @@ class Cited:
         scores = [Score.of(records, row) for row in self.first(name, "geom-gcn")]
         return every[int(np.argmax([-np.inf if score is None else score.mean for score in scores]))]
 
-    def ways(self, records: Records, name: str, model: str) -> list[Way]:
+    def ways(self, records: Records, name: str, model: str, score: Score | None) -> list[Way]:
         """The other ways of a cell that differs, with their scores."""
         printed = published.CITED[LABELS[model]][name]
-        scores = [(way, Score.of(records, jobs)) for way, jobs in self.otherwise(records, name, model)]
+        scores = [(way, Score.of(records, jobs)) for way, jobs in self.otherwise(records, name, model, score)]
         if scores and model == "geom-gcn" and len(self.candidates(name, model)) > 1:
             best = self._on_test(records, name)
             scores.insert(0, (BEST_ON_TEST, Score.of(records, [rival_job(name, best, i) for i in self.splits])))
@@ -134,11 +136,10 @@ class Cited:
 
     # ------------------------------------------------------------------------ cells
 
-    def about(self, records: Records, name: str, model: str, run: bool = True) -> dict[str, Any]:
-        """Everything about a cell; `run` is False where it is not among those that are run."""
+    def about(self, records: Records, name: str, model: str, score: Score | None) -> dict[str, Any]:
+        """Everything about a cell with this score."""
         label = LABELS[model]
         printed, rerun = published.CITED[label][name], published.RERUNS.get(label, {}).get(name)
-        score = self.score(records, name, model) if run else None
         cell: dict[str, Any] = {
             "table": TABLE,
             "set": name,
@@ -152,7 +153,7 @@ class Cited:
             "tolerance": printed and verdict(printed.mean, printed)[1],
             "verdict": "not computed",
             "rests_on": None,
-            "explanation": self._gap(records, name, model) if run and score is None else None,
+            "explanation": self._gap(records, name, model) if score is None else None,
         }
         if score is None:
             return cell
@@ -167,7 +168,7 @@ class Cited:
         elif verdict(score.mean, printed)[0]:
             cell["verdict"] = "agrees"
         else:
-            ways = self.ways(records, name, model)
+            ways = self.ways(records, name, model, score)
             cell |= _judge(score, rerun, ways)
             cell["ways"] = [
                 {"name": way.variant.name, **(way.score.numbers if way.score else NO_NUMBERS), "agrees": way.agrees}
@@ -175,13 +176,13 @@ class Cited:
             ]
         return cell
 
-    def extras(self, records: Records, name: str, model: str) -> list[dict[str, Any]]:
-        """The other ways of a cell, as cells of their own."""
+    def extras(self, records: Records, name: str, model: str, score: Score | None) -> list[dict[str, Any]]:
+        """The other ways of a cell with this score, as cells of their own."""
         head = {"table": OTHERWISE, "set": name, "row": model, "label": LABELS[model], "used": model}
         return [
-            {**head, "variant": way.name, **score.numbers, **score.details}
-            for way, jobs in self.otherwise(records, name, model)
-            if (score := Score.of(records, jobs))
+            {**head, "variant": way.name, **found.numbers, **found.details}
+            for way, jobs in self.otherwise(records, name, model, score)
+            if (found := Score.of(records, jobs))
         ]
 
     def _gap(self, records: Records, name: str, model: str) -> str | None:
@@ -270,13 +271,20 @@ def sums(cells: Sequence[Mapping[str, Any]], summary: dict[str, Any]) -> list[st
         "without verdict": missing,
         "bar": BAR,
     }
-    met = "met" if good >= BAR else "not decided yet" if good + missing >= BAR else "not met"
+    awaited = sum(cell["verdict"] != "rests on" and _awaits(cell) for cell in judged)
+    met = "met" if good >= BAR else "not decided yet" if good + missing + awaited >= BAR else "not met"
     return [
         f"- Cited systems: {count['agrees']} of {TOTAL} cells agree, {count['rests on']} rest on a point that a run "
         f"shows; {count['agrees with a rerun']} more agree with another group's rerun only"
         + (f", {missing} are without a verdict" if missing else "")
+        + (f", {awaited} await runs in other ways" if awaited else "")
         + f". The bar is {BAR} that agree or rest on a point: {met}."
     ]
+
+
+def _awaits(cell: Mapping[str, Any]) -> bool:
+    """Whether another way to run a cell that differs has not been run yet."""
+    return any(way["ours"] is None for way in cell.get("ways", ()))
 
 
 def notes(cells: Sequence[Mapping[str, Any]], relations: bool) -> list[str]:
