@@ -237,9 +237,8 @@ POINTS = {
     "the settings are of our own search",
     "H2GCN-1": "eight settings, chosen on validation; the public code always trains for 2000 epochs, ours ends 200 "
     "epochs after the best",
-    "WRGAT": "settings by set are not in the public code, ours are of a search (features raw or in rows of sum one, two "
-    "decays); the public code tests the weights of "
-    "the last epoch, and draws random splits of 60/20/20 on Cora, Citeseer and Pubmed",
+    "WRGAT": "settings by set are not in the public code, ours are of a search (features raw or in rows of sum one, "
+    "two decays); the public code tests the weights of the last epoch, and draws random splits of 60/20/20 on Cora, Citeseer and Pubmed",
     "GPRGNN": "GPRGNN's own code draws random splits of 60/20/20, and takes the edges of the raw files on Chameleon "
     "and Squirrel, which are not here: ours are made undirected; settings behind the cited figures on the public "
     "splits are not published",
