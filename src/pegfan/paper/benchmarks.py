@@ -268,7 +268,7 @@ class Table3:
                 "The six systems that the paper cites are run here, too, on the same splits, with the settings that "
                 "their authors published; where there are none, § marks those of a search: the best of a few on the "
                 f"validation nodes of the first split (of the first three on {', '.join(SEARCH_SPLITS)}), then run on "
-                "all. Their graphs and features are as in their own public code."
+                "all. Graphs and features are as in their own public code, but for what is said of them below."
             )
         if self.options.trees is None:
             text.append(

@@ -200,7 +200,7 @@ def _judge(score: Score, rerun: Published | None, ways: Sequence[Way]) -> dict[s
     by_rerun = rerun is not None and verdict(score.mean, rerun)[0]
     if rerun is not None:
         tried.append(f"another group's rerun has {_printed(rerun)}, with which ours {_agrees(by_rerun)}")
-    shown = next((way.variant.words for way in ways if way.agrees), None)
+    shown = next((way.variant.words for way in ways if way.agrees and way.variant.shows), None)
     word = "rests on" if shown else "agrees with a rerun" if by_rerun else "differs"
     return {"verdict": word, "rests_on": shown, "explanation": "; ".join(tried) or "not explained"}
 
