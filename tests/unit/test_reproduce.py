@@ -461,7 +461,7 @@ def test_cited_systems_have_published_settings_or_a_search(tmp_path):
         "Geom-GCN": [1] * 9,
         "GCNII": [1, 1, 1, 1, 1, 1, 8, 1, 8],
         "H2GCN-1": [8] * 9,
-        "WRGAT": [4] * 9,
+        "WRGAT": [2] * 9,
         "GPRGNN": [24, 24, 24, 1, 24, 1, 1, 1, 1],
     }
     for model in RIVALS.values():
