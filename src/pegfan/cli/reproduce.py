@@ -193,7 +193,7 @@ def _show(document: Document, options: Options, output: Path) -> None:
             console.print(escape(block))
     if "pictures" in document.summary:
         console.print(f"{document.summary['pictures']} pictures in [bold]{escape(str(output))}[/bold]")
-    if options.only and document.cells and "verdict" in document.cells[0]:
+    if options.only and document.name.partition("-")[0] != "leak":
         _show_cells([cell for cell in document.cells if _named(cell, options.only)])
     console.print(f"Written: {escape(str(output / document.name))}.md, .csv, .json, .html", soft_wrap=True)
 
