@@ -266,7 +266,8 @@ def compare(
     graph
         A graph, or where one is read: a `pegfan.datasets.Source`, the name of a data set, a path.
     models
-        Names, see ``list(pegfan.comparison.CONTENDERS)``, or `Contender` of your own; by default all that there are.
+        Names, see ``list(pegfan.comparison.CONTENDERS)``, or `Contender` of your own; ``"quick"`` stands for PEGFAN and
+        those that train in seconds. By default all that there are.
     splits
         How many splits, or which; by default all that the graph has, or ten that are drawn where it has none.
     tries, search_splits
@@ -458,10 +459,13 @@ class _Contest:
 
 
 def _chosen(models: Sequence[str | Contender] | None) -> list[Contender]:
-    given = [models] if isinstance(models, (str, Contender)) else list(CONTENDERS) if models is None else models
+    given = [models] if isinstance(models, (str, Contender)) else list(CONTENDERS) if models is None else list(models)
+    if "quick" in given:
+        place = given.index("quick")
+        given[place : place + 1] = ["pegfan", *quick_ones()]
     unknown = [name for name in given if isinstance(name, str) and name not in CONTENDERS]
     if unknown:
-        raise ValueError(f"there is no model {unknown[0]!r}; there are {', '.join(CONTENDERS)}")
+        raise ValueError(f"there is no model {unknown[0]!r}; there are {', '.join(CONTENDERS)}; quick for some")
     if not given:
         raise ValueError(f"no models are named; there are {', '.join(CONTENDERS)}")
     found = [CONTENDERS[one] if isinstance(one, str) else one for one in given]

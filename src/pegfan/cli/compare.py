@@ -38,7 +38,8 @@ def compare(
     models: Annotated[
         str | None,
         typer.Option(
-            metavar="NAMES", help="Which models, separated by commas; by default all. A wrong name lists them."
+            metavar="NAMES",
+            help="Which models, separated by commas; quick: PEGFAN and those that train in seconds. By default all.",
         ),
     ] = None,
     splits: Annotated[
