@@ -174,8 +174,9 @@ def load_classifier(folder: str | os.PathLike[str]) -> NodeClassifier:
     ...     pf.load_classifier(folder)
     FSGNNClassifier(epochs=5)
     """
-    every: tuple[type[NodeClassifier], ...] = (PEGFANClassifier, FSGNNClassifier, RecipeClassifier, NetworkClassifier)
-    kinds = {kind.__name__: kind for kind in (*every, AutoClassifier)}
+    every: list[type[NodeClassifier]] = [PEGFANClassifier, FSGNNClassifier, RecipeClassifier]
+    every += [NetworkClassifier, AutoClassifier]
+    kinds = {kind.__name__: kind for kind in every}
     name = _saved.read_description(Path(folder))["class"]
     if name not in kinds:
         raise ValueError(f"{folder} holds a {name!r}; this version knows {', '.join(kinds)}")
