@@ -78,6 +78,7 @@ bench: $(INSTALLED)  ## Speed and memory, as ratios inside one run
 	$(BIN)/python benchmarks/readers.py
 	$(BIN)/python benchmarks/training.py --part epochs
 	$(BIN)/python benchmarks/equivariance.py
+	$(BIN)/python benchmarks/networks.py
 
 docs: $(INSTALLED)  ## Build the documentation; warnings are errors
 	$(BIN)/sphinx-build -E -W --keep-going -n -b html docs docs/_build/html

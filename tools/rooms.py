@@ -38,7 +38,7 @@ ROWS: dict[str, tuple[str, ...]] = {
     "mathematics": ("trees", "relations", "framelets", "channels", "testing"),
     "learning": ("models", "training"),
     "models as values": ("recipe", "networks", "integrations", "_legacy", "fitted", "classifier"),
-    "runs": ("results", "auto", "experiments", "_families"),
+    "runs": ("results", "auto", "experiments", "comparison", "_families"),
     "faces": ("layouts", "plots", "paper", "report", "demo", "cli"),
 }
 
@@ -46,6 +46,7 @@ SHORTCUTS = {
     ("graph", "datasets"): "Graph.from_tables",
     ("graph", "measures"): "Graph.describe",
     ("trees", "plots"): "Hierarchy.draw",
+    ("comparison", "plots"): "Comparison.plot",
 }
 """Methods that call a later room, for those who look for it there; nothing else may lead back."""
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pegfan import (
         auto,
         channels,
+        comparison,
         datasets,
         experiments,
         framelets,
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from pegfan.auto import AutoClassifier, load_classifier
     from pegfan.channels import make_channels, make_fsgnn_channels
     from pegfan.classifier import FSGNNClassifier, NetworkClassifier, PEGFANClassifier, RecipeClassifier
+    from pegfan.comparison import compare
     from pegfan.datasets import read_graph
     from pegfan.recipe import Recipe
     from pegfan.training import Settings, train
@@ -70,6 +72,8 @@ __all__ = [
     "build_tree",
     "channels",
     "check_filters",
+    "compare",
+    "comparison",
     "datasets",
     "experiments",
     "families",
@@ -96,9 +100,9 @@ __all__ = [
 ]
 
 _DOORS = (
-    *("auto", "channels", "classifier", "datasets", "demo", "experiments", "fitted", "framelets", "integrations"),
-    *("layouts", "measures", "models", "networks", "paper", "plots", "recipe", "relations", "report", "results"),
-    *("running", "testing", "training", "trees"),
+    *("auto", "channels", "classifier", "comparison", "datasets", "demo", "experiments", "fitted", "framelets"),
+    *("integrations", "layouts", "measures", "models", "networks", "paper", "plots", "recipe", "relations"),
+    *("report", "results", "running", "testing", "training", "trees"),
 )
 _LAZY = {
     "AutoClassifier": "auto",
@@ -108,6 +112,7 @@ _LAZY = {
     "Recipe": "recipe",
     "RecipeClassifier": "classifier",
     "Settings": "training",
+    "compare": "comparison",
     "families": "_families",
     "load_classifier": "auto",
     "make_channels": "channels",

@@ -14,20 +14,18 @@ def families() -> dict[str, tuple[str, ...]]:
     >>> pf.families()["filters"], pf.families()["kind"]
     (('binary-haar', 'haar-basis'), ('a', 'b', 'c', 'as'))
     >>> list(pf.families())
-    ['method', 'kind', 'regime', 'direction', 'scaling', 'model', 'hop', 'filters', 'rules', 'metric', 'engine',
-     'strategy', 'grid', 'datasets']
+    ['method', 'kind', 'regime', 'direction', 'scaling', 'hop', 'filters', 'rules', 'metric', 'engine', 'strategy',
+     'grid', 'datasets', 'models']
     """
     from pegfan.channels import hops
     from pegfan.datasets import registry
     from pegfan.experiments import search
     from pegfan.framelets import _levels, shrinkage
-    from pegfan.networks import NETWORKS
     from pegfan.recipe import CHOICES
     from pegfan.training import engine, metrics
 
     return {
         **CHOICES,
-        "model": tuple(NETWORKS),
         "hop": hops.KINDS,
         "filters": tuple(_levels.FAMILIES),
         "rules": shrinkage.RULES,

@@ -21,11 +21,15 @@ __all__ = ["keep_mask", "product"]
 
 
 def _row_product(
-    lines: int, indices: Any, data: Any, B: Any, out: Any
+    lines: int, indices: Any, data: Any, B: Any, out: Any, share: int = 1
 ) -> Any:  # pragma: no cover - runs inside the compiler
-    """out[r, block] = Σ_e data[e] B[indices[e], block] for a block of some cache lines from a column on."""
+    """out[r, block] = Σ_e data[e] B[indices[e], block] for a block of some cache lines, or a share of one, from a column on.
+
+    Whole lines are added by fused operations, a share of one is rounded as the loop over single columns does it.
+    """
     signature = types.void(indices, data, types.int64, types.int64, B, out, types.int64, types.int64)
-    lanes = LINE * 8 // out.dtype.bitwidth
+    lanes = LINE * 8 // out.dtype.bitwidth // share
+    fused = ("contract",) if share == 1 else ()
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         def view(k: int) -> Any:
@@ -58,8 +62,8 @@ def _row_product(
             pointer = row(source, j)
             for k, total in enumerate(sums):
                 x = builder.load(line(pointer, k), align=itemsize)
-                product = builder.fmul(factor, x, flags=("contract",))
-                builder.store(builder.fadd(product, builder.load(total), flags=("contract",)), total)
+                product = builder.fmul(factor, x, flags=fused)
+                builder.store(builder.fadd(product, builder.load(total), flags=fused), total)
         pointer = row(target, r)
         for k, total in enumerate(sums):
             builder.store(builder.load(total), line(pointer, k), align=itemsize)
@@ -82,6 +86,20 @@ def _one_line(
     return _row_product(1, indices, data, B, out)
 
 
+@intrinsic  # type: ignore[untyped-decorator]
+def _half_line(
+    context: Any, indices: Any, data: Any, start: Any, stop: Any, B: Any, out: Any, r: Any, column: Any
+) -> Any:  # pragma: no cover - runs inside the compiler
+    return _row_product(1, indices, data, B, out, share=2)
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _quarter_line(
+    context: Any, indices: Any, data: Any, start: Any, stop: Any, B: Any, out: Any, r: Any, column: Any
+) -> Any:  # pragma: no cover - runs inside the compiler
+    return _row_product(1, indices, data, B, out, share=4)
+
+
 @njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
 def _row(pointers, indices, data, B, width, i, out, r):  # type: ignore[no-untyped-def]
     """Compute out[r] = row i of a sparse matrix times B."""
@@ -93,6 +111,12 @@ def _row(pointers, indices, data, B, width, i, out, r):  # type: ignore[no-untyp
     while column + lane <= width:
         _one_line(indices, data, pointers[i], pointers[i + 1], B, out, r, column)
         column += lane
+    while column + lane // 2 <= width:
+        _half_line(indices, data, pointers[i], pointers[i + 1], B, out, r, column)
+        column += lane // 2
+    while column + lane // 4 <= width:
+        _quarter_line(indices, data, pointers[i], pointers[i + 1], B, out, r, column)
+        column += lane // 4
     for t in range(column, width):
         total = out.dtype.type(0)
         for e in range(pointers[i], pointers[i + 1]):

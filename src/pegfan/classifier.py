@@ -308,7 +308,7 @@ class NetworkClassifier(NodeClassifier):
     Parameters
     ----------
     model
-        Which: ``pegfan.families()["model"]`` lists them.
+        Which: a name of `pegfan.networks.NETWORKS`, such as ``"gcn"``, ``"gat"`` or ``"mlp"``.
     stand_in
         What a graph without features gets: ``"degree"`` (`pegfan.datasets.stand_in_features`), or None for an error.
     random_state

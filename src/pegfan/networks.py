@@ -154,7 +154,7 @@ class NetworkRecipe:
     options
         Of the module in `pegfan.models`: hidden, layers, dropout and so on; what is left out has its default there.
     lr, weight_decay, epochs, patience, stop, class_weights
-        Of the training, as in `pegfan.Settings`.
+        Of the training, as in `pegfan.Settings`; of epochs with equal metrics, the one with the lower loss is better.
     optimizer, schedule
         ``"adam"`` or ``"sgd"``; the learning rate stays (``"constant"``), falls by a fifth when the validation loss has
         not improved for 50 epochs (``"plateau"``), or by a hundredth of its start every 40 epochs (``"linear"``).

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import math
 import os
 import signal
 import sys
@@ -18,7 +19,7 @@ from typing import Any, Self
 
 from pegfan._checks import check_integer
 
-__all__ = ["Progress", "Runner", "Step", "cores", "one_thread", "watch_memory"]
+__all__ = ["Progress", "Runner", "Step", "check_memory", "cores", "one_thread", "watch_memory"]
 
 _WATCH = 0.5
 """Seconds between two checks of a worker that its parent is alive."""
@@ -219,6 +220,24 @@ def watch_memory() -> Callable[[], int | None]:
     except OSError:
         return lambda: None
     return _peak
+
+
+def check_memory(size: float, what: str) -> None:
+    """Refuse what would not fit into the memory that is free: the system would end the process without a word.
+
+    Examples
+    --------
+    >>> check_memory(1e18, "a matrix of everything")
+    Traceback (most recent call last):
+    MemoryError: a matrix of everything takes up to 1000000000.0 GB, and ... GB are free
+    """
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+    except OSError:
+        return
+    free = next((1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")), math.inf)
+    if size > free:
+        raise MemoryError(f"{what} takes up to {size / 1e9:.1f} GB, and {free / 1e9:.1f} GB are free")
 
 
 def _peak() -> int | None:

@@ -8,6 +8,7 @@ import pytest
 
 import pegfan as pf
 from pegfan import results
+from pegfan.report import write_comparison
 from pegfan.results import Result
 from support.results import plain_result
 
@@ -18,8 +19,8 @@ HOSTILE = [
     "{{script}} \u202eעברית\u2028",
 ]
 SECTIONS = [
-    "warnings", "score", "data", "choice", "confusion", "per_class", "curves", "attention", "tree", "graph", "unsure",
-    "repeat",
+    "warnings", "score", "against", "data", "choice", "confusion", "per_class", "curves", "attention", "tree", "graph",
+    "unsure", "repeat",
 ]  # fmt: skip
 
 
@@ -348,3 +349,12 @@ def test_odd_results_do_not_break_the_page(tab, write, parts):
             for level in range(1, int(page.locator("#level").get_attribute("max")) + 1):
                 page.locator("#level").fill(str(level))
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_the_page_of_a_comparison_has_its_sections_alone(tab, tmp_path):
+    graph = pf.datasets.synthetic(0.1, n=120, n_edges=900, n_features=6, splits=2)
+    found = pf.compare(graph, ["pegfan", "fsgnn"], tries=1, changes={"epochs": 5, "hidden": 4})
+    page = tab(write_comparison(tmp_path / "page.html", found)).page
+    assert page.locator("main > section").evaluate_all("all => all.map(one => one.id)") == ["against", "data", "repeat"]
+    assert page.locator("#against .dots .scale").count() == len(found.rows)
+    assert page.locator("#against tbody tr").count() == len(found.rows)

@@ -12,6 +12,7 @@ from pegfan.paper.benchmarks import Table3
 from pegfan.paper.cells import Options
 from pegfan.paper.published import Model
 from pegfan.paper.times import Table4
+from pegfan.recipe import Recipe
 from support.digests import committed
 
 
@@ -22,7 +23,8 @@ def invoke(*words):
 
 
 def test_the_authors_trees_serve_all_sets_but_pubmed(authors_trees):
-    jobs = [job for _, stage in Table3(Options(trees=authors_trees)).jobs(lambda job: None) for job in stage]
+    every = [job for _, stage in Table3(Options(trees=authors_trees)).jobs(lambda job: []) for job in stage]
+    jobs = [job for job in every if isinstance(job.recipe, Recipe)]
     own = {job.source.where[0] for job in jobs if job.recipe.has_tree and job.recipe.tree_file is None}
     assert own == {"pubmed", *(name for name in {job.source.where[0] for job in jobs} if "filtered" in name)}
     assert {job.recipe.tree_file.name for job in jobs if job.recipe.tree_file} == {
@@ -33,6 +35,7 @@ def test_the_authors_trees_serve_all_sets_but_pubmed(authors_trees):
 def test_some_cells_of_table_three(data, authors_trees, tmp_path, monkeypatch):
     """Two cells on two splits; the second call computes nothing and writes the same bytes."""
     monkeypatch.setattr(Table3, "models", lambda self, name: [Model.of("c8"), Model.of("r3")])
+    monkeypatch.setattr(Table3, "rivals", lambda self, name: [])
     store, output = tmp_path / "store", tmp_path / "out"
     words = ["table3", "--quick", "--only", "texas", "--trees", authors_trees, "--store", store, "-o", output]
     words += ["--workers", 1]

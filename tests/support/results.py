@@ -68,6 +68,14 @@ def trained(graph: pf.Graph, title: str = "A small graph", **settings: Any) -> t
         unsure=results.unsure(graph, split, probabilities),
         warnings=(results.Note("tiny test set", f"The test set has only {len(split.test)} nodes."),),
         tree=results.tree(best.tree_),
+        against=results.ranked(
+            [
+                results.Rival("model", "this model", test=_around(best.run_.test_metric)),
+                results.Rival("floor", "Features", test=_around(0.5), seconds=0.1, memory=2**28),
+                results.Rival("gat", "GAT", reason="it needs torch"),
+            ],
+            results.Splits(((60, 20, 20),) * 3, used=(0, 1, 2)),
+        ),
     )
     return result, best
 

@@ -15,6 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 import pegfan as pf
+from pegfan import comparison
 from pegfan.cli import app
 from support.results import as_version1
 
@@ -133,6 +134,28 @@ def test_json_is_all_there_is_on_stdout(files, tmp_path):
     assert told["output"] == str(tmp_path / "o")
     assert {c["recipe"]["hops"] for c in told["candidates"]} == {1}
     assert told["candidates"][0]["recipe"]["hidden"] == 8
+
+
+@pytest.mark.long
+def test_the_model_stands_among_quick_ones_on_its_own_splits(files, tmp_path, monkeypatch):
+    small = comparison.Contender("small", "Small", {}, {"method": "none", "epochs": 3, "hidden": 4}, quick=True)
+    slow = comparison.Contender("slow", "Slow", {})
+    monkeypatch.setattr(comparison, "CONTENDERS", {"slow": slow, "small": small})
+    seen = []
+    monkeypatch.setattr(comparison, "_arrays", lambda graph, own=comparison._arrays: seen.append(graph) or own(graph))
+    words = ["--label", "kind", "-o", tmp_path / "o", "--budget", 1, *QUICK, "--splits", 2, "--seed", 3]
+    told = run("train", *files, *words, "--against").stdout
+    result = json.loads((tmp_path / "o" / "result.json").read_text())
+    rows = {row["name"]: row for row in result["against"]}
+    assert rows.keys() == {"model", "small"}
+    assert rows["model"]["test"] == result["test"]
+    assert len(rows["small"]["test"]["per_split"]) == 2
+    drawn = pf.fitted.draw_splits(pf.read_graph(*files, label="kind"), k=2, seed=3)
+    for one, other in zip(seen[0].splits, drawn, strict=True):
+        assert all(np.array_equal(a, b) for a, b in zip(one, other, strict=True)), "those of the model, by its seed"
+    assert "Against the others, 2 splits" in told
+    assert '"against":{"rows"' in (tmp_path / "o" / "report.html").read_text()
+    assert result["command"].endswith(" --against")
 
 
 @pytest.mark.long

@@ -261,6 +261,17 @@ def test_largest_component(small, tmp_path):
     assert graph.edges()[0].tolist() == [[0, 1], [1, 2]]
 
 
+def test_random_splits_in_place_of_the_public_ones(small):
+    plain, drawn = datasets.load("small"), datasets.load("small", sizes=[0.6, 0.2, 0.2])
+    wanted = datasets.random_splits(plain.labels, sizes=(0.6, 0.2, 0.2))
+    assert len(drawn.splits) == 10
+    for split, other in zip(drawn.splits, wanted, strict=True):
+        assert [part.tolist() for part in split] == [part.tolist() for part in other]
+    assert datasets.Source.of("small", sizes=[0.6, 0.2, 0.2]).fingerprint() != datasets.Source.of("small").fingerprint()
+    with pytest.raises(ValueError, match="three shares"):
+        datasets.load("small", sizes=[0.6, 0.4])
+
+
 def test_table_leaves_out_what_is_not_there(small):
     (small / "even/arrays").unlink()
     frame = datasets.table()

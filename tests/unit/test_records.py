@@ -77,6 +77,15 @@ def test_a_key_holds_the_tree_the_channels_and_the_version():
     assert others[2].key == job().name
 
 
+def test_memory_is_kept_where_it_is_known_and_changes_no_key():
+    before = record(job())
+    assert "memory" not in before.to_dict(), "lines of earlier versions come back as they were"
+    assert Record.of(before.to_dict()) == before
+    measured = dataclasses.replace(before, memory=2**30)
+    assert (Record.of(measured.to_dict()), measured.key) == (measured, before.key)
+    assert Record.of({**measured.to_dict(), "memory": "much"}) is None
+
+
 def test_a_run_names_what_it_is_made_of():
     one = run_job(job())
     graph, _ = GRAPH.open()

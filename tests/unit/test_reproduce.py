@@ -13,11 +13,13 @@ from typer.testing import CliRunner
 from pegfan.cli import app
 from pegfan.experiments import Job, Record, Store
 from pegfan.experiments.search import Rung, grid
-from pegfan.paper import cells, figures, published
+from pegfan.networks import NetworkRecipe
+from pegfan.paper import cells, cited, figures, published
 from pegfan.paper.benchmarks import FILTERED, Table3, verdict
 from pegfan.paper.cells import Halving, Options, Score, parse_rungs, read_notes, spread
 from pegfan.paper.documents import Document, Grid, Mark, write
 from pegfan.paper.published import DATASETS, GAMMAS, Model, Published
+from pegfan.paper.rivals import EMBEDDINGS, POINTS, RIVALS, SEARCH_SPLITS, VARIANTS, candidates, rival_job, variants
 from pegfan.paper.synthetic import APART, RUNGS, Synthetic, agreement, claims_of
 from pegfan.paper.times import Table4
 from support import examples
@@ -34,9 +36,11 @@ def record(job: Job, test: float = 0.8, val: float = 0.8, loss: float = 0.5) -> 
     return Record(job=job.to_dict(), channels_digest="0" * 16, **numbers, **about, **made)
 
 
-def row_of(job: Job) -> Model:
-    """The row that a job belongs to."""
+def row_of(job: Job) -> Model | str:
+    """The row that a job belongs to; of a cited system, its label."""
     recipe = job.recipe
+    if isinstance(recipe, NetworkRecipe):
+        return cited.LABELS[recipe.model]
     if recipe.method == "none":
         return Model(hops=recipe.hops, all_hops=recipe.regime == "all")
     return Model(recipe.kind, recipe.h)
@@ -103,7 +107,7 @@ def test_a_model_that_is_none_is_refused(key):
 
 
 def test_table_three_runs_every_cell_on_ten_splits_small_sets_first(tmp_path):
-    stages = list(Table3(Options()).jobs(NOTHING))
+    stages = [(name, jobs) for name, jobs in Table3(Options()).jobs(NOTHING) if "cited" not in name]
     jobs = [job for _, stage in stages for job in stage]
     assert len({job.name for job in jobs}) == len(jobs) == 9 * 11 * 10 + 2 * 10 + len(FILTERED) * 3 * 10
     assert [name for name, _ in stages][:3] == ["texas", "cornell", "wisconsin"]
@@ -138,8 +142,12 @@ def test_the_corrigendum_cells_are_run_both_ways():
 
 
 def test_only_keeps_sets_and_names_what_there_is():
-    assert [name for name, _ in Table3(Options(only=("cornell", "texas"))).jobs(NOTHING)] == ["texas", "cornell"]
-    with pytest.raises(ValueError, match=r"no 'texs'; it has texas, cornell.*; and rows r3, r8, .*c8"):
+    stages = [name for name, _ in Table3(Options(only=("cornell", "texas"))).jobs(NOTHING)]
+    assert stages[:2] == ["texas", "cornell"]
+    assert stages[2::2] == ["texas, cited systems", "cornell, cited systems"]
+    with pytest.raises(
+        ValueError, match=r"no 'texs'; it has texas, cornell.*; and rows r3, r8, .*c8, mixhop, .*gprgnn"
+    ):
         list(Table3(Options(only=("texs",))).jobs(NOTHING))
 
 
@@ -350,6 +358,8 @@ def printed_world(offset=0.0):
             return 0.4
         if (name, row_of(job)) in published.CORRIGENDUM:
             return 0.5
+        if isinstance(job.recipe, NetworkRecipe):
+            return ((published.CITED[row_of(job)][name] or Published(35.0, None)).mean + offset) / 100
         return (published.TABLE3[row_of(job).printed][name].mean + offset) / 100
 
     return World(test)
@@ -371,12 +381,17 @@ def test_table_three_as_printed_agrees_everywhere(no_statistics):
     assert "Cells that differ" not in text
     assert "77.48±0.00‡" in text  # the corrigendum's cell counts with F_j(SX)
     assert "| chameleon‡ | 77.48±0.00 ✓ | 50.00±0.00 ✗ | 77.48±1.71 |" in text
-    assert "MixHop †" in text
+    assert document.summary["cited"] == {
+        **{"agree": 52, "rest on a point": 0, "agree with a rerun": 0, "of": 52, "without verdict": 0, "bar": 40}
+    }
+    assert "| MixHop † | 87.61 / 87.61 ✓ |" in text
+    assert "35.00 / – / 37.44 |" in text  # GCNII on Actor, which nobody cites
     last = next(line for line in text.splitlines() if line.startswith("| PEGFAN type c, h = 8 |"))
     assert "**80.31±0.00**" in last
     assert "**78.18** | **1** | 78.18 (1)" in last
-    row = next(line for line in text.splitlines() if line.startswith("| GCNII"))
-    assert "**90.30±0.37**" in row
+    row = next(line for line in text.splitlines() if line.startswith("| GCNII |"))
+    assert "**90.30±0.00**" in row
+    assert row.count("§") == 2  # Actor and Squirrel, for which nothing is published
     assert "_79.65±0.00_" in text  # second best on chameleon, as in the paper
     assert not re.search(r"20\d\d-\d\d", text)  # no dates
 
@@ -385,7 +400,8 @@ def test_a_claim_that_does_not_hold_is_said_not_to(no_statistics):
     as_printed = printed_world()
 
     def better(job):
-        return as_printed.test(job) + (0.1 if row_of(job).key.startswith("r8") else 0)
+        row = row_of(job)
+        return as_printed.test(job) + (0.1 if isinstance(row, Model) and row.key.startswith("r8") else 0)
 
     text = Table3(Options()).document(World(better), "x", {}).markdown()
     assert "- type c, h = 8 has the best average: does not hold; FSGNN r = 8 has" in text
@@ -408,7 +424,9 @@ def test_a_cell_that_agrees_on_sx_says_so(no_statistics):
     printed = printed_world()
 
     def low(job):
-        return 0.75 if job.source.where == ("texas",) and row_of(job).kind == "a" else printed.test(job)
+        row = row_of(job)
+        own = isinstance(row, Model) and row.kind == "a"
+        return 0.75 if job.source.where == ("texas",) and own else printed.test(job)
 
     document = Table3(Options()).document(World(low), "x", {})
     cells = {(cell["set"], cell["row"]): cell for cell in document.cells if cell["table"] == "III"}
@@ -422,6 +440,183 @@ def test_fsgnn_cells_may_agree_with_its_own_figure(no_statistics):
     texas = next(cell for cell in document.cells if (cell["set"], cell["row"]) == ("texas", "r3"))
     assert (texas["paper"], texas["fsgnn_own"]) == (84.51, 87.57)
     assert texas["verdict"] == "agrees with FSGNN's own figure"
+
+
+# ---------------------------------------------------------------------- the cited systems
+
+
+def relation_folder(path, *sets):
+    """Files with the names of GEOM-GCN's; nobody reads them here."""
+    path.mkdir(exist_ok=True)
+    for stem in sets:
+        for embedding in EMBEDDINGS:
+            (path / f"{stem}_{embedding}.txt.gz").write_bytes(f"{stem} {embedding}".encode())
+    return path
+
+
+def test_cited_systems_have_published_settings_or_a_search(tmp_path):
+    counts = {label: [len(candidates(model, name)) for name in DATASETS] for label, model in RIVALS.items()}
+    assert counts == {
+        "MixHop": [2] * 9,
+        "Geom-GCN": [1] * 9,
+        "GCNII": [1, 1, 1, 1, 1, 1, 8, 1, 8],
+        "H2GCN-1": [8] * 9,
+        "WRGAT": [2] * 9,
+        "GPRGNN": [24, 24, 24, 1, 24, 1, 1, 1, 1],
+    }
+    for model in RIVALS.values():
+        for name in DATASETS:
+            every = candidates(model, name)
+            assert len({NetworkRecipe.of(one).key for one in every}) == len(every)
+    folder = relation_folder(tmp_path / "relations", "texas", "film")
+    assert [one["relation_file"][0] for one in candidates("geom-gcn", "actor", folder)] == [
+        f"film_{embedding}.txt.gz" for embedding in EMBEDDINGS
+    ]
+    assert ["relation_file" in one for one in candidates("geom-gcn", "squirrel", folder)] == [False]
+    assert set(POINTS) == set(RIVALS) == set(published.CITED)
+    assert cited.TOTAL == 52
+
+
+def test_variants_are_changes_that_their_network_knows():
+    for (model, sets), ways in VARIANTS.items():
+        for name in sets:
+            plain = candidates(model, name)[0]
+            for way in ways:
+                job = rival_job(name, {**plain, **way.changes}, 0, way.sizes)
+                assert job != rival_job(name, plain, 0), way.name
+                assert Job.from_dict(json.loads(json.dumps(job.to_dict()))).name == job.name
+    assert [way.name for way in variants("mixhop", "pubmed")] == ["training statistics", "features kept"]
+    assert [way.sizes for way in variants("wrgat", "cora")] == [(0.6, 0.2, 0.2)] * 2
+
+
+def steps(table, test, val):
+    """The stages of a table, run by a rule, and the records: a job is known once its stage has come."""
+    done, stages = {}, []
+    known = lambda job: done.get(job.name, [])  # noqa: E731
+    for stage, jobs in table.jobs(known):
+        stages.append((stage, [job for job in jobs if job.name not in done]))
+        done.update({job.name: [record(job, test(job), val(job))] for job in jobs})
+    return stages, known
+
+
+def test_the_winner_is_never_chosen_by_test():
+    """The second candidate is best on validation, and the worst on test; it is the one that runs on all splits."""
+    good = candidates("h2gcn", "texas")[1]
+    chosen = lambda job: job.recipe == NetworkRecipe.of(good)  # noqa: E731
+    table = Table3(Options(only=("texas", "h2gcn")))
+    stages, known = steps(table, lambda job: 0.1 if chosen(job) else 0.9, lambda job: 0.8 if chosen(job) else 0.7)
+    assert [(stage, len(jobs)) for stage, jobs in stages] == [
+        ("texas, cited systems", 8 * SEARCH_SPLITS["texas"]),
+        ("texas, cited systems, winners", 10 - SEARCH_SPLITS["texas"]),
+        ("texas, what cited figures rest on", 10),
+    ]
+    assert all(chosen(job) for job in stages[1][1])
+    score = table.cited.score(known, "texas", "h2gcn")
+    assert (score.mean, score.runs, score.details["chosen"]) == (pytest.approx(10.0), 10, "search")
+    assert score.details["settings"]["relu"] == NetworkRecipe.of(good).options["relu"] or "relu" not in good
+    assert table.cited.settings(World(), "texas", "h2gcn") == candidates("h2gcn", "texas")[0]  # the first of equals
+    assert table.cited.settings(NOTHING, "texas", "h2gcn") is None
+
+
+def test_a_diverged_candidate_does_not_win():
+    first, *rest = candidates("mixhop", "texas")
+    lost = lambda job: job.recipe == NetworkRecipe.of(first)  # noqa: E731
+    world = lambda job: [record(job, *((None,) * 3 if lost(job) else (0.8, 0.1, 2.0)))]  # noqa: E731
+    assert cited.Cited(range(10)).settings(world, "texas", "mixhop") == rest[0]
+    everywhere = lambda job: [record(job, None, None, None)]  # noqa: E731
+    cell = cited.Cited(range(10)).about(everywhere, "texas", "mixhop", None)
+    assert (cell["ours"], cell["verdict"], cell["explanation"]) == (None, "not computed", "10 of 10 runs diverged")
+
+
+def test_geom_gcn_is_the_best_on_validation_and_its_cited_figure_the_best_on_test(tmp_path, no_statistics):
+    folder = relation_folder(tmp_path / "relations", "texas")
+    which = lambda job: job.recipe.relation_file.name.split("_")[1].split(".")[0]  # noqa: E731
+    tests = {"MDS": 0.60, "poincare": 0.68, "struc2vec": 0.62}
+    table = Table3(Options(only=("texas", "geom-gcn"), relations=folder))
+    stages, known = steps(table, lambda job: tests[which(job)], lambda job: 0.9 if which(job) == "MDS" else 0.8)
+    assert [len(jobs) for _, jobs in stages] == [30, 0, 10]
+    assert {(which(job), job.recipe.keep) for job in stages[2][1]} == {("poincare", "last")}
+    cell = table.cited.about(known, "texas", "geom-gcn", table.cited.score(known, "texas", "geom-gcn"))
+    assert (cell["ours"], cell["verdict"]) == (pytest.approx(60.0), "rests on")
+    assert cell["rests_on"].startswith("the best of three embeddings on test")
+    assert cell["explanation"] == (
+        "best on test: 68.00±0.00, which agrees; last weights: 68.00±0.00, which agrees; another group's rerun has "
+        "66.76±2.72, with which ours differs"
+    )
+    assert cell["relations"].startswith("texas_MDS.txt.gz (sha256 ")
+    unfinished = lambda job: [] if job.recipe.keep == "last" else known(job)  # noqa: E731
+    assert table.cited.ways(unfinished, "texas", "geom-gcn", Score(60.0, 0.0, 10, {}))[1].score is None
+    text = table.document(known, "x", {}).markdown()
+    assert "60.00 / 67.57 / 66.76 (✓)" in text
+    assert "our own relations" not in text
+
+
+def test_without_a_folder_relations_are_our_own(no_statistics):
+    text = Table3(Options(only=("texas", "geom-gcn"))).document(printed_world(), "x", {}).markdown()
+    assert "- Geom-GCN has our own relations on all sets: no folder was given." in text
+
+
+@pytest.mark.parametrize(
+    ("name", "model", "ours", "drawn", "verdict", "sign"),
+    [
+        ("chameleon", "gprgnn", 66.0, 0.0, "agrees", " ✓"),
+        ("chameleon", "gprgnn", 60.0, 66.5, "rests on", " (✓)"),
+        ("chameleon", "gprgnn", 46.6, 50.0, "agrees with a rerun", " ≈"),
+        ("chameleon", "gprgnn", 60.0, 50.0, "differs", " ✗"),
+        ("actor", "gcnii", 37.0, 0.0, "nothing cited", ""),
+        ("cora", "gcnii", 80.0, 0.0, "differs", " ✗"),
+    ],
+)
+def test_verdicts_of_cited_systems(name, model, ours, drawn, verdict, sign):
+    world = World(lambda job: (drawn if job.source.options else ours) / 100)
+    ten, two = cited.Cited(range(10)), cited.Cited(range(2))
+    cell = ten.about(world, name, model, ten.score(world, name, model))
+    assert cell["verdict"] == verdict
+    assert cited._compared(cell).text.endswith(sign or " / 37.44")
+    assert (cell["rests_on"] is not None) == (verdict == "rests on")
+    if verdict == "rests on":
+        assert cell["rests_on"].startswith("random splits of 60/20/20")
+    few = two.score(world, name, model)
+    assert two.about(world, name, model, few)["verdict"] == "too few splits for a verdict"
+    assert two.otherwise(world, name, model, few) == []
+
+
+def test_cited_cells_do_not_count_as_ours(no_statistics):
+    """Every cited system misses by far: the counts of PEGFAN and FSGNN, and the claims, are as before."""
+    printed = printed_world()
+
+    def low(job):
+        return 0.3 if isinstance(job.recipe, NetworkRecipe) else printed.test(job)
+
+    document = Table3(Options()).document(World(low), "x", {})
+    summary = document.summary
+    assert (summary["pegfan"]["agree"], summary["fsgnn"]["agree"]) == (54, 36)
+    assert summary["cited"]["agree"] == 0
+    assert all(claim["holds"] for claim in summary["claims"].values())
+    rows = Counter(cell["row"] for cell in document.cells if cell["table"] == "III")
+    assert set(rows) == {model.key for model in published.TABLE3}
+    assert Counter(cell["table"] for cell in document.cells)["III, cited systems"] == 54
+    grid = next(block for block in document.blocks if isinstance(block, Grid) and block.columns[-2] == "Rank")
+    labels, ranks = [row[0] for row in grid.rows], [row[-2].text for row in grid.rows]
+    assert labels[:6] == list(RIVALS)
+    assert sorted(map(int, ranks)) == list(range(1, 17))
+    assert not any("†" in label for label in labels)
+    assert "The bar is 40 that agree or rest on a point: not met." in document.markdown()
+    assert next(csv.DictReader(io.StringIO(document.csv().split("\n", 1)[1])))["row"] == "r3"
+
+
+def test_a_quick_table_has_some_cited_systems(no_statistics):
+    table = Table3(Options(quick=True))
+    assert {name: table.rivals(name) for name in table.sets} == {
+        **{"texas": ["gcnii", "gprgnn"], "cornell": ["gcnii", "gprgnn"], "wisconsin": ["gcnii"]},
+        "chameleon": ["gcnii", "gprgnn"],
+    }
+    assert Table3(Options(quick=True, only=("mixhop", "texas"))).rivals("texas") == ["mixhop"]
+    for quick in (True, False):
+        assert Table3(Options(settings="search", quick=quick)).rivals("texas") == []
+    assert Table3(Options()).rivals("chameleon-filtered") == []
+    searched = Options(settings="search", only=("texas",), rungs=FEW)
+    assert "cited" not in Table3(searched).document(NOTHING, "x", {}).summary
 
 
 def test_what_has_not_run_is_marked(no_statistics):
@@ -679,6 +874,17 @@ def test_one_cell_is_printed(tmp_path, no_statistics, only):
     assert list(json.loads(outcome.stdout)) == ["table3-texas-c8"]
 
 
+def test_a_cited_cell_is_printed(tmp_path, no_statistics):
+    folder = relation_folder(tmp_path / "relations", "texas")
+    filled(tmp_path / "s", Table3(Options(only=("texas", "geom-gcn"), relations=folder)), test=0.6)
+    words = ["--relations", folder, "--store", tmp_path / "s", "-o", tmp_path / "o"]
+    lines = shown(invoke("table3", "--only", "geom-gcn,texas", *words, "--render-only"))
+    assert any(line[:4] == ["texas", "geom-gcn", "61.00", "±"] for line in lines)
+    text = (tmp_path / "o" / "table3-geom-gcn-texas.md").read_text()
+    assert "reproduce table3 --relations relations --only geom-gcn,texas" in text
+    assert str(tmp_path) not in "".join(path.read_text() for path in (tmp_path / "o").iterdir())
+
+
 def test_a_cell_that_has_not_run_says_so(tmp_path, no_statistics):
     (tmp_path / "s").mkdir()
     words = ["--render-only", "--store", tmp_path / "s", "-o", tmp_path / "o"]
@@ -721,6 +927,8 @@ def test_generated_graphs_are_printed_by_gamma(tmp_path):
     ("words", "sentence"),
     [
         (["table3", "--trees", "/nowhere"], "not a folder"),
+        (["table3", "--relations", "/nowhere"], "--relations /nowhere is not a folder"),
+        (["table3", "--relations", "."], "holds no relations"),
         (["table3", "--only", "texs"], "no 'texs'"),
         (["table1", "--only", "0.3"], "no '0.3'"),
         (["table1", "--rungs", "many"], "rungs are settings x epochs"),

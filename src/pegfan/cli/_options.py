@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -125,3 +126,19 @@ def check_output(path: Path | None, force: bool, suffixes: tuple[str, ...], what
         raise Fail(f"{path} exists. Choose another name, or overwrite it with --force.")
     if not path.parent.is_dir():
         raise Fail(f"Cannot write to {path}: there is no folder {path.parent}. Make it first, or choose another.")
+
+
+def assignments(given: Sequence[str]) -> dict[str, Any]:
+    """``--set epochs=200`` as a mapping; values are read as TOML."""
+    import tomllib
+
+    pins: dict[str, Any] = {}
+    for entry in given:
+        name, sign, value = entry.partition("=")
+        if not sign:
+            raise Fail(f"--set takes NAME=VALUE, as in --set epochs=200; got {entry}", USAGE)
+        try:
+            pins[name.strip()] = tomllib.loads(f"v = {value.lower() if value in ('True', 'False') else value}")["v"]
+        except tomllib.TOMLDecodeError:
+            pins[name.strip()] = value
+    return pins

@@ -6,7 +6,7 @@ import contextlib
 import json
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from pegfan.cli._shell import Fail, console, errors
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from pegfan.results import Rival
     from pegfan.running import Progress, Step
 
 
@@ -44,6 +45,18 @@ def print_facts(title: str, facts: Mapping[str, str]) -> None:
     table.show_header, table.columns[0].style = False, "cyan"
     for name, value in facts.items():
         table.add_row(name, value)
+    print_table(table)
+
+
+def print_rivals(title: str, rows: Sequence[Rival], metric: str) -> None:
+    """Print models against each other: the best one bold; those that did not run or do not differ from it dim."""
+    from pegfan.results import rival_table
+
+    head, *lines = rival_table(rows, metric)
+    table = make_table(title, *head[:-1], "<")
+    for place, (line, row) in enumerate(zip(lines, rows, strict=True)):
+        style = "dim" if row.means_nothing or row.test is None else "bold" if place == 0 else None
+        table.add_row(*map(escape, line), style=style)
     print_table(table)
 
 

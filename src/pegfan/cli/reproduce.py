@@ -22,7 +22,18 @@ if TYPE_CHECKING:
 STORE, OUTPUT, SEEDS, WORKERS = Path("results"), Path("docs/results"), 3, 2
 
 
-What = StrEnum("What", ["table1", "table2", "table3", "table4", "figures", "all"])
+class What(StrEnum):
+    """What can be reproduced."""
+
+    table1 = "table1"
+    table2 = "table2"
+    table3 = "table3"
+    table4 = "table4"
+    figures = "figures"
+    leak_free = "leak-free"
+    all = "all"
+
+
 How = StrEnum("How", ["authors", "search"])
 
 
@@ -33,6 +44,10 @@ def reproduce(
     trees: Annotated[
         str, typer.Option(help="own: our equivariant trees; or a folder of level labels, <set>_h<h>.npz each.")
     ] = "own",
+    relations: Annotated[
+        Path | None,
+        typer.Option(help="Table III: the folder of GEOM-GCN's public relation files, <set>_MDS.txt.gz; else our own."),
+    ] = None,
     settings: Annotated[
         How, typer.Option(help="Table III: the authors' best settings, or our own search.")
     ] = How.authors,
@@ -45,7 +60,9 @@ def reproduce(
     ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option(help="Only these data sets (or γ) and rows: texas,c8 or 0.2,b4,r3-all. Their cells are printed."),
+        typer.Option(
+            help="Only these data sets (or γ) and rows: texas,c8 or mixhop or 0.2,b4,r3-all. Their cells are printed."
+        ),
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="Table IV: all 108 settings, not twelve.")] = False,
     rungs: Annotated[
@@ -55,6 +72,8 @@ def reproduce(
     json: Json = False,
 ) -> None:
     """Reproduce the paper's tables and figures: our number beside the paper's, cell by cell, with a verdict.
+
+    leak-free is a table of our own: all models on graphs without duplicated nodes, by one protocol; all leaves it out.
 
     Every run is stored as soon as it ends. Stop whenever you like: the same command continues from there.
     """
@@ -72,14 +91,17 @@ def reproduce(
         every=every,
         rungs=None if rungs is None else parse_rungs(rungs),
         workers=workers,
+        relations=relations,
     )
     if what in (What.all, What.figures) and options.only:
         raise Fail(f"--only names data sets and rows of one table; leave it out with {what.value}.")
     if folder is not None and not any(folder.glob("*_h*.npz")):
         raise Fail(f"{folder} holds no trees; its files should have names such as chameleon_h4.npz.")
+    if relations is not None:
+        _check_relations(relations)
     if render_only and not store.is_dir():
         raise Fail(f"{store} is not a folder, so there is nothing to show; name the store with --store.")
-    parts = [part for part in What if part is not What.all] if what is What.all else [what]
+    parts = [part for part in What if part not in (What.all, What.leak_free)] if what is What.all else [what]
     summary: dict[str, Any] = {}
     try:
         for part in parts:
@@ -89,6 +111,8 @@ def reproduce(
 
                 with errors.status("drawing"):
                     document = write_figures(options, store, output, text)
+            elif part is What.leak_free:
+                document = _leak_free(options, store, output, text, render_only, scheduler)
             else:
                 document = _table(part, options, store, output, text, render_only, scheduler)
             summary[document.name] = document.summary
@@ -103,6 +127,18 @@ def reproduce(
         print_json(summary)
 
 
+def _check_relations(folder: Path) -> None:
+    from pegfan.paper.published import DATASETS
+    from pegfan.paper.rivals import relation_files
+
+    if not folder.is_dir():
+        raise Fail(
+            f"--relations {folder} is not a folder; give one with files such as chameleon_MDS.txt.gz, or leave it."
+        )
+    if not any(relation_files(name, folder) for name in DATASETS):
+        raise Fail(f"{folder} holds no relations; its files should have names such as chameleon_MDS.txt.gz.")
+
+
 def _table(
     part: What, options: Options, store: Path, output: Path, text: str, render_only: bool, scheduler: str | None
 ) -> Document:
@@ -115,8 +151,28 @@ def _table(
     kept = Store(store / "times" if part is What.table4 else store)
     if not render_only:
         with progress_bar(part.value, lambda s: f"{s.done}/{s.planned}  {s.text}", remaining=True) as progress:
-            compute(table, kept, workers=options.workers, scheduler=scheduler, trees=options.trees, progress=progress)
+            folders = {"trees": options.trees, "relations": options.relations}
+            compute(table, kept, workers=options.workers, scheduler=scheduler, **folders, progress=progress)
     document: Document = table.document(lookup(kept), text, read_notes(output, table.name))
+    write(document, output)
+    return document
+
+
+def _leak_free(
+    options: Options, store: Path, output: Path, text: str, render_only: bool, scheduler: str | None
+) -> Document:
+    from pegfan.experiments.store import Store
+    from pegfan.paper.documents import write
+    from pegfan.paper.leak_free import LeakFree
+
+    table, found = LeakFree(options.only), []
+    with progress_bar("leak-free", lambda s: f"{s.done}/{s.planned}  {s.text}", remaining=True) as progress:
+        how: dict[str, Any] = {"workers": options.workers, "scheduler": scheduler, "progress": progress}
+        for one in table.comparisons(Store(store), run=not render_only, **how):
+            found.append(one)
+            if not one.complete:
+                raise KeyboardInterrupt
+    document = table.document(found, text)
     write(document, output)
     return document
 
@@ -137,18 +193,28 @@ def _show(document: Document, options: Options, output: Path) -> None:
             console.print(escape(block))
     if "pictures" in document.summary:
         console.print(f"{document.summary['pictures']} pictures in [bold]{escape(str(output))}[/bold]")
-    if options.only:
+    if options.only and document.name.partition("-")[0] != "leak":
         _show_cells([cell for cell in document.cells if _named(cell, options.only)])
     console.print(f"Written: {escape(str(output / document.name))}.md, .csv, .json, .html", soft_wrap=True)
 
 
 def _named(cell: Mapping[str, Any], only: Sequence[str]) -> bool:
     """Whether ``--only`` names a cell: its column and its row, as far as any column and any row is named."""
-    from pegfan.paper.published import TABLE1, TABLE3, TABLE4, Model
+    from pegfan.paper.published import TABLE1, TABLE3, TABLE4
+    from pegfan.paper.rivals import RIVALS
 
-    rows = {model.name for model in (*TABLE1, *TABLE3, *(model for _, model in TABLE4))} & set(only)
+    models = (*TABLE1, *TABLE3, *(model for _, model in TABLE4))
+    rows = {*(model.name for model in models), *RIVALS.values()} & set(only)
     columns = set(only) - rows
-    return (not columns or _column(cell) in columns) and (not rows or Model.of(cell["row"]).name in rows)
+    return (not columns or _column(cell) in columns) and (not rows or _row(cell) in rows)
+
+
+def _row(cell: Mapping[str, Any]) -> str:
+    """What ``--only`` calls a cell's row."""
+    from pegfan.paper.published import Model
+    from pegfan.paper.rivals import RIVALS
+
+    return cell["row"] if cell["row"] in RIVALS.values() else Model.of(cell["row"]).name
 
 
 def _column(cell: Mapping[str, Any]) -> str:
@@ -157,8 +223,6 @@ def _column(cell: Mapping[str, Any]) -> str:
 
 def _show_cells(cells: Sequence[Mapping[str, Any]]) -> None:
     """One cell as a list of facts, several as a table with the words of ``--only``."""
-    from pegfan.paper.published import Model
-
     console.print()
     facts = [_facts(cell) for cell in cells]
     if len(cells) == 1:
@@ -174,7 +238,7 @@ def _show_cells(cells: Sequence[Mapping[str, Any]]) -> None:
     for column in table.columns:
         column.overflow = "fold"  # a name that is cut off is of no use
     for cell, of in zip(cells, facts, strict=True):
-        name = f"{_column(cell)} {Model.of(cell['row']).name}{_variant(cell)}"
+        name = f"{_column(cell)} {_row(cell)}{_variant(cell)}"
         tree = of["tree"].partition(" (")[0].replace("method=", "").replace("direction=", "")
         table.add_row(escape(name), *(escape(of[head]) for head in heads[:-1]), escape(tree))
     print_table(table)
@@ -182,6 +246,8 @@ def _show_cells(cells: Sequence[Mapping[str, Any]]) -> None:
 
 def _variant(cell: Mapping[str, Any]) -> str:
     """What tells cells of one row apart: a projection of SX or of X, or hidden layers that are not normalised."""
+    if "variant" in cell:
+        return f", {cell['variant']}"
     used = cell.get("used", cell["row"])
     if "both ways" in cell["table"] or used != cell["row"]:
         return " on SX" if used.startswith("as") else " on X"
@@ -214,6 +280,7 @@ def _command(part: What, options: Options, store: Path, output: Path) -> str:
     words += ["--quick"] if options.quick else []
     synthetic = part in (What.table1, What.table2)
     words += ["--trees", _shown(options.trees)] if options.trees is not None and not synthetic else []
+    words += ["--relations", _shown(options.relations)] if options.relations and part is What.table3 else []
     words += ["--settings", options.settings] if options.settings != "authors" and part is What.table3 else []
     words += ["--seeds", str(options.seeds)] if options.seeds != (1 if options.quick else SEEDS) else []
     words += ["--only", ",".join(options.only)] if options.only else []

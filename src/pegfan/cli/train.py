@@ -17,9 +17,30 @@ from rich.markup import escape
 
 from pegfan import _defaults as default
 from pegfan import _legacy
-from pegfan.cli._options import SOURCES, Force, Json, Metric, Reading, Sources, check_output, choices, open_source, read
+from pegfan.cli._options import (
+    SOURCES,
+    Force,
+    Json,
+    Metric,
+    Reading,
+    Sources,
+    assignments,
+    check_output,
+    choices,
+    open_source,
+    read,
+)
 from pegfan.cli._shell import INTERNAL, USAGE, Fail, command, console, errors
-from pegfan.cli._show import make_table, print_files, print_json, print_table, print_warnings, progress_bar, writing
+from pegfan.cli._show import (
+    make_table,
+    print_files,
+    print_json,
+    print_rivals,
+    print_table,
+    print_warnings,
+    progress_bar,
+    writing,
+)
 
 if TYPE_CHECKING:
     from pegfan.auto.outcome import Outcome, Plan
@@ -32,6 +53,8 @@ if TYPE_CHECKING:
 PREDICTIONS, MODEL, SETTINGS, RESULT, REPORT = "predictions.csv", "model", "settings.toml", "result.json", "report.html"
 _FORMAT, _VERSION = "pegfan settings", 2
 _SHOWN = 10
+_TRIES = 4
+"""Settings that each of the other models tries, with --against."""
 
 
 @command("pegfan train nodes.csv edges.csv --label kind -o out")
@@ -68,6 +91,9 @@ def train(
     config: Annotated[
         Path | None, typer.Option(help="Settings from a file; settings.toml of an output folder repeats that run.")
     ] = None,
+    against: Annotated[
+        bool, typer.Option("--against", help="Then show it among quick models on the same splits; takes longer.")
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace a folder that this command wrote.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -81,7 +107,7 @@ def train(
         raise Fail("Name the folder to write with -o, as in: pegfan train cornell -o out", USAGE)
     pins = {"method": method, "h": h, "kind": kind, "regime": regime, "hops": hops, "direction": direction}
     own = {"budget": budget, "split": split, "splits": splits, "seed": seed, "workers": workers, "metric": metric}
-    wanted = _resolve(graph, vars(reading), own, {**pins, "scaling": scaling, **_assignments(settings or [])}, config)
+    wanted = _resolve(graph, vars(reading), own, {**pins, "scaling": scaling, **assignments(settings or [])}, config)
     _check_folder(folder, force)
     _check_writable(folder)
     source, known, report = wanted.read()
@@ -89,6 +115,8 @@ def train(
     _print_plan(shown, source, known, wanted.plan, folder)
     outcome = _carry_out(known, wanted.plan)
     result = _complete(outcome, source, report, folder)
+    if against:
+        result = _among_others(result, outcome.graph, wanted.plan)
     failure = _write_all(folder, force, outcome, result, wanted.to_toml(outcome))
     if as_json:
         print_json({"output": str(folder), **replace(result, curves=()).to_dict()})
@@ -249,22 +277,6 @@ def _resolve(
     return _Wanted(source, metric, Plan(**chosen, pins=fixed, recipes=recipes, choose=stored.get("choose", "auto")))
 
 
-def _assignments(given: Sequence[str]) -> dict[str, Any]:
-    """``--set epochs=200`` as a pin; values are read as TOML."""
-    import tomllib
-
-    pins: dict[str, Any] = {}
-    for entry in given:
-        name, sign, value = entry.partition("=")
-        if not sign:
-            raise Fail(f"--set takes NAME=VALUE, as in --set epochs=200; got {entry}", USAGE)
-        try:
-            pins[name.strip()] = tomllib.loads(f"v = {value.lower() if value in ('True', 'False') else value}")["v"]
-        except tomllib.TOMLDecodeError:
-            pins[name.strip()] = value
-    return pins
-
-
 def _read_settings(path: Path) -> dict[str, Any]:
     import tomllib
 
@@ -353,6 +365,32 @@ def _complete(outcome: Outcome, source: Source, report: ReadReport | None, folde
         source=source,
         command=f"pegfan train --config {shlex.quote(str(folder / SETTINGS))} -o again",
     )
+
+
+def _among_others(result: Result, graph: Graph, plan: Plan) -> Result:
+    """The result with the model among quick ones, which try a few settings each on the model's split."""
+    from pegfan.comparison import compare, quick_ones
+    from pegfan.results import Rival, ranked
+
+    assert result.splits is not None
+    assert result.chosen is not None
+    assert result.seconds is not None
+    if result.test is None or result.test.mean is None:  # of which a warning tells
+        return result
+    with progress_bar("others", lambda step: step.text) as progress:
+        found = compare(
+            graph,
+            quick_ones(),
+            splits=result.splits.used,
+            tries=_TRIES,
+            seed=plan.seed,
+            workers=plan.workers,
+            progress=progress,
+        )
+    own = Rival("model", "this model", how=result.chosen.how, test=result.test, validation=result.validation)
+    took = replace(result.seconds, total=result.seconds.total + found.seconds)
+    command = f"{result.command} --against"
+    return replace(result, against=ranked([own, *found.rows], result.splits), seconds=took, command=command)
 
 
 # ---------------------------------------------------------------------- writing
@@ -510,6 +548,8 @@ def _known_parts(model: NodeClassifier, graph: Graph) -> list[str]:
 
 
 def _print_outcome(result: Result, folder: Path) -> None:
+    from pegfan.results import verdict
+
     assert result.chosen is not None
     assert result.splits is not None
     assert result.seconds is not None
@@ -540,6 +580,9 @@ def _print_outcome(result: Result, folder: Path) -> None:
     table.add_row("features only, without the graph", f"{result.features_only:.2f}")
     table.add_row("majority class", f"{result.majority:.2f}")
     print_table(table)
+    if result.against:
+        print_rivals(f"Against the others, {count} split{'s' if count > 1 else ''}", result.against, result.data.metric)
+        console.print(f"{escape(verdict(result.against, result.data.metric))}\n", soft_wrap=True)
     print_warnings([warning.text for warning in result.warnings])
     print_files({"Predictions": folder / PREDICTIONS, "Report": folder / REPORT, "To repeat": folder / SETTINGS})
     console.print(f"{result.seconds.total:.0f} s in total")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,6 +18,7 @@ from pegfan._rows import l1_rows
 from pegfan.datasets._pickles import read_pickle
 from pegfan.datasets.download import fetch
 from pegfan.datasets.registry import DATASETS, Dataset, find
+from pegfan.datasets.splits import random_splits
 from pegfan.graph import Graph, Split
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ def load(
     directed: bool | None = None,
     unit_rows: bool = False,
     largest_component: bool = False,
+    sizes: Sequence[float] | None = None,
     offline: bool | None = None,
 ) -> Graph:
     """Return a public benchmark with its ten splits, as the authors of the paper used it.
@@ -88,6 +90,9 @@ def load(
         so by themselves: ``scaling="l1"`` of `pegfan.make_channels`.
     largest_component : bool
         Keep the largest weakly connected component only.
+    sizes : three numbers, optional
+        Ten random splits of these shares of train, val and test in place of the public ones: those that
+        :func:`random_splits` draws with seed 0. Numbers of the one and the other are not to be compared.
     offline : bool, optional
         True: never touch the network. By default what ``PEGFAN_OFFLINE`` says.
 
@@ -128,6 +133,8 @@ def load(
         graph = graph.largest_component()
     if unit_rows:
         graph = graph.replace(features=l1_rows(graph.features))
+    if sizes is not None:
+        graph = graph.replace(splits=random_splits(graph.labels, sizes=sizes))
     return graph
 
 

@@ -286,10 +286,10 @@ def run(
     return [found[job.name] for job in wanted]
 
 
-def graph_of(source: Source) -> Graph:
-    """The graph that jobs on a source are run on; it is kept for them."""
-    graph: Graph = _graphs.get(_fingerprint(source), lambda: _open(source))[0]
-    return graph
+def graph_of(source: Source, *, bare: bool = False) -> Graph:
+    """The graph that jobs on a source are run on, `bare` without features that stand in; it is kept for them."""
+    graph, stand_in = _graphs.get(_fingerprint(source), lambda: _open(source))
+    return graph.replace(features=None) if bare and stand_in is not None else graph  # type: ignore[no-any-return]
 
 
 # ------------------------------------------------------------------ what runs are made of

@@ -35,6 +35,18 @@ def relu_drop_back(gradient, y, scale, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def unit_rows(pointers, data, out):  # type: ignore[no-untyped-def]
+    """Compute out = the entries of a sparse matrix, divided by the Euclidean norms of their rows; sums are in float64."""
+    for i in range(pointers.size - 1):
+        total = 0.0
+        for e in range(pointers[i], pointers[i + 1]):
+            total += np.float64(data[e]) * np.float64(data[e])
+        norm = data.dtype.type(np.sqrt(total)) if total > 0 else data.dtype.type(1)
+        for e in range(pointers[i], pointers[i + 1]):
+            out[e] = data[e] / norm
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def attention(pointers, indices, source, target, slope, weights):  # type: ignore[no-untyped-def]
     """Compute weights[e, k] = softmax of LeakyReLU(source[j, k] + target[i, k]) over entries e = (i, j) of row i."""
     heads = source.shape[1]

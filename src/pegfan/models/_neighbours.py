@@ -14,6 +14,7 @@ from scipy.sparse import csr_array, diags_array, eye_array
 from torch import Tensor, nn
 
 from pegfan.models._sparse import Sparse
+from pegfan.running import check_memory
 
 __all__ = ["GraphNetwork", "Neighbours"]
 
@@ -99,6 +100,8 @@ class Neighbours:
         one = csr_array((self.matrix != 0).astype(np.float64))
         one.setdiag(0)
         one.eliminate_zeros()
+        pairs = float(np.diff(one.tocsc().indptr).astype(np.float64) @ np.diff(one.indptr))
+        check_memory(40 * min(pairs, float(self.n) ** 2), "H2GCN's list of nodes two steps away")
         two = csr_array(one @ one)
         two.data[:] = 1
         nearer = csr_array(one + eye_array(self.n)) != 0

@@ -102,20 +102,21 @@ class Sparse:
             return self
         mask, scale = _mask(len(self._given), rate)
         data = self.data(np.float32) if self._given.dtype != np.float64 else self._given
-        return self._scaled(data * (mask * data.dtype.type(scale)))
+        out = np.empty_like(data)
+        _kernels.drop(data, mask, data.dtype.type(scale), out)
+        return self._scaled(out)
 
     def unit_rows(self) -> Sparse:
         """The matrix with rows of Euclidean norm one; rows without entries stay."""
         data = self.data(np.float32) if self._given.dtype != np.float64 else self._given
-        rows = np.repeat(np.arange(self.shape[0]), np.diff(self.pointers))
-        norms = np.sqrt(np.bincount(rows, data.astype(np.float64) ** 2, self.shape[0]))
-        return self._scaled(data / np.where(norms > 0, norms, 1.0).astype(data.dtype)[rows])
+        out = np.empty_like(data)
+        _kernels.unit_rows(self.pointers, data, out)
+        return self._scaled(out)
 
     def _scaled(self, data: Any) -> Sparse:
         """The same places with other entries."""
         made = self._with(self.pointers, self.indices, data, self.shape)
-        pointers, indices, places = made._turn = self._turn
-        made.t = self._with(pointers, indices, data[places], self.shape[::-1])
+        made._turn = self._turn
         return made
 
     def _tensor(self, device: Any, dtype: Any) -> Any:

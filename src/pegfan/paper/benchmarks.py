@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from pegfan.experiments.jobs import Job
-from pegfan.experiments.records import disagreement
+from pegfan.experiments.records import Record, disagreement
 from pegfan.experiments.search import Rung, grid
-from pegfan.paper import published
+from pegfan.paper import cited, published
 from pegfan.paper.cells import (
     NO_NUMBERS,
     SPLITS,
@@ -30,9 +30,12 @@ from pegfan.paper.cells import (
     state_claims,
     state_gaps,
     state_versions,
+    verdict,
 )
+from pegfan.paper.cited import Cited
 from pegfan.paper.documents import MISSING, Document, Grid, Mark, Rows
 from pegfan.paper.published import DATASETS, Model, Published
+from pegfan.paper.rivals import RIVALS, SEARCH_SPLITS
 
 __all__ = ["Table3", "verdict"]
 
@@ -49,6 +52,8 @@ ON_SX = Model.of("as8")
 """Type a, h = 8 on SX: two cells of the paper are known to be that, so it is run on every set."""
 ON_FILTERED = (Model.of("b8"), Model.of("c8"), Model.of("r3"))
 QUICK = ("texas", "cornell", "wisconsin", "chameleon")
+QUICK_RIVALS = ("gcnii", "gprgnn")
+"""Of ``--quick``: the cited systems that have published settings for most sets."""
 QUICK_ON_CHAMELEON = tuple(map(Model.of, ("r3", "b8", "c8", "as8")))
 SEARCH = (Rung(108, 40, 1), Rung(24, 150, 3), Rung(4, 1500, SPLITS))
 """Of ``--settings search``: the paper's 108 on split 0, the best 24 on three splits, the best 4 in full."""
@@ -60,22 +65,6 @@ DUPLICATES = (
     "with another node, and duplicates of training nodes are in the test sets. The filtered sets (Platonov et al., "
     "2023) are without them."
 )
-
-
-def verdict(ours: float, printed: Published) -> tuple[bool, float]:
-    """Whether a mean agrees with a printed one, and how far apart they may be: a point, or two standard errors.
-
-    The standard error is the paper's: its standard deviation over √10.
-
-    Examples
-    --------
-    >>> verdict(78.9, Published(80.0, 3.16))
-    (True, 1.99...)
-    >>> verdict(78.9, Published(80.0, 0.3))
-    (False, 1.0)
-    """
-    tolerance = max(1.0, 2 * (printed.std or 0.0) / SPLITS**0.5)
-    return abs(ours - printed.mean) <= tolerance, tolerance
 
 
 @dataclass(frozen=True)
@@ -113,14 +102,47 @@ class Table3:
             return [model for model in every if model in QUICK_ON_CHAMELEON]
         return every
 
+    def rivals(self, name: str) -> list[str]:
+        """The cited systems that are run on a data set, by their networks; none beside our own search."""
+        if name in FILTERED:
+            return []
+        if self._named[1]:
+            return [model for model in RIVALS.values() if model in self._named[1]]
+        if self.options.settings == "search":
+            return []
+        if self.options.quick:
+            return [model for model in QUICK_RIVALS if not self.cited.searched(name, model)]
+        return list(RIVALS.values())
+
+    @cached_property
+    def cited(self) -> Cited:
+        """The cited systems' runs."""
+        return Cited(self.splits, self.options.relations)
+
     @cached_property
     def _named(self) -> tuple[list[str], list[str]]:
-        return named(self.options, IN_TURN, published.TABLE3)
+        return named(self.options, IN_TURN, published.TABLE3, RIVALS.values())
 
     # ------------------------------------------------------------------------- runs
 
     def jobs(self, records: Records) -> Iterator[tuple[str, list[Job]]]:
-        """One stage per data set; with a search one per rung."""
+        """One stage per data set; with a search one per rung; then those of the cited systems."""
+        yield from ((stage, jobs) for stage, jobs in self._own_jobs(records) if jobs)
+        yield from ((stage, jobs) for stage, jobs in self._cited_jobs(records) if jobs)
+
+    def _cited_jobs(self, records: Records) -> Iterator[tuple[str, list[Job]]]:
+        """By data set: what decides on settings, then the winners; at last, what differing cells may rest on."""
+        for name in self.sets:
+            first = [self.cited.first(name, model) for model in self.rivals(name)]
+            yield f"{name}, cited systems", [job for rows in first for row in rows for job in row]
+            cells = [self.cited.cell(records, name, model) for model in self.rivals(name)]
+            yield f"{name}, cited systems, winners", [job for jobs in cells for job in jobs]
+        for name in self.sets:
+            found = {model: self.cited.score(records, name, model) for model in self.rivals(name)}
+            ways = [way for cell in found.items() for way in self.cited.otherwise(records, name, *cell)]
+            yield f"{name}, what cited figures rest on", [job for _, jobs in ways for job in jobs]
+
+    def _own_jobs(self, records: Records) -> Iterator[tuple[str, list[Job]]]:
         for name in self.sets:
             models = self.models(name)
             if self.options.settings == "authors" or name in FILTERED:
@@ -183,16 +205,29 @@ class Table3:
         }
         gaps = self.gaps(records, scores)
         cells = [self._cell(name, model, scores, notes, gaps) for model in published.TABLE3 for name in DATASETS]
+        run = [(name, model) for model in RIVALS.values() for name in DATASETS if name in self.sets]
+        rivals = {cell: self.cited.score(records, *cell) for cell in run if cell[1] in self.rivals(cell[0])}
+        theirs = [
+            self.cited.about(records if (name, model) in rivals else _nothing, name, model, rivals.get((name, model)))
+            for model in RIVALS.values()
+            for name in DATASETS
+        ]
         document = Document(self.name, self._title(), command, cells=cells)
-        document.blocks += [self._opening(), *self._statistics(), self._main(scores)]
+        document.blocks += [self._opening(), *self._statistics(), self._main(scores, rivals)]
         document.blocks += state_versions(cells, document.summary) + _list_gaps(gaps)
         document.blocks += self._sums(cells, scores, document.summary)
+        document.blocks += cited.sums(theirs, document.summary) if rivals else []
         document.blocks += self._claims(scores, document.summary)
         document.blocks.append(self._comparison(cells, scores))
         document.blocks += self._differences(cells)
+        document.blocks.append(cited.comparison(theirs))
+        document.blocks += cited.notes(theirs, self.options.relations is not None) if rivals else []
         document.blocks += self._corrigendum(scores, cells)
         document.blocks += self._unnormalised(records, cells)
         document.blocks += self._filtered(records, scores, cells)
+        if rivals:
+            cells += theirs
+            cells += [one for cell, score in rivals.items() for one in self.cited.extras(records, *cell, score)]
         return document
 
     def _title(self) -> str:
@@ -227,6 +262,13 @@ class Table3:
                 "decimals there: 20 of the 54 cells tie, and of those the one with the printed test accuracy is "
                 "taken). FSGNN has those that its own authors published, not those of the paper's search, which are "
                 "not known."
+            )
+        if any(self.rivals(name) for name in self.sets):
+            text.append(
+                "The six systems that the paper cites are run here, too, on the same splits, with the settings that "
+                "their authors published; where there are none, § marks those of a search: the best of a few on the "
+                f"validation nodes of the first split (of the first three on {', '.join(SEARCH_SPLITS)}), then run on "
+                "all. Graphs and features are as in their own public code, but for what is said of them below."
             )
         if self.options.trees is None:
             text.append(
@@ -285,12 +327,13 @@ class Table3:
             cell["explanation"] = found or (remark and f"perhaps: {remark}") or "not explained"
         return cell | score.details
 
-    def _main(self, scores: Scores) -> Grid:
-        """The table as the paper prints it, with our numbers and the cited ones."""
+    def _main(self, scores: Scores, rivals: Mapping[tuple[str, str], Score | None]) -> Grid:
+        """The table as the paper prints it, with our numbers alone."""
         rows: list[tuple[str, dict[str, float], list[Mark], str]] = []
-        for key, cited in published.CITED.items():
-            marks = [Mark(_printed(cited[name]), ("cited",)) for name in DATASETS]
-            rows.append((f"{key} †", {n: p.mean for n, p in cited.items() if p}, marks, key))
+        for label, network in RIVALS.items():
+            found = {name: score for (name, model), score in rivals.items() if model == network}
+            marks = [cited.own_mark(found.get(name)) for name in DATASETS]
+            rows += [(label, {n: s.mean for n, s in found.items() if s}, marks, label)] if found else []
         for model in published.TABLE3:
             found = {name: scores.get((name, self._counted(name, model))) for name in DATASETS}
             marks = [self._own_mark(name, model, found[name]) for name in DATASETS]
@@ -298,7 +341,7 @@ class Table3:
         averages = {key: float(np.mean(list(v.values()))) for _, v, _, key in rows if len(v) == len(DATASETS)}
         complete = all(model.key in averages for model in published.TABLE3)
         ranking = sorted(averages, key=lambda key: -averages[key]) if complete else []
-        ours = [values for _, values, _, key in rows if key not in published.CITED]
+        ours = [values for _, values, _, key in rows if key not in RIVALS]
         columns = {  # marks wait for the whole column
             name: [values[name] for _, values, _, _ in rows if name in values]
             for name in DATASETS
@@ -316,8 +359,9 @@ class Table3:
             printed = f"{theirs[0]:.2f} ({theirs[1]})" if theirs else MISSING
             grid.append([label, *styled, Mark(average, style), Mark(str(rank or MISSING), style), printed])
         return Grid(
-            "Best in bold, second best in italics (blue on the HTML page). † cited from other papers, not run here; "
-            "the other rows are ours. ‡ projects SX, as the corrigendum says that the paper did. ° our own tree.",
+            "All rows are ours, run here; what the paper cites from other papers stands apart, further down. Best in "
+            "bold, second best in italics (blue on the HTML page); ranks are among the rows that have all nine sets. "
+            "‡ projects SX, as the corrigendum says that the paper did. ° our own tree. § settings of our own search.",
             ["", *(name.capitalize() for name in DATASETS), "Avg.", "Rank", "paper's avg. (rank)"],
             grid,
         )
@@ -484,6 +528,11 @@ _STATISTICS = (
     ("Type", "regime", "{}"),
     ("Edge homophily", "edge_homophily", "{:.2f}"),
 )
+
+
+def _nothing(_: Job) -> list[Record]:
+    """The records where there are none."""
+    return []
 
 
 def authors_settings(name: str, model: Model) -> dict[str, Any]:

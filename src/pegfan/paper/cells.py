@@ -19,12 +19,25 @@ from pegfan.experiments.jobs import Job, run
 from pegfan.experiments.records import NUMERICS, Record, Records, agreeing, records_of
 from pegfan.experiments.search import Entry, Rung, climb
 from pegfan.experiments.store import Store
+from pegfan.networks import NetworkRecipe
 from pegfan.paper.documents import MISSING, Document, Mark
-from pegfan.paper.published import HOMOPHILOUS, Model
+from pegfan.paper.published import HOMOPHILOUS, Model, Published
 from pegfan.recipe import Recipe, TreeFile
 from pegfan.running import Progress, Runner, Step
 
-__all__ = ["NOTES", "Halving", "Options", "Records", "Score", "Table", "compute", "parse_rungs", "read_notes", "spread"]
+__all__ = [
+    "NOTES",
+    "Halving",
+    "Options",
+    "Records",
+    "Score",
+    "Table",
+    "compute",
+    "parse_rungs",
+    "read_notes",
+    "spread",
+    "verdict",
+]
 
 NOTES = "notes.toml"
 """Beside the tables: for each document, a sentence for each cell that differs (``"cora a4" = "..."``)."""
@@ -55,6 +68,8 @@ class Options:
         Of the search; None for each table's own.
     workers
         How many runs go side by side, which Table IV's elapsed times depend on.
+    relations
+        A folder of GEOM-GCN's relation files, ``<set>_<embedding>.txt.gz`` each; None for our own relations.
     """
 
     quick: bool = False
@@ -65,6 +80,7 @@ class Options:
     every: bool = False
     rungs: tuple[Rung, ...] | None = None
     workers: int = 2
+    relations: Path | None = None
 
     def name(self, base: str, *parts: str) -> str:
         """The name of a document's files, which differs where options change the document.
@@ -97,13 +113,14 @@ def compute(
     workers: int = 1,
     scheduler: str | None = None,
     trees: Path | None = None,
+    relations: Path | None = None,
     progress: Progress | None = None,
 ) -> None:
     """Run what a table still lacks. It may be stopped at any moment; calling it again continues from there."""
     with Runner(workers, scheduler=scheduler) as runner:
         for stage, jobs in table.jobs(lookup(store)):
             tell = progress and partial(_tell, progress, stage)
-            run(jobs, store, runner=runner, trees=trees, progress=tell)
+            run(jobs, store, runner=runner, trees=trees, relations=relations, progress=tell)
 
 
 def _tell(progress: Progress, stage: str, step: Step) -> None:
@@ -281,6 +298,22 @@ def _turn(k: int, m: int, place: int) -> int:
 # -------------------------------------------------------------------------- scores
 
 
+def verdict(ours: float, printed: Published) -> tuple[bool, float]:
+    """Whether a mean agrees with a printed one, and how far apart they may be: a point, or two standard errors.
+
+    The standard error is the paper's: its standard deviation over √10.
+
+    Examples
+    --------
+    >>> verdict(78.9, Published(80.0, 3.16))
+    (True, 1.99...)
+    >>> verdict(78.9, Published(80.0, 0.3))
+    (False, 1.0)
+    """
+    tolerance = max(1.0, 2 * (printed.std or 0.0) / SPLITS**0.5)
+    return abs(ours - printed.mean) <= tolerance, tolerance
+
+
 @dataclass(frozen=True)
 class Score:
     """What the runs of a cell gave, in percent."""
@@ -301,7 +334,8 @@ class Score:
         if not found or any(record.test_metric is None for record in found):
             return None
         values = 100 * np.array([record.test_metric for record in found])
-        own = jobs[0].recipe.has_tree and jobs[0].recipe.tree_file is None
+        recipe = jobs[0].recipe
+        own = isinstance(recipe, Recipe) and recipe.has_tree and recipe.tree_file is None
         details = {"values": values.tolist(), **_details(jobs, found), **(about or {})}
         return cls(float(values.mean()), float(values.std()), len(found), details, own)
 
@@ -330,9 +364,9 @@ def _details(jobs: Sequence[Job], records: Sequence[Record]) -> dict[str, Any]:
     whens = sorted(record.when for record in records)
     return {
         "validation": 100 * float(_mean((record.val_metric for record in records), np.nan)),
-        "settings": {name: value for name, value in asdict(recipe.settings).items() if name in _SHOWN},
+        "settings": _settings(recipe),
         "channels": records[0].channels,
-        "regime": recipe.regime,
+        "regime": recipe.regime if isinstance(recipe, Recipe) else None,
         "numerics": records[0].numerics,
         "tree": _tree_words(jobs[0], records),
         "levels": (records[0].tree or {}).get("K"),
@@ -349,6 +383,13 @@ def _details(jobs: Sequence[Job], records: Sequence[Record]) -> dict[str, Any]:
     }
 
 
+def _settings(recipe: Recipe | NetworkRecipe) -> dict[str, Any]:
+    """What a cell says of its settings; of a network, what is not its default."""
+    if isinstance(recipe, NetworkRecipe):
+        return recipe.changes()
+    return {name: value for name, value in asdict(recipe.settings).items() if name in _SHOWN}
+
+
 _SHOWN = (
     *("lr_fc", "lr_sca", "wd_fc1", "wd_fc2", "wd_sca", "dropout", "hidden", "hop_normalize"),
     *("epochs", "patience", "stop"),
@@ -358,14 +399,13 @@ _SHOWN = (
 def _tree_words(job: Job, records: Sequence[Record]) -> str | None:
     """Where a tree comes from, in a few words, and its digest; several, where there are several graphs."""
     recipe = job.recipe
-    if not recipe.has_tree:
+    if isinstance(recipe, NetworkRecipe) or not recipe.has_tree:
         return None
     digests = " ".join(dict.fromkeys(record.tree_digest for record in records if record.tree_digest))
-    return _origin(job) + (f"; digest {digests}" if digests else "")
+    return _origin(job, recipe) + (f"; digest {digests}" if digests else "")
 
 
-def _origin(job: Job) -> str:
-    recipe = job.recipe
+def _origin(job: Job, recipe: Recipe) -> str:
     if recipe.tree_file is not None:
         return f"{recipe.tree_file.name} (sha256 {recipe.tree_file.sha256[:12]})"
     side = None if job.source.where == ("synthetic",) else recipe.direction  # generated graphs have no directions
@@ -378,11 +418,18 @@ def mark_of(score: Score | None, *styles: str) -> Mark:
     if score is None:
         return Mark(MISSING, ("missing",))
     details = score.details
-    tip = ", ".join(f"{name} {details['settings'][name]:g}" for name in _SHOWN[:6])
+    settings = details["settings"]
+    tip = ", ".join(f"{name} {_plainly(settings[name])}" for name in (_SHOWN[:6] if "lr_fc" in settings else settings))
     tip += f"; tree {details['tree']}" if details["tree"] else ""
     tip += f"; {score.runs} runs of version {details['numerics']}, {details['seconds']:.0f} s CPU"
     tip += f"; keys {details['keys'][0]}…"
     return Mark(score.text + score.sign, (*styles, *(["old"] if score.sign else [])), tip)
+
+
+def _plainly(value: Any) -> str:
+    if isinstance(value, (list, tuple)):  # a file and its hash
+        return str(value[0])
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def sign_of(details: Mapping[str, Any]) -> str:
@@ -446,15 +493,17 @@ def read_notes(folder: str | Path, name: str) -> dict[str, str]:
     return notes
 
 
-def named(options: Options, columns: Sequence[str], models: Iterable[Model]) -> tuple[list[str], list[str]]:
-    """The columns and the rows of a table that ``--only`` names, in their own order.
+def named(
+    options: Options, columns: Sequence[str], models: Iterable[Model], others: Iterable[str] = ()
+) -> tuple[list[str], list[str]]:
+    """The columns and the rows of a table that ``--only`` names, in their own order; `others` are further rows.
 
     Examples
     --------
     >>> named(Options(only=("r3-all", "cora")), ["texas", "cora"], [Model.of("c8"), Model.of("r3 all")])
     (['cora'], ['r3-all'])
     """
-    rows = list(dict.fromkeys(model.name for model in models))
+    rows = list(dict.fromkeys([*(model.name for model in models), *others]))
     unknown = [name for name in options.only if name not in (*columns, *rows)]
     if unknown:
         raise ValueError(f"this table has no {unknown[0]!r}; it has {', '.join(columns)}; and rows {', '.join(rows)}")

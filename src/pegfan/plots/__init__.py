@@ -9,6 +9,7 @@ from pegfan._extras import need
 
 need("matplotlib", "plots")
 
+from pegfan.plots._comparisons import comparison  # noqa: E402
 from pegfan.plots._frames import framelets, partition_permutation  # noqa: E402
 from pegfan.plots._matrices import ccns, density  # noqa: E402
 from pegfan.plots._signals import decomposition, signal, signals  # noqa: E402
@@ -16,6 +17,7 @@ from pegfan.plots._trees import levels, tree, tree_blocks  # noqa: E402
 
 __all__ = [
     "ccns",
+    "comparison",
     "decomposition",
     "density",
     "framelets",

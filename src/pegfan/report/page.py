@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,10 +22,13 @@ from pegfan.graph import Graph
 from pegfan.report import graphview, treeview, words
 from pegfan.report.sections import colours, sections
 from pegfan.report.words import short
-from pegfan.results import Result
+from pegfan.results import Result, Seconds
 from pegfan.trees import Hierarchy
 
-__all__ = ["write_report"]
+if TYPE_CHECKING:
+    from pegfan.comparison import Comparison
+
+__all__ = ["write_comparison", "write_report"]
 
 _MARK = re.compile(r"\{\{(\w+)\}\}")
 
@@ -77,6 +80,55 @@ def write_report(
     if tree is not None and tree.n != graph.n:
         raise ValueError(f"the tree has {tree.n} nodes and the graph {graph.n}; they must belong together")
     page = _render(_content(result, graph, tree, np.nan_to_num(np.asarray(probabilities, np.float64))))
+    with replacing(path) as file:
+        file.write(page)
+    return Path(path)
+
+
+def write_comparison(path: str | os.PathLike[str], found: Comparison) -> Path:
+    """Write the page of a comparison of models: one HTML file that needs nothing else.
+
+    Parameters
+    ----------
+    path
+        The file; it appears whole or not at all.
+    found
+        What `pegfan.compare` gave.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pegfan as pf
+    >>> graph = pf.datasets.synthetic(0.1, n=120, n_edges=900, n_features=6, splits=2)
+    >>> found = pf.compare(graph, ["fsgnn"], tries=1, changes={"epochs": 5, "hidden": 4})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     page = write_comparison(f"{folder}/page.html", found)
+    ...     "Against the others" in page.read_text()
+    True
+    """
+    result = Result(
+        title=found.title,
+        source=found.source,
+        command=found.command,
+        when=found.when,
+        versions=found.versions,
+        seconds=Seconds(found.seconds),
+        seed=found.seed,
+        data=found.data,
+        splits=found.splits,
+        against=found.rows,
+    )
+    every = sections(result)
+    every["against"]["budget"] = found.budget
+    content = {
+        **{name: every[name] for name in ("against", "data", "repeat")},
+        "title": short(found.title),
+        "lede": found.verdict,
+        "classes": list(map(short, found.data.classes)),
+        "colours": colours(found.data.class_counts),
+        "metric": words.metric_name(result),
+    }
+    page = _render(content)
     with replacing(path) as file:
         file.write(page)
     return Path(path)

@@ -186,6 +186,52 @@ draw.score = (section) => {
   ];
 };
 
+/** Models on one scale: the mean, the splits, and the interval of the difference, drawn from the best one's mean. */
+draw.against = (section) => {
+  const [low, high] = section.scale;
+  const at = (value) => `${(100 * (value - low)) / (high - low || 1)}%`;
+  const ticks = [0, 1, 2, 3, 4].map((k) => low + (k * (high - low)) / 4);
+  const best = section.rows.find((row) => row.kind === "best");
+  const notes = { best: "best", even: "means nothing", behind: "" };
+  const points = (value) => `${value < 0 ? "−" : "+"}${percent(Math.abs(value))}`;
+  const range = (row) => (row.interval ? `${points(row.interval[0])} to ${points(row.interval[1])}` : "–");
+  const drawn = section.rows.filter((row) => known(row.mean)).flatMap((row) => {
+    const marks = ticks.map((tick) => placed(el("span", { class: "grid" }), { left: at(tick) }));
+    marks.push(placed(el("span", { class: "grid leader" }), { left: at(best.mean) }));
+    if (row.line.length) marks.push(placed(el("span", { class: "line" }), { left: at(row.line[0]), width: `${(100 * (row.line[1] - row.line[0])) / (high - low || 1)}%` }));
+    if (row.values.length > 1) row.values.forEach((value, i) => marks.push(placed(el("span", { class: "small" }), { left: at(value), top: `${[24, 76][i % 2]}%` })));
+    marks.push(placed(el("span", { class: "dot" }), { left: at(row.mean) }));
+    const spread = row.values.length > 1 ? ` ± ${percent(row.std)}` : "";
+    const look = { best: "model", even: "floor", behind: "behind" }[row.kind];
+    return [
+      el("span", { class: `name ${look}` }, name(row.name)),
+      el("span", { class: `value ${look}` }, score(row.mean), el("small", {}, spread)),
+      el("span", { class: `scale ${look}`, role: "img", "aria-label": `${row.name}: ${score(row.mean)}${spread}${row.interval ? `, difference ${range(row)}` : ""}` }, marks),
+    ];
+  });
+  const axis = el("span", { class: "axis", "aria-hidden": "true" }, ticks.map((tick) => placed(el("span", {}, percent(tick)), { left: at(tick) })));
+  const any = (key) => section.rows.some((row) => known(row[key]));
+  const columns = [
+    { title: "Model", head: true, cell: (row) => name(row.name), value: (row) => row.name },
+    { title: `Test ${section.metric}`, number: true, cell: (row) => score(row.mean), value: (row) => row.mean },
+    any("difference") && { title: "Difference", number: true, cell: (row) => (known(row.difference) ? points(row.difference) : "–"), value: (row) => row.difference },
+    any("interval") && { title: "95% interval", number: true, cell: range },
+    { title: "Note", class: "settings", cell: (row) => row.reason || notes[row.kind] },
+    any("seconds") && { title: "Seconds", number: true, cell: (row) => fixed(row.seconds, 2), value: (row) => row.seconds },
+    any("search_seconds") && { title: "Search", number: true, cell: (row) => fixed(row.search_seconds, 1), value: (row) => row.search_seconds },
+    any("memory") && { title: "MB", number: true, cell: (row) => (known(row.memory) ? whole(Math.round(row.memory / 2 ** 20)) : "–"), value: (row) => row.memory },
+    any("validation") && { title: "Validation", number: true, cell: (row) => score(row.validation), value: (row) => row.validation },
+    any("how") && { title: "Settings", class: "settings", cell: (row) => row.how ?? "" },
+  ].filter(Boolean);
+  return [
+    paragraph(section.words),
+    drawn.length ? el("div", { class: "dots rivals" }, drawn, axis) : null,
+    drawn.length > 3 ? note("A large dot is the mean over splits, small dots are single splits. A line is the 95% interval of the difference to the best, drawn from the best one's mean: where it crosses the upright line, the difference means nothing, and the model is grey. Intervals are for one pair of models each, and corrected for splits that share nodes (Nadeau and Bengio, 2003).") : null,
+    table(columns, section.rows, { label: "Models against each other", sortable: true, chosen: (row) => row.kind === "best" }),
+    section.budget ? note(section.budget) : null,
+  ];
+};
+
 draw.data = (section) => {
   const bars = [];
   const most = Math.max(1, ...section.class_counts.map((bar) => bar.count));
@@ -970,7 +1016,7 @@ draw.repeat = (section) => [
 
 function fillFigures() {
   const facts = content.data.facts ?? [];
-  const model = content.score.bars?.find((bar) => bar.kind === "model");
+  const model = content.score?.bars?.find((bar) => bar.kind === "model");
   const figures = facts.filter((fact) => ["nodes", "links", "classes"].some((word) => fact.name.endsWith(word)) && fact.name !== "labelled nodes");
   const shown = [
     model && { name: content.metric === "accuracy" ? "test accuracy" : `test ${content.metric}`, value: score(model.mean), main: true },
@@ -1044,7 +1090,8 @@ function switchTheme() {
 }
 
 fillFigures();
-document.querySelectorAll("main > section").forEach(fillSection);
+// A page of a comparison has some of the sections only.
+document.querySelectorAll("main > section").forEach((section) => (section.id in content ? fillSection(section) : section.remove()));
 fillContents();
 switchTheme();
 addEventListener("scroll", () => tip.hide(), { passive: true });

@@ -9,7 +9,7 @@ import numpy as np
 
 from pegfan.report import words
 from pegfan.report.words import short
-from pegfan.results import Attention, Curve, Result, Spread
+from pegfan.results import Attention, Curve, Result, Rival, Spread, verdict
 
 __all__ = ["SECTIONS", "colours", "sections"]
 
@@ -111,6 +111,39 @@ def _bar(kind: str, name: str, spread: Spread) -> dict[str, Any]:
     values = [value for value in spread.per_split[:100] if value is not None]
     several = values if len(values) > 1 else []  # a single split is the mean
     return {"kind": kind, "name": name, "mean": spread.mean, "std": spread.std, "values": several}
+
+
+def _against(result: Result) -> dict[str, Any]:
+    rows = result.against[:_MOST_TABLE]
+    if not rows:
+        return _absent("It was not compared with other models: pegfan train --against does that, and pegfan compare.")
+    best = next((row.test.mean or 0.0 for row in rows if row.test is not None), 0.0)
+    shown = [_rival(row, place, best) for place, row in enumerate(rows)]
+    ends = [end for row in shown for end in (*row["values"], *row["line"], row["mean"]) if end is not None]
+    low, high = min(ends, default=0.0), max(ends, default=1.0)
+    margin = 0.06 * (high - low) or 0.01
+    return {
+        "rows": shown,
+        "scale": [max(0.0, low - margin), min(1.0, high + margin)],
+        "metric": words.metric_name(result),
+        "words": verdict(rows, result.data.metric),
+    }
+
+
+def _rival(row: Rival, place: int, best: float) -> dict[str, Any]:
+    test = row.test or Spread(None, None)
+    return {
+        "name": short(row.label),
+        "kind": "absent" if row.test is None else "best" if place == 0 else "even" if row.means_nothing else "behind",
+        "mean": test.mean,
+        "std": test.std,
+        "values": [value for value in test.per_split[:100] if value is not None],
+        "line": [min(1.0, max(0.0, best + end)) for end in row.interval or ()],
+        "validation": row.validation and row.validation.mean,
+        **_members(row, "difference", "interval", "seconds", "search_seconds", "memory"),
+        "how": short(row.how, 300) or None,
+        "reason": short(row.reason, 1_000),
+    }
 
 
 def _choice(result: Result) -> dict[str, Any]:
@@ -266,6 +299,7 @@ def _absent(sentence: str) -> dict[str, Any]:
 SECTIONS = {
     "data": _data,
     "score": _score,
+    "against": _against,
     "choice": _choice,
     "confusion": _confusion,
     "per_class": _per_class,

@@ -1,5 +1,6 @@
 """What a training run gave, as one typed value that JSON keeps: the report, the commands and the demo read `Result`."""
 
+from pegfan.results.against import paired_difference, ranked, rival_table, verdict
 from pegfan.results.measured import (
     attention,
     cautions,
@@ -23,6 +24,7 @@ from pegfan.results.values import (
     Note,
     PerClass,
     Result,
+    Rival,
     Seconds,
     Splits,
     Spread,
@@ -40,6 +42,7 @@ __all__ = [
     "Note",
     "PerClass",
     "Result",
+    "Rival",
     "Seconds",
     "Splits",
     "Spread",
@@ -52,8 +55,12 @@ __all__ = [
     "data_cautions",
     "judged",
     "majority",
+    "paired_difference",
     "parts",
+    "ranked",
+    "rival_table",
     "stamp",
     "tree",
     "unsure",
+    "verdict",
 ]

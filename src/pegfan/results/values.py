@@ -150,6 +150,44 @@ class Spread(Part):
 
 
 @dataclass(frozen=True)
+class Rival(Part):
+    """A model among others on the same splits, see `pegfan.compare`.
+
+    Attributes
+    ----------
+    name, label
+        Its name, and how it is written.
+    recipe, how
+        The settings that won on validation, as a mapping and in a short line.
+    test, validation
+        The metric of these settings, split by split; None where the model did not run.
+    difference, interval
+        The mean over splits of the difference to the best one's test metric, and its 95% interval
+        (`pegfan.results.paired_difference`).
+    means_nothing
+        Whether the interval holds 0, or is not known.
+    seconds, search_seconds, memory
+        CPU seconds of its training per split and those of its search in all; the most bytes that a process held.
+    reason
+        Why it did not run.
+    """
+
+    name: str
+    label: str
+    recipe: Mapping[str, Any] = field(default_factory=dict)
+    how: str = ""
+    test: Spread | None = None
+    validation: Spread | None = None
+    difference: float | None = None
+    interval: tuple[float, float] | None = None
+    means_nothing: bool = False
+    seconds: float | None = None
+    search_seconds: float | None = None
+    memory: int | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
 class PerClass(Part):
     """A class among the test nodes; precision and recall are None where nothing was predicted, or nothing there."""
 
@@ -257,6 +295,8 @@ class Result(Part):
         What a careful reader would want to know.
     tree
         The model's tree, or None.
+    against
+        The model among others on the same splits, the best first, where it was compared.
 
     Examples
     --------
@@ -291,6 +331,7 @@ class Result(Part):
     unsure: tuple[Unsure, ...] = ()
     warnings: tuple[Note, ...] = ()
     tree: TreeFacts | None = None
+    against: tuple[Rival, ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()

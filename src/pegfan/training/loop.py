@@ -64,6 +64,7 @@ def follow(
     tell: Callable[[str], None] | None = None,
     more: Sequence[str] = (),
     last: bool = False,
+    ties: bool = False,
 ) -> Course:
     """Train epoch by epoch until validation stops improving.
 
@@ -81,9 +82,11 @@ def follow(
         Called with a sentence every two seconds.
     last
         Keep the weights of the last epoch, not those of the best one.
+    ties
+        Whether, of epochs with equal metrics, one with a lower validation loss is better.
     """
     record: dict[str, list[Any]] = {"train_loss": [], "val_loss": [], "val_metric": [], **{key: [] for key in more}}
-    best, best_epoch, kept, at_best = np.inf, 0, None, (np.nan, np.nan)
+    best, best_epoch, kept, at_best = (np.inf, np.inf), 0, None, (np.nan, np.nan)
     epoch, begun = 0, time.perf_counter()
     told = begun
     for epoch in range(settings.epochs):
@@ -106,8 +109,9 @@ def follow(
                     record, (loss, val_loss, value, *(getattr(trainer, m)() for m in more)), strict=True
                 ):
                     record[key].append(entry)
-        if aim < best or kept is None:
-            best, best_epoch, kept = aim, epoch, trainer.snapshot()
+        rank = (aim, val_loss if ties else 0.0)
+        if rank < best or kept is None:
+            best, best_epoch, kept = rank, epoch, trainer.snapshot()
             at_best = (val_loss, score(val_logits, val_labels, metric))
         elif epoch - best_epoch >= settings.patience:
             break

@@ -17,7 +17,7 @@ from pegfan.channels import hop_matrix
 from pegfan.channels.scaling import FeatureScale, scale
 from pegfan.graph import Graph, Split
 from pegfan.models import GraphNetwork, Neighbours, Sparse
-from pegfan.running import Progress, Step
+from pegfan.running import Progress, Step, check_memory
 from pegfan.training.engine import check_device, check_metric, loss_weights
 from pegfan.training.loop import follow
 from pegfan.training.metrics import score
@@ -118,9 +118,12 @@ def train_network(
         return _propagate(recipe, inputs, y, rows, classes, metric, seed, start)
     with seeded(seed):
         network = make_network(recipe, int(inputs.x.shape[1]), classes, inputs.edges.n).to(device or "cpu")
+        if device in (None, "cpu"):
+            check_memory(_room(network, inputs.edges.n), f"training {recipe.name} on {inputs.edges.n:,} nodes")
         trainer = _Steps(network, recipe, inputs, y, train, val, device)
         tell = None if progress is None else lambda text: progress(Step(0, 1, text))
-        course = follow(trainer, recipe, y[val], metric, recipe.name, history, tell, last=recipe.keep == "last")
+        last = recipe.keep == "last"
+        course = follow(trainer, recipe, y[val], metric, recipe.name, history, tell, last=last, ties=True)
         network.load_state_dict(course.kept)
         output = trainer.outputs()[test]
     return Run(
@@ -133,6 +136,13 @@ def train_network(
         state={name: value.cpu().numpy() for name, value in course.kept.items()},
         history=course.history,
     )
+
+
+def _room(network: GraphNetwork, nodes: int) -> float:
+    """About how many bytes a training takes: for every layer what it gives and its gradient, and weights with Adam."""
+    weights = [parameter for parameter in network.parameters() if parameter.ndim > 1]
+    columns = sum(parameter.shape[:-2].numel() * parameter.shape[-2] for parameter in weights)
+    return 8.0 * nodes * columns + 16.0 * sum(parameter.numel() for parameter in network.parameters())
 
 
 class _Steps:
