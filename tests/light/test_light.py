@@ -63,6 +63,18 @@ def test_signals_and_trees():
     assert len(pf.framelets.quality(graph, system.hierarchy)) == system.K
 
 
+def test_recipes_of_networks_need_no_torch():
+    from pegfan.networks import NETWORKS, NetworkRecipe
+
+    for name in NETWORKS:
+        recipe = NetworkRecipe.of({"model": name, "lr": 0.1})
+        assert NetworkRecipe.of(recipe.to_dict()) == recipe
+        assert pf.NetworkClassifier(name, lr=0.1).recipe == recipe
+    job = pf.experiments.Job(pf.datasets.Source.of("synthetic"), recipe, split=0, seed=0)
+    assert len(job.name) == 16
+    assert "torch" not in sys.modules
+
+
 def test_the_networks_of_the_demo():
     found = pf.demo.compare(n=200, n_edges=1500, n_features=10, splits=2, epochs=5)
     assert found.result(found.probabilities()).test.mean > 0
@@ -97,6 +109,8 @@ def test_what_is_missing_is_named_with_its_extra(tables):
         pf.train(channels, graph.labels, graph.splits[0], {"layers": 3, "epochs": 1})
     with pytest.raises(ImportError, match=r"pip install 'pegfan\[torch\]'"):
         graph.to_pyg()
+    with pytest.raises(ImportError, match=r"GCN, .* needs torch: pip install 'pegfan\[torch\]'"):
+        pf.NetworkClassifier("gcn").fit(graph)
     for call in (graph.to_networkx, graph.to_pygsp):
         with pytest.raises(ImportError, match=r"pip install 'pegfan\[graphs\]'"):
             call()

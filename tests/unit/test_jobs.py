@@ -297,7 +297,7 @@ def test_graphs_and_trees_are_made_once(tmp_path, monkeypatch):
 def test_what_stops_a_run_leaves_what_was_finished(tmp_path, monkeypatch):
     wanted, real, ran = several(), run_job, []
 
-    def stop_at_the_fourth(one, trees=None):
+    def stop_at_the_fourth(one, trees=None, relations=None):
         ran.append(one.name)
         if len(ran) == 4:
             raise KeyboardInterrupt

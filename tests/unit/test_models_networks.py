@@ -652,7 +652,7 @@ def test_new_tensors_in_the_place_of_old_ones_are_not_mistaken_for_them():
 def test_changed_features_are_noticed(layout):
     x = torch.eye(3, dtype=torch.float64)
     x = x.to_sparse_csr() if layout == "csr" else x.to_sparse_coo().coalesce()
-    model = models.MLP(3, 2, layers=1).double()
+    model = models.MLP(3, 2, layers=1).double().eval()
     before = model(x)
     assert torch.equal(model(x), before)
     assert models.MLP.read_features(x) is models.MLP.read_features(x)

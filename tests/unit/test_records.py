@@ -366,7 +366,7 @@ def test_records_of_version_1_are_not_taken_for_runs(tmp_path):
 
 def test_workers_that_build_different_trees_are_found_out(tmp_path, monkeypatch):
     turns = itertools.cycle([A, B])
-    monkeypatch.setattr(jobs, "run_job", lambda one, trees=None: record(one, tree=next(turns)))
+    monkeypatch.setattr(jobs, "run_job", lambda one, **_: record(one, tree=next(turns)))
     wanted, store = [job(split) for split in range(3)], Store(tmp_path)
     with pytest.raises(RuntimeError, match=r"2 runs of tree a+, 1 of tree b+: not averaged; do the workers"):
         run(wanted, store)
@@ -382,7 +382,7 @@ def test_a_search_that_meets_another_tree_ends_with_one(tmp_path, monkeypatch):
     rungs = [(2, 4, 6)]
     values = Counter()
 
-    def ran(one, trees=None):
+    def ran(one, **_):
         values[one.name] += 1
         return record(one, tree=B, channels=B, val_metric=one.recipe.settings.lr_fc)
 

@@ -32,7 +32,7 @@ class Landscape:
     def __init__(self, metric, test=lambda job: 0.5, loss=lambda job: 1.0):
         self.metric, self.test, self.loss, self.ran = metric, test, loss, []
 
-    def __call__(self, job, trees=None):
+    def __call__(self, job, trees=None, relations=None):
         self.ran.append(job)
         result = {"val_metric": self.metric(job), "val_loss": self.loss(job), "test_metric": self.test(job)}
         counts = {"epochs": 1, "best_epoch": 0, "channels": 2, "seconds": 0.1, "wall": 0.1, "metric": "accuracy"}

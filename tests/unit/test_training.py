@@ -683,10 +683,10 @@ def test_settings_by_hand():
 
 
 def test_progress_tells_rates_and_time_left(monkeypatch):
-    from pegfan.training import engine
+    from pegfan.training import loop
 
     graph, channels = make()
-    monkeypatch.setattr(engine, "_TELL", 0.0)
+    monkeypatch.setattr(loop, "_TELL", 0.0)
     steps = []
     train(channels, graph.labels, graph.splits, {"epochs": 3}, progress=steps.append)
     assert [(step.done, step.planned) for step in steps] == [(0, 2)] * 4 + [(1, 2)] * 4 + [(2, 2)]

@@ -17,6 +17,7 @@ from pegfan.auto.search import Pool, Search, Trial, choose, validate
 from pegfan.channels import FeatureScale
 from pegfan.classifier import (
     FSGNNClassifier,
+    NetworkClassifier,
     NodeClassifier,
     PEGFANClassifier,
     RecipeClassifier,
@@ -173,7 +174,9 @@ def load_classifier(folder: str | os.PathLike[str]) -> NodeClassifier:
     ...     pf.load_classifier(folder)
     FSGNNClassifier(epochs=5)
     """
-    kinds = {kind.__name__: kind for kind in (PEGFANClassifier, FSGNNClassifier, RecipeClassifier, AutoClassifier)}
+    every: list[type[NodeClassifier]] = [PEGFANClassifier, FSGNNClassifier, RecipeClassifier]
+    every += [NetworkClassifier, AutoClassifier]
+    kinds = {kind.__name__: kind for kind in every}
     name = _saved.read_description(Path(folder))["class"]
     if name not in kinds:
         raise ValueError(f"{folder} holds a {name!r}; this version knows {', '.join(kinds)}")
