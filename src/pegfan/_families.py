@@ -18,6 +18,7 @@ def families() -> dict[str, tuple[str, ...]]:
      'grid', 'datasets', 'models']
     """
     from pegfan.channels import hops
+    from pegfan.comparison import CONTENDERS
     from pegfan.datasets import registry
     from pegfan.experiments import search
     from pegfan.framelets import _levels, shrinkage
@@ -34,4 +35,5 @@ def families() -> dict[str, tuple[str, ...]]:
         "strategy": search.STRATEGIES,
         "grid": tuple(search.GRIDS),
         "datasets": tuple(registry.DATASETS),
+        "models": tuple(CONTENDERS),
     }

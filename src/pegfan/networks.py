@@ -94,10 +94,11 @@ NETWORKS: dict[str, Kind] = {
         "MixHop",
         "MixHop",
         (*_WIDE, "hops", "layer_dropout", "batch_statistics"),
-        base={"dropout": 0.5, "layer_dropout": 0.5},
         space={"hidden": (64, 192), "dropout": (0.5, 0.7), "layer_dropout": (0.5, 0.9)},
     ),
-    "geom-gcn": Kind("GEOM-GCN", "GeomGCN", (*_WIDE, "divisions"), space={"hidden": (32, 16), "dropout": (0.5, 0.2)}),
+    "geom-gcn": Kind(
+        "GEOM-GCN", "GeomGCN", (*_WIDE, "divisions"), {"hidden": 32}, {"hidden": (32, 16), "dropout": (0.5, 0.2)}
+    ),
     "gcnii": Kind(
         "GCNII",
         "GCNII",

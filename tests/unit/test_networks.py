@@ -234,8 +234,10 @@ def test_what_is_not_a_saved_network_is_refused(name, graph, fitted, tmp_path):
 def test_other_graphs(name, graph, fitted):
     part = graph.subgraph(np.arange(40))
     if name == "linkx":
-        with pytest.raises(ValueError, match="LINKX has weights for the 60 nodes of its graph, and this one has 40"):
-            fitted[name].predict(part)
+        changed = graph.replace(adjacency=graph.adjacency * 2)
+        for other in (part, changed):
+            with pytest.raises(ValueError, match="LINKX has weights for the very nodes and edges"):
+                fitted[name].predict(other)
     else:
         assert fitted[name].predict_proba(part).shape == (40, graph.n_classes)
 

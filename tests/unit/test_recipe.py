@@ -343,6 +343,14 @@ ELSEWHERE = {
     "classifier.NodeClassifier.score": {"split": None},  # the one that was fitted
     "paper.published.Model": {"h": None, "kind": None},  # FSGNN has neither
     "trees.build.LevelGraph": {"direction": "symmetric"},  # as all levels but the first are
+    # What the papers of these networks have.
+    "models.classic.ClassicGNN": {"layers": 4},
+    "models.gcnii.GCNII": {"layers": 16},
+    "models.gprgnn.GPRGNN": {"hops": 10},
+    "models.mixhop.MixHop": {"hops": 2},
+    "models.sgc.SGC": {"hops": 2, "dropout": 0.0},
+    "networks.NetworkRecipe": {"direction": "symmetric", "scaling": "columns"},
+    "relations.struc2vec.struc2vec_relations": {"layers": 10},  # not those of a network
     # What ends by itself has no end in time.
     "cli.search.search": {"budget": None},
     "experiments.jobs.run": {"budget": None},

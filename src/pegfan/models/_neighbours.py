@@ -205,6 +205,8 @@ def _check_edges(edge_index: Any, edge_weight: Any) -> None:
     check_tensor(edge_index, "edge_index")
     if edge_weight is not None:
         check_tensor(edge_weight, "edge_weight")
+        if edge_weight.requires_grad and torch.is_grad_enabled():
+            raise ValueError("weights of edges are constants here and get no gradient: pass edge_weight.detach()")
 
 
 class GraphNetwork(nn.Module):

@@ -9,6 +9,7 @@ from scipy.sparse import csr_array, diags_array
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from pegfan import _defaults as default
 from pegfan.models._layers import Weight, check_sizes
 from pegfan.models._neighbours import GraphNetwork, Neighbours, as_sparse, by_type, inverse_roots
 from pegfan.models._sparse import Sparse, dropout, linear
@@ -48,7 +49,12 @@ class GeomGCN(GraphNetwork):
     relational = "geometry"
 
     def __init__(
-        self, features: int, classes: int, hidden: int = 32, dropout: float = 0.5, divisions: int = DIVISIONS
+        self,
+        features: int,
+        classes: int,
+        hidden: int = default.HIDDEN,
+        dropout: float = default.DROPOUT,
+        divisions: int = DIVISIONS,
     ) -> None:
         super().__init__()
         check_sizes(dropout, features=features, classes=classes, hidden=hidden, divisions=divisions)

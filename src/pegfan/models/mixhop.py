@@ -79,8 +79,8 @@ class MixHop(GraphNetwork):
         classes: int,
         hidden: int = default.HIDDEN,
         hops: int = 2,
-        dropout: float = 0.7,
-        layer_dropout: float = 0.9,
+        dropout: float = default.DROPOUT,
+        layer_dropout: float = 0.5,
         batch_statistics: bool = False,
     ) -> None:
         super().__init__()

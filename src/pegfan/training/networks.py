@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -27,6 +28,8 @@ from pegfan.trees import canonical_order
 
 __all__ = ["Inputs", "inputs_of", "make_network", "predict", "train_network"]
 
+_GRAPH = "graph"
+"""Beside LINKX's weights: the mark of its graph."""
 _SPARSE = 0.25
 """Features with fewer nonzero entries than this share stay sparse."""
 
@@ -133,9 +136,18 @@ def train_network(
         test_metric=score(output, y[test], metric),
         seconds=time.process_time() - start,
         attention=np.zeros(0, np.float32),
-        state={name: value.cpu().numpy() for name, value in course.kept.items()},
+        state={name: value.cpu().numpy() for name, value in course.kept.items()}
+        | ({_GRAPH: _mark(inputs.edges)} if recipe.model == "linkx" else {}),
         history=course.history,
     )
+
+
+def _mark(edges: Neighbours) -> Any:
+    """What tells graphs apart that are the same but for their numbering, in 16 bytes; rows are in canonical order."""
+    digest = hashlib.blake2b(digest_size=16)
+    for part in (edges.matrix.indptr.astype(np.int64), edges.matrix.indices.astype(np.int64), edges.matrix.data):
+        digest.update(np.ascontiguousarray(part).data)
+    return np.frombuffer(digest.digest(), np.uint8).copy()
 
 
 def _room(network: GraphNetwork, nodes: int) -> float:
@@ -247,6 +259,11 @@ def predict(
         assert codes is not None
         return _spread(recipe, inputs, codes[inputs.order], classes)[inputs.places]
     network = trained_network(recipe, state, int(inputs.x.shape[1]), classes)
+    if _GRAPH in state and not np.array_equal(state[_GRAPH], _mark(inputs.edges)):
+        raise ValueError(
+            "LINKX has weights for the very nodes and edges that it was fitted to, and this is another graph: fit it "
+            "to this one, or take another model"
+        )
     with torch.no_grad():
         return np.asarray(network(inputs.x, inputs.edges).numpy())[inputs.places]
 
@@ -257,7 +274,8 @@ def trained_network(recipe: Any, state: Mapping[str, Any], features: int, classe
         nodes = state["edges.weight"].shape[1] if recipe.model == "linkx" else 0
         with seeded(0):
             network = make_network(recipe, features, classes, nodes)
-        network.load_state_dict({name: torch.as_tensor(np.array(value)) for name, value in state.items()})
+        weights = {name: torch.as_tensor(np.array(value)) for name, value in state.items() if name != _GRAPH}
+        network.load_state_dict(weights)
     except (RuntimeError, KeyError, IndexError) as error:
         raise ValueError(f"these are not the weights of {recipe.name}: {error}") from error
     return network.eval()
