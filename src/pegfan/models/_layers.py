@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -10,7 +11,7 @@ from torch import Tensor, nn
 from pegfan._checks import check_integer
 from pegfan.models._sparse import Sparse, linear
 
-__all__ = ["Weight", "check_sizes", "propagate"]
+__all__ = ["Weight", "check_sizes", "propagate", "side_by_side"]
 
 
 class Weight(nn.Module):
@@ -37,6 +38,13 @@ class Weight(nn.Module):
     def extra_repr(self) -> str:
         """The sizes."""
         return f"{self.weight.shape[1]} -> {self.weight.shape[0]}"
+
+
+def side_by_side(x: Any, layers: Iterable[Any]) -> list[Tensor]:
+    """Multiply x by the weights of several layers in one product, so that x is read once; biases are left out."""
+    weights = [layer.weight for layer in layers]
+    whole = linear(x, torch.cat(weights))
+    return list(torch.split(whole, [len(weight) for weight in weights], dim=1))
 
 
 def propagate(matrix: Sparse, x: Any, layer: Weight) -> Tensor:

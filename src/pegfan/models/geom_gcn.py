@@ -10,9 +10,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from pegfan import _defaults as default
-from pegfan.models._layers import Weight, check_sizes
+from pegfan.models._layers import Weight, check_sizes, side_by_side
 from pegfan.models._neighbours import GraphNetwork, Neighbours, as_sparse, by_type, inverse_roots
-from pegfan.models._sparse import Sparse, dropout, linear
+from pegfan.models._sparse import Sparse, dropout
 
 DIVISIONS = 9
 """Two spaces, the graph and the plane, by four directions in the plane; and the node itself."""
@@ -71,9 +71,9 @@ class GeomGCN(GraphNetwork):
             raise ValueError(f"the edges have {len(matrices)} divisions, and the network has {len(self.first)}")
         matrices = [*matrices, *[Sparse(csr_array((n, n)))] * (len(self.first) - len(matrices))]
         x = dropout(x, self.dropout, self.training)
-        h = [matrix @ linear(x, layer.weight) for matrix, layer in zip(matrices, self.first, strict=True)]
+        h = [matrix @ block for matrix, block in zip(matrices, side_by_side(x, self.first), strict=True)]
         whole = dropout(F.relu(torch.cat(h, dim=1)), self.dropout, self.training)
-        parts = [matrix @ layer(whole) for matrix, layer in zip(matrices, self.output, strict=True)]
+        parts = [matrix @ block for matrix, block in zip(matrices, side_by_side(whole, self.output), strict=True)]
         return F.log_softmax(torch.stack(parts).sum(dim=0) / len(self.output), dim=-1)
 
     @staticmethod

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from pegfan._checks import check_integer
-from pegfan.models._layers import Weight, check_sizes
+from pegfan.models._layers import Weight, check_sizes, side_by_side
 from pegfan.models._neighbours import GraphNetwork, Neighbours, by_type
 from pegfan.models._sparse import Sparse, attend, dropout
 
@@ -41,9 +41,10 @@ class RelationalAttention(nn.Module):
 
     def forward(self, x: Any, matrices: list[Sparse]) -> Tensor:
         """Attend; the matrices hold w_ij / d_i of their relation."""
-        total: Tensor = self.own(x)
-        for matrix, layer, source, target in zip(matrices, self.weights, self.source, self.target, strict=False):
-            z = layer(x)
+        own, *every = side_by_side(x, [self.own, *self.weights])
+        bias: Any = self.own.bias
+        total: Tensor = own + bias
+        for matrix, z, source, target in zip(matrices, every, self.source, self.target, strict=False):
             scores = ((z @ part)[:, None] for part in (source, target))
             total = total + attend(matrix, z[:, None], *scores, weighted=True)[:, 0]
         return total
