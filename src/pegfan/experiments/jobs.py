@@ -18,6 +18,7 @@ from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from pegfan._checks import check_integer
+from pegfan._extras import need
 from pegfan._plain import plain, versions
 from pegfan.datasets import Source
 from pegfan.experiments.records import NUMERICS, Record, agreeing, disagreement, job_name, records_of
@@ -151,6 +152,8 @@ def run_job(
     >>> record.channels, record.val_metric > 0.5
     (4, True)
     """
+    if isinstance(job.recipe, NetworkRecipe):  # torch is imported first, for only what is there can be limited
+        need("torch", "torch", f"{job.recipe.label}, like all networks but PEGFAN and FSGNN,")
     with _ONE_AT_A_TIME, one_thread():
         peak = watch_memory()
         if isinstance(job.recipe, NetworkRecipe):
