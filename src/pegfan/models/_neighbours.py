@@ -173,15 +173,13 @@ def by_type(
     edge_weight: Tensor | None,
     edge_type: Tensor,
     n: int,
-    make: Callable[[list[csr_array]], list[Sparse]],
-) -> list[Sparse]:
+    make: Callable[[list[csr_array], int], Any],
+) -> Any:
     """What `make` gives for the matrices of the types of edges 0, 1, ...; see `Neighbours` for their entries."""
     check_tensor(edge_type, "edge_type")
     _check_edges(edge_index, edge_weight)
-    found: list[Sparse] = _NEWEST.get(
-        (edge_index, edge_weight, edge_type), (make, n), lambda: make(_parts(edge_index, edge_weight, edge_type, n))
-    )
-    return found
+    tensors = (edge_index, edge_weight, edge_type)
+    return _NEWEST.get(tensors, (make, n), lambda: make(_parts(edge_index, edge_weight, edge_type, n), n))
 
 
 def _parts(edge_index: Tensor, edge_weight: Tensor | None, edge_type: Tensor, n: int) -> list[csr_array]:

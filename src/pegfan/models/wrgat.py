@@ -104,10 +104,11 @@ def _relations(graph: Neighbours, count: int) -> list[Sparse]:
     edges = graph.matrix.copy()
     edges.data[:] = 1.0
     whole = Graph.from_scipy(graph.matrix, directed=True)
-    return _mean([edges, *(struc2vec_relations(whole, layers=count - 1) if count else [])])
+    return _mean([edges, *(struc2vec_relations(whole, layers=count - 1) if count else [])], graph.n)
 
 
-def _mean(matrices: list[csr_array]) -> list[Sparse]:
+def _mean(matrices: list[csr_array], n: int) -> list[Sparse]:
     """Divide the rows of every matrix by the number of their entries."""
+    del n
     counts = (np.maximum(np.diff(matrix.indptr), 1) for matrix in matrices)
     return [Sparse(diags_array(1.0 / d) @ matrix) for d, matrix in zip(counts, matrices, strict=True)]

@@ -18,6 +18,7 @@ from pegfan.channels import hop_matrix
 from pegfan.channels.scaling import FeatureScale, scale
 from pegfan.graph import Graph, Split
 from pegfan.models import GraphNetwork, Neighbours, Sparse
+from pegfan.models.geom_gcn import Divisions
 from pegfan.running import Progress, Step, check_memory
 from pegfan.training.engine import check_device, check_metric, loss_weights
 from pegfan.training.loop import follow
@@ -63,8 +64,8 @@ def inputs_of(
     matrix = csr_array(hop_matrix(graph, "A", direction)[order][:, order])
     edges = Neighbours(matrix)
     if divisions is not None:
-        own = [Sparse(csr_array(division)[order][:, order]) for division in divisions]
-        edges.keep("geometry", lambda: own)
+        own = [csr_array(division)[order][:, order] for division in divisions]
+        edges.keep("geometry", lambda: Divisions.of(own, graph.n))
     return Inputs(_features(graph.features, scaling, order), edges, order, places)
 
 
