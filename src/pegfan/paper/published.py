@@ -257,7 +257,7 @@ RERUNS: dict[str, dict[str, Published]] = {
     key: {name: value for name, value in zip(DATASETS, values, strict=True) if value}
     for key, values in _read_cells(_RERUNS).items()
 }
-"""What another group found for cited systems on the ten public splits; see `RERUNS_BY`."""
+"""What another group found for cited systems on the ten public splits; ``RERUNS_BY`` names it."""
 RERUNS_BY = (
     "those of the authors of GGCN (Yan et al., 2021), as GloGNN's authors list them; which of H2GCN's two depths "
     "theirs has is not said"
