@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import pegfan as pf
 from pegfan import comparison, results
 from pegfan.cli import app
-from pegfan.comparison import CONTENDERS, Comparison, Contender, compare
+from pegfan.comparison import CONTENDERS, Comparison, Contender, _chosen, compare, quick_ones
 from pegfan.datasets import Source
 from pegfan.experiments import Record, Store, jobs
 from pegfan.networks import NETWORKS, NetworkRecipe
@@ -448,7 +448,7 @@ def test_two_files_become_a_table_a_picture_and_a_page(files, tmp_path, monkeypa
 
 def test_the_command_names_the_models_that_there_are(files):
     said = call(*files, "--models", "fsgnn,gnc", code=2).stderr
-    assert f"--models does not know 'gnc'; there are {', '.join(CONTENDERS)}." in " ".join(said.split())
+    assert f"--models does not know 'gnc'; there are {', '.join(CONTENDERS)}, and quick." in " ".join(said.split())
 
 
 def test_a_table_without_a_model_that_ran_is_no_success(files, tmp_path, landscape):
@@ -506,3 +506,9 @@ def test_networks_stand_beside_our_own():
     found = compare(graph, ["fsgnn", *comparison.quick_ones(), "gat"], tries=2, changes={"epochs": 3})
     assert {row.name: row.reason for row in found.rows} == dict.fromkeys(["fsgnn", *comparison.quick_ones(), "gat"], "")
     assert next(row for row in found.rows if row.name == "gcn").recipe["model"] == "gcn"
+
+
+def test_quick_stands_for_pegfan_and_those_that_train_in_seconds():
+    names = [one.name for one in _chosen(["gat", "quick", "mlp"])]
+    assert names == ["gat", "pegfan", *quick_ones()]
+    assert {"fsgnn", "mlp", "gcn", "label-propagation", "sgc"} == set(quick_ones())

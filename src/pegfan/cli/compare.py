@@ -85,9 +85,9 @@ def compare(
     check_output(picture, force, PICTURES, "The picture")
     check_output(report, force, (".html",), "The page")
     names = None if models is None else [name.strip() for name in models.split(",") if name.strip()]
-    unknown = [name for name in names or () if name not in CONTENDERS]
+    unknown = [name for name in names or () if name not in (*CONTENDERS, "quick")]
     if unknown:
-        raise Fail(f"--models does not know {unknown[0]!r}; there are {', '.join(CONTENDERS)}.", USAGE)
+        raise Fail(f"--models does not know {unknown[0]!r}; there are {', '.join(CONTENDERS)}, and quick.", USAGE)
     source = open_source(graph, **vars(reading), metric=metric)
     with progress_bar("comparing", lambda step: step.text, remaining=True) as progress:
         found = contest(
