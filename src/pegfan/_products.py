@@ -23,7 +23,7 @@ __all__ = ["keep_mask", "product"]
 def _row_product(
     lines: int, indices: Any, data: Any, B: Any, out: Any, share: int = 1
 ) -> Any:  # pragma: no cover - runs inside the compiler
-    """out[r, block] = Σ_e data[e] B[indices[e], block] for a block of some cache lines, or a share of one, from a column on.
+    """out[r, block] = Σ_e data[e] B[indices[e], block] for a block of cache lines, or a share of one.
 
     Whole lines are added by fused operations, a share of one is rounded as the loop over single columns does it.
     """

@@ -36,7 +36,7 @@ def relu_drop_back(gradient, y, scale, out):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def unit_rows(pointers, data, out):  # type: ignore[no-untyped-def]
-    """Compute out = the entries of a sparse matrix, divided by the Euclidean norms of their rows; sums are in float64."""
+    """Compute out = the entries of a sparse matrix, divided by the norms of their rows, which are summed in float64."""
     for i in range(pointers.size - 1):
         total = 0.0
         for e in range(pointers[i], pointers[i + 1]):
