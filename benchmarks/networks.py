@@ -4,7 +4,7 @@
 
 An epoch is a training step on the training nodes and a forward pass for the validation loss: one loop for all, dropout
 a half, Adam (fused). Every way is tried in a process of its own first, which gives its peak memory and whether its
-outputs are ours; then ours, the fastest of PyG's ways and the fastest plain one take turns in this process, on one core.
+outputs are ours; then ours, the fastest of PyG's ways and the fastest plain one take turns in this process on one core.
 
 PyG's layers (GCNConv, SAGEConv, GATConv, MixHopConv and GCN2Conv; what they can keep is kept, self loops are added
 beforehand) are tried with an `edge_index` and with a sparse CSR adjacency, on dense x and on sparse CSR x. The plain
