@@ -115,7 +115,7 @@ NETWORKS: dict[str, Kind] = {
     "wrgat": Kind(
         "WRGAT",
         "WRGAT",
-        (*_WIDE, "relations"),
+        (*_WIDE, "relations", "mean"),
         base={"hidden": 32},
         space={"relations": (2, 1, 3), "hidden": (32, 64), "dropout": (0.5, 0.2)},
     ),

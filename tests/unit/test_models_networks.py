@@ -219,16 +219,16 @@ def own_divisions(a):
 
 
 def wrgat(matrices):
-    def part(m, x, relations):
+    def part(m, x, relations, mean):
         y = layer(x, m.own)
         for r, a in enumerate(relations):
-            share = a * inverse((a != 0).sum(1).to(a))[:, None]
+            share = a * inverse((a != 0).sum(1).to(a))[:, None] if mean else a
             y = y + attention(a, layer(x, m.weights[r]), m.source[r], m.target[r], share)
         return y
 
     def twin(m, x, a):
         relations = matrices(a, m.relations)
-        return part(m.output, part(m.first, x, relations).relu(), relations)
+        return part(m.output, part(m.first, x, relations, m.mean).relu(), relations, m.mean)
 
     return twin
 
@@ -263,6 +263,7 @@ TWINS = {
     "classic gat": (models.ClassicGNN, {"layers": 2, "convolution": "gat", "norm": "layer", "heads": 2}, classic),
     "geom-gcn": (models.GeomGCN, {}, geom(own_divisions)),
     "wrgat": (models.WRGAT, {"relations": 2}, wrgat(own_relations)),
+    "wrgat with the mean": (models.WRGAT, {"relations": 2, "mean": True}, wrgat(own_relations)),
     "wrgat of edges": (models.WRGAT, {"relations": 0}, wrgat(own_relations)),
 }
 

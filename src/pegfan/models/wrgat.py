@@ -10,20 +10,21 @@ from scipy.sparse import csr_array, diags_array
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from pegfan import _defaults as default
 from pegfan._checks import check_integer
 from pegfan.models._layers import Weight, check_sizes, side_by_side
-from pegfan.models._neighbours import GraphNetwork, Neighbours, by_type
+from pegfan.models._neighbours import GraphNetwork, Neighbours, as_sparse, by_type
 from pegfan.models._sparse import Sparse, attend, dropout
 
 
 class RelationalAttention(nn.Module):
-    """One layer: attention in every relation apart, weighted by its edges, and divided by their number.
+    """One layer: attention in every relation apart, weighted by its edges.
 
     ::
 
-        y_i = x_i W + b + Σ_r (1/d_i^r) Σ_j w_ij^r α_ij^r x_j W_r
+        y_i = x_i W + b + Σ_r Σ_j w_ij^r α_ij^r x_j W_r
 
-    α^r is GAT's attention over the edges of relation r, w^r their weights, and d_i^r how many node i has.
+    α^r is GAT's attention over the edges of relation r, and w^r their weights.
 
     Parameters
     ----------
@@ -40,7 +41,7 @@ class RelationalAttention(nn.Module):
         nn.init.xavier_uniform_(self.target)
 
     def forward(self, x: Any, matrices: list[Sparse]) -> Tensor:
-        """Attend; the matrices hold w_ij / d_i of their relation."""
+        """Attend; the matrices hold the weights of the relations."""
         own, *every = side_by_side(x, [self.own, *self.weights])
         bias: Any = self.own.bias
         total: Tensor = own + bias
@@ -62,6 +63,9 @@ class WRGAT(GraphNetwork):
         As in `MLP`.
     relations
         How many structural relations are made, from degrees alone (1) to wider and wider surroundings.
+    mean
+        Whether the weights of a relation are divided by the number of edges that a node has in it, as the authors'
+        public code does; their published numbers fit without it.
 
     Examples
     --------
@@ -73,38 +77,51 @@ class WRGAT(GraphNetwork):
 
     relational = "structure"
 
-    def __init__(self, features: int, classes: int, hidden: int = 64, dropout: float = 0.5, relations: int = 3) -> None:
+    def __init__(
+        self,
+        features: int,
+        classes: int,
+        hidden: int = default.HIDDEN,
+        dropout: float = default.DROPOUT,
+        relations: int = 3,
+        mean: bool = False,
+    ) -> None:
         super().__init__()
         check_sizes(dropout, features=features, classes=classes, hidden=hidden)
         self.relations = check_integer(relations, "relations", 0)
         self.first = RelationalAttention(features, hidden, relations + 1)
         self.output = RelationalAttention(hidden, classes, relations + 1)
-        self.dropout = dropout
+        self.dropout, self.mean = dropout, mean
 
     def forward(self, x: Any, edge_index: Any, edge_weight: Any = None, edge_type: Any = None) -> Tensor:
         """Log-probabilities of the classes, per node; `edge_type` has the relation of every edge, if they are given."""
         x = self.read_features(x)
-        n = int(x.shape[0])
+        n, make = int(x.shape[0]), _mean if self.mean else _plain
         if edge_type is None:
             graph = Neighbours.of(edge_index, edge_weight, n)
-            matrices = graph.keep(("structure", self.relations), lambda: _relations(graph, self.relations))
+            key = "structure", self.relations
+            matrices = graph.keep((*key, self.mean), lambda: make(graph.keep(key, lambda: self._relations(graph)), n))
         else:
-            matrices = by_type(edge_index, edge_weight, edge_type, n, _mean)
+            matrices = by_type(edge_index, edge_weight, edge_type, n, make)
         if len(matrices) > self.relations + 1:
             raise ValueError(f"the edges have {len(matrices)} relations, and the network has {self.relations + 1}")
         h = F.relu(self.first(x, matrices))
         return F.log_softmax(self.output(dropout(h, self.dropout, self.training), matrices), dim=-1)
 
+    def _relations(self, graph: Neighbours) -> list[csr_array]:
+        """The graph's edges, each of weight one, and its structural relations."""
+        from pegfan.graph import Graph
+        from pegfan.relations import struc2vec_relations
 
-def _relations(graph: Neighbours, count: int) -> list[Sparse]:
-    """The graph's edges, each of weight one, and its structural relations."""
-    from pegfan.graph import Graph
-    from pegfan.relations import struc2vec_relations
+        edges = graph.matrix.copy()
+        edges.data[:] = 1.0
+        whole = Graph.from_scipy(graph.matrix, directed=True)
+        return [edges, *(struc2vec_relations(whole, layers=self.relations - 1) if self.relations else [])]
 
-    edges = graph.matrix.copy()
-    edges.data[:] = 1.0
-    whole = Graph.from_scipy(graph.matrix, directed=True)
-    return _mean([edges, *(struc2vec_relations(whole, layers=count - 1) if count else [])], graph.n)
+
+def _plain(matrices: list[csr_array], n: int) -> list[Sparse]:
+    del n
+    return as_sparse(matrices)
 
 
 def _mean(matrices: list[csr_array], n: int) -> list[Sparse]:
