@@ -115,9 +115,9 @@ NETWORKS: dict[str, Kind] = {
     "wrgat": Kind(
         "WRGAT",
         "WRGAT",
-        (*_WIDE, "relations", "mean"),
+        (*_WIDE, "relations", "edges", "mean"),
         base={"hidden": 32},
-        space={"relations": (2, 1, 3), "hidden": (32, 64), "dropout": (0.5, 0.2)},
+        space={"relations": (2, 1, 3), "edges": (True, False), "hidden": (32, 64), "dropout": (0.5, 0.2)},
     ),
     "gprgnn": Kind(
         "GPRGNN",

@@ -239,6 +239,10 @@ def own_relations(a, count):
     return [(a != 0).to(a), *(torch.from_numpy(relation.toarray()) for relation in found)]
 
 
+def own_structure(a, count):
+    return own_relations(a, count)[1:]
+
+
 NONE = {"dropout": 0.0}
 TWINS = {
     "mlp": (models.MLP, {"layers": 3}, mlp),
@@ -263,6 +267,7 @@ TWINS = {
     "classic gat": (models.ClassicGNN, {"layers": 2, "convolution": "gat", "norm": "layer", "heads": 2}, classic),
     "geom-gcn": (models.GeomGCN, {}, geom(own_divisions)),
     "wrgat": (models.WRGAT, {"relations": 2}, wrgat(own_relations)),
+    "wrgat without edges": (models.WRGAT, {"relations": 2, "edges": False}, wrgat(own_structure)),
     "wrgat with the mean": (models.WRGAT, {"relations": 2, "mean": True}, wrgat(own_relations)),
     "wrgat of edges": (models.WRGAT, {"relations": 0}, wrgat(own_relations)),
 }

@@ -63,6 +63,8 @@ class WRGAT(GraphNetwork):
         As in `MLP`.
     relations
         How many structural relations are made, from degrees alone (1) to wider and wider surroundings.
+    edges
+        Whether the edges of the graph are a relation, too.
     mean
         Whether the weights of a relation are divided by the number of edges that a node has in it, as the authors'
         public code does; their published numbers fit without it.
@@ -84,14 +86,15 @@ class WRGAT(GraphNetwork):
         hidden: int = default.HIDDEN,
         dropout: float = default.DROPOUT,
         relations: int = 3,
+        edges: bool = True,
         mean: bool = False,
     ) -> None:
         super().__init__()
         check_sizes(dropout, features=features, classes=classes, hidden=hidden)
         self.relations = check_integer(relations, "relations", 0)
-        self.first = RelationalAttention(features, hidden, relations + 1)
-        self.output = RelationalAttention(hidden, classes, relations + 1)
-        self.dropout, self.mean = dropout, mean
+        self.first = RelationalAttention(features, hidden, relations + edges)
+        self.output = RelationalAttention(hidden, classes, relations + edges)
+        self.dropout, self.edges, self.mean = dropout, edges, mean
 
     def forward(self, x: Any, edge_index: Any, edge_weight: Any = None, edge_type: Any = None) -> Tensor:
         """Log-probabilities of the classes, per node; `edge_type` has the relation of every edge, if they are given."""
@@ -99,12 +102,12 @@ class WRGAT(GraphNetwork):
         n, make = int(x.shape[0]), _mean if self.mean else _plain
         if edge_type is None:
             graph = Neighbours.of(edge_index, edge_weight, n)
-            key = "structure", self.relations
+            key = "structure", self.relations, self.edges
             matrices = graph.keep((*key, self.mean), lambda: make(graph.keep(key, lambda: self._relations(graph)), n))
         else:
             matrices = by_type(edge_index, edge_weight, edge_type, n, make)
-        if len(matrices) > self.relations + 1:
-            raise ValueError(f"the edges have {len(matrices)} relations, and the network has {self.relations + 1}")
+        if len(matrices) > (most := self.relations + self.edges):
+            raise ValueError(f"the edges have {len(matrices)} relations, and the network has {most}")
         h = F.relu(self.first(x, matrices))
         return F.log_softmax(self.output(dropout(h, self.dropout, self.training), matrices), dim=-1)
 
@@ -116,7 +119,8 @@ class WRGAT(GraphNetwork):
         edges = graph.matrix.copy()
         edges.data[:] = 1.0
         whole = Graph.from_scipy(graph.matrix, directed=True)
-        return [edges, *(struc2vec_relations(whole, layers=self.relations - 1) if self.relations else [])]
+        found = struc2vec_relations(whole, layers=self.relations - 1) if self.relations else []
+        return [edges, *found] if self.edges else list(found)
 
 
 def _plain(matrices: list[csr_array], n: int) -> list[Sparse]:
