@@ -422,7 +422,7 @@ def probe(model: str, way: str, place: str, weights: str, deep: bool, budget: fl
     if way == "ours":
         torch.save(network.state_dict(), weights)
     else:
-        take_weights(network, way, torch.load(weights))
+        take_weights(network, way, torch.load(weights, weights_only=True))
     loop = Loop(network, inputs, data)
     first = loop.outputs().numpy()
     loop.epoch()
