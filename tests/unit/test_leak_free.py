@@ -79,6 +79,41 @@ def test_the_page(found, store, tmp_path):
     assert len(first["values"]) == first["runs"] == 3
 
 
+def test_the_guide_is_the_table_by_kinds_of_graphs(found, tmp_path):
+    document = LeakFree(ONLY).guide(found, "pegfan reproduce leak-free")
+    write(document, tmp_path)
+    text = (tmp_path / "which-model.md").read_text()
+    kinds = document.summary["kinds"]
+    assert kinds["all graphs"]["graphs"] == ["easy", "hard"]
+    behind = {row.name: [] for row in found[0].rows}
+    for row in (row for one in found for row in one.rows):
+        behind[row.name].append(-100 * (row.difference or 0.0))
+    assert kinds["all graphs"]["distances"] == pytest.approx({name: sum(of) / 2 for name, of in behind.items()})
+    assert list(kinds["all graphs"]["distances"].values()) == sorted(kinds["all graphs"]["distances"].values())
+    for one in found:
+        of = "say" if one.data.adjusted_homophily < 0.25 else "join"
+        assert one.title in next(kind["graphs"] for words, kind in kinds.items() if words.startswith(f"edges {of}"))
+    for one in found:
+        place = [row.name for row in one.rows]
+        alone = next(w for w, kind in kinds.items() if " alone" in w and one.title in kind["graphs"])
+        assert alone.startswith("features") == (place.index("mlp") < place.index("label-propagation"))
+    assert document.summary["cost"]["mlp"] == [1, 1]
+    assert set(document.summary["cost"]) <= {"pegfan", "mlp", "label-propagation"}
+    assert "| easy |" in text
+    assert "<h2>" not in document.html()
+
+
+def test_no_guide_before_anything_ran(store):
+    document = LeakFree(("gcn",)).guide(list(LeakFree(("gcn", "easy")).comparisons(store, run=False)), "command")
+    assert document.blocks == [leak_free._GUIDE]
+
+
+def test_headings_are_headings_on_the_web_page(found):
+    page = LeakFree(ONLY).document(found, "command").html()
+    assert "<h2>What it says of PEGFAN</h2>" in page
+    assert "##" not in page
+
+
 def test_a_model_that_did_not_run_is_listed_with_its_reason(found, store):
     more = list(LeakFree((*ONLY, "gcn")).comparisons(store, run=False))
     text = LeakFree((*ONLY, "gcn")).document(more, "command").markdown()

@@ -162,6 +162,21 @@ def test_sparse_products_equal_scipys(seed, width, dtype):
     np.testing.assert_allclose(out, M @ B, atol=1e-5 if dtype == np.float32 else 1e-13)
 
 
+@given(seeds, st.integers(1, 15), st.sampled_from([np.float32, np.float64]))
+def test_narrow_products_are_rounded_as_single_columns_are(seed, width, dtype):
+    """Less than a cache line goes in halves and quarters of one, to the same bits as column by column."""
+    width = width if dtype == np.float32 else (width + 1) // 2
+    rng = np.random.default_rng(seed)
+    M = sparse.random_array((20, 15), density=0.5, rng=rng, format="csr").astype(dtype)
+    B = rng.standard_normal((15, width)).astype(dtype)
+    rows = M.indptr.astype(np.int64), M.indices.astype(np.int64), M.data
+    out, column = np.full((20, width), np.nan, dtype), np.empty((20, 1), dtype)
+    _kernels.product(*rows, B, out)
+    for t in range(width):
+        _kernels.product(*rows, np.ascontiguousarray(B[:, t : t + 1]), column)
+        assert out[:, t].tobytes() == column[:, 0].tobytes()
+
+
 @pytest.mark.parametrize("rate", [0.1, 0.5, 0.7])
 def test_dropout_keeps_its_share_and_repeats(rate):
     graph, channels = make()

@@ -73,7 +73,8 @@ def reproduce(
 ) -> None:
     """Reproduce the paper's tables and figures: our number beside the paper's, cell by cell, with a verdict.
 
-    leak-free is a table of our own: all models on graphs without duplicated nodes, by one protocol; all leaves it out.
+    leak-free is a table of our own: all models on graphs without duplicated nodes, by one protocol, and what it says
+    on which model to take; all leaves it out.
 
     Every run is stored as soon as it ends. Stop whenever you like: the same command continues from there.
     """
@@ -174,6 +175,8 @@ def _leak_free(
                 raise KeyboardInterrupt
     document = table.document(found, text)
     write(document, output)
+    if not options.only:
+        write(table.guide(found, text), output)
     return document
 
 

@@ -71,7 +71,8 @@ class Document:
     title, command
         What it is, and the command line that makes it.
     blocks
-        Paragraphs, grids and pictures, in their order. A paragraph that starts with ``- `` is an item of a list.
+        Paragraphs, grids and pictures, in their order. A paragraph that starts with ``- `` is an item of a list, one
+        that starts with ``## `` a heading.
     cells
         Everything about every cell, for machines: ours, the paper's, verdict, settings, keys of the runs, tree,
         seeds, seconds, versions.
@@ -196,6 +197,8 @@ def _html_block(block: Block) -> str:
         return f'<figure><img src="{escape(block.file)}" alt="{words}"><figcaption>{words}</figcaption></figure>'
     if isinstance(block, Grid):
         return _html_grid(block)
+    if block.startswith("## "):
+        return f"<h2>{escape(block[3:])}</h2>"
     return f"<p class=item>{escape(block[2:])}</p>" if block.startswith("- ") else f"<p>{escape(block)}</p>"
 
 
@@ -232,7 +235,7 @@ _STYLE = """
   --band: #1e2125; --best: #5fd0aa; --second: #7fbcf0; --differs: #f0a070; } }
 body { margin: 2rem auto; max-width: 100rem; padding: 0 1.5rem; background: var(--ground); color: var(--ink);
   font: 15px/1.5 system-ui, sans-serif; }
-h1 { font-size: 1.5rem; font-weight: 650; margin-bottom: .4rem; }
+h1 { font-size: 1.5rem; font-weight: 650; margin-bottom: .4rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
 code { background: var(--band); padding: .2rem .45rem; border-radius: 4px; overflow-wrap: anywhere; }
 p { max-width: 52rem; } p.item { margin: .2rem 0 .2rem 1.2rem; text-indent: -.9rem; } p.item::before { content: "• "; }
 .scroll { overflow-x: auto; margin: 1.4rem 0; }

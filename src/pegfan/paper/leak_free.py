@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 from pegfan.comparison import CONTENDERS, Comparison, compare
 from pegfan.datasets import Source
 from pegfan.experiments.store import Store
-from pegfan.paper.documents import MISSING, Document, Grid, Mark, Rows
+from pegfan.paper.documents import MISSING, Block, Document, Grid, Mark, Rows
 from pegfan.results import Rival
 from pegfan.running import Progress
 
@@ -89,7 +89,7 @@ class LeakFree:
         for name in self.sets:
             source = find(name)
             if source is not None:
-                yield compare(
+                found = compare(
                     source,
                     self.models,
                     tries=TRIES,
@@ -100,27 +100,34 @@ class LeakFree:
                     progress=progress,
                     run=run,
                 )
+                yield replace(found, title=name)
 
     def document(self, found: Sequence[Comparison], command: str) -> Document:
         """The table, what it costs, and what it says."""
-        shown = [one for one in found if any(row.test for row in one.rows)]
+        shown = [one for one in found if one.best is not None]
         document = Document(self.name, "The leak-free table: all models by one protocol", command)
         document.cells = [_cell(one, row) for one in found for row in one.rows]
         document.blocks.append(_opening(shown))
         if not shown:
             return document
-        document.blocks.append(_grid("Test metric in percent, mean ± standard deviation", shown, _metric))
+        document.blocks.append(_grid("Test metric in percent, mean over the splits", shown, _metric))
         document.blocks.append(
-            "**Bold**: the best. ≈: not to be told from the best, for the 95% interval of the paired difference "
+            "In bold the best. ≈: not to be told from the best, for the 95% interval of the paired difference "
             "(corrected for overlapping splits) holds 0. "
             "ROC AUC where the set's authors use it, accuracy otherwise."
         )
-        document.blocks += _graphs(shown)
         document.blocks += self._of_pegfan(shown, document.summary)
         document.blocks += _ranks(shown, document.summary)
         document.blocks.append(_grid("CPU seconds per split, of the chosen settings", shown, _seconds))
         document.blocks.append(_grid("Peak memory of the process, MB", shown, _memory))
         document.blocks += _reasons(found)
+        return document
+
+    def guide(self, found: Sequence[Comparison], command: str) -> Document:
+        """What the table says to somebody who has a graph and wants a model."""
+        shown = [one for one in found if one.best is not None]
+        document = Document("which-model", "Which model for which graph", command)
+        document.blocks += [_GUIDE, *_kinds(shown, document.summary), *_graphs(shown), *_cost(shown, document.summary)]
         return document
 
     def _of_pegfan(self, shown: Sequence[Comparison], summary: dict[str, Any]) -> list[str]:
@@ -202,20 +209,6 @@ def _memory(row: Rival | None, one: Comparison) -> str:
     return MISSING if row is None or row.memory is None else f"{row.memory / 2**20:,.0f}"
 
 
-def _graphs(shown: Sequence[Comparison]) -> list[str | Grid]:
-    rows: Rows = []
-    for one in shown:
-        ran = [row for row in one.rows if row.test is not None]
-        even = [row for row in ran[1:] if row.means_nothing]
-        quickest = min([ran[0], *even], key=lambda row: row.seconds or 0.0)
-        data = one.data
-        homophily = MISSING if data.adjusted_homophily is None else f"{data.adjusted_homophily:.2f}"
-        others = ", ".join(row.label for row in even) or "none"
-        rows.append([one.title, f"{data.nodes:,}", f"{data.edges:,}", homophily, ran[0].label, others, quickest.label])
-    columns = ["graph", "nodes", "edges", "adjusted homophily", "best", "not to be told from it", "quickest of these"]
-    return [Grid("Which model for which graph", columns, rows)]
-
-
 def _ranks(shown: Sequence[Comparison], summary: dict[str, Any]) -> list[str | Grid]:
     """Mean places of the models over the graphs that all of them ran on."""
     names = list(CONTENDERS)
@@ -239,6 +232,109 @@ def _ranks(shown: Sequence[Comparison], summary: dict[str, Any]) -> list[str | G
     ]
     caption = f"Over the {len(whole)} graphs on which all models ran"
     return [Grid(caption, ["model", "mean place", "mean distance to the best, points"], rows)]
+
+
+# ---------------------------------------------------------------------------- the guide
+
+_GUIDE = (
+    "Made from the leak-free table (leak-free.md), by the command above; nothing here is written by hand. A model's "
+    "distance is how far it is behind the best of all on a graph, in points of the test metric; below are its means "
+    "over graphs of a kind. Graphs differ more than kinds do: the answer for yours is `pegfan compare GRAPH`, and "
+    "`pegfan compare GRAPH --models quick` has one within minutes. `pegfan info GRAPH` tells of which kind it is."
+)
+_SAME, _LARGE = 0.25, 10_000
+_NEAR = 1.0
+"""Points of distance within which a cheaper model will do."""
+
+_KINDS: dict[str, Callable[[Comparison], bool]] = {
+    "all graphs": lambda _: True,
+    f"edges join nodes of one class (adjusted homophily of {_SAME} or more)": lambda one: _homophily(one) >= _SAME,
+    "edges say little of the class, or join other classes (below that)": lambda one: _homophily(one) < _SAME,
+    "features alone (MLP) beat edges alone (label propagation)": lambda one: _ahead(one, "mlp", "label-propagation"),
+    "edges alone (label propagation) beat features alone (MLP)": lambda one: _ahead(one, "label-propagation", "mlp"),
+    "directed": lambda one: one.data.directed,
+    f"up to {_LARGE:,} nodes": lambda one: one.data.nodes <= _LARGE,
+    f"more than {_LARGE:,} nodes": lambda one: one.data.nodes > _LARGE,
+}
+
+
+def _homophily(one: Comparison) -> float:
+    return one.data.adjusted_homophily or 0.0
+
+
+def _ahead(one: Comparison, first: str, second: str) -> bool:
+    """Whether one model ran and is better than another that ran."""
+    means = {row.name: row.test.mean or 0.0 for row in one.rows if row.test is not None}
+    return first in means and second in means and means[first] > means[second]
+
+
+def _distances(shown: Sequence[Comparison]) -> dict[str, float]:
+    """Mean points behind the best, of the models that ran on all of these graphs; the nearest first."""
+    behind: dict[str, list[float]] = {}
+    for one in shown:
+        for row in one.rows:
+            if row.test is not None:
+                behind.setdefault(row.name, []).append(-100 * (row.difference or 0.0))
+    means = {name: float(np.mean(values)) for name, values in behind.items() if len(values) == len(shown)}
+    return dict(sorted(means.items(), key=lambda item: item[1]))
+
+
+def _kinds(shown: Sequence[Comparison], summary: dict[str, Any]) -> list[Block]:
+    rows: Rows = []
+    for words, belongs in _KINDS.items():
+        of = [one for one in shown if belongs(one)]
+        behind = _distances(of)
+        if not behind:
+            continue
+        near = [name for name in behind if behind[name] <= min(behind.values()) + _NEAR]
+        seconds = {name: _median_seconds(of, name) for name in near}
+        cheap = min(near, key=lambda name: seconds[name])
+        places = list(behind)
+        own = f"{places.index('pegfan') + 1} of {len(places)}" if "pegfan" in behind else MISSING
+        best = ", ".join(f"{CONTENDERS[name].label} {behind[name]:.2f}" for name in places[:3])
+        rows.append([words, str(len(of)), best, f"{CONTENDERS[cheap].label} ({seconds[cheap]:.1f} s)", own])
+        summary.setdefault("kinds", {})[words] = {"graphs": [one.title for one in of], "distances": behind}
+    columns = ["kind of graph", "graphs", "smallest mean distances", f"quickest within {_NEAR:g} point", "PEGFAN is"]
+    return [Grid("By kind of graph", columns, rows)] if rows else []
+
+
+def _median_seconds(shown: Sequence[Comparison], name: str) -> float:
+    return float(np.median([row.seconds or 0.0 for one in shown for row in one.rows if row.name == name]))
+
+
+def _graphs(shown: Sequence[Comparison]) -> list[Block]:
+    rows: Rows = []
+    for one in shown:
+        ran = [row for row in one.rows if row.test is not None]
+        even = [row for row in ran[1:] if row.means_nothing]
+        quickest = min([ran[0], *even], key=lambda row: row.seconds or 0.0)
+        data = one.data
+        homophily = MISSING if data.adjusted_homophily is None else f"{data.adjusted_homophily:.2f}"
+        others = ", ".join(row.label for row in even) or "none"
+        rows.append([one.title, f"{data.nodes:,}", f"{data.edges:,}", homophily, ran[0].label, others, quickest.label])
+    columns = ["graph", "nodes", "edges", "adjusted homophily", "best", "not to be told from it", "quickest of these"]
+    return [Grid("Graph by graph", columns, rows)] if rows else []
+
+
+def _cost(shown: Sequence[Comparison], summary: dict[str, Any]) -> list[Block]:
+    """What models cost, as multiples of an MLP on the same graph."""
+    ratios: dict[str, list[tuple[float, float]]] = {}
+    for one in shown:
+        ran = {row.name: row for row in one.rows if row.seconds and row.memory}
+        for name, row in ran.items() if "mlp" in ran else ():
+            base = ran["mlp"]
+            ratios.setdefault(name, []).append((row.seconds / base.seconds, row.memory / base.memory))  # type: ignore[operator]
+    medians = {name: np.median(values, axis=0).tolist() for name, values in ratios.items()}
+    summary["cost"] = medians
+    rows: Rows = [
+        [CONTENDERS[name].label, f"{seconds:.1f}", f"{memory:.1f}"]
+        for name, (seconds, memory) in sorted(medians.items(), key=lambda item: item[1][0])
+    ]
+    caption = "What they cost: CPU seconds and peak memory of a training, over those of an MLP; medians of the graphs"
+    return [Grid(caption, ["model", "time", "memory"], rows)] if rows else []
+
+
+# ------------------------------------------------------------------------------- cells
 
 
 def _reasons(found: Sequence[Comparison]) -> list[str]:
