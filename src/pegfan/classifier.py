@@ -370,7 +370,8 @@ class NetworkClassifier(NodeClassifier):
         }
         recipe = self.recipe
         if parameters.get("model", recipe.model) != recipe.model:  # another network has other options
-            kept = {name: value for name, value in recipe.changes().items() if name not in recipe.options}
+            own_to_it = (*recipe.options, "relation_file")
+            kept = {name: value for name, value in recipe.changes().items() if name not in own_to_it}
             self.recipe = NetworkRecipe.of({**kept, **parameters})
         else:
             self.recipe = recipe.changed(**parameters)
@@ -397,6 +398,10 @@ class NetworkClassifier(NodeClassifier):
         self
         """
         recipe, seed = self.recipe, check_integer(self.random_state, "random_state", 0)
+        if recipe.relation_file is not None:
+            raise ValueError(
+                "a classifier makes its relations; recipes with a relation_file are for stored runs, see Job"
+            )
         known, part, stood_in = to_learn(as_graph(graph), split, self.stand_in, seed)
         scale = FeatureScale.of(known.features) if recipe.scaling == "columns" else None
         trained = train_network_recipe(recipe, known, part, seed, scale=scale, device=self.device, history=True)

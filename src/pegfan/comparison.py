@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import json
 import math
 import os
 import shlex
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -28,7 +29,7 @@ from pegfan.experiments import Job, Record, Store
 from pegfan.experiments.jobs import graph_of
 from pegfan.fitted import draw_splits, fit_split
 from pegfan.graph import Graph, Split
-from pegfan.networks import COMMON, NETWORKS, recipe_of
+from pegfan.networks import COMMON, NETWORKS, NetworkRecipe, recipe_of
 from pegfan.results import Data, Rival, Splits, Spread
 from pegfan.results.values import Part
 from pegfan.running import Progress, Runner, Step
@@ -95,17 +96,24 @@ class Contender:
         for place in (None, *order.tolist()):
             own = {} if place is None else self._drawn(np.unravel_index(place, sizes) if sizes else ())
             recipe = recipe_of({**self.base, **own, **(changes or {})})
-            found.setdefault(recipe.key, recipe)
+            found.setdefault(_told_by(recipe), recipe)
             if len(found) == count:
                 break
         return list(found.values())
 
-    def without(self, name: str) -> Contender:
-        """The same with one setting that is not searched."""
-        return replace(self, space={key: choices for key, choices in self.space.items() if key != name})
+    def without(self, name: str, *choices: Any) -> Contender:
+        """The same with a setting that is not searched, or not among these choices."""
+        left = [one for one in self.space.get(name, ()) if choices and one not in choices]
+        own = {key: left if key == name else of for key, of in self.space.items()}
+        return replace(self, space={key: of for key, of in own.items() if of})
 
     def _drawn(self, places: Sequence[Any]) -> dict[str, Any]:
         return {name: self.space[name][place] for name, place in zip(self.space, places, strict=True)}
+
+
+def _told_by(recipe: Any) -> str:
+    """What tells recipes apart that train differently."""
+    return json.dumps(recipe.whole, sort_keys=True) if isinstance(recipe, NetworkRecipe) else recipe.key
 
 
 _TRAINING = {
@@ -115,20 +123,22 @@ _TRAINING = {
     "lr_fc": (0.01, 0.005),
     "scaling": ("l1", "none", "columns"),
     "hops": (3, 8),
+    "direction": ("out", "symmetric"),
 }
 _OWN = (
     Contender("pegfan", "PEGFAN", {"kind": ("c", "b"), "method": ("auto", "adjacency"), "h": (8, 4), **_TRAINING}),
     Contender("fsgnn", "FSGNN", {"regime": ("auto", "all"), **_TRAINING}, {"method": "none"}, quick=True),
 )
-_NETWORKS = (
-    # Label propagation is not trained, and has nothing of what trainings have in common.
-    Contender(
-        name, kind.label, {**({} if name == "label-propagation" else COMMON), **kind.space}, {"model": name}, kind.quick
-    )
-    for name, kind in NETWORKS.items()
-)
 
-CONTENDERS: dict[str, Contender] = {one.name: one for one in (*_OWN, *_NETWORKS)}
+
+def _network(name: str) -> Contender:
+    kind = NETWORKS[name]
+    common = {} if name == "label-propagation" else COMMON  # it is not trained
+    found = Contender(name, kind.label, {**common, **kind.space}, {"model": name}, kind.quick)
+    return found.without("direction") if name == "mlp" else found  # which sees no edges
+
+
+CONTENDERS: dict[str, Contender] = {one.name: one for one in (*_OWN, *map(_network, NETWORKS))}
 """The models that there are, by name; add your own."""
 
 
@@ -220,7 +230,7 @@ class Comparison(Part):
             "  ".join([line[0].ljust(widths[0]), *map(str.rjust, line[1:-1], widths[1:-1]), line[-1]]).rstrip()
             for line in table
         ]
-        return "\n".join([*lines, "", self.verdict, self.budget])
+        return "\n".join([*lines, "", self.verdict, *([self.budget] if self.best else [])])
 
     def __repr__(self) -> str:
         return f"Comparison({self.title!r}, {len(self.rows)} models, {len(self.splits.used)} splits)"
@@ -295,6 +305,9 @@ def compare(
     """
     start = time.monotonic()
     chosen = _chosen(models)
+    budget = check_integer(tries, "tries", 1), check_integer(search_splits, "search_splits", 1)
+    first = check_integer(seed, "seed", 0)
+    _check_changes(chosen, changes or {})
     with ExitStack() as stack:
         if not isinstance(store, Store):
             store = Store(store or stack.enter_context(tempfile.TemporaryDirectory(prefix="pegfan-")))
@@ -303,11 +316,15 @@ def compare(
         every = _splits(known, source, splits)
         if not known.directed:
             chosen = [one.without("direction") for one in chosen]  # two tries would be one
-        if check_integer(search_splits, "search_splits", 1) > len(every.used):
+        if known.features is None:
+            # Likewise: degrees stand in, which rows of sum one would level; there our own take "l1" for "none".
+            chosen = [one.without("scaling", "l1" if "model" in one.base else "none") for one in chosen]
+        if budget[1] > len(every.used):
             raise ValueError(f"search_splits is {search_splits}, but there are {len(every.used)} splits; ask for fewer")
         runner = stack.enter_context(Runner(workers, scheduler=scheduler) if run else _Idle())
-        tried = check_integer(tries, "tries", 1), every.used[:search_splits]
-        contest = _Contest(source, store, every.used, *tried, seed, changes or {}, runner, progress)
+        contest = _Contest(
+            source, store, every.used, budget[0], every.used[: budget[1]], first, changes or {}, runner, progress
+        )
         rows, complete = contest.rows(chosen)
     return Comparison(
         title="a graph" if isinstance(graph, Graph) else source.name,
@@ -315,9 +332,9 @@ def compare(
         data=results.data(known),
         splits=every,
         rows=results.ranked(rows, every),
-        tries=tries,
-        search_splits=search_splits,
-        seed=seed,
+        tries=budget[0],
+        search_splits=budget[1],
+        seed=first,
         changes=changes or {},
         complete=complete,
         seconds=time.monotonic() - start,
@@ -325,12 +342,16 @@ def compare(
     )
 
 
+class _NotRun(Exception):
+    """The store lacks runs, and none are to be made."""
+
+
 class _Idle(Runner):
     """Runs nothing."""
 
     def map(self, *_: Any, **__: Any) -> Any:
         """Say so."""
-        raise ValueError("it has not run yet")
+        raise _NotRun("the store does not hold all of its runs")
 
 
 class _Attempt(NamedTuple):
@@ -388,18 +409,18 @@ class _Contest:
                 lost = test.index(None)
                 why = records[lost].diverged or "the metric is not defined on its test nodes"
                 raise ValueError(f"split {self.splits[lost]}: {why}")
+            return Rival(
+                **about,
+                recipe=best.recipe.to_dict(),
+                how=best.recipe.name,
+                test=Spread.of(test),
+                validation=Spread.of([math.nan if value is None else value for value in validation]),
+                seconds=float(np.median([one.seconds for one in records])),
+                search_seconds=sum(one.seconds for attempt in tried for one in attempt.records),
+                memory=max((one.memory for one in records if one.memory is not None), default=None),
+            )
         except Exception as error:  # whatever it is, the others go on
             return Rival(**about, reason=self.reason(error))
-        return Rival(
-            **about,
-            recipe=best.recipe.to_dict(),
-            how=best.recipe.name,
-            test=Spread.of(test),
-            validation=Spread.of(validation),
-            seconds=float(np.mean([one.seconds for one in records])),
-            search_seconds=sum(one.seconds for attempt in tried for one in attempt.records),
-            memory=max((one.memory for one in records if one.memory is not None), default=None),
-        )
 
     def search(self, contender: Contender) -> list[_Attempt]:
         """What the settings of a model give on the first splits; those that cannot run are left out."""
@@ -407,7 +428,7 @@ class _Contest:
         groups = [self.jobs(recipe, self.search_splits) for recipe in recipes]
         try:
             found = self.run(groups)
-        except (MemoryError, OSError):  # the next one would not fit either
+        except (_NotRun, OSError):
             raise
         except Exception as error:
             found = list(map(self.attempt, groups))
@@ -415,7 +436,9 @@ class _Contest:
                 raise error from None
         tried = [_Attempt(recipe, records) for recipe, records in zip(recipes, found, strict=True) if records]
         if all(attempt.validation == -math.inf for attempt in tried):
-            raise ValueError(f"in all of {len(tried)} tries: {tried[0].records[0].diverged}")
+            why = next((one.diverged for attempt in tried for one in attempt.records if one.diverged), None)
+            count = f"all of {len(tried)} tries" if len(tried) > 1 else "its only try"
+            raise ValueError(f"in {count}: {why or 'the metric is not defined on the validation nodes'}")
         return tried
 
     def attempt(self, group: Sequence[Job]) -> list[Record]:
@@ -451,7 +474,9 @@ class _Contest:
         if isinstance(error, MemoryError):
             return f"not enough memory. {error}".rstrip(". ")
         return (
-            str(error) if isinstance(error, (ValueError, ImportError, OSError)) else f"{type(error).__name__}: {error}"
+            str(error)
+            if isinstance(error, (ValueError, ImportError, OSError, _NotRun))
+            else f"{type(error).__name__}: {error}"
         )
 
 
@@ -469,14 +494,38 @@ def _chosen(models: Sequence[str | Contender] | None) -> list[Contender]:
     if not given:
         raise ValueError(f"no models are named; there are {', '.join(CONTENDERS)}")
     found = [CONTENDERS[one] if isinstance(one, str) else one for one in given]
+    named = {**{one.name: one for one in found}, **CONTENDERS}
+    other = next((one.name for one in found if named[one.name] != one), None)
+    if other is not None:
+        raise ValueError(f"there are two models of the name {other!r}; choose another name for yours")
     return list({one.name: one for one in found}.values())
+
+
+def _check_changes(chosen: Sequence[Contender], changes: Mapping[str, Any]) -> None:
+    """Refuse what would make one model of another, and what no model takes."""
+    for name in changes:
+        own = next((one.label for one in chosen if name in one.base), None)
+        if name == "model" or own is not None:
+            raise ValueError(
+                f"{name} is what {own or 'a network'} is told by, so it cannot be the same for every model"
+            )
+    if changes.get("method") == "none" and any(one.name == "pegfan" for one in chosen):
+        raise ValueError("PEGFAN without a tree is FSGNN; compare fsgnn in place of method='none'")
+    refused: list[Exception] = []
+    for one in chosen:
+        try:
+            one.candidates(1, changes=changes)
+        except (ValueError, TypeError) as error:
+            refused.append(error)
+    if len(refused) == len(chosen):
+        raise refused[0]
 
 
 def _splits(graph: Graph, source: Source, wanted: int | Sequence[int] | None) -> Splits:
     """The splits that are used, among all that there are; drawn as jobs draw them where there are none."""
     there = len(graph.splits)
     count = there or _DRAWN if wanted is None else wanted
-    used = range(check_integer(count, "splits", 1)) if isinstance(count, int) else list(count)
+    used = list(count) if isinstance(count, Iterable) else range(check_integer(count, "splits", 1))
     if not used or len(set(used)) < len(used) or min(used) < 0:
         raise ValueError(f"splits must name at least one split, each once, counted from 0; got {wanted!r}")
     if there and max(used) >= there:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pegfan import _defaults as default
 from pegfan._checks import check_choice, check_integer, check_number
 from pegfan._plain import plain
 from pegfan.channels.scaling import SCALINGS
@@ -33,7 +34,7 @@ class Kind(NamedTuple):
     module
         The class in `pegfan.models`.
     options
-        What its class takes beside the columns of features and the classes.
+        What its class takes beside the columns of features and the classes, and what it has by default.
     base
         What its recipes start from, where that differs from the defaults.
     space
@@ -44,7 +45,7 @@ class Kind(NamedTuple):
 
     label: str
     module: str
-    options: tuple[str, ...]
+    options: Mapping[str, Any]
     base: Mapping[str, Any] = {}
     space: Mapping[str, tuple[Any, ...]] = {}
     quick: bool = False
@@ -59,28 +60,34 @@ COMMON: dict[str, tuple[Any, ...]] = {
 """What a search chooses from for every network that is trained; the direction only on directed graphs."""
 
 _RATES = (0.5, 0.2, 0.7)
-_WIDE = ("hidden", "dropout")
-_DEEP = ("hidden", "layers", "dropout")
+_WIDE = {"hidden": default.HIDDEN, "dropout": default.DROPOUT}
+_DEEP = {"hidden": default.HIDDEN, "layers": default.LAYERS, "dropout": default.DROPOUT}
 
 NETWORKS: dict[str, Kind] = {
     "mlp": Kind("MLP", "MLP", _DEEP, space={"hidden": (64, 128), "layers": (2, 3), "dropout": _RATES}, quick=True),
     "label-propagation": Kind(
         "label propagation",
         "LabelPropagation",
-        ("steps", "alpha"),
+        {"steps": 50, "alpha": 0.9},
         space={"alpha": (0.9, 0.5, 0.7, 0.99), "steps": (50, 10, 3)},
         quick=True,
     ),
-    "sgc": Kind("SGC", "SGC", ("hops", "dropout"), space={"hops": (2, 1, 3), "dropout": (0.0, 0.5)}, quick=True),
+    "sgc": Kind(
+        "SGC",
+        "SGC",
+        {"hops": 2, "dropout": 0.0},
+        space={"hops": (2, 1, 3), "dropout": (0.0, 0.5)},
+        quick=True,
+    ),
     "gcn": Kind("GCN", "GCN", _DEEP, space={"hidden": (64, 128), "layers": (2, 3), "dropout": _RATES}, quick=True),
     "sage": Kind("GraphSAGE", "GraphSAGE", _DEEP, space={"hidden": (64, 128), "layers": (2, 3), "dropout": _RATES}),
-    "gat": Kind("GAT", "GAT", (*_DEEP, "heads"), space={"heads": (8, 4), "layers": (2, 3), "dropout": _RATES}),
-    "sign": Kind("SIGN", "SIGN", (*_WIDE, "hops"), space={"hops": (3, 2, 5), "dropout": _RATES}),
+    "gat": Kind("GAT", "GAT", {**_DEEP, "heads": 8}, space={"heads": (8, 4), "layers": (2, 3), "dropout": _RATES}),
+    "sign": Kind("SIGN", "SIGN", {**_WIDE, "hops": default.HOPS}, space={"hops": (3, 2, 5), "dropout": _RATES}),
     "linkx": Kind("LINKX", "LINKX", _WIDE, space={"hidden": (64, 32), "dropout": _RATES}),
     "classic": Kind(
         "tuned classic",
         "ClassicGNN",
-        (*_DEEP, "convolution", "residual", "norm", "heads"),
+        {**_DEEP, "layers": 4, "convolution": "gcn", "residual": True, "norm": "batch", "heads": 1},
         space={
             "convolution": ("gcn", "sage", "gat"),
             "layers": (4, 2, 8),
@@ -93,36 +100,36 @@ NETWORKS: dict[str, Kind] = {
     "mixhop": Kind(
         "MixHop",
         "MixHop",
-        (*_WIDE, "hops", "layer_dropout", "batch_statistics"),
+        {**_WIDE, "hops": 2, "layer_dropout": 0.5, "batch_statistics": False},
         space={"hidden": (64, 192), "dropout": (0.5, 0.7), "layer_dropout": (0.5, 0.9)},
     ),
     "geom-gcn": Kind(
-        "GEOM-GCN", "GeomGCN", (*_WIDE, "divisions"), {"hidden": 32}, {"hidden": (32, 16), "dropout": (0.5, 0.2)}
+        "GEOM-GCN", "GeomGCN", {**_WIDE, "divisions": 9}, {"hidden": 32}, {"hidden": (32, 16), "dropout": (0.5, 0.2)}
     ),
     "gcnii": Kind(
         "GCNII",
         "GCNII",
-        (*_DEEP, "alpha", "lamda", "variant", "scaled"),
+        {**_DEEP, "layers": 16, "alpha": 0.5, "lamda": 0.5, "variant": True, "scaled": True},
         base={"layers": 8},
         space={"layers": (8, 4, 16), "alpha": (0.5, 0.2, 0.1), "lamda": (0.5, 1.0, 1.5), "dropout": (0.5, 0.2)},
     ),
     "h2gcn": Kind(
         "H2GCN",
         "H2GCN",
-        (*_WIDE, "rounds", "relu"),
+        {**_WIDE, "rounds": 1, "relu": True},
         space={"rounds": (1, 2), "relu": (True, False), "dropout": (0.5, 0.0), "weight_decay": (2e-5, 1e-3, 5e-4)},
     ),
     "wrgat": Kind(
         "WRGAT",
         "WRGAT",
-        (*_WIDE, "relations", "edges", "mean"),
+        {**_WIDE, "relations": 3, "edges": True, "mean": False},
         base={"hidden": 32},
         space={"relations": (2, 1, 3), "edges": (True, False), "hidden": (32, 64), "dropout": (0.5, 0.2)},
     ),
     "gprgnn": Kind(
         "GPRGNN",
         "GPRGNN",
-        (*_WIDE, "hops", "alpha", "smooth_dropout"),
+        {**_WIDE, "hops": 10, "alpha": 0.1, "smooth_dropout": 0.5},
         space={"alpha": (0.1, 0.2, 0.5, 0.9, 1.0), "smooth_dropout": (0.5, 0.0, 0.7), "dropout": (0.5, 0.2)},
     ),
 }
@@ -230,6 +237,11 @@ class NetworkRecipe:
         if self.relation_file is not None:
             own["relation_file"] = list(self.relation_file)
         return {"model": self.model, **self.options, **own}
+
+    @property
+    def whole(self) -> dict[str, Any]:
+        """All values, also those that are left to the network: the same for recipes that train the same."""
+        return {**NETWORKS[self.model].options, **self.to_dict()}
 
     def changes(self) -> dict[str, Any]:
         """What differs from the recipe that the network starts from."""

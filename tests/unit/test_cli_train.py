@@ -156,6 +156,18 @@ def test_the_model_stands_among_quick_ones_on_its_own_splits(files, tmp_path, mo
     assert "Against the others, 2 splits" in told
     assert '"against":{"rows"' in (tmp_path / "o" / "report.html").read_text()
     assert result["command"].endswith(" --against")
+    assert "This model was searched for within the time budget of 1.0 s" in told
+
+
+@pytest.mark.long
+def test_a_comparison_that_fails_costs_nothing_of_the_training(files, tmp_path, monkeypatch):
+    def fails(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(comparison, "compare", fails)
+    words = ["--label", "kind", "-o", tmp_path / "o", "--budget", 1, *QUICK, "--against"]
+    assert "Not shown among others, for that failed: [Errno 28] No space left" in run("train", *files, *words).stderr
+    assert json.loads((tmp_path / "o" / "result.json").read_text())["against"] == []
 
 
 @pytest.mark.long

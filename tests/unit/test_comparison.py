@@ -1,9 +1,11 @@
 """Models against each other: the same splits, the same budget, validation alone decides, and no model stops others."""
 
+import inspect
 import json
 import math
 import re
 import shlex
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -89,6 +91,36 @@ def test_networks_have_their_own_defaults_and_spaces():
     assert not CONTENDERS["label-propagation"].space.keys() & {"lr", "weight_decay"}, "it is not trained"
 
 
+def test_a_default_that_is_spelled_out_is_no_second_try():
+    """`hidden=64` and no word of it train the same."""
+    every = CONTENDERS["label-propagation"].candidates(100)
+    assert len(every) == 12, "its whole space: four times three"
+    for name in NETWORKS:
+        found = CONTENDERS[name].candidates(40)
+        assert len({json.dumps(recipe.whole, sort_keys=True) for recipe in found}) == len(found)
+
+
+def test_the_defaults_of_options_are_those_of_the_modules():
+    from pegfan import models
+
+    for kind in NETWORKS.values():
+        taken = inspect.signature(getattr(models, kind.module)).parameters
+        assert {name: taken[name].default for name in kind.options} == kind.options
+        assert {one.name for one in taken.values() if one.default is not one.empty} == kind.options.keys()
+
+
+def test_nothing_is_tried_that_makes_no_difference(landscape):
+    assert "direction" not in CONTENDERS["mlp"].space, "it sees no edges"
+    graph = pf.datasets.synthetic(0.2, n=60, n_edges=200, n_features=4, splits=1).replace(features=None)
+    ran = landscape()
+    compare(graph, ["gcn"], tries=12)
+    assert {job.recipe.scaling for job in ran.ran} == {"columns"}
+    ran = landscape()
+    compare(graph, ["pegfan"], tries=12)
+    settled = [job.recipe.settled(graph, 0, stood_in=True).key for job in ran.ran]
+    assert len(set(settled)) == len(settled) == 12
+
+
 def test_sides_of_edges_are_searched_on_directed_graphs_only(landscape):
     sides = {}
     for directed in (False, True):
@@ -96,8 +128,10 @@ def test_sides_of_edges_are_searched_on_directed_graphs_only(landscape):
         graph = pf.Graph.from_edges([[0, 1], [1, 2]], n=6, labels=[0, 1] * 3, splits=[parts], directed=directed)
         ran = landscape()
         compare(graph, ["gcn"], tries=12)
-        sides[directed] = {job.recipe.direction for job in ran.ran}
-    assert sides == {False: {"symmetric"}, True: {"symmetric", "out"}}
+        compare(graph, ["fsgnn"], tries=12)
+        sides[directed] = {(getattr(job.recipe, "label", "FSGNN"), job.recipe.direction) for job in ran.ran}
+    both = {(model, side) for model in ("GCN", "FSGNN") for side in ("symmetric", "out")}
+    assert sides == {False: {("GCN", "symmetric"), ("FSGNN", "out")}, True: both}
 
 
 # ---------------------------------------------------------------------------- search
@@ -212,6 +246,81 @@ def test_a_loss_that_diverges_loses_or_is_the_reason(landscape):
     assert compare(GRAPH, [A], tries=4).rows[0].reason == "in all of 4 tries: the loss is infinite"
     landscape(test=lambda job: None if job.split == 2 else 0.5)
     assert compare(GRAPH, [A], tries=1).rows[0].reason.startswith("split 2: ")
+
+
+def test_one_setting_without_memory_costs_a_try_not_the_model(landscape):
+    def validation(job):
+        if dropout(job) == 0.6:
+            raise MemoryError("a matrix of everything")
+        return dropout(job)
+
+    landscape(validation)
+    (row,) = compare(GRAPH, [A], tries=4).rows
+    assert row.test is not None
+    assert pf.Recipe.of(row.recipe).settings.dropout == 0.5
+
+
+def test_a_metric_that_is_undefined_on_validation_nodes_stops_nobody(landscape):
+    """As ROC AUC is where the validation nodes of a split are of one class."""
+    made = landscape()
+
+    def undefined(at):
+        def run(job, **folders):
+            gone = {"val_metric": None} if job.split in at and job.recipe.hops == 1 else {}
+            return replace(made(job), **gone)
+
+        return run
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jobs, "run_job", undefined({2}))
+        one, other = sorted(compare(GRAPH, [A, B], tries=1).rows, key=lambda row: row.name)
+        assert one.validation.per_split == (0.5, 0.5, None, 0.5)
+        assert one.test.mean == other.test.mean == 0.5
+        patch.setattr(jobs, "run_job", undefined({0}))
+        other, one = compare(GRAPH, [A, B], tries=2).rows
+        assert (one.name, one.reason) == ("a", "in all of 2 tries: the metric is not defined on the validation nodes")
+        other, one = compare(GRAPH, [A, B], tries=1).rows
+        assert one.reason.startswith("in its only try: ")
+
+
+def test_a_smaller_search_is_not_passed_off_as_the_whole(landscape, tmp_path):
+    landscape()
+    compare(GRAPH, [A], tries=1, store=tmp_path)
+    (row,) = compare(GRAPH, [A], tries=1, store=tmp_path, run=False).rows
+    assert row.test is not None
+    (row,) = compare(GRAPH, [A], tries=3, store=tmp_path, run=False).rows
+    assert (row.test, row.reason) == (None, "the store does not hold all of its runs")
+
+
+@pytest.mark.parametrize(
+    ("models", "changes", "words"),
+    [
+        (["pegfan", "gcn"], {"model": "gcn"}, "model is what GCN is told by"),
+        (["pegfan"], {"model": "gcn"}, "model is what a network is told by"),
+        (["pegfan", "fsgnn"], {"method": "ward"}, "method is what FSGNN is told by"),
+        (["pegfan"], {"method": "none"}, "PEGFAN without a tree is FSGNN"),
+        (["pegfan", "gcn"], {"epochss": 3}, "epochss"),
+        (["gcn"], {"epochs": -3}, "epochs"),
+    ],
+)
+def test_changes_that_mix_models_up_or_that_none_takes_are_refused_before_any_run(landscape, models, changes, words):
+    ran = landscape()
+    with pytest.raises(ValueError, match=re.escape(words)):
+        compare(GRAPH, models, changes=changes)
+    assert ran.ran == []
+
+
+def test_a_change_that_only_some_take_is_the_reason_of_the_others(landscape):
+    landscape()
+    gcn, mlp = compare(GRAPH, ["gcn", "label-propagation"], changes={"hidden": 8}, tries=1).rows
+    assert gcn.test is not None
+    assert "label propagation has no 'hidden'" in mlp.reason
+
+
+def test_two_models_of_one_name_are_refused():
+    for other in (["gcn", Contender("gcn", "mine", {})], [Contender("gcn", "mine", {})], [A, replace(A, label="B")]):
+        with pytest.raises(ValueError, match=r"there are two models of the name '(gcn|a)'; choose another name"):
+            compare(GRAPH, other)
 
 
 def test_a_full_disk_ends_it(landscape):
@@ -470,9 +579,15 @@ def test_ctrl_c_shows_the_table_so_far(files, tmp_path, landscape):
         return 0.5
 
     landscape(stop)
-    found = call(*files, *OURS, "--tries", 1, "--splits", 2, "--store", tmp_path / "store", code=130)
+    outputs = tmp_path / "a.svg", tmp_path / "a.html"
+    words = "--tries", 1, "--splits", 2, "--store", tmp_path / "store", "-o", outputs[0], "--report", outputs[1]
+    found = call(*files, *OURS, *words, code=130)
     assert "PEGFAN alone ran" in found.stdout
     assert "The same command continues from" in found.stderr
+    assert not any(path.exists() for path in outputs)
+    landscape()
+    call(*files, *OURS, *words)
+    assert all(path.exists() for path in outputs)
 
 
 @pytest.mark.parametrize("words", [["-o", "a.gif"], ["--report", "a.txt"]])

@@ -57,7 +57,9 @@ def test_what_ran_is_not_run_again_and_what_did_not_run_says_so(found, store, mo
     again = list(LeakFree(ONLY).comparisons(store, run=False))
     assert [one.to_dict()["rows"] for one in again] == [one.to_dict()["rows"] for one in found]
     more = list(LeakFree((*ONLY, "gcn")).comparisons(store, run=False))
-    assert {row.reason for one in more for row in one.rows if row.name == "gcn"} == {"it has not run yet"}
+    assert {row.reason for one in more for row in one.rows if row.name == "gcn"} == {
+        "the store does not hold all of its runs"
+    }
 
 
 def test_the_page(found, store, tmp_path):
@@ -118,7 +120,7 @@ def test_a_model_that_did_not_run_is_listed_with_its_reason(found, store):
     more = list(LeakFree((*ONLY, "gcn")).comparisons(store, run=False))
     text = LeakFree((*ONLY, "gcn")).document(more, "command").markdown()
     assert "## What did not run" in text
-    assert f"- {more[0].title}, GCN: it has not run yet" in text
+    assert f"- {more[0].title}, GCN: the store does not hold all of its runs" in text
     assert "mean place" not in text  # not all models ran on any graph
 
 

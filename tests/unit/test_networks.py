@@ -111,6 +111,10 @@ def test_relation_files_are_for_geom_gcn():
     assert recipe.name == "geom-gcn relation_file=relations.txt"
     with pytest.raises(ValueError, match="relation_file is for geom-gcn"):
         NetworkRecipe.of({"model": "gcn", "relation_file": file})
+    model = pf.NetworkClassifier("geom-gcn", relation_file=file)
+    with pytest.raises(ValueError, match="a classifier makes its relations"):
+        model.fit(pf.datasets.synthetic(0.2, n=60, n_edges=200, n_features=4, splits=1))
+    assert model.set_params(model="gcn").recipe == NetworkRecipe("gcn")
 
 
 @pytest.mark.parametrize(

@@ -107,12 +107,12 @@ def compare(
         print_json(found.to_dict())
     else:
         _show(found)
+    if not found.complete:  # no files, so that the same command does not find them in its way
+        errors.print(f"[red]Interrupted.[/red] The same command continues from {escape(str(store))}.", soft_wrap=True)
+        raise typer.Exit(INTERRUPTED)
     _write(found, picture, report)
     if not as_json:
         print_files({"Picture": picture if found.best else None, "Page": report, "Runs": store})
-    if not found.complete:
-        errors.print(f"[red]Interrupted.[/red] The same command continues from {escape(str(store))}.", soft_wrap=True)
-        raise typer.Exit(INTERRUPTED)
     if found.best is None:
         raise typer.Exit(ERROR)
 
@@ -132,4 +132,5 @@ def _show(found: Comparison) -> None:
     title = f"{escape(found.title)}, test nodes of {count} {drawn}split{'s' * (count > 1)}"
     print_rivals(title, found.rows, found.data.metric)
     console.print(f"[bold]{escape(found.verdict)}[/bold]", soft_wrap=True)
-    console.print(f"{found.budget}\n", soft_wrap=True)
+    if found.best is not None:
+        console.print(f"{found.budget}\n", soft_wrap=True)

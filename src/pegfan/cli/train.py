@@ -375,18 +375,25 @@ def _among_others(result: Result, graph: Graph, plan: Plan) -> Result:
     assert result.splits is not None
     assert result.chosen is not None
     assert result.seconds is not None
-    if result.test is None or result.test.mean is None:  # of which a warning tells
+    if result.test is None or None in result.test.per_split:
+        errors.print("[yellow]![/yellow] Not shown among others: there are splits without labelled test nodes.")
         return result
-    with progress_bar("others", lambda step: step.text) as progress:
-        found = compare(
-            graph,
-            quick_ones(),
-            splits=result.splits.used,
-            tries=_TRIES,
-            seed=plan.seed,
-            workers=plan.workers,
-            progress=progress,
-        )
+    try:
+        with progress_bar("others", lambda step: step.text) as progress:
+            found = compare(
+                graph,
+                quick_ones(),
+                splits=result.splits.used,
+                tries=_TRIES,
+                seed=plan.seed,
+                workers=plan.workers,
+                progress=progress,
+            )
+    except Exception as error:  # nothing of the training is lost
+        errors.print(f"[yellow]![/yellow] Not shown among others, for that failed: {escape(str(error))}")
+        return result
+    if not found.complete:
+        errors.print("[yellow]![/yellow] Interrupted: only those that were done are shown beside the model.")
     own = Rival("model", "this model", how=result.chosen.how, test=result.test, validation=result.validation)
     took = replace(result.seconds, total=result.seconds.total + found.seconds)
     command = f"{result.command} --against"
@@ -548,6 +555,7 @@ def _known_parts(model: NodeClassifier, graph: Graph) -> list[str]:
 
 
 def _print_outcome(result: Result, folder: Path) -> None:
+    from pegfan.report.words import unequal
     from pegfan.results import verdict
 
     assert result.chosen is not None
@@ -582,7 +590,8 @@ def _print_outcome(result: Result, folder: Path) -> None:
     print_table(table)
     if result.against:
         print_rivals(f"Against the others, {count} split{'s' if count > 1 else ''}", result.against, result.data.metric)
-        console.print(f"{escape(verdict(result.against, result.data.metric))}\n", soft_wrap=True)
+        console.print(escape(verdict(result.against, result.data.metric)), soft_wrap=True)
+        console.print(f"{unequal(result)}\n", soft_wrap=True)
     print_warnings([warning.text for warning in result.warnings])
     print_files({"Predictions": folder / PREDICTIONS, "Report": folder / REPORT, "To repeat": folder / SETTINGS})
     console.print(f"{result.seconds.total:.0f} s in total")

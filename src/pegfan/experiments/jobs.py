@@ -155,6 +155,8 @@ def run_job(
     if isinstance(job.recipe, NetworkRecipe):  # torch is imported first, for only what is there can be limited
         need("torch", "torch", f"{job.recipe.label}, like all networks but PEGFAN and FSGNN,")
     with _ONE_AT_A_TIME, one_thread():
+        for kept in (_trees, _channels) if isinstance(job.recipe, NetworkRecipe) else (_inputs,):
+            kept.values.clear()  # what runs of other kinds keep is not this one's memory
         peak = watch_memory()
         if isinstance(job.recipe, NetworkRecipe):
             about = _run_network(job, job.recipe, relations)

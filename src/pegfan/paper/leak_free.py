@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +15,7 @@ from pegfan.comparison import CONTENDERS, Comparison, compare
 from pegfan.datasets import Source
 from pegfan.experiments.store import Store
 from pegfan.paper.documents import MISSING, Block, Document, Grid, Mark, Rows
-from pegfan.results import Rival
+from pegfan.results import Rival, gap
 from pegfan.running import Progress
 
 __all__ = ["LeakFree"]
@@ -109,6 +110,7 @@ class LeakFree:
         document.cells = [_cell(one, row) for one in found for row in one.rows]
         document.blocks.append(_opening(shown))
         if not shown:
+            document.blocks += _reasons(found)
             return document
         document.blocks.append(_grid("Test metric in percent, mean over the splits", shown, _metric))
         document.blocks.append(
@@ -117,7 +119,7 @@ class LeakFree:
             "ROC AUC where the set's authors use it, accuracy otherwise."
         )
         document.blocks += self._of_pegfan(shown, document.summary)
-        document.blocks += _ranks(shown, document.summary)
+        document.blocks += _ranks(shown, self.models, document.summary)
         document.blocks.append(_grid("CPU seconds per split, of the chosen settings", shown, _seconds))
         document.blocks.append(_grid("Peak memory of the process, MB", shown, _memory))
         document.blocks += _reasons(found)
@@ -146,11 +148,8 @@ class LeakFree:
             if row.means_nothing:
                 even.append(one.title)
             words = "which means nothing" if row.means_nothing else "which is a difference"
-            ends = "" if row.interval is None else " ({:+.2f} to {:+.2f})".format(*(100 * end for end in row.interval))
-            lines.append(
-                f"- {one.title}: place {place + 1} of {len(ran)}, {row.test:.2f}; {100 * (row.difference or 0):+.2f}"
-                f"{ends} to {ran[0].label}, {words}."
-            )
+            where = f"place {place + 1} of {len(ran)}"
+            lines.append(f"- {one.title}: {where}, {row.test:.2f}; {gap(row)} to {ran[0].label}, {words}.")
         summary["pegfan"] = {"best": best, "even": even, "graphs": len(lines) - 1}
         count = len(lines) - 1
         lines.insert(
@@ -209,14 +208,9 @@ def _memory(row: Rival | None, one: Comparison) -> str:
     return MISSING if row is None or row.memory is None else f"{row.memory / 2**20:,.0f}"
 
 
-def _ranks(shown: Sequence[Comparison], summary: dict[str, Any]) -> list[str | Grid]:
+def _ranks(shown: Sequence[Comparison], names: Sequence[str], summary: dict[str, Any]) -> list[Block]:
     """Mean places of the models over the graphs that all of them ran on."""
-    names = list(CONTENDERS)
-    whole = [
-        one
-        for one in shown
-        if {row.name for row in one.rows if row.test is not None and row.name in names} == set(names)
-    ]
+    whole = [one for one in shown if all(row.test is not None for row in one.rows)]
     if not whole:
         return []
     places: dict[str, list[int]] = {name: [] for name in names}
@@ -299,7 +293,8 @@ def _kinds(shown: Sequence[Comparison], summary: dict[str, Any]) -> list[Block]:
 
 
 def _median_seconds(shown: Sequence[Comparison], name: str) -> float:
-    return float(np.median([row.seconds or 0.0 for one in shown for row in one.rows if row.name == name]))
+    rows = [row for one in shown for row in one.rows if row.name == name and row.seconds is not None]
+    return float(np.median([row.seconds or 0.0 for row in rows])) if rows else math.inf
 
 
 def _graphs(shown: Sequence[Comparison]) -> list[Block]:
@@ -307,7 +302,7 @@ def _graphs(shown: Sequence[Comparison]) -> list[Block]:
     for one in shown:
         ran = [row for row in one.rows if row.test is not None]
         even = [row for row in ran[1:] if row.means_nothing]
-        quickest = min([ran[0], *even], key=lambda row: row.seconds or 0.0)
+        quickest = min([ran[0], *even], key=lambda row: math.inf if row.seconds is None else row.seconds)
         data = one.data
         homophily = MISSING if data.adjusted_homophily is None else f"{data.adjusted_homophily:.2f}"
         others = ", ".join(row.label for row in even) or "none"

@@ -127,6 +127,7 @@ def _against(result: Result) -> dict[str, Any]:
         "scale": [max(0.0, low - margin), min(1.0, high + margin)],
         "metric": words.metric_name(result),
         "words": verdict(rows, result.data.metric),
+        "budget": None if result.chosen is None else words.unequal(result),
     }
 
 

@@ -211,3 +211,12 @@ def _known(spread: Spread | None) -> tuple[float | None, float]:
 
 def _some(number_of: int, one: str, many: str) -> str:
     return f"{number_of:,} {one if number_of == 1 else many}"
+
+
+def unequal(result: Result) -> str:
+    """That a model which was searched for stands among some that were hardly searched."""
+    took = "" if result.budget is None else f" of {duration(result.budget)}"
+    return (
+        f"This model was searched for within the time budget{took}; each of the others tried a few settings only, so "
+        "with equal budgets some may come closer: pegfan compare does that."
+    )

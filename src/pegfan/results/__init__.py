@@ -1,6 +1,6 @@
 """What a training run gave, as one typed value that JSON keeps: the report, the commands and the demo read `Result`."""
 
-from pegfan.results.against import paired_difference, ranked, rival_table, verdict
+from pegfan.results.against import gap, paired_difference, ranked, rival_table, verdict
 from pegfan.results.measured import (
     attention,
     cautions,
@@ -53,6 +53,7 @@ __all__ = [
     "curve",
     "data",
     "data_cautions",
+    "gap",
     "judged",
     "majority",
     "paired_difference",

@@ -10,7 +10,7 @@ import numpy as np
 
 from pegfan.results.values import Rival, Splits
 
-__all__ = ["paired_difference", "ranked", "rival_table", "verdict"]
+__all__ = ["gap", "paired_difference", "ranked", "rival_table", "verdict"]
 
 _LEVEL = 0.95
 
@@ -108,9 +108,9 @@ def verdict(rows: Sequence[Rival], metric: str) -> str:
     if not ran:
         return "No model ran."
     best, others = ran[0], ran[1:]
-    unit, word = ("%", "accuracy") if metric == "accuracy" else ("", "ROC AUC")
+    word = "accuracy" if metric == "accuracy" else "ROC AUC"
     name = f"{best.label[:1].upper()}{best.label[1:]}"
-    first = f"{name} {'is best' if others else 'alone ran'}, with a test {word} of {best.test:.1f}{unit}."
+    first = f"{name} {'is best' if others else 'alone ran'}, with a test {word} of {best.test:.1f}%."
     if others and others[0].interval is None:
         return f"{first} There is one split, so no difference means anything: compare on more of them."
     even, behind = ([row.label for row in others if row.means_nothing is wanted] for wanted in (True, False))
@@ -147,10 +147,22 @@ def rival_table(rows: Sequence[Rival], metric: str) -> list[list[str]]:
 def _numbers(row: Rival) -> list[str]:
     if row.test is None:
         return ["–", "", "", ""]
-    gap = "" if row.difference is None else f"{100 * row.difference:+.2f}"
-    ends = "" if row.interval is None else " ({:+.2f} to {:+.2f})".format(*(100 * end for end in row.interval))
     memory = "" if row.memory is None else f"{row.memory / 2**20:,.0f}"
-    return [f"{row.test:.2f}", gap + ends, "" if row.seconds is None else f"{row.seconds:.2f}", memory]
+    return [f"{row.test:.2f}", gap(row), "" if row.seconds is None else f"{row.seconds:.2f}", memory]
+
+
+def gap(row: Rival) -> str:
+    """A row's difference to the best and its interval, in points; nothing for the best.
+
+    Examples
+    --------
+    >>> gap(Rival("a", "A", difference=-0.02, interval=(-0.05, 0.01)))
+    '-2.00 (-5.00 to +1.00)'
+    """
+    if row.difference is None:
+        return ""
+    ends = "" if row.interval is None else " ({:+.2f} to {:+.2f})".format(*(100 * end for end in row.interval))
+    return f"{100 * row.difference:+.2f}{ends}"
 
 
 def _note(row: Rival, best: bool) -> str:
