@@ -122,6 +122,9 @@ def test_a_model_that_did_not_run_is_listed_with_its_reason(found, store):
     assert "## What did not run" in text
     assert f"- {more[0].title}, GCN: the store does not hold all of its runs" in text
     assert "mean place" not in text  # not all models ran on any graph
+    none = list(LeakFree(("easy", "gcn", "sage")).comparisons(store, run=False))
+    text = LeakFree(("easy", "gcn", "sage")).document(none, "command").markdown()
+    assert text.endswith("## What did not run\n\n- easy, all models: the store does not hold all of its runs\n")
 
 
 def test_graphs_that_are_not_there_are_left_out(monkeypatch, tmp_path):

@@ -102,3 +102,16 @@ def test_its_gains_and_seconds_are_those_of_the_results():
         agree = summary["pegfan"]["agree"]
         assert (f"{agree} of PEGFAN's 54 cells" if "authors" in name else f"equivariant, {agree};") in text
         assert f"all {summary['fsgnn']['agree']} of FSGNN agree" in text
+
+
+def test_what_it_says_of_the_other_systems_is_what_the_tables_say():
+    text = " ".join(README.read_text().split())
+    folder = README.parent / "docs" / "results"
+    cited = json.loads((folder / "table3.json").read_text())["summary"]["cited"]
+    found = re.search(r"(\d+) of their (\d+) published figures agree with ours and (\d+) more rest on a point", text)
+    assert tuple(map(int, found.groups())) == (cited["agree"], cited["of"], cited["rest on a point"])
+    assert ("figures await runs" in text) == (cited["without verdict"] > 0)
+    leak_free = json.loads((folder / "leak-free.json").read_text())
+    ours, models = leak_free["summary"]["pegfan"], {cell["row"] for cell in leak_free["cells"]}
+    found = re.search(r"(\d+) models on (\d+) graphs.*?best on (\d+), not to be told from the best on (\d+) more", text)
+    assert tuple(map(int, found.groups())) == (len(models), ours["graphs"], len(ours["best"]), len(ours["even"]))

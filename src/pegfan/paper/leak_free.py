@@ -336,12 +336,12 @@ def _cost(shown: Sequence[Comparison], summary: dict[str, Any]) -> list[Block]:
 
 
 def _reasons(found: Sequence[Comparison]) -> list[str]:
-    lines = [
-        f"- {one.title}, {row.label}: {row.reason}"
-        for one in found
-        for row in one.rows
-        if row.test is None and row.reason
-    ]
+    lines = []
+    for one in found:
+        reasons = [(row.label, row.reason) for row in one.rows if row.test is None and row.reason]
+        if len(reasons) > 1 and {reason for _, reason in reasons} == {reasons[0][1]} and one.best is None:
+            reasons = [("all models", reasons[0][1])]
+        lines += [f"- {one.title}, {label}: {reason}" for label, reason in reasons]
     return ["## What did not run", *lines] if lines else []
 
 
