@@ -305,8 +305,8 @@ def compare(
     """
     start = time.monotonic()
     chosen = _chosen(models)
-    budget = check_integer(tries, "tries", 1), check_integer(search_splits, "search_splits", 1)
-    first = check_integer(seed, "seed", 0)
+    tries, search_splits = check_integer(tries, "tries", 1), check_integer(search_splits, "search_splits", 1)
+    seed = check_integer(seed, "seed", 0)
     _check_changes(chosen, changes or {})
     with ExitStack() as stack:
         if not isinstance(store, Store):
@@ -319,12 +319,11 @@ def compare(
         if known.features is None:
             # Likewise: degrees stand in, which rows of sum one would level; there our own take "l1" for "none".
             chosen = [one.without("scaling", "l1" if "model" in one.base else "none") for one in chosen]
-        if budget[1] > len(every.used):
+        if search_splits > len(every.used):
             raise ValueError(f"search_splits is {search_splits}, but there are {len(every.used)} splits; ask for fewer")
         runner = stack.enter_context(Runner(workers, scheduler=scheduler) if run else _Idle())
-        contest = _Contest(
-            source, store, every.used, budget[0], every.used[: budget[1]], first, changes or {}, runner, progress
-        )
+        first = every.used[:search_splits]
+        contest = _Contest(source, store, every.used, tries, first, seed, changes or {}, runner, progress)
         rows, complete = contest.rows(chosen)
     return Comparison(
         title="a graph" if isinstance(graph, Graph) else source.name,
@@ -332,9 +331,9 @@ def compare(
         data=results.data(known),
         splits=every,
         rows=results.ranked(rows, every),
-        tries=budget[0],
-        search_splits=budget[1],
-        seed=first,
+        tries=tries,
+        search_splits=search_splits,
+        seed=seed,
         changes=changes or {},
         complete=complete,
         seconds=time.monotonic() - start,
