@@ -128,6 +128,8 @@ class Table:
     name: str
     line_of: Callable[[int], int] | None = None
     header: bool = True  # whether the columns have names of their own
+    other: Callable[[], tuple[Table, str]] | None = None  # the other reading, where the first line may be a header or not
+    verbatim: Callable[[str], Any] | None = None  # a column of a text file as the texts that it holds
 
     def where(self, row: Any) -> str:
         """Return the place of a row, for error messages."""
@@ -140,6 +142,13 @@ class Table:
         if name in self.frame.columns:
             return name
         raise BadInput(f"{self.name} has no {role} column {name!r}; {suggestion(name, self.frame.columns)}")
+
+    def ids(self, column: str) -> Any:
+        """Return a column to be read as ids: what a text file holds in other than texts and whole numbers, as text."""
+        series = self.frame[column]
+        if self.verbatim is None or series.dtype.kind in "iuO":
+            return series
+        return self.verbatim(column)
 
     def named(self, *names: str) -> list[str]:
         """Return the columns that bear one of the names, whatever their case, in the order of the names."""

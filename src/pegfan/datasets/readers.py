@@ -20,9 +20,10 @@ from pegfan._checks import BadInput
 from pegfan._npz import MAX_BYTES, require_size
 from pegfan.datasets._columns import ID_NAMES, LABEL_NAMES
 from pegfan.datasets._graph_files import Parts, read_whole, reading
+from pegfan.datasets._header import edges_have_header, nodes_have_header
 from pegfan.datasets._table import Options, ReadReport, Table, TableOptions, few, nearest
 from pegfan.datasets._text import TextSettings, open_bytes, read_text
-from pegfan.datasets.tables import END_NAMES, WEIGHT_NAMES, build, edges_fit, end_columns
+from pegfan.datasets.tables import END_NAMES, WEIGHT_NAMES, best_id, build, edges_fit, end_columns, some_ends
 from pegfan.graph import Graph
 
 _SUFFIXES = {
@@ -349,7 +350,31 @@ def _complete(
     if parts.nodes is None and bags:
         name, bag = next(iter(bags.items()))
         parts = replace(parts, nodes=Table(pd.DataFrame({"id": list(bag)}), name), id="id")
-    return parts
+    return _with_headers(parts, options, report)
+
+
+def _with_headers(parts: Parts, options: Options, report: ReadReport) -> Parts:
+    """Decide whether first lines are headers where each alone does not say: by which reading the ids match."""
+    import pandas as pd
+
+    edges, nodes = parts.edges, parts.nodes
+    assert edges is not None
+    if edges.other is not None and (ends := some_ends(edges, options)) is not None:
+        column = None if nodes is None else best_id(edges, nodes, ends)
+        edges = _settled(edges, *edges_have_header(edges, ends, nodes, column), "edges", report)
+    if nodes is not None and nodes.other is not None and (ends := some_ends(edges, options)) is not None:
+        both = pd.concat([edges.frame[column].astype("str") for column in ends])
+        nodes = _settled(nodes, *nodes_have_header(nodes, both), "nodes", report)
+    return replace(parts, edges=edges, nodes=nodes)
+
+
+def _settled(table: Table, header: bool, why: str, role: str, report: ReadReport) -> Table:
+    """Return the table as it is, or its other reading, and say why."""
+    assert table.other is not None
+    settled, how = (replace(table, other=None), report.files[table.name]) if header == table.header else table.other()
+    how = how.removeprefix(f"{role}; ")
+    report.files[table.name] = f"{role}; {how}" + (f"; a header, as {why}" if header and why else "")
+    return settled
 
 
 def _edges_among(tables: dict[Path, Table], nodes: Path | None, options: Options) -> Path:

@@ -253,12 +253,12 @@ def end_columns(table: Table) -> tuple[str, str] | None:
 def _read_edges(edges: Table, options: Options, report: ReadReport) -> _Edges:
     ends = _pick_ends(edges, options, report)
     for column in ends:
-        if (blank := _ids.blanks(edges.frame[column])).any():
+        if (blank := _ids.blanks(edges.ids(column))).any():
             raise BadInput(
                 f"{edges.where(blank.argmax())}: column {column!r} is blank; an edge needs both ends "
                 f"({int(blank.sum())} of {len(blank)} rows are blank)"
             )
-    first, second = (_ids.read_ids(edges.frame[column], edges) for column in ends)
+    first, second = (_ids.read_ids(edges.ids(column), edges) for column in ends)
     weights = _read_weights(edges, ends, options, report)
     codes, ids = _ids.number_ids(*_ids.agree(first, second))
     return _Edges(codes, ids, weights)
@@ -323,17 +323,37 @@ def _pick_weight(edges: Table, ends: tuple[str, str], options: Options, report: 
 # -------------------------------------------------------------------- nodes and their ids
 
 
-def edges_fit(edges: Table, nodes: Table, rows: int = 10_000) -> float:
+def some_ends(edges: Table, options: Options) -> tuple[str, str] | None:
+    """Return the columns that hold the ends of edges, as given, by name, or the first two; None if there are not two."""
+    columns = list(edges.frame.columns)
+    guessed = end_columns(edges) or tuple(columns[:2])
+    given = [name if name in columns else None for name in (options.source, options.target)]
+    if len(guessed) < 2:
+        return None
+    return given[0] or guessed[0], given[1] or guessed[1]
+
+
+def edges_fit(edges: Table, nodes: Table) -> float:
     """Return the largest share of edge ends that some column of `nodes` holds whose values all differ."""
-    columns = end_columns(edges) or tuple(edges.frame.columns[:2])
-    if len(columns) < 2:
-        return 0.0
+    columns = some_ends(edges, Options())
+    return 0.0 if columns is None else max(_shares(edges, columns, nodes).values(), default=0.0)
+
+
+def best_id(edges: Table, nodes: Table, ends: tuple[str, str]) -> str | None:
+    """Return the column of `nodes` whose values all differ that holds the most ends of edges; None if it holds none."""
+    shares = _shares(edges, ends, nodes)
+    best = max(shares, key=lambda column: shares[column], default=None)
+    return best if best is not None and shares[best] > 0 else None
+
+
+def _shares(edges: Table, columns: tuple[str, str], nodes: Table, rows: int = 10_000) -> dict[str, float]:
+    """Return the share of the ends of the first edges that each column of `nodes` holds whose values all differ."""
     try:
-        some = edges.frame[list(columns)].iloc[:rows].dropna()
-        ends = _ids.number_ids(*_ids.agree(*(_ids.read_ids(some[column], edges) for column in columns)))[1]
+        some = [edges.ids(column).iloc[:rows].dropna() for column in columns]
+        ends = _ids.number_ids(*_ids.agree(*(_ids.read_ids(series, edges) for series in some)))[1]
     except (TypeError, ValueError):  # not even ids
-        return 0.0
-    return max(_ids.shares_found(ends, nodes).values(), default=0.0)
+        return {}
+    return _ids.shares_found(ends, nodes)
 
 
 def _refuse_swapped(nodes: Table, edges: Table, options: Options) -> None:
@@ -360,10 +380,10 @@ def _ids_of_nodes(
     report.columns["id"] = f"{'row numbers' if column is None else repr(column)} ({why})"
     if column is None:
         return None, Ids(pd.Series(np.arange(len(nodes.frame))), "int")
-    blank = _ids.blanks(nodes.frame[column])
+    blank = _ids.blanks(nodes.ids(column))
     if blank.any():
         raise BadInput(f"{nodes.where(blank.argmax())}: the id in column {column!r} is blank; every node needs one")
-    ids = _ids.read_ids(nodes.frame[column], nodes)
+    ids = _ids.read_ids(nodes.ids(column), nodes)
     again = np.asarray(ids.values.duplicated())
     if again.any():
         culprit = ids.values.iloc[int(again.argmax())]
@@ -409,7 +429,7 @@ def _may_be_rows(ends: Ids, nodes: Table) -> bool:
 
 def _share_in(ends: Ids, nodes: Table, column: str) -> float:
     try:
-        return _ids.share_found(ends, _ids.read_ids(nodes.frame[column].dropna(), nodes))
+        return _ids.share_found(ends, _ids.read_ids(nodes.ids(column).dropna(), nodes))
     except ValueError:
         return 0.0
 
