@@ -141,7 +141,7 @@ def _fitting(graph: Graph, recipe: Recipe, pins: Mapping[str, Any]) -> Recipe:
 
 
 def variations(recipe: Recipe, graph: Graph | None = None) -> Iterator[Recipe]:
-    """Recipes that differ in a training setting or two, in how features enter, and in the weights of a graph's edges."""
+    """Recipes that differ in a training setting or two, in how features enter, and in the weights of edges."""
     settings = recipe.settings
     along = [] if graph is None else list(_along_edges(recipe, graph))
     yield from along[:2]

@@ -10,6 +10,7 @@ from typing import Any, Literal, Self, TypedDict
 import numpy as np
 
 from pegfan._checks import BadInput, check_choice
+from pegfan.datasets._schema import Schema
 
 _KINDS = ("number", "category", "tokens", "vector")
 _SHOWN = 5
@@ -37,6 +38,8 @@ class ReadReport:
         Repeated edges that were merged into one; self loops, which are kept.
     notes : list of str
         Anything else that a careful user would want to know.
+    schema : Schema
+        How every column was read: given to the reader as ``schema=``, it reads other tables alike.
     """
 
     files: dict[str, str] = field(default_factory=dict)
@@ -47,6 +50,7 @@ class ReadReport:
     merged: int = 0
     self_loops: int = 0
     notes: list[str] = field(default_factory=list)
+    schema: Schema = field(default_factory=Schema, repr=False)
 
     def __str__(self) -> str:
         counts = f"{self.merged} repeated merged, {self.self_loops} self loops, {self.unknown} unknown ids"
@@ -82,6 +86,9 @@ class TableOptions(TypedDict, total=False):
     categories_max: int
     positions: Sequence[str] | None
     metric: str
+    edge_columns: str | Sequence[str] | Literal[False] | None
+    bipartite: bool | None
+    schema: Schema | None
 
 
 @dataclass(frozen=True)
@@ -102,6 +109,9 @@ class Options:
     categories_max: int = 50
     positions: Sequence[str] | None = None
     metric: str = "accuracy"
+    edge_columns: Any = None
+    bipartite: bool | None = None
+    schema: Schema | None = None
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Self:
@@ -113,6 +123,9 @@ class Options:
         return cls(**options)
 
     def __post_init__(self) -> None:
+        if isinstance(self.edge_columns, str):  # as the command line writes several
+            names = [name.strip() for name in self.edge_columns.split(",") if name.strip()]
+            object.__setattr__(self, "edge_columns", False if names == ["none"] else names)
         for name, allowed in (("unknown", ("error", "add", "drop")), ("missing", ("mean", "zero", "error"))):
             check_choice(getattr(self, name), name, allowed)
         if isinstance(self.features, Mapping):
@@ -128,7 +141,9 @@ class Table:
     name: str
     line_of: Callable[[int], int] | None = None
     header: bool = True  # whether the columns have names of their own
-    other: Callable[[], tuple[Table, str]] | None = None  # the other reading, where the first line may be a header or not
+    other: Callable[[], tuple[Table, str]] | None = (
+        None  # the other reading, where the first line may be a header or not
+    )
     verbatim: Callable[[str], Any] | None = None  # a column of a text file as the texts that it holds
 
     def where(self, row: Any) -> str:

@@ -7,35 +7,32 @@ column; ``False`` in place of a name says that there is no such column.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple, Unpack, overload
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array, hstack, issparse
 
-from pegfan._arrays import FloatArray, IntArray
+from pegfan._arrays import IntArray
 from pegfan._checks import BadInput
 from pegfan.datasets import _columns, _ids
 from pegfan.datasets._columns import ID_NAMES
+from pegfan.datasets._edges import (
+    Derived,
+    Listed,
+    derive,
+    end_columns,
+    kinds_of,
+    points,
+    read_edges,
+    require_columns,
+    some_ends,
+)
 from pegfan.datasets._ids import Ids
 from pegfan.datasets._table import Options, ReadReport, Table, TableOptions, few, shown
 from pegfan.graph import Graph
-
-WEIGHT_NAMES = ("weight", "weights", "w", "value", "count", "strength")
-END_NAMES = (
-    *(("source", "target"), ("src", "dst"), ("from", "to"), ("u", "v"), ("i", "j"), ("node1", "node2")),
-    *(("node_1", "node_2"), ("id1", "id2"), ("id_1", "id_2"), ("source_id", "target_id"), ("from_id", "to_id")),
-    *(("fromnodeid", "tonodeid"), ("node_id", "node_id.1"), ("head", "tail"), ("start", "end")),
-    *(("sender", "receiver"), ("citing", "cited"), ("follower", "followee")),
-)
-
-
-class _Edges(NamedTuple):
-    codes: IntArray  # (m, 2), positions in `ids`
-    ids: Ids
-    weights: FloatArray | None
 
 
 @overload
@@ -61,8 +58,10 @@ def graph_from_tables(
     Parameters
     ----------
     nodes : DataFrame, dict of columns, or None
-    edges : DataFrame, dict of columns, array (m, 2) or (m, 3), or list of pairs
-        Source, target and possibly a weight; an undirected edge once or in both directions.
+    edges : DataFrame, dict of columns, array (m, 2) or (m, 3), list of pairs, or dict of tables by name
+        Source, target and possibly a weight; an undirected edge once or in both directions. Rows may repeat, and have
+        other columns: they are events then, see `edge_columns`. Several tables are so many kinds of edges: each has its
+        matrix in ``graph.edge_matrices``, and the adjacency is the largest weight of all kinds.
     id : str or False, optional
         The column of `nodes` with the ids: any hashable values, all different. By default a column with a usual
         name (id, node, name, ...) in which at least half of the edge ends are found, else the column of
@@ -86,10 +85,26 @@ def graph_from_tables(
         The columns of `edges`; by default by their usual names, else the first two.
     weight : str or False, optional
         By default a column named weight, or the third of three columns if it holds numbers.
-    directed : bool, default False
-        Whether row (i, j) is the arc from i to j only.
-    duplicates : {"max", "min", "sum", "error"}, default "max"
-        What to do with an edge that is given more than once.
+    directed : bool, optional
+        Whether row (i, j) is the arc from i to j only. By default so say names such as payer and payee, sender and
+        receiver, citing and cited, buyer and seller, caller and callee, follower and followee; and names such as source
+        and target, or from and to, where rows have columns of their own beside a weight.
+    duplicates : {"max", "min", "sum", "mean", "count", "error"}, default "max"
+        The weight of an edge that is given more than once.
+    edge_columns : sequence of str or False, optional
+        The columns of `edges` that are used besides its ends and its weight: by default all that hold numbers, times or
+        categories. They become other weights of the edges, ``graph.edge_matrices``: count (how often an edge is
+        given); of every number, without signs, sum, mean and log-sum; and recent, a sum of halves to the power of
+        age over the median age. And they become features: of the events that leave a node (out), reach it (in), or
+        either in an undirected graph (both), count and partners; sum, mean, largest and spread of numbers; recency,
+        span and number per active day of times; and the share of each of the 8 most frequent categories. Those with a
+        heavy tail are taken as sign(x) log(1 + |x|). False, or "none", for none of it.
+    bipartite : bool, optional
+        Whether one end of the edges is no row of `nodes` but of another kind, such as the devices of accounts: its ids
+        are added as nodes, apart from others of the same name. By default so say the values: nearly all of the one end
+        are ids of nodes, and nearly none of the other, in columns that are not named as two ends of one kind.
+    schema : Schema, optional
+        Of the report of other tables: columns are read as they were there.
     unknown : {"error", "add", "drop"}, default "error"
         What to do with ids in `edges` that `nodes` does not have: raise an error, add them as nodes about which
         nothing is known, or drop them with their edges.
@@ -131,8 +146,19 @@ def graph_from_tables(
     """
     account = ReadReport()
     node_table = None if nodes is None else Table(_as_frame(nodes, "nodes"), "nodes")
-    graph = build(node_table, Table(_as_frame(edges, "edges"), "edges"), Options.of(options), account)
+    named = edges if _are_several(edges) else {"edges": edges}
+    tables = [Table(_as_frame(table, "edges"), str(name)) for name, table in named.items()]
+    graph = build(node_table, tables, Options.of(options), account)
     return (graph, account) if report else graph
+
+
+def _are_several(edges: Any) -> bool:
+    """Whether these are tables of edges by their names, not the columns of one."""
+    import pandas as pd
+
+    if not isinstance(edges, Mapping) or not edges:
+        return False
+    return all(isinstance(table, pd.DataFrame | Mapping) for table in edges.values())
 
 
 def _as_frame(table: Any, what: str) -> Any:
@@ -178,7 +204,7 @@ def _edge_frame(edges: Any) -> Any:
 
 def build(
     nodes: Table | None,
-    edges: Table,
+    edges: Table | Sequence[Table],
     options: Options,
     report: ReadReport,
     *,
@@ -188,41 +214,185 @@ def build(
     """Make the graph: what :func:`graph_from_tables` and the readers of files share.
 
     Without `nodes`, `n` says that they are 0..n-1, whether or not they have edges. `bags` are columns of lists by node
-    id, joined to the nodes.
+    id, joined to the nodes. Several tables of edges are so many kinds of edges.
     """
-    if nodes is not None:
-        _refuse_swapped(nodes, edges, options)
-    listed = _read_edges(edges, options, report)
+    tables = [edges] if isinstance(edges, Table) else list(edges)
+    several = len(tables) > 1
+    if nodes is not None and not several:
+        _refuse_swapped(nodes, tables[0], options)
+    require_columns(tables, options)
+    kinds = kinds_of(tables, options.schema)
+    every = [
+        read_edges(table, kind, nodes, options, report, several) for table, kind in zip(tables, kinds, strict=True)
+    ]
+    listed = _numbered(every)
     attributes: dict[str, Any] = {}
     if nodes is None:
-        ids, known = _ids_of_edges(edges, listed, n)
+        ids, known = _ids_of_edges(tables[0], listed, n)
+        ids, things = _with_things(ids, listed, report)
     else:
-        column, ids = _ids_of_nodes(nodes, edges, listed.ids, options, report)
-        ids, known = _match(nodes, edges, ids, listed, options, report)
+        column, ids = _ids_of_nodes(nodes, tables[0], listed.ids, options, report)
+        ids, known = _match(nodes, ids, listed, options, report)
+        ids, things = _with_things(ids, listed, report)
         attributes = _read_attributes(nodes, column, ids, options, report, bags or {})
-    pairs, weights = listed.codes if known is None else known[listed.codes], listed.weights
-    if options.unknown == "drop" and report.unknown:
-        kept = (pairs >= 0).all(axis=1)
-        pairs, weights = pairs[kept], weights if weights is None else weights[kept]
-    graph = Graph.from_edges(
-        pairs,
-        weights,
-        n=len(ids.values),
-        directed=bool(options.directed),
-        duplicates=options.duplicates,
+    ends = [_nodes_of(codes, known, own) for codes, own in zip(listed.codes, things, strict=True)]
+    return _assemble(every, ends, ids, attributes, options, report)
+
+
+class _Numbered(NamedTuple):
+    """The ends of all edges as places among the distinct ids; those of other things apart."""
+
+    edges: list[Listed]
+    codes: list[IntArray]  # (m, 2) per table, -1 for things
+    ids: Ids
+    things: dict[str, tuple[list[tuple[int, IntArray]], Ids]]  # by column: the tables, their places, and the ids
+
+
+def _numbered(every: list[Listed]) -> _Numbered:
+    if len(every) == 1 and every[0].apart is None:
+        both, ids = _ids.number_ids(*_ids.agree(*every[0].ids))
+        return _Numbered(every, [both], ids, {})
+    columns = [(k, end, ids) for k, one in enumerate(every) for end, ids in enumerate(one.ids) if end != one.apart]
+    codes = [np.full((len(one.table.frame), 2), -1) for one in every]
+    places, ids = _places([ids for _, _, ids in columns])
+    for (k, end, _), place in zip(columns, places, strict=True):
+        codes[k][:, end] = place
+    things: dict[str, list[int]] = {}
+    for k, one in enumerate(every):
+        if one.apart is not None:
+            things.setdefault(one.things, []).append(k)
+    found = {}
+    for name, members in things.items():
+        places, own = _places([every[k].ids[every[k].apart or 0] for k in members])
+        found[name] = (list(zip(members, places, strict=True)), own)
+    return _Numbered(every, codes, ids, found)
+
+
+def _places(columns: list[Ids]) -> tuple[list[IntArray], Ids]:
+    """Return the places of the ids of several columns among the distinct ones, and these, sorted where they sort."""
+    import pandas as pd
+
+    kinds: dict[str, Any] = {}
+    for ids in columns:
+        kinds[ids.kind] = pd.concat([kinds[ids.kind], ids.values]) if ids.kind in kinds else ids.values
+    joint = Ids(next(iter(kinds.values())), next(iter(kinds)))
+    for kind, values in kinds.items():
+        joint = _ids.agree(joint, Ids(values, kind))[0]
+    dtype = {"int": np.int64, "str": "str"}.get(joint.kind, object)
+    whole = pd.concat([ids.values.astype(dtype) for ids in columns], ignore_index=True)
+    flat, distinct = pd.factorize(whole, sort=joint.kind != "other")
+    cuts = np.cumsum([len(ids.values) for ids in columns])[:-1]
+    return np.split(flat.astype(np.int64), cuts), Ids(pd.Series(distinct), joint.kind)
+
+
+def _with_things(ids: Ids, listed: _Numbered, report: ReadReport) -> tuple[Ids, list[tuple[int, IntArray] | None]]:
+    """Add the things that are no rows of the node table as nodes; names that nodes have already are kept apart."""
+    import pandas as pd
+
+    places: list[tuple[int, IntArray] | None] = [None] * len(listed.codes)
+    for column, (members, own) in listed.things.items():
+        start = len(ids.values)
+        texts = own.values.astype("str")
+        taken = set(ids.values.astype("str"))
+        clash = texts.isin(taken)
+        if clash.any() or own.kind != ids.kind:
+            texts = column + " " + texts if clash.any() else texts
+            ids = Ids(pd.concat([ids.values.astype("str"), texts], ignore_index=True), "str")
+        else:
+            ids = Ids(pd.concat([ids.values, own.values], ignore_index=True), ids.kind)
+        for k, place in members:
+            places[k] = (listed.edges[k].apart or 0, place + start)
+        tables = ", ".join(listed.edges[k].table.name for k, _ in members)
+        called = f" and called {shown(texts.iloc[0])}, ..., as nodes have the same ids" if clash.any() else ""
+        report.notes.append(
+            f"{len(own.values):,} ids in column {column!r} of {tables} are a kind of their own: added as nodes{called} "
+            f"({few(list(own.values))}); bipartite=False reads them as nodes like the others"
+        )
+    return ids, places
+
+
+def _nodes_of(codes: IntArray, known: IntArray | None, things: tuple[int, IntArray] | None) -> IntArray:
+    pairs = codes if known is None else np.append(known, -1)[codes]
+    if things is not None:
+        end, places = things
+        pairs = pairs.copy()
+        pairs[:, end] = places
+    return pairs
+
+
+def _assemble(
+    every: list[Listed],
+    ends: list[IntArray],
+    ids: Ids,
+    attributes: dict[str, Any],
+    options: Options,
+    report: ReadReport,
+) -> Graph:
+    """Make the graph of the edges of all tables, with what their columns say."""
+    several, n = len(every) > 1, len(ids.values)
+    graphs: dict[str, Graph] = {}
+    derived: list[Derived] = []
+    for one, pairs in zip(every, ends, strict=True):
+        known = np.asarray((pairs >= 0).all(axis=1))
+        kept = None if known.all() else known
+        rows = pairs if kept is None else pairs[kept]
+        weights = one.weights if kept is None or one.weights is None else one.weights[kept]
+        directed, why = points(one, rows, options)
+        words = f"{one.ends.columns[0]!r} to {one.ends.columns[1]!r} ({one.ends.how}), "
+        words += ("directed" if directed else "undirected") + why
+        before = f"{report.columns['edges']}; " if "edges" in report.columns else ""
+        report.columns["edges"] = f"{before}{one.table.name}: {words}" if several else words
+        graph = Graph.from_edges(rows, weights, n=n, directed=directed, duplicates=options.duplicates)
+        present = len(rows) if weights is None else int(np.count_nonzero(weights))
+        report.merged += present - graph.n_edges
+        if present < len(rows):
+            report.notes.append(f"{len(rows) - present} rows of {one.table.name} have weight 0 and are not edges")
+        graphs[one.kind] = graph
+        derived.append(derive(one, rows, kept, n, directed, several, options, report))
+    matrices = {name: matrix for found in derived for name, matrix in found.matrices.items()}
+    adjacency = next(iter(graphs.values())).adjacency
+    for graph in [*graphs.values()][1:]:
+        adjacency = adjacency.maximum(graph.adjacency)
+    if several:
+        matrices = {kind: graph.adjacency for kind, graph in graphs.items()} | matrices
+    report.self_loops = int(np.count_nonzero(adjacency.diagonal()))
+    report.columns = {role: report.columns[role] for role in ("edges", *report.columns) if role in report.columns}
+    rules = {one.kind: found.rules for one, found in zip(every, derived, strict=True)}
+    report.schema = replace(report.schema, edges=rules)
+    return Graph(
+        adjacency,
+        directed=any(graph.directed for graph in graphs.values()),
         metric=options.metric,
         node_names=_node_names(ids),
-        **attributes,
+        edge_matrices=matrices,
+        edge_kinds=list(graphs) if several else (),
+        **_with_columns(attributes, derived),
     )
-    present = len(pairs) if weights is None else int(np.count_nonzero(weights))
-    report.merged = present - graph.n_edges
-    report.self_loops = int(np.count_nonzero(graph.adjacency.diagonal()))
-    if present < len(pairs):
-        report.notes.append(f"{len(pairs) - present} rows of {edges.name} have weight 0 and are not edges")
-    return graph
 
 
-def _ids_of_edges(edges: Table, listed: _Edges, n: int | None) -> tuple[Ids, IntArray | None]:
+def _with_columns(attributes: dict[str, Any], derived: Sequence[Derived]) -> dict[str, Any]:
+    """Join what the edges say of the nodes to their features."""
+    columns = [values for found in derived for values in found.columns]
+    if not columns:
+        return attributes
+    features, block = attributes.get("features"), np.column_stack(columns)
+    names = list(attributes.get("feature_names") or ())
+    taken = set(names)
+    for name in (name for found in derived for name in found.names):
+        while name in taken:
+            name += ".1"  # noqa: PLW2901
+        taken.add(name)
+        names.append(name)
+    if features is None:
+        features = block
+    elif issparse(features):
+        features = hstack([features, csr_array(block)], format="csr")
+    else:
+        features = np.hstack([features, block])
+    return {**attributes, "features": features, "feature_names": names}
+
+
+def _ids_of_edges(edges: Table, listed: _Numbered, n: int | None) -> tuple[Ids, IntArray | None]:
     """Return the ids of the graph's nodes, and for each id of the edges its node (None: they are the same)."""
     import pandas as pd
 
@@ -241,96 +411,7 @@ def _node_names(ids: Ids) -> NDArray[Any] | None:
     return None if np.array_equal(values, np.arange(len(values))) else values
 
 
-def end_columns(table: Table) -> tuple[str, str] | None:
-    """Return the columns with the usual names of edge ends."""
-    for pair in END_NAMES:
-        found = table.named(*pair)
-        if len(found) == 2:
-            return found[0], found[1]
-    return None
-
-
-def _read_edges(edges: Table, options: Options, report: ReadReport) -> _Edges:
-    ends = _pick_ends(edges, options, report)
-    for column in ends:
-        if (blank := _ids.blanks(edges.ids(column))).any():
-            raise BadInput(
-                f"{edges.where(blank.argmax())}: column {column!r} is blank; an edge needs both ends "
-                f"({int(blank.sum())} of {len(blank)} rows are blank)"
-            )
-    first, second = (_ids.read_ids(edges.ids(column), edges) for column in ends)
-    weights = _read_weights(edges, ends, options, report)
-    codes, ids = _ids.number_ids(*_ids.agree(first, second))
-    return _Edges(codes, ids, weights)
-
-
-def _pick_ends(edges: Table, options: Options, report: ReadReport) -> tuple[str, str]:
-    columns = list(edges.frame.columns)
-    guessed, how = end_columns(edges), "by name"
-    if guessed is None:
-        if len(columns) < 2:
-            raise BadInput(
-                f"{edges.name} has {len(columns)} column(s): {few(columns)}; edges need a source and a target "
-                "(in a text file, is the delimiter right?)"
-            )
-        guessed, how = (columns[0], columns[1]), "the first two columns"
-    source = guessed[0] if options.source is None else edges.find(options.source, "source")
-    target = guessed[1] if options.target is None else edges.find(options.target, "target")
-    if options.source is not None and options.target is not None:
-        how = "as given"
-    if source == target:
-        raise BadInput(f"{edges.name}: source and target are the same column {source!r}; name them both")
-    direction = "directed" if options.directed else "undirected"
-    report.columns["edges"] = f"{source!r} to {target!r} ({how}), {direction}"
-    return source, target
-
-
-def _read_weights(edges: Table, ends: tuple[str, str], options: Options, report: ReadReport) -> FloatArray | None:
-    import pandas as pd
-
-    column = _pick_weight(edges, ends, options, report)
-    if column is None:
-        return None
-    series = edges.frame[column]
-    weights = pd.to_numeric(series, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
-    good = np.isfinite(weights) & (weights >= 0)
-    if not good.all():
-        row = int(good.argmin())
-        raise BadInput(
-            f"{edges.where(row)}: weight {shown(series.iloc[row])} in column {column!r} must be a finite number, "
-            "not negative (weight=False ignores the column)"
-        )
-    return np.asarray(weights)
-
-
-def _pick_weight(edges: Table, ends: tuple[str, str], options: Options, report: ReadReport) -> str | None:
-    others = [column for column in edges.frame.columns if column not in ends]
-    rest = replace(edges, frame=edges.frame[others])
-    column, how = None, ""
-    if options.weight is not None:
-        column, how = None if options.weight is False else edges.find(options.weight, "weight"), "as given"
-    elif named := rest.named(*WEIGHT_NAMES):
-        column, how = named[0], "by name"
-    elif len(others) == 1 and _ids.is_number(edges.frame[others[0]]):
-        # Neither when an edge was made nor the number of its row is a weight.
-        unfit = re.search("time|date|year", others[0].lower()) or rest.named(*ID_NAMES)
-        column, how = None if unfit else others[0], "the third column"
-    report.columns["weight"] = "none: every edge weighs 1" if column is None else f"{column!r} ({how})"
-    report.dropped.update({f"{edges.name} {other!r}": "not used" for other in others if other != column})
-    return column
-
-
 # -------------------------------------------------------------------- nodes and their ids
-
-
-def some_ends(edges: Table, options: Options) -> tuple[str, str] | None:
-    """Return the columns that hold the ends of edges, as given, by name, or the first two; None if there are not two."""
-    columns = list(edges.frame.columns)
-    guessed = end_columns(edges) or tuple(columns[:2])
-    given = [name if name in columns else None for name in (options.source, options.target)]
-    if len(guessed) < 2:
-        return None
-    return given[0] or guessed[0], given[1] or guessed[1]
 
 
 def edges_fit(edges: Table, nodes: Table) -> float:
@@ -435,16 +516,17 @@ def _share_in(ends: Ids, nodes: Table, column: str) -> float:
 
 
 def _match(
-    nodes: Table, edges: Table, ids: Ids, listed: _Edges, options: Options, report: ReadReport
+    nodes: Table, ids: Ids, listed: _Numbered, options: Options, report: ReadReport
 ) -> tuple[Ids, IntArray | None]:
     """Return the ids of the graph's nodes, and for each id of the edges its node (None: they are the same)."""
     import pandas as pd
 
     kinds = {"int": "integers", "str": "text", "other": "objects"}
+    tables = ", ".join(one.table.name for one in listed.edges)
     before, (ids, ends) = ids.kind, _ids.agree(ids, listed.ids)
     if before != listed.ids.kind and len(ends.values):
         report.notes.append(
-            f"ids are {kinds[before]} in {nodes.name} and {kinds[listed.ids.kind]} in {edges.name}; "
+            f"ids are {kinds[before]} in {nodes.name} and {kinds[listed.ids.kind]} in {tables}; "
             f"they were compared as {kinds[ids.kind]}"
         )
     known = np.asarray(pd.Index(ids.values).get_indexer(pd.Index(ends.values)))
@@ -454,14 +536,15 @@ def _match(
         return ids, None if np.array_equal(known, np.arange(len(ids.values))) else known
     strange = ends.values[strangers]
     if options.unknown == "error":
-        raise BadInput(_stranger_message(nodes, edges, strangers, ends, listed.codes, report))
+        marked = np.append(strangers, False)  # the last: things that are no nodes of the table, whose place is -1
+        culprit = next(k for k, codes in enumerate(listed.codes) if marked[codes].any())
+        edges, codes = listed.edges[culprit].table, listed.codes[culprit]
+        raise BadInput(_stranger_message(nodes, edges, marked, ends, codes, report))
     if options.unknown == "add":
         known[strangers] = len(ids.values) + np.arange(report.unknown)
         ids = Ids(pd.concat([ids.values, strange], ignore_index=True), ids.kind)
     action = "added as nodes" if options.unknown == "add" else "dropped with their edges"
-    report.notes.append(
-        f"{report.unknown} ids of {edges.name} are not in {nodes.name}: {action} ({few(list(strange))})"
-    )
+    report.notes.append(f"{report.unknown} ids of {tables} are not in {nodes.name}: {action} ({few(list(strange))})")
     return ids, known
 
 
@@ -471,6 +554,7 @@ def _stranger_message(
     touched = np.asarray(strangers[codes]).any(axis=1)
     row = int(touched.argmax())
     culprit = ends.values.iloc[codes[row][strangers[codes[row]]][0]]
+    strangers = strangers[:-1]
     strange = list(ends.values[strangers])
     elsewhere = [column for column, share in _ids.shares_found(ends, nodes).items() if share == 1]
     hint = f"; column {elsewhere[0]!r} has them all: id={elsewhere[0]!r}?" if elsewhere else ""
