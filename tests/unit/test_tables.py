@@ -79,7 +79,8 @@ def test_a_third_column_of_times_or_texts_is_no_weight():
     for column in ("timestamp", "Year"):
         g, report = read(None, pd.DataFrame({"a": [0], "b": [1], column: [2020]}))
         assert g.adjacency.max() == 1
-        assert report.dropped == {f"edges {column!r}": "not used"}
+        assert report.dropped == {}
+        assert report.features[f"edges {column!r}"].startswith("time as given, newest 2020; node columns both")
     assert graph_from_tables(None, pd.DataFrame({"a": [0], "b": [1], "note": ["x"]})).adjacency.max() == 1
 
 

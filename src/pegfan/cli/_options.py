@@ -39,7 +39,34 @@ class Reading:
     target: Annotated[str | None, typer.Option(help="The column where edges end.")] = None
     directed: Annotated[
         bool | None,
-        typer.Option("--directed/--undirected", help="Whether edges have a direction; by default the format decides."),
+        typer.Option(
+            "--directed/--undirected",
+            help="Whether edges have a direction; by default the format or the names of the columns decide.",
+        ),
+    ] = None
+    weight: Annotated[
+        str | None, typer.Option(help="The column of the edges' weights, or none; by default one named weight.")
+    ] = None
+    edge_columns: Annotated[
+        str | None,
+        typer.Option(metavar="NAME,...", help="Columns of the edges to use, or none; by default all that can be read."),
+    ] = None
+    duplicates: Annotated[
+        str | None,
+        typer.Option(
+            help="The weight of an edge given more than once: max (the default), min, sum, mean, count, error."
+        ),
+    ] = None
+    unknown: Annotated[
+        str | None,
+        typer.Option(help="Edges to nodes that the node table lacks: error (the default), add or drop these nodes."),
+    ] = None
+    bipartite: Annotated[
+        bool | None,
+        typer.Option(
+            "--bipartite/--no-bipartite",
+            help="Whether one end of the edges is of another kind, such as devices; by default their ids decide.",
+        ),
     ] = None
 
 

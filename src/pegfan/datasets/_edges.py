@@ -156,8 +156,13 @@ def read_edges(
     words = "none: every edge weighs 1" if weight is None else f"{weight!r} ({how})"
     _tell(report, "weight", edges, words, several)
     weights = None if weight is None else _read_weights(edges, weight)
-    lone = not (several or apart is not None or ends.names == "directed")
-    columns = _read_columns(edges, ends.columns, weight, lone, options, rules, report)
+    natural = weight or _pick_weight(edges, ends.columns, replace(options, weight=None), several)[0]
+    alone = [column for column in edges.frame.columns if column not in ends.columns] == [natural]
+    if alone and not (several or apart is not None or ends.names == "directed" or options.edge_columns or rules):
+        columns: tuple[Column, ...] = ()  # a list of edges with a weight, as there are many: no more is made of it
+        report.dropped.update({f"{edges.name} {natural!r}": "not used"} if weight is None else {})
+    else:
+        columns = _read_columns(edges, ends.columns, weight, options, rules, report)
     return Listed(edges, kind, ends, (first, second), apart, weight, weights, columns, rules)
 
 
@@ -295,12 +300,11 @@ def _read_columns(
     edges: Table,
     ends: tuple[str, str],
     weight: str | None,
-    lone: bool,
     options: Options,
     rules: Mapping[str, Rule],
     report: ReadReport,
 ) -> tuple[Column, ...]:
-    """Read all columns but the ends; a weight that stands alone is no more than that, if `lone`."""
+    """Read all columns but the ends."""
     others = [column for column in edges.frame.columns if column not in ends]
     wanted = options.edge_columns
     asked = wanted is not None and wanted is not False
@@ -314,16 +318,13 @@ def _read_columns(
         chosen = others
     found = []
     for column in chosen:
-        if column == weight and lone and not asked and not rules and others == [weight]:
-            continue
         try:
             found.append(_events.read_column(edges, column, rules.get(column), asked=asked))
         except LeftOut as why:
             if asked:
                 raise BadInput(f"{edges.name}: column {column!r} cannot be used: {why}") from None
-            report.dropped[f"{edges.name} {column!r}"] = str(why)
-    if lone and not asked and not rules and [column.name for column in found] == [weight]:
-        found = []
+            if column != weight:
+                report.dropped[f"{edges.name} {column!r}"] = str(why)
     for column in others:
         if column not in chosen and column != weight:
             reason = "not asked for" if asked or wanted is False else "not in the schema"
@@ -399,11 +400,13 @@ def derive(
     """
     table, ends = listed.table, listed.ends.columns
     columns = [column if kept is None else column._replace(values=column.values[kept]) for column in listed.columns]
-    grouped = None if options.edge_columns is False else _events.Pairs.of(pairs[:, 0], pairs[:, 1], n, directed=directed)
-    repeated = grouped is not None and len(grouped.i) < len(pairs)
     stored = listed.rules[ends[0]].facts if ends[0] in listed.rules else {}
-    counted = bool(columns or several or listed.apart is not None or (listed.ends.names == "directed" and repeated))
-    counted = grouped is not None and bool(stored.get("events", counted))
+    counted = bool(columns or several or listed.apart is not None)
+    grouped = None
+    if options.edge_columns is not False and (counted or listed.ends.names == "directed" or stored.get("events")):
+        grouped = _events.Pairs.of(pairs[:, 0], pairs[:, 1], n, directed=directed)
+        counted = bool(stored.get("events", counted or len(grouped.i) < len(pairs)))
+    counted = counted and grouped is not None
     ended = {"directed": directed, "events": counted}
     facts: dict[str | None, dict[str, Any]] = {column.name: dict(column.rule.facts) for column in columns} | {None: {}}
     found = Derived([], [], {}, {})

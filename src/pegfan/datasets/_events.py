@@ -447,7 +447,7 @@ def _by_node(column: Column, side: Side, counts: FloatArray, n: int) -> Iterator
     largest = np.full(n, -np.inf)
     np.maximum.at(largest, node, values)
     if column.rule.kind == "number":
-        total = np.bincount(node, values, minlength=n)
+        total = np.bincount(node, values, minlength=n).astype(np.float64)
         mean = total / held
         yield "sum", total
         yield "mean", mean
