@@ -505,8 +505,6 @@ def test_the_search_tries_weights_and_kinds(traded):
     assert {"payments amount log-sum", None} <= {recipe.weight for recipe in listed[:8]}
     assert any(recipe.kinds for recipe in listed[:8])
     assert weightings(traded)[0] == "payments amount log-sum"
-        traded.replace(edge_matrices={})
-    )
     tried = list(variations(Recipe(method="none"), traded))
     assert {recipe.weight for recipe in tried} >= set(weightings(traded))
     plain = traded.replace(edge_matrices={}, edge_kinds=())
