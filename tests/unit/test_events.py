@@ -547,6 +547,13 @@ def test_the_command_line_says_what_is_wrong(files):
     assert result.exit_code == 1
     assert "payments.csv has no weight column 'ammount'; did you mean 'amount'?" in " ".join(result.output.split())
     assert "Traceback" not in result.output
+    nodes, edges = files
+    edges.write_text(edges.read_text() + "zed,a,1,2024-01-01,web\n")
+    result = runner.invoke(app, ["info", str(nodes), str(edges)])
+    told = " ".join(result.output.split())
+    assert "payments.csv, line 6: node 'zed' is not in accounts.csv" in told
+    assert "--unknown 'add'" in told
+    assert info(nodes, edges, "--unknown", "add")["graph"]["nodes"] == 5
 
 
 @pytest.mark.long

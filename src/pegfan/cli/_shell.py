@@ -151,8 +151,12 @@ def _of_system(error: OSError) -> str:
 
 def _as_options(sentence: str) -> str:
     """Turn advice for Python into advice for the command line: ``label=`` is ``--label`` here."""
-    sentence = re.sub(r"\b(id|label|source|target|metric|method)=(?=[\w'\"])", r"--\1 ", sentence)
-    return re.sub(r"\b(id|label|source|target|metric|method)=", r"--\1", sentence)
+    words = {"weight=False": "--weight none", "bipartite=False": "--no-bipartite", "edge_columns=": "--edge-columns"}
+    for python, here in words.items():
+        sentence = re.sub(rf"\b{python}", here, sentence)
+    names = "id|label|source|target|metric|method|weight|duplicates|unknown"
+    sentence = re.sub(rf"\b({names})=(?=[\w'\"])", r"--\1 ", sentence)
+    return re.sub(rf"\b({names})=", r"--\1", sentence)
 
 
 def load_packages(*names: str) -> None:

@@ -126,7 +126,9 @@ class Options:
         if isinstance(self.edge_columns, str):  # as the command line writes several
             names = [name.strip() for name in self.edge_columns.split(",") if name.strip()]
             object.__setattr__(self, "edge_columns", False if names == ["none"] else names)
-        for name, allowed in (("unknown", ("error", "add", "drop")), ("missing", ("mean", "zero", "error"))):
+        merging = ("max", "min", "sum", "mean", "count", "error")
+        words = {"unknown": ("error", "add", "drop"), "missing": ("mean", "zero", "error"), "duplicates": merging}
+        for name, allowed in words.items():
             check_choice(getattr(self, name), name, allowed)
         if isinstance(self.features, Mapping):
             for column, kind in self.features.items():
