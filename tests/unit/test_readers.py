@@ -273,7 +273,9 @@ def test_a_header_is_found_by_the_ids_of_the_nodes(tmp_path):
     why = "a header, as 'p' and 'q' are not among the ids of n.csv, as those below are"
     assert report.files["e.csv"] == f"edges; comma, header, 3 rows; {why}"
     assert report.columns["edges"] == "'p' to 'q' (the first two columns), undirected"
-    refused(r"e\.csv, line 1: node 'p' is not in n\.csv.*header=\{'e\.csv': True\}", edges, nodes, header={"e.csv": False})
+    refused(
+        r"e\.csv, line 1: node 'p' is not in n\.csv.*header=\{'e\.csv': True\}", edges, nodes, header={"e.csv": False}
+    )
 
 
 def accounts(folder, header):

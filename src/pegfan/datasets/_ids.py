@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -182,6 +182,40 @@ def shares_found(ids: Ids, nodes: Table) -> dict[str, float]:
         except (TypeError, ValueError):  # lists, or numbers among texts: no ids
             continue
     return found
+
+
+_SPELLINGS: dict[str, Callable[[Any], Any]] = {
+    "white space around them": lambda texts: texts.str.strip(),
+    "leading zeros": lambda texts: texts.str.replace(r"^(-?)0+(?=\d)", r"\1", regex=True),
+    "a decimal part of zeros": lambda texts: texts.str.replace(r"^(-?\d+)[.,]0+$", r"\1", regex=True),
+    "the case of letters": lambda texts: texts.str.lower(),
+}
+
+
+def spelling_hint(strange: Ids, from_table: Table, ids: Ids, to_table: Table) -> str | None:
+    """Say what keeps ids of one table from being ids of another, if it is how they are written."""
+    if "other" in (strange.kind, ids.kind) or len(strange.values) == 0:
+        return None
+    one, other = (found.values.astype("str").reset_index(drop=True) for found in (strange, ids))
+    rules = [*_SPELLINGS.items(), ("all that", _as_one_spells)]
+    for words, rule in rules:
+        spelled, among = rule(one), rule(other)
+        found = np.asarray(spelled.isin(among), dtype=bool)
+        if found.any():
+            row = int(found.argmax())
+            twin = other[int(np.asarray(among == spelled[row]).argmax())]
+            return (
+                f"{from_table.name} has {shown(one[row])} where {to_table.name} has {shown(twin)}, and ids are "
+                f"compared as they are written: {int(found.sum()):,} would match without "
+                f"{', '.join(_SPELLINGS) if rule is _as_one_spells else words}; write them alike in both"
+            )
+    return None
+
+
+def _as_one_spells(texts: Any) -> Any:
+    for rule in _SPELLINGS.values():
+        texts = rule(texts)
+    return texts
 
 
 def name_array(names: list[Any]) -> NDArray[Any]:

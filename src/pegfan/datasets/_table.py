@@ -10,8 +10,9 @@ from typing import Any, Literal, Self, TypedDict
 import numpy as np
 
 from pegfan._checks import BadInput, check_choice
+from pegfan.datasets._schema import Schema
 
-_KINDS = ("number", "category", "tokens", "vector")
+_KINDS = ("number", "log", "category", "date", "day first", "month first", "words", "tokens", "vector")
 _SHOWN = 5
 MISSING_WORDS = ("", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None", "<NA>")
 """Texts that say that there is no value, in a column of labels or features; an id may be any text."""
@@ -37,6 +38,8 @@ class ReadReport:
         Repeated edges that were merged into one; self loops, which are kept.
     notes : list of str
         Anything else that a careful user would want to know.
+    schema : Schema
+        The rules by which columns were read: given to the reader, it reads other tables alike.
     """
 
     files: dict[str, str] = field(default_factory=dict)
@@ -47,6 +50,7 @@ class ReadReport:
     merged: int = 0
     self_loops: int = 0
     notes: list[str] = field(default_factory=list)
+    schema: Schema = field(default_factory=Schema, repr=False)
 
     def __str__(self) -> str:
         counts = f"{self.merged} repeated merged, {self.self_loops} self loops, {self.unknown} unknown ids"
@@ -59,10 +63,17 @@ class ReadReport:
         return "\n".join(f"{head:<10}{text}" for head, text in lines)
 
 
-def _shortened(entries: dict[str, str], most: int = 12) -> list[tuple[str, str]]:
-    items = list(entries.items())
-    left = len(items) - most
-    return items if left <= 1 else [*items[:most], ("...", f"{left} more")]
+def _shortened(entries: dict[str, str], most: int = 12, names: int = 50) -> list[tuple[str, str]]:
+    """Return the entries, those that say the same on one line if there are many."""
+    if len(entries) <= most:
+        return list(entries.items())
+    alike: dict[str, list[str]] = {}
+    for name, words in entries.items():
+        alike.setdefault(words, []).append(name)
+    return [
+        (", ".join(group[:names]) + (f" and {len(group) - names:,} more" if len(group) > names else ""), words)
+        for words, group in alike.items()
+    ]
 
 
 class TableOptions(TypedDict, total=False):
@@ -82,6 +93,7 @@ class TableOptions(TypedDict, total=False):
     categories_max: int
     positions: Sequence[str] | None
     metric: str
+    schema: Schema | None
 
 
 @dataclass(frozen=True)
@@ -102,6 +114,7 @@ class Options:
     categories_max: int = 50
     positions: Sequence[str] | None = None
     metric: str = "accuracy"
+    schema: Schema | None = None
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Self:
@@ -115,6 +128,8 @@ class Options:
     def __post_init__(self) -> None:
         for name, allowed in (("unknown", ("error", "add", "drop")), ("missing", ("mean", "zero", "error"))):
             check_choice(getattr(self, name), name, allowed)
+        if isinstance(self.categories_max, bool) or not isinstance(self.categories_max, int) or self.categories_max < 2:
+            raise ValueError(f"categories_max must be a whole number from 2 on, got {self.categories_max!r}")
         if isinstance(self.features, Mapping):
             for column, kind in self.features.items():
                 check_choice(kind, f"features[{column!r}]", _KINDS)
@@ -128,7 +143,9 @@ class Table:
     name: str
     line_of: Callable[[int], int] | None = None
     header: bool = True  # whether the columns have names of their own
-    other: Callable[[], tuple[Table, str]] | None = None  # the other reading, where the first line may be a header or not
+    other: Callable[[], tuple[Table, str]] | None = (
+        None  # the other reading, where the first line may be a header or not
+    )
     verbatim: Callable[[str], Any] | None = None  # a column of a text file as the texts that it holds
 
     def where(self, row: Any) -> str:

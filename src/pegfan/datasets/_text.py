@@ -298,7 +298,6 @@ def _has_loose_numbers(block: bytes, delimiter: str) -> bool:
 
 def _parse(layout: _Layout) -> Any:
     import pyarrow as pa
-    import pyarrow.compute as arrow
 
     if layout.odd_quotes:
         _require_quotes_to_end(layout)

@@ -18,9 +18,10 @@ from typing import Any, Literal, Unpack, overload
 
 from pegfan._checks import BadInput
 from pegfan._npz import MAX_BYTES, require_size
-from pegfan.datasets._columns import ID_NAMES, LABEL_NAMES
+from pegfan.datasets._columns import ID_NAMES
 from pegfan.datasets._graph_files import Parts, read_whole, reading
 from pegfan.datasets._header import edges_have_header, nodes_have_header
+from pegfan.datasets._labels import LABEL_NAMES
 from pegfan.datasets._table import Options, ReadReport, Table, TableOptions, few, nearest
 from pegfan.datasets._text import TextSettings, open_bytes, read_text
 from pegfan.datasets.tables import END_NAMES, WEIGHT_NAMES, best_id, build, edges_fit, end_columns, some_ends

@@ -17,9 +17,11 @@ from numpy.typing import NDArray
 
 from pegfan._arrays import FloatArray, IntArray
 from pegfan._checks import BadInput
-from pegfan.datasets import _columns, _ids
-from pegfan.datasets._columns import ID_NAMES
+from pegfan.datasets import _ids, _labels
+from pegfan.datasets._blocks import Column
+from pegfan.datasets._columns import ID_NAMES, read_features
 from pegfan.datasets._ids import Ids
+from pegfan.datasets._numbers import read_positions
 from pegfan.datasets._table import Options, ReadReport, Table, TableOptions, few, shown
 from pegfan.graph import Graph
 
@@ -324,7 +326,7 @@ def _pick_weight(edges: Table, ends: tuple[str, str], options: Options, report: 
 
 
 def some_ends(edges: Table, options: Options) -> tuple[str, str] | None:
-    """Return the columns that hold the ends of edges, as given, by name, or the first two; None if there are not two."""
+    """Return the columns that hold the ends of edges: as given, by name, or the first two; None if there are none."""
     columns = list(edges.frame.columns)
     guessed = end_columns(edges) or tuple(columns[:2])
     given = [name if name in columns else None for name in (options.source, options.target)]
@@ -409,6 +411,8 @@ def _pick_id(nodes: Table, edges: Table, ends: Ids, options: Options) -> tuple[s
             return column, "by name"
     found = _ids.shares_found(ends, nodes)
     best = max(found, key=lambda column: found[column], default=None)
+    if named and (best is None or found[best] < 1) and _misspelt(ends, edges, nodes, named[0]):
+        return named[0], "by name"
     if best is not None and found[best] >= 0.5:
         than = "".join(f", {share:.0%} in {column!r}" for column, share in shares.items())
         return best, f"by content: {found[best]:.0%} of the edge ends are in it{than}"
@@ -417,10 +421,22 @@ def _pick_id(nodes: Table, edges: Table, ends: Ids, options: Options) -> tuple[s
         return None, "no column holds the edge ends"
     if named:
         return named[0], "by name"
+    for column in nodes.frame.columns:
+        if nodes.frame[column].dtype.kind in "iufO" and (near := _misspelt(ends, edges, nodes, column)):
+            raise BadInput(f"no column of {nodes.name} holds the ids of {edges.name}: {near} (column {column!r})")
     raise BadInput(
         f"no column of {nodes.name} holds the ids of {edges.name} (such as {few(ends.values)}): name it with id=, or "
         f"pass id=False for row numbers; its columns are {few(list(nodes.frame.columns))}"
     )
+
+
+def _misspelt(ends: Ids, edges: Table, nodes: Table, column: str) -> str | None:
+    """Say how ids of a column differ from the edge ends if it is only in how they are written."""
+    try:
+        ids = _ids.read_ids(nodes.ids(column).dropna(), nodes)
+    except ValueError:  # no ids at all
+        return None
+    return _ids.spelling_hint(ends, edges, ids, nodes)
 
 
 def _may_be_rows(ends: Ids, nodes: Table) -> bool:
@@ -452,21 +468,23 @@ def _match(
     report.unknown = int(strangers.sum())
     if not report.unknown:
         return ids, None if np.array_equal(known, np.arange(len(ids.values))) else known
-    strange = ends.values[strangers]
+    strange, known_ids = ends.values[strangers], ids
     if options.unknown == "error":
-        raise BadInput(_stranger_message(nodes, edges, strangers, ends, listed.codes, report))
+        raise BadInput(_stranger_message(nodes, edges, strangers, ids, ends, listed.codes, report))
     if options.unknown == "add":
         known[strangers] = len(ids.values) + np.arange(report.unknown)
         ids = Ids(pd.concat([ids.values, strange], ignore_index=True), ids.kind)
     action = "added as nodes" if options.unknown == "add" else "dropped with their edges"
+    near = _ids.spelling_hint(Ids(strange, ends.kind), edges, known_ids, nodes)
     report.notes.append(
         f"{report.unknown} ids of {edges.name} are not in {nodes.name}: {action} ({few(list(strange))})"
+        + (f"; {near}" if near else "")
     )
     return ids, known
 
 
 def _stranger_message(
-    nodes: Table, edges: Table, strangers: NDArray[np.bool_], ends: Ids, codes: IntArray, report: ReadReport
+    nodes: Table, edges: Table, strangers: NDArray[np.bool_], ids: Ids, ends: Ids, codes: IntArray, report: ReadReport
 ) -> str:
     touched = np.asarray(strangers[codes]).any(axis=1)
     row = int(touched.argmax())
@@ -476,6 +494,8 @@ def _stranger_message(
     hint = f"; column {elsewhere[0]!r} has them all: id={elsewhere[0]!r}?" if elsewhere else ""
     if not elsewhere and strangers.all() and _may_be_rows(ends, nodes):
         hint = "; if the edges hold row numbers, id=False"
+    if near := None if elsewhere else _ids.spelling_hint(Ids(ends.values[strangers], ends.kind), edges, ids, nodes):
+        return f"{edges.where(row)}: node {shown(culprit)} is not in {nodes.name} (id: {report.columns['id']}); {near}"
     if not edges.header and row == 0 and strangers[codes[0]].all():
         hint = f"; or is this line the header? header={{{edges.name!r}: True}}"
     return (
@@ -506,25 +526,25 @@ def _read_attributes(
         columns = [rest.find(column, "position") for column in options.positions]
         if extra:
             raise ValueError(f"{extra} added nodes have no position; pass unknown='drop', or no positions")
-        found["positions"] = _columns.read_positions(rest, columns)
+        found["positions"] = read_positions([Column(rest, column) for column in columns])
         report.columns["positions"] = few(columns)
         rest = _without(rest, columns)
 
-    splits = _columns.pick_splits(rest, options)
+    splits = _labels.pick_splits(rest, options)
     if splits:
-        found["splits"] = [_columns.read_split(rest, column) for column in splits]
+        found["splits"] = [_labels.read_split(rest, column) for column in splits]
         report.columns["splits"] = ", ".join(map(repr, splits))
         rest = _without(rest, splits)
 
-    label = _columns.pick_label(rest, options, report)
+    label = _labels.pick_label(rest, options, report)
     if label is not None:
-        codes, found["class_names"] = _columns.read_labels(rest, label)
+        codes, found["class_names"] = _labels.read_labels(rest, label)
         found["labels"] = np.append(codes, np.full(extra, -1))
         lacking = int(np.count_nonzero(found["labels"] < 0))
         report.columns["label"] += f": {codes.max() + 1} classes, {lacking} of {len(ids.values)} nodes without"
         rest = _without(rest, [label])
 
-    found["features"], found["feature_names"] = _columns.read_features(rest, extra, options, report)
+    found["features"], found["feature_names"] = read_features(rest, extra, options, report)
     return found
 
 
