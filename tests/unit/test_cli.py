@@ -366,7 +366,7 @@ def test_info_prints_it(files):
     shown = call("info", *files, "--label", "kind").stdout
     for text in ("homophily", "label informativeness", "CCNS", "What was read, and guessed", "'kind' (as given)"):
         assert text in shown
-    assert f"pegfan tree {files[0]} {files[1]}" in shown
+    assert f"pegfan train {files[0]} {files[1]}" in shown
 
 
 def test_info_without_labels_or_features(files):

@@ -146,6 +146,7 @@ def _rule_for(
     """Return how to read a column, and its lists if it holds some; raise `Unusable` with the reason if it cannot be."""
     if not asked and _looks_like_id(column.series):
         raise Unusable("whole numbers that all differ, in a column named like an id")
+    lists: list[list[Any]] | None
     if kind in ("tokens", "vector"):
         lists = _lists_of(column)
         return _lists.learn_bag(lists) if kind == "tokens" else _lists.learn_vector(column, lists), lists

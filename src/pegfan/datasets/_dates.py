@@ -140,7 +140,8 @@ def _read(column: Column, form: str) -> FloatArray:
         year, day = np.where(ahead, one, three), np.where(ahead, three, one)
         if form.startswith("month first"):
             month, day = np.where(ahead, month, day), np.where(ahead, day, month)
-        year = np.where(year < 100, year + np.where(year < 70, 2000, 1900), year)
+        short = ~ahead & np.asarray(parts["three"].str.len() <= 2, dtype=bool)
+        year = np.where(short, year + np.where(year < 70, 2000, 1900), year)
     hour, minute, second = (np.nan_to_num(_floats(parts[name])) for name in ("hour", "minute", "second"))
     late = (hour > 23) | (minute > 59) | (second > 60)
     found = _moments(year, month, day) + 3600 * hour + 60 * minute + second - _offset(parts["zone"])

@@ -131,9 +131,12 @@ def read_vector(column: Column, lists: list[list[Any]], rule: Rule, missing: str
     length, present = rule.facts["length"], np.array([bool(row) for row in lists], dtype=bool)
     if missing == "error":
         require_all(column, ~present, "vector")
+    numbers = _vectors(column, lists, length)
     fill = rule.facts["mean"] if missing == "mean" else np.zeros(length)
+    if fill is None:  # nobody kept it
+        fill = numbers.mean(axis=0) if len(numbers) else np.zeros(length)
     values = np.tile(np.asarray(fill, dtype=np.float64), (len(lists) + column.extra, 1))
-    values[: len(lists)][present] = _vectors(column, lists, length)
+    values[: len(lists)][present] = numbers
     names = [f"{column.name}[{k}]" for k in range(length)]
     return Block(values, names, f"vector of {length}" + filled(len(values) - int(present.sum()), missing))
 

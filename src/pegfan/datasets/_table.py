@@ -13,6 +13,7 @@ from pegfan._checks import BadInput, check_choice
 from pegfan.datasets._schema import Schema
 
 _KINDS = ("number", "log", "category", "date", "day first", "month first", "words", "tokens", "vector")
+MISSING, UNKNOWN = ("mean", "zero", "error"), ("error", "add", "drop")
 _SHOWN = 5
 MISSING_WORDS = ("", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None", "<NA>")
 """Texts that say that there is no value, in a column of labels or features; an id may be any text."""
@@ -126,7 +127,7 @@ class Options:
         return cls(**options)
 
     def __post_init__(self) -> None:
-        for name, allowed in (("unknown", ("error", "add", "drop")), ("missing", ("mean", "zero", "error"))):
+        for name, allowed in (("unknown", UNKNOWN), ("missing", MISSING)):
             check_choice(getattr(self, name), name, allowed)
         if isinstance(self.categories_max, bool) or not isinstance(self.categories_max, int) or self.categories_max < 2:
             raise ValueError(f"categories_max must be a whole number from 2 on, got {self.categories_max!r}")
