@@ -151,8 +151,15 @@ def _of_system(error: OSError) -> str:
 
 def _as_options(sentence: str) -> str:
     """Turn advice for Python into advice for the command line: ``label=`` is ``--label`` here."""
+    sentence = re.sub(r"header=\{[^{}]*: (True|False)\}", lambda m: f"--{'no-' * (m[1] == 'False')}header", sentence)
+    sentence = re.sub(r"\b(unknown|missing)='(\w+)'(?: or '(\w+)')?", _as_choice, sentence)
+    sentence = re.sub(r"\bmissing=", "--missing", sentence)
     sentence = re.sub(r"\b(id|label|source|target|metric|method)=(?=[\w'\"])", r"--\1 ", sentence)
     return re.sub(r"\b(id|label|source|target|metric|method)=", r"--\1", sentence)
+
+
+def _as_choice(match: re.Match[str]) -> str:
+    return f"--{match[1]} {match[2]}" + (f" or {match[3]}" if match[3] else "")
 
 
 def load_packages(*names: str) -> None:
