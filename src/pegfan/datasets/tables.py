@@ -77,13 +77,11 @@ def graph_from_tables(
         Columns with the words train, val (valid, validation) and test; blank for a node in no part. By
         default those named split, split_0, split_1, ...
     features : sequence of str, mapping or False, optional
-        By default every column that has no other role and can be read: numbers as they are; booleans, and texts
-        with at most `categories_max` different values, one column per value; lists of tokens as bags (how
-        often each token occurs); lists of numbers, all of one length, as vectors. Dates and free texts are
-        left out. A sequence names the columns to use; one that cannot be read is then an error. A mapping
-        {column: "number", "category", "tokens" or "vector"} also says how. Features are dense if every
-        column is a number or a vector, else sparse. ``graph.feature_names`` are ``age`` for a number, ``city=Paris``
-        for a category, ``tags:red`` for a token and ``where[0]`` for the first number of a vector.
+        By default every column that has no other role, by what it holds; the table in the notes says how, and the
+        report what became of each. Columns that are constant, count the rows, or hold ids or names are left out.
+        A sequence names the columns to use; one that cannot be read is then an error. A mapping {column: kind}
+        also says how: "number" (as it is), "log", "category", "date", "day first", "month first", "words",
+        "tokens" or "vector". Features are dense if every column is a number, a date or a vector, else sparse.
     source, target : str, optional
         The columns of `edges`; by default by their usual names, else the first two.
     weight : str or False, optional
@@ -96,14 +94,19 @@ def graph_from_tables(
         What to do with ids in `edges` that `nodes` does not have: raise an error, add them as nodes about which
         nothing is known, or drop them with their edges.
     missing : {"mean", "zero", "error"}, default "mean"
-        What to do about a missing number: use the mean of its column, use 0, or raise an error. A missing category
-        sets none of its columns; a missing list is empty.
+        What to do about a missing number or date: use the mean of its column, use 0, or raise an error. Unless it is
+        an error, a column says where one was missing. A missing category sets none of its columns; a missing list
+        is empty.
     categories_max : int, default 50
-        See `features`.
+        The columns that a column of categories becomes, at most: of more categories, the rarest share one.
     positions : sequence of str, optional
         Two or three columns with the coordinates for drawing.
     metric : {"accuracy", "roc_auc"}, default "accuracy"
         Passed to :class:`Graph`.
+    schema : Schema, optional
+        The ``report.schema`` of other tables: features are read by its rules, with its means, categories and days.
+        Columns that `nodes` lacks count as missing, columns that the schema lacks are not used; the report names
+        both.
     report : bool
         Whether to return the :class:`ReadReport` too.
 
@@ -113,7 +116,33 @@ def graph_from_tables(
 
     Notes
     -----
-    Ids that are integers in one table and text in the other are compared as integers if every text is one
+    What the columns of `nodes` become:
+
+    ==========  ===========================================  ==================================================
+    what        read as                                      names of features
+    ==========  ===========================================  ==================================================
+    numbers     numbers; the logarithm of 1 + size where     ``age``, ``amount (log)``; ``age missing`` if any
+                they are skewed over more than two orders    is missing
+                of magnitude
+    booleans,   one column per value; of more than           ``city=Paris``, ``city=(other)``
+    categories  `categories_max`, the rarest share one
+    dates       days before the newest date; sine and        ``joined age``, ``joined month sin``, ...,
+                cosine of month, weekday and hour where      ``joined missing`` if any is missing
+                they vary
+    free text   how often words occur, hashed into at        ``note#17``
+                most 256 columns
+    lists       of tokens: how often each occurs; of         ``tags:red``, ``where[0]``
+                numbers, all of one length: vectors
+    ==========  ===========================================  ==================================================
+
+    Texts are free text if they have three words or more on average and most differ. Dates are written year first, day
+    first or month first, with ``-``, ``.`` or ``/``, or with the name of the month; with a time or without. Which of
+    day and month comes first is told by the content of the column, and said if nothing there tells. Numbers are seconds
+    (or milliseconds, ...) since 1970 if the name of the column says date or time and they fall into the years 1980 to
+    2100. Digits with leading zeros are categories.
+
+    Ids of text files are compared as they are written: ``7``, ``007``, ``7.0`` and ``" 7"`` are four ids. Ids that are
+    integers in one table and text in the other are compared as integers if every text is one
     (``"7"``, not ``"007"``), else as text; the report says so. A column in which both 1 and ``"1"`` occur is an
     error.
 
@@ -122,13 +151,13 @@ def graph_from_tables(
     >>> nodes = {"name": ["ann", "bob", "cat"], "age": [31, None, 35], "kind": ["x", "y", "x"]}
     >>> graph, report = graph_from_tables(nodes, [("ann", "bob"), ("cat", "bob")], report=True)
     >>> graph
-    Graph(n=3, edges=2, undirected, features=1, classes=2)
+    Graph(n=3, edges=2, undirected, features=2, classes=2)
     >>> print(report)
     edges     'source' to 'target' (by name), undirected
     weight    none: every edge weighs 1
     id        'name' (by name)
     label     'kind' (by name): 2 classes, 0 of 3 nodes without
-    feature   age: number, 1 missing: the mean
+    feature   age: number, 1 missing: the mean and 'age missing'
     counts    0 repeated merged, 0 self loops, 0 unknown ids
     """
     account = ReadReport()
