@@ -683,6 +683,16 @@ def test_a_table_that_the_schema_cannot_read():
         read(nodes(age=[1, 2, 3], day=["soon"] * 3), schema=report.schema)
 
 
+def test_names_of_features_make_a_schema_for_models_that_have_none():
+    names = ("age", "town=Oslo", "town=Rome", "tags:x", "tags:y", "where[0]", "where[1]")
+    table = nodes(
+        where=[[1.5, 2], [3.5, 4], None], age=[1, None, 4], town=["Rome", "Oslo", "Rome"], tags=[["x"], ["y"], []]
+    )
+    g, _ = read(table, schema=Schema.of_names(names))
+    assert g.feature_names == names
+    assert dense(g).tolist() == [[1, 0, 1, 1, 0, 1.5, 2], [2.5, 1, 0, 0, 1, 3.5, 4], [4, 0, 1, 0, 0, 2.5, 3]]
+
+
 def test_lists_of_tokens_are_bags():
     for column in ([["x", "y", "x"], [], ["z"]], ["['x', 'y', 'x']", "[]", "['z']"]):
         g, report = read(nodes(tags=column))

@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from pegfan.datasets._ids import are_in
 from pegfan.datasets._table import MISSING_WORDS, Table, shown
 
 _DATE = re.compile(r"\d{1,4}([-./])\d{1,2}\1\d{1,4}(?:[T ]\d{1,2}:\d{2}.*)?|\d{1,2}:\d{2}(?::\d{2}.*)?")
@@ -80,7 +81,7 @@ def edges_have_header(
         ids = rows[id_column].astype("str")
         if ids.isin(two).any():
             return False, ""
-        if both.isin(ids).mean() >= 0.5:
+        if are_in(both, ids).mean() >= 0.5:
             return True, f"{words} are not among the ids of {nodes.name}, as those below are"
     if not any(map(_has_digit, two)) and both.iloc[:1000].map(_has_digit).all():
         return True, f"{words} have no digits, as all below have"

@@ -166,7 +166,18 @@ def number_ids(first: Ids, second: Ids) -> tuple[IntArray, Ids]:
 def share_found(ids: Ids, column: Ids) -> float:
     """Return the share of the ids that the column holds."""
     ids, column = agree(ids, column)
-    return float(ids.values.isin(column.values).mean()) if len(ids.values) else 0.0
+    return float(are_in(ids.values, column.values).mean()) if len(ids.values) else 0.0
+
+
+def are_in(values: Any, among: Any) -> NDArray[np.bool_]:
+    """Return which values are among others; pandas goes through texts one by one, Arrow does not."""
+    import pyarrow as pa
+    import pyarrow.compute as arrow
+
+    if not (is_text(values) and is_text(among)):
+        return np.asarray(values.isin(among), dtype=bool)
+    one, other = (pa.array(series.to_numpy(dtype=object), pa.large_string()) for series in (values, among))
+    return np.asarray(arrow.is_in(one, value_set=other).to_numpy(zero_copy_only=False), dtype=bool)
 
 
 def shares_found(ids: Ids, nodes: Table) -> dict[str, float]:
@@ -200,7 +211,7 @@ def spelling_hint(strange: Ids, from_table: Table, ids: Ids, to_table: Table) ->
     rules = [*_SPELLINGS.items(), ("all that", _as_one_spells)]
     for words, rule in rules:
         spelled, among = rule(one), rule(other)
-        found = np.asarray(spelled.isin(among), dtype=bool)
+        found = are_in(spelled, among)
         if found.any():
             row = int(found.argmax())
             twin = other[int(np.asarray(among == spelled[row]).argmax())]

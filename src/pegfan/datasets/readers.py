@@ -121,9 +121,9 @@ def read_graph(
         Whether to return the :class:`~pegfan.datasets.ReadReport` too.
     **options
         As in :func:`~pegfan.datasets.tables.graph_from_tables`: id, label, split, features, source, target, weight,
-        directed, duplicates, unknown, missing, categories_max, positions, metric, schema. By default the graph is directed if
-        the format says so: edge lists and npz arrays do not, and are read as undirected. For npz and PyG files only
-        label (the name of the array), split=False, features=False, directed, duplicates and metric apply.
+        directed, duplicates, unknown, missing, categories_max, positions, metric, schema. By default the graph is
+        directed if the format says so: edge lists and npz arrays do not, and are read as undirected. For npz and PyG
+        files only label (the name of the array), split=False, features=False, directed, duplicates and metric apply.
 
     Returns
     -------
