@@ -14,10 +14,9 @@ import pytest
 import scipy.io
 import scipy.sparse as sp
 import torch
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
-from pegfan.datasets._table import MISSING_WORDS
 from pegfan.datasets.readers import read_graph
 from pegfan.datasets.tables import graph_from_tables
 from pegfan.graph import Graph, Split
@@ -273,7 +272,9 @@ def test_a_header_is_found_by_the_ids_of_the_nodes(tmp_path):
     why = "a header, as 'p' and 'q' are not among the ids of n.csv, as those below are"
     assert report.files["e.csv"] == f"edges; comma, header, 3 rows; {why}"
     assert report.columns["edges"] == "'p' to 'q' (the first two columns), undirected"
-    refused(r"e\.csv, line 1: node 'p' is not in n\.csv.*header=\{'e\.csv': True\}", edges, nodes, header={"e.csv": False})
+    refused(
+        r"e\.csv, line 1: node 'p' is not in n\.csv.*header=\{'e\.csv': True\}", edges, nodes, header={"e.csv": False}
+    )
 
 
 def accounts(folder, header):
@@ -806,16 +807,6 @@ def test_nothing_is_left_open_or_behind(tmp_path, pair):
 # -------------------------------------------------------------------- any tables, any damage
 
 
-def looks_like_a_number(text):
-    if text in MISSING_WORDS:
-        return True
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
 def test_numbers_with_words_for_missing_ones_are_numbers(tmp_path):
     nodes, edges = tmp_path / "nodes.csv", tmp_path / "edges.csv"
     edges.write_text("source,target\n0,1\n")
@@ -823,37 +814,63 @@ def test_numbers_with_words_for_missing_ones_are_numbers(tmp_path):
     assert dense(read_graph(nodes, edges).features).tolist() == [[1, 0], [2, 1], [3, 0]]
 
 
-cells = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=6).filter(lambda s: s == s.strip())
+cells = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\n\r"), min_size=1, max_size=6)
+spelled = st.sampled_from(
+    ["1", "01", "001", "1.0", " 1", "1 ", "+1", "-0", "0", "0x1", "1e0", "true", "NA", "nan", "2020-01-01"]
+)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
-    ids=st.lists(cells, min_size=4, max_size=8, unique=True),
+    ids=st.lists(cells | spelled, min_size=2, max_size=8, unique=True).filter(lambda ids: all(i.strip() for i in ids)),
     seed=st.integers(0, 10**6),
-    form=st.sampled_from(["csv", "tsv", "parquet"]),
+    form=st.sampled_from(["csv", "tsv", "quoted", "parquet"]),
 )
-def test_any_names_come_back_from_any_table(tmp_path, ids, seed, form):
-    """But names in text files that all are numbers or words for missing ones are numbers: 0 and 00 are one."""
-    assume(form == "parquet" or not all(looks_like_a_number(name) for name in ids) or all(map(str.isdecimal, ids)))
-    assume(form == "parquet" or len({int(i) if i.isdecimal() else i for i in ids}) == len(ids))
+@example(ids=["7", "007"], seed=0, form="csv")
+@example(ids=["1", "01", "1.0", " 1"], seed=0, form="csv")
+def test_any_ids_come_back_verbatim_from_any_table(tmp_path, ids, seed, form):
+    """What was read is what is written, and no two ids are one; a `#` that starts a line must be quoted."""
+    assume(form in ("quoted", "parquet") or not any(name.lstrip()[:1] in ("#", "%", "\ufeff") for name in ids))
     rng = np.random.default_rng(seed)
     pairs = rng.integers(0, len(ids), (6, 2))
     nodes = pd.DataFrame({"id": ids, "x": rng.standard_normal(len(ids))})
     edges = pd.DataFrame({"source": [ids[i] for i, _ in pairs], "target": [ids[j] for _, j in pairs]})
-    paths = tmp_path / f"nodes.{form}", tmp_path / f"edges.{form}"
+    suffix = form if form in ("tsv", "parquet") else "csv"
+    paths = tmp_path / f"nodes.{suffix}", tmp_path / f"edges.{suffix}"
     for frame, path in zip((nodes, edges), paths, strict=True):
         if form == "parquet":
             frame.to_parquet(path)
         else:
-            frame.to_csv(path, index=False, sep="\t" if form == "tsv" else ",", quoting=2)
-    g = read_graph(*paths, id="id", directed=True, delimiter="\t" if form == "tsv" else ",")
-    names = range(len(ids)) if g.node_names is None else g.node_names.tolist()
-    numbers = form != "parquet" and not any(isinstance(name, str) for name in names)
-    assert list(map(str, names)) == ids if not numbers else [int(name) for name in names] == [int(i) for i in ids]
+            frame.to_csv(path, index=False, sep="\t" if form == "tsv" else ",", quoting=2 if form == "quoted" else 0)
+    g = read_graph(*paths, id="id", features=["x"], directed=True, delimiter="\t" if form == "tsv" else ",")
+    assert list(map(str, g.ids.tolist())) == ids
     expected = np.zeros((len(ids), len(ids)))
     expected[pairs[:, 0], pairs[:, 1]] = 1
     assert g.adjacency.toarray().tolist() == expected.tolist()
     assert np.array_equal(dense(g.features)[:, 0], nodes["x"])
+
+
+def test_ids_that_only_look_alike_are_named(tmp_path):
+    def pair(ids, ends):
+        nodes = write(tmp_path / "nodes.csv", "id,x\n" + "".join(f"{name},{k}.5\n" for k, name in enumerate(ids)))
+        return nodes, write(tmp_path / "edges.csv", "source,target\n" + "".join(f"{i},{j}\n" for i, j in ends))
+
+    words = r"edges\.csv, line 2: node '007' is not in nodes\.csv.*has '007' where nodes\.csv has '7'.*leading zeros"
+    refused(words, *pair(["7", "8"], [("007", "008")]))
+    refused(r"edges\.csv has '1' where nodes\.csv has '1\.0'.*decimal part", *pair(["1.0", "2.0"], [("1", "2")]))
+    refused(r"edges\.csv has ' 2' where nodes\.csv has '2'.*white space", *pair(["1", "2"], [("1", "1"), ("1", " 2")]))
+    refused(r"edges\.csv has 'a' where nodes\.csv has 'A'.*case of letters", *pair(["A", "b"], [("a", "b")]))
+    g, report = read_graph(*pair(["1", "2"], [("1", "1"), ("1", " 2")]), unknown="add", report=True)
+    assert g.node_names.tolist() == ["1", "2", " 2"]
+    assert "edges.csv has ' 2' where nodes.csv has '2'" in report.notes[-1]
+
+
+def test_ids_of_text_files_stay_integers_where_nothing_is_lost(tmp_path):
+    g = read_graph(write(tmp_path / "e.csv", "source,target,day\n10,9,2020-01-05\n9,-3,2020-01-06\n"))
+    assert g.node_names.tolist() == [-3, 9, 10]
+    assert g.node_names.dtype.kind == "i"
+    assert read_graph(write(tmp_path / "e.csv", "source,target\n0,1\n1,2\n")).node_names is None
+    assert read_graph(write(tmp_path / "e.csv", "source,target\n00,1\n1,2\n")).node_names.tolist() == ["00", "1", "2"]
 
 
 def valid_files(folder):

@@ -210,16 +210,17 @@ def _ends_by_content(edges: Table, nodes: Table) -> tuple[str, str] | None:
     held = [column for column, share in shares.items() if share >= _KNOWN]
     if len(held) >= 2:
         return held[0], held[1]
-    others = [column for column in edges.frame.columns if column not in held and _may_be_things(edges.frame[column])]
+    others = [column for column in edges.frame.columns if column not in held and _may_be_things(edges, column)]
     others.sort(key=lambda column: _THINGS.fullmatch(column.strip().lower()) is None)
     return (held[0], others[0]) if held and others else None
 
 
-def _may_be_things(series: Any) -> bool:
+def _may_be_things(edges: Table, column: str) -> bool:
     """Whether a column may name things: texts or whole numbers, some of them more than once."""
+    series = edges.frame[column]
     if not (_ids.is_text(series) or series.dtype.kind in "iu"):
         return False
-    return bool(series.iloc[:_SOME].duplicated().any()) and not _events.is_dates(series)
+    return bool(series.iloc[:_SOME].duplicated().any()) and not _events.is_dates(edges, column)
 
 
 def best_share(edges: Table, nodes: Table) -> float:

@@ -16,10 +16,11 @@ from scipy.sparse import coo_array, csr_array
 
 from pegfan._arrays import FloatArray, IntArray
 from pegfan._checks import BadInput
+from pegfan.datasets import _blocks, _dates
 from pegfan.datasets._columns import ID_NAMES
-from pegfan.datasets._ids import blanks, is_number, is_text
+from pegfan.datasets._ids import is_number, is_text
 from pegfan.datasets._schema import Rule
-from pegfan.datasets._table import MISSING_WORDS, Table, shown
+from pegfan.datasets._table import Table, shown
 
 CATEGORIES = 8
 """The most categories of an edge column whose shares become columns of the nodes: the most frequent ones."""
@@ -33,13 +34,6 @@ HEAVY = 10.0
 _TIME_NAME = re.compile(r"(?:^|[^a-z])(?:time|date|day|year|month|step|timestamp|datetime|ts|epoch|when)(?:$|[^a-z])")
 _MANY = 20  # rows, from which on chance does not explain that all of them differ
 _DAY = 86_400.0
-_FORMATS = (
-    *("%d.%m.%Y", "%d.%m.%Y %H:%M", "%d.%m.%Y %H:%M:%S", "%Y/%m/%d", "%Y/%m/%d %H:%M", "%Y/%m/%d %H:%M:%S"),
-    *("%d/%m/%Y", "%m/%d/%Y", "%d/%m/%Y %H:%M", "%m/%d/%Y %H:%M", "%d/%m/%Y %H:%M:%S", "%m/%d/%Y %H:%M:%S"),
-    *("%d-%m-%Y", "%m-%d-%Y", "%d-%m-%Y %H:%M", "%d-%m-%Y %H:%M:%S", "%d %b %Y", "%d %B %Y", "%d-%b-%Y"),
-    *("%b %d, %Y", "%B %d, %Y", "%d.%m.%y", "%d/%m/%y", "%m/%d/%y"),
-)
-"""How dates are written, besides ISO 8601; where two fit, the first does, day before month."""
 
 
 class LeftOut(Exception):
@@ -93,11 +87,11 @@ def read_column(edges: Table, column: str, rule: Rule | None = None, *, asked: b
         If a value is not what the others are, with its line.
     """
     series = edges.frame[column]
-    gaps = blanks(series, MISSING_WORDS)
+    gaps = _blocks.gaps(series, placeholders=True)
     if gaps.all():
         raise LeftOut("every value is missing")
     kind = rule.kind if rule is not None else _guess(edges, column, gaps, asked)
-    read = {"number": _numbers, "date": _dates, "time": _times, "category": _categories}[kind]
+    read = {"number": _numbers, "date": _read_dates, "time": _times, "category": _categories}[kind]
     return read(edges, column, gaps, {} if rule is None else rule.facts)
 
 
@@ -107,18 +101,18 @@ def _guess(edges: Table, column: str, gaps: NDArray[np.bool_], asked: bool) -> s
 
     types, series = pd.api.types, edges.frame[column]
     if is_number(series):
-        return _guess_number(column, series, gaps, asked)
+        return _guess_number(edges, column, gaps, asked)
     inferred = types.infer_dtype(series, skipna=True)
     kind = "date" if types.is_datetime64_any_dtype(series.dtype) else _INFERRED.get(inferred)
     if kind is None:
         raise LeftOut(f"values of unusual or unlike kinds ({inferred})")
     if inferred == "string":
-        some = _spread(series[~gaps])
+        some = series[~gaps].iloc[:: max(len(series) // 1000, 1)]
         numeric = pd.to_numeric(some, errors="coerce").notna()
         coded = some.str.fullmatch(r"\s*0\d+\s*").any()  # 0742 is a code
         if 2 * int(numeric.sum()) >= len(some) and not coded:
             kind = "number"
-        elif _date_formats(some):
+        elif is_dates(edges, column):
             kind = "date"
     if kind == "category" and not asked:
         _require_categories(series[~gaps], len(series))
@@ -132,7 +126,8 @@ _INFERRED = {
 }
 
 
-def _guess_number(column: str, series: Any, gaps: NDArray[np.bool_], asked: bool) -> str:
+def _guess_number(edges: Table, column: str, gaps: NDArray[np.bool_], asked: bool) -> str:
+    series = edges.frame[column]
     if not asked:
         like_id = column.strip().lower() in ID_NAMES or column.strip().endswith(("_id", " id", "_ID", "Id", "ID"))
         if series.dtype.kind in "iu" and len(series) > 1 and series.is_unique:
@@ -142,9 +137,9 @@ def _guess_number(column: str, series: Any, gaps: NDArray[np.bool_], asked: bool
                 raise LeftOut("numbers its rows")
         if len(series) > 1 and not gaps.any() and series.nunique() == 1:
             raise LeftOut(f"every row has {shown(series.iloc[0])}")
-    if _TIME_NAME.search(column.strip().lower()):
-        return "time" if _epoch_unit(series[~gaps]) is None else "date"
-    return "number"
+    if is_dates(edges, column):
+        return "date"
+    return "time" if _TIME_NAME.search(column.strip().lower()) else "number"
 
 
 def _require_categories(values: Any, rows: int) -> None:
@@ -177,75 +172,21 @@ def _require(edges: Table, column: str, good: NDArray[np.bool_], what: str) -> N
         )
 
 
-def _epoch_unit(series: Any) -> str | None:
-    """Return the unit of whole numbers that are UNIX times, "D" for 20240131; None for other numbers."""
-    values = series.to_numpy(dtype=np.float64)
-    if len(values) == 0 or (values != np.floor(values)).any():
-        return None
-    low, high = values.min(), values.max()
-    if low >= 19000101 and high <= 21001231:
-        month, day = values // 100 % 100, values % 100
-        return "D" if ((month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)).all() else None
-    bounds = {"s": (3e8, 4.2e9), "ms": (3e11, 4.2e12), "us": (3e14, 4.2e15), "ns": (3e17, 4.2e18)}
-    return next((unit for unit, (least, most) in bounds.items() if least <= low and high <= most), None)
+def is_dates(edges: Table, column: str) -> bool:
+    """Whether a column holds dates."""
+    return _dates.date_form(_blocks.Column(edges, column)) is not None
 
 
-def is_dates(series: Any) -> bool:
-    """Whether a column of texts holds dates."""
-    some = _spread(series[~blanks(series, MISSING_WORDS)], 100)
-    return is_text(series) and bool(_date_formats(some))
-
-
-def _spread(series: Any, most: int = 1000) -> Any:
-    """Some values from all over a column."""
-    return series.iloc[:: max(len(series) // most, 1)]
-
-
-def _date_formats(some: Any) -> list[str]:
-    """Return how most of some texts write a date, the ways that fit best in front; none if they are no dates."""
-    import pandas as pd
-
-    texts = some.astype("str").str.strip()
-    if not texts.str.contains(r"\d", regex=True).mean() > 0.5:
-        return []
-    forms = ("ISO8601", *_FORMATS)
-    read = {form: int(pd.to_datetime(texts, format=form, errors="coerce", utc=True).notna().sum()) for form in forms}
-    return sorted((form for form in forms if 2 * read[form] > len(texts)), key=lambda form: -read[form])
-
-
-def _dates(edges: Table, column: str, gaps: NDArray[np.bool_], facts: Mapping[str, Any]) -> Column:
+def _read_dates(edges: Table, column: str, gaps: NDArray[np.bool_], facts: Mapping[str, Any]) -> Column:
     """Days since 1970, with their fractions."""
-    import pandas as pd
-
-    series, told = edges.frame[column], ""
-    if pd.api.types.is_datetime64_any_dtype(series.dtype):
-        stamps = pd.to_datetime(series, utc=True)
-    elif is_number(series):
-        unit = facts.get("unit") or _epoch_unit(series[~gaps])
-        facts, told = {**facts, "unit": unit}, f" ({'yyyymmdd' if unit == 'D' else f'UNIX time in {unit}'})"
-        whole = series.where(~gaps).astype("Int64")
-        stamps = (
-            pd.to_datetime(whole.astype("str").where(~gaps), format="%Y%m%d", errors="coerce", utc=True)
-            if unit == "D"
-            else pd.to_datetime(whole, unit=unit, errors="coerce", utc=True)
-        )
-    elif is_text(series):
-        texts = series.where(~gaps).str.strip()
-        forms = [facts["format"]] if "format" in facts else _date_formats(_spread(series[~gaps])) or ["ISO8601"]
-        for form in forms:  # 03/04/2024 may be read in two ways, until a day above 12 decides
-            stamps = pd.to_datetime(texts, format=form, errors="coerce", utc=True)
-            if (stamps.notna() | gaps).all():
-                break
-        else:
-            form = forms[0]
-            stamps = pd.to_datetime(texts, format=form, errors="coerce", utc=True)
-        facts, told = {**facts, "format": form}, "" if form == "ISO8601" else f" ({form})"
-    else:
-        stamps = pd.to_datetime(series.where(~gaps), errors="coerce", utc=True)
-    days = stamps.to_numpy(dtype="datetime64[us]").astype(np.int64) / (_DAY * 1e6)
-    days[np.asarray(stamps.isna(), dtype=bool)] = np.nan
-    _require(edges, column, gaps | np.isfinite(days), f"not a date as most values there are{told}")
-    rule = Rule("date", _reference(days, facts))
+    form = facts.get("form") or _dates.date_form(_blocks.Column(edges, column)) or "date"
+    if form == "time of day":
+        raise LeftOut("times of the day, without the day")
+    days = _dates.moments(edges.frame[column], form) / _DAY
+    told = "" if form in ("date", "year first") else f" ({_dates.WORDS.get(form, form).split(' (')[0]})"
+    _require(edges, column, gaps | np.isfinite(days), f"not a date as the values there are{told}")
+    days[gaps] = np.nan
+    rule = Rule("date", _reference(days, {**facts, "form": form}))
     newest = np.datetime64(round(rule.facts["reference"] * _DAY), "s").item()
     words = f"date{told}, newest {newest:%Y-%m-%d}" + (f", {int(gaps.sum()):,} missing" if gaps.any() else "")
     return Column(column, days, rule, words)
@@ -274,7 +215,8 @@ def _reference(times: FloatArray, facts: Mapping[str, Any]) -> dict[str, Any]:
 def _categories(edges: Table, column: str, gaps: NDArray[np.bool_], facts: Mapping[str, Any]) -> Column:
     import pandas as pd
 
-    texts = edges.frame[column].where(~gaps)
+    texts = edges.frame[column]
+    texts = texts.where(~_blocks.gaps(texts))  # "unknown" is a category
     codes, distinct = pd.factorize(texts if is_text(texts) else texts.astype(object))
     names = [str(value) for value in distinct]
     counts = np.bincount(codes[codes >= 0], minlength=len(names))

@@ -1,7 +1,7 @@
 """Whether the first line of a text file names its columns: told by what its cells are.
 
-The cells alone often decide: a usual name, or a text above numbers. Where they do not, as in a table of nothing but texts,
-a header's cells are not among the values below them, nor among the ids of the other table.
+The cells alone often decide: a usual name, or a text above numbers. Where they do not, as in a table of nothing but
+texts, a header's cells are not among the values below them, nor among the ids of the other table.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from pegfan.datasets._ids import are_in
 from pegfan.datasets._table import MISSING_WORDS, Table, shown
 
 _DATE = re.compile(r"\d{1,4}([-./])\d{1,2}\1\d{1,4}(?:[T ]\d{1,2}:\d{2}.*)?|\d{1,2}:\d{2}(?::\d{2}.*)?")
@@ -40,7 +41,9 @@ def _kind(cell: str) -> str:
 def has_header(rows: Sequence[Sequence[str]], known_names: frozenset[str]) -> bool | None:
     """Say whether the first of some rows is a header; None where its cells could be either."""
     first, rest = rows[0], rows[1:]
-    columns = [[row[k] for row in rest if k < len(row) and row[k].strip() not in MISSING_WORDS] for k in range(len(first))]
+    columns = [
+        [row[k] for row in rest if k < len(row) and row[k].strip() not in MISSING_WORDS] for k in range(len(first))
+    ]
     texts = new = True
     for cell, column in zip(first, columns, strict=True):
         kinds = {_kind(below) for below in column}
@@ -60,7 +63,9 @@ def _lines(table: Table) -> tuple[list[str], Any]:
     return [str(cell) for cell in table.frame.iloc[0]], table.frame.iloc[1:]
 
 
-def edges_have_header(edges: Table, ends: tuple[str, str], nodes: Table | None, id_column: str | None) -> tuple[bool, str]:
+def edges_have_header(
+    edges: Table, ends: tuple[str, str], nodes: Table | None, id_column: str | None
+) -> tuple[bool, str]:
     """Say whether the first line of a table of edges is a header, and why; `id_column` of the nodes holds the ends."""
     import pandas as pd
 
@@ -76,7 +81,7 @@ def edges_have_header(edges: Table, ends: tuple[str, str], nodes: Table | None, 
         ids = rows[id_column].astype("str")
         if ids.isin(two).any():
             return False, ""
-        if both.isin(ids).mean() >= 0.5:
+        if are_in(both, ids).mean() >= 0.5:
             return True, f"{words} are not among the ids of {nodes.name}, as those below are"
     if not any(map(_has_digit, two)) and both.iloc[:1000].map(_has_digit).all():
         return True, f"{words} have no digits, as all below have"
@@ -86,7 +91,7 @@ def edges_have_header(edges: Table, ends: tuple[str, str], nodes: Table | None, 
 
 
 def nodes_have_header(nodes: Table, ends: Any) -> tuple[bool, str]:
-    """Say whether the first line of a table of nodes is a header, and why; `ends` are the ids of the edges, as texts."""
+    """Say whether the first line of a table of nodes is a header, and why; `ends` are those of the edges, as texts."""
     cells, below = _lines(nodes)
     if len(below) == 0:
         return nodes.header, ""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -37,6 +38,20 @@ class Schema:
         The rules of the node table, by column.
     edges
         The rules of the edge tables, by table and column.
+
+    Examples
+    --------
+    >>> import pegfan as pf
+    >>> nodes, edges = {"id": ["a", "b", "c"], "age": [30, None, 50], "town": ["Rome", "Oslo", "Rome"]}, [("a", "b")]
+    >>> graph, report = pf.datasets.graph_from_tables(nodes, edges, report=True)
+    >>> report.schema.nodes["age"]
+    Rule(kind='number', facts={'flag': True, 'mean': 40.0})
+    >>> nodes, edges = {"id": ["d", "e"], "town": ["Rome", "Bern"]}, [("d", "e")]
+    >>> new = pf.datasets.graph_from_tables(nodes, edges, schema=report.schema)
+    >>> new.feature_names == graph.feature_names
+    True
+    >>> new.features.toarray().tolist()
+    [[40.0, 1.0, 0.0, 1.0], [40.0, 1.0, 0.0, 0.0]]
     """
 
     nodes: Mapping[str, Rule] = field(default_factory=dict)
@@ -51,6 +66,29 @@ class Schema:
                 for table, rules in self.edges.items()
             },
         }
+
+    @classmethod
+    def of_names(cls, names: Iterable[str]) -> Self:
+        """The schema that the names of features speak of, for models that were trained before there were schemas.
+
+        Examples
+        --------
+        >>> list(Schema.of_names(["age", "town=Oslo", "town=Rome", "tags:x", "where[0]", "where[1]"]).nodes)
+        ['age', 'town', 'tags', 'where']
+        """
+        rules: dict[str, Rule] = {}
+        for name in names:
+            vector, category, bag = (re.fullmatch(f"(?s)(.*?){end}", name) for end in (r"\[(\d+)\]", "=(.*)", ":(.*)"))
+            found = category or vector or bag
+            if found is None:
+                rules[name] = Rule("number", {"flag": False, "mean": None})
+            elif found is vector:
+                rules[found[1]] = Rule("vector", {"length": int(found[2]) + 1, "mean": None})
+            else:
+                kind, key = ("category", "categories") if found is category else ("tokens", "tokens")
+                before = rules[found[1]].facts.get(key, ()) if found[1] in rules else ()
+                rules[found[1]] = Rule(kind, {key: [*before, found[2]]})
+        return cls(rules)
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Self:

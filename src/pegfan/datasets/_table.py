@@ -12,7 +12,9 @@ import numpy as np
 from pegfan._checks import BadInput, check_choice
 from pegfan.datasets._schema import Schema
 
-_KINDS = ("number", "category", "tokens", "vector")
+_KINDS = ("number", "log", "category", "date", "day first", "month first", "words", "tokens", "vector")
+MISSING, UNKNOWN = ("mean", "zero", "error"), ("error", "add", "drop")
+DUPLICATES = ("max", "min", "sum", "mean", "count", "error")
 _SHOWN = 5
 MISSING_WORDS = ("", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None", "<NA>")
 """Texts that say that there is no value, in a column of labels or features; an id may be any text."""
@@ -39,7 +41,7 @@ class ReadReport:
     notes : list of str
         Anything else that a careful user would want to know.
     schema : Schema
-        How every column was read: given to the reader as ``schema=``, it reads other tables alike.
+        The rules by which columns were read: given to the reader, it reads other tables alike.
     """
 
     files: dict[str, str] = field(default_factory=dict)
@@ -63,10 +65,17 @@ class ReadReport:
         return "\n".join(f"{head:<10}{text}" for head, text in lines)
 
 
-def _shortened(entries: dict[str, str], most: int = 12) -> list[tuple[str, str]]:
-    items = list(entries.items())
-    left = len(items) - most
-    return items if left <= 1 else [*items[:most], ("...", f"{left} more")]
+def _shortened(entries: dict[str, str], most: int = 12, names: int = 50) -> list[tuple[str, str]]:
+    """Return the entries, those that say the same on one line if there are many."""
+    if len(entries) <= most:
+        return list(entries.items())
+    alike: dict[str, list[str]] = {}
+    for name, words in entries.items():
+        alike.setdefault(words, []).append(name)
+    return [
+        (", ".join(group[:names]) + (f" and {len(group) - names:,} more" if len(group) > names else ""), words)
+        for words, group in alike.items()
+    ]
 
 
 class TableOptions(TypedDict, total=False):
@@ -126,10 +135,10 @@ class Options:
         if isinstance(self.edge_columns, str):  # as the command line writes several
             names = [name.strip() for name in self.edge_columns.split(",") if name.strip()]
             object.__setattr__(self, "edge_columns", False if names == ["none"] else names)
-        merging = ("max", "min", "sum", "mean", "count", "error")
-        words = {"unknown": ("error", "add", "drop"), "missing": ("mean", "zero", "error"), "duplicates": merging}
-        for name, allowed in words.items():
+        for name, allowed in (("unknown", UNKNOWN), ("missing", MISSING), ("duplicates", DUPLICATES)):
             check_choice(getattr(self, name), name, allowed)
+        if isinstance(self.categories_max, bool) or not isinstance(self.categories_max, int) or self.categories_max < 2:
+            raise ValueError(f"categories_max must be a whole number from 2 on, got {self.categories_max!r}")
         if isinstance(self.features, Mapping):
             for column, kind in self.features.items():
                 check_choice(kind, f"features[{column!r}]", _KINDS)

@@ -18,10 +18,11 @@ from typing import Any, Literal, Unpack, overload
 
 from pegfan._checks import BadInput
 from pegfan._npz import MAX_BYTES, require_size
-from pegfan.datasets._columns import ID_NAMES, LABEL_NAMES
+from pegfan.datasets._columns import ID_NAMES
 from pegfan.datasets._edges import END_NAMES, WEIGHT_NAMES, best_share, end_columns, some_ends
 from pegfan.datasets._graph_files import Parts, read_whole, reading
 from pegfan.datasets._header import edges_have_header, nodes_have_header
+from pegfan.datasets._labels import LABEL_NAMES
 from pegfan.datasets._table import Options, ReadReport, Table, TableOptions, few, nearest
 from pegfan.datasets._text import TextSettings, open_bytes, read_text
 from pegfan.datasets.tables import best_id, build, edges_fit
@@ -110,7 +111,9 @@ def read_graph(
     delimiter : str or dict, optional
         A single character, " " for any white space; or a dict {path or file name: delimiter}.
     header : bool or dict, optional
-        Whether the first line of text files holds the names of the columns; or a dict {path or file name: bool}.
+        Whether the first line of text files holds the names of the columns; or a dict {path or file name: bool}. By
+        default it does if a cell is a usual name or a text above numbers or dates, or, among texts only, if its cells
+        are not among the ids of the other table nor among what is below them; the report says why.
     comments : str
         Lines of text files that start with one of these characters are skipped (in a file with quotes, only before
         the first row).
@@ -122,8 +125,8 @@ def read_graph(
         As in :func:`~pegfan.datasets.tables.graph_from_tables`: id, label, split, features, source, target, weight,
         directed, duplicates, edge_columns, bipartite, unknown, missing, categories_max, positions, metric, schema. By
         default the graph is directed if the format or the names of the columns say so; npz arrays are undirected. For
-        npz and PyG files only
-        label (the name of the array), split=False, features=False, directed, duplicates and metric apply.
+        npz and PyG files only label (the name of the array), split=False, features=False, directed, duplicates and
+        metric apply.
 
     Returns
     -------
@@ -145,7 +148,7 @@ def read_graph(
     ...     _ = nodes.write_text("id,colour,size\n7,red,1.5\n8,blue,2\n9,red,\n")
     ...     graph, report = read_graph(edges, nodes, label="colour", report=True)
     >>> graph
-    Graph(n=3, edges=2, undirected, features=1, classes=2)
+    Graph(n=3, edges=2, undirected, features=2, classes=2)
     >>> print(report)
     read      edges.csv: edges; white space, no header, 2 rows
     read      nodes.csv: nodes; comma, header, 3 rows
@@ -153,7 +156,7 @@ def read_graph(
     weight    none: every edge weighs 1
     id        'id' (by name)
     label     'colour' (as given): 2 classes, 0 of 3 nodes without
-    feature   size: number, 1 missing: the mean
+    feature   size: number, 1 missing: the mean and 'size missing'
     counts    0 repeated merged, 0 self loops, 0 unknown ids
     """
     chosen, account = Options.of(options), ReadReport()

@@ -17,8 +17,9 @@ from scipy.sparse import csr_array, hstack, issparse
 
 from pegfan._arrays import IntArray
 from pegfan._checks import BadInput
-from pegfan.datasets import _columns, _ids
-from pegfan.datasets._columns import ID_NAMES
+from pegfan.datasets import _ids, _labels
+from pegfan.datasets._blocks import Column
+from pegfan.datasets._columns import ID_NAMES, read_features
 from pegfan.datasets._edges import (
     Derived,
     Listed,
@@ -31,6 +32,7 @@ from pegfan.datasets._edges import (
     some_ends,
 )
 from pegfan.datasets._ids import Ids
+from pegfan.datasets._numbers import read_positions
 from pegfan.datasets._table import Options, ReadReport, Table, TableOptions, few, shown
 from pegfan.graph import Graph
 
@@ -74,13 +76,11 @@ def graph_from_tables(
         Columns with the words train, val (valid, validation) and test; blank for a node in no part. By
         default those named split, split_0, split_1, ...
     features : sequence of str, mapping or False, optional
-        By default every column that has no other role and can be read: numbers as they are; booleans, and texts
-        with at most `categories_max` different values, one column per value; lists of tokens as bags (how
-        often each token occurs); lists of numbers, all of one length, as vectors. Dates and free texts are
-        left out. A sequence names the columns to use; one that cannot be read is then an error. A mapping
-        {column: "number", "category", "tokens" or "vector"} also says how. Features are dense if every
-        column is a number or a vector, else sparse. ``graph.feature_names`` are ``age`` for a number, ``city=Paris``
-        for a category, ``tags:red`` for a token and ``where[0]`` for the first number of a vector.
+        By default every column that has no other role, by what it holds; the table in the notes says how, and the
+        report what became of each. Columns that are constant, count the rows, or hold ids or names are left out.
+        A sequence names the columns to use; one that cannot be read is then an error. A mapping {column: kind}
+        also says how: "number" (as it is), "log", "category", "date", "day first", "month first", "words",
+        "tokens" or "vector". Features are dense if every column is a number, a date or a vector, else sparse.
     source, target : str, optional
         The columns of `edges`; by default by their usual names, else the first two.
     weight : str or False, optional
@@ -103,20 +103,23 @@ def graph_from_tables(
         Whether one end of the edges is no row of `nodes` but of another kind, such as the devices of accounts: its ids
         are added as nodes, apart from others of the same name. By default so say the values: nearly all of the one end
         are ids of nodes, and nearly none of the other, in columns that are not named as two ends of one kind.
-    schema : Schema, optional
-        Of the report of other tables: columns are read as they were there.
     unknown : {"error", "add", "drop"}, default "error"
         What to do with ids in `edges` that `nodes` does not have: raise an error, add them as nodes about which
         nothing is known, or drop them with their edges.
     missing : {"mean", "zero", "error"}, default "mean"
-        What to do about a missing number: use the mean of its column, use 0, or raise an error. A missing category
-        sets none of its columns; a missing list is empty.
+        What to do about a missing number or date: use the mean of its column, use 0, or raise an error. Unless it is
+        an error, a column says where one was missing. A missing category sets none of its columns; a missing list
+        is empty.
     categories_max : int, default 50
-        See `features`.
+        The columns that a column of categories becomes, at most: of more categories, the rarest share one.
     positions : sequence of str, optional
         Two or three columns with the coordinates for drawing.
     metric : {"accuracy", "roc_auc"}, default "accuracy"
         Passed to :class:`Graph`.
+    schema : Schema, optional
+        The ``report.schema`` of other tables: features are read by its rules, with its means, categories and days.
+        Columns that the tables lack count as missing, columns that the schema lacks are not used; the report names
+        both. Columns of edges are read by it too.
     report : bool
         Whether to return the :class:`ReadReport` too.
 
@@ -126,7 +129,33 @@ def graph_from_tables(
 
     Notes
     -----
-    Ids that are integers in one table and text in the other are compared as integers if every text is one
+    What the columns of `nodes` become:
+
+    ==========  ===========================================  ==================================================
+    what        read as                                      names of features
+    ==========  ===========================================  ==================================================
+    numbers     numbers; the logarithm of 1 + size where     ``age``, ``amount (log)``; ``age missing`` if any
+                they are skewed over more than two orders    is missing
+                of magnitude
+    booleans,   one column per value; of more than           ``city=Paris``, ``city=(other)``
+    categories  `categories_max`, the rarest share one
+    dates       days before the newest date; sine and        ``joined age``, ``joined month sin``, ...,
+                cosine of month, weekday and hour where      ``joined missing`` if any is missing
+                they vary
+    free text   how often words occur, hashed into at        ``note#17``
+                most 256 columns
+    lists       of tokens: how often each occurs; of         ``tags:red``, ``where[0]``
+                numbers, all of one length: vectors
+    ==========  ===========================================  ==================================================
+
+    Texts are free text if they have three words or more on average and most differ. Dates are written year first, day
+    first or month first, with ``-``, ``.`` or ``/``, or with the name of the month; with a time or without. Which of
+    day and month comes first is told by the content of the column, and said if nothing there tells. Numbers are seconds
+    (or milliseconds, ...) since 1970 if the name of the column says date or time and they fall into the years 1980 to
+    2100. Digits with leading zeros are categories.
+
+    Ids of text files are compared as they are written: ``7``, ``007``, ``7.0`` and ``" 7"`` are four ids. Ids that are
+    integers in one table and text in the other are compared as integers if every text is one
     (``"7"``, not ``"007"``), else as text; the report says so. A column in which both 1 and ``"1"`` occur is an
     error.
 
@@ -135,13 +164,13 @@ def graph_from_tables(
     >>> nodes = {"name": ["ann", "bob", "cat"], "age": [31, None, 35], "kind": ["x", "y", "x"]}
     >>> graph, report = graph_from_tables(nodes, [("ann", "bob"), ("cat", "bob")], report=True)
     >>> graph
-    Graph(n=3, edges=2, undirected, features=1, classes=2)
+    Graph(n=3, edges=2, undirected, features=2, classes=2)
     >>> print(report)
     edges     'source' to 'target' (by name), undirected
     weight    none: every edge weighs 1
     id        'name' (by name)
     label     'kind' (by name): 2 classes, 0 of 3 nodes without
-    feature   age: number, 1 missing: the mean
+    feature   age: number, 1 missing: the mean and 'age missing'
     counts    0 repeated merged, 0 self loops, 0 unknown ids
     """
     account = ReadReport()
@@ -490,6 +519,8 @@ def _pick_id(nodes: Table, edges: Table, ends: Ids, options: Options) -> tuple[s
             return column, "by name"
     found = _ids.shares_found(ends, nodes)
     best = max(found, key=lambda column: found[column], default=None)
+    if named and (best is None or found[best] < 1) and _misspelt(ends, edges, nodes, named[0]):
+        return named[0], "by name"
     if best is not None and found[best] >= 0.5:
         than = "".join(f", {share:.0%} in {column!r}" for column, share in shares.items())
         return best, f"by content: {found[best]:.0%} of the edge ends are in it{than}"
@@ -498,10 +529,22 @@ def _pick_id(nodes: Table, edges: Table, ends: Ids, options: Options) -> tuple[s
         return None, "no column holds the edge ends"
     if named:
         return named[0], "by name"
+    for column in nodes.frame.columns:
+        if nodes.frame[column].dtype.kind in "iufO" and (near := _misspelt(ends, edges, nodes, column)):
+            raise BadInput(f"no column of {nodes.name} holds the ids of {edges.name}: {near} (column {column!r})")
     raise BadInput(
         f"no column of {nodes.name} holds the ids of {edges.name} (such as {few(ends.values)}): name it with id=, or "
         f"pass id=False for row numbers; its columns are {few(list(nodes.frame.columns))}"
     )
+
+
+def _misspelt(ends: Ids, edges: Table, nodes: Table, column: str) -> str | None:
+    """Say how ids of a column differ from the edge ends if it is only in how they are written."""
+    try:
+        ids = _ids.read_ids(nodes.ids(column).dropna(), nodes)
+    except ValueError:  # no ids at all
+        return None
+    return _ids.spelling_hint(ends, edges, ids, nodes)
 
 
 def _may_be_rows(ends: Ids, nodes: Table) -> bool:
@@ -534,33 +577,39 @@ def _match(
     report.unknown = int(strangers.sum())
     if not report.unknown:
         return ids, None if np.array_equal(known, np.arange(len(ids.values))) else known
-    strange = ends.values[strangers]
+    strange, known_ids = ends.values[strangers], ids
     if options.unknown == "error":
         marked = np.append(strangers, False)  # the last: things that are no nodes of the table, whose place is -1
         culprit = next(k for k, codes in enumerate(listed.codes) if marked[codes].any())
         edges, codes = listed.edges[culprit].table, listed.codes[culprit]
-        raise BadInput(_stranger_message(nodes, edges, marked, ends, codes, report))
+        raise BadInput(_stranger_message(nodes, edges, marked, ids, ends, codes, report))
     if options.unknown == "add":
         known[strangers] = len(ids.values) + np.arange(report.unknown)
         ids = Ids(pd.concat([ids.values, strange], ignore_index=True), ids.kind)
     action = "added as nodes" if options.unknown == "add" else "dropped with their edges"
-    report.notes.append(f"{report.unknown} ids of {tables} are not in {nodes.name}: {action} ({few(list(strange))})")
+    near = _ids.spelling_hint(Ids(strange, ends.kind), listed.edges[0].table, known_ids, nodes)
+    report.notes.append(
+        f"{report.unknown} ids of {tables} are not in {nodes.name}: {action} ({few(list(strange))})"
+        + (f"; {near}" if near else "")
+    )
     return ids, known
 
 
 def _stranger_message(
-    nodes: Table, edges: Table, strangers: NDArray[np.bool_], ends: Ids, codes: IntArray, report: ReadReport
+    nodes: Table, edges: Table, strangers: NDArray[np.bool_], ids: Ids, ends: Ids, codes: IntArray, report: ReadReport
 ) -> str:
     touched = np.asarray(strangers[codes]).any(axis=1)
     row = int(touched.argmax())
     culprit = ends.values.iloc[codes[row][strangers[codes[row]]][0]]
-    strangers = strangers[:-1]
+    every_end, strangers = bool(strangers[codes[0]].all()), strangers[:-1]
     strange = list(ends.values[strangers])
     elsewhere = [column for column, share in _ids.shares_found(ends, nodes).items() if share == 1]
     hint = f"; column {elsewhere[0]!r} has them all: id={elsewhere[0]!r}?" if elsewhere else ""
     if not elsewhere and strangers.all() and _may_be_rows(ends, nodes):
         hint = "; if the edges hold row numbers, id=False"
-    if not edges.header and row == 0 and strangers[codes[0]].all():
+    if near := None if elsewhere else _ids.spelling_hint(Ids(ends.values[strangers], ends.kind), edges, ids, nodes):
+        return f"{edges.where(row)}: node {shown(culprit)} is not in {nodes.name} (id: {report.columns['id']}); {near}"
+    if not edges.header and row == 0 and every_end:
         hint = f"; or is this line the header? header={{{edges.name!r}: True}}"
     return (
         f"{edges.where(row)}: node {shown(culprit)} is not in {nodes.name} (id: {report.columns['id']}); "
@@ -590,25 +639,25 @@ def _read_attributes(
         columns = [rest.find(column, "position") for column in options.positions]
         if extra:
             raise ValueError(f"{extra} added nodes have no position; pass unknown='drop', or no positions")
-        found["positions"] = _columns.read_positions(rest, columns)
+        found["positions"] = read_positions([Column(rest, column) for column in columns])
         report.columns["positions"] = few(columns)
         rest = _without(rest, columns)
 
-    splits = _columns.pick_splits(rest, options)
+    splits = _labels.pick_splits(rest, options)
     if splits:
-        found["splits"] = [_columns.read_split(rest, column) for column in splits]
+        found["splits"] = [_labels.read_split(rest, column) for column in splits]
         report.columns["splits"] = ", ".join(map(repr, splits))
         rest = _without(rest, splits)
 
-    label = _columns.pick_label(rest, options, report)
+    label = _labels.pick_label(rest, options, report)
     if label is not None:
-        codes, found["class_names"] = _columns.read_labels(rest, label)
+        codes, found["class_names"] = _labels.read_labels(rest, label)
         found["labels"] = np.append(codes, np.full(extra, -1))
         lacking = int(np.count_nonzero(found["labels"] < 0))
         report.columns["label"] += f": {codes.max() + 1} classes, {lacking} of {len(ids.values)} nodes without"
         rest = _without(rest, [label])
 
-    found["features"], found["feature_names"] = _columns.read_features(rest, extra, options, report)
+    found["features"], found["feature_names"] = read_features(rest, extra, options, report)
     return found
 
 
