@@ -375,7 +375,7 @@ def test_info_lists_every_column_and_takes_the_options_of_reading(tmp_path):
         for k in range(28)
     )
     (tmp_path / "nodes.csv").write_text(nodes)
-    (tmp_path / "edges.csv").write_text("payer,payee\n" + "".join(f"p{k:02d},p{k + 1:02d}\n" for k in range(27)))
+    (tmp_path / "edges.csv").write_text("giver,taker\n" + "".join(f"p{k:02d},p{k + 1:02d}\n" for k in range(27)))
     files = [tmp_path / "nodes.csv", tmp_path / "edges.csv"]
     shown = call("info", *files).stdout
     for line in (
@@ -384,7 +384,7 @@ def test_info_lists_every_column_and_takes_the_options_of_reading(tmp_path):
         "age: number, 1 missing: the mean and 'age missing'",
         "note: texts that all differ: names, not categories",
         "same: constant: every value is 1",
-        "edges.csv: edges; comma, header, 27 rows; a header, as 'payer' and 'payee' are not among the ids of nodes.csv",
+        "edges.csv: edges; comma, header, 27 rows; a header, as 'giver' and 'taker' are not among the ids of nodes.csv",
     ):
         assert line in " ".join(shown.split())
     assert "pegfan tree" in shown  # nothing to train on
@@ -393,7 +393,7 @@ def test_info_lists_every_column_and_takes_the_options_of_reading(tmp_path):
     assert told["read"]["schema"]["nodes"]["town"] == {"kind": "category", "categories": ["Oslo", "Rome"]}
     assert json.loads(call("info", files[1], "--json").stdout)["graph"]["nodes"] == 28
     assert json.loads(call("info", files[1], "--no-header", "--json").stdout)["graph"]["nodes"] == 30
-    files[1].write_text("payer,payee\np01,p02\np02,p99\n")
+    files[1].write_text("giver,taker\np01,p02\np02,p99\n")
     told = call("info", *files, code=1).output
     assert "--unknown add" in told
     assert "--unknown drop" in told
