@@ -524,7 +524,10 @@ def mean_of(outputs: Sequence[Float32Array]) -> Float32Array:
 def fingerprint(graph: Graph) -> str:
     """A digest of everything that a tree and its channels are made of: edges and features, not labels."""
     digest = hashlib.sha256(f"{graph.n} {graph.directed}".encode())
-    for matrix in (graph.adjacency, graph.features):
+    named = sorted(graph.edge_matrices.items())
+    if named:  # where there are none, the digest is that of earlier versions
+        digest.update(f" {[name for name, _ in named]} {list(graph.edge_kinds)}".encode())
+    for matrix in (graph.adjacency, graph.features, *(matrix for _, matrix in named)):
         assert matrix is not None
         digest.update(f" {matrix.shape} {matrix.dtype.str}".encode())
         sparse = issparse(matrix)

@@ -11,6 +11,7 @@ import numbers
 import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, Unpack, overload
 
 import numpy as np
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["Graph", "Split", "as_split"]
 
 _METRICS = ("accuracy", "roc_auc")
-_MERGE_RULES = {"max": np.maximum, "min": np.minimum, "sum": np.add}
+_MERGE_RULES = {"max": np.maximum, "min": np.minimum, "sum": np.add, "mean": np.add, "count": np.add}
 # Node pairs are sorted by the single key i * n + j, which has to fit in an int64.
 _LARGEST_N = 3_037_000_499
 
@@ -128,6 +129,12 @@ class Graph:
         Distinct names of the nodes and of the classes.
     positions : array, (n, 2) or (n, 3), optional
         Where to draw the nodes.
+    edge_matrices : mapping of str to matrix, optional
+        Other adjacency matrices over the same nodes, by name: other weights of the edges, such as ``"amount sum"``,
+        and the edges of each kind. Like the adjacency, they are not negative, and symmetric if the graph is
+        undirected.
+    edge_kinds : sequence of str, optional
+        Which of the `edge_matrices` are kinds of edges.
 
     Attributes
     ----------
@@ -141,6 +148,9 @@ class Graph:
     metric : str
     node_names, class_names : array or None
     positions : float64 array or None
+    edge_matrices : mapping of str to csr_array of float64
+        Empty if there are none; :meth:`weighted` makes one of them the adjacency.
+    edge_kinds : tuple of str
 
     Notes
     -----
@@ -167,6 +177,7 @@ class Graph:
     node_names: NDArray[Any] | None
     class_names: NDArray[Any] | None
     positions: FloatArray | None
+    edge_kinds: tuple[str, ...]
 
     def __init__(
         self,
@@ -181,6 +192,8 @@ class Graph:
         node_names: Any = None,
         class_names: Any = None,
         positions: Any = None,
+        edge_matrices: Mapping[str, Any] | None = None,
+        edge_kinds: Sequence[str] = (),
     ) -> None:
         check_choice(metric, "metric", _METRICS)
         matrix = _check_adjacency(adjacency)
@@ -191,17 +204,21 @@ class Graph:
             codes, names = _check_labels(labels, n, names)
         columns = _column_names(features) if feature_names is None else feature_names
         features = None if features is None else _check_features(features, n)
+        is_directed = _check_directed(directed, matrix)
+        matrices = _check_edge_matrices(edge_matrices or {}, matrix, is_directed)
         self.__dict__.update(
             adjacency=matrix,
             features=features,
             feature_names=None if columns is None else _check_feature_names(columns, features),
             labels=codes,
             splits=_check_splits(splits, n),
-            directed=_check_directed(directed, matrix),
+            directed=is_directed,
             metric=str(metric),
             node_names=None if node_names is None else _check_names(node_names, "node_names", n),
             class_names=names,
             positions=None if positions is None else _check_positions(positions, n),
+            edge_matrices=matrices,
+            edge_kinds=_check_edge_kinds(edge_kinds, matrices),
         )
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
@@ -218,6 +235,8 @@ class Graph:
             facts.append(f"classes={self.n_classes}")
         if self.splits:
             facts.append(f"splits={len(self.splits)}")
+        if self.edge_matrices:
+            facts.append(f"edge matrices={len(self.edge_matrices)}")
         return f"Graph({', '.join(facts)})"
 
     @property
@@ -249,6 +268,11 @@ class Graph:
     def ids(self) -> NDArray[Any]:
         """`node_names`, or 0..n-1 where nodes have no names."""
         return np.arange(self.n) if self.node_names is None else self.node_names
+
+    @property
+    def edge_matrices(self) -> Mapping[str, csr_array]:
+        """Other adjacency matrices over the same nodes, by name."""
+        return MappingProxyType(self.__dict__["edge_matrices"])  # made here, as it cannot be pickled
 
     # ---------------------------------------------------------------- in
 
@@ -287,8 +311,9 @@ class Graph:
             Number of nodes; by default the largest id plus one. Give it if the last nodes have no edge.
         directed : bool
             Whether row (i, j) is the arc from i to j only.
-        duplicates : {"max", "min", "sum", "error"}
-            What to do with an edge that is given more than once. If undirected, (i, j) and (j, i) are the same edge.
+        duplicates : {"max", "min", "sum", "mean", "count", "error"}
+            What to do with an edge that is given more than once: which of its weights, their sum or mean, or how often
+            it is given. If undirected, (i, j) and (j, i) are the same edge.
         **attributes
             Passed to :class:`Graph`.
 
@@ -332,7 +357,7 @@ class Graph:
         positions : str, optional
             Node attribute with the positions. The default is used only if the graph has it; None ignores
             it.
-        duplicates : {"max", "min", "sum", "error"}
+        duplicates : {"max", "min", "sum", "mean", "count", "error"}
             How parallel edges of a multigraph are merged.
         **attributes
             Passed to :class:`Graph`.
@@ -390,7 +415,7 @@ class Graph:
         data : torch_geometric.data.Data
         directed : bool, optional
             By default, whether ``edge_index`` holds an arc without its reverse.
-        duplicates : {"max", "min", "sum", "error"}
+        duplicates : {"max", "min", "sum", "mean", "count", "error"}
             How repeated columns of ``edge_index`` are merged.
         **attributes
             Passed to :class:`Graph`, in place of what `data` holds (``labels=None`` ignores ``y``).
@@ -599,11 +624,34 @@ class Graph:
         unknown = changes.keys() - self.__dict__.keys()
         if unknown:
             raise TypeError(f"a Graph has no attribute {min(unknown)!r}; it has {', '.join(self.__dict__)}")
+        if "edge_matrices" in changes:  # a kind of edges that is not among them is gone
+            held = changes["edge_matrices"] or {}
+            changes = {"edge_kinds": [kind for kind in self.edge_kinds if kind in held], **changes}
         made = Graph(**{**self.__dict__, "feature_names": None, **changes})
         kept = self.feature_names if made.feature_names is None and "feature_names" not in changes else None
         if kept is not None and made.features is not None and len(kept) == made.features.shape[1]:
             made.__dict__["feature_names"] = kept
         return made
+
+    def weighted(self, name: str | None) -> Graph:
+        """Return the graph whose adjacency is one of its `edge_matrices`; the graph itself for None.
+
+        Examples
+        --------
+        >>> edges = {"payer": ["a", "a", "b"], "payee": ["b", "b", "c"], "amount": [5, 7, 1], "note": ["x", "y", "x"]}
+        >>> g = Graph.from_tables(None, edges)
+        >>> g.adjacency.max(), g.weighted("amount sum").adjacency.max()
+        (np.float64(1.0), np.float64(12.0))
+        """
+        if name is None:
+            return self
+        if name not in self.edge_matrices:
+            there = ", ".join(map(repr, self.edge_matrices)) or "none"
+            raise ValueError(
+                f"the graph has no edge matrix {name!r}; it has {there}. A table of edges with the same columns makes "
+                "the same ones"
+            )
+        return self.replace(adjacency=self.edge_matrices[name])
 
     def split(self, which: Any) -> Split:
         """Return one of the splits by its place, or check a split of the caller's own.
@@ -716,9 +764,12 @@ class Graph:
         array([2., 1.])
         """
         check_choice(rule, "rule", ("max", "sum"))
-        a = self.adjacency
-        symmetric = a.maximum(a.T) if rule == "max" else a + (a - diags_array(a.diagonal())).T
-        return self.replace(adjacency=symmetric, directed=False)
+
+        def symmetric(a: csr_array) -> csr_array:
+            return csr_array(a.maximum(a.T) if rule == "max" else a + (a - diags_array(a.diagonal())).T)
+
+        matrices = {name: symmetric(matrix) for name, matrix in self.edge_matrices.items()}
+        return self.replace(adjacency=symmetric(self.adjacency), directed=False, edge_matrices=matrices)
 
     def subgraph(self, nodes: Any) -> Graph:
         """Return the graph on some nodes, in the order given, with the edges among them.
@@ -784,6 +835,7 @@ class Graph:
             splits=[Split(*map(renumber, split)) for split in self.splits],
             node_names=rows(self.node_names),
             positions=rows(self.positions),
+            edge_matrices={name: matrix[nodes][:, nodes] for name, matrix in self.edge_matrices.items()},
         )
 
 
@@ -866,22 +918,51 @@ def _require(good: NDArray[np.bool_], csr: csr_array, what: str, complaint: str)
 # -------------------------------------------------------------------- checking attributes
 
 
-def _check_adjacency(adjacency: Any) -> csr_array:
+def _check_adjacency(adjacency: Any, what: str = "adjacency") -> csr_array:
     if not issparse(adjacency):
         if not isinstance(adjacency, Sequence) and not hasattr(adjacency, "__array__"):
             raise TypeError(
-                f"adjacency must be a SciPy sparse matrix or a 2-D array, got {type(adjacency).__name__}; "
+                f"{what} must be a SciPy sparse matrix or a 2-D array, got {type(adjacency).__name__}; "
                 "see also Graph.from_edges, from_networkx, from_pyg and from_pygsp"
             )
-        adjacency = csr_array(_cast(_as_real(adjacency, "adjacency", ndim=2), np.float64))
-    csr = _canonical_csr(adjacency, "adjacency", np.float64)
+        adjacency = csr_array(_cast(_as_real(adjacency, what, ndim=2), np.float64))
+    csr = _canonical_csr(adjacency, what, np.float64)
     if csr.shape[0] != csr.shape[1] or csr.shape[0] == 0:
-        raise ValueError(f"adjacency must be square with at least one node, got shape {csr.shape}")
-    _require(csr.data >= 0, csr, "adjacency", "is negative; weights must be 0 (no edge) or more")
+        raise ValueError(f"{what} must be square with at least one node, got shape {csr.shape}")
+    _require(csr.data >= 0, csr, what, "is negative; weights must be 0 (no edge) or more")
     return csr
 
 
-def _check_directed(directed: bool | None, adjacency: csr_array) -> bool:
+def _check_edge_matrices(given: Any, adjacency: csr_array, directed: bool) -> dict[str, csr_array]:
+    if not isinstance(given, Mapping):
+        raise TypeError(f"edge_matrices must be a mapping of names to matrices, got {type(given).__name__}")
+    checked = {}
+    for name, matrix in given.items():
+        if not isinstance(name, str) or not name:
+            raise TypeError(f"the names of edge_matrices must be texts, got {name!r}")
+        what = f"edge_matrices[{name!r}]"
+        csr = _check_adjacency(matrix, what)
+        _check_rows(csr.shape[0], adjacency.shape[0], what)
+        if not directed:
+            _check_directed(False, csr, what)
+        if np.array_equal(csr.indptr, adjacency.indptr) and np.array_equal(csr.indices, adjacency.indices):
+            csr.indptr, csr.indices = adjacency.indptr, adjacency.indices  # other weights of the same edges, held once
+        checked[name] = csr
+    return checked
+
+
+def _check_edge_kinds(kinds: Any, matrices: Mapping[str, csr_array]) -> tuple[str, ...]:
+    if isinstance(kinds, str) or not isinstance(kinds, Iterable):
+        raise TypeError(f"edge_kinds must be a sequence of names, got {kinds!r}")
+    found = tuple(kinds)
+    for kind in found:
+        if kind not in matrices:
+            raise ValueError(f"edge_kinds names {kind!r}, which is not among the edge_matrices: {', '.join(matrices)}")
+    _require_distinct(found, "edge_kinds")
+    return found
+
+
+def _check_directed(directed: bool | None, adjacency: csr_array, what: str = "adjacency") -> bool:
     if directed is not None and not isinstance(directed, bool | np.bool_):
         raise TypeError(f"directed must be True, False or None, got {directed!r}")
     if directed:
@@ -891,7 +972,7 @@ def _check_directed(directed: bool | None, adjacency: csr_array) -> bool:
         return bool(odd.nnz)
     i, j = int(odd.coords[0][0]), int(odd.coords[1][0])
     raise ValueError(
-        f"directed=False needs a symmetric adjacency, but [{i}, {j}] = {adjacency[i, j]} and [{j}, {i}] = "
+        f"directed=False needs a symmetric {what}, but [{i}, {j}] = {adjacency[i, j]} and [{j}, {i}] = "
         f"{adjacency[j, i]}; use directed=True, and .symmetrize() on the result for an undirected graph"
     )
 
@@ -1085,6 +1166,8 @@ def _edges_to_adjacency(edges: Any, weights: Any, n: int | None, duplicates: str
     n = _check_n(n, pairs)
     i, j = pairs[:, 0].astype(np.int64), pairs[:, 1].astype(np.int64)
     w = np.ones(len(pairs)) if weights is None else _check_weights(weights, len(pairs))
+    if duplicates == "count":
+        i, j, w, weights = i[w > 0], j[w > 0], np.ones(np.count_nonzero(w)), None
     if weights is not None and not w.all():
         i, j, w = i[w > 0], j[w > 0], w[w > 0]
     key = np.minimum(i, j) * n + np.maximum(i, j) if mirror else i * n + j
@@ -1098,10 +1181,13 @@ def _edges_to_adjacency(edges: Any, weights: Any, n: int | None, duplicates: str
         if duplicates == "error":
             k = int(np.flatnonzero(np.diff(key) == 0)[0])
             raise ValueError(
-                f"edge ({key[k] // n}, {key[k] % n}) is given more than once; choose duplicates='max', 'min' or 'sum'"
+                f"edge ({key[k] // n}, {key[k] % n}) is given more than once; choose duplicates='max', 'min', 'sum', "
+                "'mean' or 'count'"
             )
+        times = np.diff(first, append=len(key))
         with np.errstate(over="ignore"):  # an infinite sum is reported by Graph
             key, w = key[first], _MERGE_RULES[duplicates].reduceat(w, first)
+        w = w / times if duplicates == "mean" else w
     i, j = np.divmod(key, n)
     if mirror:
         off = i != j

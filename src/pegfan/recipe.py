@@ -32,7 +32,7 @@ from pegfan.channels import (
     structural_features,
 )
 from pegfan.channels._sums import order_free_product
-from pegfan.channels.presets import KINDS, REGIMES, find_regime
+from pegfan.channels.presets import KINDS, REGIMES, edge_kind_channels, find_regime
 from pegfan.channels.scaling import SCALINGS
 from pegfan.framelets import FrameletSystem
 from pegfan.graph import Graph, Split
@@ -125,6 +125,10 @@ class Recipe:
         Of the network and its training: `pegfan.Settings`, or a mapping of those that differ from the defaults.
     tree_file
         A file that holds the tree, in place of `method`, `h` and `max_levels`.
+    weight
+        Which of the graph's ``edge_matrices`` the hops use; by default the adjacency.
+    kinds
+        Whether hops along every kind of edges alone are channels too.
 
     Notes
     -----
@@ -158,6 +162,8 @@ class Recipe:
     structure: bool = False
     settings: Settings = field(default_factory=Settings)
     tree_file: TreeFile | None = None
+    weight: str | None = None
+    kinds: bool = False
 
     def __post_init__(self) -> None:
         if callable(self.method):
@@ -171,7 +177,9 @@ class Recipe:
         for name, least in (("h", 2), ("hops", 0), ("max_levels", 2)):
             if name != "max_levels" or self.max_levels is not None:
                 self._put(name, check_integer(getattr(self, name), name, least))
-        for name in ("include_features", "adjacency", "labels", "structure"):
+        if self.weight is not None and not (isinstance(self.weight, str) and self.weight):
+            raise ValueError(f"weight must be the name of an edge matrix, got {self.weight!r}")
+        for name in ("include_features", "adjacency", "labels", "structure", "kinds"):
             if not isinstance(getattr(self, name), (bool, np.bool_)):
                 raise ValueError(f"{name} must be true or false, got {getattr(self, name)!r}")
             self._put(name, bool(getattr(self, name)))
@@ -189,10 +197,16 @@ class Recipe:
     def _idle(self) -> tuple[str, ...]:
         """Fields that make no difference."""
         if not self.has_tree:
-            hops = () if self.hops else ("regime",) if self.adjacency else ("regime", "direction")
+            hops = () if self.hops else self._idle_without_hops()
             return ("h", "max_levels", "kind", *hops)
         own = ("method", "h", "max_levels") if self.tree_file is not None else ()
-        return own if self.has_powers or self.direction == "both" else (*own, "hops")
+        if self.has_powers or self.direction == "both":
+            return own
+        return (*own, "hops") if self.projects_hops or self.labels else (*own, "hops", "weight")
+
+    def _idle_without_hops(self) -> tuple[str, ...]:
+        idle = () if self.kinds else ("regime",) if self.adjacency else ("regime", "direction")
+        return idle if self.labels else (*idle, "weight")
 
     def _put(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)  # the class is frozen
@@ -207,6 +221,8 @@ class Recipe:
     def to_dict(self) -> dict[str, Any]:
         """Plain values in one level: all fields, and the settings that differ from their defaults."""
         plain = {name: getattr(self, name) for name in _OWN if getattr(self, name) is not None}
+        if not self.kinds:
+            del plain["kinds"]  # as before there were any, so that keys last
         if self.tree_file is not None:
             plain["tree_file"] = list(self.tree_file)
         return plain | self.settings.changes()
@@ -245,10 +261,11 @@ class Recipe:
         else:
             words.append("X alone")
         words += [] if self.direction == default.DIRECTION else [self.direction]
+        words += [f"by {self.weight}"] if self.weight is not None else []
         words.append(_SCALINGS[self.scaling])
         words += ["-X"] * (not self.include_features)
         words += [sign for sign, wanted in (("+A", self.adjacency), ("+Y", self.labels)) if wanted]
-        words += ["+degrees"] * self.structure
+        words += ["+degrees"] * self.structure + ["+kinds"] * self.kinds
         changes = ["no norm" if k == "hop_normalize" else f"{k}={v}" for k, v in self.settings.changes().items()]
         return ", ".join([" ".join(words), *changes])
 
@@ -278,7 +295,8 @@ class Recipe:
     @property
     def regime_is_open(self) -> bool:
         """Whether training labels are to decide which hop matrix there is."""
-        return self.regime == "auto" and (self.projects_hops or bool(self.hops and "hops" not in self._idle()))
+        hops = self.projects_hops or self.kinds or bool(self.hops and "hops" not in self._idle())
+        return self.regime == "auto" and hops
 
     @property
     def tree_key(self) -> tuple[Any, ...] | None:
@@ -348,11 +366,15 @@ class Recipe:
             **{name: getattr(self, name) for name in ("regime", "hops", "direction", "include_features")},
             "scaling": scale or self.scaling,
             "split": split,
+            "weight": self.weight,
         }
         if tree is None:
             channels = make_fsgnn_channels(graph, **paper)
         else:
             channels = make_channels(graph, FrameletSystem(tree), self.kind, average=average, **paper)  # type: ignore[arg-type]
+        if self.kinds:
+            hop = REGIMES[find_regime(graph, self.regime, split)[0]][0]
+            channels += edge_kind_channels(graph, _features_of(channels), hop, self.direction)
         if self.adjacency or self.labels:
             told = known or Known.of(graph, _training(graph, split))
         if self.adjacency:
@@ -362,7 +384,7 @@ class Recipe:
             words = "degrees of a node and its neighbours"
             channels += [Channel("degrees", None, structural_features(graph), "degrees", what=words)]
         if self.labels:
-            channels += _label_channels(graph, channels[0].input, told)
+            channels += _label_channels(graph.weighted(self.weight), channels[0].input, told)
         return channels
 
     def settled(self, graph: Graph, split: Split | int | None, stood_in: bool = False) -> Recipe:
@@ -407,6 +429,11 @@ def pad_levels(tree: Hierarchy, levels: int) -> Hierarchy:
     *below, top = tree.parents or (np.zeros(1, np.int64),)
     missing -= not tree.parents  # the tree of a single node has no children of the root to repeat
     return Hierarchy([*below, *[np.arange(len(top))] * missing, top], tree.order, {**tree.info, "padded": missing})
+
+
+def _features_of(channels: Channels) -> Channel:
+    """X, which the first channel holds: the features themselves, or hops or projections of them."""
+    return Channel("X", None, channels[0].input, "X")
 
 
 # --------------------------------------------------------- what training nodes tell

@@ -366,7 +366,46 @@ def test_info_prints_it(files):
     shown = call("info", *files, "--label", "kind").stdout
     for text in ("homophily", "label informativeness", "CCNS", "What was read, and guessed", "'kind' (as given)"):
         assert text in shown
-    assert f"pegfan tree {files[0]} {files[1]}" in shown
+    assert f"pegfan train {files[0]} {files[1]}" in shown
+
+
+def test_info_lists_every_column_and_takes_the_options_of_reading(tmp_path):
+    nodes = "who,town,since,age,note,same\n" + "".join(
+        f"p{k:02d},{'Rome' if k % 3 else 'Oslo'},{k + 1:02d}.0{k % 9 + 1}.2020,{'' if k == 3 else 20 + k},text{k},1\n"
+        for k in range(28)
+    )
+    (tmp_path / "nodes.csv").write_text(nodes)
+    (tmp_path / "edges.csv").write_text("giver,taker\n" + "".join(f"p{k:02d},p{k + 1:02d}\n" for k in range(27)))
+    files = [tmp_path / "nodes.csv", tmp_path / "edges.csv"]
+    shown = call("info", *files).stdout
+    for line in (
+        "town: 2 categories",
+        "since: date, day first: age in days on 2020-",
+        "age: number, 1 missing: the mean and 'age missing'",
+        "note: texts that all differ: names, not categories",
+        "same: constant: every value is 1",
+        "edges.csv: edges; comma, header, 27 rows; a header, as 'giver' and 'taker' are not among the ids of nodes.csv",
+    ):
+        assert line in " ".join(shown.split())
+    assert "pegfan tree" in shown  # nothing to train on
+    told = json.loads(call("info", *files, "--missing", "zero", "--categories-max", "2", "--json").stdout)
+    assert told["read"]["features"]["age"] == "number, 1 missing: 0 and 'age missing'"
+    assert told["read"]["schema"]["nodes"]["town"] == {"kind": "category", "categories": ["Oslo", "Rome"]}
+    assert json.loads(call("info", files[1], "--json").stdout)["graph"]["nodes"] == 28
+    assert json.loads(call("info", files[1], "--no-header", "--json").stdout)["graph"]["nodes"] == 30
+    files[1].write_text("giver,taker\np01,p02\np02,p99\n")
+    told = call("info", *files, code=1).output
+    assert "--unknown add" in told
+    assert "--unknown drop" in told
+    assert json.loads(call("info", *files, "--unknown", "add", "--json").stdout)["graph"]["nodes"] == 29
+    assert "does not know 'median'" in call("info", *files, "--missing", "median", code=2).stderr
+
+
+def test_classes_that_no_node_has_are_not_listed(tmp_path):
+    np.savez(tmp_path / "g.npz", edges=[[0, 1], [1, 2], [2, 3]], y=[0, 0, 2, 2])
+    told = json.loads(call("info", tmp_path / "g.npz", "--json").stdout)
+    assert [entry["name"] for entry in told["classes"]] == ["0", "2"]
+    assert np.shape(told["ccns"]) == (2, 2)
 
 
 def test_info_without_labels_or_features(files):

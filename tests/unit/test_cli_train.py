@@ -379,13 +379,56 @@ def test_columns_are_told_by_their_names(files, out, tmp_path):
     rows = [{**row, "extra": 3.5 * i} for i, row in enumerate(table(files[0]))]
     nodes = write_nodes(tmp_path / "nodes.csv", rows, ["z", "extra", "x", "y"])  # no label, one more, another order
     told = json.loads(run("predict", out, nodes, files[1], "-o", tmp_path / "p.csv", "--json").stdout)
-    assert [note.split(": ")[1] for note in told["notes"]] == ["extra."]
+    assert told["notes"] == ["nodes.csv has columns that the schema lacks; they are not used: 'extra'"]
     assert [{**row, "split": ""} for row in table(tmp_path / "p.csv")] == [
         {**row, "split": ""} for row in table(out / "predictions.csv")
     ]
     nodes = write_nodes(tmp_path / "fewer.csv", rows, ["x", "z"])
-    assert "1 of 3 features is missing: 'y'" in refused("predict", out, nodes, files[1], "-o", tmp_path / "q.csv")
-    assert not (tmp_path / "q.csv").exists()
+    told = json.loads(run("predict", out, nodes, files[1], "-o", tmp_path / "q.csv", "--json").stdout)
+    assert told["notes"] == ["fewer.csv lacks columns that the schema has; they count as missing: 'y'"]
+    same = write_nodes(tmp_path / "mean.csv", [{**row, "y": mean_of(files[0], "y")} for row in rows], ["x", "y", "z"])
+    run("predict", out, same, files[1], "-o", tmp_path / "r.csv")
+    assert (tmp_path / "q.csv").read_text() == (tmp_path / "r.csv").read_text()
+
+
+def test_results_from_before_there_were_schemas_are_read_by_the_names_of_features(files, out, tmp_path):
+    copy = Path(shutil.copytree(out, tmp_path / "copy"))
+    result = json.loads((copy / "result.json").read_text())
+    assert result["data"].pop("schema")["nodes"]["x"]["kind"] == "number"
+    (copy / "result.json").write_text(json.dumps(result))
+    run("predict", copy, *files, "-o", tmp_path / "p.csv")
+    run("predict", out, *files, "-o", tmp_path / "q.csv")
+    assert (tmp_path / "p.csv").read_text() == (tmp_path / "q.csv").read_text()
+
+
+def test_options_of_reading_are_stored_with_the_settings(files, tmp_path):
+    options = ["--header", "--missing", "zero", "--unknown", "drop", "--categories-max", 9]
+    run("train", *files, "--label", "kind", *options, "-o", tmp_path / "o", "--budget", 1, *QUICK)
+    stored = tomllib.loads((tmp_path / "o" / "settings.toml").read_text())["source"]["options"]
+    assert stored == {"label": "kind", "header": True, "missing": "zero", "unknown": "drop", "categories_max": 9}
+    run("train", "--config", tmp_path / "o" / "settings.toml", "-o", tmp_path / "again")
+    assert tomllib.loads((tmp_path / "again" / "settings.toml").read_text())["source"]["options"] == stored
+
+
+def test_ids_with_leading_zeros_are_predicted_as_they_are_written(files, tmp_path):
+    for path in files:
+        (tmp_path / path.name).write_text(path.read_text().replace("v", "00"))
+    run(
+        "train",
+        *(tmp_path / path.name for path in files),
+        "--label",
+        "kind",
+        "-o",
+        tmp_path / "o",
+        "--budget",
+        1,
+        *QUICK,
+    )
+    assert [row["id"] for row in table(tmp_path / "o" / "predictions.csv")] == [f"00{i}" for i in range(90)]
+
+
+def mean_of(path, column):
+    return np.mean([float(row[column]) for row in table(path)])
 
 
 def test_new_nodes_are_predicted(files, out, tmp_path):

@@ -405,7 +405,7 @@ def test_edges_and_from_edges_are_inverse(g):
             r"edge \(0, 1\) is given more than once",
             {"edges": [[1, 0], [2, 1], [0, 1]], "duplicates": "error"},
         ),
-        (ValueError, "duplicates.*'mean'", {"edges": [[0, 1]], "duplicates": "mean"}),
+        (ValueError, "duplicates.*'median'", {"edges": [[0, 1]], "duplicates": "median"}),
         (ValueError, "inf is not finite", {"edges": [[0, 1]] * 2, "weights": [1e308] * 2, "duplicates": "sum"}),
         (TypeError, "directed.*None", {"edges": [[0, 1]], "directed": None}),
     ],

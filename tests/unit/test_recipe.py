@@ -63,6 +63,8 @@ CHOICES = {
     "patience": st.integers(1, 300),
     "stop": st.sampled_from(["loss", "metric"]),
     "class_weights": st.booleans(),
+    "weight": st.none() | st.sampled_from(["count", "amount sum"]),
+    "kinds": st.booleans(),
 }
 WORDS = st.fixed_dictionaries({}, optional=CHOICES)
 TREE_FILES = st.none() | st.builds(TreeFile, st.sampled_from(["a.npz", "b.npz"]), st.sampled_from(["0" * 64, "f" * 64]))

@@ -1,6 +1,8 @@
 """Tables become graphs: what is guessed, what can be overridden, what is refused and in which words."""
 
 import datetime
+import json
+import zlib
 
 import numpy as np
 import pandas as pd
@@ -10,7 +12,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pegfan.datasets import ReadReport, graph_from_tables, stand_in_features
+from pegfan.datasets import ReadReport, Schema, graph_from_tables, stand_in_features
 from pegfan.graph import Graph
 
 PATH = [("a", "b"), ("b", "c")]
@@ -79,7 +81,8 @@ def test_a_third_column_of_times_or_texts_is_no_weight():
     for column in ("timestamp", "Year"):
         g, report = read(None, pd.DataFrame({"a": [0], "b": [1], column: [2020]}))
         assert g.adjacency.max() == 1
-        assert report.dropped == {f"edges {column!r}": "not used"}
+        assert report.dropped == {}
+        assert report.features[f"edges {column!r}"].startswith("time as given, newest 2020; node columns both")
     assert graph_from_tables(None, pd.DataFrame({"a": [0], "b": [1], "note": ["x"]})).adjacency.max() == 1
 
 
@@ -367,19 +370,27 @@ def test_bad_splits():
 # -------------------------------------------------------------------- features
 
 
-def test_numbers_are_kept_and_constant_columns_too():
-    g, report = read(nodes(a=[1, 2, 3], b=[0.5, 0.5, 0.5]))
+def test_numbers_are_kept_and_constant_columns_left_out():
+    g, report = read(nodes(a=[1, 2, 3], b=[0.5, 0.5, 0.5], c=["u", "u", "u"]))
     assert isinstance(g.features, np.ndarray)
-    assert g.features.tolist() == [[1, 0.5], [2, 0.5], [3, 0.5]]
-    assert report.features == {"a": "number", "b": "number"}
-    assert g.feature_names == ("a", "b")
+    assert g.features.tolist() == [[1], [2], [3]]
+    assert report.features == {"a": "number"}
+    assert report.dropped == {"b": "constant: every value is 0.5", "c": "constant: every value is 'u'"}
+    assert g.feature_names == ("a",)
+    assert graph_from_tables(nodes(b=[0.5, 0.5, 0.5]), PATH, features=["b"]).features.tolist() == [[0.5], [0.5], [0.5]]
     assert graph_from_tables(nodes(a=np.array([1, 2, 3], np.float32)), PATH).features.dtype == np.float32
+    gap = graph_from_tables(nodes(a=np.array([1, np.nan, 3], np.float32)), PATH)
+    assert gap.features.dtype == np.float32
+    assert gap.features.tolist() == [[1, 0], [2, 1], [3, 0]]
 
 
 def test_missing_numbers_by_rule():
     table = nodes(a=[1, None, 4], b=pd.array([1, None, 4], dtype="Int64"), c=["1", "NA", "4"])
-    assert graph_from_tables(table, PATH).features[1].tolist() == [2.5, 2.5, 2.5]
-    assert graph_from_tables(table, PATH, missing="zero").features[1].tolist() == [0, 0, 0]
+    g, report = read(table)
+    assert g.features[1].tolist() == [2.5, 1, 2.5, 1, 2.5, 1]
+    assert g.feature_names[:2] == ("a", "a missing")
+    assert report.features["a"] == "number, 1 missing: the mean and 'a missing'"
+    assert graph_from_tables(table, PATH, missing="zero").features[1].tolist() == [0, 1] * 3
     with pytest.raises(ValueError, match=r"nodes, row 1: no number in column 'a'.*missing='mean' or 'zero'"):
         graph_from_tables(table, PATH, missing="error")
     _, report = read(nodes(a=[None, None, None], b=[1, 2, 3]))
@@ -388,40 +399,299 @@ def test_missing_numbers_by_rule():
         graph_from_tables(nodes(a=[1, 2, np.inf]), PATH)
 
 
+def test_words_that_stand_for_no_number():
+    g, report = read(nodes(a=["1", "?", "4"], c=["unknown", "x", "x"]))
+    assert dense(g).tolist() == [[1, 0, 1, 0], [2.5, 1, 0, 1], [4, 0, 0, 1]]
+    assert report.features["a"] == "number, '?' taken for missing, 1 missing: the mean and 'a missing'"
+    assert report.features["c"] == "2 categories"  # among categories they are one
+
+
 def test_booleans_and_categories_are_one_hot():
     g, report = read(nodes(flag=[True, False, True], kindness=["low", None, "low"], n=[5, 6, 7]))
     assert sp.issparse(g.features)
     assert g.feature_names == ("flag=False", "flag=True", "kindness=low", "n")
     assert dense(g).tolist() == [[0, 1, 1, 5], [1, 0, 0, 6], [0, 1, 1, 7]]
     assert report.features["kindness"] == "1 categories, 1 missing"
+    assert report.features["flag"] == "boolean"
     assert dense(graph_from_tables(nodes(flag=[True, None, False]), PATH)).tolist() == [[0, 1], [0, 0], [1, 0]]
     g = graph_from_tables(nodes(c=pd.Categorical(["u", "v", "u"])), PATH)
     assert dense(g).tolist() == [[1, 0], [0, 1], [1, 0]]
 
 
-def test_texts_dates_and_ids_are_dropped_with_a_reason():
+def test_names_ids_and_unlike_things_are_dropped_with_a_reason():
     n = 60
     table = pd.DataFrame(
         {
             "id": range(n),
-            "bio": [f"text {k // 2}" for k in range(n)],
             "name": [f"name {k}" for k in range(n)],
-            "when": pd.date_range("2020", periods=n),
-            "took": pd.to_timedelta(range(n)),
-            "day": [datetime.date(2020, 1, 1)] * n,
+            "mail": [f"{k % 55}@x.org" for k in range(n)],
             "user_id": range(100, 100 + n),
+            "row": range(1, n + 1),
             "thing": [{"a": 1}] * n,
-            "x": 1.0,
+            "x": [k % 7 for k in range(n)],
         }
     )
-    g, report = read(table, [(0, 1)], categories_max=20)
-    assert g.features.shape == (n, 1)
+    g, report = read(table, [(0, 1)])
+    assert g.feature_names == ("x",)
     assert report.dropped.keys() == set(table.columns) - {"id", "x"}
-    assert "30 different texts, more than categories_max=20" in report.dropped["bio"]
     assert "all differ" in report.dropped["name"]
-    assert report.dropped["when"] == report.dropped["day"] == report.dropped["took"]
+    assert "texts of which 92% differ" in report.dropped["mail"]
     assert "named like an id" in report.dropped["user_id"]
-    assert graph_from_tables(table, [(0, 1)], categories_max=30).features.shape == (n, 31)
+    assert report.dropped["row"] == "it counts the rows"
+
+
+def test_of_many_categories_the_most_frequent_are_kept():
+    towns = ["Rome"] * 5 + ["Oslo"] * 4 + ["Bern"] * 3 + ["Kiel", "Lyon", "Metz"] * 2
+    g, report = read({"id": range(len(towns)), "town": towns}, [(0, 1)], categories_max=3)
+    assert g.feature_names == ("town=Oslo", "town=Rome", "town=(other)")
+    assert dense(g).sum(axis=0).tolist() == [4, 5, 9]
+    assert report.features["town"] == "2 categories and 4 others in one"
+    assert read({"id": range(len(towns)), "town": towns}, [(0, 1)], categories_max=6)[0].features.shape[1] == 6
+    with pytest.raises(ValueError, match="categories_max must be a whole number from 2 on, got 1"):
+        graph_from_tables(nodes(), PATH, categories_max=1)
+
+
+def test_codes_with_leading_zeros_are_categories():
+    g, _ = read({"id": range(4), "zip": ["00184", "10115", "00184", "10115"]}, [(0, 1)])
+    assert g.feature_names == ("zip=00184", "zip=10115")
+
+
+def test_amounts_become_logarithms():
+    rng = np.random.default_rng(0)
+    amounts = np.exp(rng.normal(5, 2, 400))
+    amounts[3] = np.nan
+    table = {
+        "id": range(400),
+        "amount": amounts,
+        "tiny": amounts / 1e9,
+        "balance": np.where(amounts > 50, amounts, -amounts),
+    }
+    table |= {"age": rng.uniform(0, 90, 400), "score": rng.standard_normal(400)}
+    g, report = read(table, [(0, 1)])
+    assert g.feature_names[:2] == ("amount (log)", "amount missing")
+    assert report.features["amount"] == "number, log, 1 missing: the mean and 'amount missing'"
+    assert np.allclose(np.delete(g.features[:, 0], 3), np.log1p(np.delete(amounts, 3)))
+    assert g.features[3, 0] == pytest.approx(np.delete(g.features[:, 0], 3).mean())
+    assert "tiny (log)" in g.feature_names  # whose unit is small as well: logarithms tell them apart
+    tiny = g.features[:, g.feature_names.index("tiny (log)")]
+    assert tiny.std() > 1
+    assert {"balance (log)", "age", "score"} < set(g.feature_names)
+    asked = graph_from_tables(table, [(0, 1)], features={"amount": "number", "age": "log"})
+    assert asked.feature_names == ("amount", "amount missing", "age (log)")
+
+
+def test_free_text_becomes_hashed_words():
+    notes = ["Called the bank twice today", "the card was lost", None, "new card, new bank: twice the trouble"]
+    table = {"id": range(4), "note": notes}
+    g, report = read(table, [(0, 1)])
+    assert report.features["note"] == "free text: 10 different words hashed into 16 columns, 1 missing"
+    assert g.feature_names == tuple(f"note#{k}" for k in range(16))
+    assert dense(g).sum(axis=1).tolist() == [5, 4, 0, 7]
+    new = zlib.crc32(b"new") % 16
+    assert dense(g)[3, new] >= 2
+    many = [" ".join(f"w{rng}x{k}" for rng in range(6)) for k in range(100)]
+    g, report = read({"id": range(100), "note": many}, [(0, 1)])
+    assert g.features.shape == (100, 256)
+
+
+# -------------------------------------------------------------------- dates
+
+
+def one_column(cells, options=None, **more):
+    """A graph of as many nodes as there are cells, with one column `day`."""
+    table = pd.DataFrame({"id": [f"n{k}" for k in range(len(cells))], "day": cells})
+    return graph_from_tables(table, [("n0", "n1")], report=True, **(options or {}), **more)
+
+
+ISO = ["2015-07-04", "2015-12-31", "2014-02-28"]
+
+
+@pytest.mark.parametrize(
+    ("cells", "form"),
+    [
+        (ISO, "year first"),
+        (pd.to_datetime(ISO), None),
+        (pd.to_datetime(ISO).tz_localize("UTC"), None),
+        (pd.to_datetime(ISO).date, None),
+        (["2015/07/04", "2015/12/31", "2014/02/28"], "year first"),
+        (["04.07.2015", "31.12.2015", "28.02.2014"], "day first"),
+        (["4.7.15", "31.12.15", "28.2.14"], "day first"),
+        (["04/07/2015", "31/12/2015", "28/02/2014"], "day first"),
+        (["07/04/2015", "12/31/2015", "02/28/2014"], "month first"),
+        (["04-07-2015", "31-12-2015", "28-02-2014"], "day first"),
+        (["4 Jul 2015", "31 Dec 2015", "28 February 2014"], "day and name of month"),
+        (["July 4, 2015", "Dec 31, 2015", "Feb 28th 2014"], "name of month and day"),
+        (["2015-07-04T00:00:00Z", "2015-12-31 00:00", "2014-02-28T02:00:00+02:00"], "year first"),
+    ],
+    ids=str,
+)
+def test_dates_in_the_usual_forms(cells, form):
+    g, report = one_column(cells)
+    assert report.features["day"].startswith("date" + (f", {form}" if form else "") + ": age in days on 2015-12-31")
+    ages = (np.datetime64("2015-12-31") - np.array(ISO, "datetime64[D]")).astype(float)
+    assert g.feature_names[0] == "day age"
+    assert g.features[:, 0].tolist() == ages.tolist()
+    months = 2 * np.pi * np.array([6, 11, 1]) / 12
+    assert np.allclose(g.features[:, 1], np.sin(months))
+    assert np.allclose(g.features[:, 2], np.cos(months))
+    weekdays = 2 * np.pi * np.array([5, 3, 4]) / 7  # Saturday, Thursday, Friday
+    assert np.allclose(g.features[:, 3], np.sin(weekdays))
+    assert g.feature_names[1:] == ("day month sin", "day month cos", "day weekday sin", "day weekday cos")
+
+
+def test_the_order_of_day_and_month_is_said_where_nothing_tells():
+    for mark, first in (("/", "month"), (".", "day")):
+        cells = [f"04{mark}07{mark}2015", f"05{mark}07{mark}2015"]
+        g, report = one_column(cells)
+        assert report.features["day"].startswith(f"date, {first} first (nothing in the column tells")
+        assert g.features[0, 0] == (31 if first == "month" else 1) - (first == "month")
+        for stated in ("day first", "month first"):
+            g, report = one_column(cells, {"features": {"day": stated}})
+            assert g.features[0, 0] == (1 if stated == "day first" else 30)
+
+
+def test_hours_vary_where_there_are_times():
+    g, report = one_column(["2020-01-01 06:00:00", "2020-01-01 18:00", "2020-01-01T12:00:00"])
+    assert report.features["day"] == "date, year first: age in days on 2020-01-01T18:00:00, hour"
+    assert g.feature_names == ("day age", "day hour sin", "day hour cos")
+    assert np.allclose(g.features, [[0.5, 1, 0], [0, -1, 0], [0.25, 0, -1]])
+    g, report = one_column(["06:00", "18:00", "12:00"])
+    assert report.features["day"] == "time of day: hour"
+    assert np.allclose(g.features, [[1, 0], [-1, 0], [0, -1]])
+
+
+def test_numbers_are_times_only_where_the_name_says_so():
+    seconds = [1_577_836_800, 1_577_836_800 + 86400, 1_577_836_800 + 3 * 86400]
+    for name, days in (("created_time", True), ("date", True), ("views", False)):
+        table = pd.DataFrame({"id": ["a", "b", "c"], name: seconds})
+        g, report = read(table)
+        assert report.features[name].startswith("date, seconds since 1970" if days else "number")
+        assert not days or g.features[:, 0].tolist() == [3, 2, 0]
+    for values, words in (
+        ([s * 1000 for s in seconds], "milliseconds"),
+        ([20200101, 20200102, 20200104], "yyyymmdd"),
+    ):
+        g, report = read(pd.DataFrame({"id": ["a", "b", "c"], "date": values}))
+        assert words in report.features["date"]
+        assert g.features[:, 0].tolist() == [3, 2, 0]
+    assert read(nodes(time=[3, 7, 5]))[1].features == {"time": "number"}
+
+
+def test_missing_dates_and_bad_ones():
+    g, report = one_column(["2020-01-03", "NA", "unknown", "2020-01-01"])
+    assert g.feature_names[-1] == "day missing"
+    assert g.features[:, 0].tolist() == [0, 1, 1, 2]
+    assert g.features[1].tolist() == [1, 0, 0, 1]
+    assert report.features["day"].endswith("2 missing: the mean and 'day missing'")
+    with pytest.raises(ValueError, match="nodes, row 1: no date in column 'day'"):
+        one_column(["2020-01-03", "NA"], missing="error")
+    with pytest.raises(ValueError, match=r"nodes, row 1: '30\.02\.2015' in column 'day' is not a date, as the values"):
+        one_column(["04.07.2015", "30.02.2015", "28.02.2015"])
+    assert one_column(["2020-01-03"] * 3)[1].dropped == {"day": "constant: every value is '2020-01-03'"}
+    old = one_column(["1066-10-14", "9999-12-31"])[0]  # beyond what nanoseconds can count
+    assert old.features[0, 0] == (datetime.date(9999, 12, 31) - datetime.date(1066, 10, 14)).days
+
+
+@given(st.lists(st.dates(), min_size=2, max_size=6, unique=True), st.sampled_from(["%Y-%m-%d", "%d.%m.%Y"]))
+def test_any_dates_as_any_text(days, form):
+    texts = [day.strftime(form) if day.year > 999 else f"{day.year:04d}-{day:%m-%d}" for day in days]
+    if form != "%Y-%m-%d":
+        texts = [f"{day.day:02d}.{day.month:02d}.{day.year:04d}" for day in days]
+    g, _ = one_column(texts, {"features": {"day": "date" if form == "%Y-%m-%d" else "day first"}})
+    assert g.features[:, 0].tolist() == [(max(days) - day).days for day in days]
+
+
+def test_durations_are_numbers():
+    g, report = read(nodes(took=pd.to_timedelta([1, 2, 90], unit="min")))
+    assert report.features == {"took": "number, seconds"}
+    assert g.features.ravel().tolist() == [60, 120, 5400]
+
+
+# -------------------------------------------------------------------- a schema reads other tables alike
+
+
+def wide_table(n=60, seed=0):
+    rng = np.random.default_rng(seed)
+    days = pd.to_datetime("2020-01-01") + pd.to_timedelta(rng.integers(0, 700, n), unit="D")
+    frame = pd.DataFrame(
+        {
+            "id": [f"n{seed}-{k}" for k in range(n)],
+            "age": rng.integers(18, 90, n).astype(float),
+            "amount": np.exp(rng.normal(4, 2, n)),
+            "town": rng.choice([f"town {k}" for k in range(9)], n),
+            "active": rng.random(n) < 0.5,
+            "joined": days.strftime("%d.%m.%Y"),
+            "note": [" ".join(rng.choice(["lost", "card", "bank", "call", "home", "late"], 5)) for _ in range(n)],
+            "tags": [list(rng.choice(["x", "y", "z"], 2)) for _ in range(n)],
+            "where": [rng.standard_normal(2).tolist() for _ in range(n)],
+            "constant": 1,
+            "label": rng.choice(["p", "q"], n),
+        }
+    )
+    frame.loc[rng.random(n) < 0.2, "age"] = np.nan
+    return frame
+
+
+def test_a_schema_reads_the_same_table_alike_and_survives_json():
+    table, edges = wide_table(), [("n0-0", "n0-1")]
+    g, report = read(table, edges, categories_max=5)
+    assert report.features.keys() | report.dropped.keys() == set(table.columns) - {"id", "label"}
+    schema = Schema.from_dict(json.loads(json.dumps(report.schema.to_dict())))
+    again, told = read(table, edges, schema=schema)
+    assert again.feature_names == g.feature_names
+    assert np.array_equal(dense(again), dense(g))
+    assert told.dropped == report.dropped
+    assert told.schema.to_dict() == report.schema.to_dict()
+    one = table.iloc[[7]]  # a row alone is read as it was among the others
+    alone = graph_from_tables(one, [], schema=schema, id="id", label=False)
+    assert np.array_equal(dense(alone)[0], dense(g)[7])
+
+
+def test_a_schema_and_a_table_with_other_columns():
+    first, report = read(wide_table(), [("n0-0", "n0-1")])
+    other = wide_table(seed=1).drop(columns=["age", "town", "joined"]).assign(new=1.5)
+    g, told = read(other, [("n1-0", "n1-1")], schema=report.schema)
+    assert g.feature_names == first.feature_names
+    place = {name: k for k, name in enumerate(g.feature_names)}
+    known = wide_table()["age"].dropna()
+    assert np.allclose(dense(g)[:, place["age"]], known.mean())
+    assert (dense(g)[:, place["age missing"]] == 1).all()
+    assert not dense(g)[:, [place[name] for name in place if name.startswith("town=")]].any()
+    mean = dense(first)[:, place["joined age"]].mean()
+    assert np.allclose(dense(g)[:, place["joined age"]], mean)
+    assert told.features["age"] == "not in the table: all missing"
+    assert told.dropped["new"] == "not in the schema"
+    assert told.notes == [
+        "nodes lacks columns that the schema has; they count as missing: 'age', 'town', 'joined'",
+        "nodes has columns that the schema lacks; they are not used: 'new'",
+    ]
+
+
+def test_new_categories_and_tokens_are_named():
+    table = nodes(town=["Rome", "Oslo", "Rome"], tags=[["x"], ["y"], ["x"]])
+    _, report = read(table)
+    g, told = read(nodes(town=["Rome", "Bern", None], tags=[["x"], ["z"], []]), schema=report.schema)
+    assert dense(g).tolist() == [[0, 1, 1, 0], [0, 0, 0, 0], [0, 0, 0, 0]]
+    assert told.features["town"] == "2 categories, 1 missing, 1 in new categories ('Bern')"
+    assert told.features["tags"] == "bag of 2 tokens, 1 empty, 1 new tokens left out"
+
+
+def test_a_table_that_the_schema_cannot_read():
+    _, report = read(nodes(age=[1, 2, 3], day=["2020-01-01", "2020-01-02", "2020-01-03"]))
+    with pytest.raises(ValueError, match="nodes, row 1: 'old' in column 'age' is not a finite number"):
+        read(nodes(age=["1", "old", "3"], day=["2020-01-01"] * 3), schema=report.schema)
+    with pytest.raises(ValueError, match="nodes, row 0: 'soon' in column 'day' is not a date"):
+        read(nodes(age=[1, 2, 3], day=["soon"] * 3), schema=report.schema)
+
+
+def test_names_of_features_make_a_schema_for_models_that_have_none():
+    names = ("age", "town=Oslo", "town=Rome", "tags:x", "tags:y", "where[0]", "where[1]")
+    table = nodes(
+        where=[[1.5, 2], [3.5, 4], None], age=[1, None, 4], town=["Rome", "Oslo", "Rome"], tags=[["x"], ["y"], []]
+    )
+    g, _ = read(table, schema=Schema.of_names(names))
+    assert g.feature_names == names
+    assert dense(g).tolist() == [[1, 0, 1, 1, 0, 1.5, 2], [2.5, 1, 0, 0, 1, 3.5, 4], [4, 0, 1, 0, 0, 2.5, 3]]
 
 
 def test_lists_of_tokens_are_bags():
@@ -456,8 +726,7 @@ def test_lists_of_numbers_of_one_length_are_vectors():
 
 
 def test_decimal_commas_are_not_lists():
-    with pytest.raises(ValueError, match="cannot be a feature"):
-        graph_from_tables(nodes(e=["0,5", "1,5", "2,5"]), PATH, features=["e"], categories_max=1)
+    assert graph_from_tables(nodes(e=["0,5", "1,5", "2,5"]), PATH, features=["e"]).feature_names[0] == "e=0,5"
 
 
 def test_features_as_given():
@@ -485,14 +754,14 @@ def test_features_that_cannot_be_what_they_should():
         ValueError, match=r"nodes, row 1: 'x' in column 'age' is not a number, as most values there are"
     ):
         graph_from_tables(nodes(age=["1", "x", "3"]), PATH)
-    with pytest.raises(ValueError, match="column 'when' cannot be a feature: dates or times"):
-        graph_from_tables(nodes(when=pd.date_range("2020", periods=3)), PATH, features=["when"])
-    with pytest.raises(ValueError, match="column 't' cannot be a feature: 3 different texts"):
-        graph_from_tables(nodes(t=["u", "v", "w"]), PATH, features=["t"], categories_max=2)
+    with pytest.raises(ValueError, match="column 'when' cannot be a feature: values of type datetime64"):
+        graph_from_tables(nodes(when=pd.date_range("2020", periods=3)), PATH, features={"when": "number"})
+    with pytest.raises(ValueError, match="column 't' cannot be a feature: its values are not dates"):
+        graph_from_tables(nodes(t=["u", "v", "w"]), PATH, features={"t": "date"})
     with pytest.raises(ValueError, match="nodes, row 0: 1 in column 'a' is not a list"):
         graph_from_tables(nodes(a=[1, 2, 3]), PATH, features={"a": "tokens"})
     with pytest.raises(ValueError, match=r"features\['a'\] must be .*, got"):
-        graph_from_tables(nodes(a=[1, 2, 3]), PATH, features={"a": "text"})
+        graph_from_tables(nodes(a=[1, 2, 3]), PATH, features={"a": "texts"})
 
 
 def test_columns_of_arrow_types_are_read_as_others():
@@ -524,13 +793,15 @@ def test_the_report_is_one_readable_block():
         "weight    none: every edge weighs 1",
         "id        'id' (by name)",
         "label     'label' (by name): 2 classes, 0 of 3 nodes without",
-        "feature   age: number, 1 missing: the mean",
-        "dropped   born: dates or times; make numbers of them if they matter",
+        "feature   age: number, 1 missing: the mean and 'age missing'",
+        "feature   born: date: age in days on 1990-01-03, weekday",
         "counts    1 repeated merged, 1 self loops, 1 unknown ids",
         "note      1 ids of edges are not in nodes: dropped with their edges ('z')",
     ]
     wide = ReadReport(features={f"f{k}": "number" for k in range(40)})
-    assert "feature   ...: 28 more" in str(wide)
+    assert f"feature   {', '.join(f'f{k}' for k in range(40))}: number" in str(wide)
+    wider = ReadReport(features={f"f{k}": "number" for k in range(1400)})
+    assert "f48, f49 and 1,350 more: number" in str(wider)
 
 
 def test_the_tables_are_not_changed():
@@ -572,7 +843,7 @@ def test_round_trip_against_a_plain_construction(tables):
     table = pd.DataFrame({"id": pd.Series(ids), "value": values, "label": labels})
     edges = pd.DataFrame({"source": [ids[i] for i, _ in pairs], "target": [ids[j] for _, j in pairs]})
     label = "label" if max(labels) >= 0 else False
-    g = graph_from_tables(table, edges, directed=True, label=label)
+    g = graph_from_tables(table, edges, directed=True, label=label, features={"value": "number"})
     expected = np.zeros((len(ids), len(ids)))
     for i, j in pairs:
         expected[i, j] = 1

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
+from scipy.sparse import csr_array, issparse
 
 from pegfan.channels.scaling import is_bag
 from pegfan.graph import Graph
@@ -17,7 +17,7 @@ from pegfan.recipe import Recipe
 from pegfan.training import Settings
 from pegfan.trees.build import AUTO_WARD
 
-__all__ = ["difference", "first_recipes", "variations", "work"]
+__all__ = ["difference", "first_recipes", "variations", "weightings", "work"]
 
 ADJUSTED_FROM = 0.3
 """Recipes for homophily come first from this adjusted homophily of training labels on."""
@@ -47,6 +47,7 @@ def first_recipes(graph: Graph, training: Graph, pins: Mapping[str, Any] | None 
     lists = _homophily(graph), _heterophily(graph)
     first, second = lists if homophilous else lists[::-1]
     ordered = [*first[:7], second[0], *first[7:], *second[1:4]]
+    ordered[3:3] = list(_along_edges(ordered[2], graph))[:3]
     return list(dict.fromkeys(_fitting(graph, recipe.changed(**pins or {}), pins or {}) for recipe in ordered))
 
 
@@ -89,6 +90,41 @@ def _homophily(graph: Graph) -> list[Recipe]:
     ]
 
 
+WEIGHTINGS = ("log-sum", "recent", "count", "sum", "mean")
+"""How names of other weights of edges end, the most useful ones in front."""
+
+
+def weightings(graph: Graph) -> list[str]:
+    """The edge matrices of a graph that weigh its edges in another way than the adjacency, the most useful in front."""
+    place = {word: k for k, word in enumerate(WEIGHTINGS)}
+    names = [name for name in graph.edge_matrices if name not in graph.edge_kinds]
+    names.sort(key=lambda name: place.get(name.rsplit(" ", 1)[-1], len(place)))
+    found: list[str] = []
+    for name in names:
+        earlier = [graph.adjacency, *(graph.edge_matrices[other] for other in found)]
+        if not any(_same(graph.edge_matrices[name], matrix) for matrix in earlier):
+            found.append(name)
+    return found
+
+
+def _same(one: csr_array, other: csr_array) -> bool:
+    """Whether two matrices make the same hops: they differ in a factor only."""
+    if one.nnz != other.nnz or not np.array_equal(one.indices, other.indices):
+        return False
+    first, second = (matrix.data / (matrix.data.max(initial=0.0) or 1.0) for matrix in (one, other))
+    return np.array_equal(one.indptr, other.indptr) and np.allclose(first, second, rtol=1e-9)
+
+
+def _along_edges(recipe: Recipe, graph: Graph) -> Iterator[Recipe]:
+    """The recipe with other weights of the edges, and with hops along every kind of them."""
+    if graph.edge_kinds and not recipe.kinds:
+        yield recipe.changed(kinds=True)
+    for name in weightings(graph):
+        other = recipe.changed(weight=name)
+        if other != recipe:
+            yield other
+
+
 def _trees(graph: Graph) -> tuple[str, str]:
     """The builder of the paper and the one on adjacency rows, where the graph is not too large for them."""
     return ("ward", "adjacency") if graph.n <= AUTO_WARD else ("matching", "matching")
@@ -99,14 +135,16 @@ def _fitting(graph: Graph, recipe: Recipe, pins: Mapping[str, Any]) -> Recipe:
     changes: dict[str, Any] = {}
     if not graph.directed and "direction" not in pins:
         changes["direction"] = "out"
-    if "scaling" not in pins and not is_bag(graph.features):
+    if "scaling" not in pins and (graph.edge_matrices or not is_bag(graph.features)):
         changes["scaling"] = "columns"
     return recipe.changed(**changes)
 
 
-def variations(recipe: Recipe) -> Iterator[Recipe]:
-    """Recipes that differ in a training setting or two, and in how features enter."""
+def variations(recipe: Recipe, graph: Graph | None = None) -> Iterator[Recipe]:
+    """Recipes that differ in a training setting or two, in how features enter, and in the weights of edges."""
     settings = recipe.settings
+    along = [] if graph is None else list(_along_edges(recipe, graph))
+    yield from along[:2]
     yield recipe.changed(lr_fc=0.005, dropout=0.6)
     yield recipe.changed(wd_fc1=1e-4 if settings.wd_fc1 in (0, 1e-3) else 1e-3)
     yield recipe.changed(hop_normalize=not settings.hop_normalize)
@@ -115,6 +153,7 @@ def variations(recipe: Recipe) -> Iterator[Recipe]:
     yield recipe.changed(dropout=0.7, wd_fc2=1e-4)
     if not recipe.labels:
         yield recipe.changed(labels=True, structure=True)
+    yield from along[2:]
 
 
 def difference(one: Recipe, other: Recipe) -> int:
@@ -133,4 +172,5 @@ def work(recipe: Recipe, graph: Graph, levels: int) -> float:
     hops = (2 if recipe.regime == "all" else 1) * both * float((entries + powers * edges).sum())
     tree = levels * (entries + edges * recipe.projects_hops + 2.0 * graph.n) if recipe.has_tree else 0.0
     extra = (edges + 3.0 * graph.n) * recipe.adjacency + 8.0 * graph.n * (recipe.labels + recipe.structure)
-    return float(entries + hops + tree + extra + 10_000.0)
+    kinds = 2.0 * both * len(graph.edge_kinds) * (entries + edges) * recipe.kinds
+    return float(entries + hops + tree + extra + kinds + 10_000.0)

@@ -246,7 +246,8 @@ class Search:
     def _promising(self, listed: Sequence[Recipe]) -> list[Recipe]:
         """Untried recipes, ranked by the place of a tried one plus the number of differences from it."""
         ranked = [c.recipe for c in sorted(self.done, key=lambda c: c.val_loss)]
-        near = [v.changed(**self.pins) for recipe in ranked[:_PARENTS] for v in variations(recipe)]
+        graph = self.pool.shared.graph
+        near = [v.changed(**self.pins) for recipe in ranked[:_PARENTS] for v in variations(recipe, graph)]
         rated: dict[Recipe, int] = {}
         for recipe in [*near, *listed]:
             if all(difference(recipe, known) for known in [*ranked, *rated]):

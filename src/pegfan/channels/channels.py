@@ -25,7 +25,7 @@ from pegfan.framelets import Operator
 Format = Literal["auto", "dense", "sparse"]
 
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
-_SIDES = {"in": " against the edges", "symmetric": " both ways"}
+SIDES = {"in": " against the edges", "symmetric": " both ways"}
 
 
 class Channel:
@@ -178,7 +178,7 @@ class Channel:
         if self._steps:
             number = _NUMBERS[self.power] if self.power < len(_NUMBERS) else str(self.power)
             own = " with the node itself" if self.hop == "S~" else ""
-            steps = f"{number} hop{'s' if self.power > 1 else ''}{own}{_SIDES.get(str(self.side), '')}"
+            steps = f"{number} hop{'s' if self.power > 1 else ''}{own}{SIDES.get(str(self.side), '')}"
             steps += "" if self.input_name == "X" else f" of {held}"
         if self.scale is not None:
             return f"{f'scale {self.scale}' if self.scale else 'the average'} of {steps or held}"

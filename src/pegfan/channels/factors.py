@@ -141,6 +141,8 @@ class Hop(Matrix):
         The graph.
     kind, direction
         As for `hop_matrix`.
+    edges
+        Along which kind of edges, of the graph's `edge_kinds`; by default along all of them.
 
     Examples
     --------
@@ -153,9 +155,10 @@ class Hop(Matrix):
     hop: str
     side: str
 
-    def __init__(self, graph: Graph, kind: str = "S", direction: str = "out") -> None:
-        super().__init__(hop_name(kind, direction), hop_matrix(graph, kind, direction))
-        self.hop, self.side = hop_name(kind), direction
+    def __init__(self, graph: Graph, kind: str = "S", direction: str = "out", edges: str | None = None) -> None:
+        name = hop_name(kind, direction) + (f"[{edges}]" if edges is not None else "")
+        super().__init__(name, hop_matrix(graph.weighted(edges), kind, direction))
+        self.hop, self.side, self.edges = hop_name(kind), direction, edges
 
     @property
     def symbol(self) -> str:
@@ -163,8 +166,10 @@ class Hop(Matrix):
         return self.name.replace("~", "\u0303")
 
     @property
-    def formula(self) -> str:
-        """The same as mathematics."""
+    def formula(self) -> str | None:
+        """The same as mathematics; None where a kind of edges is in it, whose name may hold anything."""
+        if self.edges is not None:
+            return None
         written = {"S~": r"\tilde{S}", "RW": r"\mathrm{RW}"}.get(self.hop, self.hop)
         return written if self.name == self.hop else rf"{written}_{{\mathrm{{{SUFFIXES[self.side][1:]}}}}}"
 

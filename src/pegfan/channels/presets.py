@@ -10,7 +10,7 @@ import numpy as np
 
 from pegfan import _defaults as default
 from pegfan._checks import check_choice, check_integer
-from pegfan.channels.channels import Channel, Channels, product_name
+from pegfan.channels.channels import SIDES, Channel, Channels, product_name
 from pegfan.channels.factors import Hop, Projection, as_factor
 from pegfan.channels.inputs import training_nodes
 from pegfan.channels.scaling import FeatureScale, scale
@@ -47,6 +47,7 @@ def make_channels(
     scaling: Scaling = default.SCALING,
     split: Split | int | None = default.SPLIT,
     average: bool | None = None,
+    weight: str | None = None,
 ) -> Channels:
     """Make the channels of PEGFAN (Section IV of the paper), in the paper's order.
 
@@ -91,6 +92,8 @@ def make_channels(
         Whether projections are averaged over nodes that look alike (the classes of
         `pegfan.trees.canonical_order`). By default where the tree is that of `pegfan.build_tree` and had to choose
         between such nodes.
+    weight : str, optional
+        Which of ``graph.edge_matrices`` the hops use in place of the adjacency.
 
     Returns
     -------
@@ -124,7 +127,9 @@ def make_channels(
         raise TypeError(f"system must be a FrameletSystem, got {type(system).__name__}")
     if system.n != graph.n:
         raise ValueError(f"the system is of a tree with {system.n} nodes, and the graph has {graph.n}")
-    x, steps, against, info = _parts(graph, regime, hops, hop, direction, scaling, split, with_hops, bool(projected))
+    x, steps, against, info = _parts(
+        graph, regime, hops, hop, direction, scaling, split, with_hops, bool(projected), weight
+    )
     powers = info["hops"] * with_hops
     channels = [x] if include_features else []
     channels += _powers(steps[:1], powers, x)
@@ -152,6 +157,7 @@ def make_fsgnn_channels(
     direction: Direction = default.DIRECTION,
     scaling: Scaling = default.SCALING,
     split: Split | int | None = default.SPLIT,
+    weight: str | None = None,
 ) -> Channels:
     """Make the channels of FSGNN, by one of its three options (the remark on FSGNN in Section IV).
 
@@ -169,7 +175,7 @@ def make_fsgnn_channels(
         With features.
     hops : int
         r, the highest power.
-    regime, include_features, hop, direction, scaling, split
+    regime, include_features, hop, direction, scaling, split, weight
         As in `make_channels`.
 
     Examples
@@ -182,7 +188,7 @@ def make_fsgnn_channels(
     >>> make_fsgnn_channels(graph, hops=2, regime="heterophily", direction="both")
     Channels(X, S X, S^2 X, S_in X, S_in^2 X)
     """
-    x, steps, against, info = _parts(graph, regime, hops, hop, direction, scaling, split, True, False)
+    x, steps, against, info = _parts(graph, regime, hops, hop, direction, scaling, split, True, False, weight)
     channels = [x] if include_features else []
     channels += _powers(steps, info["hops"], x) + _powers(against, info["hops"], x)
     colouring = canonical_order(graph)
@@ -202,6 +208,7 @@ def _parts(
     split: Split | int | None,
     with_hops: bool,
     projected: bool,
+    weight: str | None,
 ) -> tuple[Channel, list[Operator], list[Operator], dict[str, Any]]:
     """X, hop matrices, those against the edges, and what was chosen."""
     check_choice(regime, "regime", (*REGIMES, "auto"))
@@ -228,8 +235,11 @@ def _parts(
         wanted: Sequence[Any] = REGIMES[info["regime"]]
     else:
         wanted = [hop]
-    steps = [_hop_factor(graph, one, "out" if direction == "both" else direction) for one in wanted]
-    against = [_hop_factor(graph, one, "in") for one in wanted] if both else []
+    along = graph.weighted(weight)
+    steps = [_hop_factor(along, one, "out" if direction == "both" else direction) for one in wanted]
+    against = [_hop_factor(along, one, "in") for one in wanted] if both else []
+    if weight is not None:
+        info["weight"] = weight
     return x, steps, against, info | {"hop": ", ".join(step.name for step in steps + against)}
 
 
@@ -241,6 +251,36 @@ def _powers(steps: Sequence[Operator], hops: int, x: Channel) -> list[Channel]:
 def _channel(factors: Sequence[Operator], x: Channel) -> Channel:
     """P X, named after its factors."""
     return Channel(f"{product_name(factors)} X", factors, x)
+
+
+def edge_kind_channels(graph: Graph, x: Channel, hop: str, direction: str) -> list[Channel]:
+    """One and two hops along every kind of edges alone, on each side of them that `direction` names.
+
+    Two hops along a kind that joins nodes to things, such as accounts to devices, lead to the nodes that share one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pegfan as pf
+    >>> path, short = np.diag([1.0, 1.0], 1), np.diag([1.0], 2)
+    >>> matrices = {"calls": path + path.T, "visits": short + short.T}
+    >>> graph = pf.Graph(sum(matrices.values()), edge_matrices=matrices, edge_kinds=["calls", "visits"])
+    >>> x = Channel("X", None, np.eye(3), "X")
+    >>> [channel.name for channel in edge_kind_channels(graph, x, "S", "out")]
+    ['S[calls] X', 'S[calls]^2 X', 'S[visits] X', 'S[visits]^2 X']
+    """
+    if not graph.edge_kinds:
+        raise ValueError("the graph has one kind of edges; read several tables of edges for hops along each")
+    sides = ("out", "in") if direction == "both" and graph.directed else ("out" if direction == "both" else direction,)
+    found = []
+    for kind in graph.edge_kinds:
+        for side in sides:
+            step = Hop(graph, hop, side, kind)
+            words = f"along {kind!r} alone" + SIDES.get(side, "") * graph.directed
+            for power, number in ((1, "one hop"), (2, "two hops")):
+                factors = [step] * power
+                found.append(Channel(f"{product_name(factors)} X", factors, x, what=f"{number} {words}"))
+    return found
 
 
 def find_regime(graph: Graph, regime: str, split: Split | int | None) -> tuple[str, dict[str, float]]:

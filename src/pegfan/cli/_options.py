@@ -16,7 +16,7 @@ from pegfan import _defaults as default
 from pegfan.cli._shell import USAGE, Fail, errors
 
 if TYPE_CHECKING:
-    from pegfan.datasets import ReadReport, Source
+    from pegfan.datasets import ReadReport, Schema, Source
     from pegfan.graph import Graph
     from pegfan.trees import Hierarchy
 
@@ -39,7 +39,43 @@ class Reading:
     target: Annotated[str | None, typer.Option(help="The column where edges end.")] = None
     directed: Annotated[
         bool | None,
-        typer.Option("--directed/--undirected", help="Whether edges have a direction; by default the format decides."),
+        typer.Option(
+            "--directed/--undirected",
+            help="Whether edges have a direction; by default the format or the names of the columns decide.",
+        ),
+    ] = None
+    weight: Annotated[
+        str | None, typer.Option(help="The column of the edges' weights, or none; by default one named weight.")
+    ] = None
+    edge_columns: Annotated[
+        str | None,
+        typer.Option(metavar="NAME,...", help="Columns of the edges to use, or none; by default all that can be read."),
+    ] = None
+    duplicates: Annotated[
+        str | None,
+        typer.Option(
+            help="The weight of an edge given more than once: max (the default), min, sum, mean, count, error."
+        ),
+    ] = None
+    bipartite: Annotated[
+        bool | None,
+        typer.Option(
+            "--bipartite/--no-bipartite",
+            help="Whether one end of the edges is of another kind, such as devices; by default their ids decide.",
+        ),
+    ] = None
+    header: Annotated[
+        bool | None,
+        typer.Option("--header/--no-header", help="Whether text files start with the names of their columns."),
+    ] = None
+    missing: Annotated[
+        str | None, typer.Option(help="What stands for a missing number: mean (the default), zero, or error.")
+    ] = None
+    unknown: Annotated[
+        str | None, typer.Option(help="Ids of edges that the nodes lack: error (the default), add, or drop.")
+    ] = None
+    categories_max: Annotated[
+        int | None, typer.Option(min=2, help="Categories per column; the rarest share one. 50 by default.")
     ] = None
 
 
@@ -77,11 +113,15 @@ class Growing:
 def open_source(where: list[str], **options: Any) -> Source:
     """The source that a command line names; options that are None are left to the reader."""
     from pegfan.datasets import Source, load, synthetic
+    from pegfan.datasets._table import DUPLICATES, MISSING, UNKNOWN
     from pegfan.datasets.registry import find
 
     if len(where) == 1:  # a data set under its own name: Film is actor; anything else is a path, and so is ./actor
         with contextlib.suppress(ValueError):
             where = [find(where[0]).name]
+    for option, allowed in (("missing", MISSING), ("unknown", UNKNOWN), ("duplicates", DUPLICATES)):
+        if options.get(option) is not None:
+            check_choice(options[option], allowed, f"--{option}")
     source = Source.of(*where, **options)
     if not source.files:
         own = synthetic if source.name == "synthetic" else load
@@ -92,11 +132,13 @@ def open_source(where: list[str], **options: Any) -> Source:
     return source
 
 
-def read(where: Source | list[str], **options: Any) -> tuple[Source, Graph, ReadReport | None]:
-    """Read the graph that a command line names, and show that it is being read."""
+def read(
+    where: Source | list[str], schema: Schema | None = None, **options: Any
+) -> tuple[Source, Graph, ReadReport | None]:
+    """Read the graph that a command line names, and show that it is being read; with a schema, by its rules."""
     source = open_source(where, **options) if isinstance(where, list) else where
     with errors.status(f"reading {escape(source.name)}"):
-        graph, report = source.open()
+        graph, report = source.open(schema)
     return source, graph, report
 
 

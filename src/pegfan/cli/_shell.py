@@ -151,8 +151,19 @@ def _of_system(error: OSError) -> str:
 
 def _as_options(sentence: str) -> str:
     """Turn advice for Python into advice for the command line: ``label=`` is ``--label`` here."""
-    sentence = re.sub(r"\b(id|label|source|target|metric|method)=(?=[\w'\"])", r"--\1 ", sentence)
-    return re.sub(r"\b(id|label|source|target|metric|method)=", r"--\1", sentence)
+    sentence = re.sub(r"header=\{[^{}]*: (True|False)\}", lambda m: f"--{'no-' * (m[1] == 'False')}header", sentence)
+    words = {"weight=False": "--weight none", "bipartite=False": "--no-bipartite", "edge_columns=": "--edge-columns"}
+    for python, here in words.items():
+        sentence = re.sub(rf"\b{python}", here, sentence)
+    sentence = re.sub(r"\b(unknown|missing|duplicates)='(\w+)'(?: or '(\w+)')?", _as_choice, sentence)
+    sentence = re.sub(r"\bmissing=", "--missing", sentence)
+    names = "id|label|source|target|metric|method|weight"
+    sentence = re.sub(rf"\b({names})=(?=[\w'\"])", r"--\1 ", sentence)
+    return re.sub(rf"\b({names})=", r"--\1", sentence)
+
+
+def _as_choice(match: re.Match[str]) -> str:
+    return f"--{match[1]} {match[2]}" + (f" or {match[3]}" if match[3] else "")
 
 
 def load_packages(*names: str) -> None:

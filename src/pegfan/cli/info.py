@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -78,9 +79,9 @@ def _facts(source: Source, graph: Graph, report: ReadReport | None) -> dict[str,
         "components": {"count": len(pieces), "largest": pieces[:5]},
         "duplicates": asdict(measures.duplicates(graph)),
         "classes": _classes(graph),
-        "ccns": measures.ccns(graph) if known else None,
+        "ccns": _ccns(graph) if known else None,
         "splits": [[len(part) for part in split] for split in graph.splits],
-        "read": None if report is None else asdict(report),
+        "read": None if report is None else {**asdict(report), "schema": report.schema.to_dict()},
     }
     return facts | {"warnings": _warnings(source, graph, facts, size)}
 
@@ -91,11 +92,17 @@ def _degrees(graph: Graph) -> dict[str, Any]:
     return {**{name: found[side] for name, side in sides.items()}, "histogram": found["histogram"]}
 
 
+def _ccns(graph: Graph) -> NDArray[Any]:
+    """The similarities of the classes that have nodes."""
+    held = measures.class_sizes(graph) > 0
+    return measures.ccns(graph)[held][:, held]
+
+
 def _classes(graph: Graph) -> list[dict[str, Any]]:
     if graph.labels is None:
         return []
     counts = measures.class_sizes(graph)
-    return [{"name": str(k), "nodes": int(n)} for k, n in zip(graph.classes.tolist(), counts, strict=True)]
+    return [{"name": str(k), "nodes": int(n)} for k, n in zip(graph.classes.tolist(), counts, strict=True) if n]
 
 
 def _warnings(source: Source, graph: Graph, facts: dict[str, Any], size: measures.Description) -> list[str]:
@@ -130,7 +137,16 @@ def _print(source: Source, graph: Graph, facts: dict[str, Any], report: ReadRepo
             console.print(f"[cyan]{escape(line[:10])}[/cyan]{escape(line[10:])}", soft_wrap=True)
         console.print()
     print_warnings(facts["warnings"])
-    console.print(f"Next: [bold]pegfan tree {escape(' '.join(source.where))}[/bold]", soft_wrap=True)
+    console.print(f"Next: [bold]{escape(_next(source, graph))}[/bold]", soft_wrap=True)
+
+
+def _next(source: Source, graph: Graph) -> str:
+    """The command that goes on from here: training where there are classes."""
+    where = shlex.join(source.where)
+    if graph.labels is None:
+        return f"pegfan tree {where}"
+    label = source.options.get("label")
+    return f"pegfan train {where}{f' --label {shlex.quote(label)}' if isinstance(label, str) else ''} -o out"
 
 
 def _print_sizes(source: Source, graph: Graph, facts: dict[str, Any]) -> None:

@@ -45,7 +45,7 @@ from pegfan.cli._show import (
 if TYPE_CHECKING:
     from pegfan.auto.outcome import Outcome, Plan
     from pegfan.classifier import NodeClassifier
-    from pegfan.datasets import ReadReport, Source
+    from pegfan.datasets import ReadReport, Schema, Source
     from pegfan.graph import Graph
     from pegfan.results import Result
     from pegfan.trees import Hierarchy
@@ -144,8 +144,9 @@ def predict(
     """
     check_output(output, force, (".csv",), "The table of predictions")
     trained, stored = _load_model(model)
-    source, known, _ = _read_like(graph, vars(reading), stored)
+    source, known, read_as = _read_like(graph, vars(reading), stored)
     notes = _left_out(trained.fitted_.feature_names, known.feature_names)
+    notes += [] if read_as is None else read_as.notes
     with errors.status("predicting"):
         probabilities = trained.predict_proba(known)
     parts = _known_parts(trained, known)
@@ -361,7 +362,11 @@ def _complete(outcome: Outcome, source: Source, report: ReadReport | None, folde
     return replace(
         outcome.result,
         title=" + ".join(Path(part).name or part for part in source.where),
-        data=replace(outcome.result.data, report=None if report is None else str(report)),
+        data=replace(
+            outcome.result.data,
+            report=None if report is None else str(report),
+            schema=None if report is None else report.schema.to_dict(),
+        ),
         source=source,
         command=f"pegfan train --config {shlex.quote(str(folder / SETTINGS))} -o again",
     )
@@ -509,7 +514,7 @@ def _reopen(result: Result, home: Path) -> tuple[Source, Graph]:
     """The graph that a result is about."""
     source = _stored_source(result.source.to_dict() if result.source else None, {}, home)
     try:
-        graph, _ = source.open()
+        graph, _ = source.open(_schema(result))
     except (OSError, ValueError) as error:
         raise Fail(
             f"The data that the model was trained on cannot be read any more: {error}. Put {source.name} back where it "
@@ -529,12 +534,22 @@ def _read_like(
     options = {**before, **chosen}
     if not open_source(where).files:
         return read(where, **chosen)
+    schema = None if stored is None else _schema(stored)
     try:
-        return read(where, **options)
+        return read(where, schema, **options)
     except NoLabels:
         if "label" in chosen:
             raise
-        return read(where, **{**options, "label": False})
+        return read(where, schema, **{**options, "label": False})
+
+
+def _schema(result: Result) -> Schema | None:
+    """How the tables of a result were read; results from before there were schemas have the names of features."""
+    from pegfan.datasets import Schema
+
+    if result.data.schema is not None:
+        return Schema.from_dict(result.data.schema)
+    return Schema.of_names(result.data.feature_names) if result.data.feature_names else None
 
 
 def _left_out(trained: Sequence[str] | None, own: Sequence[str] | None) -> list[str]:
@@ -576,7 +591,7 @@ def _print_outcome(result: Result, folder: Path) -> None:
     print_table(table)
     console.print(
         "[dim]S: hops; S~: hops that keep the node itself; ^r: up to r of them; +A: who is joined to whom; "
-        "+Y: training labels of neighbours[/dim]\n"
+        "+Y: training labels of neighbours; by W: edges weighed by W; +kinds: hops along each kind of edges[/dim]\n"
     )
     left = len(result.candidates) - len(shown)
     if left:

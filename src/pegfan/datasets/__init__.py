@@ -1,6 +1,7 @@
 """Graphs to work with: public benchmarks by name, your own tables and files, generated graphs."""
 
-from pegfan.datasets._columns import NoLabels
+from pegfan.datasets._labels import NoLabels
+from pegfan.datasets._schema import Rule, Schema
 from pegfan.datasets._table import ReadReport, TableOptions
 from pegfan.datasets.benchmarks import info, load, names, table
 from pegfan.datasets.readers import ReadOptions, read_graph
@@ -15,6 +16,8 @@ __all__ = [
     "NoLabels",
     "ReadOptions",
     "ReadReport",
+    "Rule",
+    "Schema",
     "Source",
     "TableOptions",
     "graph_from_tables",

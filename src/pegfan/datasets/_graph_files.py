@@ -35,6 +35,7 @@ class Parts:
     """What a file of a whole graph holds: tables to build it from, or the graph itself."""
 
     edges: Table | None = None
+    others: tuple[Table, ...] = ()  # edges of other kinds
     nodes: Table | None = None
     n: int | None = None
     directed: bool | None = None
@@ -80,7 +81,7 @@ def read_whole(path: Path, kind: str, options: Options, max_bytes: int, report: 
     with reading(path, {"graphml": "GraphML", "gml": "GML", "edgelist": "an edge list of NetworkX"}[kind]):
         nx_graph = _read_networkx(path, kind, max_bytes)
     report.files[path.name] = f"{kind}, {nx_graph.number_of_nodes():,} nodes, {nx_graph.number_of_edges():,} edges"
-    return _from_networkx(nx_graph, path, directed=None if kind == "edgelist" else nx_graph.is_directed())
+    return _from_networkx(nx_graph, path, directed=kind != "edgelist" and nx_graph.is_directed())
 
 
 def _from_matrix(matrix: coo_array, path: Path, what: str, options: Options, report: ReadReport) -> Parts:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -166,7 +166,18 @@ def number_ids(first: Ids, second: Ids) -> tuple[IntArray, Ids]:
 def share_found(ids: Ids, column: Ids) -> float:
     """Return the share of the ids that the column holds."""
     ids, column = agree(ids, column)
-    return float(ids.values.isin(column.values).mean()) if len(ids.values) else 0.0
+    return float(are_in(ids.values, column.values).mean()) if len(ids.values) else 0.0
+
+
+def are_in(values: Any, among: Any) -> NDArray[np.bool_]:
+    """Return which values are among others; pandas goes through texts one by one, Arrow does not."""
+    import pyarrow as pa
+    import pyarrow.compute as arrow
+
+    if not (is_text(values) and is_text(among)):
+        return np.asarray(values.isin(among), dtype=bool)
+    one, other = (pa.array(series.to_numpy(dtype=object), pa.large_string()) for series in (values, among))
+    return np.asarray(arrow.is_in(one, value_set=other).to_numpy(zero_copy_only=False), dtype=bool)
 
 
 def shares_found(ids: Ids, nodes: Table) -> dict[str, float]:
@@ -182,6 +193,40 @@ def shares_found(ids: Ids, nodes: Table) -> dict[str, float]:
         except (TypeError, ValueError):  # lists, or numbers among texts: no ids
             continue
     return found
+
+
+_SPELLINGS: dict[str, Callable[[Any], Any]] = {
+    "white space around them": lambda texts: texts.str.strip(),
+    "leading zeros": lambda texts: texts.str.replace(r"^(-?)0+(?=\d)", r"\1", regex=True),
+    "a decimal part of zeros": lambda texts: texts.str.replace(r"^(-?\d+)[.,]0+$", r"\1", regex=True),
+    "the case of letters": lambda texts: texts.str.lower(),
+}
+
+
+def spelling_hint(strange: Ids, from_table: Table, ids: Ids, to_table: Table) -> str | None:
+    """Say what keeps ids of one table from being ids of another, if it is how they are written."""
+    if "other" in (strange.kind, ids.kind) or len(strange.values) == 0:
+        return None
+    one, other = (found.values.astype("str").reset_index(drop=True) for found in (strange, ids))
+    rules = [*_SPELLINGS.items(), ("all that", _as_one_spells)]
+    for words, rule in rules:
+        spelled, among = rule(one), rule(other)
+        found = are_in(spelled, among)
+        if found.any():
+            row = int(found.argmax())
+            twin = other[int(np.asarray(among == spelled[row]).argmax())]
+            return (
+                f"{from_table.name} has {shown(one[row])} where {to_table.name} has {shown(twin)}, and ids are "
+                f"compared as they are written: {int(found.sum()):,} would match without "
+                f"{', '.join(_SPELLINGS) if rule is _as_one_spells else words}; write them alike in both"
+            )
+    return None
+
+
+def _as_one_spells(texts: Any) -> Any:
+    for rule in _SPELLINGS.values():
+        texts = rule(texts)
+    return texts
 
 
 def name_array(names: list[Any]) -> NDArray[Any]:

@@ -10,8 +10,11 @@ from typing import Any, Literal, Self, TypedDict
 import numpy as np
 
 from pegfan._checks import BadInput, check_choice
+from pegfan.datasets._schema import Schema
 
-_KINDS = ("number", "category", "tokens", "vector")
+_KINDS = ("number", "log", "category", "date", "day first", "month first", "words", "tokens", "vector")
+MISSING, UNKNOWN = ("mean", "zero", "error"), ("error", "add", "drop")
+DUPLICATES = ("max", "min", "sum", "mean", "count", "error")
 _SHOWN = 5
 MISSING_WORDS = ("", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None", "<NA>")
 """Texts that say that there is no value, in a column of labels or features; an id may be any text."""
@@ -37,6 +40,8 @@ class ReadReport:
         Repeated edges that were merged into one; self loops, which are kept.
     notes : list of str
         Anything else that a careful user would want to know.
+    schema : Schema
+        The rules by which columns were read: given to the reader, it reads other tables alike.
     """
 
     files: dict[str, str] = field(default_factory=dict)
@@ -47,6 +52,7 @@ class ReadReport:
     merged: int = 0
     self_loops: int = 0
     notes: list[str] = field(default_factory=list)
+    schema: Schema = field(default_factory=Schema, repr=False)
 
     def __str__(self) -> str:
         counts = f"{self.merged} repeated merged, {self.self_loops} self loops, {self.unknown} unknown ids"
@@ -59,10 +65,17 @@ class ReadReport:
         return "\n".join(f"{head:<10}{text}" for head, text in lines)
 
 
-def _shortened(entries: dict[str, str], most: int = 12) -> list[tuple[str, str]]:
-    items = list(entries.items())
-    left = len(items) - most
-    return items if left <= 1 else [*items[:most], ("...", f"{left} more")]
+def _shortened(entries: dict[str, str], most: int = 12, names: int = 50) -> list[tuple[str, str]]:
+    """Return the entries, those that say the same on one line if there are many."""
+    if len(entries) <= most:
+        return list(entries.items())
+    alike: dict[str, list[str]] = {}
+    for name, words in entries.items():
+        alike.setdefault(words, []).append(name)
+    return [
+        (", ".join(group[:names]) + (f" and {len(group) - names:,} more" if len(group) > names else ""), words)
+        for words, group in alike.items()
+    ]
 
 
 class TableOptions(TypedDict, total=False):
@@ -82,6 +95,9 @@ class TableOptions(TypedDict, total=False):
     categories_max: int
     positions: Sequence[str] | None
     metric: str
+    edge_columns: str | Sequence[str] | Literal[False] | None
+    bipartite: bool | None
+    schema: Schema | None
 
 
 @dataclass(frozen=True)
@@ -102,6 +118,9 @@ class Options:
     categories_max: int = 50
     positions: Sequence[str] | None = None
     metric: str = "accuracy"
+    edge_columns: Any = None
+    bipartite: bool | None = None
+    schema: Schema | None = None
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Self:
@@ -113,8 +132,13 @@ class Options:
         return cls(**options)
 
     def __post_init__(self) -> None:
-        for name, allowed in (("unknown", ("error", "add", "drop")), ("missing", ("mean", "zero", "error"))):
+        if isinstance(self.edge_columns, str):  # as the command line writes several
+            names = [name.strip() for name in self.edge_columns.split(",") if name.strip()]
+            object.__setattr__(self, "edge_columns", False if names == ["none"] else names)
+        for name, allowed in (("unknown", UNKNOWN), ("missing", MISSING), ("duplicates", DUPLICATES)):
             check_choice(getattr(self, name), name, allowed)
+        if isinstance(self.categories_max, bool) or not isinstance(self.categories_max, int) or self.categories_max < 2:
+            raise ValueError(f"categories_max must be a whole number from 2 on, got {self.categories_max!r}")
         if isinstance(self.features, Mapping):
             for column, kind in self.features.items():
                 check_choice(kind, f"features[{column!r}]", _KINDS)
@@ -128,6 +152,10 @@ class Table:
     name: str
     line_of: Callable[[int], int] | None = None
     header: bool = True  # whether the columns have names of their own
+    other: Callable[[], tuple[Table, str]] | None = (
+        None  # the other reading, where the first line may be a header or not
+    )
+    verbatim: Callable[[str], Any] | None = None  # a column of a text file as the texts that it holds
 
     def where(self, row: Any) -> str:
         """Return the place of a row, for error messages."""
@@ -140,6 +168,13 @@ class Table:
         if name in self.frame.columns:
             return name
         raise BadInput(f"{self.name} has no {role} column {name!r}; {suggestion(name, self.frame.columns)}")
+
+    def ids(self, column: str) -> Any:
+        """Return a column to be read as ids: what a text file holds in other than texts and whole numbers, as text."""
+        series = self.frame[column]
+        if self.verbatim is None or series.dtype.kind in "iuO":
+            return series
+        return self.verbatim(column)
 
     def named(self, *names: str) -> list[str]:
         """Return the columns that bear one of the names, whatever their case, in the order of the names."""

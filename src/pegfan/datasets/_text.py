@@ -14,12 +14,16 @@ import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from pegfan._checks import BadInput
+from pegfan.datasets._header import has_header, is_number
+from pegfan.datasets._ids import WHOLE_NUMBER
 from pegfan.datasets._table import MISSING_WORDS, Table
 
 _BLOCK = 2**20  # small enough for the processor's cache
@@ -49,12 +53,14 @@ class _Layout:
     names: list[str]
     skip: int  # lines before the first row of data
     decimal: str  # "." or ","
-    padded: bool  # spaces after the delimiter
+    spaced: bool  # every delimiter is followed by a space, which belongs to it
     as_text: list[str]  # columns of digits too long for an integer
+    sure: bool = True  # whether the first line alone shows if it is a header
     quoted: bool = False
     odd_quotes: bool = False
-    commented: bool = False  # lines among the rows may be comments
+    commented: int = 0  # lines among the rows that are comments
     uneven: bool = False  # white space of several characters, or at the end of lines
+    loose: bool = False  # a whole number may be written in another way than Python would: 007, +7, " 7"
 
 
 class _Unpacked(io.RawIOBase):
@@ -106,15 +112,31 @@ def read_text(path: Path, settings: TextSettings) -> tuple[Table, str]:
     """Return the table in a delimited text file, and what was detected about it."""
     layout = _find_layout(path, settings)
     frame = _parse(layout)
-    how = f"{_DELIMITERS.get(layout.delimiter, repr(layout.delimiter))}, {'' if layout.header else 'no '}header"
-    decimal = ", decimal comma" if layout.decimal == "," else ""
-    return Table(frame, path.name, partial(_line_of, layout), layout.header), f"{how}{decimal}, {len(frame):,} rows"
+    how = f"{_DELIMITERS.get(layout.delimiter, repr(layout.delimiter))}{' and space' if layout.spaced else ''}"
+    how += f", {'' if layout.header else 'no '}header{', decimal comma' if layout.decimal == ',' else ''}"
+    how += f", {len(frame):,} rows" + (f", {layout.commented:,} comment lines" if layout.commented else "")
+    table = Table(
+        frame,
+        path.name,
+        partial(_line_of, layout),
+        header=layout.header,
+        other=None if layout.sure else partial(read_text, path, replace(settings, header=not layout.header)),
+        verbatim=cache(partial(_as_written, layout)),
+    )
+    return table, how
+
+
+def _as_written(layout: _Layout, column: str) -> Any:
+    """Return a column as the texts that the file holds."""
+    name = layout.names[layout.names.index(column)]
+    table = _arrow_table(replace(layout, as_text=[name]), _LARGEST_BLOCK, only=[name])
+    return table.column(0).to_pandas().rename(column)
 
 
 def read_numbers(path: Path, names: list[str], skip: int, comments: str, max_bytes: int) -> Table:
     """Return the table of white-space separated columns, none of them named, after `skip` lines."""
     settings = TextSettings(delimiter=" ", header=False, comments=comments, max_bytes=max_bytes)
-    layout = _inspect(_Layout(path, settings, " ", False, names, skip, ".", False, []))
+    layout = _inspect(_Layout(path, settings, " ", False, names, skip, ".", spaced=False, as_text=[]))
     return Table(_parse(layout), path.name, partial(_line_of, layout), header=False)
 
 
@@ -132,7 +154,8 @@ def _find_layout(path: Path, settings: TextSettings) -> _Layout:
     if len(delimiter) != 1:
         raise ValueError(f"delimiter must be a single character (' ' for white space), got {delimiter!r}")
     rows = _split(sample, delimiter)
-    header = _has_header(rows, settings.known_names) if settings.header is None else settings.header
+    found = has_header(rows, settings.known_names) if settings.header is None else settings.header
+    header = len(rows[0]) > 3 and not any(map(is_number, rows[0])) if found is None else found
     names = _column_names(rows, header)
     cells = [cell for row in rows[header:] for cell in row]
     long = {k for row in rows[header:] for k, cell in enumerate(row) if len(cell) > 18 and cell.strip().isdigit()}
@@ -144,8 +167,9 @@ def _find_layout(path: Path, settings: TextSettings) -> _Layout:
         names=names,
         skip=kept[0] + header,
         decimal="," if delimiter == ";" and _has_decimal_commas(cells) else ".",
-        padded=delimiter != " " and any(cell != cell.strip() for cell in cells),
+        spaced=delimiter != " " and _is_spaced(rows),
         as_text=[names[k] for k in sorted(long) if k < len(names)],
+        sure=found is not None,
     )
     return _inspect(layout)
 
@@ -201,26 +225,10 @@ def _guess_delimiter(lines: list[str], path: Path) -> str:
     return best
 
 
-def _has_header(rows: list[list[str]], known_names: frozenset[str]) -> bool:
-    first, rest = rows[0], rows[1:]
-    if any(cell.strip().lower() in known_names for cell in first):
-        return True
-    columns = [[row[k] for row in rest if k < len(row) and row[k].strip()] for k in range(len(first))]
-    if any(
-        not _is_number(cell) and column and all(map(_is_number, column))
-        for cell, column in zip(first, columns, strict=True)
-    ):
-        return True
-    # Texts over texts: two or three columns are taken for edges, whose first one must not get lost.
-    return len(first) > 3 and not any(map(_is_number, first))
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
+def _is_spaced(rows: list[list[str]]) -> bool:
+    """Whether every delimiter is followed by a space and no line starts with one: then spaces are no part of cells."""
+    later = [cell for row in rows for cell in row[1:] if cell]
+    return bool(later) and all(cell[0] == " " for cell in later) and not any(row[0][:1] == " " for row in rows)
 
 
 def _has_decimal_commas(cells: list[str]) -> bool:
@@ -246,8 +254,11 @@ def _column_names(rows: list[list[str]], header: bool) -> list[str]:
 def _inspect(layout: _Layout) -> _Layout:
     """Look through the whole file for what changes how it must be parsed."""
     marks = [mark.encode() for mark in layout.settings.comments]
-    ragged = [b"  ", b"\t", b" \n", b"\n ", b" \r"] if layout.delimiter == " " else []
-    quotes, commented, uneven = 0, False, False
+    comment = re.compile(rb"(?m)^[ \t]*[" + re.escape(layout.settings.comments).encode() + rb"]") if marks else None
+    mark = layout.delimiter.encode()
+    ragged = [b"  ", b"\t", b" \n", b"\n ", b" \r"] if mark == b" " else []
+    padding = [] if mark == b" " else [mark + b" ", b" " + mark, b"\n ", b" \n", b" \r", b'" ', b' "']
+    quotes, commented, uneven, loose, last = 0, 0, False, False, b"\n\n\n"
     with open_bytes(layout.path, layout.settings.max_bytes) as stream:
         for _ in range(layout.skip):
             stream.readline()
@@ -255,17 +266,38 @@ def _inspect(layout: _Layout) -> _Layout:
             if b"\0" in block:
                 raise BadInput(f"{layout.path} is not a text table: it holds zero bytes; is its suffix right?")
             quotes += block.count(b'"')
-            commented = commented or any(mark in block for mark in marks)
-            uneven = uneven or block[:1] == b" " or any(mark in block for mark in ragged)
+            if comment is not None and any(mark in block for mark in marks):
+                commented += len(comment.findall(block))
+                commented -= last[-1:] != b"\n" and comment.match(block) is not None
+            uneven = uneven or (bool(ragged) and (block[:1] == b" " or any(mark in block for mark in ragged)))
+            loose = loose or any(pad in block for pad in padding) or _has_loose_numbers(last + block, layout.delimiter)
+            last = block[-3:]
     # Among quotes, a line may start with # inside a text: only the comments at the top count there.
     return replace(
-        layout, quoted=quotes > 0, odd_quotes=quotes % 2 == 1, commented=commented and not quotes, uneven=uneven
+        layout,
+        quoted=quotes > 0,
+        odd_quotes=quotes % 2 == 1,
+        commented=0 if quotes else commented,
+        uneven=uneven,
+        loose=loose,
     )
+
+
+def _has_loose_numbers(block: bytes, delimiter: str) -> bool:
+    """Whether a cell starts with a 0 that goes on as a whole number, or with -0: as 007, 0x7 and -0 do."""
+    codes = np.frombuffer(block, np.uint8)
+    zeros = np.flatnonzero(codes == ord("0"))
+    zeros = zeros[(zeros > 1) & (zeros < len(codes) - 1)]
+    second, before, after = codes[zeros - 2], codes[zeros - 1], codes[zeros + 1]
+    signed = before == ord("-")
+    before = np.where(signed, second, before)
+    starts = np.isin(before, np.frombuffer(f'{delimiter}\n" '.encode(), np.uint8))
+    goes_on = ((after >= ord("0")) & (after <= ord("9"))) | (after == ord("x")) | (after == ord("X"))
+    return bool((starts & (goes_on | signed & (after != ord(".")))).any())
 
 
 def _parse(layout: _Layout) -> Any:
     import pyarrow as pa
-    import pyarrow.compute as arrow
 
     if layout.odd_quotes:
         _require_quotes_to_end(layout)
@@ -282,9 +314,28 @@ def _parse(layout: _Layout) -> Any:
         if pa.types.is_binary(column.type):
             raise BadInput(_diagnosis(layout, "it is not UTF-8 text"))
         if pa.types.is_string(column.type):
-            trimmed = arrow.utf8_trim_whitespace(column) if layout.padded else column
-            table = table.set_column(k, table.column_names[k], _numbers_if_all(trimmed, layout))
-    return table.to_pandas(split_blocks=True, self_destruct=True)
+            table = table.set_column(k, table.column_names[k], _numbers_if_all(column, layout))
+    if layout.loose:
+        table = _with_codes(table, layout)
+    return table.to_pandas(split_blocks=True, self_destruct=True, date_as_object=False)
+
+
+def _with_codes(table: Any, layout: _Layout) -> Any:
+    """Return the table with texts in place of whole numbers that are not written as such: 007 and 7 are two ids."""
+    import pyarrow as pa
+    import pyarrow.compute as arrow
+
+    whole = [name for name in table.column_names if pa.types.is_integer(table.schema.field(name).type)]
+    if not whole:
+        return table
+    texts = _arrow_table(replace(layout, as_text=whole), _LARGEST_BLOCK, only=whole)
+    for name in whole:
+        text = texts[name]
+        plain = arrow.or_(arrow.match_substring_regex(text, f"^({WHOLE_NUMBER})?$"), arrow.is_null(text))
+        odd = arrow.or_(arrow.invert(plain), arrow.equal(text, "-0"))
+        if arrow.any(odd).as_py():
+            table = table.set_column(table.column_names.index(name), name, text)
+    return table
 
 
 def _numbers_if_all(column: Any, layout: _Layout) -> Any:
@@ -292,7 +343,7 @@ def _numbers_if_all(column: Any, layout: _Layout) -> Any:
     import pyarrow as pa
     import pyarrow.compute as arrow
 
-    if any(not _is_number(text) and text not in MISSING_WORDS for text in column.slice(0, 100).to_pylist()):
+    if any(not is_number(text) and text not in MISSING_WORDS for text in column.slice(0, 100).to_pylist()):
         return column  # as nearly every column of texts
     missing = arrow.is_in(column, value_set=pa.array(MISSING_WORDS))
     if arrow.all(missing).as_py() or not arrow.any(missing).as_py() or layout.decimal != ".":
@@ -303,13 +354,14 @@ def _numbers_if_all(column: Any, layout: _Layout) -> Any:
         return column
 
 
-def _arrow_table(layout: _Layout, block: int) -> Any:
+def _arrow_table(layout: _Layout, block: int, only: list[str] | None = None) -> Any:
     import pyarrow as pa
+    import pyarrow.compute as arrow
     from pyarrow import csv as arrow_csv
 
     as_it_is = not (layout.commented or layout.uneven or is_packed(layout.path))
     with contextlib.nullcontext(str(layout.path)) if as_it_is else _clean_stream(layout) as source:
-        return arrow_csv.read_csv(
+        table = arrow_csv.read_csv(
             source,
             read_options=arrow_csv.ReadOptions(column_names=layout.names, skip_rows=layout.skip, block_size=block),
             parse_options=arrow_csv.ParseOptions(delimiter=layout.delimiter, newlines_in_values=layout.quoted),
@@ -317,8 +369,13 @@ def _arrow_table(layout: _Layout, block: int) -> Any:
                 null_values=[""],  # "NA" may be a name; each column decides what it means
                 decimal_point=layout.decimal,
                 column_types={name: pa.string() for name in layout.as_text},
+                include_columns=only,
             ),
         )
+    for k, column in enumerate(table.columns if layout.spaced else ()):
+        if pa.types.is_string(column.type):
+            table = table.set_column(k, table.column_names[k], arrow.ascii_trim(column, characters=" "))
+    return table
 
 
 def _clean_stream(layout: _Layout) -> io.BufferedIOBase:

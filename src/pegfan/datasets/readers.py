@@ -11,18 +11,21 @@ import json
 import os
 import re
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Unpack, overload
 
 from pegfan._checks import BadInput
 from pegfan._npz import MAX_BYTES, require_size
-from pegfan.datasets._columns import ID_NAMES, LABEL_NAMES
+from pegfan.datasets._columns import ID_NAMES
+from pegfan.datasets._edges import END_NAMES, WEIGHT_NAMES, best_share, end_columns, some_ends
 from pegfan.datasets._graph_files import Parts, read_whole, reading
+from pegfan.datasets._header import edges_have_header, nodes_have_header
+from pegfan.datasets._labels import LABEL_NAMES
 from pegfan.datasets._table import Options, ReadReport, Table, TableOptions, few, nearest
 from pegfan.datasets._text import TextSettings, open_bytes, read_text
-from pegfan.datasets.tables import END_NAMES, WEIGHT_NAMES, build, edges_fit, end_columns
+from pegfan.datasets.tables import best_id, build, edges_fit
 from pegfan.graph import Graph
 
 _SUFFIXES = {
@@ -50,7 +53,7 @@ _Path = str | os.PathLike[str]
 class ReadOptions(TableOptions, total=False):
     """What :func:`read_graph` may be told."""
 
-    edges: _Path | None
+    edges: _Path | Sequence[_Path] | None
     nodes: _Path | None
     format: str | Mapping[Any, str] | None
     delimiter: str | Mapping[Any, str] | None
@@ -69,7 +72,7 @@ def read_graph(*paths: _Path, report: Literal[True], **options: Unpack[ReadOptio
 
 def read_graph(
     *paths: _Path,
-    edges: _Path | None = None,
+    edges: _Path | Sequence[_Path] | None = None,
     nodes: _Path | None = None,
     format: str | Mapping[Any, str] | None = None,  # noqa: A002
     delimiter: str | Mapping[Any, str] | None = None,
@@ -84,8 +87,9 @@ def read_graph(
     Parameters
     ----------
     *paths : path
-        One file with a whole graph, or one of edges, possibly one of nodes, and JSON files of lists by node id, in any
-        order: which is which is detected. All but Parquet, npz and PyG files may be packed by gzip.
+        One file with a whole graph, or one of edges or several, possibly one of nodes, and JSON files of lists by node
+        id, in any order: which is which is detected. Several files of edges are kinds of edges, named by the files. All
+        but Parquet, npz and PyG files may be packed by gzip.
 
         =============  =====================================================================================
         text           .csv, .tsv, .txt, .edges, ...: edges (source, target, weight; with a header or not) or nodes
@@ -100,14 +104,16 @@ def read_graph(
         PyG            .pt: a ``Data`` object, loaded without running anything in the file
         =============  =====================================================================================
     edges, nodes : path, optional
-        The file of edges and the file of nodes, where the guess is wrong.
+        The file of edges, or a list of them, and the file of nodes, where the guess is wrong.
     format : str or dict, optional
         One of "text", "parquet", "json", "mtx", "npz", "graphml", "gml", "edgelist" and "pt", where the suffix does not
         say it; or a dict {path or file name: format}.
     delimiter : str or dict, optional
         A single character, " " for any white space; or a dict {path or file name: delimiter}.
     header : bool or dict, optional
-        Whether the first line of text files holds the names of the columns; or a dict {path or file name: bool}.
+        Whether the first line of text files holds the names of the columns; or a dict {path or file name: bool}. By
+        default it does if a cell is a usual name or a text above numbers or dates, or, among texts only, if its cells
+        are not among the ids of the other table nor among what is below them; the report says why.
     comments : str
         Lines of text files that start with one of these characters are skipped (in a file with quotes, only before
         the first row).
@@ -117,9 +123,10 @@ def read_graph(
         Whether to return the :class:`~pegfan.datasets.ReadReport` too.
     **options
         As in :func:`~pegfan.datasets.tables.graph_from_tables`: id, label, split, features, source, target, weight,
-        directed, duplicates, unknown, missing, categories_max, positions, metric. By default the graph is directed if
-        the format says so: edge lists and npz arrays do not, and are read as undirected. For npz and PyG files only
-        label (the name of the array), split=False, features=False, directed, duplicates and metric apply.
+        directed, duplicates, edge_columns, bipartite, unknown, missing, categories_max, positions, metric, schema. By
+        default the graph is directed if the format or the names of the columns say so; npz arrays are undirected. For
+        npz and PyG files only label (the name of the array), split=False, features=False, directed, duplicates and
+        metric apply.
 
     Returns
     -------
@@ -141,7 +148,7 @@ def read_graph(
     ...     _ = nodes.write_text("id,colour,size\n7,red,1.5\n8,blue,2\n9,red,\n")
     ...     graph, report = read_graph(edges, nodes, label="colour", report=True)
     >>> graph
-    Graph(n=3, edges=2, undirected, features=1, classes=2)
+    Graph(n=3, edges=2, undirected, features=2, classes=2)
     >>> print(report)
     read      edges.csv: edges; white space, no header, 2 rows
     read      nodes.csv: nodes; comma, header, 3 rows
@@ -149,11 +156,12 @@ def read_graph(
     weight    none: every edge weighs 1
     id        'id' (by name)
     label     'colour' (as given): 2 classes, 0 of 3 nodes without
-    feature   size: number, 1 missing: the mean
+    feature   size: number, 1 missing: the mean and 'size missing'
     counts    0 repeated merged, 0 self loops, 0 unknown ids
     """
     chosen, account = Options.of(options), ReadReport()
-    every = [_existing(path) for path in (*paths, edges, nodes) if path is not None]
+    edge_files = [] if edges is None else [edges] if isinstance(edges, str | os.PathLike) else list(edges)
+    every = [_existing(path) for path in (*paths, *edge_files, nodes) if path is not None]
     if not every:
         raise ValueError("read_graph needs at least one file")
     if len({path.name for path in every}) < len(every):
@@ -172,8 +180,8 @@ def read_graph(
     with _complaints_about(*every):
         parts = read_whole(wholes[0], formats[wholes[0]], chosen, max_bytes, account) if wholes else Parts()
         if parts.graph is None:
-            edge_file, node_file = (None if path is None else Path(path) for path in (edges, nodes))
-            parts = _complete(parts, tables, bags, edge_file, node_file, chosen, account)
+            node_file = None if nodes is None else Path(nodes)
+            parts = _complete(parts, tables, bags, [Path(path) for path in edge_files], node_file, chosen, account)
             graph = _build(parts, bags, chosen, account)
         elif tables or bags:
             raise BadInput(f"{wholes[0]} holds a whole graph, nodes included; leave out the other files")
@@ -293,7 +301,7 @@ def _read_parquet(path: Path, max_bytes: int) -> tuple[Table, str]:
         require_size(path, declared, max_bytes)
         table = file.read()
         table.validate(full=True)
-        frame = table.to_pandas(ignore_metadata=True, split_blocks=True, self_destruct=True)
+        frame = table.to_pandas(ignore_metadata=True, split_blocks=True, self_destruct=True, date_as_object=False)
     frame.columns = ["index" if name == "__index_level_0__" else str(name) for name in frame.columns]
     if frame.columns.duplicated().any():
         raise BadInput(f"{path} has two columns named {frame.columns[frame.columns.duplicated()][0]!r}; rename one")
@@ -325,7 +333,7 @@ def _complete(
     parts: Parts,
     tables: dict[Path, Table],
     bags: Mapping[str, Mapping[Any, Any]],
-    edges: Path | None,
+    edges: list[Path],
     nodes: Path | None,
     options: Options,
     report: ReadReport,
@@ -336,11 +344,13 @@ def _complete(
     if parts.nodes is not None and (tables or bags):
         raise ValueError("the graph file holds its nodes; leave out the other files")
     if parts.edges is None:
-        path = edges if edges is not None else _edges_among(tables, nodes, options)
-        if path not in tables:
-            raise BadInput(f"{path} cannot be a table of edges; it must be a text or Parquet file")
-        parts = replace(parts, edges=tables.pop(path))
-        report.files[path.name] = f"edges; {report.files[path.name]}"
+        for path in edges or _edges_among(tables, nodes, options):
+            if path not in tables:
+                raise BadInput(f"{path} cannot be a table of edges; it must be a text or Parquet file")
+            table = tables.pop(path)
+            others = (*parts.others, table) if parts.edges is not None else ()
+            parts = replace(parts, edges=parts.edges or table, others=others)
+            report.files[path.name] = f"edges; {report.files[path.name]}"
     if len(tables) > 1:
         raise BadInput(f"{few([path.name for path in tables])}: more than one table of nodes; join them first")
     for path, table in tables.items():
@@ -349,33 +359,84 @@ def _complete(
     if parts.nodes is None and bags:
         name, bag = next(iter(bags.items()))
         parts = replace(parts, nodes=Table(pd.DataFrame({"id": list(bag)}), name), id="id")
-    return parts
+    return _with_headers(parts, options, report)
 
 
-def _edges_among(tables: dict[Path, Table], nodes: Path | None, options: Options) -> Path:
-    """Decide which table holds the edges: by the names of its columns, by its content, by the name of the file."""
+def _with_headers(parts: Parts, options: Options, report: ReadReport) -> Parts:
+    """Decide whether first lines are headers where each alone does not say: by which reading the ids match."""
+    import pandas as pd
+
+    assert parts.edges is not None
+    nodes, tables = parts.nodes, []
+    for table in (parts.edges, *parts.others):
+        if table.other is not None and (ends := some_ends(table, options)) is not None:
+            column = None if nodes is None else best_id(table, nodes, ends)
+            tables.append(_settled(table, *edges_have_header(table, ends, nodes, column), "edges", report))
+        else:
+            tables.append(table)
+    edges, *others = tables
+    if nodes is not None and nodes.other is not None and (ends := some_ends(edges, options)) is not None:
+        both = pd.concat([edges.frame[column].astype("str") for column in ends])
+        nodes = _settled(nodes, *nodes_have_header(nodes, both), "nodes", report)
+    return replace(parts, edges=edges, others=tuple(others), nodes=nodes)
+
+
+def _settled(table: Table, header: bool, why: str, role: str, report: ReadReport) -> Table:
+    """Return the table as it is, or its other reading, and say why."""
+    assert table.other is not None
+    settled, how = (replace(table, other=None), report.files[table.name]) if header == table.header else table.other()
+    how = how.removeprefix(f"{role}; ")
+    report.files[table.name] = f"{role}; {how}" + (f"; a header, as {why}" if header and why else "")
+    return settled
+
+
+def _edges_among(tables: dict[Path, Table], nodes: Path | None, options: Options) -> list[Path]:
+    """Decide which tables hold edges: by the names of their columns, by their content, by the names of the files."""
     candidates = [path for path in tables if path != nodes]
     if not candidates:
         raise ValueError("there is no file of edges among the files")
-    if len(candidates) == 1:
+    if nodes is not None or len(candidates) == 1:
         if nodes is None:
             _require_edges(tables[candidates[0]], options)
-        return candidates[0]
+        return candidates
     if len(candidates) > 2:
-        raise ValueError(f"{len(candidates)} tables; give one of edges and one of nodes")
+        return _edges_among_many(tables, options)
     first, second = candidates
-    tests = [
-        (_says_edges(tables[first], options), _says_edges(tables[second], options)),
-        (edges_fit(tables[first], tables[second]), edges_fit(tables[second], tables[first])),
-        ("edge" in first.name.lower(), "edge" in second.name.lower()),
-    ]
-    for one, other in tests:
+    says = _says_edges(tables[first], options), _says_edges(tables[second], options)
+    fits = edges_fit(tables[first], tables[second]), edges_fit(tables[second], tables[first])
+    if says == (True, True) and max(fits) < 0.5 and tables[first].header and tables[second].header:
+        return candidates
+    for one, other in (says, fits, ("edge" in first.name.lower(), "edge" in second.name.lower())):
         if one != other:
-            return first if one > other else second
+            return [first if one > other else second]
     raise BadInput(
         f"{first.name} and {second.name}: cannot tell which holds the edges; name their columns with source= and "
         "target=, or in Python the files with edges= and nodes="
     )
+
+
+def _edges_among_many(tables: dict[Path, Table], options: Options) -> list[Path]:
+    """Of three tables or more, the nodes are in the one whose ids columns of the others hold; they are edges."""
+
+    def fitting(path: Path) -> int:
+        others = [table for other, table in tables.items() if other != path]
+        return sum(best_share(table, tables[path]) >= 0.5 for table in others)
+
+    def rank(path: Path) -> tuple[bool, bool, int, int]:
+        table = tables[path]
+        labelled = isinstance(options.label, str) and options.label in table.frame.columns
+        return labelled, not _says_edges(table, options), fitting(path), -len(table.frame)
+
+    best = max(tables, key=rank)
+    if _says_edges(tables[best], options) and not rank(best)[0]:
+        return list(tables)  # all of them are named as edges are
+    lost = [path.name for path in tables if path != best and best_share(tables[path], tables[best]) < 0.5]
+    if lost:
+        raise BadInput(
+            f"{lost[0]}: no column holds ids of {best.name}, which seems to hold the nodes; leave it out, or say in "
+            "Python which files are edges= and nodes="
+        )
+    return [path for path in tables if path != best]
 
 
 def _says_edges(table: Table, options: Options) -> bool:
@@ -399,7 +460,7 @@ def _require_edges(table: Table, options: Options) -> None:
 
 def _build(parts: Parts, bags: Mapping[str, Mapping[Any, Any]], options: Options, report: ReadReport) -> Graph:
     assert parts.edges is not None
-    directed = options.directed if options.directed is not None else bool(parts.directed)
+    directed = options.directed if options.directed is not None else parts.directed
     options = replace(options, directed=directed, id=options.id if parts.id is None else parts.id)
     for name in ("id", "label", "split", "features", "positions") if parts.nodes is None else ():
         given = getattr(options, name)
@@ -407,4 +468,4 @@ def _build(parts: Parts, bags: Mapping[str, Mapping[Any, Any]], options: Options
             raise BadInput(
                 f"{name}={given!r} is a column of the nodes, but {parts.edges.name} holds edges only; give the nodes"
             )
-    return build(parts.nodes, parts.edges, options, report, n=parts.n, bags=bags)
+    return build(parts.nodes, [parts.edges, *parts.others], options, report, n=parts.n, bags=bags)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+from pegfan.datasets._schema import Schema
 from pegfan.datasets._table import ReadReport, nearest
 from pegfan.datasets.benchmarks import info, load, names
 from pegfan.datasets.readers import read_graph, readable
@@ -84,13 +85,13 @@ class Source:
             digest.update(part)
         return digest.hexdigest()[:16]
 
-    def open(self) -> tuple[Graph, ReadReport | None]:
-        """Read the graph, and for files the report of what was guessed."""
+    def open(self, schema: Schema | None = None) -> tuple[Graph, ReadReport | None]:
+        """Read the graph, and for files the report of what was guessed; with a schema, as the tables that it is of."""
         if self._by_name():
             if self.where[0] == "synthetic":
                 return synthetic(**{"gamma": 0.0, **self.options}), None
             return load(self.where[0], **self.options), None
-        graph, report = read_graph(*self.files, report=True, **self.options)
+        graph, report = read_graph(*self.files, report=True, **{**self.options, "schema": schema})
         return graph, report
 
     def _by_name(self) -> bool:

@@ -7,35 +7,34 @@ column; ``False`` in place of a name says that there is no such column.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple, Unpack, overload
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array, hstack, issparse
 
-from pegfan._arrays import FloatArray, IntArray
+from pegfan._arrays import IntArray
 from pegfan._checks import BadInput
-from pegfan.datasets import _columns, _ids
-from pegfan.datasets._columns import ID_NAMES
+from pegfan.datasets import _ids, _labels
+from pegfan.datasets._blocks import Column
+from pegfan.datasets._columns import ID_NAMES, read_features
+from pegfan.datasets._edges import (
+    Derived,
+    Listed,
+    derive,
+    end_columns,
+    kinds_of,
+    points,
+    read_edges,
+    require_columns,
+    some_ends,
+)
 from pegfan.datasets._ids import Ids
+from pegfan.datasets._numbers import read_positions
 from pegfan.datasets._table import Options, ReadReport, Table, TableOptions, few, shown
 from pegfan.graph import Graph
-
-WEIGHT_NAMES = ("weight", "weights", "w", "value", "count", "strength")
-END_NAMES = (
-    *(("source", "target"), ("src", "dst"), ("from", "to"), ("u", "v"), ("i", "j"), ("node1", "node2")),
-    *(("node_1", "node_2"), ("id1", "id2"), ("id_1", "id_2"), ("source_id", "target_id"), ("from_id", "to_id")),
-    *(("fromnodeid", "tonodeid"), ("node_id", "node_id.1"), ("head", "tail"), ("start", "end")),
-    *(("sender", "receiver"), ("citing", "cited"), ("follower", "followee")),
-)
-
-
-class _Edges(NamedTuple):
-    codes: IntArray  # (m, 2), positions in `ids`
-    ids: Ids
-    weights: FloatArray | None
 
 
 @overload
@@ -61,8 +60,10 @@ def graph_from_tables(
     Parameters
     ----------
     nodes : DataFrame, dict of columns, or None
-    edges : DataFrame, dict of columns, array (m, 2) or (m, 3), or list of pairs
-        Source, target and possibly a weight; an undirected edge once or in both directions.
+    edges : DataFrame, dict of columns, array (m, 2) or (m, 3), list of pairs, or dict of tables by name
+        Source, target and possibly a weight; an undirected edge once or in both directions. Rows may repeat, and have
+        other columns: they are events then, see `edge_columns`. Several tables are so many kinds of edges: each has its
+        matrix in ``graph.edge_matrices``, and the adjacency is the largest weight of all kinds.
     id : str or False, optional
         The column of `nodes` with the ids: any hashable values, all different. By default a column with a usual
         name (id, node, name, ...) in which at least half of the edge ends are found, else the column of
@@ -75,33 +76,50 @@ def graph_from_tables(
         Columns with the words train, val (valid, validation) and test; blank for a node in no part. By
         default those named split, split_0, split_1, ...
     features : sequence of str, mapping or False, optional
-        By default every column that has no other role and can be read: numbers as they are; booleans, and texts
-        with at most `categories_max` different values, one column per value; lists of tokens as bags (how
-        often each token occurs); lists of numbers, all of one length, as vectors. Dates and free texts are
-        left out. A sequence names the columns to use; one that cannot be read is then an error. A mapping
-        {column: "number", "category", "tokens" or "vector"} also says how. Features are dense if every
-        column is a number or a vector, else sparse. ``graph.feature_names`` are ``age`` for a number, ``city=Paris``
-        for a category, ``tags:red`` for a token and ``where[0]`` for the first number of a vector.
+        By default every column that has no other role, by what it holds; the table in the notes says how, and the
+        report what became of each. Columns that are constant, count the rows, or hold ids or names are left out.
+        A sequence names the columns to use; one that cannot be read is then an error. A mapping {column: kind}
+        also says how: "number" (as it is), "log", "category", "date", "day first", "month first", "words",
+        "tokens" or "vector". Features are dense if every column is a number, a date or a vector, else sparse.
     source, target : str, optional
         The columns of `edges`; by default by their usual names, else the first two.
     weight : str or False, optional
         By default a column named weight, or the third of three columns if it holds numbers.
-    directed : bool, default False
-        Whether row (i, j) is the arc from i to j only.
-    duplicates : {"max", "min", "sum", "error"}, default "max"
-        What to do with an edge that is given more than once.
+    directed : bool, optional
+        Whether row (i, j) is the arc from i to j only. By default so say names such as payer and payee, sender and
+        receiver, citing and cited, buyer and seller, caller and callee, follower and followee; and names such as source
+        and target, or from and to, where rows have columns of their own beside a weight.
+    duplicates : {"max", "min", "sum", "mean", "count", "error"}, default "max"
+        The weight of an edge that is given more than once.
+    edge_columns : sequence of str or False, optional
+        The columns of `edges` that are used besides its ends and its weight: by default all that hold numbers, times or
+        categories. They become other weights of the edges, ``graph.edge_matrices``: count (how often an edge is
+        given); of every number, without signs, sum, mean and log-sum; and recent, a sum of halves to the power of
+        age over the median age. And they become features: of the events that leave a node (out), reach it (in), or
+        either in an undirected graph (both), count and partners; sum, mean, largest and spread of numbers; recency,
+        span and number per active day of times; and the share of each of the 8 most frequent categories. Those with a
+        heavy tail are taken as sign(x) log(1 + |x|). False, or "none", for none of it.
+    bipartite : bool, optional
+        Whether one end of the edges is no row of `nodes` but of another kind, such as the devices of accounts: its ids
+        are added as nodes, apart from others of the same name. By default so say the values: nearly all of the one end
+        are ids of nodes, and nearly none of the other, in columns that are not named as two ends of one kind.
     unknown : {"error", "add", "drop"}, default "error"
         What to do with ids in `edges` that `nodes` does not have: raise an error, add them as nodes about which
         nothing is known, or drop them with their edges.
     missing : {"mean", "zero", "error"}, default "mean"
-        What to do about a missing number: use the mean of its column, use 0, or raise an error. A missing category
-        sets none of its columns; a missing list is empty.
+        What to do about a missing number or date: use the mean of its column, use 0, or raise an error. Unless it is
+        an error, a column says where one was missing. A missing category sets none of its columns; a missing list
+        is empty.
     categories_max : int, default 50
-        See `features`.
+        The columns that a column of categories becomes, at most: of more categories, the rarest share one.
     positions : sequence of str, optional
         Two or three columns with the coordinates for drawing.
     metric : {"accuracy", "roc_auc"}, default "accuracy"
         Passed to :class:`Graph`.
+    schema : Schema, optional
+        The ``report.schema`` of other tables: features are read by its rules, with its means, categories and days.
+        Columns that the tables lack count as missing, columns that the schema lacks are not used; the report names
+        both. Columns of edges are read by it too.
     report : bool
         Whether to return the :class:`ReadReport` too.
 
@@ -111,7 +129,33 @@ def graph_from_tables(
 
     Notes
     -----
-    Ids that are integers in one table and text in the other are compared as integers if every text is one
+    What the columns of `nodes` become:
+
+    ==========  ===========================================  ==================================================
+    what        read as                                      names of features
+    ==========  ===========================================  ==================================================
+    numbers     numbers; the logarithm of 1 + size where     ``age``, ``amount (log)``; ``age missing`` if any
+                they are skewed over more than two orders    is missing
+                of magnitude
+    booleans,   one column per value; of more than           ``city=Paris``, ``city=(other)``
+    categories  `categories_max`, the rarest share one
+    dates       days before the newest date; sine and        ``joined age``, ``joined month sin``, ...,
+                cosine of month, weekday and hour where      ``joined missing`` if any is missing
+                they vary
+    free text   how often words occur, hashed into at        ``note#17``
+                most 256 columns
+    lists       of tokens: how often each occurs; of         ``tags:red``, ``where[0]``
+                numbers, all of one length: vectors
+    ==========  ===========================================  ==================================================
+
+    Texts are free text if they have three words or more on average and most differ. Dates are written year first, day
+    first or month first, with ``-``, ``.`` or ``/``, or with the name of the month; with a time or without. Which of
+    day and month comes first is told by the content of the column, and said if nothing there tells. Numbers are seconds
+    (or milliseconds, ...) since 1970 if the name of the column says date or time and they fall into the years 1980 to
+    2100. Digits with leading zeros are categories.
+
+    Ids of text files are compared as they are written: ``7``, ``007``, ``7.0`` and ``" 7"`` are four ids. Ids that are
+    integers in one table and text in the other are compared as integers if every text is one
     (``"7"``, not ``"007"``), else as text; the report says so. A column in which both 1 and ``"1"`` occur is an
     error.
 
@@ -120,19 +164,30 @@ def graph_from_tables(
     >>> nodes = {"name": ["ann", "bob", "cat"], "age": [31, None, 35], "kind": ["x", "y", "x"]}
     >>> graph, report = graph_from_tables(nodes, [("ann", "bob"), ("cat", "bob")], report=True)
     >>> graph
-    Graph(n=3, edges=2, undirected, features=1, classes=2)
+    Graph(n=3, edges=2, undirected, features=2, classes=2)
     >>> print(report)
     edges     'source' to 'target' (by name), undirected
     weight    none: every edge weighs 1
     id        'name' (by name)
     label     'kind' (by name): 2 classes, 0 of 3 nodes without
-    feature   age: number, 1 missing: the mean
+    feature   age: number, 1 missing: the mean and 'age missing'
     counts    0 repeated merged, 0 self loops, 0 unknown ids
     """
     account = ReadReport()
     node_table = None if nodes is None else Table(_as_frame(nodes, "nodes"), "nodes")
-    graph = build(node_table, Table(_as_frame(edges, "edges"), "edges"), Options.of(options), account)
+    named = edges if _are_several(edges) else {"edges": edges}
+    tables = [Table(_as_frame(table, "edges"), str(name)) for name, table in named.items()]
+    graph = build(node_table, tables, Options.of(options), account)
     return (graph, account) if report else graph
+
+
+def _are_several(edges: Any) -> bool:
+    """Whether these are tables of edges by their names, not the columns of one."""
+    import pandas as pd
+
+    if not isinstance(edges, Mapping) or not edges:
+        return False
+    return all(isinstance(table, pd.DataFrame | Mapping) for table in edges.values())
 
 
 def _as_frame(table: Any, what: str) -> Any:
@@ -178,7 +233,7 @@ def _edge_frame(edges: Any) -> Any:
 
 def build(
     nodes: Table | None,
-    edges: Table,
+    edges: Table | Sequence[Table],
     options: Options,
     report: ReadReport,
     *,
@@ -188,41 +243,185 @@ def build(
     """Make the graph: what :func:`graph_from_tables` and the readers of files share.
 
     Without `nodes`, `n` says that they are 0..n-1, whether or not they have edges. `bags` are columns of lists by node
-    id, joined to the nodes.
+    id, joined to the nodes. Several tables of edges are so many kinds of edges.
     """
-    if nodes is not None:
-        _refuse_swapped(nodes, edges, options)
-    listed = _read_edges(edges, options, report)
+    tables = [edges] if isinstance(edges, Table) else list(edges)
+    several = len(tables) > 1
+    if nodes is not None and not several:
+        _refuse_swapped(nodes, tables[0], options)
+    require_columns(tables, options)
+    kinds = kinds_of(tables, options.schema)
+    every = [
+        read_edges(table, kind, nodes, options, report, several) for table, kind in zip(tables, kinds, strict=True)
+    ]
+    listed = _numbered(every)
     attributes: dict[str, Any] = {}
     if nodes is None:
-        ids, known = _ids_of_edges(edges, listed, n)
+        ids, known = _ids_of_edges(tables[0], listed, n)
+        ids, things = _with_things(ids, listed, report)
     else:
-        column, ids = _ids_of_nodes(nodes, edges, listed.ids, options, report)
-        ids, known = _match(nodes, edges, ids, listed, options, report)
+        column, ids = _ids_of_nodes(nodes, tables[0], listed.ids, options, report)
+        ids, known = _match(nodes, ids, listed, options, report)
+        ids, things = _with_things(ids, listed, report)
         attributes = _read_attributes(nodes, column, ids, options, report, bags or {})
-    pairs, weights = listed.codes if known is None else known[listed.codes], listed.weights
-    if options.unknown == "drop" and report.unknown:
-        kept = (pairs >= 0).all(axis=1)
-        pairs, weights = pairs[kept], weights if weights is None else weights[kept]
-    graph = Graph.from_edges(
-        pairs,
-        weights,
-        n=len(ids.values),
-        directed=bool(options.directed),
-        duplicates=options.duplicates,
+    ends = [_nodes_of(codes, known, own) for codes, own in zip(listed.codes, things, strict=True)]
+    return _assemble(every, ends, ids, attributes, options, report)
+
+
+class _Numbered(NamedTuple):
+    """The ends of all edges as places among the distinct ids; those of other things apart."""
+
+    edges: list[Listed]
+    codes: list[IntArray]  # (m, 2) per table, -1 for things
+    ids: Ids
+    things: dict[str, tuple[list[tuple[int, IntArray]], Ids]]  # by column: the tables, their places, and the ids
+
+
+def _numbered(every: list[Listed]) -> _Numbered:
+    if len(every) == 1 and every[0].apart is None:
+        both, ids = _ids.number_ids(*_ids.agree(*every[0].ids))
+        return _Numbered(every, [both], ids, {})
+    columns = [(k, end, ids) for k, one in enumerate(every) for end, ids in enumerate(one.ids) if end != one.apart]
+    codes = [np.full((len(one.table.frame), 2), -1) for one in every]
+    places, ids = _places([ids for _, _, ids in columns])
+    for (k, end, _), place in zip(columns, places, strict=True):
+        codes[k][:, end] = place
+    things: dict[str, list[int]] = {}
+    for k, one in enumerate(every):
+        if one.apart is not None:
+            things.setdefault(one.things, []).append(k)
+    found = {}
+    for name, members in things.items():
+        places, own = _places([every[k].ids[every[k].apart or 0] for k in members])
+        found[name] = (list(zip(members, places, strict=True)), own)
+    return _Numbered(every, codes, ids, found)
+
+
+def _places(columns: list[Ids]) -> tuple[list[IntArray], Ids]:
+    """Return the places of the ids of several columns among the distinct ones, and these, sorted where they sort."""
+    import pandas as pd
+
+    kinds: dict[str, Any] = {}
+    for ids in columns:
+        kinds[ids.kind] = pd.concat([kinds[ids.kind], ids.values]) if ids.kind in kinds else ids.values
+    joint = Ids(next(iter(kinds.values())), next(iter(kinds)))
+    for kind, values in kinds.items():
+        joint = _ids.agree(joint, Ids(values, kind))[0]
+    dtype = {"int": np.int64, "str": "str"}.get(joint.kind, object)
+    whole = pd.concat([ids.values.astype(dtype) for ids in columns], ignore_index=True)
+    flat, distinct = pd.factorize(whole, sort=joint.kind != "other")
+    cuts = np.cumsum([len(ids.values) for ids in columns])[:-1]
+    return np.split(flat.astype(np.int64), cuts), Ids(pd.Series(distinct), joint.kind)
+
+
+def _with_things(ids: Ids, listed: _Numbered, report: ReadReport) -> tuple[Ids, list[tuple[int, IntArray] | None]]:
+    """Add the things that are no rows of the node table as nodes; names that nodes have already are kept apart."""
+    import pandas as pd
+
+    places: list[tuple[int, IntArray] | None] = [None] * len(listed.codes)
+    for column, (members, own) in listed.things.items():
+        start = len(ids.values)
+        texts = own.values.astype("str")
+        taken = set(ids.values.astype("str"))
+        clash = texts.isin(taken)
+        if clash.any() or own.kind != ids.kind:
+            texts = column + " " + texts if clash.any() else texts
+            ids = Ids(pd.concat([ids.values.astype("str"), texts], ignore_index=True), "str")
+        else:
+            ids = Ids(pd.concat([ids.values, own.values], ignore_index=True), ids.kind)
+        for k, place in members:
+            places[k] = (listed.edges[k].apart or 0, place + start)
+        tables = ", ".join(listed.edges[k].table.name for k, _ in members)
+        called = f" and called {shown(texts.iloc[0])}, ..., as nodes have the same ids" if clash.any() else ""
+        report.notes.append(
+            f"{len(own.values):,} ids in column {column!r} of {tables} are a kind of their own: added as nodes{called} "
+            f"({few(list(own.values))}); bipartite=False reads them as nodes like the others"
+        )
+    return ids, places
+
+
+def _nodes_of(codes: IntArray, known: IntArray | None, things: tuple[int, IntArray] | None) -> IntArray:
+    pairs = codes if known is None else np.append(known, -1)[codes]
+    if things is not None:
+        end, places = things
+        pairs = pairs.copy()
+        pairs[:, end] = places
+    return pairs
+
+
+def _assemble(
+    every: list[Listed],
+    ends: list[IntArray],
+    ids: Ids,
+    attributes: dict[str, Any],
+    options: Options,
+    report: ReadReport,
+) -> Graph:
+    """Make the graph of the edges of all tables, with what their columns say."""
+    several, n = len(every) > 1, len(ids.values)
+    graphs: dict[str, Graph] = {}
+    derived: list[Derived] = []
+    for one, pairs in zip(every, ends, strict=True):
+        known = np.asarray((pairs >= 0).all(axis=1))
+        kept = None if known.all() else known
+        rows = pairs if kept is None else pairs[kept]
+        weights = one.weights if kept is None or one.weights is None else one.weights[kept]
+        directed, why = points(one, rows, options)
+        words = f"{one.ends.columns[0]!r} to {one.ends.columns[1]!r} ({one.ends.how}), "
+        words += ("directed" if directed else "undirected") + why
+        before = f"{report.columns['edges']}; " if "edges" in report.columns else ""
+        report.columns["edges"] = f"{before}{one.table.name}: {words}" if several else words
+        graph = Graph.from_edges(rows, weights, n=n, directed=directed, duplicates=options.duplicates)
+        present = len(rows) if weights is None else int(np.count_nonzero(weights))
+        report.merged += present - graph.n_edges
+        if present < len(rows):
+            report.notes.append(f"{len(rows) - present} rows of {one.table.name} have weight 0 and are not edges")
+        graphs[one.kind] = graph
+        derived.append(derive(one, rows, kept, n, directed, several, options, report))
+    matrices = {name: matrix for found in derived for name, matrix in found.matrices.items()}
+    adjacency = next(iter(graphs.values())).adjacency
+    for graph in [*graphs.values()][1:]:
+        adjacency = adjacency.maximum(graph.adjacency)
+    if several:
+        matrices = {kind: graph.adjacency for kind, graph in graphs.items()} | matrices
+    report.self_loops = int(np.count_nonzero(adjacency.diagonal()))
+    report.columns = {role: report.columns[role] for role in ("edges", *report.columns) if role in report.columns}
+    rules = {one.kind: found.rules for one, found in zip(every, derived, strict=True)}
+    report.schema = replace(report.schema, edges=rules)
+    return Graph(
+        adjacency,
+        directed=any(graph.directed for graph in graphs.values()),
         metric=options.metric,
         node_names=_node_names(ids),
-        **attributes,
+        edge_matrices=matrices,
+        edge_kinds=list(graphs) if several else (),
+        **_with_columns(attributes, derived),
     )
-    present = len(pairs) if weights is None else int(np.count_nonzero(weights))
-    report.merged = present - graph.n_edges
-    report.self_loops = int(np.count_nonzero(graph.adjacency.diagonal()))
-    if present < len(pairs):
-        report.notes.append(f"{len(pairs) - present} rows of {edges.name} have weight 0 and are not edges")
-    return graph
 
 
-def _ids_of_edges(edges: Table, listed: _Edges, n: int | None) -> tuple[Ids, IntArray | None]:
+def _with_columns(attributes: dict[str, Any], derived: Sequence[Derived]) -> dict[str, Any]:
+    """Join what the edges say of the nodes to their features."""
+    columns = [values for found in derived for values in found.columns]
+    if not columns:
+        return attributes
+    features, block = attributes.get("features"), np.column_stack(columns)
+    names = list(attributes.get("feature_names") or ())
+    taken = set(names)
+    for name in (name for found in derived for name in found.names):
+        while name in taken:
+            name += ".1"  # noqa: PLW2901
+        taken.add(name)
+        names.append(name)
+    if features is None:
+        features = block
+    elif issparse(features):
+        features = hstack([features, csr_array(block)], format="csr")
+    else:
+        features = np.hstack([features, block])
+    return {**attributes, "features": features, "feature_names": names}
+
+
+def _ids_of_edges(edges: Table, listed: _Numbered, n: int | None) -> tuple[Ids, IntArray | None]:
     """Return the ids of the graph's nodes, and for each id of the edges its node (None: they are the same)."""
     import pandas as pd
 
@@ -241,99 +440,30 @@ def _node_names(ids: Ids) -> NDArray[Any] | None:
     return None if np.array_equal(values, np.arange(len(values))) else values
 
 
-def end_columns(table: Table) -> tuple[str, str] | None:
-    """Return the columns with the usual names of edge ends."""
-    for pair in END_NAMES:
-        found = table.named(*pair)
-        if len(found) == 2:
-            return found[0], found[1]
-    return None
-
-
-def _read_edges(edges: Table, options: Options, report: ReadReport) -> _Edges:
-    ends = _pick_ends(edges, options, report)
-    for column in ends:
-        if (blank := _ids.blanks(edges.frame[column])).any():
-            raise BadInput(
-                f"{edges.where(blank.argmax())}: column {column!r} is blank; an edge needs both ends "
-                f"({int(blank.sum())} of {len(blank)} rows are blank)"
-            )
-    first, second = (_ids.read_ids(edges.frame[column], edges) for column in ends)
-    weights = _read_weights(edges, ends, options, report)
-    codes, ids = _ids.number_ids(*_ids.agree(first, second))
-    return _Edges(codes, ids, weights)
-
-
-def _pick_ends(edges: Table, options: Options, report: ReadReport) -> tuple[str, str]:
-    columns = list(edges.frame.columns)
-    guessed, how = end_columns(edges), "by name"
-    if guessed is None:
-        if len(columns) < 2:
-            raise BadInput(
-                f"{edges.name} has {len(columns)} column(s): {few(columns)}; edges need a source and a target "
-                "(in a text file, is the delimiter right?)"
-            )
-        guessed, how = (columns[0], columns[1]), "the first two columns"
-    source = guessed[0] if options.source is None else edges.find(options.source, "source")
-    target = guessed[1] if options.target is None else edges.find(options.target, "target")
-    if options.source is not None and options.target is not None:
-        how = "as given"
-    if source == target:
-        raise BadInput(f"{edges.name}: source and target are the same column {source!r}; name them both")
-    direction = "directed" if options.directed else "undirected"
-    report.columns["edges"] = f"{source!r} to {target!r} ({how}), {direction}"
-    return source, target
-
-
-def _read_weights(edges: Table, ends: tuple[str, str], options: Options, report: ReadReport) -> FloatArray | None:
-    import pandas as pd
-
-    column = _pick_weight(edges, ends, options, report)
-    if column is None:
-        return None
-    series = edges.frame[column]
-    weights = pd.to_numeric(series, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
-    good = np.isfinite(weights) & (weights >= 0)
-    if not good.all():
-        row = int(good.argmin())
-        raise BadInput(
-            f"{edges.where(row)}: weight {shown(series.iloc[row])} in column {column!r} must be a finite number, "
-            "not negative (weight=False ignores the column)"
-        )
-    return np.asarray(weights)
-
-
-def _pick_weight(edges: Table, ends: tuple[str, str], options: Options, report: ReadReport) -> str | None:
-    others = [column for column in edges.frame.columns if column not in ends]
-    rest = replace(edges, frame=edges.frame[others])
-    column, how = None, ""
-    if options.weight is not None:
-        column, how = None if options.weight is False else edges.find(options.weight, "weight"), "as given"
-    elif named := rest.named(*WEIGHT_NAMES):
-        column, how = named[0], "by name"
-    elif len(others) == 1 and _ids.is_number(edges.frame[others[0]]):
-        # Neither when an edge was made nor the number of its row is a weight.
-        unfit = re.search("time|date|year", others[0].lower()) or rest.named(*ID_NAMES)
-        column, how = None if unfit else others[0], "the third column"
-    report.columns["weight"] = "none: every edge weighs 1" if column is None else f"{column!r} ({how})"
-    report.dropped.update({f"{edges.name} {other!r}": "not used" for other in others if other != column})
-    return column
-
-
 # -------------------------------------------------------------------- nodes and their ids
 
 
-def edges_fit(edges: Table, nodes: Table, rows: int = 10_000) -> float:
+def edges_fit(edges: Table, nodes: Table) -> float:
     """Return the largest share of edge ends that some column of `nodes` holds whose values all differ."""
-    columns = end_columns(edges) or tuple(edges.frame.columns[:2])
-    if len(columns) < 2:
-        return 0.0
+    columns = some_ends(edges, Options())
+    return 0.0 if columns is None else max(_shares(edges, columns, nodes).values(), default=0.0)
+
+
+def best_id(edges: Table, nodes: Table, ends: tuple[str, str]) -> str | None:
+    """Return the column of `nodes` whose values all differ that holds the most ends of edges; None if it holds none."""
+    shares = _shares(edges, ends, nodes)
+    best = max(shares, key=lambda column: shares[column], default=None)
+    return best if best is not None and shares[best] > 0 else None
+
+
+def _shares(edges: Table, columns: tuple[str, str], nodes: Table, rows: int = 10_000) -> dict[str, float]:
+    """Return the share of the ends of the first edges that each column of `nodes` holds whose values all differ."""
     try:
-        some = edges.frame[list(columns)].iloc[:rows].dropna()
-        ends = _ids.number_ids(*_ids.agree(*(_ids.read_ids(some[column], edges) for column in columns)))[1]
+        some = [edges.ids(column).iloc[:rows].dropna() for column in columns]
+        ends = _ids.number_ids(*_ids.agree(*(_ids.read_ids(series, edges) for series in some)))[1]
     except (TypeError, ValueError):  # not even ids
-        return 0.0
-    return max(_ids.shares_found(ends, nodes).values(), default=0.0)
+        return {}
+    return _ids.shares_found(ends, nodes)
 
 
 def _refuse_swapped(nodes: Table, edges: Table, options: Options) -> None:
@@ -360,10 +490,10 @@ def _ids_of_nodes(
     report.columns["id"] = f"{'row numbers' if column is None else repr(column)} ({why})"
     if column is None:
         return None, Ids(pd.Series(np.arange(len(nodes.frame))), "int")
-    blank = _ids.blanks(nodes.frame[column])
+    blank = _ids.blanks(nodes.ids(column))
     if blank.any():
         raise BadInput(f"{nodes.where(blank.argmax())}: the id in column {column!r} is blank; every node needs one")
-    ids = _ids.read_ids(nodes.frame[column], nodes)
+    ids = _ids.read_ids(nodes.ids(column), nodes)
     again = np.asarray(ids.values.duplicated())
     if again.any():
         culprit = ids.values.iloc[int(again.argmax())]
@@ -389,6 +519,8 @@ def _pick_id(nodes: Table, edges: Table, ends: Ids, options: Options) -> tuple[s
             return column, "by name"
     found = _ids.shares_found(ends, nodes)
     best = max(found, key=lambda column: found[column], default=None)
+    if named and (best is None or found[best] < 1) and _misspelt(ends, edges, nodes, named[0]):
+        return named[0], "by name"
     if best is not None and found[best] >= 0.5:
         than = "".join(f", {share:.0%} in {column!r}" for column, share in shares.items())
         return best, f"by content: {found[best]:.0%} of the edge ends are in it{than}"
@@ -397,10 +529,22 @@ def _pick_id(nodes: Table, edges: Table, ends: Ids, options: Options) -> tuple[s
         return None, "no column holds the edge ends"
     if named:
         return named[0], "by name"
+    for column in nodes.frame.columns:
+        if nodes.frame[column].dtype.kind in "iufO" and (near := _misspelt(ends, edges, nodes, column)):
+            raise BadInput(f"no column of {nodes.name} holds the ids of {edges.name}: {near} (column {column!r})")
     raise BadInput(
         f"no column of {nodes.name} holds the ids of {edges.name} (such as {few(ends.values)}): name it with id=, or "
         f"pass id=False for row numbers; its columns are {few(list(nodes.frame.columns))}"
     )
+
+
+def _misspelt(ends: Ids, edges: Table, nodes: Table, column: str) -> str | None:
+    """Say how ids of a column differ from the edge ends if it is only in how they are written."""
+    try:
+        ids = _ids.read_ids(nodes.ids(column).dropna(), nodes)
+    except ValueError:  # no ids at all
+        return None
+    return _ids.spelling_hint(ends, edges, ids, nodes)
 
 
 def _may_be_rows(ends: Ids, nodes: Table) -> bool:
@@ -409,22 +553,23 @@ def _may_be_rows(ends: Ids, nodes: Table) -> bool:
 
 def _share_in(ends: Ids, nodes: Table, column: str) -> float:
     try:
-        return _ids.share_found(ends, _ids.read_ids(nodes.frame[column].dropna(), nodes))
+        return _ids.share_found(ends, _ids.read_ids(nodes.ids(column).dropna(), nodes))
     except ValueError:
         return 0.0
 
 
 def _match(
-    nodes: Table, edges: Table, ids: Ids, listed: _Edges, options: Options, report: ReadReport
+    nodes: Table, ids: Ids, listed: _Numbered, options: Options, report: ReadReport
 ) -> tuple[Ids, IntArray | None]:
     """Return the ids of the graph's nodes, and for each id of the edges its node (None: they are the same)."""
     import pandas as pd
 
     kinds = {"int": "integers", "str": "text", "other": "objects"}
+    tables = ", ".join(one.table.name for one in listed.edges)
     before, (ids, ends) = ids.kind, _ids.agree(ids, listed.ids)
     if before != listed.ids.kind and len(ends.values):
         report.notes.append(
-            f"ids are {kinds[before]} in {nodes.name} and {kinds[listed.ids.kind]} in {edges.name}; "
+            f"ids are {kinds[before]} in {nodes.name} and {kinds[listed.ids.kind]} in {tables}; "
             f"they were compared as {kinds[ids.kind]}"
         )
     known = np.asarray(pd.Index(ids.values).get_indexer(pd.Index(ends.values)))
@@ -432,31 +577,39 @@ def _match(
     report.unknown = int(strangers.sum())
     if not report.unknown:
         return ids, None if np.array_equal(known, np.arange(len(ids.values))) else known
-    strange = ends.values[strangers]
+    strange, known_ids = ends.values[strangers], ids
     if options.unknown == "error":
-        raise BadInput(_stranger_message(nodes, edges, strangers, ends, listed.codes, report))
+        marked = np.append(strangers, False)  # the last: things that are no nodes of the table, whose place is -1
+        culprit = next(k for k, codes in enumerate(listed.codes) if marked[codes].any())
+        edges, codes = listed.edges[culprit].table, listed.codes[culprit]
+        raise BadInput(_stranger_message(nodes, edges, marked, ids, ends, codes, report))
     if options.unknown == "add":
         known[strangers] = len(ids.values) + np.arange(report.unknown)
         ids = Ids(pd.concat([ids.values, strange], ignore_index=True), ids.kind)
     action = "added as nodes" if options.unknown == "add" else "dropped with their edges"
+    near = _ids.spelling_hint(Ids(strange, ends.kind), listed.edges[0].table, known_ids, nodes)
     report.notes.append(
-        f"{report.unknown} ids of {edges.name} are not in {nodes.name}: {action} ({few(list(strange))})"
+        f"{report.unknown} ids of {tables} are not in {nodes.name}: {action} ({few(list(strange))})"
+        + (f"; {near}" if near else "")
     )
     return ids, known
 
 
 def _stranger_message(
-    nodes: Table, edges: Table, strangers: NDArray[np.bool_], ends: Ids, codes: IntArray, report: ReadReport
+    nodes: Table, edges: Table, strangers: NDArray[np.bool_], ids: Ids, ends: Ids, codes: IntArray, report: ReadReport
 ) -> str:
     touched = np.asarray(strangers[codes]).any(axis=1)
     row = int(touched.argmax())
     culprit = ends.values.iloc[codes[row][strangers[codes[row]]][0]]
+    every_end, strangers = bool(strangers[codes[0]].all()), strangers[:-1]
     strange = list(ends.values[strangers])
     elsewhere = [column for column, share in _ids.shares_found(ends, nodes).items() if share == 1]
     hint = f"; column {elsewhere[0]!r} has them all: id={elsewhere[0]!r}?" if elsewhere else ""
     if not elsewhere and strangers.all() and _may_be_rows(ends, nodes):
         hint = "; if the edges hold row numbers, id=False"
-    if not edges.header and row == 0 and strangers[codes[0]].all():
+    if near := None if elsewhere else _ids.spelling_hint(Ids(ends.values[strangers], ends.kind), edges, ids, nodes):
+        return f"{edges.where(row)}: node {shown(culprit)} is not in {nodes.name} (id: {report.columns['id']}); {near}"
+    if not edges.header and row == 0 and every_end:
         hint = f"; or is this line the header? header={{{edges.name!r}: True}}"
     return (
         f"{edges.where(row)}: node {shown(culprit)} is not in {nodes.name} (id: {report.columns['id']}); "
@@ -486,25 +639,25 @@ def _read_attributes(
         columns = [rest.find(column, "position") for column in options.positions]
         if extra:
             raise ValueError(f"{extra} added nodes have no position; pass unknown='drop', or no positions")
-        found["positions"] = _columns.read_positions(rest, columns)
+        found["positions"] = read_positions([Column(rest, column) for column in columns])
         report.columns["positions"] = few(columns)
         rest = _without(rest, columns)
 
-    splits = _columns.pick_splits(rest, options)
+    splits = _labels.pick_splits(rest, options)
     if splits:
-        found["splits"] = [_columns.read_split(rest, column) for column in splits]
+        found["splits"] = [_labels.read_split(rest, column) for column in splits]
         report.columns["splits"] = ", ".join(map(repr, splits))
         rest = _without(rest, splits)
 
-    label = _columns.pick_label(rest, options, report)
+    label = _labels.pick_label(rest, options, report)
     if label is not None:
-        codes, found["class_names"] = _columns.read_labels(rest, label)
+        codes, found["class_names"] = _labels.read_labels(rest, label)
         found["labels"] = np.append(codes, np.full(extra, -1))
         lacking = int(np.count_nonzero(found["labels"] < 0))
         report.columns["label"] += f": {codes.max() + 1} classes, {lacking} of {len(ids.values)} nodes without"
         rest = _without(rest, [label])
 
-    found["features"], found["feature_names"] = _columns.read_features(rest, extra, options, report)
+    found["features"], found["feature_names"] = read_features(rest, extra, options, report)
     return found
 
 

@@ -204,7 +204,9 @@ def _confusion(result: Result) -> dict[str, Any]:
 def _per_class(result: Result) -> dict[str, Any]:
     if not any(row.support for row in result.per_class):
         return _absent("There were no labelled test nodes, so classes cannot be judged one by one.")
-    rows, left_out = list(result.per_class), max(0, len(result.per_class) - _MOST_TABLE)
+    counts = dict(zip(result.data.classes, result.data.class_counts, strict=True))
+    rows = [row for row in result.per_class if counts.get(row.name, 1)]  # a class may be named that no node has
+    left_out = max(0, len(rows) - _MOST_TABLE)
     if left_out:
         rows.sort(key=lambda row: -row.support)
     numbers = ("support", "precision", "recall")

@@ -53,6 +53,8 @@ class Data(Part):
         What the reader of the files said.
     feature_names
         Of the columns, where they have names.
+    schema
+        How the columns of files were read, `pegfan.datasets.Schema.to_dict`.
     """
 
     nodes: int
@@ -72,6 +74,7 @@ class Data(Part):
     ccns: tuple[Numbers, ...] | None = None
     report: str | None = None
     feature_names: tuple[str, ...] | None = None
+    schema: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

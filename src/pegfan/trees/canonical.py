@@ -72,7 +72,8 @@ def canonical_order(graph: Graph, use_features: bool = True, labels: IntArray | 
     Parameters
     ----------
     graph
-        A graph; directions, weights and (unless `use_features` is false) features tell nodes apart. Labels do not.
+        A graph; directions, weights (those of its `edge_matrices` too) and, unless `use_features` is false, features
+        tell nodes apart. Labels do not.
     use_features
         Whether features count.
     labels
@@ -105,6 +106,7 @@ def _digest(graph: Graph, use_features: bool, labels: IntArray | None) -> bytes:
     """What the colouring of a graph depends on."""
     digest = hashlib.blake2b(f"{graph.n} {graph.directed}".encode(), digest_size=16)
     matrices: list[Any] = [graph.adjacency, graph.features if use_features else None, labels]
+    matrices += [matrix for _, matrix in sorted(graph.edge_matrices.items())]
     for matrix in matrices:
         parts = [matrix.indptr, matrix.indices, matrix.data] if issparse(matrix) else [matrix]
         for part in parts if matrix is not None else ():
@@ -115,9 +117,7 @@ def _digest(graph: Graph, use_features: bool, labels: IntArray | None) -> bytes:
 
 
 def _colouring(graph: Graph, colours: Colours) -> Colouring:
-    weights = graph.adjacency.copy()
-    weights.data = _leading_bits(weights.data, weights.data)
-    refiner = _Refiner(weights, graph.directed)
+    refiner = _Refiner(_all_weights(graph), graph.directed)
     # Long paths and grids of millions of nodes would take as many rounds as they are long.
     stable = colours = refiner.refine(colours, or_what_is_affordable=True)
     _, classes, sizes = np.unique(stable, return_inverse=True, return_counts=True)
@@ -130,6 +130,24 @@ def _colouring(graph: Graph, colours: Colours) -> Colouring:
     for array in (order, classes):
         array.setflags(write=False)
     return Colouring(order, classes, tied, symmetric, arbitrary)
+
+
+def _all_weights(graph: Graph) -> csr_array:
+    """Bits that tell edges apart by their weights, all of them where the graph has several matrices."""
+    weights = graph.adjacency.copy()
+    weights.data = _leading_bits(weights.data, weights.data)
+    others = [matrix for _, matrix in sorted(graph.edge_matrices.items())]
+    if not others:
+        return weights
+    keys = [matrix.tocoo().coords[0].astype(np.int64) * graph.n + matrix.indices for matrix in [weights, *others]]
+    every = np.unique(np.concatenate(keys))
+    bits = np.zeros(len(every), np.uint64)
+    for salt, (key, matrix) in enumerate(zip(keys, [graph.adjacency, *others], strict=True)):
+        bits[np.searchsorted(every, key)] += _scramble(_leading_bits(matrix.data, matrix.data) + np.uint64(salt))
+    rows, columns = np.divmod(every, graph.n)
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=graph.n))])
+    index = weights.indices.dtype
+    return csr_array((bits, columns.astype(index), indptr.astype(index)), shape=weights.shape)
 
 
 class _SpentError(Exception):
@@ -188,7 +206,10 @@ def _initial_colours(graph: Graph, use_features: bool, labels: IntArray | None) 
     if labels is not None:
         colours = _scramble(colours + _scramble(labels.astype(np.int64).view(np.uint64)))
     # A loop leads to a node of one's own colour, as an edge to an equal node does: tell them apart from the start.
-    return colours + _scramble(_leading_bits(graph.adjacency.diagonal(), graph.adjacency.data))
+    loops = _scramble(_leading_bits(graph.adjacency.diagonal(), graph.adjacency.data))
+    for _, matrix in sorted(graph.edge_matrices.items()):
+        loops = _scramble(loops + _leading_bits(matrix.diagonal(), matrix.data))
+    return colours + loops
 
 
 def _leading_bits(weights: Any, all_weights: Any) -> Colours:

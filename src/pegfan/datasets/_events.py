@@ -1,0 +1,442 @@
+"""The columns of an edge table: rows are events, and become other weights of the edges and columns of the nodes.
+
+Everything is grouped by arrays of node numbers: one pass per column, and one sort of all pairs of nodes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array
+
+from pegfan._arrays import FloatArray, IntArray
+from pegfan._checks import BadInput
+from pegfan.datasets import _blocks, _dates
+from pegfan.datasets._columns import ID_NAMES
+from pegfan.datasets._ids import is_number, is_text
+from pegfan.datasets._schema import Rule
+from pegfan.datasets._table import Table, shown
+
+CATEGORIES = 8
+"""The most categories of an edge column whose shares become columns of the nodes: the most frequent ones."""
+WEIGHED = 3
+"""The most number columns that become weights of the edges, three of each."""
+KINDS = ("number", "date", "time", "category")
+"""What an edge column may be read as."""
+HEAVY = 10.0
+"""Columns whose largest value is so many times the median are taken as logarithms."""
+
+_TIME_NAME = re.compile(r"(?:^|[^a-z])(?:time|date|day|year|month|step|timestamp|datetime|ts|epoch|when)(?:$|[^a-z])")
+_MANY = 20  # rows, from which on chance does not explain that all of them differ
+_DAY = 86_400.0
+
+
+class LeftOut(Exception):
+    """Why an edge column is not used."""
+
+
+class Column(NamedTuple):
+    """An edge column that was read.
+
+    Attributes
+    ----------
+    name
+        Its name.
+    values
+        Numbers, or days since 1970 (or times as given), NaN where there is none; or the places of categories, -1 where
+        there is none or it is a rare one.
+    rule
+        How it was read.
+    how
+        The same in words.
+    """
+
+    name: str
+    values: NDArray[Any]
+    rule: Rule
+    how: str
+
+
+# -------------------------------------------------------------------- reading columns
+
+
+def read_column(edges: Table, column: str, rule: Rule | None = None, *, asked: bool = False) -> Column:
+    """Return a column as numbers, times or categories, as `rule` says or as its content does.
+
+    Parameters
+    ----------
+    edges
+        The table.
+    column
+        The name of the column.
+    rule
+        How it was read in another table.
+    asked
+        Whether the caller named the column: one that looks like an id is then read too.
+
+    Raises
+    ------
+    LeftOut
+        If nothing is to be made of it.
+    BadInput
+        If a value is not what the others are, with its line.
+    """
+    series = edges.frame[column]
+    gaps = _blocks.gaps(series, placeholders=True)
+    if gaps.all():
+        raise LeftOut("every value is missing")
+    kind = rule.kind if rule is not None else _guess(edges, column, gaps, asked)
+    read = {"number": _numbers, "date": _read_dates, "time": _times, "category": _categories}[kind]
+    return read(edges, column, gaps, {} if rule is None else rule.facts)
+
+
+def _guess(edges: Table, column: str, gaps: NDArray[np.bool_], asked: bool) -> str:
+    """Say what a column holds: number, date, time (a number in units of its own) or category; or raise why not."""
+    import pandas as pd
+
+    types, series = pd.api.types, edges.frame[column]
+    if is_number(series):
+        return _guess_number(edges, column, gaps, asked)
+    inferred = types.infer_dtype(series, skipna=True)
+    kind = "date" if types.is_datetime64_any_dtype(series.dtype) else _INFERRED.get(inferred)
+    if kind is None:
+        raise LeftOut(f"values of unusual or unlike kinds ({inferred})")
+    if inferred == "string":
+        some = series[~gaps].iloc[:: max(len(series) // 1000, 1)]
+        numeric = pd.to_numeric(some, errors="coerce").notna()
+        coded = some.str.fullmatch(r"\s*0\d+\s*").any()  # 0742 is a code
+        if 2 * int(numeric.sum()) >= len(some) and not coded:
+            kind = "number"
+        elif is_dates(edges, column):
+            kind = "date"
+    if kind == "category" and not asked:
+        _require_categories(series[~gaps], len(series))
+    return kind
+
+
+_INFERRED = {
+    **dict.fromkeys(["datetime", "datetime64", "date"], "date"),
+    **dict.fromkeys(["integer", "floating", "mixed-integer-float", "decimal"], "number"),
+    **dict.fromkeys(["string", "boolean", "categorical"], "category"),
+}
+
+
+def _guess_number(edges: Table, column: str, gaps: NDArray[np.bool_], asked: bool) -> str:
+    series = edges.frame[column]
+    if not asked:
+        like_id = column.strip().lower() in ID_NAMES or column.strip().endswith(("_id", " id", "_ID", "Id", "ID"))
+        if series.dtype.kind in "iu" and len(series) > 1 and series.is_unique:
+            if like_id:
+                raise LeftOut("whole numbers that all differ, in a column named like an id")
+            if len(series) > _MANY and int(series.max()) - int(series.min()) == len(series) - 1:
+                raise LeftOut("numbers its rows")
+        if len(series) > 1 and not gaps.any() and series.nunique() == 1:
+            raise LeftOut(f"every row has {shown(series.iloc[0])}")
+    if is_dates(edges, column):
+        return "date"
+    return "time" if _TIME_NAME.search(column.strip().lower()) else "number"
+
+
+def _require_categories(values: Any, rows: int) -> None:
+    """Refuse texts that are all alike, or names."""
+    distinct = int(values.nunique())
+    if distinct == 1:
+        raise LeftOut(f"every row has {shown(values.iloc[0])}")
+    if 2 * distinct > rows > _MANY or distinct == rows:
+        raise LeftOut(f"{distinct:,} different texts in {rows:,} rows: names, not categories")
+
+
+def _numbers(edges: Table, column: str, gaps: NDArray[np.bool_], facts: Mapping[str, Any]) -> Column:
+    import pandas as pd
+
+    series = edges.frame[column]
+    if gaps.any() or not is_number(series):
+        series = pd.to_numeric(series.where(~gaps), errors="coerce")
+    values = series.to_numpy(dtype=np.float64, na_value=np.nan)
+    _require(edges, column, gaps | np.isfinite(values), "not a finite number")
+    lacking = int(gaps.sum())
+    return Column(column, values, Rule("number", facts), "number" + (f", {lacking:,} missing" if lacking else ""))
+
+
+def _require(edges: Table, column: str, good: NDArray[np.bool_], what: str) -> None:
+    if not good.all():
+        row = int(good.argmin())
+        raise BadInput(
+            f"{edges.where(row)}: {shown(edges.frame[column].iloc[row])} in column {column!r} is {what}; correct it, "
+            "leave it blank, or name the columns to use without this one with edge_columns="
+        )
+
+
+def is_dates(edges: Table, column: str) -> bool:
+    """Whether a column holds dates."""
+    return _dates.date_form(_blocks.Column(edges, column)) is not None
+
+
+def _read_dates(edges: Table, column: str, gaps: NDArray[np.bool_], facts: Mapping[str, Any]) -> Column:
+    """Days since 1970, with their fractions."""
+    form = facts.get("form") or _dates.date_form(_blocks.Column(edges, column)) or "date"
+    if form == "time of day":
+        raise LeftOut("times of the day, without the day")
+    days = _dates.moments(edges.frame[column], form) / _DAY
+    told = "" if form in ("date", "year first") else f" ({_dates.WORDS.get(form, form).split(' (')[0]})"
+    _require(edges, column, gaps | np.isfinite(days), f"not a date as the values there are{told}")
+    days[gaps] = np.nan
+    rule = Rule("date", _reference(days, {**facts, "form": form}))
+    newest = np.datetime64(round(rule.facts["reference"] * _DAY), "s").item()
+    words = f"date{told}, newest {newest:%Y-%m-%d}" + (f", {int(gaps.sum()):,} missing" if gaps.any() else "")
+    return Column(column, days, rule, words)
+
+
+def _times(edges: Table, column: str, gaps: NDArray[np.bool_], facts: Mapping[str, Any]) -> Column:
+    """Numbers that say when, in units of their own."""
+    values = _numbers(edges, column, gaps, {}).values
+    rule = Rule("time", _reference(values, facts))
+    words = f"time as given, newest {rule.facts['reference']:g}"
+    return Column(column, values, rule, words + (f", {int(gaps.sum()):,} missing" if gaps.any() else ""))
+
+
+def _reference(times: FloatArray, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """What ages count from: the newest time; with the oldest, and the age at which an event weighs half."""
+    known = times[np.isfinite(times)]
+    newest = float(facts.get("reference", known.max(initial=-np.inf)))
+    return {
+        "reference": newest,
+        "oldest": float(known.min()),
+        "half_life": float(newest - np.median(known)),
+        **facts,
+    }
+
+
+def _categories(edges: Table, column: str, gaps: NDArray[np.bool_], facts: Mapping[str, Any]) -> Column:
+    import pandas as pd
+
+    texts = edges.frame[column]
+    texts = texts.where(~_blocks.gaps(texts))  # "unknown" is a category
+    codes, distinct = pd.factorize(texts if is_text(texts) else texts.astype(object))
+    names = [str(value) for value in distinct]
+    counts = np.bincount(codes[codes >= 0], minlength=len(names))
+    if "categories" in facts:
+        kept = list(facts["categories"])
+    else:
+        kept = [names[k] for k in sorted(range(len(names)), key=lambda k: (-counts[k], names[k]))[:CATEGORIES]]
+    place = {name: k for k, name in enumerate(kept)}
+    lookup = np.array([*(place.get(name, -1) for name in names), -1])
+    # A rare category is no gap: it counts in the whole that shares are of.
+    values = np.where(codes < 0, -1, np.where(lookup[codes] < 0, len(kept), lookup[codes]))
+    most = f", shares of the {len(kept)} most frequent" if len(names) > len(kept) else ""
+    return Column(column, values, Rule("category", {**facts, "categories": kept}), f"{len(names)} categories{most}")
+
+
+# -------------------------------------------------------------------- pairs of nodes
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """The distinct pairs of nodes that rows join, and which of them each row joins.
+
+    Attributes
+    ----------
+    n
+        The number of nodes.
+    i, j
+        The pairs, sorted; with i <= j if undirected.
+    row
+        The place of each row's pair.
+    mirror
+        Whether they are undirected.
+    """
+
+    n: int
+    i: IntArray
+    j: IntArray
+    row: IntArray
+    mirror: bool
+
+    @classmethod
+    def of(cls, source: IntArray, target: IntArray, n: int, *, directed: bool) -> Pairs:
+        """The pairs that rows join."""
+        first, second = (source, target) if directed else (np.minimum(source, target), np.maximum(source, target))
+        key = first * n + second
+        order = np.argsort(key, kind="stable")
+        new = np.diff(key[order], prepend=-1) != 0
+        row = np.empty(len(key), np.int64)
+        row[order] = np.cumsum(new) - 1
+        i, j = np.divmod(key[order[new]], n)
+        return cls(n, i, j, row, not directed)
+
+    def matrix(self, weights: FloatArray) -> csr_array:
+        """The matrix of one weight per pair, both ways if undirected."""
+        i, j, w = self.i, self.j, weights
+        if self.mirror:
+            off = i != j
+            i, j, w = np.append(i, j[off]), np.append(j, i[off]), np.append(w, w[off])
+        return coo_array((w, (i, j)), shape=(self.n, self.n)).tocsr()
+
+    def sums(self, values: FloatArray | None = None) -> FloatArray:
+        """The sum over the rows of each pair; how many there are without values."""
+        return np.bincount(self.row, values, minlength=len(self.i)).astype(np.float64)
+
+    def partners(self, end: int) -> FloatArray:
+        """With how many different nodes each node is paired: as the first (0) or the second (1), or as either."""
+        if not self.mirror:
+            return np.bincount((self.i, self.j)[end], minlength=self.n).astype(np.float64)
+        off = self.i != self.j
+        both = np.bincount(self.i, minlength=self.n) + np.bincount(self.j[off], minlength=self.n)
+        return both.astype(np.float64)
+
+
+def edge_weights(pairs: Pairs, columns: Sequence[Column]) -> Iterator[tuple[str, str | None, csr_array]]:
+    """Other weights of the edges: names, the columns that they come from (None: the rows), and matrices.
+
+    How often an edge is given; of numbers, without their signs, sum, mean and logarithm of one plus the sum; and of the
+    first column of times, the sum of 2^(-age / half-life) over the rows.
+    """
+    counts = pairs.sums()
+    yield "count", None, pairs.matrix(counts)
+    weighed = 0
+    timed = False
+    for column in columns:
+        if column.rule.kind == "number" and weighed < WEIGHED:
+            weighed += 1
+            lacking = np.isnan(column.values)
+            sizes = np.abs(np.where(lacking, 0.0, column.values))
+            total = pairs.sums(sizes)
+            held = pairs.sums((~lacking).astype(np.float64)) if lacking.any() else counts
+            yield f"{column.name} sum", column.name, pairs.matrix(total)
+            yield f"{column.name} mean", column.name, pairs.matrix(total / np.maximum(held, 1))
+            yield f"{column.name} log-sum", column.name, pairs.matrix(np.log1p(total))
+        elif column.rule.kind in ("date", "time") and not timed:
+            timed = True
+            facts = column.rule.facts
+            age = np.maximum(facts["reference"] - np.where(np.isnan(column.values), facts["oldest"], column.values), 0)
+            yield "recent", column.name, pairs.matrix(pairs.sums(np.exp2(-age / (facts["half_life"] or 1.0))))
+
+
+# -------------------------------------------------------------------- columns of the nodes
+
+
+class Side(NamedTuple):
+    """The rows as events of the nodes at one of their ends, or at either.
+
+    Attributes
+    ----------
+    name
+        ``"out"``, ``"in"`` or ``"both"``.
+    node
+        Whose event it is.
+    row
+        Which row it is; None for every row in turn.
+    """
+
+    name: str
+    node: IntArray
+    row: IntArray | None
+
+    def take(self, values: NDArray[Any]) -> NDArray[Any]:
+        """The values of the events."""
+        return values if self.row is None else values[self.row]
+
+
+def sides_of(source: IntArray, target: IntArray, *, directed: bool) -> list[Side]:
+    """The sides on which nodes have events; a row from a node to itself is one event of it, whichever the side."""
+    if directed:
+        return [Side("out", source, None), Side("in", target, None)]
+    other = np.flatnonzero(source != target)
+    rows = np.concatenate([np.arange(len(source)), other])
+    return [Side("both", np.concatenate([source, target[other]]), rows)]
+
+
+def node_columns(
+    pairs: Pairs, sides: Sequence[Side], columns: Sequence[Column]
+) -> Iterator[tuple[str, str | None, FloatArray]]:
+    """What the events of every node come to: names, the edge columns that they come from (None: the rows), and values.
+
+    =========  =======================================================================================================
+    the rows   count, partners (different nodes at the other end)
+    numbers    sum, mean, largest, spread (standard deviation)
+    times      recency (from the node's last event to the reference), span (first to last), events per active day
+    categories the share of each
+    =========  =======================================================================================================
+
+    Nodes without events have zeros; their recency is that of the oldest event.
+    """
+    n = pairs.n
+    for end, side in enumerate(sides):
+        counts = np.bincount(side.node, minlength=n).astype(np.float64)
+        yield f"{side.name} count", None, counts
+        yield f"{side.name} partners", None, pairs.partners(end)
+        for column in columns:
+            stem = f"{side.name} {column.name}"
+            for words, values in _by_node(column, side, counts, n):
+                yield (f"{stem}={words}" if column.rule.kind == "category" else f"{stem} {words}"), column.name, values
+
+
+def _by_node(column: Column, side: Side, counts: FloatArray, n: int) -> Iterator[tuple[str, FloatArray]]:
+    values, node = side.take(column.values), side.node
+    if column.rule.kind == "category":
+        yield from _shares(values, node, n, column.rule.facts["categories"])
+        return
+    lacking = np.isnan(values)
+    if lacking.any():
+        values, node = values[~lacking], node[~lacking]
+        counts = np.bincount(node, minlength=n).astype(np.float64)
+    held = np.maximum(counts, 1)
+    largest = np.full(n, -np.inf)
+    np.maximum.at(largest, node, values)
+    if column.rule.kind == "number":
+        total = np.bincount(node, values, minlength=n).astype(np.float64)
+        mean = total / held
+        yield "sum", total
+        yield "mean", mean
+        yield "largest", np.where(counts > 0, largest, 0.0)
+        yield "spread", np.sqrt(np.bincount(node, (values - mean[node]) ** 2, minlength=n) / held)
+        return
+    facts = column.rule.facts
+    first = np.full(n, np.inf)
+    np.minimum.at(first, node, values)
+    yield "recency", facts["reference"] - np.where(counts > 0, largest, facts["oldest"])
+    with np.errstate(invalid="ignore"):
+        yield "span", np.where(counts > 0, largest - first, 0.0)
+    yield "per active day", counts / np.maximum(_active_days(values, node, n), 1)
+
+
+def _active_days(times: FloatArray, node: IntArray, n: int) -> FloatArray:
+    """On how many different days each node has an event."""
+    if len(times) == 0:
+        return np.zeros(n)
+    days = np.floor(times).astype(np.int64)
+    low = int(days.min())
+    width = int(days.max()) - low + 1
+    if width < 2**62 // max(n, 1):
+        key = np.sort(node * width + (days - low))
+        return np.bincount(key[np.diff(key, prepend=-1) != 0] // width, minlength=n).astype(np.float64)
+    order = np.lexsort((days, node))  # times so far apart that one number cannot hold node and day
+    node, days = node[order], days[order]
+    new = np.ones(len(node), dtype=bool)
+    new[1:] = (np.diff(node) != 0) | (np.diff(days) != 0)
+    return np.bincount(node[new], minlength=n).astype(np.float64)
+
+
+def _shares(codes: IntArray, node: IntArray, n: int, names: Sequence[str]) -> Iterator[tuple[str, FloatArray]]:
+    width = len(names) + 1  # the last: all rarer ones
+    known = codes >= 0
+    flat = np.bincount(node[known] * width + codes[known], minlength=n * width).reshape(n, width)
+    held = np.maximum(flat.sum(axis=1), 1)
+    for k, name in enumerate(names):
+        yield f"{name} share", np.asarray(flat[:, k] / held, dtype=np.float64)
+
+
+def is_heavy(values: FloatArray) -> bool:
+    """Whether a few values are so much larger than the rest that logarithms are to be taken."""
+    sizes = np.abs(values[values != 0])
+    return bool(len(sizes) and sizes.max() > HEAVY * np.median(sizes))
+
+
+def signed_log(values: FloatArray) -> FloatArray:
+    """sign(x) log(1 + |x|)."""
+    return np.asarray(np.sign(values) * np.log1p(np.abs(values)))

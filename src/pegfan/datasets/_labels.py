@@ -1,0 +1,127 @@
+"""The columns of a node table that hold labels and splits."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pegfan._arrays import IntArray
+from pegfan._checks import BadInput
+from pegfan.datasets._blocks import gaps
+from pegfan.datasets._categories import categories
+from pegfan.datasets._ids import LARGEST_EXACT, is_number, name_array
+from pegfan.datasets._table import Options, ReadReport, Table, few
+from pegfan.graph import Split
+
+LABEL_NAMES = ("label", "labels", "class", "y", "target", "kind")
+_SPLIT_NAME = re.compile(r"split[_ .-]?(\d*)", re.IGNORECASE)
+_SPLIT_WORDS = {"training": "train", "valid": "val", "validation": "val", **{part: part for part in Split._fields}}
+_ALL_DIFFERENT = 20  # a label column in which more values than this all differ is a column of names
+
+
+def pick_splits(nodes: Table, options: Options) -> list[str]:
+    """Return the columns with splits, given or by their names."""
+    if options.split is False:
+        return []
+    if options.split is None:
+        matches = {column: _SPLIT_NAME.fullmatch(column.strip()) for column in nodes.frame.columns}
+        found = {column: int(match[1] or -1) for column, match in matches.items() if match}
+        return sorted(found, key=lambda column: found[column])
+    given = [options.split] if isinstance(options.split, str) else options.split
+    return [nodes.find(column, "split") for column in given]
+
+
+def read_split(nodes: Table, column: str) -> Split:
+    """Return the split that a column of words describes."""
+    series = nodes.frame[column]
+    present = ~gaps(series)
+    words = series.astype("str").str.strip()
+    parts = words.str.lower().map(_SPLIT_WORDS)
+    strange = present & np.asarray(parts.isna(), dtype=bool)
+    if strange.any():
+        every = list(dict.fromkeys(words[strange]))
+        raise BadInput(
+            f"{nodes.where(strange.argmax())}: split column {column!r} holds {few(every)}; it may hold train, "
+            "val (or valid, validation), test and blanks (split=False makes it an ordinary column)"
+        )
+    if not present.any():
+        raise BadInput(f"{nodes.name}: split column {column!r} is empty; fill it, or pass split=False")
+    return Split(*(np.flatnonzero(present & np.asarray(parts == part, dtype=bool)) for part in Split._fields))
+
+
+class NoLabels(BadInput):
+    """The column of labels that was asked for is not there, or is empty."""
+
+
+def pick_label(nodes: Table, options: Options, report: ReadReport) -> str | None:
+    """Return the column with the labels, given or by its name and content."""
+    if options.label is False:
+        report.columns["label"] = "none (as given)"
+        return None
+    if options.label is not None:
+        try:
+            column = nodes.find(options.label, "label")
+        except ValueError as error:
+            raise NoLabels(str(error)) from None
+        report.columns["label"] = f"{column!r} (as given)"
+        return column
+    named = nodes.named(*LABEL_NAMES)
+    for column in named:
+        if _class_problem(nodes.frame[column]) is None:
+            report.columns["label"] = f"{column!r} (by name)"
+            return column
+    report.columns["label"] = "none" + "".join(f"; {column!r} does not hold classes" for column in named)
+    return None
+
+
+def _unlabelled(series: Any) -> NDArray[np.bool_]:
+    absent = gaps(series)
+    if is_number(series) and set(series[~absent].unique()) != {-1, 1}:  # -1 and 1 are the classes of a binary problem
+        absent |= np.asarray((series == -1).fillna(False), dtype=bool)
+    return absent
+
+
+def _class_problem(series: Any) -> tuple[int, str] | None:
+    """Return a row and what about it shows that this column does not hold classes."""
+    import pandas as pd
+
+    present = ~_unlabelled(series)
+    first = int(present.argmax()) if len(present) else 0
+    if pd.api.types.is_datetime64_any_dtype(series.dtype) or pd.api.types.is_timedelta64_dtype(series.dtype):
+        return first, "holds dates or times, not classes"
+    if is_number(series):
+        values = series.to_numpy(dtype=np.float64, na_value=np.nan)
+        odd = present & ~((values == np.floor(values)) & (np.abs(values) < LARGEST_EXACT))
+        if odd.any():
+            row = int(odd.argmax())
+            return row, f"holds {float(values[row])!r}; labels are classes: whole numbers or texts"
+    try:
+        distinct = series[present].nunique()
+    except TypeError:
+        return first, "holds lists, not classes"
+    if distinct == present.sum() > _ALL_DIFFERENT:
+        return first, f"holds {distinct} values that all differ: names, not classes"
+    return None
+
+
+def read_labels(nodes: Table, column: str) -> tuple[IntArray, NDArray[Any] | None]:
+    """Return class numbers, -1 where there is none, and the names of the classes if they are not 0..k-1."""
+    series = nodes.frame[column]
+    missing = _unlabelled(series)
+    if missing.all():
+        raise NoLabels(
+            f"{nodes.name}: every label in column {column!r} is missing; fill some in, or pass label=False for a graph "
+            "without labels"
+        )
+    problem = _class_problem(series)
+    if problem is not None:
+        raise BadInput(f"{nodes.where(problem[0])}: label column {column!r} {problem[1]}")
+    codes = np.full(len(series), -1)
+    if is_number(series):
+        names, codes[~missing] = np.unique(series[~missing].to_numpy(dtype=np.int64), return_inverse=True)
+        return codes, None if np.array_equal(names, np.arange(len(names))) else names
+    distinct, codes[~missing] = categories(series[~missing])
+    return codes, name_array(distinct)
