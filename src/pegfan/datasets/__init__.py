@@ -9,6 +9,7 @@ from pegfan.datasets.splits import random_splits
 from pegfan.datasets.stand_in import stand_in_features
 from pegfan.datasets.synthetic import D4, synthetic
 from pegfan.datasets.tables import graph_from_tables
+from pegfan.datasets.transactions import Transactions, transactions
 
 __all__ = [
     "D4",
@@ -17,6 +18,7 @@ __all__ = [
     "ReadReport",
     "Source",
     "TableOptions",
+    "Transactions",
     "graph_from_tables",
     "info",
     "load",
@@ -26,4 +28,5 @@ __all__ = [
     "stand_in_features",
     "synthetic",
     "table",
+    "transactions",
 ]
