@@ -64,6 +64,7 @@ _NOTES = _Category(
     (40, 14, 12, 14, 10, 4, 4, 2),
     (20, 6, 6, 4, 2, 10, 10, 8),
 )
+"""Sentences of notes; two of them and a number of the call make one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,7 +193,7 @@ def transactions(
     clubs = _Groups.draw(n, round(0.03 * n), {"structure": 0.7}, of["clubs"])
     truth = groups.of >= 0
     known = _labelled(truth, labelled, of["labels"])
-    ids = _ids(n, 7, of["ids"])
+    ids = _ids(n, of["ids"])
     community = of["communities"].integers(max(n // _COMMUNITY, 1), size=n)
     return Transactions(
         accounts=_accounts(ids, community, groups, truth, known, of["columns"]),
@@ -295,7 +296,8 @@ def _accounts(
     local = _draw(_COUNTRY.usual, rng.random(int(community.max()) + 1))[community]
     usual = np.where(rng.random(n) < 0.25, _draw(_COUNTRY.usual, rng.random(n)), local)
     country = np.where(traced(), _draw(_COUNTRY.traced, rng.random(n)), usual)
-    segment, channel, note = (_words(words, traced(), rng) for words in (_SEGMENT, _CHANNEL, _NOTES))
+    segment, channel = (_words(words, traced(), rng) for words in (_SEGMENT, _CHANNEL))
+    note = _notes(_words(_NOTES, traced(), rng), _words(_NOTES, traced(), rng), _below(rng.random(n), 90_000))
     age = 18 + _below(rng.random(n), 45) + _below(rng.random(n), 30)
     no_age = rng.random(n) < np.where(traced(), 0.5, 0.12)
     income = np.floor(900.0 + 1500.0 * _tail(rng.random(n)) * (0.5 + rng.random(n)))
@@ -332,6 +334,11 @@ def _words(category: _Category, traced: BoolArray, rng: np.random.Generator) -> 
     return np.array(category.words, object)[codes]
 
 
+def _notes(first: Any, second: Any, call: IntArray) -> list[str]:
+    told = zip(first, second, (10_000 + call).tolist(), strict=True)
+    return ["; ".join(filter(None, (a, b, f"call {number}"))) if a or b else "" for a, b, number in told]
+
+
 # ------------------------------------------------------------------------ payments
 
 
@@ -353,8 +360,8 @@ def _payments(
     order = np.argsort(time, kind="stable")
     return pd.DataFrame(
         {
-            "payer": ids[payer[order]],
-            "payee": ids[payee[order]],
+            "payer": ids.take(payer[order]),
+            "payee": ids.take(payee[order]),
             "amount": cents[order] / 100.0,
             "time": np.datetime64(_FIRST_DAY, "s") + time[order].astype("timedelta64[s]"),
             "purpose": np.array(_PURPOSE.words, object)[shown[order]],
@@ -471,7 +478,7 @@ def _devices(ids: Any, community: IntArray, rings: _Groups, rng: np.random.Gener
     _, rows = np.unique(account * (count + 2 * len(rings.size)) + device, return_index=True)  # a device counts once
     _, names = np.unique(device[rows], return_inverse=True)
     called = np.array([f"dev-{number:07x}" for number in rng.choice(16**7, names.max() + 1, replace=False)], object)
-    return pd.DataFrame({"account": ids[account[rows]], "device": called[names], "logins": logins[rows]})
+    return pd.DataFrame({"account": ids.take(account[rows]), "device": called[names], "logins": logins[rows]})
 
 
 # ------------------------------------------------------------------- exact draws
@@ -496,9 +503,12 @@ class _Lottery(NamedTuple):
         return self.members[place]
 
 
-def _ids(n: int, digits: int, rng: np.random.Generator) -> Any:
-    digits = max(digits, len(str(10 * n)))
-    return np.array([f"{number:0{digits}d}" for number in rng.choice(10**digits, n, replace=False)], object)
+def _ids(n: int, rng: np.random.Generator) -> Any:
+    """Numbers as text, all of one length, so that one in ten starts with a zero."""
+    import pandas as pd
+
+    digits = max(7, len(str(10 * n)))
+    return pd.Series([f"{number:0{digits}d}" for number in rng.choice(10**digits, n, replace=False)]).array
 
 
 def _below(u: FloatArray, k: Any) -> IntArray:
