@@ -129,7 +129,7 @@ def transactions(
     n_payments: int = 60_000,
     fraud: float = 0.03,
     labelled: float = 0.5,
-    in_columns: float = 0.3,
+    in_columns: float = 0.5,
     in_amounts: float = 0.6,
     in_times: float = 0.6,
     in_structure: float = 0.6,
