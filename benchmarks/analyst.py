@@ -1,4 +1,4 @@
-"""Average precision on an analyst's tables: `pegfan train` beside gradient boosting on columns that people make by hand.
+"""Average precision on an analyst's tables: `pegfan train` beside gradient boosting on columns made by hand.
 
     python benchmarks/analyst.py                       ten banks of 20,000 accounts, 120 s each, as the command has it
     python benchmarks/analyst.py --n 3000 --budget 20 --seeds 2
@@ -231,7 +231,10 @@ def trained(graph: Any, budget: float, seed: int, workers: int) -> tuple[Any, di
     """Probabilities of every node and class, as the command writes them into predictions.csv."""
     outcome = carry_out(graph, Plan(budget=budget, seed=seed, workers=workers))
     chosen = outcome.result.chosen
-    about = {"chosen": None if chosen is None else chosen.how, "recipes": [m.recipe.name for m in outcome.model.members_]}
+    about = {
+        "chosen": None if chosen is None else chosen.how,
+        "recipes": [m.recipe.name for m in outcome.model.members_],
+    }
     return outcome.probabilities, {**about, "metric": graph.metric, "tried": len(outcome.model.trials_)}
 
 
@@ -245,10 +248,8 @@ def hops_alone(graph: Any, seed: int) -> tuple[Any, dict[str, Any]]:
 
 
 def on_bank(method: str, seed: int, options: argparse.Namespace) -> dict[str, Any]:
-    dials = {name: value for name, value in (part.split("=") for part in options.set)}
-    bank = pf.datasets.transactions(
-        options.n, n_payments=3 * options.n, seed=seed, **{name: float(value) for name, value in dials.items()}
-    )
+    dials = {name: float(value) for name, value in (part.split("=") for part in options.set)}
+    bank = pf.datasets.transactions(options.n, n_payments=3 * options.n, seed=seed, **dials)
     y, hidden = bank.truth.astype(int), ~bank.labelled
     if method in ("columns", "sums", "expert"):
         x = node_columns(bank)

@@ -26,7 +26,8 @@ BoolArray = NDArray[np.bool_]
 LIMIT = 1000.0
 """Payments of this amount or more are looked at, so those who split sums stay just below it."""
 
-NODES, PAYMENTS, DEVICES = "nodes.csv", "payments.csv", "devices.csv"
+FILES = ("nodes.csv", "payments.csv", "devices.csv")
+"""What `Transactions.write` writes: accounts, payments, devices."""
 
 _FIRST_DAY, _DAYS = "2024-01-01", 364
 _OPENED_FROM, _OPENED_DAYS = "2010-01-01", 5113
@@ -114,13 +115,13 @@ class Transactions:
         """
         home = Path(folder)
         home.mkdir(parents=True, exist_ok=True)
-        tables = {NODES: self.accounts, PAYMENTS: self.payments, DEVICES: self.devices}
-        for name, table in tables.items():
+        for name, table in zip(FILES, (self.accounts, self.payments, self.devices), strict=True):
             dates = {"opened": date_format, "time": f"{date_format} %H:%M:%S"}
             texts = {column: table[column].dt.strftime(dates[column]) for column in dates if column in table}
             with replacing(home / name) as file:
                 table.assign(**texts).to_csv(file, index=False, lineterminator="\n", encoding="utf-8", mode="wb")
-        return home / NODES, home / PAYMENTS, home / DEVICES
+        accounts, payments, devices = (home / name for name in FILES)
+        return accounts, payments, devices
 
 
 def transactions(
@@ -445,7 +446,7 @@ def _times(payer: IntArray, ring: IntArray, rings: _Groups, n: int, rng: np.rand
     late, bursty = rng.random((2, n)) < 0.08
     own_day = _below(rng.random(n), _DAYS - 3)
     ring_day = _below(rng.random(len(rings.size)), _DAYS - 3)
-    u, v, w, x, y = rng.random((5, count))
+    u, v, w, x, y, z = rng.random((6, count))
     traced = _traced(ring, rings, "times", w)
     few = _below(u, 3)
     day = np.where(bursty[payer] & (x < 0.6), own_day[payer] + few, _below(u, _DAYS))
@@ -453,7 +454,8 @@ def _times(payer: IntArray, ring: IntArray, rings: _Groups, n: int, rng: np.rand
     if len(rings.size):
         day = np.where(traced, ring_day[ring] + few, day)
     hour = np.where(traced, _below(v, 5), hour)
-    return (day * 24 + hour) * 3600 + _below(rng.random(count), 3600)
+    seconds: IntArray = (day * 24 + hour) * 3600 + _below(z, 3600)
+    return seconds
 
 
 # ------------------------------------------------------------------------- devices
@@ -488,9 +490,9 @@ class _Lottery(NamedTuple):
     """Draws members of groups by their whole-numbered weights."""
 
     members: IntArray
-    until: FloatArray
-    start: FloatArray
-    total: FloatArray
+    until: Any
+    start: Any
+    total: Any
 
     @classmethod
     def of(cls, weights: FloatArray, group: IntArray) -> _Lottery:
@@ -500,7 +502,8 @@ class _Lottery(NamedTuple):
 
     def draw(self, group: IntArray, u: FloatArray) -> IntArray:
         place = np.searchsorted(self.until, self.start[group] + np.floor(u * self.total[group]), side="right")
-        return self.members[place]
+        drawn: IntArray = self.members[place]
+        return drawn
 
 
 def _ids(n: int, rng: np.random.Generator) -> Any:
@@ -513,7 +516,8 @@ def _ids(n: int, rng: np.random.Generator) -> Any:
 
 def _below(u: FloatArray, k: Any) -> IntArray:
     """Whole numbers below k from numbers below 1."""
-    return np.floor(u * k).astype(np.int64)
+    whole: IntArray = np.floor(u * k).astype(np.int64)
+    return whole
 
 
 def _tail(u: FloatArray) -> FloatArray:
@@ -524,7 +528,8 @@ def _tail(u: FloatArray) -> FloatArray:
 def _draw(weights: tuple[int, ...], u: FloatArray) -> IntArray:
     """Numbers from 0 on, as often as their weights say."""
     until = np.cumsum(weights)
-    return np.searchsorted(until, np.floor(u * until[-1]), side="right")
+    drawn: IntArray = np.searchsorted(until, np.floor(u * until[-1]), side="right")
+    return drawn
 
 
 def _check_share(value: Any, name: str) -> None:
