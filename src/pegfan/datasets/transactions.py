@@ -249,8 +249,9 @@ class _Groups(NamedTuple):
         of[members] = np.repeat(np.arange(len(size)), size)
         rank[members] = np.arange(count) - np.repeat(first, size)
         kind = rng.integers(3, size=len(size))
-        hides = {name: 0.4 + 0.6 * rng.random(len(size)) for name in dials}
-        return cls(of, rank, members, first, size, kind, {name: dials[name] * hides[name] for name in dials})
+        strength = {name: dial * (0.4 + 0.6 * rng.random(len(size))) for name, dial in dials.items()}
+        strength["structure"][size == 1] = 0.0  # one alone has nobody to pay
+        return cls(of, rank, members, first, size, kind, strength)
 
     def shows(self, accounts: IntArray, dial: str, u: FloatArray) -> BoolArray:
         """Which accounts show a trace; honest ones never."""
@@ -427,8 +428,8 @@ def _amounts(
     usual = _TYPICAL[purpose] * level[payer] * (0.2 + u) * np.sqrt(_tail(v))
     below = LIMIT * (0.88 + 0.119 * u)
     traced = _traced(ring, rings, "amounts", w)
-    cents = np.floor(100.0 * np.where(traced | (splits[payer] & (x < 0.35)), below, usual)).astype(np.int64)
-    cents = np.maximum(cents, 1)
+    amounts = np.where(traced | (splits[payer] & (x < 0.35)), below, usual)
+    cents: IntArray = np.maximum(np.floor(100.0 * amounts).astype(np.int64), 1)
     if not len(rings.size):
         return cents
     collector = rings.members[rings.first]
