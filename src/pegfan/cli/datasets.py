@@ -3,29 +3,50 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
 
-from pegfan.cli._options import Json
-from pegfan.cli._shell import command, console, errors
-from pegfan.cli._show import make_table, print_facts, print_json, print_table
+from pegfan.cli._options import Force, Json, assignments, choices
+from pegfan.cli._shell import USAGE, Fail, command, console, errors
+from pegfan.cli._show import make_table, print_facts, print_files, print_json, print_table, writing
 
 if TYPE_CHECKING:
     from pegfan.datasets.registry import Dataset
+
+GENERATED = "transactions"
 
 
 @command("pegfan datasets chameleon --download")
 def datasets(
     name: Annotated[str | None, typer.Argument(help="One data set, for its details.", show_default=False)] = None,
     download: Annotated[bool, typer.Option("--download", help="Fetch what is missing from its public source.")] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help=f"With {GENERATED}: the folder for the tables of an invented bank."),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help=f"With {GENERATED}: what to make, such as n=2000 or seed=1."),
+    ] = None,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """List the public data sets: sizes, homophily, whether they are on this machine; or one of them in detail.
 
     Files are looked for in the folder PEGFAN_DATA, then in the cache. Other commands download what they need.
+
+    pegfan datasets transactions -o bank writes accounts, payments and devices with known rings of fraud, to try
+    the other commands on.
     """
+    if name == GENERATED:
+        _write_transactions(output, assignments(settings or []), force, as_json)
+        return
+    if output is not None or settings or force:
+        raise Fail(f"-o, --set and --force go with generated tables, as in: pegfan datasets {GENERATED} -o bank", USAGE)
     from pegfan.datasets.download import fetch
     from pegfan.datasets.registry import DATASETS, find
 
@@ -44,6 +65,32 @@ def datasets(
         _print_all(facts)
     else:
         _print_one(chosen[0], facts[0])
+
+
+def _write_transactions(folder: Path | None, settings: dict[str, Any], force: bool, as_json: bool) -> None:
+    from pegfan.datasets import transactions
+    from pegfan.datasets.transactions import FILES
+
+    known = list(inspect.signature(transactions).parameters)
+    for name in settings:
+        if name not in known:
+            raise Fail(f"--set does not know {name!r}; {choices(name, known)}.", USAGE)
+    if folder is None:
+        raise Fail(f"Name the folder to write with -o, as in: pegfan datasets {GENERATED} -o bank", USAGE)
+    there = [folder / name for name in FILES if (folder / name).exists()]
+    if there and not force:
+        raise Fail(f"{there[0]} exists. Choose another folder with -o, or overwrite it with --force.")
+    with errors.status("making the tables"), writing(folder):
+        bank = transactions(**settings)
+        paths = bank.write(folder)
+    counts = {"accounts": len(bank.accounts), "payments": len(bank.payments), "devices": len(bank.devices)}
+    counts |= {"labelled": int(bank.labelled.sum()), "frauds": int(bank.truth.sum())}
+    if as_json:
+        print_json({"output": str(folder), **counts})
+        return
+    print_facts(GENERATED, {key: _count(value) for key, value in counts.items()})
+    print_files(dict(zip(("Accounts", "Payments", "Devices"), paths, strict=True)))
+    console.print(f"Next: [bold]pegfan info {escape(str(paths[0]))} {escape(str(paths[1]))}[/bold]", soft_wrap=True)
 
 
 def _facts(dataset: Dataset) -> dict[str, Any]:
@@ -106,7 +153,10 @@ def _print_all(facts: list[dict[str, Any]]) -> None:
     console.print(f"From the public repositories {' and '.join(origins)}; homophily is that of the edges.")
     if not all(entry["here"] for entry in facts):
         console.print("The others are downloaded when they are first used, or with [bold]--download[/bold].")
-    console.print("Details: [bold]pegfan datasets NAME[/bold]. Generated: [bold]pegfan info synthetic[/bold].")
+    console.print("Details: [bold]pegfan datasets NAME[/bold]. Generated: [bold]pegfan info synthetic[/bold], and")
+    console.print(
+        f"accounts, payments and devices with rings of fraud: [bold]pegfan datasets {GENERATED} -o bank[/bold]."
+    )
 
 
 def _print_one(dataset: Dataset, facts: dict[str, Any]) -> None:

@@ -10,6 +10,7 @@ from pegfan.datasets.splits import random_splits
 from pegfan.datasets.stand_in import stand_in_features
 from pegfan.datasets.synthetic import D4, synthetic
 from pegfan.datasets.tables import graph_from_tables
+from pegfan.datasets.transactions import Transactions, transactions
 
 __all__ = [
     "D4",
@@ -20,6 +21,7 @@ __all__ = [
     "Schema",
     "Source",
     "TableOptions",
+    "Transactions",
     "graph_from_tables",
     "info",
     "load",
@@ -29,4 +31,5 @@ __all__ = [
     "stand_in_features",
     "synthetic",
     "table",
+    "transactions",
 ]
