@@ -22,6 +22,7 @@ from pegfan._npz import read_npz, write_npz
 from pegfan._plain import plain
 from pegfan.channels import Channel, Channels, FeatureScale
 from pegfan.graph import Graph, Split
+from pegfan.metrics import METRICS
 from pegfan.networks import NetworkRecipe, recipe_of
 from pegfan.recipe import Known, Recipe
 from pegfan.training import Network, Run, score, train
@@ -348,8 +349,9 @@ class Fitted:
         test = part.test[known.labels[part.test] >= 0]
         if not test.size:
             raise ValueError("the split has no labelled test nodes, so there is nothing to score")
-        if known.metric == "roc_auc" and len(self.classes) != 2:
-            raise ValueError(f"ROC AUC is for two classes, and the model was fitted to {len(self.classes)}")
+        chosen = METRICS[known.metric]
+        if chosen.two_classes and len(self.classes) != 2:
+            raise ValueError(f"{chosen.words} is for two classes, and the model was fitted to {len(self.classes)}")
         return float(score(self.log_probabilities(known)[test], self._codes(known)[test], known.metric))
 
     def _graph(self) -> Graph:

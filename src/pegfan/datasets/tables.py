@@ -100,7 +100,7 @@ def graph_from_tables(
         See `features`.
     positions : sequence of str, optional
         Two or three columns with the coordinates for drawing.
-    metric : {"accuracy", "roc_auc"}, default "accuracy"
+    metric : str, default "accuracy"
         Passed to :class:`Graph`.
     report : bool
         Whether to return the :class:`ReadReport` too.
