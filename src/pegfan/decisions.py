@@ -171,6 +171,31 @@ class Decision:
             raise ValueError(f"a threshold is a probability between 0 and 1, got {threshold}")
         return replace(self, offsets=(0.0, float(np.log(threshold) - np.log1p(-threshold))), aim=aim)
 
+    def asked(
+        self, calibrated: Any, threshold: float | None = None, flag_share: float | None = None
+    ) -> Decision:
+        """The decision with a threshold that is asked for, or one that flags a share of some nodes.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> p = np.linspace(0.001, 0.1, 100)
+        >>> output = np.log(np.stack([1 - p, p], axis=1))
+        >>> Decision().asked(output, flag_share=0.02).classes(output).sum()
+        np.int64(2)
+        """
+        if threshold is not None and flag_share is not None:
+            raise ValueError("give a threshold or the share of nodes to flag, not both")
+        if threshold is not None:
+            return self.with_threshold(threshold)
+        if flag_share is None:
+            return self
+        if not 0 < flag_share < 1:
+            raise ValueError(f"the share of nodes to flag is between 0 and 1, got {flag_share}")
+        gaps = np.sort(np.asarray(calibrated[:, 1], np.float64) - calibrated[:, 0])[::-1]
+        gap = gaps[max(1, round(flag_share * len(gaps))) - 1]
+        return replace(self, offsets=(0.0, float(gap)), aim=f"{100 * flag_share:g}% of the nodes")
+
     def calibrated(self, log_probabilities: Any) -> Any:
         """Logarithms of probabilities as they should be."""
         return log_probabilities if self.calibration is None else self.calibration.applied(log_probabilities)

@@ -113,7 +113,7 @@ def unequal(counts: Sequence[int] | IntArray) -> bool:
 
     Examples
     --------
-    >>> unequal([30, 970]), unequal([400, 600]), unequal([500, 60, 40]), unequal([500, 60, 0])
+    >>> unequal([30, 970]), unequal([400, 600]), unequal([500, 60, 40]), unequal([500, 200, 0])
     (True, False, True, False)
     """
     sizes = np.asarray(counts)[np.asarray(counts) > 0]

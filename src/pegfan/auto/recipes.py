@@ -13,6 +13,7 @@ from scipy.sparse import issparse
 from pegfan.channels.scaling import is_bag
 from pegfan.graph import Graph
 from pegfan.measures import adjusted_homophily
+from pegfan.metrics import unequal
 from pegfan.recipe import Recipe
 from pegfan.training import Settings
 from pegfan.trees.build import AUTO_WARD
@@ -47,6 +48,9 @@ def first_recipes(graph: Graph, training: Graph, pins: Mapping[str, Any] | None 
     lists = _homophily(graph), _heterophily(graph)
     first, second = lists if homophilous else lists[::-1]
     ordered = [*first[:7], second[0], *first[7:], *second[1:4]]
+    labels = training.labels
+    if labels is not None and unequal(np.bincount(labels[labels >= 0])):
+        ordered.insert(3, ordered[2].changed(class_weights=True))
     return list(dict.fromkeys(_fitting(graph, recipe.changed(**pins or {}), pins or {}) for recipe in ordered))
 
 
@@ -104,9 +108,11 @@ def _fitting(graph: Graph, recipe: Recipe, pins: Mapping[str, Any]) -> Recipe:
     return recipe.changed(**changes)
 
 
-def variations(recipe: Recipe) -> Iterator[Recipe]:
-    """Recipes that differ in a training setting or two, and in how features enter."""
+def variations(recipe: Recipe, unequal: bool = False) -> Iterator[Recipe]:
+    """Recipes that differ in a training setting or two, in how features enter, and in what unequal classes count."""
     settings = recipe.settings
+    if unequal:
+        yield recipe.changed(class_weights=not settings.class_weights)
     yield recipe.changed(lr_fc=0.005, dropout=0.6)
     yield recipe.changed(wd_fc1=1e-4 if settings.wd_fc1 in (0, 1e-3) else 1e-3)
     yield recipe.changed(hop_normalize=not settings.hop_normalize)
