@@ -121,7 +121,9 @@ class Calibration:
             return value, np.concatenate([[by_scale], by_shifts if shifting else []])
 
         start = np.zeros(1 + classes * shifting)
-        found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[(-4.0, 4.0)] + [(-30.0, 30.0)] * (len(start) - 1))
+        found = minimize(
+            loss, start, jac=True, method="L-BFGS-B", bounds=[(-4.0, 4.0)] + [(-30.0, 30.0)] * (len(start) - 1)
+        )
         shifts = found.x[1:] - found.x[1:].mean() if shifting else np.zeros(classes)
         return cls(float(np.exp(found.x[0])), tuple(map(float, shifts)))
 
@@ -171,9 +173,7 @@ class Decision:
             raise ValueError(f"a threshold is a probability between 0 and 1, got {threshold}")
         return replace(self, offsets=(0.0, float(np.log(threshold) - np.log1p(-threshold))), aim=aim)
 
-    def asked(
-        self, calibrated: Any, threshold: float | None = None, flag_share: float | None = None
-    ) -> Decision:
+    def asked(self, calibrated: Any, threshold: float | None = None, flag_share: float | None = None) -> Decision:
         """The decision with a threshold that is asked for, or one that flags a share of some nodes.
 
         Examples
@@ -206,7 +206,7 @@ class Decision:
             return np.asarray(calibrated.argmax(axis=1))
         if len(self.offsets) == 2:  # as the threshold is told: from it on, not above it
             gap = np.asarray(calibrated[:, 1], np.float64) - calibrated[:, 0]
-            return (gap >= self.offsets[1] - self.offsets[0] - 1e-9).astype(np.int64)
+            return np.asarray(gap >= self.offsets[1] - self.offsets[0] - 1e-9, np.int64)
         return np.asarray((calibrated - np.asarray(self.offsets)).argmax(axis=1))
 
     def judged(self, log_probabilities: Any, metric: str) -> Any:
@@ -236,7 +236,7 @@ class Decision:
         The calibration is used only if it lowers the log loss of predictions that it was not fitted to: the nodes are
         divided into five parts, and each is judged by a calibration of the other four. Classes are shifted where they
         are unequal. Of two unequal classes, the threshold has the largest F1 of class 1 (or the largest metric, where
-        that is one of decisions); of more, the offsets are the share of log(class frequency) that is best by the metric.
+        that is one of decisions); of more, the offsets are the share of log(class frequency) that is best for it.
         """
         rows = given.sorted()
         counts = np.bincount(rows.labels, minlength=rows.log_probabilities.shape[1])
@@ -315,7 +315,7 @@ def best_offsets(log_probabilities: Any, labels: IntArray, metric: str) -> tuple
     if classes == 2:
         if not own.decides and (not unequal(counts) or counts[1] > counts[0]):
             return None, ""
-        gap, aim = _best_gap(outputs[:, 1] - outputs[:, 0], truth == 1, metric if own.decides else "f1")
+        gap = _best_gap(outputs[:, 1] - outputs[:, 0], truth == 1, metric if own.decides else "f1")
         return (0.0, gap), own.words if own.decides else "F1"
     if not own.decides:
         return None, ""
@@ -325,7 +325,7 @@ def best_offsets(log_probabilities: Any, labels: IntArray, metric: str) -> tuple
     return (tuple(map(float, best * frequency)), own.words) if best else (None, "")
 
 
-def _best_gap(gaps: FloatArray, positive: Any, aim: str) -> tuple[float, str]:
+def _best_gap(gaps: FloatArray, positive: Any, aim: str) -> float:
     """The log odds from which class 1 is decided on: between two nodes, where the aim is largest."""
     values, place = np.unique(-gaps, return_inverse=True)
     found = np.cumsum(np.bincount(place, positive, minlength=len(values)))
@@ -339,7 +339,7 @@ def _best_gap(gaps: FloatArray, positive: Any, aim: str) -> tuple[float, str]:
     }
     best = int(np.argmax(aims[aim]))
     edge = values[best : best + 2]
-    return float(np.clip(-edge.mean(), -30.0, 30.0)), aim
+    return float(np.clip(-edge.mean(), -30.0, 30.0))
 
 
 def reliability(log_probabilities: Any, labels: IntArray) -> list[tuple[float, float, int]]:
@@ -352,7 +352,8 @@ def reliability(log_probabilities: Any, labels: IntArray) -> list[tuple[float, f
     --------
     >>> import numpy as np
     >>> p = np.array([0.12, 0.14, 0.16, 0.18, 0.9])
-    >>> [(round(a, 2), b, c) for a, b, c in reliability(np.log(np.stack([1 - p, p], axis=1)), np.array([0, 0, 0, 1, 1]))]
+    >>> bins = reliability(np.log(np.stack([1 - p, p], axis=1)), np.array([0, 0, 0, 1, 1]))
+    >>> [(round(said, 2), true, nodes) for said, true, nodes in bins]
     [(0.15, 0.25, 4), (0.9, 1.0, 1)]
     """
     p = np.exp(np.asarray(log_probabilities, np.float64))

@@ -321,7 +321,7 @@ class Fitted:
     # ---------------------------------------------------------------- predictions
 
     def log_probabilities(self, graph: Graph | None = None) -> Float32Array:
-        """Logarithms of the mean of the members' probabilities, per node and class, calibrated if that was found to help."""
+        """Logarithms of the mean of the members' probabilities, per node and class, calibrated if that helps."""
         return self.decision.calibrated(self.raw(graph))  # type: ignore[no-any-return]
 
     def raw(self, graph: Graph | None = None) -> Float32Array:
@@ -395,7 +395,9 @@ class Fitted:
             used = np.unique(codes[codes >= 0])
             unknown = [names[k] for k in used if names[k] not in place]
             if unknown:
-                raise ValueError(f"class {unknown[0]!r} is not one of the classes that were fitted, {self.classes.tolist()}")
+                raise ValueError(
+                    f"class {unknown[0]!r} is not one of the classes that were fitted, {self.classes.tolist()}"
+                )
             codes = np.array([*(place.get(name, -1) for name in names), -1])[codes]
         elif codes.max(initial=-1) >= len(self.classes):
             raise ValueError(f"class {codes.max()} is not one of the {len(self.classes)} classes that were fitted")

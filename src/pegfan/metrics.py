@@ -312,7 +312,7 @@ def _roc_aucs(hits: Any, misses: Any) -> FloatArray:
 
 
 def _average_precisions(hits: Any, misses: Any) -> FloatArray:
-    """Σ (R_k − R_{k−1}) P_k over the distinct scores, with P_k and R_k of the nodes from the highest one to the k-th."""
+    """Σ (R_k − R_{k−1}) P_k over the distinct scores, with P_k and R_k of the nodes of the k highest ones."""
     found, lost = (np.cumsum(part, axis=1, dtype=np.float64) for part in (hits, misses))
     precision = np.nan_to_num(found / (found + lost))
     return np.asarray((hits * precision).sum(axis=1) / found[:, -1])
@@ -349,7 +349,14 @@ def _roc_auc(output: Any, labels: Any) -> float:
 METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (
-        Metric("accuracy", "accuracy", "the share of nodes in the right class", _tables(_accuracies), _accuracy, decides=True),
+        Metric(
+            "accuracy",
+            "accuracy",
+            "the share of nodes in the right class",
+            _tables(_accuracies),
+            _accuracy,
+            decides=True,
+        ),
         Metric(
             "roc_auc",
             "ROC AUC",
@@ -365,7 +372,13 @@ METRICS: dict[str, Metric] = {
             _tables(_balanced_accuracies),
             decides=True,
         ),
-        Metric("macro_f1", "macro F1", "precision and recall in one, as a mean over classes", _tables(_macro_f1s), decides=True),
+        Metric(
+            "macro_f1",
+            "macro F1",
+            "precision and recall in one, as a mean over classes",
+            _tables(_macro_f1s),
+            decides=True,
+        ),
         Metric(
             "average_precision",
             "average precision",

@@ -83,7 +83,7 @@ def test_the_folder_holds_everything(out):
 
 def test_the_result_says_what_was_done(out):
     result = json.loads((out / "result.json").read_text())
-    assert (result["format"], result["version"]) == ("pegfan result", 2)
+    assert (result["format"], result["version"]) == ("pegfan result", 3)
     assert result["data"]["nodes"] == 90
     assert result["data"]["labelled"] == 80
     assert result["splits"]["made"] is True
@@ -269,7 +269,7 @@ def test_a_folder_to_write_and_a_graph_are_needed(files, tmp_path):
         ("seed = 'x'", "seed must not be"),
         ("sed = 1", "did you mean 'seed'"),
         ("= 1", "not a file of settings"),
-        ("version = 9", "up to version 2"),
+        ("version = 9", "up to version 3"),
         ("splits = 0", "at least 1"),
         ("recipes = [1]", "must be tables"),
         ("[[recipes]]\nmethod = 'x'", "method must be one of"),
@@ -404,7 +404,7 @@ def test_models_that_are_none_are_refused(files, out, tmp_path):
     copy = Path(shutil.copytree(out, tmp_path / "copy"))
     about = copy / "model" / "model.json"
     text = about.read_text()
-    about.write_text(text.replace('"version": 2', '"version": 7', 1))
+    about.write_text(text.replace('"version": 3', '"version": 7', 1))
     assert "upgrade pegfan" in refused("predict", copy, *files, *target)
     about.write_text(text)
     weights = copy / "model" / "weights.safetensors"

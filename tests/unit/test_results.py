@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import pegfan as pf
 from pegfan import results
 from pegfan._plain import plain, versions
+from pegfan.metrics import METRICS
 from pegfan.recipe import Recipe
 from pegfan.report import write_report
 from pegfan.results import Data, Result, Spread
@@ -61,7 +62,8 @@ def all_results(draw):
     square = st.lists(st.lists(counts, min_size=k, max_size=k), min_size=k, max_size=k)
     names = st.lists(texts, min_size=k, max_size=k)
     sizes = st.lists(counts, min_size=k, max_size=k)
-    data = parts(Data, classes=names, class_counts=sizes, ccns=st.none() | square)
+    metric = st.sampled_from(list(METRICS))
+    data = parts(Data, classes=names, class_counts=sizes, ccns=st.none() | square, metric=metric)
     return draw(parts(Result, data=data, confusion=st.just(()) | square))
 
 
@@ -115,7 +117,7 @@ CANDIDATE = json.loads(Result.from_json(VERSION_1).to_json())["candidates"][0]
             {"candidates": [{**CANDIDATE, "recipe": {"h": 1}}]},
             r"candidates\[0\].recipe: h must be at least 2, got 1",
         ),
-        ({"version": 3}, "it has version 3, and this one reads 1 to 2; upgrade"),
+        ({"version": 4}, "it has version 4, and this one reads 1 to 3; upgrade"),
         ({"version": "2"}, "it has version '2'"),
         ({"format": "other"}, "not written by pegfan"),
     ],

@@ -116,7 +116,8 @@ def verdict(rows: Sequence[Rival], metric: str) -> str:
     known = METRICS[metric]
     sign = "%" if known.percent and best.test.interval is None else ""
     name = f"{best.label[:1].upper()}{best.label[1:]}"
-    first = f"{name} {'is best' if others else 'alone ran'}, with a test {known.words} of {best.test.shown(metric, 1)}{sign}."
+    value = f"{best.test.shown(metric, 1)}{sign}"
+    first = f"{name} {'is best' if others else 'alone ran'}, with a test {known.words} of {value}."
     if others and others[0].interval is None:
         return f"{first} There is one split, so no difference means anything: compare on more of them."
     even, behind = ([row.label for row in others if row.means_nothing is wanted] for wanted in (True, False))

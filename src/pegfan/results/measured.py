@@ -281,11 +281,12 @@ def data_cautions(about: Data | measures.Description, copies: float) -> dict[str
 
 
 def _floor_reached(result: Result) -> str | None:
-    means = [spread and spread.mean for spread in (result.test, result.majority, result.features_only)]
-    if None in means:
+    spreads = (result.test, result.majority, result.features_only)
+    means = [spread.mean for spread in spreads if spread is not None and spread.mean is not None]
+    if len(means) < len(spreads):
         return None
     gain = METRICS[result.data.metric].gain
-    reached, largest, features = (gain(mean) for mean in means if mean is not None)
+    reached, largest, features = map(gain, means)
     if reached <= largest + 1e-9:
         rare = result.data.metric == "accuracy" and len(result.data.classes) == 2
         hint = " Where one of two classes is rare, average_precision says more than accuracy." if rare else ""

@@ -162,8 +162,10 @@ class Spread(Part):
 
         Examples
         --------
-        >>> Spread.of([0.91, 0.92], interval=(0.88, 0.97)).shown("roc_auc", 1), Spread.of([0.5, 1.0]).shown("log_loss", 1)
-        ('91.5 (88.0 to 97.0)', '0.750 ± 0.250')
+        >>> Spread.of([0.91, 0.92], interval=(0.88, 0.97)).shown("roc_auc", 1)
+        '91.5 (88.0 to 97.0)'
+        >>> Spread.of([0.5, 1.0]).shown("log_loss", 1)
+        '0.750 ± 0.250'
         """
         show = METRICS[metric].show
         if self.interval is not None:
