@@ -115,7 +115,9 @@ def with_metric(graph: Graph, metric: str | None = None, positive: Any = None) -
     """
     labels = np.empty(0, np.int64) if graph.labels is None else graph.labels[graph.labels >= 0]
     counts, names = np.bincount(labels, minlength=graph.n_classes), list(map(str, graph.classes.tolist()))
-    chosen, why = suitable(counts, names) if metric is None else (metric, "it was asked for")
+    chosen, why = suitable(counts, names)
+    if metric not in (None, chosen):
+        chosen, why = str(metric), "it was asked for"
     known = graph.replace(metric=chosen)
     if positive is not None or (len(counts) == 2 and (METRICS[chosen].two_classes or unequal(counts))):
         known = known.with_positive(positive)

@@ -153,7 +153,7 @@ def predict(
     *,
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="What pegfan train wrote, or a saved classifier.")],
     graph: Sources,
-    target: Annotated[Path, typer.Option("-o", "--output", help="The table to write.")] = Path(PREDICTIONS),
+    output: Annotated[Path, typer.Option("-o", "--output", help="The table to write.")] = Path(PREDICTIONS),
     reading: Reading,
     threshold: Threshold = None,
     flag_share: FlagShare = None,
@@ -165,21 +165,21 @@ def predict(
     The graph may have changed since: nodes are matched by their ids, feature columns by their names. Of two unequal
     classes, the rarer one is predicted from the threshold on that the model was trained with.
     """
-    check_output(target, force, (".csv",), "The table of predictions")
+    check_output(output, force, (".csv",), "The table of predictions")
     trained, stored = _load_model(model)
     source, known, _ = _read_like(graph, vars(reading), stored)
     notes = _left_out(trained.fitted_.feature_names, known.feature_names)
     with errors.status("predicting"):
-        output = trained.fitted_.log_probabilities(known)
-    probabilities = np.exp(output)
-    predicted, decision = trained.decided(output, threshold, flag_share)
+        logs = trained.fitted_.log_probabilities(known)
+    probabilities = np.exp(logs)
+    predicted, decision = trained.decided(logs, threshold, flag_share)
     parts = _known_parts(trained, known)
     classes = [str(name) for name in trained.classes_.tolist()]
-    _write_text(target, _table(known, probabilities, predicted, classes, parts))
+    _write_text(output, _table(known, probabilities, predicted, classes, parts))
     counts = {name: int((predicted == i).sum()) for i, name in enumerate(classes)}
     if as_json:
         told = {"nodes": known.n, "predicted": counts, "threshold": decision.threshold, "notes": notes}
-        print_json({"output": str(target), "source": source.to_dict(), **told})
+        print_json({"output": str(output), "source": source.to_dict(), **told})
         return
     table = make_table(f"{known.n:,} nodes of {escape(source.name)}", "class", "predicted")
     for name, count in counts.items():
@@ -188,7 +188,7 @@ def predict(
     if decision.threshold is not None:
         console.print(f"“{escape(classes[1])}” from a probability of {decision.threshold:.3g} on ({decision.aim})")
     print_warnings(notes)
-    print_files({"Predictions": target})
+    print_files({"Predictions": output})
 
 
 @command("pegfan report out")
