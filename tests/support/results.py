@@ -28,7 +28,7 @@ def trained(graph: pf.Graph, title: str = "A small graph", **settings: Any) -> t
     ranked = sorted(models.items(), key=lambda entry: -entry[1].run_.val_metric)
     best, split = ranked[0][1], graph.splits[0]
     probabilities = best.predict_proba()
-    confusion, per_class = results.judged(graph, split, probabilities)
+    confusion, per_class = results.judged(graph, split, probabilities.argmax(axis=1))
     floor = results.majority(graph, split)
     result = Result(
         title=title,

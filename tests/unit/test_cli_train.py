@@ -246,7 +246,7 @@ def test_without_labels_there_is_nothing_to_learn(files, tmp_path):
         (["--method", "wart"], "method must be one of", 1),
         (["--set", "epoch=3"], "a recipe has no 'epoch'", 1),
         (["--set", "epochs"], "NAME=VALUE", 2),
-        (["--metric", "f1"], "accuracy or roc_auc", 2),
+        (["--metric", "f1"], "--metric does not know 'f1'", 2),
         (["--budget", "0"], "positive number", 2),
         (["--metric", "roc_auc"], "two classes", 1),
         (["--split", "9", "--set", "epochs=2"], "there is no split 9", 1),

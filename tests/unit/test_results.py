@@ -184,8 +184,8 @@ def small_graph():
 
 def test_predictions_are_judged_on_labelled_test_nodes():
     graph = small_graph()
-    sure = np.eye(2)[[0, 0, 0, 1, 0, 0, 0, 1]]
-    confusion, rows = results.judged(graph, graph.splits[0], sure)
+    predicted = np.array([0, 0, 0, 1, 0, 0, 0, 1])
+    confusion, rows = results.judged(graph, graph.splits[0], predicted)
     assert confusion == ((1, 0), (2, 0))
     assert [(row.name, row.support, row.precision, row.recall) for row in rows] == [
         ("0", 1, 1 / 3, 1.0),
@@ -201,6 +201,9 @@ def test_the_least_margin_comes_first_and_test_nodes_before_others():
     rows = results.unsure(graph, graph.splits[0], np.column_stack([high, 1 - high]))
     assert [row.id for row in rows] == ["5", "7", "6", "4", "0", "1", "2", "3"]
     assert (rows[1].true, rows[0].true, rows[0].predicted, rows[0].second) == (None, "0", "0", "1")
+    early = results.unsure(graph, graph.splits[0], np.column_stack([high, 1 - high]), (0.0, np.log(0.2 / 0.8)))
+    assert [row.id for row in early][:2] == ["6", "7"], "nearest to the threshold of 0.2, not to a half"
+    assert (early[1].predicted, early[1].probability, early[1].second) == ("1", pytest.approx(0.3), "0")
 
 
 @pytest.mark.parametrize(

@@ -172,13 +172,26 @@ def decided(decision: Decision, graph: Graph, split: Split, predicted: NDArray[A
     )
 
 
-def unsure(graph: Graph, split: Split, probabilities: NDArray[Any]) -> tuple[Unsure, ...]:
-    """The nodes with the least margin between their two likeliest classes; test and unlabelled nodes come first."""
+def unsure(
+    graph: Graph, split: Split, probabilities: NDArray[Any], offsets: Sequence[float] | None = None
+) -> tuple[Unsure, ...]:
+    """The nodes with the least margin between their two likeliest classes; test and unlabelled nodes come first.
+
+    Parameters
+    ----------
+    graph, split, probabilities
+        With labels; the parts; of every node and class.
+    offsets
+        Those of a `pegfan.decisions.Decision`, by which classes are decided on.
+    """
     assert graph.labels is not None
     names, ids = (list(map(str, words.tolist())) for words in (graph.classes, graph.ids))
-    order = np.argsort(-probabilities, axis=1, kind="stable")[:, :2]
+    weighed = probabilities if offsets is None else probabilities * np.exp(-np.asarray(offsets))
+    weighed = weighed / weighed.sum(axis=1, keepdims=True) if offsets is not None else weighed
+    order = np.argsort(-weighed, axis=1, kind="stable")[:, :2]
     rows = np.arange(graph.n)
-    high, low = probabilities[rows, order[:, 0]], probabilities[rows, order[:, 1]]
+    high, low = (probabilities[rows, order[:, k]] for k in (0, 1))
+    margin = weighed[rows, order[:, 0]] - weighed[rows, order[:, 1]]
     late = ~np.isin(parts(graph, split), ("none", "test"))
     return tuple(
         Unsure(
@@ -189,7 +202,7 @@ def unsure(graph: Graph, split: Split, probabilities: NDArray[Any]) -> tuple[Uns
             second_probability=low[i],
             true=names[graph.labels[i]] if graph.labels[i] >= 0 else None,
         )
-        for i in np.lexsort([rows, high - low, late])[:_UNSURE]
+        for i in np.lexsort([rows, margin, late])[:_UNSURE]
     )
 
 
