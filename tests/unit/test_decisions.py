@@ -65,7 +65,7 @@ def test_without_shifts_the_likeliest_class_stays():
 
 
 def test_calibration_is_used_only_if_it_helps_where_it_was_not_fitted():
-    output, labels, true = sample(3, scale=2.0, rare=3.0)
+    output, labels, _ = sample(3, scale=2.0, rare=3.0)
     used = Decision.of(predictions(output, labels), "average_precision")
     assert used.calibration is not None
     before, after = used.tested
@@ -151,7 +151,7 @@ def test_thresholds_and_shares_that_are_asked_for():
     assert Decision().asked(output, flag_share=0.1).classes(output).sum() == 5
     assert Decision().asked(output, flag_share=1e-9).classes(output).sum() == 1
     for wrong in ({"threshold": 0.0}, {"threshold": 1.5}, {"flag_share": 2.0}, {"threshold": 0.1, "flag_share": 0.1}):
-        with pytest.raises(ValueError, match="between 0 and 1|not both"):
+        with pytest.raises(ValueError, match=r"between 0 and 1|not both"):
             Decision().asked(output, **wrong)
 
 
@@ -169,7 +169,7 @@ def test_decisions_come_back_from_files_and_wrong_ones_are_refused(wrong):
     decision = Decision(Calibration(0.5, (0.1, -0.1)), (0.0, -1.0), "F1", (0.3, 0.2), 99)
     stored = json.loads(json.dumps(decision.to_dict()))
     assert Decision.from_dict(stored, 2) == decision
-    with pytest.raises(ValueError, match="finite numbers|turn probabilities"):
+    with pytest.raises(ValueError, match=r"finite numbers|turn probabilities"):
         Decision.from_dict({**stored, **wrong}, 2)
 
 

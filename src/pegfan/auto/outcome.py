@@ -186,10 +186,12 @@ def carry_out(graph: Graph, plan: Plan, progress: Progress | None = None) -> Out
         splits=results.Splits.of(known.splits, spread.used, drawn),
         candidates=_candidates(model),
         chosen=results.Chosen(model.how_, model.reason_, *model.validation_),
-        test=results.Spread.of(spread.values["test"], interval=spread.interval),
+        test=results.Spread.of(spread.values["test"], interval=spread.intervals["test"]),
         validation=results.Spread.of(spread.values["validation"]),
         majority=results.Spread.of(spread.values["majority"]),
-        features_only=results.Spread.of(spread.values["features_only"], spread.floor.name),
+        features_only=results.Spread.of(
+            spread.values["features_only"], spread.floor.name, spread.intervals["features_only"]
+        ),
         confusion=confusion,
         per_class=per_class,
         curves=tuple(results.curve(member.recipe.name, member.run) for member in kept),
@@ -242,6 +244,8 @@ class _FurtherSplits:
         self.values: dict[str, list[float]] = {"test": [], "validation": [], "majority": [], "features_only": []}
         self.used: list[int] = []
         self.kept: list[tuple[Split, Float32Array, Float32Array]] = []
+        self.floors: list[tuple[Any, IntArray]] = []
+        self.intervals: dict[str, tuple[float, float] | None] = {}
 
     def run(self, pool: Pool) -> None:
         splits = self.graph.splits
@@ -276,14 +280,15 @@ class _FurtherSplits:
         self.used.append(i)
         self.kept.append((part, output[part.val], output[part.test]))
         self.values["validation"].append(validate(output, self.graph, part)[0])
-        self.values["features_only"].append(self._floor(part, floor.log_probabilities))
+        self.floors.append(self._floor(part, floor.log_probabilities))
+        self.values["features_only"].append(score(*self.floors[-1], self.graph.metric))
         self.values["majority"].append(results.majority(self.graph, part))
 
-    def _floor(self, part: Split, output: Float32Array) -> float:
+    def _floor(self, part: Split, output: Float32Array) -> tuple[Any, IntArray]:
+        """What a network on features alone decides about test nodes, by its own validation nodes; and their labels."""
         assert self.graph.labels is not None
-        labels, metric = self.graph.labels, self.graph.metric
-        own = Decision.of(predictions_of(output, self.graph, part), metric)
-        return own.score(output[part.test], labels[part.test], metric)
+        own = Decision.of(predictions_of(output, self.graph, part), self.graph.metric)
+        return own.judged(output[part.test], self.graph.metric), self.graph.labels[part.test]
 
     def decide(self) -> tuple[Decision, list[tuple[Float32Array, Float32Array, IntArray]]]:
         """The decision of the model; and per split, of its test nodes, outputs as they are, calibrated, and labels.
@@ -301,7 +306,8 @@ class _FurtherSplits:
             tests.append((output, decision.calibrated(output), truth))
             judged.append((decision.judged(output, metric), truth))
             self.values["test"].append(score(*judged[-1], metric))
-        self.interval = interval(judged, metric, seed=self.plan.seed)
+        parts = {"test": judged, "features_only": self.floors}
+        self.intervals = {name: interval(part, metric, seed=self.plan.seed) for name, part in parts.items()}
         return decisions[0], tests
 
 

@@ -646,10 +646,12 @@ def _print_outcome(result: Result, folder: Path) -> None:
     console.print(f"Chosen: [bold]{result.chosen.how}[/bold]; {escape(result.chosen.reason)}\n", soft_wrap=True)
     count = len(result.splits.used)
     table = make_table(f"On test nodes, {count} split{'s' if count > 1 else ''}", "", f"{metric} (95% interval)")
-    rows = {"this model": result.test, "features only, without the graph": result.features_only}
-    for name, spread in {**rows, "majority class": result.majority}.items():
-        value = "–" if spread is None else spread.shown(result.data.metric, 1)
-        table.add_row(*([f"[bold]{name}[/bold]", f"[bold]{value}[/bold]"] if spread is result.test else [name, value]))
+    model, floor = (
+        "–" if spread is None else spread.shown(result.data.metric, 1) for spread in (result.test, result.features_only)
+    )
+    table.add_row("[bold]this model[/bold]", f"[bold]{model}[/bold]")
+    table.add_row("features only, without the graph", floor)
+    table.add_row("majority class", measure.show(None if result.majority is None else result.majority.mean, 1))
     print_table(table)
     for sentence in filter(None, (decision(result), calibration(result))):
         console.print(escape(sentence), soft_wrap=True)
