@@ -34,10 +34,10 @@ ROWS: dict[str, tuple[str, ...]] = {
         "_cluster",
         "running",
     ),
-    "data": ("graph", "measures", "datasets"),
+    "data": ("metrics", "graph", "measures", "datasets"),
     "mathematics": ("trees", "relations", "framelets", "channels", "testing"),
     "learning": ("models", "training"),
-    "models as values": ("recipe", "networks", "integrations", "_legacy", "fitted", "classifier"),
+    "models as values": ("decisions", "recipe", "networks", "integrations", "_legacy", "fitted", "classifier"),
     "runs": ("results", "auto", "experiments", "comparison", "_families"),
     "faces": ("layouts", "plots", "paper", "report", "demo", "cli"),
 }

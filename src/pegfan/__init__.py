@@ -101,7 +101,19 @@ __all__ = [
 
 _DOORS = (
     *("auto", "channels", "classifier", "comparison", "datasets", "demo", "experiments", "fitted", "framelets"),
-    *("integrations", "layouts", "measures", "models", "networks", "paper", "plots", "recipe", "relations"),
+    *(
+        "decisions",
+        "integrations",
+        "layouts",
+        "measures",
+        "metrics",
+        "models",
+        "networks",
+        "paper",
+        "plots",
+        "recipe",
+        "relations",
+    ),
     *("report", "results", "running", "testing", "training", "trees"),
 )
 _LAZY = {

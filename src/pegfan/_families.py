@@ -22,15 +22,16 @@ def families() -> dict[str, tuple[str, ...]]:
     from pegfan.datasets import registry
     from pegfan.experiments import search
     from pegfan.framelets import _levels, shrinkage
+    from pegfan.metrics import METRICS
     from pegfan.recipe import CHOICES
-    from pegfan.training import engine, metrics
+    from pegfan.training import engine
 
     return {
         **CHOICES,
         "hop": hops.KINDS,
         "filters": tuple(_levels.FAMILIES),
         "rules": shrinkage.RULES,
-        "metric": metrics.METRICS,
+        "metric": tuple(METRICS),
         "engine": engine.ENGINES,
         "strategy": search.STRATEGIES,
         "grid": tuple(search.GRIDS),

@@ -21,7 +21,7 @@ from pegfan._plain import versions
 __all__ = ["read_classes", "read_description", "read_file", "write_file", "write_model"]
 
 FORMAT = "pegfan classifier"
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 MODEL = "model.json"
 _PACKAGES = ("numpy", "scipy", "numba", "safetensors")
 

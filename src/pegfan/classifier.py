@@ -18,6 +18,7 @@ from pegfan import _legacy, _saved
 from pegfan._arrays import Float32Array
 from pegfan._checks import check_integer
 from pegfan.channels import FeatureScale
+from pegfan.decisions import Decision
 from pegfan.fitted import Fitted, Trained, to_learn, train_network_recipe, train_recipe
 from pegfan.graph import Graph, Split
 from pegfan.networks import NetworkRecipe
@@ -82,15 +83,44 @@ class NodeClassifier(ABC):
         """Names of the classes, or their numbers."""
         return self._check_fitted().classes
 
-    def predict(self, graph: Any = None) -> NDArray[Any]:
-        """The most probable class of every node: its name if the fitted graph named classes, else its number.
+    def predict(
+        self, graph: Any = None, *, threshold: float | None = None, flag_share: float | None = None
+    ) -> NDArray[Any]:
+        """The class of every node: its name if the fitted graph named classes, else its number.
+
+        It is the most probable one, unless `AutoClassifier` found that another rule does better: of two unequal classes
+        it takes class 1 from the threshold of ``fitted_.decision`` on.
 
         Parameters
         ----------
         graph
             As in `fit`; a tuple may leave y out. By default the graph that was fitted.
+        threshold
+            For two classes: the probability from which class 1 is decided on.
+        flag_share
+            For two classes: the share of the nodes that class 1 is decided on for, those with its highest
+            probabilities; more where several are equal.
         """
-        return np.asarray(self.classes_[self._log_probabilities(graph).argmax(axis=1)])
+        return np.asarray(self.classes_[self.decided(self._log_probabilities(graph), threshold, flag_share)[0]])
+
+    def decided(
+        self, log_probabilities: Any, threshold: float | None = None, flag_share: float | None = None
+    ) -> tuple[NDArray[Any], Decision]:
+        """Places of the classes that `predict` gives for logarithms of ``predict_proba``, and the decision behind them.
+
+        Parameters
+        ----------
+        log_probabilities
+            Of some nodes.
+        threshold, flag_share
+            As in `predict`.
+        """
+        decision = self._check_fitted().decision
+        if threshold is not None or flag_share is not None:
+            if len(self.classes_) != 2:
+                raise ValueError(f"a threshold is for two classes, and the model has {len(self.classes_)}")
+            decision = decision.asked(log_probabilities, threshold, flag_share)
+        return decision.classes(log_probabilities), decision
 
     def predict_proba(self, graph: Any = None) -> Float32Array:
         """The probabilities of the classes, in the order of ``classes_``; one row per node.
@@ -111,7 +141,7 @@ class NodeClassifier(ABC):
         return np.asarray(np.exp(self._log_probabilities(graph)))
 
     def score(self, graph: Any = None, split: Any = None) -> float:
-        """The graph's metric (accuracy or ROC AUC) on the test nodes of a split.
+        """The graph's metric (`pegfan.metrics.METRICS`) on the test nodes of a split.
 
         Parameters
         ----------

@@ -29,6 +29,7 @@ from pegfan.experiments import Job, Record, Store
 from pegfan.experiments.jobs import graph_of
 from pegfan.fitted import draw_splits, fit_split
 from pegfan.graph import Graph, Split
+from pegfan.metrics import METRICS
 from pegfan.networks import COMMON, NETWORKS, NetworkRecipe, recipe_of
 from pegfan.results import Data, Rival, Splits, Spread
 from pegfan.results.values import Part
@@ -330,7 +331,7 @@ def compare(
         source=None if isinstance(graph, Graph) else source,
         data=results.data(known),
         splits=every,
-        rows=results.ranked(rows, every),
+        rows=results.ranked(rows, every, known.metric),
         tries=tries,
         search_splits=search_splits,
         seed=seed,
@@ -359,9 +360,11 @@ class _Attempt(NamedTuple):
 
     @property
     def validation(self) -> float:
-        """The mean metric on validation nodes; the worst of all where the loss diverged."""
+        """The mean metric on validation nodes, negative where smaller is better; the worst of all where it diverged."""
         values = [one.val_metric for one in self.records]
-        return -math.inf if None in values else float(np.mean(values))  # type: ignore[arg-type]
+        if None in values:
+            return -math.inf
+        return METRICS[self.records[0].metric].gain(float(np.mean(values)))  # type: ignore[arg-type]
 
 
 @dataclass

@@ -279,7 +279,7 @@ class Comparison:
         from pegfan.datasets import Source
 
         graph, (best, other), split = self.graph, self.entries, self.graph.splits[0]
-        confusion, per_class = results.judged(graph, split, probabilities)
+        confusion, per_class = results.judged(graph, split, probabilities.argmax(axis=1))
         leaves_out = (
             "As in the paper's Table I, no network gets X itself: X alone decides the classes of this graph "
             f"({np.mean(self.features_only):.1%} on test). The F_j X of PEGFAN add up to X, so it sees a node's own "

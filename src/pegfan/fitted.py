@@ -21,10 +21,12 @@ from pegfan._extras import need
 from pegfan._npz import read_npz, write_npz
 from pegfan._plain import plain
 from pegfan.channels import Channel, Channels, FeatureScale
+from pegfan.decisions import Decision
 from pegfan.graph import Graph, Split
+from pegfan.metrics import METRICS
 from pegfan.networks import NetworkRecipe, recipe_of
 from pegfan.recipe import Known, Recipe
-from pegfan.training import Network, Run, score, train
+from pegfan.training import Network, Run, train
 from pegfan.trees import Hierarchy, canonical_order
 
 __all__ = [
@@ -42,6 +44,7 @@ __all__ = [
 
 _WEIGHTS, _HISTORY, _INPUTS, _NODES = "weights.safetensors", "history.npz", "inputs.npz", "nodes.json"
 _SCALE = ("tail", "full", "centre", "scale")
+_LIKELIEST = Decision()
 _RUN_FIELDS = ("split", "seed", "epochs", "best_epoch", "val_loss", "val_metric", "test_metric", "seconds")
 
 
@@ -264,6 +267,8 @@ class Fitted:
         What is known of training nodes; None if no member needs it.
     scale
         Of the feature columns; None if no member needs it.
+    decision
+        What probabilities become, and which class they speak for; by default the likeliest one.
     graph
         What was fitted; it is not saved.
     """
@@ -279,6 +284,7 @@ class Fitted:
     seed: int
     known: Known | None = None
     scale: FeatureScale | None = None
+    decision: Decision = _LIKELIEST
     graph: Graph | None = None
 
     @classmethod
@@ -292,6 +298,7 @@ class Fitted:
         stood_in: bool,
         known: Known | None = None,
         scale: FeatureScale | None = None,
+        decision: Decision = _LIKELIEST,
     ) -> Self:
         """What was fitted to a graph."""
         assert graph.features is not None
@@ -307,12 +314,17 @@ class Fitted:
             seed=seed,
             known=known,
             scale=scale,
+            decision=decision,
             graph=graph,
         )
 
     # ---------------------------------------------------------------- predictions
 
     def log_probabilities(self, graph: Graph | None = None) -> Float32Array:
+        """Logarithms of the mean of the members' probabilities, per node and class, calibrated if that helps."""
+        return self.decision.calibrated(self.raw(graph))  # type: ignore[no-any-return]
+
+    def raw(self, graph: Graph | None = None) -> Float32Array:
         """Logarithms of the mean of the members' probabilities, per node and class."""
         known = self._graph() if graph is None else self._aligned(graph)
         same = self.is_fitted_to(known)
@@ -348,9 +360,10 @@ class Fitted:
         test = part.test[known.labels[part.test] >= 0]
         if not test.size:
             raise ValueError("the split has no labelled test nodes, so there is nothing to score")
-        if known.metric == "roc_auc" and len(self.classes) != 2:
-            raise ValueError(f"ROC AUC is for two classes, and the model was fitted to {len(self.classes)}")
-        return float(score(self.log_probabilities(known)[test], self._codes(known)[test], known.metric))
+        chosen = METRICS[known.metric]
+        if chosen.two_classes and len(self.classes) != 2:
+            raise ValueError(f"{chosen.words} is for two classes, and the model was fitted to {len(self.classes)}")
+        return self.decision.score(self.raw(known)[test], self._codes(known)[test], known.metric)
 
     def _graph(self) -> Graph:
         if self.graph is None:
@@ -376,13 +389,15 @@ class Fitted:
         """The graph's labels as places in the fitted classes."""
         assert graph.labels is not None
         codes = graph.labels
-        if graph.class_names is not None:
+        if graph.class_names is not None or self.classes.dtype.kind in "iu":
             place = {name: i for i, name in enumerate(self.classes.tolist())}
-            names = graph.class_names.tolist()
+            names = graph.classes.tolist()
             used = np.unique(codes[codes >= 0])
             unknown = [names[k] for k in used if names[k] not in place]
             if unknown:
-                raise ValueError(f"class {unknown[0]!r} is not one of the fitted {self.classes.tolist()}")
+                raise ValueError(
+                    f"class {unknown[0]!r} is not one of the classes that were fitted, {self.classes.tolist()}"
+                )
             codes = np.array([*(place.get(name, -1) for name in names), -1])[codes]
         elif codes.max(initial=-1) >= len(self.classes):
             raise ValueError(f"class {codes.max()} is not one of the {len(self.classes)} classes that were fitted")
@@ -410,6 +425,7 @@ class Fitted:
             "feature_names": self.feature_names,
             "graph": self.fingerprint,
             "split": self.split if isinstance(self.split, (int, str)) else None,
+            "decision": None if self.decision == _LIKELIEST else self.decision.to_dict(),
             "members": [
                 {
                     "recipe": member.recipe.to_dict(),
@@ -477,7 +493,7 @@ class Fitted:
         known, scale = cls._read_inputs(source, about, len(classes))
         if known is None and any(isinstance(m, TrainedNetwork) and m.recipe.needs_labels for m in members):
             raise ValueError(f"{_INPUTS} lacks the training labels that predictions need")
-        names = about.get("feature_names")
+        names, decision = about.get("feature_names"), about.get("decision")
         return cls(
             members=members,
             classes=classes,
@@ -490,6 +506,7 @@ class Fitted:
             seed=int(about["parameters"]["random_state"]),
             known=known,
             scale=scale,
+            decision=_LIKELIEST if decision is None else Decision.from_dict(decision, len(classes)),
         )
 
     @staticmethod

@@ -22,6 +22,7 @@ from scipy.sparse.csgraph import connected_components
 from pegfan._arrays import FloatArray, IntArray
 from pegfan._checks import check_choice, check_integer
 from pegfan._extras import need
+from pegfan.metrics import check_metric
 
 if TYPE_CHECKING:
     import networkx
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Graph", "Split", "as_split"]
 
-_METRICS = ("accuracy", "roc_auc")
 _MERGE_RULES = {"max": np.maximum, "min": np.minimum, "sum": np.add, "mean": np.add, "count": np.add}
 # Node pairs are sorted by the single key i * n + j, which has to fit in an int64.
 _LARGEST_N = 3_037_000_499
@@ -123,8 +123,9 @@ class Graph:
     directed : bool, optional
         By default a symmetric adjacency makes an undirected graph, any other a directed one. Symmetry is
         exact.
-    metric : {"accuracy", "roc_auc"}
-        How predictions on this graph are scored.
+    metric : str
+        How predictions on this graph are scored: a name of `pegfan.metrics.METRICS`. Where a metric is for two classes,
+        class 1 is the positive one, see `with_positive`.
     node_names, class_names : 1-D array, optional
         Distinct names of the nodes and of the classes.
     positions : array, (n, 2) or (n, 3), optional
@@ -195,7 +196,7 @@ class Graph:
         edge_matrices: Mapping[str, Any] | None = None,
         edge_kinds: Sequence[str] = (),
     ) -> None:
-        check_choice(metric, "metric", _METRICS)
+        metric = check_metric(metric)
         matrix = _check_adjacency(adjacency)
         n = matrix.shape[0]
         names = None if class_names is None else _check_names(class_names, "class_names")
@@ -213,7 +214,7 @@ class Graph:
             labels=codes,
             splits=_check_splits(splits, n),
             directed=is_directed,
-            metric=str(metric),
+            metric=metric,
             node_names=None if node_names is None else _check_names(node_names, "node_names", n),
             class_names=names,
             positions=None if positions is None else _check_positions(positions, n),
@@ -731,6 +732,35 @@ class Graph:
         else:
             wider = np.hstack([self.features, np.zeros((self.n, 1), dtype=self.features.dtype)])
         return self.replace(features=wider[:, columns], feature_names=names)
+
+    def with_positive(self, name: Any = None) -> Graph:
+        """Return the graph with its two classes in an order that has the positive one last, as class 1.
+
+        Parameters
+        ----------
+        name
+            The positive class by its name, or by its number where classes have none. By default the one that fewer
+            nodes have; of two that as many have, the last.
+
+        Examples
+        --------
+        >>> g = Graph.from_edges([[0, 1], [1, 2]], labels=["fraud", "good", "good"]).with_positive()
+        >>> g.classes, g.labels
+        (array(['good', 'fraud'], dtype='<U5'), array([1, 0, 0]))
+        """
+        if self.labels is None or self.n_classes != 2:
+            raise ValueError(f"a positive class is one of two, and this graph has {self.n_classes} classes")
+        words = [str(known) for known in self.classes.tolist()]
+        if name is None:
+            few, many = np.bincount(self.labels[self.labels >= 0], minlength=2)
+            place = int(few >= many)
+        elif str(name) in words:
+            place = words.index(str(name))
+        else:
+            raise ValueError(f"positive must be one of the classes, {words[0]!r} or {words[1]!r}, got {str(name)!r}")
+        if place == 1:
+            return self
+        return self.replace(labels=np.where(self.labels < 0, -1, 1 - self.labels), class_names=self.classes[::-1])
 
     def permute(self, perm: Any) -> Graph:
         """Renumber the nodes: new node i is old node ``perm[i]``, with everything that belongs to it.

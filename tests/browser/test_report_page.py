@@ -19,8 +19,8 @@ HOSTILE = [
     "{{script}} \u202eעברית\u2028",
 ]
 SECTIONS = [
-    "warnings", "score", "against", "data", "choice", "confusion", "per_class", "curves", "attention", "tree", "graph",
-    "unsure", "repeat",
+    "warnings", "score", "against", "data", "choice", "probabilities", "confusion", "per_class", "curves", "attention",
+    "tree", "graph", "unsure", "repeat",
 ]  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pegfan as pf
 from pegfan import results
 from pegfan.classifier import PEGFANClassifier
+from pegfan.decisions import Decision, Predictions
 from pegfan.results import Result
 
 VERSION_1 = Path(__file__).with_name("result_version1.json").read_text(encoding="utf-8")
@@ -28,12 +29,16 @@ def trained(graph: pf.Graph, title: str = "A small graph", **settings: Any) -> t
     ranked = sorted(models.items(), key=lambda entry: -entry[1].run_.val_metric)
     best, split = ranked[0][1], graph.splits[0]
     probabilities = best.predict_proba()
-    confusion, per_class = results.judged(graph, split, probabilities)
+    confusion, per_class = results.judged(graph, split, probabilities.argmax(axis=1))
     floor = results.majority(graph, split)
+    raw = best.fitted_.raw()
+    decision = Decision.of(Predictions(raw[split.val], graph.labels[split.val], split.val), graph.metric)
+    tests = [(raw[split.test], decision.calibrated(raw)[split.test], graph.labels[split.test])]
     result = Result(
         title=title,
         source=pf.datasets.Source.of("synthetic", gamma=0.0),
         command="pegfan train synthetic -o out/",
+        calibrated=results.calibrated(decision, tests),
         seed=42,
         when="2026-01-01 12:00",
         versions={"pegfan": pf.__version__},

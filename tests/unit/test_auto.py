@@ -281,7 +281,7 @@ def test_a_model_that_was_tampered_with_is_refused(model, tmp_path, name):
 def test_a_model_of_another_version_or_with_an_edited_description_is_refused(model, tmp_path):
     folder = model.save(tmp_path / "model")
     text = (folder / "model.json").read_text()
-    (folder / "model.json").write_text(text.replace('"version": 2', '"version": 99', 1))
+    (folder / "model.json").write_text(text.replace('"version": 3', '"version": 99', 1))
     with pytest.raises(ValueError, match="upgrade pegfan"):
         AutoClassifier.load(folder)
     (folder / "model.json").write_text(text.replace('"columns": 6', '"columns": 7'))

@@ -4,6 +4,7 @@ import csv
 import errno
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -83,7 +84,7 @@ def test_the_folder_holds_everything(out):
 
 def test_the_result_says_what_was_done(out):
     result = json.loads((out / "result.json").read_text())
-    assert (result["format"], result["version"]) == ("pegfan result", 2)
+    assert (result["format"], result["version"]) == ("pegfan result", 3)
     assert result["data"]["nodes"] == 90
     assert result["data"]["labelled"] == 80
     assert result["splits"]["made"] is True
@@ -246,7 +247,7 @@ def test_without_labels_there_is_nothing_to_learn(files, tmp_path):
         (["--method", "wart"], "method must be one of", 1),
         (["--set", "epoch=3"], "a recipe has no 'epoch'", 1),
         (["--set", "epochs"], "NAME=VALUE", 2),
-        (["--metric", "f1"], "accuracy or roc_auc", 2),
+        (["--metric", "f1"], "--metric does not know 'f1'", 2),
         (["--budget", "0"], "positive number", 2),
         (["--metric", "roc_auc"], "two classes", 1),
         (["--split", "9", "--set", "epochs=2"], "there is no split 9", 1),
@@ -269,7 +270,7 @@ def test_a_folder_to_write_and_a_graph_are_needed(files, tmp_path):
         ("seed = 'x'", "seed must not be"),
         ("sed = 1", "did you mean 'seed'"),
         ("= 1", "not a file of settings"),
-        ("version = 9", "up to version 2"),
+        ("version = 9", "up to version 3"),
         ("splits = 0", "at least 1"),
         ("recipes = [1]", "must be tables"),
         ("[[recipes]]\nmethod = 'x'", "method must be one of"),
@@ -447,7 +448,7 @@ def test_models_that_are_none_are_refused(files, out, tmp_path):
     copy = Path(shutil.copytree(out, tmp_path / "copy"))
     about = copy / "model" / "model.json"
     text = about.read_text()
-    about.write_text(text.replace('"version": 2', '"version": 7', 1))
+    about.write_text(text.replace('"version": 3', '"version": 7', 1))
     assert "upgrade pegfan" in refused("predict", copy, *files, *target)
     about.write_text(text)
     weights = copy / "model" / "weights.safetensors"
@@ -516,3 +517,96 @@ def test_probabilities_in_the_table_come_back_exactly(files, out):
     rows = table(out / "predictions.csv")
     stored = np.array([[float(row[f"p_{name}"]) for name in model.classes_] for row in rows], dtype=np.float32)
     assert np.array_equal(stored, model.predict_proba(graph))
+
+
+# ------------------------------------------------------------------- decisions
+
+
+@pytest.fixture(scope="module")
+def rare(tmp_path_factory):
+    """nodes.csv with one node in ten of class "bad", which a number tells, and edges.csv."""
+    folder = tmp_path_factory.mktemp("rare")
+    rng = np.random.default_rng(0)
+    bad = rng.random(300) < 0.1
+    with (folder / "nodes.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", "state", "x", "y"])
+        for i in range(300):
+            writer.writerow([f"v{i}", "bad" if bad[i] else "good", rng.normal() + 2.5 * bad[i], rng.normal()])
+    with (folder / "edges.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["from", "to"])
+        writer.writerows([f"v{i}", f"v{j}"] for i, j in rng.integers(300, size=(600, 2)))
+    return [folder / "nodes.csv", folder / "edges.csv"]
+
+
+RARE = [
+    "--label",
+    "state",
+    "--budget",
+    30,
+    "--set",
+    "hidden=8",
+    "--set",
+    "hops=1",
+    "--method",
+    "none",
+    "--workers",
+    "1",
+]
+
+
+@pytest.mark.long
+def test_a_rare_class_gets_its_metric_its_threshold_and_an_interval(rare, tmp_path):
+    out = tmp_path / "out"
+    said = " ".join(run("train", *rare, "-o", out, *RARE, "--set", "epochs=40", "--splits", 2).output.split())
+    assert "Judged by average precision of “bad”" in said
+    assert "of the labelled nodes are “bad”, so accuracy would praise a model that finds none" in said
+    assert "A node is predicted as “bad” from a probability of" in said
+    assert re.search(r"this model [\d.]+ \([\d.]+ to [\d.]+\)", said)
+    assert "±" not in said
+    result = json.loads((out / "result.json").read_text())
+    assert (result["data"]["metric"], result["data"]["positive"]) == ("average_precision", "bad")
+    threshold = result["decided"]["threshold"]
+    rows = table(out / "predictions.csv")
+    assert list(rows[0]) == ["id", "predicted", "p_good", "p_bad", "split"]
+    assert all((row["predicted"] == "bad") == (float(row["p_bad"]) >= threshold - 1e-6) for row in rows)
+    assert any(row["predicted"] == "bad" for row in rows)
+    page = (out / "report.html").read_text()
+    assert "The line is the 95% interval" in page or "its 95% interval" in page
+
+    again = tmp_path / "again"
+    run("train", "--config", out / "settings.toml", "-o", again)
+    same = [(folder / "predictions.csv").read_bytes() for folder in (out, again)]
+    assert same[0] == same[1], "threshold and order of classes among it"
+    told = [json.loads((folder / "result.json").read_text()) for folder in (out, again)]
+    assert all(told[0][name] == told[1][name] for name in ("decided", "calibrated", "test", "metric_reason"))
+    run("report", out)
+    assert (out / "report.html").read_text() == page
+
+    flagged = run("predict", out, *rare, "-o", tmp_path / "p.csv", "--flag-share", "0.02", "--json").stdout
+    assert json.loads(flagged)["predicted"]["bad"] == 6
+    strict = run("predict", out, *rare, "-o", tmp_path / "q.csv", "--threshold", "0.9").output
+    assert "“bad” from a probability of 0.9 on (asked for)" in strict
+    assert all((row["predicted"] == "bad") == (float(row["p_bad"]) >= 0.9) for row in table(tmp_path / "q.csv"))
+    both = run("predict", out, *rare, "-o", tmp_path / "r.csv", "--threshold", "0.9", "--flag-share", "0.1", code=1)
+    assert "not both" in both.output
+
+
+@pytest.mark.long
+def test_the_metric_the_positive_class_and_class_weights_can_be_asked_for(rare, tmp_path):
+    out = tmp_path / "out"
+    asked = ["--metric", "log_loss", "--positive", "good", "--class-weights", "--threshold", "0.7"]
+    said = run("train", *rare, "-o", out, *RARE, "--set", "epochs=10", "--splits", 1, *asked).output
+    assert "Judged by log loss" in said
+    result = json.loads((out / "result.json").read_text())
+    assert result["data"]["classes"] == ["bad", "good"]
+    assert result["decided"]["threshold"] == pytest.approx(0.7)
+    assert all(row["recipe"]["class_weights"] for row in result["candidates"])
+    losses = [row["val_metric"] for row in result["candidates"]]
+    assert losses == sorted(losses), "of losses the smallest is best"
+    text = (out / "settings.toml").read_text()
+    assert 'metric = "log_loss"' in text
+    assert "threshold = 0.7" in text
+    wrong = run("train", *rare, "-o", tmp_path / "x", *RARE, "--positive", "worse", code=1)
+    assert "must be one of the classes, 'bad' or 'good'" in " ".join(wrong.output.split())

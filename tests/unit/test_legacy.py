@@ -45,7 +45,7 @@ def test_models_load_and_predict_as_they_did(graph, name, kind, tmp_path):
         np.testing.assert_allclose(model.predict_proba(graph), expected[name], atol=1e-6)
     again = pf.load_classifier(model.save(tmp_path / "model"))
     assert again.predict_proba(graph).tobytes() == model.predict_proba(graph).tobytes()
-    assert json.loads((tmp_path / "model" / "model.json").read_text())["version"] == 2
+    assert json.loads((tmp_path / "model" / "model.json").read_text())["version"] == 3
     assert again.score(graph) == model.score(graph) > 0.25
 
 

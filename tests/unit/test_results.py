@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import pegfan as pf
 from pegfan import results
 from pegfan._plain import plain, versions
+from pegfan.metrics import METRICS
 from pegfan.recipe import Recipe
 from pegfan.report import write_report
 from pegfan.results import Data, Result, Spread
@@ -61,7 +62,8 @@ def all_results(draw):
     square = st.lists(st.lists(counts, min_size=k, max_size=k), min_size=k, max_size=k)
     names = st.lists(texts, min_size=k, max_size=k)
     sizes = st.lists(counts, min_size=k, max_size=k)
-    data = parts(Data, classes=names, class_counts=sizes, ccns=st.none() | square)
+    metric = st.sampled_from(list(METRICS))
+    data = parts(Data, classes=names, class_counts=sizes, ccns=st.none() | square, metric=metric)
     return draw(parts(Result, data=data, confusion=st.just(()) | square))
 
 
@@ -115,7 +117,7 @@ CANDIDATE = json.loads(Result.from_json(VERSION_1).to_json())["candidates"][0]
             {"candidates": [{**CANDIDATE, "recipe": {"h": 1}}]},
             r"candidates\[0\].recipe: h must be at least 2, got 1",
         ),
-        ({"version": 3}, "it has version 3, and this one reads 1 to 2; upgrade"),
+        ({"version": 4}, "it has version 4, and this one reads 1 to 3; upgrade"),
         ({"version": "2"}, "it has version '2'"),
         ({"format": "other"}, "not written by pegfan"),
     ],
@@ -182,8 +184,8 @@ def small_graph():
 
 def test_predictions_are_judged_on_labelled_test_nodes():
     graph = small_graph()
-    sure = np.eye(2)[[0, 0, 0, 1, 0, 0, 0, 1]]
-    confusion, rows = results.judged(graph, graph.splits[0], sure)
+    predicted = np.array([0, 0, 0, 1, 0, 0, 0, 1])
+    confusion, rows = results.judged(graph, graph.splits[0], predicted)
     assert confusion == ((1, 0), (2, 0))
     assert [(row.name, row.support, row.precision, row.recall) for row in rows] == [
         ("0", 1, 1 / 3, 1.0),
@@ -199,6 +201,9 @@ def test_the_least_margin_comes_first_and_test_nodes_before_others():
     rows = results.unsure(graph, graph.splits[0], np.column_stack([high, 1 - high]))
     assert [row.id for row in rows] == ["5", "7", "6", "4", "0", "1", "2", "3"]
     assert (rows[1].true, rows[0].true, rows[0].predicted, rows[0].second) == (None, "0", "0", "1")
+    early = results.unsure(graph, graph.splits[0], np.column_stack([high, 1 - high]), (0.0, np.log(0.2 / 0.8)))
+    assert [row.id for row in early][:2] == ["6", "7"], "nearest to the threshold of 0.2, not to a half"
+    assert (early[1].predicted, early[1].probability, early[1].second) == ("1", pytest.approx(0.3), "0")
 
 
 @pytest.mark.parametrize(

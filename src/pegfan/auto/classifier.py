@@ -25,7 +25,9 @@ from pegfan.classifier import (
     kept_split,
     own_tree,
 )
+from pegfan.decisions import Decision, Predictions
 from pegfan.fitted import Fitted, Trained, mean_of, to_learn
+from pegfan.graph import Graph, Split
 from pegfan.recipe import Known, Recipe
 from pegfan.running import Progress
 
@@ -73,7 +75,10 @@ class AutoClassifier(NodeClassifier):
     how_, reason_ : str
         How the members were chosen, and why.
     validation_ : tuple of float
-        Metric and loss of the final model on the validation nodes.
+        Metric and loss of the final model on the validation nodes, before calibration.
+    fitted_ : pegfan.fitted.Fitted
+        Among others its ``decision`` (`pegfan.decisions.Decision`), learned from the validation nodes: how
+        probabilities are calibrated, and from which one on a rare class is decided on.
 
     Notes
     -----
@@ -183,6 +188,12 @@ def load_classifier(folder: str | os.PathLike[str]) -> NodeClassifier:
     return kinds[name].load(folder)
 
 
+def predictions_of(output: Any, graph: Graph, part: Split) -> Predictions:
+    """The predictions for the validation nodes of a split."""
+    assert graph.labels is not None
+    return Predictions(output[part.val], graph.labels[part.val], part.val)
+
+
 @contextmanager
 def fitting(model: AutoClassifier, graph: Any, split: Any, progress: Progress | None) -> Iterator[Pool]:
     """Fit a model; what it was trained in (processes, trees, scale) can be used until the block ends."""
@@ -197,7 +208,8 @@ def fitting(model: AutoClassifier, graph: Any, split: Any, progress: Progress | 
         trials = search.run_fixed(fixed) if fixed else search.run(known.subgraph(part.train), pins)
         chosen, model.how_, model.reason_ = choose(trials, known, part, model.members, model.choose)
         model.trials_ = sorted(trials, key=lambda trial: trial.rank)
-        model.validation_ = validate(mean_of([trial.log_probabilities for trial in chosen]), known, part)
+        output = mean_of([trial.log_probabilities for trial in chosen])
+        model.validation_ = validate(output, known, part)
         model.ran_ = [trial.recipe for trial in trials]
         scaled = any(trial.recipe.scaling == "columns" for trial in chosen)
         model.fitted_ = Fitted.of(
@@ -208,5 +220,6 @@ def fitting(model: AutoClassifier, graph: Any, split: Any, progress: Progress | 
             stood_in=stood_in,
             known=Known.of(known, part.train),
             scale=scale if scaled else None,
+            decision=Decision.of(predictions_of(output, known, part), known.metric),
         )
         yield pool

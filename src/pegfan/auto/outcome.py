@@ -11,16 +11,17 @@ import numpy as np
 
 from pegfan import _defaults as default
 from pegfan import results
-from pegfan._arrays import Float32Array
-from pegfan.auto.classifier import AutoClassifier, fitting
+from pegfan._arrays import Float32Array, IntArray
+from pegfan.auto.classifier import AutoClassifier, fitting, predictions_of
 from pegfan.auto.search import Pool, Task, Trial, validate
+from pegfan.decisions import Decision, Predictions
 from pegfan.fitted import draw_splits, fit_split, mean_of, with_validation
 from pegfan.graph import Graph, Split
+from pegfan.metrics import METRICS, interval, score, suitable, unequal
 from pegfan.recipe import Recipe
 from pegfan.running import Progress, Step
-from pegfan.training import score
 
-__all__ = ["Outcome", "Plan", "carry_out", "with_splits"]
+__all__ = ["Outcome", "Plan", "carry_out", "with_metric", "with_splits"]
 
 SEARCH = 0.6
 """The part of the budget that the search has; the rest is for the other splits."""
@@ -46,6 +47,10 @@ class Plan:
         Processes.
     pins, recipes, choose
         As in `AutoClassifier`.
+    threshold, flag_share
+        As in `pegfan.classifier.NodeClassifier.predict`; None for what is best on out-of-fold predictions.
+    metric_reason
+        Why the graph's metric is what it is.
     """
 
     budget: float = default.BUDGET
@@ -56,6 +61,9 @@ class Plan:
     pins: Mapping[str, Any] = field(default_factory=dict)
     recipes: Sequence[Recipe] | None = None
     choose: Literal["auto", "mean", "best"] = "auto"
+    threshold: float | None = None
+    flag_share: float | None = None
+    metric_reason: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +74,8 @@ class Outcome:
     ----------
     model
         The fitted classifier.
-    probabilities
-        Of every node and class.
+    probabilities, predicted
+        Of every node and class; and the classes that are decided on, as numbers.
     result
         The result, without what only the command line knows (title, source, command).
     graph
@@ -78,9 +86,42 @@ class Outcome:
 
     model: AutoClassifier
     probabilities: Float32Array
+    predicted: IntArray
     result: results.Result
     graph: Graph
     parts: list[str]
+
+
+def with_metric(graph: Graph, metric: str | None = None, positive: Any = None) -> tuple[Graph, str]:
+    """The graph with the metric that is asked for or that suits its classes, and why that is the metric.
+
+    Of two classes, the positive one becomes class 1 where the metric tells them apart or they are unequal.
+
+    Parameters
+    ----------
+    graph
+        With labels.
+    metric
+        A name of `pegfan.metrics.METRICS`; None for the one that suits the sizes of the classes.
+    positive
+        The class to look for among two; None for the rarer one.
+
+    Examples
+    --------
+    >>> rare = Graph.from_edges([[i, i + 1] for i in range(9)], labels=["bad"] + ["good"] * 9)
+    >>> graph, why = with_metric(rare)
+    >>> graph.metric, graph.classes.tolist(), why[:30]
+    ('average_precision', ['good', 'bad'], '10.0% of the labelled nodes are')
+    """
+    labels = np.empty(0, np.int64) if graph.labels is None else graph.labels[graph.labels >= 0]
+    counts, names = np.bincount(labels, minlength=graph.n_classes), list(map(str, graph.classes.tolist()))
+    chosen, why = suitable(counts, names)
+    if metric not in (None, chosen):
+        chosen, why = str(metric), "it was asked for"
+    known = graph.replace(metric=chosen)
+    if positive is not None or (len(counts) == 2 and (METRICS[chosen].two_classes or unequal(counts))):
+        known = known.with_positive(positive)
+    return known, why
 
 
 def with_splits(graph: Graph, plan: Plan) -> tuple[Graph, bool]:
@@ -128,9 +169,13 @@ def carry_out(graph: Graph, plan: Plan, progress: Progress | None = None) -> Out
         tell(Step(0, 0, "floors and further splits"))
         spread = _FurtherSplits(model, plan, start, tell)
         spread.run(pool)
-    probabilities = np.exp(mean_of([spread.trials[recipe].log_probabilities for recipe in spread.members]))
+    decision, tests = spread.decide()
+    output = decision.calibrated(mean_of([spread.trials[recipe].log_probabilities for recipe in spread.members]))
+    decision = decision.asked(output, plan.threshold, plan.flag_share)
+    model.fitted_ = replace(model.fitted_, decision=decision)
+    probabilities, predicted = np.exp(output), decision.classes(output)
     part = known.splits[plan.split]
-    confusion, per_class = results.judged(known, part, probabilities)
+    confusion, per_class = results.judged(known, part, predicted)
     kept = model.members_
     trees = [results.tree(member.tree, member.recipe.name) for member in kept if member.tree is not None]
     result = results.Result(
@@ -141,22 +186,27 @@ def carry_out(graph: Graph, plan: Plan, progress: Progress | None = None) -> Out
         splits=results.Splits.of(known.splits, spread.used, drawn),
         candidates=_candidates(model),
         chosen=results.Chosen(model.how_, model.reason_, *model.validation_),
-        test=results.Spread.of(spread.values["test"]),
+        test=results.Spread.of(spread.values["test"], interval=spread.intervals["test"]),
         validation=results.Spread.of(spread.values["validation"]),
         majority=results.Spread.of(spread.values["majority"]),
-        features_only=results.Spread.of(spread.values["features_only"], spread.floor.name),
+        features_only=results.Spread.of(
+            spread.values["features_only"], spread.floor.name, spread.intervals["features_only"]
+        ),
         confusion=confusion,
         per_class=per_class,
         curves=tuple(results.curve(member.recipe.name, member.run) for member in kept),
         attention=tuple(results.attention(m.recipe.name, m.channels, m.run.attention) for m in kept),
-        unsure=results.unsure(known, part, probabilities),
+        unsure=results.unsure(known, part, probabilities, decision.offsets),
         tree=next(iter(trees), None),
+        metric_reason=plan.metric_reason,
+        calibrated=results.calibrated(decision, tests),
+        decided=results.decided(decision, known, part, predicted),
     )
     total = time.perf_counter() - start
     result = replace(
         result, warnings=results.cautions(result, known), seconds=results.Seconds(total, searched, total - searched)
     )
-    return Outcome(model, probabilities, result, known, results.parts(known, part).tolist())
+    return Outcome(model, probabilities, predicted, result, known, results.parts(known, part).tolist())
 
 
 def _candidates(model: AutoClassifier) -> tuple[results.Candidate, ...]:
@@ -193,6 +243,9 @@ class _FurtherSplits:
         self.floor = same
         self.values: dict[str, list[float]] = {"test": [], "validation": [], "majority": [], "features_only": []}
         self.used: list[int] = []
+        self.kept: list[tuple[Split, Float32Array, Float32Array]] = []
+        self.floors: list[tuple[Any, IntArray]] = []
+        self.intervals: dict[str, tuple[float, float] | None] = {}
 
     def run(self, pool: Pool) -> None:
         splits = self.graph.splits
@@ -223,14 +276,39 @@ class _FurtherSplits:
         self._add(self.plan.split, part, [self.trials[recipe] for recipe in self.members], best)
 
     def _add(self, i: int, part: Split, members: Sequence[Trial], floor: Trial) -> None:
-        assert self.graph.labels is not None
-        labels = self.graph.labels[part.test]
         output = mean_of([member.log_probabilities for member in members])
         self.used.append(i)
-        self.values["test"].append(score(output[part.test], labels, self.graph.metric))
+        self.kept.append((part, output[part.val], output[part.test]))
         self.values["validation"].append(validate(output, self.graph, part)[0])
-        self.values["features_only"].append(score(floor.log_probabilities[part.test], labels, self.graph.metric))
+        self.floors.append(self._floor(part, floor.log_probabilities))
+        self.values["features_only"].append(score(*self.floors[-1], self.graph.metric))
         self.values["majority"].append(results.majority(self.graph, part))
+
+    def _floor(self, part: Split, output: Float32Array) -> tuple[Any, IntArray]:
+        """What a network on features alone decides about test nodes, by its own validation nodes; and their labels."""
+        assert self.graph.labels is not None
+        own = Decision.of(predictions_of(output, self.graph, part), self.graph.metric)
+        return own.judged(output[part.test], self.graph.metric), self.graph.labels[part.test]
+
+    def decide(self) -> tuple[Decision, list[tuple[Float32Array, Float32Array, IntArray]]]:
+        """The decision of the model; and per split, of its test nodes, outputs as they are, calibrated, and labels.
+
+        What is decided about the test nodes of a split is learned from the predictions for validation nodes of all
+        splits, except where these nodes are test nodes of that split.
+        """
+        assert self.graph.labels is not None
+        labels, metric = self.graph.labels, self.graph.metric
+        every = Predictions.joined([Predictions(val, labels[part.val], part.val) for part, val, _ in self.kept])
+        decisions, tests, judged = [], [], []
+        for part, _, output in self.kept:
+            decision, truth = Decision.of(every.without(part.test), metric), labels[part.test]
+            decisions.append(decision)
+            tests.append((output, decision.calibrated(output), truth))
+            judged.append((decision.judged(output, metric), truth))
+            self.values["test"].append(score(*judged[-1], metric))
+        parts = {"test": judged, "features_only": self.floors}
+        self.intervals = {name: interval(part, metric, seed=self.plan.seed) for name, part in parts.items()}
+        return decisions[0], tests
 
 
 def _features_alone(recipe: Recipe) -> bool:

@@ -13,6 +13,7 @@ from scipy.sparse import csr_array, issparse
 from pegfan.channels.scaling import is_bag
 from pegfan.graph import Graph
 from pegfan.measures import adjusted_homophily
+from pegfan.metrics import unequal
 from pegfan.recipe import Recipe
 from pegfan.training import Settings
 from pegfan.trees.build import AUTO_WARD
@@ -48,6 +49,9 @@ def first_recipes(graph: Graph, training: Graph, pins: Mapping[str, Any] | None 
     first, second = lists if homophilous else lists[::-1]
     ordered = [*first[:7], second[0], *first[7:], *second[1:4]]
     ordered[3:3] = list(_along_edges(ordered[2], graph))[:3]
+    labels = training.labels
+    if labels is not None and unequal(np.bincount(labels[labels >= 0])):
+        ordered.insert(3, ordered[2].changed(class_weights=True))
     return list(dict.fromkeys(_fitting(graph, recipe.changed(**pins or {}), pins or {}) for recipe in ordered))
 
 
@@ -140,9 +144,11 @@ def _fitting(graph: Graph, recipe: Recipe, pins: Mapping[str, Any]) -> Recipe:
     return recipe.changed(**changes)
 
 
-def variations(recipe: Recipe, graph: Graph | None = None) -> Iterator[Recipe]:
-    """Recipes that differ in a training setting or two, in how features enter, and in the weights of edges."""
+def variations(recipe: Recipe, graph: Graph | None = None, unequal: bool = False) -> Iterator[Recipe]:
+    """Recipes that differ in a training setting or two, in how features enter, in the weights of edges and of classes."""
     settings = recipe.settings
+    if unequal:
+        yield recipe.changed(class_weights=not settings.class_weights)
     along = [] if graph is None else list(_along_edges(recipe, graph))
     yield from along[:2]
     yield recipe.changed(lr_fc=0.005, dropout=0.6)

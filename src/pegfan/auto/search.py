@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,11 +14,13 @@ from scipy.sparse import csr_array
 from pegfan._arrays import Float32Array
 from pegfan.auto.recipes import difference, first_recipes, variations, work
 from pegfan.channels import FeatureScale
+from pegfan.decisions import Decision, best_offsets
 from pegfan.fitted import Trained, mean_of, train_recipe
 from pegfan.graph import Graph, Split
+from pegfan.metrics import METRICS, unequal
 from pegfan.recipe import Recipe
 from pegfan.running import Progress, Runner, Step
-from pegfan.training import Diverged, Settings, score
+from pegfan.training import Diverged, Settings
 from pegfan.trees import Hierarchy
 
 __all__ = ["Pool", "Search", "Task", "Trial", "choose", "validate"]
@@ -66,6 +68,8 @@ class Trial:
         Of all nodes.
     trained
         The trained network; None once it can no longer be chosen.
+    gain
+        The metric, or its negative where smaller is better.
     """
 
     recipe: Recipe
@@ -75,11 +79,13 @@ class Trial:
     seconds: float
     log_probabilities: Float32Array = field(repr=False)
     trained: Trained | None = field(repr=False)
+    gain: float | None = None
 
     @property
     def rank(self) -> tuple[float, float]:
         """Sorts the best on validation first: by metric, then by loss."""
-        return (-self.val_metric if np.isfinite(self.val_metric) else np.inf, self.val_loss)
+        gain = self.val_metric if self.gain is None else self.gain
+        return (-gain if np.isfinite(gain) else np.inf, self.val_loss)
 
 
 # --------------------------------------------------------------------- training
@@ -104,17 +110,34 @@ def run_task(shared: Shared, task: Task) -> Trial:
     except Diverged:
         nothing = np.full((graph.n, graph.n_classes), -np.log(graph.n_classes), np.float32)
         return Trial(task.recipe, np.nan, np.inf, 0, time.perf_counter() - start, nothing, None)
+    if task.recipe.settings.class_weights:
+        trained = unweighted(trained, graph, split)
     output = trained.network.predict(channels)
     metric, loss = validate(output, graph, split)
-    return Trial(task.recipe, metric, loss, trained.run.epochs, time.perf_counter() - start, output, trained)
+    took, gain = time.perf_counter() - start, METRICS[graph.metric].gain(metric)
+    return Trial(task.recipe, metric, loss, trained.run.epochs, took, output, trained, gain)
+
+
+def unweighted(trained: Trained, graph: Graph, split: Split) -> Trained:
+    """A network whose classes counted equally in the loss, with probabilities for classes of the sizes that they have.
+
+    What such a training gives is in proportion to p / size; the logarithms of the sizes go into the biases.
+    """
+    assert graph.labels is not None
+    sizes = np.bincount(graph.labels[split.train], minlength=graph.n_classes)
+    shifts = np.log(np.maximum(sizes, 1) / sizes.sum()).astype(np.float32)
+    state = {**trained.run.state, "output.bias": trained.run.state["output.bias"] + shifts}
+    return replace(trained, run=replace(trained.run, state=state))
 
 
 def validate(output: Float32Array, graph: Graph, split: Split) -> tuple[float, float]:
-    """The metric and the loss on the validation nodes."""
+    """The metric and the loss on the validation nodes; a metric of decided classes, as they are best decided there."""
     assert graph.labels is not None
     labels = graph.labels[split.val]
     picked = output[split.val, labels].astype(np.float64)
-    return score(output[split.val], labels, graph.metric), -math.fsum(picked) / max(len(picked), 1)
+    offsets, _ = best_offsets(output[split.val], labels, graph.metric) if METRICS[graph.metric].decides else (None, "")
+    value = Decision(offsets=offsets).score(output[split.val], labels, graph.metric)
+    return value, -math.fsum(picked) / max(len(picked), 1)
 
 
 def warm_up() -> None:
@@ -194,6 +217,7 @@ class Search:
         self.start = time.perf_counter()
         self.order: list[Recipe] = []
         self.pins: Mapping[str, Any] = {}
+        self.unequal = False
         self.planned = 0
         self.rate = _RATE
 
@@ -213,6 +237,8 @@ class Search:
     def run(self, training: Graph, pins: Mapping[str, Any]) -> list[Trial]:
         """Train recipes that differ widely, then round by round those most like the best, for as long as that helps."""
         self.pins = pins
+        assert training.labels is not None
+        self.unequal = unequal(np.bincount(training.labels[training.labels >= 0]))
         listed = first_recipes(self.pool.shared.graph, training, pins)
         first = listed[:_DIVERSE]
         self.planned = len(first)
@@ -247,7 +273,7 @@ class Search:
         """Untried recipes, ranked by the place of a tried one plus the number of differences from it."""
         ranked = [c.recipe for c in sorted(self.done, key=lambda c: c.val_loss)]
         graph = self.pool.shared.graph
-        near = [v.changed(**self.pins) for recipe in ranked[:_PARENTS] for v in variations(recipe, graph)]
+        near = [v.changed(**self.pins) for recipe in ranked[:_PARENTS] for v in variations(recipe, graph, self.unequal)]
         rated: dict[Recipe, int] = {}
         for recipe in [*near, *listed]:
             if all(difference(recipe, known) for known in [*ranked, *rated]):
@@ -346,10 +372,13 @@ def choose(
     best = min(sound, key=lambda c: c.rank)
     group = sorted(sound, key=lambda c: c.val_loss)[:members]
     metric, loss = validate(mean_of([c.log_probabilities for c in group]), graph, split)
-    told = f"{100 * metric:.2f} (loss {loss:.4f}) against {100 * best.val_metric:.2f} (loss {best.val_loss:.4f})"
+    measure = METRICS[graph.metric]
+    told = (
+        f"{measure.show(metric)} (loss {loss:.4f}) against {measure.show(best.val_metric)} (loss {best.val_loss:.4f})"
+    )
     if len(group) == 1:
         return [best], "best", "the only recipe" if len(trials) == 1 else "the best on validation"
-    if how == "mean" or (how == "auto" and (-metric, loss) <= best.rank):
+    if how == "mean" or (how == "auto" and (-measure.gain(metric), loss) <= best.rank):
         why = "beats the best single one on validation" if how == "auto" else "was asked for"
         return group, f"mean of {len(group)}", f"the mean of the {len(group)} of lowest loss {why}: {told}"
     why = "does not beat the best single one on validation" if how == "auto" else "was not asked for"

@@ -14,6 +14,7 @@ from rich.markup import escape
 
 from pegfan import _defaults as default
 from pegfan.cli._shell import USAGE, Fail, errors
+from pegfan.metrics import METRICS
 
 if TYPE_CHECKING:
     from pegfan.datasets import ReadReport, Schema, Source
@@ -24,7 +25,14 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines inst
 Force = Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")]
 SOURCES = "A data set's name, a file or folder, or a file of nodes and one of edges."
 Sources = Annotated[list[str], typer.Argument(metavar="GRAPH", help=SOURCES)]
-Metric = Annotated[str | None, typer.Option(help="accuracy, or roc_auc for two classes.")]
+Metric = Annotated[str | None, typer.Option(help=f"What is judged: {', '.join(METRICS)}.")]
+Threshold = Annotated[
+    float | None,
+    typer.Option(min=0, max=1, help="Of two classes, the probability from which the positive one is predicted."),
+]
+FlagShare = Annotated[
+    float | None, typer.Option(min=0, max=1, help="Of two classes, the share of nodes to predict as the positive one.")
+]
 
 PICTURES = (".png", ".svg", ".pdf")
 

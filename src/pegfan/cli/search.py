@@ -13,6 +13,7 @@ from pegfan import _defaults as default
 from pegfan.cli._options import Json, Metric, Reading, Sources, check_choice, open_source
 from pegfan.cli._shell import INTERRUPTED, Fail, command, console, errors
 from pegfan.cli._show import make_table, print_json, print_table, progress_bar
+from pegfan.metrics import METRICS
 
 if TYPE_CHECKING:
     from pegfan.datasets import Source
@@ -130,12 +131,13 @@ def _count_splits(source: Source, wanted: int | None) -> tuple[int, bool]:
 
 def _show(result: SearchResult, folder: Path) -> None:
     print_table(_table(result))
-    best, word = result.best, "AUC" if result.metric == "roc_auc" else "accuracy"
-    spread = f" ± {100 * result.test_std:.2f}" if len(result.test_metrics) > 1 else ""
+    best, measure = result.best, METRICS[result.metric]
+    spread = f" ± {measure.show(result.test_std)}" if len(result.test_metrics) > 1 else ""
     chosen = ", ".join(f"{name} {_value(value, 6)}" for name, value in best.settings.items())
     console.print(f"Best on validation: {chosen}", soft_wrap=True)
     console.print(
-        f"Its test {word}: [bold]{100 * result.test_mean:.2f}{spread}[/bold]; test results of the others were not used."
+        f"Its test {measure.words}: [bold]{measure.show(result.test_mean)}{spread}[/bold]; test results of the others "
+        "were not used."
     )
     console.print(f"{result.computed} runs computed, {result.reused} from the store.")
     if not result.complete:
@@ -155,7 +157,7 @@ def _table(result: SearchResult) -> Table:
     table = make_table(title, "", *titles, *reached, "metric", "loss")
     for place, entry in enumerate(shown, start=1):
         own = [_value(entry.settings.get(name)) for name in names]
-        numbers = [*(str(getattr(entry, name)) for name in reached), f"{100 * entry.val_metric:.2f}"]
+        numbers = [*(str(getattr(entry, name)) for name in reached), METRICS[result.metric].show(entry.val_metric)]
         table.add_row(str(place), *own, *numbers, f"{entry.val_loss:.4f}", style="bold" if place == 1 else None)
     return table
 

@@ -12,6 +12,7 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 from rich.markup import escape
 
@@ -19,12 +20,15 @@ from pegfan import _defaults as default
 from pegfan import _legacy
 from pegfan.cli._options import (
     SOURCES,
+    FlagShare,
     Force,
     Json,
     Metric,
     Reading,
     Sources,
+    Threshold,
     assignments,
+    check_choice,
     check_output,
     choices,
     open_source,
@@ -41,6 +45,7 @@ from pegfan.cli._show import (
     progress_bar,
     writing,
 )
+from pegfan.metrics import METRICS
 
 if TYPE_CHECKING:
     from pegfan.auto.outcome import Outcome, Plan
@@ -51,7 +56,7 @@ if TYPE_CHECKING:
     from pegfan.trees import Hierarchy
 
 PREDICTIONS, MODEL, SETTINGS, RESULT, REPORT = "predictions.csv", "model", "settings.toml", "result.json", "report.html"
-_FORMAT, _VERSION = "pegfan settings", 2
+_FORMAT, _VERSION = "pegfan settings", 3
 _SHOWN = 10
 _TRIES = 4
 """Settings that each of the other models tries, with --against."""
@@ -66,6 +71,18 @@ def train(
     ] = None,
     reading: Reading,
     metric: Metric = None,
+    positive: Annotated[
+        str | None, typer.Option(help="Of two classes, the one to look for; by default the rarer one.")
+    ] = None,
+    threshold: Threshold = None,
+    flag_share: FlagShare = None,
+    class_weights: Annotated[
+        bool | None,
+        typer.Option(
+            "--class-weights/--no-class-weights",
+            help="Pin whether classes count alike in the loss; by default tried where they are unequal.",
+        ),
+    ] = None,
     budget: Annotated[float | None, typer.Option(help=f"Seconds in total; {default.BUDGET:g} by default.")] = None,
     split: Annotated[
         int | None, typer.Option(min=0, help=f"The split whose model is kept; {default.SPLIT} by default.")
@@ -106,13 +123,16 @@ def train(
     if folder is None:
         raise Fail("Name the folder to write with -o, as in: pegfan train cornell -o out", USAGE)
     pins = {"method": method, "h": h, "kind": kind, "regime": regime, "hops": hops, "direction": direction}
+    pins |= {"scaling": scaling, "class_weights": class_weights, **assignments(settings or [])}
     own = {"budget": budget, "split": split, "splits": splits, "seed": seed, "workers": workers, "metric": metric}
-    wanted = _resolve(graph, vars(reading), own, {**pins, "scaling": scaling, **assignments(settings or [])}, config)
+    own |= {"positive": positive, "threshold": threshold, "flag_share": flag_share}
+    wanted = _resolve(graph, vars(reading), own, pins, config)
     _check_folder(folder, force)
     _check_writable(folder)
-    source, known, report = wanted.read()
+    source, known, report = read(wanted.source)
+    wanted, known = wanted.judged(known)
     shown = console if not as_json else errors
-    _print_plan(shown, source, known, wanted.plan, folder)
+    _print_plan(shown, source, known, wanted, folder)
     outcome = _carry_out(known, wanted.plan)
     result = _complete(outcome, source, report, folder)
     if against:
@@ -135,12 +155,15 @@ def predict(
     graph: Sources,
     output: Annotated[Path, typer.Option("-o", "--output", help="The table to write.")] = Path(PREDICTIONS),
     reading: Reading,
+    threshold: Threshold = None,
+    flag_share: FlagShare = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Predict the classes of a graph's nodes with a model that was trained before.
 
-    The graph may have changed since: nodes are matched by their ids, feature columns by their names.
+    The graph may have changed since: nodes are matched by their ids, feature columns by their names. Of two unequal
+    classes, the rarer one is predicted from the threshold on that the model was trained with.
     """
     check_output(output, force, (".csv",), "The table of predictions")
     trained, stored = _load_model(model)
@@ -148,20 +171,23 @@ def predict(
     notes = _left_out(trained.fitted_.feature_names, known.feature_names)
     notes += [] if read_as is None else read_as.notes
     with errors.status("predicting"):
-        probabilities = trained.predict_proba(known)
+        logs = trained.fitted_.log_probabilities(known)
+    probabilities = np.exp(logs)
+    predicted, decision = trained.decided(logs, threshold, flag_share)
     parts = _known_parts(trained, known)
     classes = [str(name) for name in trained.classes_.tolist()]
-    _write_text(output, _table(known, probabilities, classes, parts))
-    counts = {name: int((probabilities.argmax(axis=1) == i).sum()) for i, name in enumerate(classes)}
+    _write_text(output, _table(known, probabilities, predicted, classes, parts))
+    counts = {name: int((predicted == i).sum()) for i, name in enumerate(classes)}
     if as_json:
-        print_json(
-            {"output": str(output), "source": source.to_dict(), "nodes": known.n, "predicted": counts, "notes": notes}
-        )
+        told = {"nodes": known.n, "predicted": counts, "threshold": decision.threshold, "notes": notes}
+        print_json({"output": str(output), "source": source.to_dict(), **told})
         return
     table = make_table(f"{known.n:,} nodes of {escape(source.name)}", "class", "predicted")
     for name, count in counts.items():
         table.add_row(escape(name), f"{count:,}")
     print_table(table)
+    if decision.threshold is not None:
+        console.print(f"“{escape(classes[1])}” from a probability of {decision.threshold:.3g} on ({decision.aim})")
     print_warnings(notes)
     print_files({"Predictions": output})
 
@@ -207,11 +233,33 @@ class _Wanted:
 
     source: Source
     metric: str | None
+    positive: str | None
     plan: Plan
+    repeats: bool = False
+    """Whether it repeats a run of a version that chose no metric."""
 
-    def read(self) -> tuple[Source, Graph, ReadReport | None]:
-        source, graph, report = read(self.source)
-        return source, graph if self.metric is None else graph.replace(metric=self.metric), report
+    def judged(self, graph: Graph) -> tuple[_Wanted, Graph]:
+        """The graph with its metric: asked for, that of a data set or a file, or the one that suits its classes."""
+        from pegfan.auto.outcome import with_metric
+
+        if self.metric is None and not self.repeats:
+            if not self.source.files or "metric" in self.source.options or graph.metric != "accuracy":
+                why = "the data says so"
+                known = graph if self.positive is None else graph.with_positive(self.positive)
+            else:
+                known, why = with_metric(graph, None, self.positive)
+        elif self.repeats:
+            known, why = graph, ""
+        else:
+            known, why = with_metric(graph, self.metric, self.positive)
+        positive = str(known.classes[1]) if known.classes.tolist() != graph.classes.tolist() else self.positive
+        plan = replace(self.plan, metric_reason=why)
+        return replace(self, metric=known.metric, positive=positive, plan=plan), known
+
+    @property
+    def _decisions(self) -> dict[str, Any]:
+        asked = {name: getattr(self.plan, name) for name in ("threshold", "flag_share")}
+        return {"positive": self.positive, **asked}
 
     def to_toml(self, outcome: Outcome) -> bytes:
         """The settings that repeat the run: the recipes that ran and the splits, so that the clock does not matter."""
@@ -227,7 +275,8 @@ class _Wanted:
             "splits": len(outcome.result.splits.used) if outcome.result.splits else 1,
             "workers": plan.workers,
             "choose": plan.choose,
-            **({} if self.metric is None else {"metric": self.metric}),
+            "metric": outcome.graph.metric,
+            **{name: value for name, value in self._decisions.items() if value is not None},
             "source": self.source.to_dict(),
             "recipes": [recipe.to_dict() for recipe in outcome.model.ran_],
         }
@@ -242,6 +291,7 @@ class _Wanted:
 _KEYS = {
     **{"format": str, "version": int, "budget": (int, float), "seed": int, "split": int, "splits": int},
     **{"workers": int, "choose": str, "metric": str, "source": dict, "pins": dict, "recipes": list},
+    **{"positive": str, "threshold": (int, float), "flag_share": (int, float)},
 }
 
 
@@ -270,12 +320,16 @@ def _resolve(
     Recipe.of(fixed)  # fails before anything is read
     listed = stored.get("recipes")
     recipes = None if listed is None else [Recipe.of(recipe).changed(**fixed) for recipe in listed]
-    metric = chosen.pop("metric", None)
-    if metric not in (None, "accuracy", "roc_auc"):
-        raise Fail(f"--metric is accuracy or roc_auc, not {metric}.", USAGE)
+    metric, positive = chosen.pop("metric", None), chosen.pop("positive", None)
+    if metric is not None:
+        check_choice(metric, tuple(METRICS), "--metric")
+    if chosen.get("threshold") is not None and chosen.get("flag_share") is not None:
+        raise Fail("Give --threshold or --flag-share, not both.", USAGE)
+    repeats = listed is not None and stored.get("version", _VERSION) < 3 and metric is None and not graph
     if not chosen.get("budget", 1) > 0:
         raise Fail(f"--budget is a positive number of seconds, not {chosen['budget']}.", USAGE)
-    return _Wanted(source, metric, Plan(**chosen, pins=fixed, recipes=recipes, choose=stored.get("choose", "auto")))
+    plan = Plan(**chosen, pins=fixed, recipes=recipes, choose=stored.get("choose", "auto"))
+    return _Wanted(source, metric, positive, plan, repeats)
 
 
 def _read_settings(path: Path) -> dict[str, Any]:
@@ -326,13 +380,17 @@ def _stored_source(stored: Any, reading: Mapping[str, Any], beside: Path) -> Sou
 # --------------------------------------------------------------------- training
 
 
-def _print_plan(shown: Any, source: Source, graph: Graph, plan: Plan, folder: Path) -> None:
+def _print_plan(shown: Any, source: Source, graph: Graph, wanted: _Wanted, folder: Path) -> None:
+    plan, metric = wanted.plan, METRICS[graph.metric]
     labelled = 0 if graph.labels is None else int((graph.labels >= 0).sum())
     shown.print(
         f"[bold]{escape(source.name)}[/bold]: {graph.n:,} nodes, {graph.n_edges:,} edges, {labelled:,} labelled, "
         f"{graph.n_classes} classes, {len(graph.splits) or 'no'} splits",
         soft_wrap=True,
     )
+    why = f": {plan.metric_reason}" if plan.metric_reason else ""
+    found = f" of “{graph.classes[1]}”" if metric.two_classes and graph.n_classes == 2 else ""
+    shown.print(f"Judged by {metric.words}{escape(found)}, {metric.says}{escape(why)} (--metric)", soft_wrap=True)
     task = f"{len(plan.recipes)} recipes" if plan.recipes is not None else "recipes are chosen"
     shown.print(
         f"Budget {plan.budget:g} s: {task} on the validation nodes of split {plan.split}, then trained on further "
@@ -402,7 +460,9 @@ def _among_others(result: Result, graph: Graph, plan: Plan) -> Result:
     own = Rival("model", "this model", how=result.chosen.how, test=result.test, validation=result.validation)
     took = replace(result.seconds, total=result.seconds.total + found.seconds)
     command = f"{result.command} --against"
-    return replace(result, against=ranked([own, *found.rows], result.splits), seconds=took, command=command)
+    return replace(
+        result, against=ranked([own, *found.rows], result.splits, result.data.metric), seconds=took, command=command
+    )
 
 
 # ---------------------------------------------------------------------- writing
@@ -441,7 +501,7 @@ def _write_all(folder: Path, force: bool, outcome: Outcome, result: Result, sett
     failure, model, graph = None, outcome.model, outcome.graph
     shown = errors.status(f"writing {escape(str(folder))}")
     with shown, writing(folder), replacing_folder(folder) as temporary:
-        text = _table(graph, outcome.probabilities, result.data.classes, outcome.parts)
+        text = _table(graph, outcome.probabilities, outcome.predicted, result.data.classes, outcome.parts)
         _write_text(temporary / PREDICTIONS, text)
         model.save(temporary / MODEL)
         _write_text(temporary / SETTINGS, settings.decode())
@@ -467,14 +527,13 @@ def _write_text(path: Path, text: str) -> None:
         file.write(text.encode())
 
 
-def _table(graph: Graph, probabilities: Any, classes: Sequence[str], parts: Sequence[str]) -> str:
+def _table(graph: Graph, probabilities: Any, predicted: Any, classes: Sequence[str], parts: Sequence[str]) -> str:
     """The table of predictions as CSV."""
     out = StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["id", "predicted", *(f"p_{name}" for name in classes), "split"])
-    best = probabilities.argmax(axis=1)
     for i, name in enumerate(map(str, graph.ids.tolist())):
-        writer.writerow([name, classes[best[i]], *(f"{value:.9g}" for value in probabilities[i]), parts[i]])
+        writer.writerow([name, classes[predicted[i]], *(f"{value:.9g}" for value in probabilities[i]), parts[i]])
     return out.getvalue()
 
 
@@ -520,6 +579,8 @@ def _reopen(result: Result, home: Path) -> tuple[Source, Graph]:
             f"The data that the model was trained on cannot be read any more: {error}. Put {source.name} back where it "
             "was, or train again."
         ) from error
+    if len(result.data.classes) == 2 == graph.n_classes and str(graph.classes[0]) == result.data.classes[1]:
+        graph = graph.with_positive(result.data.classes[1])
     return source, graph.replace(metric=result.data.metric)
 
 
@@ -570,19 +631,20 @@ def _known_parts(model: NodeClassifier, graph: Graph) -> list[str]:
 
 
 def _print_outcome(result: Result, folder: Path) -> None:
-    from pegfan.report.words import unequal
+    from pegfan.report.words import calibration, decision, unequal
     from pegfan.results import verdict
 
     assert result.chosen is not None
     assert result.splits is not None
     assert result.seconds is not None
-    metric = {"accuracy": "accuracy, %", "roc_auc": "ROC AUC, %"}[result.data.metric]
+    measure = METRICS[result.data.metric]
+    metric = measure.title
     table = make_table("Candidates, by validation", "", metric, "loss", "epochs", "seconds", "recipe<")
     shown = result.candidates[:_SHOWN]
     for candidate in shown:
         table.add_row(
             "[green]●[/green]" if candidate.chosen else "",
-            "–" if candidate.val_metric is None else f"{100 * candidate.val_metric:.2f}",
+            measure.show(candidate.val_metric),
             "–" if candidate.val_loss is None else f"{candidate.val_loss:.4f}",
             str(candidate.epochs),
             f"{candidate.seconds:.1f}",
@@ -598,11 +660,16 @@ def _print_outcome(result: Result, folder: Path) -> None:
         console.print(f"and {left} more; {REPORT} lists them all\n")
     console.print(f"Chosen: [bold]{result.chosen.how}[/bold]; {escape(result.chosen.reason)}\n", soft_wrap=True)
     count = len(result.splits.used)
-    table = make_table(f"On test nodes, {count} split{'s' if count > 1 else ''}", "", metric)
-    table.add_row("[bold]this model[/bold]", f"[bold]{result.test:.2f}[/bold]")
-    table.add_row("features only, without the graph", f"{result.features_only:.2f}")
-    table.add_row("majority class", f"{result.majority:.2f}")
+    table = make_table(f"On test nodes, {count} split{'s' if count > 1 else ''}", "", f"{metric} (95% interval)")
+    model, floor = (
+        "–" if spread is None else spread.shown(result.data.metric, 1) for spread in (result.test, result.features_only)
+    )
+    table.add_row("[bold]this model[/bold]", f"[bold]{model}[/bold]")
+    table.add_row("features only, without the graph", floor)
+    table.add_row("majority class", measure.show(None if result.majority is None else result.majority.mean, 1))
     print_table(table)
+    for sentence in filter(None, (decision(result), calibration(result))):
+        console.print(escape(sentence), soft_wrap=True)
     if result.against:
         print_rivals(f"Against the others, {count} split{'s' if count > 1 else ''}", result.against, result.data.metric)
         console.print(escape(verdict(result.against, result.data.metric)), soft_wrap=True)

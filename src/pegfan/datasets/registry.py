@@ -59,7 +59,7 @@ class Dataset:
         Whether it is used as a directed graph, by the paper's authors or by the set's own.
     regime : {"homophily", "heterophily"}
     citation, licence : str
-    metric : {"accuracy", "roc_auc"}
+    metric : str
     sparse : bool
         Whether its features are a bag of words.
     columns : int or None
@@ -75,7 +75,7 @@ class Dataset:
     regime: Literal["homophily", "heterophily"]
     citation: str = field(repr=False)
     licence: str = field(default="not stated", repr=False)
-    metric: Literal["accuracy", "roc_auc"] = "accuracy"
+    metric: str = "accuracy"
     sparse: bool = True
     columns: int | None = field(default=None, repr=False)
     note: str = field(default="", repr=False)

@@ -114,7 +114,7 @@ def graph_from_tables(
         The columns that a column of categories becomes, at most: of more categories, the rarest share one.
     positions : sequence of str, optional
         Two or three columns with the coordinates for drawing.
-    metric : {"accuracy", "roc_auc"}, default "accuracy"
+    metric : str, default "accuracy"
         Passed to :class:`Graph`.
     schema : Schema, optional
         The ``report.schema`` of other tables: features are read by its rules, with its means, categories and days.

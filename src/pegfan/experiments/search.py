@@ -23,6 +23,7 @@ from pegfan.datasets import Source
 from pegfan.experiments.jobs import Job, OutOfTime, run
 from pegfan.experiments.records import NUMERICS, Record, agreeing, records_of
 from pegfan.experiments.store import Store
+from pegfan.metrics import METRICS
 from pegfan.recipe import Recipe
 from pegfan.running import Progress, Runner, Step
 
@@ -65,6 +66,8 @@ _FIRST = {"lr_fc": 0.01, "lr_sca": 0.005, "wd_fc1": 1e-6, "wd_fc2": 1e-6, "wd_sc
 
 _BATCH = 4
 """Trials that are drawn at a time. It is not the number of workers: trials must not depend on that."""
+_WORST = 1e3
+"""A log loss that no run has."""
 _CHUNK = 3
 """Splits that are run before a setting is judged."""
 _MARGIN = 0.005
@@ -91,6 +94,8 @@ class Standing:
         How far they came: the round, its epochs, and the number of splits.
     val_metric, val_std, val_loss
         Mean and population standard deviation of the validation metric over splits, and the mean loss.
+    larger
+        Whether larger values of the metric are better.
     keys
         The keys of the runs in the store, one per split.
     """
@@ -103,11 +108,12 @@ class Standing:
     val_std: float
     val_loss: float
     keys: tuple[str, ...] = field(repr=False)
+    larger: bool = True
 
     @property
     def rank(self) -> tuple[float, ...]:
         """Larger is better: how far it came, then the validation metric, then the lower validation loss."""
-        return (self.rung, self.splits, self.val_metric, -self.val_loss)
+        return (self.rung, self.splits, self.val_metric if self.larger else -self.val_metric, -self.val_loss)
 
 
 @dataclass(frozen=True)
@@ -511,8 +517,9 @@ class _Search:
         if not own:
             return None
         metrics, losses = np.transpose(list(map(_score, own)))
-        numbers = float(metrics.mean()), float(metrics.std()), float(losses.mean())
-        return Standing(trace.settings, trace.rung, trace.epochs, len(own), *numbers, tuple(one.key for one in own))
+        metric, keys = METRICS[own[0].metric], tuple(one.key for one in own)
+        numbers = metric.gain(float(metrics.mean())), float(metrics.std()), float(losses.mean())
+        return Standing(trace.settings, trace.rung, trace.epochs, len(own), *numbers, keys, metric.larger)
 
 
 class _Sampler:
@@ -549,9 +556,10 @@ class _Sampler:
 
 
 def _score(record: Record) -> tuple[float, float]:
-    """Validation metric and loss; a run that diverged has the worst values."""
-    metric, loss = record.val_metric, record.val_loss
-    return (0.0 if metric is None else float(metric), math.inf if loss is None else float(loss))
+    """Validation metric, its negative where smaller is better, and loss; a run that diverged has the worst values."""
+    metric, loss, known = record.val_metric, record.val_loss, METRICS[record.metric]
+    worst = 0.0 if known.larger else -_WORST
+    return (worst if metric is None else known.gain(float(metric)), math.inf if loss is None else float(loss))
 
 
 def _hopeless(metrics: Sequence[float], leader: Sequence[float]) -> bool:

@@ -18,7 +18,9 @@ import numpy as np
 from pegfan import measures
 from pegfan._arrays import FloatArray, IntArray
 from pegfan._atomic import replacing
+from pegfan.decisions import Decision
 from pegfan.graph import Graph
+from pegfan.metrics import METRICS
 from pegfan.report import graphview, treeview, words
 from pegfan.report.sections import colours, sections
 from pegfan.report.words import short
@@ -127,6 +129,7 @@ def write_comparison(path: str | os.PathLike[str], found: Comparison) -> Path:
         "classes": list(map(short, found.data.classes)),
         "colours": colours(found.data.class_counts),
         "metric": words.metric_name(result),
+        "percent": METRICS[result.data.metric].percent,
     }
     page = _render(content)
     with replacing(path) as file:
@@ -137,12 +140,16 @@ def write_comparison(path: str | os.PathLike[str], found: Comparison) -> Path:
 def _content(result: Result, graph: Graph, tree: Hierarchy | None, probabilities: FloatArray) -> dict[str, Any]:
     """Everything that the page shows, as values that JSON can hold."""
     predicted = probabilities.argmax(axis=1)
+    if result.decided is not None and len(result.decided.offsets) == probabilities.shape[1]:
+        logs = np.log(np.maximum(probabilities, 1e-300))
+        predicted = Decision(offsets=result.decided.offsets).classes(logs)
     return sections(result) | {
         "title": short(result.title),
         "lede": words.lede(result),
         "classes": list(map(short, result.data.classes)),
         "colours": colours(np.bincount(predicted, minlength=len(result.data.classes)).tolist()),
         "metric": words.metric_name(result),
+        "percent": METRICS[result.data.metric].percent,
         "tree": _tree(result, tree, predicted),
         "graph": _graph(result, graph, tree, predicted, probabilities),
     }

@@ -53,7 +53,9 @@ const known = (value) => value !== null && value !== undefined;
 const whole = (value) => (known(value) ? value.toLocaleString("en-GB") : "–");
 const fixed = (value, digits) => (known(value) ? value.toFixed(digits) : "–");
 const percent = (value, digits = 1) => (known(value) ? (100 * value).toFixed(digits) : "–");
-const score = (value) => (known(value) ? `${percent(value)}${content.metric === "accuracy" ? "%" : ""}` : "–");
+/** A value of the metric, in per cent unless it is a loss. */
+const measured = (value) => (content.percent === false ? fixed(value, 3) : percent(value));
+const score = (value) => (known(value) ? `${measured(value)}${content.metric === "accuracy" ? "%" : ""}` : "–");
 const plural = (count, one, many) => `${whole(count)} ${count === 1 ? one : many}`;
 
 // --------------------------------------------------------------------------------- tip
@@ -161,24 +163,27 @@ draw.warnings = (section) =>
 
 draw.score = (section) => {
   const ticks = [0, 25, 50, 75, 100];
+  const top = section.top ?? 1;
+  const within = (value) => Math.max(0, Math.min(1, value / top));
+  const at = (value) => `${100 * within(value)}%`;
   const rows = section.bars.flatMap((bar) => {
-    const at = (value) => `${100 * Math.max(0, Math.min(1, value))}%`;
     const kind = bar.kind === "model" ? "model" : "floor";
     const marks = ticks.map((tick) => placed(el("span", { class: "grid" }), { left: `${tick}%` }));
-    if (known(bar.std)) {
-      const [low, high] = [Math.max(0, bar.mean - bar.std), Math.min(1, bar.mean + bar.std)];
-      marks.push(placed(el("span", { class: "line" }), { left: at(low), width: `${100 * (high - low)}%` }));
+    if (bar.line) {
+      const [low, high] = bar.line;
+      marks.push(placed(el("span", { class: "line" }), { left: at(low), width: `${100 * (within(high) - within(low))}%` }));
     }
     bar.values.forEach((value, i) => marks.push(placed(el("span", { class: "small" }), { left: at(value), top: `${[18, 82][i % 2]}%` })));
     marks.push(placed(el("span", { class: "dot" }), { left: at(bar.mean) }));
-    const spread = known(bar.std) && bar.std > 0 ? ` ± ${percent(bar.std)}` : "";
+    const several = known(bar.std) && bar.std > 0 ? ` ± ${measured(bar.std)}` : "";
+    const spread = bar.interval ? ` (${measured(bar.interval[0])} to ${measured(bar.interval[1])})` : several;
     return [
       el("span", { class: `name ${kind}` }, bar.name),
       el("span", { class: `value ${kind}` }, score(bar.mean), el("small", {}, spread)),
       el("span", { class: `scale ${kind}`, role: "img", "aria-label": `${bar.name}: ${score(bar.mean)}${spread}` }, marks),
     ];
   });
-  const axis = el("span", { class: "axis", "aria-hidden": "true" }, ticks.map((tick) => placed(el("span", {}, String(tick)), { left: `${tick}%` })));
+  const axis = el("span", { class: "axis", "aria-hidden": "true" }, ticks.map((tick) => placed(el("span", {}, section.top ? ((tick * top) / 100).toFixed(2) : String(tick)), { left: `${tick}%` })));
   return [
     paragraph(section.words),
     el("div", { class: "dots" }, rows, axis),
@@ -193,7 +198,7 @@ draw.against = (section) => {
   const ticks = [0, 1, 2, 3, 4].map((k) => low + (k * (high - low)) / 4);
   const best = section.rows.find((row) => row.kind === "best");
   const notes = { best: "best", even: "means nothing", behind: "" };
-  const points = (value) => `${value < 0 ? "−" : "+"}${percent(Math.abs(value))}`;
+  const points = (value) => `${value < 0 ? "−" : "+"}${measured(Math.abs(value))}`;
   const range = (row) => (row.interval ? `${points(row.interval[0])} to ${points(row.interval[1])}` : "–");
   const drawn = section.rows.filter((row) => known(row.mean)).flatMap((row) => {
     const marks = ticks.map((tick) => placed(el("span", { class: "grid" }), { left: at(tick) }));
@@ -201,7 +206,7 @@ draw.against = (section) => {
     if (row.line.length) marks.push(placed(el("span", { class: "line" }), { left: at(row.line[0]), width: `${(100 * (row.line[1] - row.line[0])) / (high - low || 1)}%` }));
     if (row.values.length > 1) row.values.forEach((value, i) => marks.push(placed(el("span", { class: "small" }), { left: at(value), top: `${[24, 76][i % 2]}%` })));
     marks.push(placed(el("span", { class: "dot" }), { left: at(row.mean) }));
-    const spread = row.values.length > 1 ? ` ± ${percent(row.std)}` : "";
+    const spread = row.values.length > 1 ? ` ± ${measured(row.std)}` : "";
     const look = { best: "model", even: "floor", behind: "behind" }[row.kind];
     return [
       el("span", { class: `name ${look}` }, name(row.name)),
@@ -209,7 +214,7 @@ draw.against = (section) => {
       el("span", { class: `scale ${look}`, role: "img", "aria-label": `${row.name}: ${score(row.mean)}${spread}${row.interval ? `, difference ${range(row)}` : ""}` }, marks),
     ];
   });
-  const axis = el("span", { class: "axis", "aria-hidden": "true" }, ticks.map((tick) => placed(el("span", {}, percent(tick)), { left: at(tick) })));
+  const axis = el("span", { class: "axis", "aria-hidden": "true" }, ticks.map((tick) => placed(el("span", {}, measured(tick)), { left: at(tick) })));
   const any = (key) => section.rows.some((row) => known(row[key]));
   const columns = [
     { title: "Model", head: true, cell: (row) => name(row.name), value: (row) => row.name },
@@ -317,6 +322,35 @@ draw.confusion = (section) => {
   ];
 };
 
+/** The reliability diagram: what was said against how often it came true; the larger a dot, the more nodes. */
+draw.probabilities = (section) => {
+  const most = Math.max(...section.after.map((row) => row.nodes));
+  const kinds = section.used ? ["before", "after"] : ["after"];
+  const line = (rows) => rows.map((row, i) => `${i ? "L" : "M"}${(100 * row.said).toFixed(2)} ${(100 - 100 * row.true).toFixed(2)}`).join("");
+  const drawing = svg(
+    "svg",
+    { viewBox: "0 0 100 100", preserveAspectRatio: "none", "aria-hidden": "true" },
+    svg("path", { class: "best", d: "M0 100L100 0" }),
+    known(section.threshold) ? svg("path", { class: "cross", d: `M${100 * section.threshold} 0V100` }) : null,
+    kinds.map((kind) => svg("path", { class: kind === "after" ? "val" : "train", d: line(section[kind]) })),
+  );
+  const dots = section.after.map((row) => {
+    const size = `${(0.35 + 0.65 * Math.sqrt(row.nodes / most)).toFixed(2)}rem`;
+    const dot = placed(el("span", { class: "bin" }), { left: `${100 * row.said}%`, top: `${100 - 100 * row.true}%`, width: size, height: size });
+    dot.addEventListener("pointermove", (event) => tip.show(event.clientX, event.clientY, el("b", {}, `${percent(row.said)}% said`), el("div", {}, `${percent(row.true)}% true, ${plural(row.nodes, "node", "nodes")}`)));
+    dot.addEventListener("pointerleave", () => tip.hide());
+    return dot;
+  });
+  const edges = [["y", "100%", { top: "0" }], ["y", "0%", { top: "100%" }], ["x first", "0%", { left: "0" }], ["x last", "100% said", { left: "100%" }]];
+  const what = known(section.class) ? ["of ", className(section.class)] : ["of the likeliest class"];
+  return [
+    paragraph(section.words),
+    paragraph(section.decision),
+    el("div", { class: "legend" }, section.used ? el("span", { class: "key train" }, "before calibration") : null, el("span", { class: "key" }, section.used ? "as predicted" : "as the networks say")),
+    el("figure", { class: "reliability" }, el("div", { class: "plot", role: "img", "aria-label": `Reliability diagram: ${section.after.map((row) => `${percent(row.said, 0)}% said, ${percent(row.true, 0)}% true`).join("; ")}` }, drawing, dots, edges.map(([kind, words, place]) => placed(el("span", { class: kind }, words), place))), el("figcaption", { class: "note" }, "Across: the probability ", ...what, ". Up: how often it was right, on test nodes. On the diagonal, probabilities can be taken at their word; larger dots are more nodes.", known(section.threshold) ? " The upright line is the threshold." : "")),
+  ];
+};
+
 draw.per_class = (section) => {
   const share = (key, title) => ({ title, number: true, cell: (row) => [percent(row[key]), meter(row[key], hue(row.class))], value: (row) => row[key] });
   const columns = [
@@ -342,7 +376,7 @@ draw.curves = (section) => [
       "div",
       { class: "curves" },
       plot(member, "loss", { train: member.train_loss, val: member.val_loss }, (value) => value.toPrecision(3)),
-      plot(member, `validation ${section.metric}`, { val: member.val_metric }, (value) => percent(value)),
+      plot(member, `validation ${section.metric}`, { val: member.val_metric }, (value) => measured(value)),
     ),
   ]),
 ];

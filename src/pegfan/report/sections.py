@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from pegfan.metrics import METRICS
 from pegfan.report import words
 from pegfan.report.words import short
 from pegfan.results import Attention, Curve, Result, Rival, Spread, verdict
@@ -102,7 +103,8 @@ def _score(result: Result) -> dict[str, Any]:
     return {
         "metric": words.metric_name(result),
         "bars": bars,
-        "words": words.score(result),
+        "words": f"{words.judged(result)} {words.score(result)}",
+        "top": None if METRICS[result.data.metric].percent else 1.1 * max(map(_far, bars)),
         "validation": result.validation and result.validation.mean,
     }
 
@@ -110,7 +112,38 @@ def _score(result: Result) -> dict[str, Any]:
 def _bar(kind: str, name: str, spread: Spread) -> dict[str, Any]:
     values = [value for value in spread.per_split[:100] if value is not None]
     several = values if len(values) > 1 else []  # a single split is the mean
-    return {"kind": kind, "name": name, "mean": spread.mean, "std": spread.std, "values": several}
+    line = spread.interval or _deviation(spread)
+    return {"kind": kind, "name": name, "mean": spread.mean, "std": spread.std, "values": several, "line": line} | (
+        {} if spread.interval is None else {"interval": spread.interval}
+    )
+
+
+def _deviation(spread: Spread) -> tuple[float, float] | None:
+    return None if spread.mean is None or spread.std is None else (spread.mean - spread.std, spread.mean + spread.std)
+
+
+def _far(bar: Mapping[str, Any]) -> float:
+    """The largest value that a bar shows."""
+    return float(max([bar["mean"], *(bar["line"] or ()), *bar["values"]]))
+
+
+def _probabilities(result: Result) -> dict[str, Any]:
+    """How far probabilities can be believed, and from which one on a class is decided on."""
+    found = result.calibrated
+    if found is None or not found.after:
+        return _absent("It is not known how far the probabilities can be believed.")
+    data = result.data
+    shown = {
+        name: [_members(row, "said", "true", "nodes") for row in getattr(found, name)] for name in ("before", "after")
+    }
+    return {
+        "words": words.calibration(result),
+        "decision": words.decision(result),
+        "class": 1 if len(data.classes) == 2 else None,
+        "threshold": None if result.decided is None else result.decided.threshold,
+        "used": found.used,
+        **shown,
+    }
 
 
 def _against(result: Result) -> dict[str, Any]:
@@ -304,6 +337,7 @@ SECTIONS = {
     "score": _score,
     "against": _against,
     "choice": _choice,
+    "probabilities": _probabilities,
     "confusion": _confusion,
     "per_class": _per_class,
     "curves": _curves,

@@ -4,16 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pegfan.metrics import METRICS
 from pegfan.results import ChannelWeight, Result, Spread
 
-__all__ = ["attention", "choice", "confusion", "data", "duration", "lede", "metric_name", "score", "short", "tree"]
+__all__ = [
+    "attention",
+    "calibration",
+    "choice",
+    "confusion",
+    "data",
+    "decision",
+    "duration",
+    "judged",
+    "lede",
+    "metric_name",
+    "score",
+    "short",
+    "tree",
+]
 
 _DOWN = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 
 def metric_name(result: Result) -> str:
     """What the score is called."""
-    return "ROC AUC" if result.data.metric == "roc_auc" else "accuracy"
+    return METRICS[result.data.metric].words
 
 
 def percent(value: float, digits: int = 1) -> str:
@@ -62,17 +77,77 @@ def lede(result: Result) -> str:
             f"{_some(len(result.data.classes), 'class', 'classes')}. "
             "Without labelled test nodes there is no way to know how often it is right."
         )
-    spread = f", give or take {100 * std:.1f} points from split to split" if std else ""
-    unit = "" if metric_name(result) == "ROC AUC" else "%"
-    first = f"Of the nodes that it has not seen, the model puts {percent(mean)} into the right class{spread}."
-    if not unit:
-        first = f"On nodes that it has not seen, the model reaches a ROC AUC of {100 * mean:.1f}{spread}."
+    metric = METRICS[result.data.metric]
+    unit = "%" if result.data.metric == "accuracy" else ""
+    spread = _spread(result, std)
+    if unit:
+        first = f"Of the nodes that it has not seen, the model puts {percent(mean)} into the right class{spread}."
+    else:
+        of = f" for “{short(result.data.positive)}”" if result.data.positive else ""
+        shown = metric.show(mean, 1)
+        article = "an" if metric.words[0] in "aeiou" else "a"
+        first = f"On nodes that it has not seen, the model reaches {article} {metric.words}{of} of {shown}{spread}."
     floors = {
         "the features alone, without the graph, give": _known(result.features_only)[0],
         "always answering with the largest class gives": _known(result.majority)[0],
     }
-    beside = [f"{words} {100 * value:.1f}{unit}" for words, value in floors.items() if value is not None]
+    beside = [f"{words} {metric.show(value, 1)}{unit}" for words, value in floors.items() if value is not None]
     return f"{first} For comparison: {'; '.join(beside)}." if beside else first
+
+
+def _spread(result: Result, std: float) -> str:
+    """Between which values the test metric lies, as far as that is known."""
+    assert result.test is not None
+    if result.test.interval is not None:
+        low, high = (METRICS[result.data.metric].show(end, 1) for end in result.test.interval)
+        return f" (between {low} and {high} on other nodes and splits like these, in 95 of 100 cases)"
+    return f", give or take {100 * std:.1f} points from split to split" if std else ""
+
+
+def judged(result: Result) -> str:
+    """What the model is judged by, and why."""
+    metric = METRICS[result.data.metric]
+    why = f": {result.metric_reason}" if result.metric_reason else ""
+    return f"It is judged by {metric.words}, {metric.says}{why}."
+
+
+def decision(result: Result) -> str:
+    """How a class is decided on where it is not the likeliest one, and what that gives."""
+    rule = result.decided
+    if rule is None:
+        return ""
+    if rule.threshold is None:
+        return (
+            f"Rare classes are decided on before they are the likeliest: by how much has the best {rule.aim} on nodes "
+            "that the networks were not trained on."
+        )
+    name = short(result.data.classes[1])
+    why = {"F1": "the best F1", "asked for": "which was asked for"}.get(rule.aim, f"for {rule.aim}")
+    why = f"{why} on nodes that the networks were not trained on" if rule.aim == "F1" else why
+    first = f"A node is predicted as “{name}” from a probability of {rule.threshold:.3g} on ({why})."
+    if rule.precision is None or rule.recall is None:
+        return first
+    return (
+        f"{first} On test nodes, {percent(rule.precision, 0)} of those that are flagged are right (precision), and "
+        f"{percent(rule.recall, 0)} of all there are get found (recall)."
+    )
+
+
+def calibration(result: Result) -> str:
+    """How far probabilities can be believed, and what was done for it."""
+    found = result.calibrated
+    if found is None:
+        return ""
+    if found.loss_before is None or found.loss_after is None:
+        return "There were too few validation nodes to calibrate probabilities with."
+    losses = f"a log loss of {found.loss_after:.4f} instead of {found.loss_before:.4f} on nodes it was not fitted to"
+    error = found.error_after
+    told = "" if error is None else f" On test nodes, they are wrong by {100 * error:.1f} points on average."
+    if not found.used:
+        return f"Probabilities are the networks’ own: calibrating them gave {losses}.{told}"
+    before = "" if found.error_before is None else f" ({100 * found.error_before:.1f} before)"
+    told = told[:-1] + f"{before}." if told else ""
+    return f"Probabilities are calibrated, which gave {losses}.{told}"
 
 
 def score(result: Result) -> str:
@@ -81,18 +156,24 @@ def score(result: Result) -> str:
     if mean is None or result.test is None:
         return ""
     splits = len(result.test.per_split)
-    dots = (
-        f"The large dot is the mean over {splits} splits, the line one standard deviation to each side, "
-        "and the small dots are the single splits."
-        if splits > 1
-        else "There is one split, so nothing is known about the spread from split to split."
+    metric, known = METRICS[result.data.metric], result.test.interval is not None
+    line = (
+        "the line its 95% interval from resampled nodes and splits"
+        if known
+        else "the line one standard deviation to each side"
     )
+    dots = "There is one split, so nothing is known about the spread from split to split."
+    if splits > 1:
+        dots = f"The large dot is the mean over {splits} splits, {line}, and the small dots are the single splits."
+    elif known:
+        dots = f"The line is the 95% interval from resampled nodes. {dots}"
     floor, other = _known(result.features_only)
     if floor is None:
         return dots
-    gap, spread = 100 * (mean - floor), 100 * max(std, other)
-    points = f"{abs(gap):.1f} points"
-    if abs(gap) < 0.05:
+    unit = 100 if metric.percent else 1
+    gap, spread = unit * (metric.gain(mean) - metric.gain(floor)), unit * max(std, other)
+    points = f"{abs(gap):.1f} points" if metric.percent else f"{abs(gap):.3f}"
+    if abs(gap) < 0.0005 * unit:
         return f"{dots} The graph does not help here: the features alone do as well."
     if gap < 0:
         return f"{dots} The graph does not help here: the features alone are {points} better."

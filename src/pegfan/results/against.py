@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from pegfan.metrics import METRICS
 from pegfan.results.values import Rival, Splits
 
 __all__ = ["gap", "paired_difference", "ranked", "rival_table", "verdict"]
@@ -55,7 +56,7 @@ def paired_difference(
     return mean, (mean - half, mean + half)
 
 
-def ranked(rows: Iterable[Rival], splits: Splits) -> tuple[Rival, ...]:
+def ranked(rows: Iterable[Rival], splits: Splits, metric: str = "accuracy") -> tuple[Rival, ...]:
     """The rows by their mean test metric, with their differences to the best; those that did not run are last.
 
     Parameters
@@ -64,6 +65,8 @@ def ranked(rows: Iterable[Rival], splits: Splits) -> tuple[Rival, ...]:
         In any order; of equal ones the first stays first.
     splits
         On which their metrics are, in the order of ``splits.used``.
+    metric
+        Which it is: of some, smaller values are better.
 
     Examples
     --------
@@ -74,14 +77,15 @@ def ranked(rows: Iterable[Rival], splits: Splits) -> tuple[Rival, ...]:
     ('b', -0.15, True)
     """
     every = list(rows)
-    ran = sorted((row for row in every if row.test is not None), key=_mean, reverse=True)
+    gain = METRICS[metric].gain
+    ran = sorted((row for row in every if row.test is not None), key=lambda row: _mean(row, gain), reverse=True)
     sizes = [splits.sizes[i] for i in splits.used]
     ratio = float(np.mean([test / max(train, 1) for train, _, test in sizes]))
     return (*ran[:1], *(_beside(row, ran[0], ratio) for row in ran[1:]), *(row for row in every if row.test is None))
 
 
-def _mean(row: Rival) -> float:
-    return -math.inf if row.test is None or row.test.mean is None else row.test.mean
+def _mean(row: Rival, gain: Callable[[float], float]) -> float:
+    return -math.inf if row.test is None or row.test.mean is None else gain(row.test.mean)
 
 
 def _beside(row: Rival, best: Rival, ratio: float) -> Rival:
@@ -108,9 +112,12 @@ def verdict(rows: Sequence[Rival], metric: str) -> str:
     if not ran:
         return "No model ran."
     best, others = ran[0], ran[1:]
-    word = "accuracy" if metric == "accuracy" else "ROC AUC"
+    assert best.test is not None
+    known = METRICS[metric]
+    sign = "%" if known.percent and best.test.interval is None else ""
     name = f"{best.label[:1].upper()}{best.label[1:]}"
-    first = f"{name} {'is best' if others else 'alone ran'}, with a test {word} of {best.test:.1f}%."
+    value = f"{best.test.shown(metric, 1)}{sign}"
+    first = f"{name} {'is best' if others else 'alone ran'}, with a test {known.words} of {value}."
     if others and others[0].interval is None:
         return f"{first} There is one split, so no difference means anything: compare on more of them."
     even, behind = ([row.label for row in others if row.means_nothing is wanted] for wanted in (True, False))
@@ -138,20 +145,19 @@ def rival_table(rows: Sequence[Rival], metric: str) -> list[list[str]]:
     >>> rival_table(rows, "accuracy")[1:]
     [['A', '55.00 ± 5.00', '', '', '', 'best'], ['B', '–', '', '', '', 'it needs torch']]
     """
-    measured = "accuracy, %" if metric == "accuracy" else "ROC AUC, %"
-    head = ["model", measured, "difference (95% interval)", "seconds", "MB", ""]
+    head = ["model", METRICS[metric].title, "difference (95% interval)", "seconds", "MB", ""]
     best = next((row for row in rows if row.test is not None), None)
-    return [head, *([row.label, *_numbers(row), _note(row, row is best)] for row in rows)]
+    return [head, *([row.label, *_numbers(row, metric), _note(row, row is best)] for row in rows)]
 
 
-def _numbers(row: Rival) -> list[str]:
+def _numbers(row: Rival, metric: str) -> list[str]:
     if row.test is None:
         return ["–", "", "", ""]
     memory = "" if row.memory is None else f"{row.memory / 2**20:,.0f}"
-    return [f"{row.test:.2f}", gap(row), "" if row.seconds is None else f"{row.seconds:.2f}", memory]
+    return [row.test.shown(metric), gap(row, metric), "" if row.seconds is None else f"{row.seconds:.2f}", memory]
 
 
-def gap(row: Rival) -> str:
+def gap(row: Rival, metric: str = "accuracy") -> str:
     """A row's difference to the best and its interval, in points; nothing for the best.
 
     Examples
@@ -161,8 +167,9 @@ def gap(row: Rival) -> str:
     """
     if row.difference is None:
         return ""
-    ends = "" if row.interval is None else " ({:+.2f} to {:+.2f})".format(*(100 * end for end in row.interval))
-    return f"{100 * row.difference:+.2f}{ends}"
+    form, unit = ("{:+.2f}", 100) if METRICS[metric].percent else ("{:+.4f}", 1)
+    ends = "" if row.interval is None else f" ({form} to {form})".format(*(unit * end for end in row.interval))
+    return form.format(unit * row.difference) + ends
 
 
 def _note(row: Rival, best: bool) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any
@@ -12,10 +12,24 @@ from numpy.typing import NDArray
 
 from pegfan import measures
 from pegfan._plain import versions
+from pegfan.decisions import Decision, calibration_error, reliability
 from pegfan.fitted import ChannelFacts
 from pegfan.graph import Graph, Split
-from pegfan.results.values import Attention, ChannelWeight, Curve, Data, Note, PerClass, Result, TreeFacts, Unsure
-from pegfan.training import score
+from pegfan.metrics import METRICS, score
+from pegfan.results.values import (
+    Attention,
+    Bin,
+    Calibrated,
+    ChannelWeight,
+    Curve,
+    Data,
+    Decided,
+    Note,
+    PerClass,
+    Result,
+    TreeFacts,
+    Unsure,
+)
 from pegfan.trees import Hierarchy
 
 _MOST_CLASSES = 100
@@ -54,7 +68,8 @@ def data(graph: Graph, classes: Iterable[str] | None = None) -> Data:
         **{member.name: facts[member.name] for member in fields(Data) if member.name in facts.keys() - {"classes"}},
         classes=names,
         class_counts=np.bincount(labels, minlength=len(names)).tolist(),
-        metric=graph.metric,  # type: ignore[arg-type]
+        metric=graph.metric,
+        positive=names[1] if METRICS[graph.metric].two_classes and len(names) == 2 else None,
         ccns=measures.ccns(graph).tolist() if similar else None,
         feature_names=graph.feature_names,
     )
@@ -72,21 +87,28 @@ def parts(graph: Graph, split: Split) -> NDArray[np.str_]:
 
 
 def judged(
-    graph: Graph, split: Split, probabilities: NDArray[Any]
+    graph: Graph, split: Split, predicted: NDArray[Any]
 ) -> tuple[tuple[tuple[int, ...], ...], tuple[PerClass, ...]]:
     """The confusion matrix on the labelled test nodes, true classes by predicted ones, and what it says per class.
+
+    Parameters
+    ----------
+    graph, split
+        With labels; whose test nodes count.
+    predicted
+        The class of every node, as a number.
 
     Examples
     --------
     >>> graph = Graph.from_edges([[0, 1], [1, 2]], labels=["a", "b", "b"])
     >>> nodes = np.arange(3)
-    >>> judged(graph, Split(nodes[:0], nodes[:0], nodes), np.array([[1, 0], [1, 0], [0, 1]]))[0]
+    >>> judged(graph, Split(nodes[:0], nodes[:0], nodes), np.array([0, 0, 1]))[0]
     ((1, 0), (1, 1))
     """
     assert graph.labels is not None
     test = split.test[graph.labels[split.test] >= 0]
     table = np.zeros((graph.n_classes, graph.n_classes), np.int64)
-    np.add.at(table, (graph.labels[test], probabilities[test].argmax(axis=1)), 1)
+    np.add.at(table, (graph.labels[test], predicted[test]), 1)
     with np.errstate(invalid="ignore"):  # 0 / 0: nothing predicted or nothing there
         precision, recall = (table.diagonal() / table.sum(axis=axis) for axis in (0, 1))
     rows = zip(map(str, graph.classes.tolist()), table.sum(axis=1), precision, recall, strict=True)
@@ -94,20 +116,82 @@ def judged(
 
 
 def majority(graph: Graph, split: Split) -> float:
-    """The metric on labelled test nodes of always predicting the class that most training nodes have."""
+    """The metric on labelled test nodes of always predicting what training nodes have most, with their frequencies."""
     assert graph.labels is not None
     train, test = (graph.labels[nodes][graph.labels[nodes] >= 0] for nodes in (split.train, split.test))
     counts = np.bincount(train, minlength=graph.n_classes)
-    return score(np.tile(counts == counts.max(), (len(test), 1)).astype(float), test, graph.metric)
+    frequency = np.log(np.maximum(counts, 1e-9) / max(counts.sum(), 1))
+    return score(np.tile(frequency, (len(test), 1)), test, graph.metric)
 
 
-def unsure(graph: Graph, split: Split, probabilities: NDArray[Any]) -> tuple[Unsure, ...]:
-    """The nodes with the least margin between their two likeliest classes; test and unlabelled nodes come first."""
+def calibrated(decision: Decision, tests: Sequence[tuple[Any, Any, Any]]) -> Calibrated:
+    """How far probabilities can be believed.
+
+    Parameters
+    ----------
+    decision
+        That of the model.
+    tests
+        Split by split, of its test nodes: logarithms of probabilities of the networks, those after a calibration that
+        did not see them, and the labels.
+    """
+    fitted, (before, after) = decision.calibration, decision.tested or (None, None)
+    raw, made, labels = (np.concatenate(parts) for parts in zip(*tests, strict=True))
+    return Calibrated(
+        used=fitted is not None,
+        predictions=decision.predictions,
+        scale=None if fitted is None else fitted.scale,
+        shifts=() if fitted is None else fitted.shifts,
+        loss_before=before,
+        loss_after=after,
+        error_before=calibration_error(raw, labels),
+        error_after=calibration_error(made, labels),
+        before=tuple(Bin(*row) for row in reliability(raw, labels)),
+        after=tuple(Bin(*row) for row in reliability(made, labels)),
+    )
+
+
+def decided(decision: Decision, graph: Graph, split: Split, predicted: NDArray[Any]) -> Decided | None:
+    """What deciding otherwise than on the likeliest class gives on test nodes; None where nothing else is done."""
+    assert graph.labels is not None
+    if decision.offsets is None:
+        return None
+    if len(decision.offsets) != 2:
+        return Decided(decision.aim, offsets=decision.offsets)
+    test = split.test[graph.labels[split.test] >= 0]
+    flagged, true = predicted[test] == 1, graph.labels[test] == 1
+    right = int((flagged & true).sum())
+    return Decided(
+        decision.aim,
+        threshold=decision.threshold,
+        offsets=decision.offsets,
+        flagged=int(flagged.sum()),
+        flagged_nodes=int((predicted == 1).sum()),
+        precision=right / int(flagged.sum()) if flagged.any() else None,
+        recall=right / int(true.sum()) if true.any() else None,
+    )
+
+
+def unsure(
+    graph: Graph, split: Split, probabilities: NDArray[Any], offsets: Sequence[float] | None = None
+) -> tuple[Unsure, ...]:
+    """The nodes with the least margin between their two likeliest classes; test and unlabelled nodes come first.
+
+    Parameters
+    ----------
+    graph, split, probabilities
+        With labels; the parts; of every node and class.
+    offsets
+        Those of a `pegfan.decisions.Decision`, by which classes are decided on.
+    """
     assert graph.labels is not None
     names, ids = (list(map(str, words.tolist())) for words in (graph.classes, graph.ids))
-    order = np.argsort(-probabilities, axis=1, kind="stable")[:, :2]
+    weighed = probabilities if offsets is None else probabilities * np.exp(-np.asarray(offsets))
+    weighed = weighed / weighed.sum(axis=1, keepdims=True) if offsets is not None else weighed
+    order = np.argsort(-weighed, axis=1, kind="stable")[:, :2]
     rows = np.arange(graph.n)
-    high, low = probabilities[rows, order[:, 0]], probabilities[rows, order[:, 1]]
+    high, low = (probabilities[rows, order[:, k]] for k in (0, 1))
+    margin = weighed[rows, order[:, 0]] - weighed[rows, order[:, 1]]
     late = ~np.isin(parts(graph, split), ("none", "test"))
     return tuple(
         Unsure(
@@ -118,7 +202,7 @@ def unsure(graph: Graph, split: Split, probabilities: NDArray[Any]) -> tuple[Uns
             second_probability=low[i],
             true=names[graph.labels[i]] if graph.labels[i] >= 0 else None,
         )
-        for i in np.lexsort([rows, high - low, late])[:_UNSURE]
+        for i in np.lexsort([rows, margin, late])[:_UNSURE]
     )
 
 
@@ -210,15 +294,17 @@ def data_cautions(about: Data | measures.Description, copies: float) -> dict[str
 
 
 def _floor_reached(result: Result) -> str | None:
-    means = [spread and spread.mean for spread in (result.test, result.majority, result.features_only)]
-    if None in means:
+    spreads = (result.test, result.majority, result.features_only)
+    means = [spread.mean for spread in spreads if spread is not None and spread.mean is not None]
+    if len(means) < len(spreads):
         return None
-    reached, largest, features = means
-    if reached <= largest + 1e-9:  # type: ignore[operator]
+    gain = METRICS[result.data.metric].gain
+    reached, largest, features = map(gain, means)
+    if reached <= largest + 1e-9:
         rare = result.data.metric == "accuracy" and len(result.data.classes) == 2
-        hint = " Where one of two classes is rare, metric roc_auc says more than accuracy." if rare else ""
+        hint = " Where one of two classes is rare, average_precision says more than accuracy." if rare else ""
         return f"On test nodes the model is no better than always predicting the largest class.{hint}"
-    if reached <= features + 1e-9:  # type: ignore[operator]
+    if reached <= features + 1e-9:
         return "On test nodes the model is no better than features alone: the graph adds nothing."
     return None
 

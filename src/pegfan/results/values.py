@@ -15,9 +15,10 @@ import numpy as np
 from pegfan._plain import plain
 from pegfan.datasets.sources import Source
 from pegfan.graph import Split
+from pegfan.metrics import METRICS, check_metric
 from pegfan.recipe import Recipe
 
-FORMAT, VERSION = "pegfan result", 2
+FORMAT, VERSION = "pegfan result", 3
 
 _MOST, _LONGEST, _LARGEST = 1_000_000, 10_000_000, 2**63
 """The most entries of a list, the longest text, and a number that no count reaches."""
@@ -46,7 +47,9 @@ class Data(Part):
     classes, class_counts
         Names of the classes, and how many labelled nodes each has.
     metric
-        What is measured on the graph: ``"accuracy"`` or ``"roc_auc"``.
+        What is measured on the graph: a name of `pegfan.metrics.METRICS`.
+    positive
+        Of two classes, the one that is looked for: the second, class 1. None where the metric does not tell them apart.
     ccns
         `pegfan.measures.ccns`; None where there are no labels or too many classes.
     report
@@ -70,14 +73,16 @@ class Data(Part):
     label_informativeness: float | None
     classes: tuple[str, ...]
     class_counts: tuple[int, ...]
-    metric: Literal["accuracy", "roc_auc"] = "accuracy"
+    metric: str = "accuracy"
     ccns: tuple[Numbers, ...] | None = None
     report: str | None = None
     feature_names: tuple[str, ...] | None = None
     schema: Mapping[str, Any] | None = None
+    positive: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_metric(self.metric)
         _square(self.ccns or (), len(self.classes), "ccns")
         if len(self.class_counts) != len(self.classes):
             raise ValueError(f"class_counts has {len(self.class_counts)} entries for {len(self.classes)} classes")
@@ -123,26 +128,30 @@ class Chosen(Part):
 
 @dataclass(frozen=True)
 class Spread(Part):
-    """A metric on several splits, with mean and population standard deviation of the values that are known."""
+    """A metric on several splits, with mean and population standard deviation of the values that are known.
+
+    `interval` is the 95% one of `pegfan.metrics.interval`, from resampled nodes and splits, where it was computed.
+    """
 
     mean: float | None
     std: float | None
     per_split: Numbers = ()
     name: str = ""
+    interval: tuple[float, float] | None = None
 
     @classmethod
-    def of(cls, values: Iterable[float], name: str = "") -> Self:
+    def of(cls, values: Iterable[float], name: str = "", interval: tuple[float, float] | None = None) -> Self:
         """The spread of some values.
 
         Examples
         --------
         >>> Spread.of([0.5, float("nan"), 1.0])
-        Spread(mean=0.75, std=0.25, per_split=(0.5, None, 1.0), name='')
+        Spread(mean=0.75, std=0.25, per_split=(0.5, None, 1.0), name='', interval=None)
         """
         given = tuple(values)
         known = [value for value in given if math.isfinite(value)]
         mean, std = (float(np.mean(known)), float(np.std(known))) if known else (None, None)
-        return cls(mean, std, given, name)
+        return cls(mean, std, given, name, interval)
 
     def __format__(self, form: str) -> str:
         """In per cent, mean ± deviation if there are several values; a dash where nothing is known."""
@@ -150,6 +159,89 @@ class Spread(Part):
             return "–"
         several = sum(value is not None for value in self.per_split) > 1
         return " ± ".join(format(100 * (value or 0.0), form) for value in (self.mean, self.std)[: 1 + several])
+
+    def shown(self, metric: str, digits: int = 2) -> str:
+        """As the metric is shown: the mean and its interval; without one, the mean and the deviation of several values.
+
+        Examples
+        --------
+        >>> Spread.of([0.91, 0.92], interval=(0.88, 0.97)).shown("roc_auc", 1)
+        '91.5 (88.0 to 97.0)'
+        >>> Spread.of([0.5, 1.0]).shown("log_loss", 1)
+        '0.750 ± 0.250'
+        """
+        show = METRICS[metric].show
+        if self.interval is not None:
+            low, high = (show(end, digits) for end in self.interval)
+            return f"{show(self.mean, digits)} ({low} to {high})"
+        several = sum(value is not None for value in self.per_split) > 1
+        return " ± ".join(show(value, digits) for value in (self.mean, self.std)[: 1 + several])
+
+
+@dataclass(frozen=True)
+class Bin(Part):
+    """Test nodes with about the same probability: its mean, the share of them for which it came true, and how many."""
+
+    said: float
+    true: float
+    nodes: int
+
+
+@dataclass(frozen=True)
+class Calibrated(Part):
+    """How far probabilities can be believed, see `pegfan.decisions`.
+
+    Attributes
+    ----------
+    used
+        Whether probabilities were calibrated: only if that lowers the log loss of predictions it was not fitted to.
+    scale, shifts
+        What was fitted, to `predictions` out-of-fold ones; None and empty where nothing was.
+    loss_before, loss_after
+        The log loss without and with it, on predictions that it was not fitted to.
+    error_before, error_after
+        The expected calibration error on test nodes, of the bins of `pegfan.decisions.reliability`.
+    before, after
+        Those bins, of the networks' own probabilities and of those that predictions have.
+    """
+
+    used: bool
+    predictions: int
+    scale: float | None = None
+    shifts: tuple[float, ...] = ()
+    loss_before: float | None = None
+    loss_after: float | None = None
+    error_before: float | None = None
+    error_after: float | None = None
+    before: tuple[Bin, ...] = ()
+    after: tuple[Bin, ...] = ()
+
+
+@dataclass(frozen=True)
+class Decided(Part):
+    """How the class is decided on where it is not the likeliest one, and what that gives on the model's test nodes.
+
+    Attributes
+    ----------
+    aim
+        What the rule makes as large as possible on out-of-fold predictions, or who asked for it.
+    threshold
+        Of two classes, the probability from which the positive one is decided on; None for more classes.
+    offsets
+        What is taken from the logarithms of the classes' probabilities.
+    flagged, flagged_nodes
+        How many test nodes, and how many nodes in all, are decided to be of the positive class.
+    precision, recall
+        Of the positive class, on test nodes.
+    """
+
+    aim: str
+    threshold: float | None = None
+    offsets: tuple[float, ...] = ()
+    flagged: int | None = None
+    flagged_nodes: int | None = None
+    precision: float | None = None
+    recall: float | None = None
 
 
 @dataclass(frozen=True)
@@ -300,6 +392,11 @@ class Result(Part):
         The model's tree, or None.
     against
         The model among others on the same splits, the best first, where it was compared.
+    metric_reason
+        Why it is judged by this metric.
+    calibrated, decided
+        How far probabilities can be believed, and how a class is decided on; None where that is not known, or where
+        the likeliest class is taken.
 
     Examples
     --------
@@ -335,13 +432,16 @@ class Result(Part):
     warnings: tuple[Note, ...] = ()
     tree: TreeFacts | None = None
     against: tuple[Rival, ...] = ()
+    metric_reason: str = ""
+    calibrated: Calibrated | None = None
+    decided: Decided | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         _square(self.confusion, len(self.data.classes), "confusion")
 
     def __repr__(self) -> str:
-        score = "" if self.test is None else f", {self.data.metric} {self.test:.1f} on test"
+        score = "" if self.test is None else f", {self.data.metric} {self.test.shown(self.data.metric, 1)} on test"
         return f"Result({self.title!r}, {self.data.nodes:,} nodes{score})"
 
     def to_dict(self) -> dict[str, Any]:

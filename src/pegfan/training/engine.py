@@ -14,9 +14,9 @@ from pegfan._checks import check_choice, check_integer
 from pegfan._extras import need
 from pegfan.channels import Channels
 from pegfan.graph import Split, as_split
+from pegfan.metrics import METRICS, score
 from pegfan.running import Progress, Runner, Step
 from pegfan.training.loop import follow
-from pegfan.training.metrics import METRICS, score
 from pegfan.training.network import Network
 from pegfan.training.rows import Rows
 from pegfan.training.settings import Run, Settings, TrainingResult
@@ -31,7 +31,7 @@ def train(
     settings: Settings | Mapping[str, Any] | None = None,
     *,
     classes: int | None = None,
-    metric: Literal["accuracy", "roc_auc"] = "accuracy",
+    metric: str = "accuracy",
     seed: int = default.SEED,
     engine: Literal["auto", "fast", "plain"] = "auto",
     device: str | None = None,
@@ -55,7 +55,7 @@ def train(
     classes
         The number of classes, where it is more than the largest label plus one.
     metric
-        Accuracy, or ROC AUC for two classes.
+        A name of `pegfan.metrics.METRICS`, such as ``"accuracy"``.
     seed
         Of the first split; split i has seed + i, so that splits do not depend on each other.
     engine
@@ -115,8 +115,9 @@ def train(
                 runs.append(run)
                 if progress:
                     left = (time.perf_counter() - start) / len(runs) * (len(parts) - len(runs))
+                    shown = METRICS[metric].show
                     text = (
-                        f"split {run.split}: {100 * run.test_metric:.2f} on test, {100 * run.val_metric:.2f} on "
+                        f"split {run.split}: {shown(run.test_metric)} on test, {shown(run.val_metric)} on "
                         f"validation, {run.epochs} epochs, {run.epochs / max(run.seconds, 1e-9):.0f} per second"
                         + (f"; about {left:.0f} s left" if len(runs) < len(parts) else "")
                     )
@@ -269,12 +270,13 @@ def _check(
 
 
 def check_metric(metric: str, classes: int, stop: str, val_labels: IntArray, name: str) -> None:
-    """Refuse ROC AUC where it says nothing."""
-    if metric != "roc_auc":
+    """Refuse a metric for two classes where it says nothing."""
+    chosen = METRICS[metric]
+    if not chosen.two_classes:
         return
     if classes != 2:
-        raise ValueError(f"ROC AUC is for two classes, these labels have {classes}")
+        raise ValueError(f"{chosen.words} is for two classes, these labels have {classes}")
     if stop == "metric" and len(np.unique(val_labels)) < 2:
         raise ValueError(
-            f"{name}: all validation nodes are of one class, so their ROC AUC says nothing; use stop='loss'"
+            f"{name}: all validation nodes are of one class, so their {chosen.words} says nothing; use stop='loss'"
         )

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from pegfan._arrays import IntArray
-from pegfan.training.metrics import score
+from pegfan.metrics import METRICS, score
 
 __all__ = ["Course", "Diverged", "Stopping", "Trainer", "follow"]
 
@@ -103,7 +103,7 @@ def follow(
         aim = val_loss
         if history or settings.stop == "metric":
             value = score(val_logits, val_labels, metric)
-            aim = -value if settings.stop == "metric" else val_loss
+            aim = -METRICS[metric].gain(value) if settings.stop == "metric" else val_loss
             if history:
                 for key, entry in zip(
                     record, (loss, val_loss, value, *(getattr(trainer, m)() for m in more)), strict=True

@@ -17,12 +17,12 @@ from pegfan._arrays import Float32Array, IntArray
 from pegfan.channels import hop_matrix
 from pegfan.channels.scaling import FeatureScale, scale
 from pegfan.graph import Graph, Split
+from pegfan.metrics import score
 from pegfan.models import GraphNetwork, Neighbours, Sparse
 from pegfan.models.geom_gcn import Divisions
 from pegfan.running import Progress, Step, check_memory
 from pegfan.training.engine import check_device, check_metric, loss_weights
 from pegfan.training.loop import follow
-from pegfan.training.metrics import score
 from pegfan.training.plain import seeded
 from pegfan.training.settings import Run
 from pegfan.trees import canonical_order

@@ -10,6 +10,7 @@ import numpy as np
 
 from pegfan import _defaults as default
 from pegfan._checks import check_choice, check_integer, check_number
+from pegfan.metrics import METRICS
 
 
 @dataclass(frozen=True)
@@ -153,11 +154,11 @@ class TrainingResult:
         return float(np.mean([run.val_metric for run in self.runs]))
 
     def __str__(self) -> str:
-        seconds = sum(run.seconds for run in self.runs)
+        seconds, shown = sum(run.seconds for run in self.runs), METRICS[self.metric].show
         epochs = sum(run.epochs for run in self.runs)
         count = f"{len(self.runs)} split{'s' if len(self.runs) > 1 else ''}"
         return (
-            f"{self.metric} {100 * self.mean:.2f} ± {100 * self.std:.2f} on test, {100 * self.val_mean:.2f} on "
+            f"{self.metric} {shown(self.mean)} ± {shown(self.std)} on test, {shown(self.val_mean)} on "
             f"validation; {count}, {epochs} epochs, {seconds:.1f} s CPU ({self.engine})"
         )
 

@@ -1,0 +1,153 @@
+"""The table of metrics beside scikit-learn's, the metric that suits some classes, and intervals that hold."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn import metrics as other
+
+import pegfan as pf
+from pegfan.metrics import METRICS, interval, score, suitable, unequal
+
+
+@st.composite
+def judged(draw, classes=None):
+    """Outputs (ties among them) and labels of some nodes."""
+    k = draw(st.integers(2, 4)) if classes is None else classes
+    n = draw(st.integers(2, 40))
+    rng = np.random.default_rng(draw(st.integers(0, 2**31)))
+    digits = draw(st.sampled_from([0, 1, 6]))
+    return np.round(rng.normal(size=(n, k)), digits), rng.integers(k, size=n)
+
+
+@given(judged())
+def test_metrics_of_any_classes_are_those_of_scikit_learn(given_):
+    output, labels = given_
+    predicted = output.argmax(axis=1)
+    assert score(output, labels, "accuracy") == pytest.approx(other.accuracy_score(labels, predicted))
+    f1 = other.f1_score(labels, predicted, average="macro", zero_division=0)
+    assert score(output, labels, "macro_f1") == pytest.approx(f1)
+    recall = other.recall_score(labels, predicted, average=None, labels=np.unique(labels), zero_division=0)
+    assert score(output, labels, "balanced_accuracy") == pytest.approx(recall.mean())
+    p = np.exp(output) / np.exp(output).sum(axis=1, keepdims=True)
+    loss = other.log_loss(labels, p, labels=np.arange(p.shape[1]))
+    assert score(output, labels, "log_loss") == pytest.approx(loss)
+
+
+@given(judged(classes=2))
+def test_metrics_of_two_classes_are_those_of_scikit_learn(given_):
+    output, labels = given_
+    gaps = output[:, 1] - output[:, 0]
+    if len(np.unique(labels)) < 2:
+        assert np.isnan(score(output, labels, "roc_auc"))
+    else:
+        assert score(output, labels, "roc_auc") == pytest.approx(other.roc_auc_score(labels, gaps))
+    if labels.any():
+        assert score(output, labels, "average_precision") == pytest.approx(other.average_precision_score(labels, gaps))
+    else:
+        assert np.isnan(score(output, labels, "average_precision"))
+
+
+@given(judged(classes=2), st.sampled_from(list(METRICS)))
+def test_cells_give_the_value_and_do_not_depend_on_the_order(given_, name):
+    output, labels = given_
+    cells = METRICS[name].cells(output, labels)
+    value = cells.value(cells.counts[None])[0]
+    assert value == pytest.approx(score(output, labels, name), nan_ok=True)
+    assert cells.counts.sum() == len(labels)
+    twice = cells.value(2 * cells.counts[None])[0]
+    assert twice == pytest.approx(value, nan_ok=True), "as shares, twice as many are the same"
+    order = np.random.default_rng(0).permutation(len(labels))
+    for a, b in zip(cells[:2], METRICS[name].cells(output[order], labels[order])[:2], strict=True):
+        assert np.array_equal(a, b)
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_every_metric_speaks_for_itself(name):
+    metric = METRICS[name]
+    assert (metric.name, bool(metric.words), bool(metric.says)) == (name, True, True)
+    good, bad = np.log([[0.9, 0.1], [0.1, 0.9]]), np.log([[0.1, 0.9], [0.9, 0.1]])
+    truth = np.array([0, 1])
+    assert metric.gain(score(good, truth, name)) > metric.gain(score(bad, truth, name))
+    assert np.isnan(score(good[:0], truth[:0], name))
+    assert pf.Graph.from_edges([[0, 1]], labels=truth, metric=name).metric == name
+
+
+def test_a_metric_that_does_not_exist_is_refused():
+    with pytest.raises(ValueError, match="'average_precision' or 'log_loss', got 'f1'"):
+        pf.Graph.from_edges([[0, 1]], metric="f1")
+
+
+# ------------------------------------------------------------------ the choice
+
+
+@pytest.mark.parametrize(
+    ("counts", "metric"),
+    [
+        ([970, 30], "average_precision"),
+        ([30, 970], "average_precision"),
+        ([200, 800], "accuracy"),
+        ([199, 801], "average_precision"),
+        ([100, 100, 1000], "accuracy"),
+        ([100, 99, 1000], "balanced_accuracy"),
+        ([100, 0, 900], "balanced_accuracy"),
+    ],
+)
+def test_the_metric_follows_from_the_sizes_of_classes(counts, metric):
+    chosen, why = suitable(counts, list("abc"))
+    assert chosen == metric
+    assert unequal(counts) == (metric != "accuracy")
+    assert ("“" in why) == (metric != "accuracy"), "it names the classes that it is about"
+
+
+def test_the_positive_class_is_the_rarer_one_or_the_one_asked_for():
+    graph = pf.Graph.from_edges([[0, 1], [1, 2], [2, 3]], labels=["bad", "good", None, "good"])
+    rare = graph.with_positive()
+    assert (rare.classes.tolist(), rare.labels.tolist()) == (["good", "bad"], [1, 0, -1, 0])
+    assert rare.with_positive() is rare
+    assert graph.with_positive("good") is graph
+    numbered = pf.Graph.from_edges([[0, 1], [1, 2]], labels=[0, 1, 1]).with_positive()
+    assert (numbered.classes.tolist(), numbered.labels.tolist()) == ([1, 0], [1, 0, 0])
+    with pytest.raises(ValueError, match="positive must be one of the classes, 'bad' or 'good', got 'worse'"):
+        graph.with_positive("worse")
+    with pytest.raises(ValueError, match="one of two, and this graph has 3 classes"):
+        graph.replace(labels=[0, 1, 2, 0], class_names=None).with_positive()
+
+
+# ------------------------------------------------------------------- intervals
+
+
+def draws(seed, n=300, share=0.2):
+    rng = np.random.default_rng(seed)
+    labels = (np.arange(n) < share * n).astype(int)  # splits are stratified: classes have the same sizes in all
+    gap = rng.normal(size=n) + 1.5 * labels - 1.5
+    return np.stack([np.zeros(n), gap], axis=1), labels
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_intervals_hold_what_they_claim(name):
+    """Of 60 samples, nearly all have an interval that holds the value of a very large one."""
+    truth = score(*draws(10**6, 200_000), name)
+    found = [interval([draws(seed)], name, resamples=200) for seed in range(60)]
+    held = np.mean([low <= truth <= high for low, high in found])
+    assert held >= 0.85
+    assert all(high - low > 0.01 for low, high in found)
+
+
+def test_an_interval_does_not_shrink_because_two_splits_agree():
+    one, two = draws(0), draws(0)
+    low, high = interval([one], "average_precision")
+    both = interval([one, two], "average_precision")
+    assert both[1] - both[0] > 0.8 * (high - low)
+    far = interval([one, draws(1, share=0.5)], "average_precision")
+    assert far[1] - far[0] > high - low, "splits that differ make it wider"
+
+
+def test_intervals_are_the_same_in_any_order_and_absent_where_nothing_is_measured():
+    output, labels = draws(3)
+    order = np.random.default_rng(1).permutation(len(labels))
+    for name in METRICS:
+        assert interval([(output[order], labels[order])], name) == interval([(output, labels)], name)
+    assert interval([], "accuracy") is None
+    assert interval([(output[:0], labels[:0])], "accuracy") is None
+    assert interval([(output[labels == 0], labels[labels == 0])], "average_precision") is None
