@@ -100,7 +100,18 @@ __all__ = [
 ]
 
 _DOORS = (
-    *("auto", "channels", "classifier", "comparison", "datasets", "demo", "experiments", "fitted", "framelets"),
+    *(
+        "auto",
+        "channels",
+        "classifier",
+        "comparison",
+        "datasets",
+        "demo",
+        "experiments",
+        "explain",
+        "fitted",
+        "framelets",
+    ),
     *("integrations", "layouts", "measures", "models", "networks", "paper", "plots", "recipe", "relations"),
     *("report", "results", "running", "testing", "training", "trees"),
 )
