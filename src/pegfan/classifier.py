@@ -127,7 +127,7 @@ class NodeClassifier(ABC):
         target
             The class whose score is explained, by name or number; by default the one that is predicted.
         top
-            Keep only so many columns and nodes each.
+            List only so many columns and nodes each; the others are one entry together.
 
         Returns
         -------

@@ -52,6 +52,7 @@ __all__ = [
 
 LINKS = "number and place of links"
 JOINED = "who it is joined to"
+OTHERS, OTHER_NODES = "other columns", "other nodes"
 _DEGREES = ("links out", "links in", "links out of those it leads to", "links in of those it comes from")
 _CELLS = 4_000_000
 """Entries of a matrix of n rows that are looked at together."""
@@ -282,7 +283,7 @@ class Explainer:
         target
             The class whose score is explained, by name or number; by default the one that is predicted.
         top
-            Keep only so many columns and nodes each; the contributions that are left out are then missing in the sums.
+            List only so many columns and nodes each; the others are one entry together.
         """
         wanted = node_indices(nodes, self.graph.n)
         size = max(1, min(16, _CELLS // max(self.graph.n, 1)))
@@ -351,9 +352,7 @@ class Explainer:
                 facts = network.member.channels[k]
                 for b, value in enumerate(whole.tolist()):
                     channels[b].append(
-                        ChannelShare(
-                            network.member.recipe.name, facts.name, facts.words, facts.group, facts.scale, value
-                        )
+                        ChannelShare(network.name, facts.name, facts.words, facts.group, facts.scale, value)
                     )
                 by_column = (_dense(values[k]) - network.means[k]) * u
                 if network.is_features(channel):
@@ -381,7 +380,8 @@ class Explainer:
             code = int(done.codes[b])
             linked = set(self._linked[[i]].indices.tolist()) - {i}
             near = np.flatnonzero(shares[:, b])
-            near = near[np.argsort(-np.abs(shares[near, b]), kind="stable")][:top]
+            near = near[np.argsort(-np.abs(shares[near, b]), kind="stable")]
+            more = {} if top is None or len(near) <= top else {OTHER_NODES: float(shares[near[top:], b].sum())}
             yield Explanation(
                 node=i,
                 id=ids[i],
@@ -391,8 +391,10 @@ class Explainer:
                 average=float(done.average[b]),
                 channels=tuple(sorted(channels[b], key=lambda share: -abs(share.contribution))),
                 columns=columns.of(b, i, top),
-                nodes=tuple(NodeShare(j, ids[j], float(shares[j, b]), j in linked, labels[j]) for j in near.tolist()),
-                rest={name: float(values[b]) for name, values in rest.items()},
+                nodes=tuple(
+                    NodeShare(j, ids[j], float(shares[j, b]), j in linked, labels[j]) for j in near[:top].tolist()
+                ),
+                rest={name: float(values[b]) for name, values in rest.items()} | more,
             )
 
     def _texts(self, nodes: IntArray, target: int | None, top: int) -> list[str]:
@@ -415,17 +417,14 @@ class Explainer:
                     entries = network.entries(k, nodes[row], source)
                     if entries is None:
                         continue
-                    shares += entries * np.einsum("ph,ph->p", (features @ weights.T)[place], g[row])
+                    shares += entries * _dots(features @ weights.T, place, g, row)
                     own += (entries[at][:, None] * g) @ weights
-                    links = network.row_sums(k)[nodes] * (g @ (weights @ network.usual)) - g @ (
-                        weights @ network.means[k]
-                    )
-                    rest[LINKS] = rest.get(LINKS, 0.0) + links
+                    mean, usual = (g @ (weights @ point) for point in (network.means[k], network.usual))
+                    rest[LINKS] = rest.get(LINKS, 0.0) + network.row_sums(k)[nodes] * usual - mean
                 elif channel.input_name == "A":
                     value = np.asarray(network.joined[nodes[row], source]).ravel()
                     kept = np.flatnonzero(value)
-                    onto = weights[:, network.joined_columns[source[kept]]].T
-                    shares[kept] += value[kept] * np.einsum("ph,ph->p", onto, g[row[kept]])
+                    shares[kept] += value[kept] * _dots(weights.T, network.joined_columns[source[kept]], g, row[kept])
                     rest[JOINED] = rest.get(JOINED, 0.0) - g @ (weights @ network.means[k])
                 else:
                     by_column = (_dense(rows[k]) - network.means[k]) * (g @ weights)
@@ -438,8 +437,7 @@ class Explainer:
         starts = linked.indptr
         ids = self._ids
         found = []
-        for b, i in enumerate(nodes.tolist()):
-            parts = [Reason(words, value) for words, value in columns.largest_own(b, i, top)]
+        for b, parts in enumerate(columns.largest_own(nodes, top)):
             for pair in first[starts[b] : starts[b + 1]][:top]:
                 if shares[pair]:
                     parts.append(Reason(_node_words(ids[source[pair]], linked=True), float(shares[pair])))
@@ -509,6 +507,7 @@ class _Linked:
 
     def __init__(self, member: Trained, channels: Channels, explainer: Explainer) -> None:
         self.member, self.channels, self._explainer = member, channels, explainer
+        self.name = member.recipe.name
         network, state = member.network, member.network.state
         self.normalize = network.settings.hop_normalize
         self.attention = network.attention.astype(np.float64)
@@ -768,24 +767,47 @@ class _Columns:
         names, usual = self.explainer.names, self.explainer.usual
         features: Any = self.explainer.graph.features
         row = _dense(features[[node]]).ravel()
-        kept = np.flatnonzero(self.whole[b]) if top is None else _largest(self.whole[b], top)
+        every = np.flatnonzero((self.whole[b] != 0) | (self.own[b] != 0))
+        kept = every if top is None else np.union1d(_largest(self.whole[b], top), _largest(self.own[b], top))
         found = [
             ColumnShare(names[c], float(row[c]), float(usual[c]), float(self.whole[b, c]), float(self.own[b, c]))
             for c in kept.tolist()
         ]
         found += [ColumnShare(name, None, None, float(w[b]), float(o[b])) for name, (w, o) in self.facts.items()]
-        return tuple(sorted(found, key=lambda share: -abs(share.contribution))[:top])
+        left = np.setdiff1d(every, kept)
+        if len(left):
+            found.append(
+                ColumnShare(OTHERS, None, None, float(self.whole[b, left].sum()), float(self.own[b, left].sum()))
+            )
+        return tuple(sorted(found, key=lambda share: -abs(share.contribution)))
 
-    def largest_own(self, b: int, node: int, top: int) -> Iterator[tuple[str, float]]:
-        """The largest parts that are due to a node's own values, in words."""
+    def largest_own(self, nodes: IntArray, top: int) -> Iterator[list[Reason]]:
+        """Per score the largest parts that are due to a node's own values."""
         names, usual = self.explainer.names, self.explainer.usual
         features: Any = self.explainer.graph.features
-        for c in _largest(self.own[b], top).tolist():
-            if self.own[b, c]:
-                yield _column_words(names[c], float(features[node, c]), float(usual[c])), float(self.own[b, c])
-        for name, (_, own) in self.facts.items():
-            if own[b]:
-                yield name, float(own[b])
+        most = min(top, self.own.shape[1])
+        kept = (
+            np.argpartition(-np.abs(self.own), max(most - 1, 0), axis=1)[:, :most]
+            if most
+            else np.empty((len(nodes), 0), int)
+        )
+        rows = np.arange(len(nodes))[:, None]
+        values = np.take_along_axis(_dense(features[nodes]), kept, axis=1)
+        for b, (columns, own, value) in enumerate(
+            zip(kept.tolist(), self.own[rows, kept].tolist(), values.tolist(), strict=True)
+        ):
+            found = [
+                Reason(_column_words(names[c], v, usual[c]), o)
+                for c, o, v in zip(columns, own, value, strict=True)
+                if o
+            ]
+            found += [Reason(name, float(own[b])) for name, (_, own) in self.facts.items() if own[b]]
+            yield found
+
+
+def _dots(x: FloatArray, i: IntArray, y: FloatArray, j: IntArray) -> FloatArray:
+    """Products x[i]·y[j], in single precision: they are only compared and printed."""
+    return np.asarray(np.einsum("ph,ph->p", x.astype(np.float32)[i], y.astype(np.float32)[j]), np.float64)
 
 
 def _largest(values: FloatArray, top: int) -> IntArray:
