@@ -100,20 +100,9 @@ __all__ = [
 ]
 
 _DOORS = (
-    *(
-        "auto",
-        "channels",
-        "classifier",
-        "comparison",
-        "datasets",
-        "demo",
-        "experiments",
-        "explain",
-        "fitted",
-        "framelets",
-    ),
-    *("integrations", "layouts", "measures", "models", "networks", "paper", "plots", "recipe", "relations"),
-    *("report", "results", "running", "testing", "training", "trees"),
+    *("auto", "channels", "classifier", "comparison", "datasets", "demo", "experiments", "explain", "fitted"),
+    *("framelets", "importance", "integrations", "layouts", "measures", "models", "networks", "paper", "plots"),
+    *("recipe", "relations", "report", "results", "running", "testing", "training", "trees"),
 )
 _LAZY = {
     "AutoClassifier": "auto",

@@ -263,11 +263,11 @@ class Explainer:
             raise ValueError("the model knows a single class, so there is nothing to give reasons for")
         self.graph = fitted.prepared(graph)
         self.classes = [str(name) for name in fitted.classes.tolist()]
-        self._fitted = fitted
+        self.known, self.scale = fitted.known, fitted.scale
         members = [member for member in fitted.members if isinstance(member, Trained)]
         with one_thread():
             self.networks = [
-                _Linked(member, channels, self)
+                Linked(member, channels, self)
                 for member, channels in zip(members, fitted.channels_on(self.graph), strict=True)
             ]
 
@@ -325,8 +325,8 @@ class Explainer:
         """The scores, and per member the vectors g_k of its channels."""
         rows = [network.rows(nodes) for network in self.networks]
         passes = [network.forward(network.inputs(values)) for network, values in zip(self.networks, rows, strict=True)]
-        logs = np.stack([_log_softmax(done.logits) for done in passes], axis=1)
-        usual = np.stack([_log_softmax(network.average.logits)[0] for network in self.networks])
+        logs = np.stack([log_softmax(done.logits) for done in passes], axis=1)
+        usual = np.stack([log_softmax(network.average.logits)[0] for network in self.networks])
         codes = _log_sum(logs, 1).argmax(axis=1) if target is None else np.full(len(nodes), target)
         score, weights = _log_odds(logs, codes)
         average, usual_weights = _log_odds(np.broadcast_to(usual, logs.shape), codes)
@@ -354,11 +354,11 @@ class Explainer:
                     channels[b].append(
                         ChannelShare(network.name, facts.name, facts.words, facts.group, facts.scale, value)
                     )
-                by_column = (_dense(values[k]) - network.means[k]) * u
+                by_column = (dense(values[k]) - network.means[k]) * u
                 if network.is_features(channel):
                     columns.add(network.columns, by_column)
                     entries = units if not channel.factors else channel.operator.T @ units
-                    shares += entries * (_dense(channel.input @ u.T) - network.usual @ u.T)
+                    shares += entries * (dense(channel.input @ u.T) - network.usual @ u.T)
                     own = entries[nodes, np.arange(len(nodes))][:, None] * u
                     columns.add_own(network.columns, own * (network.features[nodes] - network.usual))
                     links = network.row_sums(k)[nodes] * (u @ network.usual) - u @ network.means[k]
@@ -427,7 +427,7 @@ class Explainer:
                     shares[kept] += value[kept] * _dots(weights.T, network.joined_columns[source[kept]], g, row[kept])
                     rest[JOINED] = rest.get(JOINED, 0.0) - g @ (weights @ network.means[k])
                 else:
-                    by_column = (_dense(rows[k]) - network.means[k]) * (g @ weights)
+                    by_column = (dense(rows[k]) - network.means[k]) * (g @ weights)
                     for name, chosen in network.facts(channel):
                         part = by_column[:, chosen].sum(axis=1)
                         columns.add_fact(name, part, own=part)
@@ -502,7 +502,7 @@ class _Scores(NamedTuple):
     ways: list[list[FloatArray]]
 
 
-class _Linked:
+class Linked:
     """A trained network on the channels of a graph, in float64, with its average node."""
 
     def __init__(self, member: Trained, channels: Channels, explainer: Explainer) -> None:
@@ -535,6 +535,7 @@ class _Linked:
         return [np.asarray(x @ w.T) + b for x, w, b in zip(rows, self.weights, self.biases, strict=True)]
 
     def forward(self, inputs: list[FloatArray]) -> _Pass:
+        """All that follows X_k W_k + b_k."""
         norms, units = [], []
         for h in inputs:
             norms.append(np.sqrt(np.einsum("bh,bh->b", h, h)))
@@ -595,7 +596,7 @@ class _Linked:
     @cached_property
     def columns(self) -> IntArray:
         """The feature column of every column of X: where sparse features are scaled, centred columns come last."""
-        graph, scale = self._explainer.graph, self._explainer._fitted.scale
+        graph, scale = self._explainer.graph, self._explainer.scale
         assert graph.features is not None
         width = self.features.matrix.shape[1]
         if scale is not None and self.member.recipe.scaling == "columns" and issparse(graph.features):
@@ -631,7 +632,7 @@ class _Linked:
     @cached_property
     def joined(self) -> csr_array:
         """Who is joined to whom, as the channel of adjacency rows has it: nodes that training did not know left out."""
-        known, graph = self._explainer._fitted.known, self._explainer.graph
+        known, graph = self._explainer.known, self._explainer.graph
         assert known is not None
         rows = csr_array(hop_matrix(graph, "A", self.member.recipe._side), dtype=np.float64, copy=True)
         rows.data[known.places(graph)[rows.indices] < 0] = 0.0
@@ -641,7 +642,7 @@ class _Linked:
     @cached_property
     def joined_columns(self) -> IntArray:
         """The column of every node in the channel of adjacency rows."""
-        known = self._explainer._fitted.known
+        known = self._explainer.known
         assert known is not None
         columns = np.arange(known.n) if known.columns is None else known.columns
         return columns[np.maximum(known.places(self._explainer.graph), 0)]
@@ -666,10 +667,11 @@ class _Rows:
         self.matrix = matrix
 
     def __getitem__(self, nodes: IntArray) -> FloatArray:
-        return _dense(self.matrix[nodes])
+        return dense(self.matrix[nodes])
 
 
-def _dense(matrix: Any) -> FloatArray:
+def dense(matrix: Any) -> FloatArray:
+    """A matrix as a dense array of float64."""
     return np.asarray(matrix.toarray() if issparse(matrix) else matrix, np.float64)
 
 
@@ -718,7 +720,8 @@ def _log_sum(x: FloatArray, axis: int | tuple[int, ...]) -> FloatArray:
     return np.asarray(np.log(np.exp(x - top).sum(axis=axis)) + top.squeeze(axis))
 
 
-def _log_softmax(x: FloatArray) -> FloatArray:
+def log_softmax(x: FloatArray) -> FloatArray:
+    """Logarithms of probabilities, per row."""
     return x - _log_sum(x, 1)[:, None]
 
 
@@ -766,7 +769,7 @@ class _Columns:
         """The shares for one score."""
         names, usual = self.explainer.names, self.explainer.usual
         features: Any = self.explainer.graph.features
-        row = _dense(features[[node]]).ravel()
+        row = dense(features[[node]]).ravel()
         every = np.flatnonzero((self.whole[b] != 0) | (self.own[b] != 0))
         kept = every if top is None else np.union1d(_largest(self.whole[b], top), _largest(self.own[b], top))
         found = [
@@ -792,7 +795,7 @@ class _Columns:
             else np.empty((len(nodes), 0), int)
         )
         rows = np.arange(len(nodes))[:, None]
-        values = np.take_along_axis(_dense(features[nodes]), kept, axis=1)
+        values = np.take_along_axis(dense(features[nodes]), kept, axis=1)
         for b, (columns, own, value) in enumerate(
             zip(kept.tolist(), self.own[rows, kept].tolist(), values.tolist(), strict=True)
         ):
