@@ -23,6 +23,7 @@ where, not to any single one.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -30,6 +31,7 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array, eye_array, issparse
 
 from pegfan._arrays import FloatArray, IntArray
@@ -52,8 +54,10 @@ __all__ = [
 
 LINKS = "number and place of links"
 JOINED = "who it is joined to"
+LOOP = "its link to itself"
 OTHERS, OTHER_NODES = "other columns", "other nodes"
 _DEGREES = ("links out", "links in", "links out of those it leads to", "links in of those it comes from")
+_MADE = re.compile(r"(.+?)(?:=|:|\[\d+\]$)")
 _CELLS = 4_000_000
 """Entries of a matrix of n rows that are looked at together."""
 _BLOCK = 1024
@@ -146,6 +150,9 @@ class Explanation:
         What carried it, the largest contributions first; the node itself is among the nodes.
     rest
         What belongs to no single node, by name.
+    reasons
+        Parts that add up, too, the largest first: the node's own columns, the categories of one column together; other
+        nodes; and what belongs to neither.
     """
 
     node: int
@@ -158,6 +165,7 @@ class Explanation:
     columns: tuple[ColumnShare, ...]
     nodes: tuple[NodeShare, ...]
     rest: dict[str, float]
+    reasons: tuple[Reason, ...]
 
     @property
     def groups(self) -> dict[str, float]:
@@ -166,15 +174,6 @@ class Explanation:
         for channel in self.channels:
             found[channel.group] = found.get(channel.group, 0.0) + channel.contribution
         return found
-
-    @property
-    def reasons(self) -> tuple[Reason, ...]:
-        """Parts that add up, the largest first: the node's own columns, other nodes, and what belongs to neither."""
-        parts = [Reason(_column_words(c.name, c.value, c.usual), c.own) for c in self.columns if c.own]
-        parts += [Reason(_node_words(n.id, n.linked), n.contribution) for n in self.nodes if n.node != self.node]
-        own = {c.name for c in self.columns if c.own}
-        parts += [Reason(name, value) for name, value in self.rest.items() if name not in own]
-        return tuple(sorted(parts, key=lambda part: -abs(part.contribution)))
 
     def text(self, top: int = 3) -> str:
         """The largest reasons in a line, as predictions have them in ``top_reasons``.
@@ -192,6 +191,21 @@ def column_names(graph: Graph) -> list[str]:
     assert graph.features is not None
     width = graph.features.shape[1]
     return [f"column {k}" for k in range(width)] if graph.feature_names is None else list(graph.feature_names)
+
+
+def source_columns(names: Sequence[str]) -> dict[str, list[int]]:
+    """Feature columns by the column of a table that they were made of.
+
+    Examples
+    --------
+    >>> source_columns(["age", "kind=a", "kind=b", "place[0]", "place[1]"])
+    {'age': [0], 'kind': [1, 2], 'place': [3, 4]}
+    """
+    found: dict[str, list[int]] = {}
+    for k, name in enumerate(names):
+        made = _MADE.match(name)
+        found.setdefault(made[1] if made else name, []).append(k)
+    return found
 
 
 def find_nodes(graph: Graph, nodes: Any) -> IntArray:
@@ -382,6 +396,21 @@ class Explainer:
             near = np.flatnonzero(shares[:, b])
             near = near[np.argsort(-np.abs(shares[near, b]), kind="stable")]
             more = {} if top is None or len(near) <= top else {OTHER_NODES: float(shares[near[top:], b].sum())}
+            others = tuple(
+                NodeShare(j, ids[j], float(shares[j, b]), j in linked, labels[j]) for j in near[:top].tolist()
+            )
+            aside = {name: float(values[b]) for name, values in rest.items()} | more
+            parts = columns.reasons(b, i, top)
+            parts += [Reason(_node_words(n.id, n.linked), n.contribution) for n in others if n.node != i]
+            loop = float(shares[i, b] - columns.own[b].sum())
+            if self._loops[i] and loop:
+                parts.append(Reason(LOOP, loop))
+            if top is not None and i in near[top:]:  # it is told by its columns
+                aside[OTHER_NODES] -= float(shares[i, b])
+                others += (NodeShare(i, ids[i], float(shares[i, b]), False, labels[i]),)
+            parts += [
+                Reason(name, value) for name, value in aside.items() if name not in columns.facts or name == JOINED
+            ]
             yield Explanation(
                 node=i,
                 id=ids[i],
@@ -391,10 +420,9 @@ class Explainer:
                 average=float(done.average[b]),
                 channels=tuple(sorted(channels[b], key=lambda share: -abs(share.contribution))),
                 columns=columns.of(b, i, top),
-                nodes=tuple(
-                    NodeShare(j, ids[j], float(shares[j, b]), j in linked, labels[j]) for j in near[:top].tolist()
-                ),
-                rest={name: float(values[b]) for name, values in rest.items()} | more,
+                nodes=others,
+                rest=aside,
+                reasons=tuple(sorted(parts, key=lambda part: -abs(part.contribution))),
             )
 
     def _texts(self, nodes: IntArray, target: int | None, top: int) -> list[str]:
@@ -454,6 +482,22 @@ class Explainer:
         return column_names(self.graph)
 
     @cached_property
+    def sources(self) -> list[list[int]]:
+        """Feature columns, the categories of one column together."""
+        found = source_columns(self.names).values()
+        return [
+            part
+            for columns in found
+            for part in ([columns] if "=" in self.names[columns[0]] else [[c] for c in columns])
+        ]
+
+    @cached_property
+    def grouping(self) -> csr_array:
+        """From feature columns to `sources`."""
+        pairs = np.array([(c, group) for group, columns in enumerate(self.sources) for c in columns]).reshape(-1, 2)
+        return csr_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(len(self.names), len(self.sources)))
+
+    @cached_property
     def usual(self) -> FloatArray:
         """The mean of every feature column, before scaling."""
         assert self.graph.features is not None
@@ -470,6 +514,11 @@ class Explainer:
             return [None] * self.graph.n
         names = [*map(str, self.graph.classes.tolist()), None]
         return [names[code] for code in labels.tolist()]
+
+    @cached_property
+    def _loops(self) -> NDArray[np.bool_]:
+        """Which nodes are linked to themselves."""
+        return np.asarray(self.graph.adjacency.diagonal() != 0)
 
     @cached_property
     def _linked(self) -> csr_array:
@@ -784,27 +833,31 @@ class _Columns:
             )
         return tuple(sorted(found, key=lambda share: -abs(share.contribution)))
 
-    def largest_own(self, nodes: IntArray, top: int) -> Iterator[list[Reason]]:
-        """Per score the largest parts that are due to a node's own values."""
-        names, usual = self.explainer.names, self.explainer.usual
-        features: Any = self.explainer.graph.features
-        most = min(top, self.own.shape[1])
-        kept = (
-            np.argpartition(-np.abs(self.own), max(most - 1, 0), axis=1)[:, :most]
-            if most
-            else np.empty((len(nodes), 0), int)
+    def reasons(self, b: int, node: int, top: int | None) -> list[Reason]:
+        """The parts of one score that are due to the node's own values, the largest first."""
+        (found,) = self.largest_own(np.array([node]), len(self.own.T) if top is None else top, slice(b, b + 1))
+        left = float(self.own[b].sum() + sum(own[b] for _, own in self.facts.values())) - sum(
+            r.contribution for r in found
         )
-        rows = np.arange(len(nodes))[:, None]
-        values = np.take_along_axis(dense(features[nodes]), kept, axis=1)
-        for b, (columns, own, value) in enumerate(
-            zip(kept.tolist(), self.own[rows, kept].tolist(), values.tolist(), strict=True)
-        ):
-            found = [
-                Reason(_column_words(names[c], v, usual[c]), o)
-                for c, o, v in zip(columns, own, value, strict=True)
-                if o
-            ]
-            found += [Reason(name, float(own[b])) for name, (_, own) in self.facts.items() if own[b]]
+        return [*found, Reason(OTHERS, left)] if top is not None and top < len(self.explainer.sources) else found
+
+    def largest_own(self, nodes: IntArray, top: int, which: slice = slice(None)) -> Iterator[list[Reason]]:
+        """Per score the largest parts that are due to a node's own values, the categories of one column together."""
+        names, usual, sources = self.explainer.names, self.explainer.usual, self.explainer.sources
+        features: Any = self.explainer.graph.features
+        own = self.own[which] @ self.explainer.grouping
+        most = min(top, len(sources))
+        kept = np.argpartition(-np.abs(own), most - 1, axis=1)[:, :most] if most else np.empty((len(own), 0), np.int64)
+        sizes = np.take_along_axis(own, kept, axis=1).tolist()
+        values = dense(features[nodes])
+        for b, (groups, parts) in enumerate(zip(kept.tolist(), sizes, strict=True)):
+            found = []
+            for group, part in zip(groups, parts, strict=True):
+                columns = sources[group]
+                c = columns[0] if len(columns) == 1 else columns[int((values[b, columns] - usual[columns]).argmax())]
+                found += [Reason(_column_words(names[c], float(values[b, c]), float(usual[c])), part)] if part else []
+            place = b + (which.start or 0)
+            found += [Reason(name, float(own[place])) for name, (_, own) in self.facts.items() if own[place]]
             yield found
 
 

@@ -1,15 +1,14 @@
 """How much a model's score on held-out nodes depends on a column: it is shuffled among nodes, and the score drops.
 
 The column is shuffled before channels are made of it, so that a node loses its own value and its neighbours theirs; the
-tree and the weights stay. Columns that were made of one column of a table (its categories, its words, the entries of its
-vector) are shuffled together.
+tree and the weights stay. Columns that were made of one column of a table (its categories, its words, the entries of
+its vector) are shuffled together.
 """
 
 from __future__ import annotations
 
-import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,17 +17,16 @@ from scipy.sparse import csr_array, issparse
 from pegfan._arrays import FloatArray, IntArray
 from pegfan.channels import hop_matrix
 from pegfan.channels.scaling import scale
-from pegfan.explain import Explainer, Linked, column_names, dense, log_softmax
+from pegfan.explain import Explainer, Linked, column_names, dense, log_softmax, source_columns
 from pegfan.fitted import mean_of
 from pegfan.recipe import features_by_class
 from pegfan.running import one_thread
 from pegfan.training import score
 
-__all__ = ["ColumnImportance", "permutation_importance", "source_columns"]
+__all__ = ["ColumnImportance", "permutation_importance"]
 
 _CELLS = 100_000_000
 """The most entries of features that are made dense."""
-_MADE = re.compile(r"(.+?)(?:=|:|\[\d+\]$)")
 
 
 class ColumnImportance(NamedTuple):
@@ -49,21 +47,6 @@ class ColumnImportance(NamedTuple):
     drop: float
     std: float
     loss: float
-
-
-def source_columns(names: Sequence[str]) -> dict[str, list[int]]:
-    """Feature columns by the column of a table that they were made of.
-
-    Examples
-    --------
-    >>> source_columns(["age", "kind=a", "kind=b", "place[0]", "place[1]"])
-    {'age': [0], 'kind': [1, 2], 'place': [3, 4]}
-    """
-    found: dict[str, list[int]] = {}
-    for k, name in enumerate(names):
-        made = _MADE.match(name)
-        found.setdefault(made[1] if made else name, []).append(k)
-    return found
 
 
 def permutation_importance(

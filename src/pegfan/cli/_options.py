@@ -24,6 +24,9 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines inst
 Force = Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")]
 SOURCES = "A data set's name, a file or folder, or a file of nodes and one of edges."
 Sources = Annotated[list[str], typer.Argument(metavar="GRAPH", help=SOURCES)]
+WithReasons = Annotated[
+    bool, typer.Option("--reasons", help="Add the column top_reasons to the tables; takes a little longer.")
+]
 Metric = Annotated[str | None, typer.Option(help="accuracy, or roc_auc for two classes.")]
 
 PICTURES = (".png", ".svg", ".pdf")

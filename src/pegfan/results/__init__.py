@@ -14,7 +14,7 @@ from pegfan.results.measured import (
     tree,
     unsure,
 )
-from pegfan.results.ranking import found, rank, ranking, rarer_class
+from pegfan.results.ranking import precision_recall, rank, ranking, rarer_class
 from pegfan.results.values import (
     Attention,
     Candidate,
@@ -70,12 +70,12 @@ __all__ = [
     "curve",
     "data",
     "data_cautions",
-    "found",
     "gap",
     "judged",
     "majority",
     "paired_difference",
     "parts",
+    "precision_recall",
     "rank",
     "ranked",
     "ranking",

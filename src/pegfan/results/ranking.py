@@ -77,7 +77,7 @@ def ranking(graph: Graph, split: Split, probabilities: NDArray[Any]) -> Ranking:
     return Ranking(None if by is None else names[by], rows, len(nodes), held_out)
 
 
-def found(graph: Graph, split: Split, probabilities: NDArray[Any]) -> tuple[PrecisionRecall, ...]:
+def precision_recall(graph: Graph, split: Split, probabilities: NDArray[Any]) -> tuple[PrecisionRecall, ...]:
     """How labelled test nodes are found by their probability: of the rarer class of two, or of the largest classes."""
     assert graph.labels is not None
     test = split.test[graph.labels[split.test] >= 0]
@@ -97,7 +97,7 @@ def _curve(name: str, true: NDArray[np.bool_], scores: FloatArray) -> PrecisionR
     """Precision and recall at every threshold; nodes of equal scores come together."""
     order = np.argsort(-scores, kind="stable")
     last = np.flatnonzero(np.diff(scores[order], append=-np.inf))  # of each run of equal scores
-    hits, seen = np.cumsum(true[order])[last], last + 1
+    hits, seen = np.cumsum(true[order], dtype=np.int64)[last], last + 1
     recall, precision = hits / true.sum(), hits / seen
     average = float(np.sum(np.diff(recall, prepend=0.0) * precision))
     at = np.unique(np.linspace(0, len(last) - 1, min(len(last), _MOST_POINTS)).round().astype(int))

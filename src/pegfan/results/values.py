@@ -432,7 +432,7 @@ class Result(Part):
         The model's tree, or None.
     against
         The model among others on the same splits, the best first, where it was compared.
-    ranking, found
+    ranking, precision_recall
         The nodes to look at first, and how test nodes of a class are found by their probability: of the rarer class
         of two, or of every class.
     importances
@@ -475,7 +475,7 @@ class Result(Part):
     tree: TreeFacts | None = None
     against: tuple[Rival, ...] = ()
     ranking: Ranking | None = None
-    found: tuple[PrecisionRecall, ...] = ()
+    precision_recall: tuple[PrecisionRecall, ...] = ()
     importances: Importances | None = None
     reasons: tuple[Reasons, ...] = ()
 
