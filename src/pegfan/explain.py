@@ -58,6 +58,8 @@ LOOP = "its link to itself"
 OTHERS, OTHER_NODES = "other columns", "other nodes"
 _DEGREES = ("links out", "links in", "links out of those it leads to", "links in of those it comes from")
 _MADE = re.compile(r"(.+?)(?:=|:|\[\d+\]$)")
+_ZEROS = re.compile(r"(?<!\d)0+(?=\d)|\s")
+"""What most often goes missing from ids on their way through other programs."""
 _CELLS = 4_000_000
 """Entries of a matrix of n rows that are looked at together."""
 _BLOCK = 1024
@@ -240,7 +242,8 @@ def find_nodes(graph: Graph, nodes: Any) -> IntArray:
     place = {name: i for i, name in enumerate(ids)}
     for name in map(str, given):
         if name not in place:
-            near = get_close_matches(name, ids, n=3, cutoff=0.6)
+            same = [other for other in ids if _ZEROS.sub("", other) == _ZEROS.sub("", name)]
+            near = list(dict.fromkeys(same + get_close_matches(name, ids, n=3, cutoff=0.6)))[:3]
             hint = f"did you mean {' or '.join(map(repr, near))}? There" if near else "there"
             raise ValueError(f"there is no node {name!r}; {hint} are {graph.n:,} nodes, such as {ids[0]!r}")
     return np.array([place[str(name)] for name in given], np.int64)

@@ -187,7 +187,7 @@ class _Scored:
             x = network.features.matrix[:, places]
             return places, dense(x[taken]) - dense(x)
         features: Any = self.explainer.graph.features
-        values = dense(features)  # rows are divided by their sums: all of a row changes with one of its values
+        values = dense(features).copy()  # rows are divided by their sums: all of a row changes with one of its values
         values[:, columns] = values[taken][:, columns]
         return network.columns, dense(scale(values, "l1")) - dense(network.features.matrix)
 

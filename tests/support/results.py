@@ -8,7 +8,9 @@ from typing import Any
 
 import pegfan as pf
 from pegfan import results
+from pegfan.auto.reasons import importances, reasons
 from pegfan.classifier import PEGFANClassifier
+from pegfan.explain import Explainer
 from pegfan.results import Result
 
 VERSION_1 = Path(__file__).with_name("result_version1.json").read_text(encoding="utf-8")
@@ -29,7 +31,7 @@ def trained(graph: pf.Graph, title: str = "A small graph", **settings: Any) -> t
     best, split = ranked[0][1], graph.splits[0]
     probabilities = best.predict_proba()
     confusion, per_class = results.judged(graph, split, probabilities)
-    floor = results.majority(graph, split)
+    floor, explainer = results.majority(graph, split), Explainer(best.fitted_)
     result = Result(
         title=title,
         source=pf.datasets.Source.of("synthetic", gamma=0.0),
@@ -65,7 +67,11 @@ def trained(graph: pf.Graph, title: str = "A small graph", **settings: Any) -> t
         attention=tuple(
             results.attention(name, model.fitted_.members[0].channels, model.run_.attention) for name, model in ranked
         ),
-        unsure=results.unsure(graph, split, probabilities),
+        unsure=(unsure := results.unsure(graph, split, probabilities)),
+        ranking=(ranking := results.ranking(graph, split, probabilities)),
+        precision_recall=results.precision_recall(graph, split, probabilities),
+        importances=importances(explainer, graph, split, seconds=5.0, seed=0),
+        reasons=reasons(explainer, [row.id for row in (*ranking.rows, *unsure)], ranking.by),
         warnings=(results.Note("tiny test set", f"The test set has only {len(split.test)} nodes."),),
         tree=results.tree(best.tree_),
         against=results.ranked(
