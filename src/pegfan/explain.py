@@ -57,6 +57,7 @@ JOINED = "who it is joined to"
 LOOP = "its link to itself"
 OTHERS, OTHER_NODES = "other columns", "other nodes"
 _DEGREES = ("links out", "links in", "links out of those it leads to", "links in of those it comes from")
+_UNDIRECTED = ("links", "links", "links of its neighbours", "links of its neighbours")
 _MADE = re.compile(r"(.+?)(?:=|:|\[\d+\]$)")
 _ZEROS = re.compile(r"(?<!\d)0+(?=\d)|\s")
 """What most often goes missing from ids on their way through other programs."""
@@ -704,7 +705,8 @@ class Linked:
         width, classes = channel.shape[1], self._explainer.classes
         place = np.arange(width)
         if channel.name == "degrees" and width == len(_DEGREES):
-            yield from ((name, place == k) for k, name in enumerate(_DEGREES))
+            names = _DEGREES if self._explainer.graph.directed else _UNDIRECTED
+            yield from ((name, np.array([name == other for other in names])) for name in dict.fromkeys(names))
         elif channel.input_name == "Y" and width % len(classes) == 0:
             far = " two steps away" if channel.name == "Y far" else ""
             yield from ((f"neighbours labelled {c}{far}", place % len(classes) == k) for k, c in enumerate(classes))

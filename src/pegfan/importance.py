@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
+from pegfan import _defaults as default
 from pegfan._arrays import FloatArray, IntArray
 from pegfan.channels import hop_matrix
 from pegfan.channels.scaling import scale
@@ -58,7 +59,7 @@ def permutation_importance(
     repeats: int = 3,
     most: int = 30,
     seconds: float = 10.0,
-    seed: int = 0,
+    seed: int = default.SEED,
 ) -> tuple[list[ColumnImportance], int]:
     """The importance of columns, and how many columns were not tried.
 
