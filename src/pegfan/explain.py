@@ -63,6 +63,8 @@ _ZEROS = re.compile(r"(?<!\d)0+(?=\d)|\s")
 """What most often goes missing from ids on their way through other programs."""
 _CELLS = 4_000_000
 """Entries of a matrix of n rows that are looked at together."""
+_BYTES = 2**31
+"""The most memory for products of channels that are kept."""
 _BLOCK = 1024
 """Nodes whose texts are made together."""
 _PRODUCTS = 50_000_000
@@ -580,8 +582,19 @@ class Linked:
     # ------------------------------------------------------------ forward and back
 
     def rows(self, nodes: IntArray) -> list[Any]:
-        """Rows of the channels."""
-        return self.channels.rows(nodes, np.float64)
+        """Rows of the channels; where the products that they are read from would be large, by Pᵀ alone."""
+        if self.is_small:
+            return self.channels.rows(nodes, np.float64)
+        step = max(1, _CELLS // self.channels.n)
+        return [
+            np.vstack([_rows_alone(channel, nodes[start : start + step]) for start in range(0, len(nodes), step)])
+            for channel in self.channels
+        ]
+
+    @cached_property
+    def is_small(self) -> bool:
+        """Whether the products that rows are read from fit into memory."""
+        return self.channels.memory(np.float64, "rows") <= _BYTES
 
     def inputs(self, rows: Sequence[Any]) -> list[FloatArray]:
         """X_k W_k + b_k."""
@@ -735,6 +748,16 @@ def _mean_row(channel: Channel) -> FloatArray:
     if channel.factors:
         weights = np.asarray(channel.operator.T @ weights)
     return np.asarray(channel.input.T.astype(np.float64) @ weights).ravel()
+
+
+def _rows_alone(channel: Channel, nodes: IntArray) -> FloatArray:
+    """Rows of a channel, without its other rows."""
+    if not channel.factors:
+        return dense(channel.input[nodes])
+    units = np.zeros((channel.n, len(nodes)))
+    units[nodes, np.arange(len(nodes))] = 1.0
+    entries = np.asarray(channel.operator.T @ units)
+    return np.ascontiguousarray(dense(channel.input.T @ entries).T)
 
 
 def _two_factors(channel: Channel) -> tuple[csr_array, csr_array | None] | None:

@@ -177,6 +177,17 @@ def test_texts_are_the_largest_reasons_of_explain(name):
         assert text == "; ".join(map(str, near[:4]))
 
 
+def test_large_channels_give_the_same_reasons(monkeypatch):
+    graph = random_graph(7)
+    model = fitted(graph, RECIPES["everything"], RECIPES["c"], seed=7)
+    usual = Explainer(model).explain([3, 9])
+    monkeypatch.setattr("pegfan.explain._BYTES", 0)
+    monkeypatch.setattr("pegfan.explain._CELLS", 20)
+    for one, other in zip(usual, Explainer(model).explain([3, 9]), strict=True):
+        assert one.groups == pytest.approx(other.groups, abs=1e-9)
+        assert {c.name: c.own for c in one.columns} == pytest.approx({c.name: c.own for c in other.columns}, abs=1e-9)
+
+
 def test_categories_of_one_column_are_one_reason():
     graph = random_graph(3)
     (found,) = Explainer(fitted(graph, RECIPES["fsgnn"], seed=3)).explain([1])

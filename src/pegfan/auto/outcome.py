@@ -138,8 +138,8 @@ def carry_out(graph: Graph, plan: Plan, progress: Progress | None = None) -> Out
     kept = model.members_
     ranking, unsure = results.ranking(known, part, probabilities), results.unsure(known, part, probabilities)
     tell(Step(0, 0, "reasons"))
-    explainer = Explainer(model.fitted_)
     shown = list(dict.fromkeys([row.id for row in ranking.rows] + [row.id for row in unsure]))
+    explainer = Explainer(model.fitted_)
     trees = [results.tree(member.tree, member.recipe.name) for member in kept if member.tree is not None]
     result = results.Result(
         **results.stamp(),
