@@ -37,7 +37,10 @@ ROWS: dict[str, tuple[str, ...]] = {
     "data": ("metrics", "graph", "measures", "datasets"),
     "mathematics": ("trees", "relations", "framelets", "channels", "testing"),
     "learning": ("models", "training"),
-    "models as values": ("decisions", "recipe", "networks", "integrations", "_legacy", "fitted", "classifier"),
+    "models as values": (
+        *("decisions", "recipe", "networks", "integrations", "_legacy", "fitted"),
+        *("explain", "importance", "classifier"),
+    ),
     "runs": ("results", "auto", "experiments", "comparison", "_families"),
     "faces": ("layouts", "plots", "paper", "report", "demo", "cli"),
 }

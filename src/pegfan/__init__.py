@@ -100,21 +100,9 @@ __all__ = [
 ]
 
 _DOORS = (
-    *("auto", "channels", "classifier", "comparison", "datasets", "demo", "experiments", "fitted", "framelets"),
-    *(
-        "decisions",
-        "integrations",
-        "layouts",
-        "measures",
-        "metrics",
-        "models",
-        "networks",
-        "paper",
-        "plots",
-        "recipe",
-        "relations",
-    ),
-    *("report", "results", "running", "testing", "training", "trees"),
+    *("auto", "channels", "classifier", "comparison", "datasets", "decisions", "demo", "experiments", "explain"),
+    *("fitted", "framelets", "importance", "integrations", "layouts", "measures", "metrics", "models", "networks"),
+    *("paper", "plots", "recipe", "relations", "report", "results", "running", "testing", "training", "trees"),
 )
 _LAZY = {
     "AutoClassifier": "auto",

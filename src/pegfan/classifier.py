@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,9 @@ from pegfan.networks import NetworkRecipe
 from pegfan.recipe import FIELDS, Known, Recipe
 from pegfan.training import Network, Run, Settings
 from pegfan.trees import Hierarchy
+
+if TYPE_CHECKING:
+    from pegfan.explain import Explanation
 
 __all__ = ["FSGNNClassifier", "NetworkClassifier", "NodeClassifier", "PEGFANClassifier", "RecipeClassifier"]
 
@@ -139,6 +142,46 @@ class NodeClassifier(ABC):
         (``graph.feature_names``), and by order otherwise.
         """
         return np.asarray(np.exp(self._log_probabilities(graph)))
+
+    def explain(
+        self, graph: Any = None, nodes: Any = None, target: int | str | None = None, top: int | None = None
+    ) -> list[Explanation]:
+        """Which columns, neighbours and channels carried the scores of some nodes, in shares that add up exactly.
+
+        Parameters
+        ----------
+        graph
+            As in `predict`.
+        nodes
+            Node indices, or the names of nodes where the graph has names; by default all.
+        target
+            The class whose score is explained, by name or number; by default the one that is predicted.
+        top
+            List only so many columns and nodes each; the others are one entry together.
+
+        Returns
+        -------
+        list of pegfan.explain.Explanation
+            One per node asked for.
+
+        Notes
+        -----
+        `pegfan.explain` states the equations. Only networks with channels (PEGFAN, FSGNN) have reasons.
+
+        Examples
+        --------
+        >>> import pegfan as pf
+        >>> graph = pf.datasets.synthetic(0.0, n=300, n_edges=3000, n_features=20)
+        >>> model = pf.PEGFANClassifier(h=4, epochs=20).fit(graph)
+        >>> found = model.explain(graph, [7])[0]
+        >>> abs(sum(share.contribution for share in found.channels) - (found.score - found.average)) < 1e-6
+        True
+        """
+        from pegfan.explain import Explainer, find_nodes
+
+        explainer = Explainer(self._check_fitted(), None if graph is None else as_graph(graph))
+        wanted = np.arange(explainer.graph.n) if nodes is None else find_nodes(explainer.graph, nodes)
+        return explainer.explain(wanted, target, top)
 
     def score(self, graph: Any = None, split: Any = None) -> float:
         """The graph's metric (`pegfan.metrics.METRICS`) on the test nodes of a split.

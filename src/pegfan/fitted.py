@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -326,13 +326,27 @@ class Fitted:
 
     def raw(self, graph: Graph | None = None) -> Float32Array:
         """Logarithms of the mean of the members' probabilities, per node and class."""
-        known = self._graph() if graph is None else self._aligned(graph)
+        known = self.prepared(graph)
+        channels = self.channels_on(known)
+        return mean_of(
+            [
+                member.predict(known, self.scale, self.known)
+                if isinstance(member, TrainedNetwork)
+                else member.network.predict(next(channels))
+                for member in self.members
+            ]
+        )
+
+    def prepared(self, graph: Graph | None) -> Graph:
+        """A graph as the members see it, with the features of the training; by default the one that was fitted."""
+        return self._graph() if graph is None else self._aligned(graph)
+
+    def channels_on(self, known: Graph) -> Iterator[Channels]:
+        """The channels of each member that has channels, on a `prepared` graph; made one after the other."""
         same = self.is_fitted_to(known)
         trees: dict[Any, Hierarchy | None] = {}
-        outputs = []
         for member in self.members:
             if isinstance(member, TrainedNetwork):
-                outputs.append(member.predict(known, self.scale, self.known))
                 continue
             recipe, tree = member.recipe, member.tree
             if tree is not None and not same:
@@ -340,9 +354,7 @@ class Fitted:
                     trees[recipe.tree_key, tree.K] = recipe.build_tree(known, levels=tree.K)
                 tree = trees[recipe.tree_key, tree.K]
             scale = self.scale if recipe.scaling == "columns" else None
-            channels = recipe.channels(known, tree, known=self.known, scale=scale, average=member.average)
-            outputs.append(member.network.predict(channels))
-        return mean_of(outputs)
+            yield recipe.channels(known, tree, known=self.known, scale=scale, average=member.average)
 
     def is_fitted_to(self, graph: Graph) -> bool:
         """Whether a graph, with features, is the one that was fitted, so that its trees are those that are kept."""

@@ -534,11 +534,11 @@ def _label_channels(graph: Graph, x: Any, known: Known) -> Sequence[Channel]:
     ]
     if x.shape[1] * (known.classes + 1) <= _JOINT_MOST:
         words = "features of neighbours by their training label"
-        channels.append(Channel("Y X", None, _by_class(walk, x, codes, known.classes), "Y X", what=words))
+        channels.append(Channel("Y X", None, features_by_class(walk, x, codes, known.classes), "Y X", what=words))
     return channels
 
 
-def _by_class(walk: csr_array, x: Any, codes: IntArray, classes: int) -> FloatArray:
+def features_by_class(walk: csr_array, x: Any, codes: IntArray, classes: int) -> FloatArray:
     """Mean features of the neighbours of each class, and of those without a label; a node itself is no neighbour."""
     others = walk.copy()
     others.setdiag(0)

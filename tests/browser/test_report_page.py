@@ -19,8 +19,8 @@ HOSTILE = [
     "{{script}} \u202eעברית\u2028",
 ]
 SECTIONS = [
-    "warnings", "score", "against", "data", "choice", "probabilities", "confusion", "per_class", "curves", "attention",
-    "tree", "graph", "unsure", "repeat",
+    "warnings", "score", "ranking", "finding", "importance", "against", "data", "choice", "probabilities", "confusion",
+    "per_class", "curves", "attention", "tree", "graph", "unsure", "repeat",
 ]  # fmt: skip
 
 
@@ -144,6 +144,24 @@ def test_doubtful_node_is_shown_in_the_picture(tab, report):
     link.click()
     assert opened.picture() != before
     assert opened.text("#graph .key-line").startswith(node)
+
+
+@pytest.mark.parametrize("settings", [{}, {"viewport": {"width": 390, "height": 800}, "color_scheme": "dark"}])
+def test_pointing_at_a_listed_node_tells_its_reasons(tab, report, small, settings):
+    page = tab(report, **settings).page
+    row, why = small[0].ranking.rows[0], small[0].reasons[0]
+    link = page.locator("#ranking tbody button").first
+    assert link.inner_text() == row.id == why.id
+    link.scroll_into_view_if_needed()
+    link.hover()
+    tip = page.locator("#tip").inner_text()
+    assert tip.startswith(row.id)
+    for part in why.parts:
+        assert part.words in tip
+        assert f"{abs(part.contribution):.2f}" in tip
+    link.click()
+    assert why.parts[0].words in page.locator("#graph .key-line").inner_text()
+    assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
 
 
 def test_attention_has_a_chooser_of_members(tab, report):

@@ -8,8 +8,10 @@ from typing import Any
 
 import pegfan as pf
 from pegfan import results
+from pegfan.auto.reasons import importances, reasons
 from pegfan.classifier import PEGFANClassifier
 from pegfan.decisions import Decision, Predictions
+from pegfan.explain import Explainer
 from pegfan.results import Result
 
 VERSION_1 = Path(__file__).with_name("result_version1.json").read_text(encoding="utf-8")
@@ -30,7 +32,7 @@ def trained(graph: pf.Graph, title: str = "A small graph", **settings: Any) -> t
     best, split = ranked[0][1], graph.splits[0]
     probabilities = best.predict_proba()
     confusion, per_class = results.judged(graph, split, probabilities.argmax(axis=1))
-    floor = results.majority(graph, split)
+    floor, explainer = results.majority(graph, split), Explainer(best.fitted_)
     raw = best.fitted_.raw()
     decision = Decision.of(Predictions(raw[split.val], graph.labels[split.val], split.val), graph.metric)
     tests = [(raw[split.test], decision.calibrated(raw)[split.test], graph.labels[split.test])]
@@ -70,7 +72,11 @@ def trained(graph: pf.Graph, title: str = "A small graph", **settings: Any) -> t
         attention=tuple(
             results.attention(name, model.fitted_.members[0].channels, model.run_.attention) for name, model in ranked
         ),
-        unsure=results.unsure(graph, split, probabilities),
+        unsure=(unsure := results.unsure(graph, split, probabilities)),
+        ranking=(ranking := results.ranking(graph, split, probabilities)),
+        precision_recall=results.precision_recall(graph, split, probabilities),
+        importances=importances(explainer, graph, split, seconds=5.0, seed=0),
+        reasons=reasons(explainer, [row.id for row in (*ranking.rows, *unsure)], ranking.by),
         warnings=(results.Note("tiny test set", f"The test set has only {len(split.test)} nodes."),),
         tree=results.tree(best.tree_),
         against=results.ranked(

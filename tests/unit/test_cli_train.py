@@ -69,7 +69,7 @@ def left_beside(folder):
 
 def test_the_folder_holds_everything(out):
     held = sorted(path.name for path in out.iterdir())
-    assert held == ["model", "predictions.csv", "report.html", "result.json", "settings.toml"]
+    assert held == ["model", "predictions.csv", "ranked.csv", "report.html", "result.json", "settings.toml"]
     assert left_beside(out) == ["out"]
     rows = table(out / "predictions.csv")
     classes = ['a "b", c', "blue", "green", "red"]

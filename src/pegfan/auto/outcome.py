@@ -13,8 +13,10 @@ from pegfan import _defaults as default
 from pegfan import results
 from pegfan._arrays import Float32Array, IntArray
 from pegfan.auto.classifier import AutoClassifier, fitting, predictions_of
+from pegfan.auto.reasons import importances, reasons
 from pegfan.auto.search import Pool, Task, Trial, validate
 from pegfan.decisions import Decision, Predictions
+from pegfan.explain import Explainer
 from pegfan.fitted import draw_splits, fit_split, mean_of, with_validation
 from pegfan.graph import Graph, Split
 from pegfan.metrics import METRICS, interval, score, suitable, unequal
@@ -25,6 +27,8 @@ __all__ = ["Outcome", "Plan", "carry_out", "with_metric", "with_splits"]
 
 SEARCH = 0.6
 """The part of the budget that the search has; the rest is for the other splits."""
+IMPORTANCE = 0.05
+"""The part of the budget that the importance of columns may take at most."""
 SPLITS = 5
 """How many splits the chosen recipes are trained on by default, if time allows."""
 
@@ -177,6 +181,13 @@ def carry_out(graph: Graph, plan: Plan, progress: Progress | None = None) -> Out
     part = known.splits[plan.split]
     confusion, per_class = results.judged(known, part, predicted)
     kept = model.members_
+    ranking, unsure = (
+        results.ranking(known, part, probabilities),
+        results.unsure(known, part, probabilities, decision.offsets),
+    )
+    tell(Step(0, 0, "reasons"))
+    shown = list(dict.fromkeys([row.id for row in ranking.rows] + [row.id for row in unsure]))
+    explainer = Explainer(model.fitted_)
     trees = [results.tree(member.tree, member.recipe.name) for member in kept if member.tree is not None]
     result = results.Result(
         **results.stamp(),
@@ -196,7 +207,11 @@ def carry_out(graph: Graph, plan: Plan, progress: Progress | None = None) -> Out
         per_class=per_class,
         curves=tuple(results.curve(member.recipe.name, member.run) for member in kept),
         attention=tuple(results.attention(m.recipe.name, m.channels, m.run.attention) for m in kept),
-        unsure=results.unsure(known, part, probabilities, decision.offsets),
+        unsure=unsure,
+        ranking=ranking,
+        precision_recall=results.precision_recall(known, part, probabilities),
+        importances=importances(explainer, known, part, IMPORTANCE * plan.budget, plan.seed),
+        reasons=reasons(explainer, shown, ranking.by),
         tree=next(iter(trees), None),
         metric_reason=plan.metric_reason,
         calibrated=results.calibrated(decision, tests),

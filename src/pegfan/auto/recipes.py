@@ -145,7 +145,7 @@ def _fitting(graph: Graph, recipe: Recipe, pins: Mapping[str, Any]) -> Recipe:
 
 
 def variations(recipe: Recipe, graph: Graph | None = None, unequal: bool = False) -> Iterator[Recipe]:
-    """Recipes that differ in a training setting or two, in how features enter, in the weights of edges and of classes."""
+    """Recipes that differ in a training setting or two, how features enter, the weights of edges and of classes."""
     settings = recipe.settings
     if unequal:
         yield recipe.changed(class_weights=not settings.class_weights)

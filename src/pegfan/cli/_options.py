@@ -33,6 +33,9 @@ Threshold = Annotated[
 FlagShare = Annotated[
     float | None, typer.Option(min=0, max=1, help="Of two classes, the share of nodes to predict as the positive one.")
 ]
+WithReasons = Annotated[
+    bool, typer.Option("--reasons", help="Add the column top_reasons to the tables; takes a little longer.")
+]
 
 PICTURES = (".png", ".svg", ".pdf")
 

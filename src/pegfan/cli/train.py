@@ -27,6 +27,7 @@ from pegfan.cli._options import (
     Reading,
     Sources,
     Threshold,
+    WithReasons,
     assignments,
     check_choice,
     check_output,
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from pegfan.trees import Hierarchy
 
 PREDICTIONS, MODEL, SETTINGS, RESULT, REPORT = "predictions.csv", "model", "settings.toml", "result.json", "report.html"
+RANKED = "ranked.csv"
 _FORMAT, _VERSION = "pegfan settings", 3
 _SHOWN = 10
 _TRIES = 4
@@ -111,14 +113,15 @@ def train(
     against: Annotated[
         bool, typer.Option("--against", help="Then show it among quick models on the same splits; takes longer.")
     ] = False,
+    reasons: WithReasons = False,
     force: Annotated[bool, typer.Option("--force", help="Replace a folder that this command wrote.")] = False,
     as_json: Json = False,
 ) -> None:
     """Learn from the nodes that have a class, and predict the class of all others.
 
     Recipes (a tree or none, hops, channels, settings) are tried within the time budget and chosen on validation nodes
-    only. The folder then holds predictions.csv, the model, a report to open in a browser, and settings.toml, which
-    repeats the run bit for bit.
+    only. The folder then holds predictions.csv, ranked.csv with the nodes to look at first, the model, a report to open
+    in a browser, and settings.toml, which repeats the run bit for bit.
     """
     if folder is None:
         raise Fail("Name the folder to write with -o, as in: pegfan train cornell -o out", USAGE)
@@ -137,7 +140,10 @@ def train(
     result = _complete(outcome, source, report, folder)
     if against:
         result = _among_others(result, outcome.graph, wanted.plan)
-    failure = _write_all(folder, force, outcome, result, wanted.to_toml(outcome))
+    texts = _reasons(outcome.model, outcome.graph, result.data.class_counts) if reasons else None
+    if reasons:
+        result = replace(result, command=f"{result.command} --reasons")
+    failure = _write_all(folder, force, outcome, result, wanted.to_toml(outcome), texts)
     if as_json:
         print_json({"output": str(folder), **replace(result, curves=()).to_dict()})
     else:
@@ -157,6 +163,7 @@ def predict(
     reading: Reading,
     threshold: Threshold = None,
     flag_share: FlagShare = None,
+    reasons: WithReasons = False,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -166,8 +173,8 @@ def predict(
     classes, the rarer one is predicted from the threshold on that the model was trained with.
     """
     check_output(output, force, (".csv",), "The table of predictions")
-    trained, stored = _load_model(model)
-    source, known, read_as = _read_like(graph, vars(reading), stored)
+    trained, stored = load_model(model)
+    source, known, read_as = read_like(graph, vars(reading), stored)
     notes = _left_out(trained.fitted_.feature_names, known.feature_names)
     notes += [] if read_as is None else read_as.notes
     with errors.status("predicting"):
@@ -176,7 +183,8 @@ def predict(
     predicted, decision = trained.decided(logs, threshold, flag_share)
     parts = _known_parts(trained, known)
     classes = [str(name) for name in trained.classes_.tolist()]
-    _write_text(output, _table(known, probabilities, predicted, classes, parts))
+    texts = _reasons(trained, known, stored.data.class_counts if stored else ()) if reasons else None
+    _write_text(output, _table(known, probabilities, predicted, classes, parts, texts))
     counts = {name: int((predicted == i).sum()) for i, name in enumerate(classes)}
     if as_json:
         told = {"nodes": known.n, "predicted": counts, "threshold": decision.threshold, "notes": notes}
@@ -209,8 +217,8 @@ def report(
     if not (home / RESULT).is_file():
         raise Fail(f"{folder} has no {RESULT}: a report is made of what pegfan train wrote. Train with -o first.")
     result = _read_result(home)
-    model, _ = _load_model(home)
-    source, known = _reopen(result, home)
+    model, _ = load_model(home)
+    source, known = reopen(result, home)
     drawn = len(result.splits.sizes) if result.splits is not None else None
     known, _ = with_splits(known, Plan(seed=result.seed or 0, splits=drawn))
     if not model.fitted_.is_fitted_to(with_features(known, "degree" if model.fitted_.stood_in else None)):
@@ -479,7 +487,7 @@ def _check_folder(folder: Path, force: bool) -> None:
         return
     if not force:
         raise Fail(f"{folder} exists. Choose another folder with -o, or replace it with --force.")
-    foreign = held - {PREDICTIONS, MODEL, SETTINGS, RESULT, REPORT}
+    foreign = held - {PREDICTIONS, RANKED, MODEL, SETTINGS, RESULT, REPORT}
     if foreign or RESULT not in held:
         what = f"holds {min(foreign)!r}" if foreign else f"has no {RESULT}"
         raise Fail(f"{folder} {what}, so pegfan train did not write it and does not replace it. Choose another folder.")
@@ -493,7 +501,18 @@ def _check_writable(folder: Path) -> None:
         Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.")).rmdir()
 
 
-def _write_all(folder: Path, force: bool, outcome: Outcome, result: Result, settings: bytes) -> str | None:
+def _reasons(model: NodeClassifier, graph: Graph, counts: Sequence[int]) -> list[str]:
+    """The largest reasons per node: for the rarer class of two, or for the one that is predicted."""
+    from pegfan.explain import Explainer
+    from pegfan.results import rarer_class
+
+    with errors.status("finding reasons"):
+        return Explainer(model.fitted_, graph).texts(target=rarer_class(counts))
+
+
+def _write_all(
+    folder: Path, force: bool, outcome: Outcome, result: Result, settings: bytes, reasons: Sequence[str] | None
+) -> str | None:
     """Write everything or nothing; only a report that fails is left out, and what failed is returned."""
     from pegfan._atomic import replacing_folder
     from pegfan.report import write_report
@@ -501,8 +520,9 @@ def _write_all(folder: Path, force: bool, outcome: Outcome, result: Result, sett
     failure, model, graph = None, outcome.model, outcome.graph
     shown = errors.status(f"writing {escape(str(folder))}")
     with shown, writing(folder), replacing_folder(folder) as temporary:
-        text = _table(graph, outcome.probabilities, outcome.predicted, result.data.classes, outcome.parts)
+        text = _table(graph, outcome.probabilities, outcome.predicted, result.data.classes, outcome.parts, reasons)
         _write_text(temporary / PREDICTIONS, text)
+        _write_text(temporary / RANKED, _ranked(outcome, result, reasons))
         model.save(temporary / MODEL)
         _write_text(temporary / SETTINGS, settings.decode())
         _write_text(temporary / RESULT, result.to_json())
@@ -527,13 +547,40 @@ def _write_text(path: Path, text: str) -> None:
         file.write(text.encode())
 
 
-def _table(graph: Graph, probabilities: Any, predicted: Any, classes: Sequence[str], parts: Sequence[str]) -> str:
-    """The table of predictions as CSV."""
+def _table(
+    graph: Graph,
+    probabilities: Any,
+    predicted: Any,
+    classes: Sequence[str],
+    parts: Sequence[str],
+    reasons: Sequence[str] | None = None,
+) -> str:
+    """The table of predictions as CSV, with reasons where they were asked for."""
     out = StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["id", "predicted", *(f"p_{name}" for name in classes), "split"])
+    more = [] if reasons is None else ["top_reasons"]
+    writer.writerow(["id", "predicted", *(f"p_{name}" for name in classes), "split", *more])
     for i, name in enumerate(map(str, graph.ids.tolist())):
-        writer.writerow([name, classes[predicted[i]], *(f"{value:.9g}" for value in probabilities[i]), parts[i]])
+        shown = [f"{value:.9g}" for value in probabilities[i]]
+        writer.writerow([name, classes[predicted[i]], *shown, parts[i], *([] if reasons is None else [reasons[i]])])
+    return out.getvalue()
+
+
+def _ranked(outcome: Outcome, result: Result, reasons: Sequence[str] | None) -> str:
+    """The nodes to look at first as CSV: those without a label, or test nodes where every node has one."""
+    from pegfan.results import rank
+
+    assert result.splits is not None
+    graph, ids = outcome.graph, list(map(str, outcome.graph.ids.tolist()))
+    nodes, classes, _, _ = rank(graph, graph.splits[result.splits.used[0]], outcome.probabilities)
+    out = StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["rank", "id", "class", "probability", *([] if reasons is None else ["top_reasons"])])
+    place, before = 0, None
+    for i, k in zip(nodes.tolist(), classes.tolist(), strict=True):
+        place, before = (place + 1 if k == before else 1), k
+        more = [] if reasons is None else [reasons[i]]
+        writer.writerow([place, ids[i], result.data.classes[k], f"{outcome.probabilities[i, k]:.9g}", *more])
     return out.getvalue()
 
 
@@ -549,7 +596,7 @@ def _read_result(folder: Path) -> Result:
         raise Fail(f"{folder / RESULT} cannot be read: {error}. Train again, into another folder.") from error
 
 
-def _load_model(folder: Path) -> tuple[NodeClassifier, Result | None]:
+def load_model(folder: Path) -> tuple[NodeClassifier, Result | None]:
     """A model by its folder or the one around it, and the result beside it if there is one."""
     from pegfan._saved import MODEL as DESCRIPTION
     from pegfan.auto import load_classifier
@@ -569,7 +616,7 @@ def _load_model(folder: Path) -> tuple[NodeClassifier, Result | None]:
     return model, result
 
 
-def _reopen(result: Result, home: Path) -> tuple[Source, Graph]:
+def reopen(result: Result, home: Path) -> tuple[Source, Graph]:
     """The graph that a result is about."""
     source = _stored_source(result.source.to_dict() if result.source else None, {}, home)
     try:
@@ -584,7 +631,7 @@ def _reopen(result: Result, home: Path) -> tuple[Source, Graph]:
     return source, graph.replace(metric=result.data.metric)
 
 
-def _read_like(
+def read_like(
     where: list[str], given: Mapping[str, Any], stored: Result | None
 ) -> tuple[Source, Graph, ReadReport | None]:
     """The graph to predict on, read as the one that was trained on; it need not have labels."""
@@ -675,5 +722,6 @@ def _print_outcome(result: Result, folder: Path) -> None:
         console.print(escape(verdict(result.against, result.data.metric)), soft_wrap=True)
         console.print(f"{unequal(result)}\n", soft_wrap=True)
     print_warnings([warning.text for warning in result.warnings])
-    print_files({"Predictions": folder / PREDICTIONS, "Report": folder / REPORT, "To repeat": folder / SETTINGS})
+    print_files({"Predictions": folder / PREDICTIONS, "Look at these first": folder / RANKED})
+    print_files({"Report": folder / REPORT, "To repeat": folder / SETTINGS})
     console.print(f"{result.seconds.total:.0f} s in total")

@@ -22,7 +22,7 @@ from pegfan.decisions import Decision
 from pegfan.graph import Graph
 from pegfan.metrics import METRICS
 from pegfan.report import graphview, treeview, words
-from pegfan.report.sections import colours, sections
+from pegfan.report.sections import colours, reasons, sections
 from pegfan.report.words import short
 from pegfan.results import Result, Seconds
 from pegfan.trees import Hierarchy
@@ -150,6 +150,7 @@ def _content(result: Result, graph: Graph, tree: Hierarchy | None, probabilities
         "colours": colours(np.bincount(predicted, minlength=len(result.data.classes)).tolist()),
         "metric": words.metric_name(result),
         "percent": METRICS[result.data.metric].percent,
+        "reasons": reasons(result),
         "tree": _tree(result, tree, predicted),
         "graph": _graph(result, graph, tree, predicted, probabilities),
     }
@@ -180,10 +181,12 @@ def _graph(
     predicted: IntArray,
     probabilities: FloatArray,
 ) -> dict[str, Any]:
-    """What is drawn of the graph, with the nodes that the model is unsure about among it."""
+    """What is drawn of the graph, with the nodes that the page lists among it."""
     ids = list(map(str, graph.ids.tolist()))
     place = {name: i for i, name in enumerate(ids)}
-    shown = graphview.view(graph, tree, [place[row.id] for row in result.unsure if row.id in place])
+    wanted = [row.id for row in result.unsure]
+    wanted += [] if result.ranking is None else [row.id for row in result.ranking.rows]
+    shown = graphview.view(graph, tree, [place[name] for name in wanted if name in place])
     nodes = shown.pop("nodes")
     return shown | {
         "ids": [short(ids[i]) for i in nodes.tolist()],

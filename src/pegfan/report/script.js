@@ -749,7 +749,8 @@ class GraphPicture {
       const at = framelet.at.indexOf(i);
       facts.push(el("span", {}, `; ψ = ${at < 0 ? 0 : framelet.values[at]}`));
     }
-    return facts;
+    const why = reasonsOf(graph.ids[i]);
+    return why ? [...facts, why] : facts;
   }
 
   // ---- pointer and keys
@@ -1012,28 +1013,121 @@ draw.graph = (section) => {
   ];
 };
 
+// ----------------------------------------------------------------------------- reasons
+
+const signed = (value) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)}`;
+
+/** Why a node has its score, or null where nothing is known. */
+function reasonsOf(id) {
+  const why = Object.hasOwn(content.reasons ?? {}, id) ? content.reasons[id] : null;
+  if (!why) return null;
+  return el(
+    "span",
+    { class: "reasons" },
+    el("span", {}, "why “", name(why.class.name), `”: log-odds ${signed(why.score)}, the average node ${signed(why.average)}`),
+    ...why.parts.map(([words, value]) => el("span", { class: "reason" }, name(words), el("span", { class: value < 0 ? "low" : "high" }, signed(value)))),
+  );
+}
+
+/** A node's name in a list: it shows the node in the picture, and its reasons on pointing. */
+function nodeLink(id) {
+  const why = () => reasonsOf(id);
+  const drawn = content.graph?.ids?.includes(id);
+  if (!drawn && !why()) return name(id);
+  const button = el("button", { type: "button", class: "link", title: drawn ? "Show it in the picture" : null }, name(id));
+  const show = (x, y) => why() && tip.show(x, y, el("b", {}, name(id)), why());
+  button.addEventListener("pointermove", (event) => event.pointerType === "mouse" && show(event.clientX, event.clientY));
+  button.addEventListener("pointerleave", () => tip.hide());
+  button.addEventListener("focus", () => {
+    const box = button.getBoundingClientRect();
+    if (button.matches(":focus-visible")) show(box.right, box.bottom);
+  });
+  button.addEventListener("blur", () => tip.hide());
+  button.addEventListener("click", () => {
+    if (!drawn) return;
+    document.getElementById("graph").scrollIntoView({ behavior: calm.matches ? "auto" : "smooth" });
+    picture.find(id);
+  });
+  return button;
+}
+
+const classCell = (entry) => (entry ? el("span", { class: "class" }, swatch(entry.class), name(entry.name)) : "–");
+
+draw.ranking = (section) => {
+  const largest = (row) => (content.reasons?.[row.id]?.parts ?? []).slice(0, 3).map(([words, value]) => `${words} ${signed(value)}`).join("; ");
+  const columns = [
+    { title: "Node", head: true, cell: (row) => nodeLink(row.id), value: (row) => row.id },
+    { title: "Class", cell: (row) => classCell(row.class), value: (row) => row.class?.name },
+    { title: "%", number: true, cell: (row) => percent(row.probability), value: (row) => row.probability },
+    section.rows.some((row) => row.true) && { title: "True", cell: (row) => classCell(row.true), value: (row) => row.true?.name },
+    section.rows.some(largest) && { title: "Largest reasons", class: "settings", cell: largest },
+  ].filter(Boolean);
+  return [
+    paragraph(section.words),
+    table(columns, section.rows, { label: "The nodes to look at first", sortable: true }),
+    section.rows.some(largest) ? note("A reason counts in log-odds, beside those of the average node. A column counts by the node’s own value, a neighbour by all that its features do.") : null,
+  ];
+};
+
+draw.finding = (section) => {
+  const gains = section.curves.flatMap((curve) => curve.gains.map((gain) => ({ ...gain, curve })));
+  const several = section.curves.length > 1;
+  const columns = [
+    several && { title: "Class", head: true, cell: (row) => classCell(row.curve), value: (row) => row.curve.name },
+    { title: "Looked at", head: !several, cell: (row) => `the first ${percent(row.share, 0)}%`, value: (row) => row.share },
+    { title: "Nodes", number: true, cell: (row) => whole(row.nodes), value: (row) => row.nodes },
+    { title: "Found", number: true, cell: (row) => fixed(row.found, row.found % 1 ? 1 : 0), value: (row) => row.found },
+    { title: "Precision, %", number: true, cell: (row) => [percent(row.precision), meter(row.precision)], value: (row) => row.precision },
+    { title: "Recall, %", number: true, cell: (row) => [percent(row.recall), meter(row.recall)], value: (row) => row.recall },
+    { title: "Gain", number: true, cell: (row) => `× ${fixed(row.lift, 1)}`, value: (row) => row.lift },
+  ].filter(Boolean);
+  return [
+    paragraph(section.words),
+    el("div", { class: "curves" }, section.curves.slice(0, 6).map((curve) => precisionPlot(curve, several))),
+    table(columns, gains, { label: "What is found at the top", sortable: true }),
+    note("Gain: how many times more than among test nodes drawn at random."),
+  ];
+};
+
+/** Precision over recall; the dashed line is what nodes drawn at random would give. */
+function precisionPlot(curve, titled) {
+  const path = curve.recall.reduce((steps, x, i) => `${steps}${steps ? "L" : "M"}${(100 * x).toFixed(2)} ${(100 - 100 * curve.precision[i]).toFixed(2)}`, "");
+  const floor = 100 - (100 * curve.positives) / Math.max(1, curve.total);
+  const title = `Precision over recall${titled ? ` of “${curve.name}”` : ""}: average precision ${fixed(curve.average_precision, 2)}`;
+  const box = el(
+    "div",
+    { class: "plot", role: "img", "aria-label": title },
+    svg("svg", { viewBox: "0 0 100 100", preserveAspectRatio: "none", "aria-hidden": "true" }, svg("path", { class: "train", d: `M0 ${floor.toFixed(2)}H100` }), svg("path", { class: "val", d: path })),
+    placed(el("span", { class: "y" }, "100%"), { top: "0" }),
+    placed(el("span", { class: "y" }, "0"), { top: "100%" }),
+    placed(el("span", { class: "x first" }, "recall 0"), { left: "0" }),
+    placed(el("span", { class: "x last" }, "100%"), { left: "100%" }),
+  );
+  return el("figure", {}, el("figcaption", { class: "note" }, title), box);
+}
+
+draw.importance = (section) => {
+  const most = Math.max(1e-9, ...section.rows.map((row) => Math.abs(row.drop ?? 0)));
+  const columns = [
+    { title: "Column", head: true, cell: (row) => name(row.name), value: (row) => row.name },
+    { title: `Drop of ${section.metric}, points`, number: true, cell: (row) => [`${percent(row.drop)} ± ${percent(row.std)}`, meter((row.drop ?? 0) / most)], value: (row) => row.drop },
+    { title: "Growth of the loss", number: true, cell: (row) => fixed(row.loss, 3), value: (row) => row.loss },
+    section.rows.some((row) => row.columns > 1) && { title: "Features made of it", number: true, cell: (row) => whole(row.columns), value: (row) => row.columns },
+  ].filter(Boolean);
+  return [paragraph(section.words), table(columns, section.rows, { label: "Importance of columns", sortable: true })];
+};
+
 // -------------------------------------------------------------------------------- ends
 
 draw.unsure = (section) => {
-  const graph = content.graph;
-  const link = (row) => {
-    if (!graph.ids?.includes(row.id)) return name(row.id);
-    const button = el("button", { type: "button", class: "link", title: "Show it in the picture" }, name(row.id));
-    button.addEventListener("click", () => {
-      document.getElementById("graph").scrollIntoView({ behavior: calm.matches ? "auto" : "smooth" });
-      picture.find(row.id);
-    });
-    return button;
-  };
-  const one = (entry) => (entry ? el("span", { class: "class" }, swatch(entry.class), name(entry.name)) : "–");
   const labelled = section.rows.some((row) => row.true);
   const columns = [
-    { title: "Node", head: true, cell: link, value: (row) => row.id },
-    { title: "Predicted", cell: (row) => one(row.predicted), value: (row) => row.predicted?.name },
+    { title: "Node", head: true, cell: (row) => nodeLink(row.id), value: (row) => row.id },
+    { title: "Predicted", cell: (row) => classCell(row.predicted), value: (row) => row.predicted?.name },
     { title: "%", number: true, cell: (row) => percent(row.probability), value: (row) => row.probability },
-    { title: "Or else", cell: (row) => one(row.second), value: (row) => row.second?.name },
+    { title: "Or else", cell: (row) => classCell(row.second), value: (row) => row.second?.name },
     { title: "%", number: true, cell: (row) => percent(row.second_probability), value: (row) => row.second_probability },
-    labelled && { title: "True", cell: (row) => one(row.true), value: (row) => row.true?.name },
+    labelled && { title: "True", cell: (row) => classCell(row.true), value: (row) => row.true?.name },
   ].filter(Boolean);
   return [
     el("p", {}, "Nodes whose two most probable classes are closest. If somebody can label a few more nodes, these are worth it."),

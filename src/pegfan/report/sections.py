@@ -12,7 +12,7 @@ from pegfan.report import words
 from pegfan.report.words import short
 from pegfan.results import Attention, Curve, Result, Rival, Spread, verdict
 
-__all__ = ["SECTIONS", "colours", "sections"]
+__all__ = ["SECTIONS", "colours", "reasons", "sections"]
 
 _MOST_CLASSES = 20
 """Rows of a matrix of classes; the rest share one."""
@@ -20,6 +20,7 @@ _MOST_BARS = 40
 _MOST_TABLE = 400
 _MOST_POINTS = 240
 _MOST_MEMBERS = 5
+_MOST_PARTS = 8
 _OWN_COLOURS = 10
 """Classes with a colour of their own, the most frequent ones; the others are grey."""
 
@@ -294,6 +295,65 @@ def _unsure(result: Result) -> dict[str, Any]:
     return {"rows": entries} if entries else _absent("The model is not in doubt about any node.")
 
 
+def _ranking(result: Result) -> dict[str, Any]:
+    ranking = result.ranking
+    if ranking is None or not ranking.rows:
+        return _absent("There is no node without a label, and no test node, to rank.")
+    rows = [
+        {
+            "id": short(row.id),
+            "class": _named(result, row.target),
+            "probability": row.probability,
+            **({} if row.true is None else {"true": _named(result, row.true)}),
+        }
+        for row in ranking.rows[:_MOST_TABLE]
+    ]
+    return {"rows": rows, "words": words.ranking(ranking), "total": ranking.total}
+
+
+def _finding(result: Result) -> dict[str, Any]:
+    if not result.precision_recall:
+        return _absent("There were no labelled test nodes of more than one class to look for.")
+    shown = [
+        {
+            **_named(result, curve.name),
+            **_members(curve, "positives", "total", "average_precision"),
+            "recall": [round(value, 4) for value in curve.recall[:_MOST_POINTS]],
+            "precision": [round(value, 4) for value in curve.precision[:_MOST_POINTS]],
+            "gains": [_members(gain, "share", "nodes", "found", "precision", "recall", "lift") for gain in curve.gains],
+        }
+        for curve in result.precision_recall[:_MOST_CLASSES]
+    ]
+    return {"curves": shown, "words": words.finding(result.precision_recall)}
+
+
+def _importance(result: Result) -> dict[str, Any]:
+    found = result.importances
+    if found is None or not found.rows:
+        return _absent("It was not measured which columns matter.")
+    rows = [{"name": short(row.name), **_members(row, "columns", "drop", "std", "loss")} for row in found.rows]
+    return {
+        "rows": rows[:_MOST_TABLE],
+        "left_out": found.left_out,
+        "metric": words.metric_name(result),
+        "words": words.importance(found, words.metric_name(result)),
+    }
+
+
+def reasons(result: Result) -> dict[str, Any]:
+    """The reasons of single nodes by their ids, for the lists and the picture."""
+    return {
+        short(row.id): {
+            "class": _named(result, row.target),
+            "score": round(row.score, 3),
+            "average": round(row.average, 3),
+            "parts": [[short(part.words), round(part.contribution, 3)] for part in row.parts[:_MOST_PARTS]],
+            "groups": {short(name, 20): round(value, 3) for name, value in row.groups.items()},
+        }
+        for row in result.reasons[:_MOST_TABLE]
+    }
+
+
 def _warnings(result: Result) -> dict[str, Any]:
     found = [{"kind": short(note.kind), "text": short(note.text, 2_000)} for note in result.warnings[:100]]
     return {"rows": found} if found else _absent("Nothing suspicious was found.")
@@ -335,6 +395,9 @@ def _absent(sentence: str) -> dict[str, Any]:
 SECTIONS = {
     "data": _data,
     "score": _score,
+    "ranking": _ranking,
+    "finding": _finding,
+    "importance": _importance,
     "against": _against,
     "choice": _choice,
     "probabilities": _probabilities,

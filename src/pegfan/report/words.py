@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pegfan.metrics import METRICS
-from pegfan.results import ChannelWeight, Result, Spread
+from pegfan.results import ChannelWeight, Importances, PrecisionRecall, Ranking, Result, Spread
 
 __all__ = [
     "attention",
@@ -283,6 +283,49 @@ def tree(clusters: Sequence[int], purity: Sequence[float]) -> str:
         f"At level {level + 1}, with {clusters[level]:,} clusters, {percent(purity[level], 0)} of the nodes are "
         "predicted as the most frequent class of their cluster."
     )
+
+
+def ranking(found: Ranking) -> str:
+    """Which nodes are ranked, and by what."""
+    which = "All nodes have labels, so these are test nodes" if found.held_out else "Nodes without a label"
+    how = (
+        f"by the probability of “{short(found.by)}”, the rarer class"
+        if found.by is not None
+        else "class by class, by the probability of the class that is predicted"
+    )
+    shown = f"the first {len(found.rows)} of {found.total:,}" if len(found.rows) < found.total else "all of them"
+    return f"{which}, {how}: {shown}. Point at a node for the reasons; ranked.csv lists every node."
+
+
+def finding(curves: Sequence[PrecisionRecall]) -> str:
+    """What is found by looking at the most probable nodes first."""
+    if len(curves) > 1:
+        return (
+            "Test nodes by their probability of a class, the highest first: how many of those looked at belong to it."
+        )
+    (curve,) = curves
+    share = curve.positives / curve.total
+    sentence = (
+        f"{curve.positives:,} of {curve.total:,} test nodes ({percent(share)}) are “{short(curve.name)}”. Looking at "
+        f"nodes by their probability, the average precision is {curve.average_precision:.2f}."
+    )
+    if not curve.gains:
+        return sentence
+    gain = curve.gains[-1]
+    return (
+        f"{sentence} The first {percent(gain.share, 0)} ({_some(gain.nodes, 'node', 'nodes')}) hold "
+        f"{percent(gain.recall, 0)} of them, {gain.lift:.1f} times as many as nodes drawn at random."
+    )
+
+
+def importance(found: Importances, metric: str) -> str:
+    """Which column matters most."""
+    top = max(found.rows, key=lambda row: row.drop or 0.0)
+    more = f" {_some(found.left_out, 'column was', 'columns were')} not tried." if found.left_out else ""
+    start = f"How much the {metric} on test nodes drops when a column is shuffled among nodes before it is used."
+    if (top.drop or 0.0) <= (top.std or 0.0):
+        return f"{start} No single column matters beyond chance.{more}"
+    return f"{start} Most depends on “{short(top.name)}”: {100 * (top.drop or 0.0):.1f} points.{more}"
 
 
 def _known(spread: Spread | None) -> tuple[float | None, float]:

@@ -336,6 +336,141 @@ class Unsure(Part):
 
 
 @dataclass(frozen=True)
+class ReasonPart(Part):
+    """One of the parts that a score falls into."""
+
+    words: str
+    contribution: float
+
+
+@dataclass(frozen=True)
+class Reasons(Part):
+    """Why a node has its score; see `pegfan.explain`.
+
+    Attributes
+    ----------
+    id, target
+        The node, and the class that the score is for.
+    score, average
+        The log-odds of the class for the node, and for the average node.
+    parts
+        The largest of the parts that add up to the difference: own columns, other nodes, and what belongs to neither.
+    groups
+        What the features themselves, hops, scales and other channels add to the difference.
+    """
+
+    id: str
+    target: str
+    score: float
+    average: float
+    parts: tuple[ReasonPart, ...]
+    groups: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Ranked(Part):
+    """A node that is worth a look: the class that it is ranked for, its probability, and the true class if known."""
+
+    id: str
+    target: str
+    probability: float
+    true: str | None = None
+
+
+@dataclass(frozen=True)
+class Ranking(Part):
+    """The nodes to look at first.
+
+    Attributes
+    ----------
+    by
+        The class by whose probability nodes are ranked, the rarer one of two; None where every node is ranked among
+        those that are predicted as its class.
+    rows
+        The first ones.
+    total
+        How many nodes are ranked.
+    held_out
+        Whether these are test nodes, for want of nodes without a label.
+    """
+
+    by: str | None
+    rows: tuple[Ranked, ...]
+    total: int
+    held_out: bool = False
+
+
+@dataclass(frozen=True)
+class Gain(Part):
+    """What is found among the nodes with the highest probability.
+
+    Attributes
+    ----------
+    share, nodes
+        The part of all test nodes that is looked at, and how many nodes these are.
+    found
+        How many of them are of the class; on average, where equal probabilities leave a choice.
+    precision, recall, lift
+        The part of those looked at that is of the class, the part of the class that is found, and how many times
+        more that is than among nodes drawn at random.
+    """
+
+    share: float
+    nodes: int
+    found: float
+    precision: float
+    recall: float
+    lift: float
+
+
+@dataclass(frozen=True)
+class PrecisionRecall(Part):
+    """How test nodes of a class are found when nodes are looked at by their probability, the highest first.
+
+    Attributes
+    ----------
+    name, positives, total
+        The class, its test nodes, and all test nodes.
+    average_precision
+        The mean of the precision over recall.
+    recall, precision
+        The curve, from high thresholds to low ones.
+    gains
+        What is found at the top.
+    """
+
+    name: str
+    positives: int
+    total: int
+    average_precision: float
+    recall: tuple[float, ...]
+    precision: tuple[float, ...]
+    gains: tuple[Gain, ...] = ()
+
+
+@dataclass(frozen=True)
+class Importance(Part):
+    """How much the metric on test nodes drops, and the loss grows, when a column is shuffled among nodes.
+
+    See `pegfan.importance`.
+    """
+
+    name: str
+    columns: int
+    drop: float | None
+    std: float | None
+    loss: float | None
+
+
+@dataclass(frozen=True)
+class Importances(Part):
+    """The importance of columns, the largest drop first, and how many columns were not tried."""
+
+    rows: tuple[Importance, ...]
+    left_out: int = 0
+
+
+@dataclass(frozen=True)
 class Note(Part):
     """Something that a careful reader would want to know."""
 
@@ -397,6 +532,13 @@ class Result(Part):
     calibrated, decided
         How far probabilities can be believed, and how a class is decided on; None where that is not known, or where
         the likeliest class is taken.
+    ranking, precision_recall
+        The nodes to look at first, and how test nodes of a class are found by their probability: of the rarer class
+        of two, or of every class.
+    importances
+        Of the columns, on test nodes.
+    reasons
+        Of the nodes that are ranked first, and of those that the model is unsure about.
 
     Examples
     --------
@@ -435,6 +577,10 @@ class Result(Part):
     metric_reason: str = ""
     calibrated: Calibrated | None = None
     decided: Decided | None = None
+    ranking: Ranking | None = None
+    precision_recall: tuple[PrecisionRecall, ...] = ()
+    importances: Importances | None = None
+    reasons: tuple[Reasons, ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()

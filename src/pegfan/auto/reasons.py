@@ -1,0 +1,63 @@
+"""Why the nodes that a report shows have their scores, and which columns matter."""
+
+from __future__ import annotations
+
+from pegfan import results
+from pegfan.explain import OTHER_NODES, OTHERS, Explainer, find_nodes
+from pegfan.graph import Graph, Split
+from pegfan.importance import permutation_importance
+
+__all__ = ["importances", "reasons"]
+
+_PARTS = 6
+"""Parts of a score that are kept."""
+
+
+def importances(
+    explainer: Explainer, graph: Graph, split: Split, seconds: float, seed: int
+) -> results.Importances | None:
+    """The importance of columns on the labelled test nodes; None without any.
+
+    Parameters
+    ----------
+    explainer, graph, split
+        Of the model, on the graph that it was fitted to.
+    seconds
+        How long it may take.
+    seed
+        Of the shuffles.
+    """
+    assert graph.labels is not None
+    test = split.test[graph.labels[split.test] >= 0]
+    if not len(test):
+        return None
+    rows, left = permutation_importance(explainer, graph.labels, test, graph.metric, seconds=seconds, seed=seed)
+    return results.Importances(tuple(results.Importance(*row) for row in rows), left)
+
+
+def reasons(explainer: Explainer, names: list[str], target: str | None) -> tuple[results.Reasons, ...]:
+    """The reasons for some nodes, by their names.
+
+    Parameters
+    ----------
+    explainer
+        Of the model.
+    names
+        Which nodes.
+    target
+        The class whose score is explained; None for the one that is predicted.
+    """
+    found = explainer.explain(find_nodes(explainer.graph, names), target, _PARTS) if names else []
+    return tuple(
+        results.Reasons(
+            one.id,
+            one.target,
+            one.score,
+            one.average,
+            tuple(results.ReasonPart(*part) for part in one.reasons if part.words not in (OTHERS, OTHER_NODES))[
+                :_PARTS
+            ],
+            one.groups,
+        )
+        for one in found
+    )

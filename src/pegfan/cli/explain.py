@@ -1,0 +1,115 @@
+"""``pegfan explain``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from pegfan.cli._options import Json, choices
+from pegfan.cli._shell import Fail, command, console, errors
+from pegfan.cli._show import make_table, print_json, print_table
+from pegfan.cli.train import load_model, read_like, reopen
+
+if TYPE_CHECKING:
+    from pegfan.explain import Explanation
+
+_LISTS = ("channels", "columns", "nodes", "reasons")
+_GROUPS = {
+    "features": "the features themselves",
+    "hops": "hops: averages over neighbours",
+    "scales": "scales of the tree",
+    "other": "other channels",
+}
+
+
+@command("pegfan explain out 0046873")
+def explain(
+    *,
+    model: Annotated[Path, typer.Argument(metavar="OUT", help="What pegfan train wrote.")],
+    nodes: Annotated[list[str], typer.Argument(metavar="NODE...", help="The ids of nodes.")],
+    on: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--on", metavar="GRAPH", help="Another graph; twice for nodes and edges. By default the training's."
+        ),
+    ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            "--class", help="The class whose score is explained: by default the rarer of two, or the predicted."
+        ),
+    ] = None,
+    top: Annotated[int, typer.Option(min=1, help="How many columns and nodes to list.")] = 5,
+    as_json: Json = False,
+) -> None:
+    """Say which columns, neighbours and scales carried the scores of nodes.
+
+    A score is the log-odds of a class. What is listed adds up, exactly, to its difference from the score of the average
+    node.
+    """
+    from pegfan.explain import Explainer, find_nodes
+    from pegfan.results import rarer_class
+
+    trained, stored = load_model(model)
+    classes = [str(name) for name in trained.classes_.tolist()]
+    if target is not None and target not in classes:
+        raise Fail(f"There is no class {target!r}; {choices(target, classes)}.")
+    if on:
+        _, known, _ = read_like(on, {}, stored)
+    elif stored is not None:
+        _, known = reopen(stored, model if (model / "result.json").is_file() else model.parent)
+    else:
+        raise Fail(f"{model} has no result.json that says what it was trained on; name the graph with --on.")
+    with errors.status("finding reasons"):
+        explainer = Explainer(trained.fitted_, known)
+        if target is None and stored is not None and (rare := rarer_class(stored.data.class_counts)) is not None:
+            target = classes[rare]
+        found = explainer.explain(find_nodes(explainer.graph, nodes), target, top)
+    if as_json:
+        print_json({"model": str(model), "nodes": [_as_dict(one) for one in found]})
+        return
+    for one in found:
+        _print(one, top)
+
+
+def _as_dict(one: Explanation) -> dict[str, Any]:
+    parts = {name: [share._asdict() for share in getattr(one, name)] for name in _LISTS}
+    plain = {name: value for name, value in vars(one).items() if name not in parts}
+    return plain | parts | {"groups": one.groups}
+
+
+def _print(one: Explanation, top: int) -> None:
+    from pegfan.explain import OTHERS
+
+    console.print(
+        f"[bold]{escape(one.id)}[/bold]: {escape(one.target)} {one.probability:.1%}. The log-odds are "
+        f"{one.score:+.3f}, those of the average node {one.average:+.3f}; the difference, "
+        f"{one.score - one.average:+.3f}, is\n",
+        soft_wrap=True,
+    )
+    table = make_table("by column", "", "value", "average", "contribution", "by its own value")
+    named = [column for column in one.columns if column.name != OTHERS][:top]
+    for column in named:
+        values = ["" if value is None else f"{value:.4g}" for value in (column.value, column.usual)]
+        table.add_row(escape(column.name), *values, f"{column.contribution:+.3f}", f"{column.own:+.3f}")
+    left = [column for column in one.columns if column not in named]
+    if left:
+        sums = (sum(column.contribution for column in left), sum(column.own for column in left))
+        table.add_row(OTHERS, "", "", *(f"{value:+.3f}" for value in sums))
+    print_table(table)
+    table = make_table("by node", "", "contribution", "class<", "<")
+    for node in one.nodes:
+        place = "itself" if node.node == one.node else "neighbour" if node.linked else "further away"
+        table.add_row(escape(node.id), f"{node.contribution:+.3f}", escape(node.label or "–"), place)
+    for name, value in sorted(one.rest.items(), key=lambda part: -abs(part[1])):
+        table.add_row(escape(name), f"{value:+.3f}")
+    print_table(table)
+    table = make_table("by channel", "", "contribution")
+    for group, value in sorted(one.groups.items(), key=lambda part: -abs(part[1])):
+        table.add_row(_GROUPS[group], f"{value:+.3f}")
+        for share in [share for share in one.channels if share.group == group][:top]:
+            table.add_row(f"  [dim]{escape(share.words)}[/dim]", f"[dim]{share.contribution:+.3f}[/dim]")
+    print_table(table)
