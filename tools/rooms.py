@@ -24,6 +24,7 @@ ROWS: dict[str, tuple[str, ...]] = {
         "_extras",
         "_plain",
         "_atomic",
+        "_locks",
         "_checks",
         "_npz",
         "_rows",

@@ -24,9 +24,10 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+from pegfan._locks import locked
 from pegfan.datasets.registry import File
 
 __all__ = ["cache_folder", "fetch"]
@@ -232,18 +233,9 @@ def _address(file: File) -> str:
 def _alone(folder: Path) -> Iterator[None]:
     """Let one process at a time download into a folder.
 
-    The lock is on the folder itself: nothing is left behind, and the system releases it if the process is killed.
     Without such locks, two downloads may spoil each other's part; the hash shows it, and the file is fetched again.
     """
-    try:
-        import fcntl
-    except ImportError:
-        yield
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
+    with ExitStack() as stack:
         with suppress(OSError):  # some network file systems
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            stack.enter_context(locked(folder))
         yield
-    finally:
-        os.close(handle)
