@@ -40,7 +40,7 @@ ROWS: dict[str, tuple[str, ...]] = {
     "learning": ("models", "training"),
     "models as values": ("recipe", "networks", "integrations", "_legacy", "fitted", "classifier"),
     "runs": ("results", "auto", "experiments", "comparison", "_families"),
-    "faces": ("layouts", "plots", "paper", "report", "demo", "cli"),
+    "faces": ("layouts", "plots", "paper", "report", "demo", "cli", "__main__"),
 }
 
 SHORTCUTS = {

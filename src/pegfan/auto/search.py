@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,6 +23,8 @@ from pegfan.training import Diverged, Settings, score
 from pegfan.trees import Hierarchy
 
 __all__ = ["Pool", "Search", "Task", "Trial", "choose", "validate"]
+
+_log = logging.getLogger(__name__)
 
 _RATE = 6e-9
 """Seconds per unit of `work` and epoch, until something has been measured."""
@@ -260,6 +263,7 @@ class Search:
                 late = self.elapsed + self._estimate(recipe) > self.budget
                 if late and not fixed and len(self.order) >= _ALWAYS:
                     self.skipped.append(recipe)
+                    _log.info("recipe %s does not fit into the time that is left", recipe.name)
                     self.planned -= 1
                     continue
                 self.order.append(recipe)
@@ -268,6 +272,11 @@ class Search:
 
         for trial in self.pool.run(tasks(), parallel):
             self.done.append(trial)
+            _log.info(
+                "recipe %d of %d, %s: validation %.4f, loss %.4f, %d epochs, %.1f s",
+                *(len(self.done), self.planned, trial.recipe.name, trial.val_metric, trial.val_loss, trial.epochs),
+                trial.seconds,
+            )
             self._measure()
             self._forget()
             self._tell(trial)

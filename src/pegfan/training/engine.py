@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
@@ -20,6 +21,8 @@ from pegfan.training.metrics import METRICS, score
 from pegfan.training.network import Network
 from pegfan.training.rows import Rows
 from pegfan.training.settings import Run, Settings, TrainingResult
+
+_log = logging.getLogger(__name__)
 
 ENGINES = ("auto", "fast", "plain")
 
@@ -100,8 +103,10 @@ def train(
     seed = int(seed)  # NumPy's integers would overflow where masks are drawn
     y, parts, count = _check(channels, labels, splits, classes, metric, chosen.stop)
     name = _choose_engine(engine, device, chosen, batch)
+    begin = Step(0, len(parts), f"{name} engine, {len(channels)} channels, {len(parts)} splits")
+    _log.info("training: %s; %s", begin, chosen)
     if progress:
-        progress(Step(0, len(parts), f"{name} engine, {len(channels)} channels, {len(parts)} splits"))
+        progress(begin)
     here = workers == 1 or len(parts) == 1
     # Other processes cannot call `progress`, and do not need what `channels` has cached.
     given = (channels, progress) if here else (channels[:], None)
@@ -113,13 +118,14 @@ def train(
         with Runner(workers, shared=task) as runner:
             for run in runner.map(_run, range(len(parts)), here=here):
                 runs.append(run)
+                left = (time.perf_counter() - start) / len(runs) * (len(parts) - len(runs))
+                text = (
+                    f"split {run.split}: {100 * run.test_metric:.2f} on test, {100 * run.val_metric:.2f} on "
+                    f"validation, {run.epochs} epochs, {run.epochs / max(run.seconds, 1e-9):.0f} per second"
+                    + (f"; about {left:.0f} s left" if len(runs) < len(parts) else "")
+                )
+                _log.info("training: %s", text)
                 if progress:
-                    left = (time.perf_counter() - start) / len(runs) * (len(parts) - len(runs))
-                    text = (
-                        f"split {run.split}: {100 * run.test_metric:.2f} on test, {100 * run.val_metric:.2f} on "
-                        f"validation, {run.epochs} epochs, {run.epochs / max(run.seconds, 1e-9):.0f} per second"
-                        + (f"; about {left:.0f} s left" if len(runs) < len(parts) else "")
-                    )
                     progress(Step(len(runs), len(parts), text, run))
     except KeyboardInterrupt:
         interrupted = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -28,6 +29,8 @@ from pegfan.training.settings import Run
 from pegfan.trees import canonical_order
 
 __all__ = ["Inputs", "inputs_of", "make_network", "predict", "train_network"]
+
+_log = logging.getLogger(__name__)
 
 _GRAPH = "graph"
 """Beside LINKX's weights: the mark of its graph."""
@@ -120,6 +123,7 @@ def train_network(
     check_metric(metric, classes, recipe.stop, y[val], recipe.name)
     if recipe.model == "label-propagation":
         return _propagate(recipe, inputs, y, rows, classes, metric, seed, start)
+    _log.info("training %s on %d nodes, %s", recipe.name, inputs.edges.n, device or "cpu")
     with seeded(seed):
         network = make_network(recipe, int(inputs.x.shape[1]), classes, inputs.edges.n).to(device or "cpu")
         if device in (None, "cpu"):
