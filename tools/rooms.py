@@ -38,9 +38,9 @@ ROWS: dict[str, tuple[str, ...]] = {
     "data": ("graph", "measures", "datasets"),
     "mathematics": ("trees", "relations", "framelets", "channels", "testing"),
     "learning": ("models", "training"),
-    "models as values": ("recipe", "networks", "integrations", "_legacy", "fitted", "classifier"),
+    "models as values": ("recipe", "networks", "_legacy", "fitted", "classifier"),
     "runs": ("results", "auto", "experiments", "comparison", "_families"),
-    "faces": ("layouts", "plots", "paper", "report", "demo", "cli", "__main__"),
+    "faces": ("layouts", "plots", "integrations", "paper", "report", "demo", "cli", "__main__"),
 }
 
 SHORTCUTS = {

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from pegfan._arrays import Float32Array
+from pegfan._arrays import Float32Array, FloatArray
 from pegfan.auto.recipes import difference, first_recipes, variations, work
 from pegfan.channels import FeatureScale
 from pegfan.fitted import Trained, mean_of, train_recipe
@@ -89,11 +89,12 @@ class Trial:
 
 
 class Shared(NamedTuple):
-    """What all tasks of a search share: a graph, the scale of its columns, and whether degrees are its features."""
+    """What all tasks of a search share: a graph, the scale of its columns, whether degrees stand in, and weights."""
 
     graph: Graph
     scale: FeatureScale | None
     stood_in: bool = False
+    sample_weight: FloatArray | None = None
 
 
 def run_task(shared: Shared, task: Task) -> Trial:
@@ -102,22 +103,28 @@ def run_task(shared: Shared, task: Task) -> Trial:
     graph, split = shared.graph, task.split
     unseen = Split(split.train, split.val, np.empty(0, np.int64))
     options: Any = {"tree": task.tree, "scale": shared.scale, "stood_in": shared.stood_in, "history": True}
+    options["sample_weight"] = shared.sample_weight
     try:
         trained, channels = train_recipe(task.recipe, graph, unseen, task.seed, **options)
     except Diverged:
         nothing = np.full((graph.n, graph.n_classes), -np.log(graph.n_classes), np.float32)
         return Trial(task.recipe, np.nan, np.inf, 0, time.perf_counter() - start, nothing, None)
     output = trained.network.predict(channels)
-    metric, loss = validate(output, graph, split)
+    metric, loss = validate(output, graph, split, shared.sample_weight)
     return Trial(task.recipe, metric, loss, trained.run.epochs, time.perf_counter() - start, output, trained)
 
 
-def validate(output: Float32Array, graph: Graph, split: Split) -> tuple[float, float]:
-    """The metric and the loss on the validation nodes."""
+def validate(
+    output: Float32Array, graph: Graph, split: Split, weights: FloatArray | None = None
+) -> tuple[float, float]:
+    """The metric and the loss on the validation nodes; weights count in the loss."""
     assert graph.labels is not None
     labels = graph.labels[split.val]
     picked = output[split.val, labels].astype(np.float64)
-    return score(output[split.val], labels, graph.metric), -math.fsum(picked) / max(len(picked), 1)
+    total = float(len(picked))
+    if weights is not None:
+        picked, total = weights[split.val] * picked, math.fsum(weights[split.val])
+    return score(output[split.val], labels, graph.metric), -math.fsum(picked) / (total or 1.0)
 
 
 def warm_up() -> None:
@@ -143,10 +150,19 @@ class Pool:
         The most processes. Results do not depend on it.
     stood_in
         Whether degrees stand in for features.
+    sample_weight
+        Of the nodes, in losses.
     """
 
-    def __init__(self, graph: Graph, scale: FeatureScale | None, workers: int, stood_in: bool = False) -> None:
-        self.shared = Shared(graph, scale, stood_in)
+    def __init__(
+        self,
+        graph: Graph,
+        scale: FeatureScale | None,
+        workers: int,
+        stood_in: bool = False,
+        sample_weight: FloatArray | None = None,
+    ) -> None:
+        self.shared = Shared(graph, scale, stood_in, sample_weight)
         self.runner = Runner(workers, shared=self.shared)
         self.trees: dict[Any, Hierarchy | None] = {None: None}
 
@@ -332,7 +348,12 @@ class Search:
 
 
 def choose(
-    trials: Sequence[Trial], graph: Graph, split: Split, members: int, how: str = "auto"
+    trials: Sequence[Trial],
+    graph: Graph,
+    split: Split,
+    members: int,
+    how: str = "auto",
+    weights: FloatArray | None = None,
 ) -> tuple[list[Trial], str, str]:
     """The members of the final model, how they are joined, and why.
 
@@ -347,13 +368,15 @@ def choose(
     how
         ``"auto"``: the mean of those with the lowest validation loss if it beats the best single one, by the metric
         and at equal metrics by the loss; ``"mean"``: that mean in any case; ``"best"``: the single one.
+    weights
+        Of the nodes, in the loss.
     """
     sound = [trial for trial in trials if np.isfinite(trial.val_loss)]
     if not sound:
         raise Diverged(f"the training loss of all {len(trials)} recipes became infinite; use smaller learning rates")
     best = min(sound, key=lambda c: c.rank)
     group = sorted(sound, key=lambda c: c.val_loss)[:members]
-    metric, loss = validate(mean_of([c.log_probabilities for c in group]), graph, split)
+    metric, loss = validate(mean_of([c.log_probabilities for c in group]), graph, split, weights)
     told = f"{100 * metric:.2f} (loss {loss:.4f}) against {100 * best.val_metric:.2f} (loss {best.val_loss:.4f})"
     if len(group) == 1:
         return [best], "best", "the only recipe" if len(trials) == 1 else "the best on validation"
