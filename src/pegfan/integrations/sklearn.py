@@ -32,8 +32,8 @@ class TransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     """Nodes of a graph as rows of X: any classifier of this package, for scikit-learn's tools.
 
     X says which nodes are meant, y has their classes. Learning is transductive: structure and features of *all* nodes
-    are seen, of labels only those in y. So whatever cuts X into parts (`cross_val_score`, `GridSearchCV`,
-    `CalibratedClassifierCV`) hides the labels of the other parts, and nothing else; labels that the graph itself has
+    are seen, of labels only those in y. So whatever cuts X into parts (``cross_val_score``, ``GridSearchCV``,
+    ``CalibratedClassifierCV``) hides the labels of the other parts, and nothing else; labels that the graph itself has
     are never looked at. For early stopping, `fit` puts a part of X aside.
 
     Parameters
@@ -76,7 +76,7 @@ class TransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     >>> graph = pf.datasets.synthetic(0.0, n=300, n_edges=3000, n_features=20)
     >>> nodes = np.arange(graph.n)
     >>> model = TransductiveClassifier(graph, pf.FSGNNClassifier(regime="all", epochs=40))
-    >>> cross_val_score(model, nodes, graph.labels, cv=2).mean() > 0.5
+    >>> bool(cross_val_score(model, nodes, graph.labels, cv=2).mean() > 0.5)
     True
     """
 
