@@ -1,7 +1,14 @@
 # Every target makes what it needs: `make demo` and `make test` work in a fresh clone.
 PYTHON ?= python3
 VENV ?= .venv
+ifeq ($(OS),Windows_NT)
+BIN := $(VENV)/Scripts
+LIGHT_BIN := .venv-light/Scripts
+SHELL := bash
+else
 BIN := $(VENV)/bin
+LIGHT_BIN := .venv-light/bin
+endif
 # The CPU build of torch: the ordinary one brings gigabytes of CUDA. Where no configured index has it, it comes from
 # PyTorch's own, and where that is out of reach, too, PyPI's ordinary one must do.
 TORCH := torch==2.13.0
@@ -20,24 +27,25 @@ help:  ## Show this list
 
 install: $(INSTALLED)  ## Make the virtual environment and install everything into it
 
-$(BIN)/python:
+# What the environment is made by: its python is python.exe on Windows, so the settings file stands for both.
+$(VENV)/pyvenv.cfg:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "pegfan needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
 	$(PYTHON) -m venv $(VENV)
 
-$(INSTALLED): pyproject.toml constraints.txt | $(BIN)/python
+$(INSTALLED): pyproject.toml constraints.txt | $(VENV)/pyvenv.cfg
 	$(BIN)/pip install --quiet '$(TORCH)+cpu' \
 	  || $(BIN)/pip install --quiet '$(TORCH)' --index-url $(TORCH_INDEX) \
 	  || $(BIN)/pip install --quiet '$(TORCH)'
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[all,dev,docs]'
 	touch $@ $(DEMO)
 
-$(DEMO): pyproject.toml constraints.txt | $(BIN)/python
+$(DEMO): pyproject.toml constraints.txt | $(VENV)/pyvenv.cfg
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[plots]'
 	touch $@
 
 $(LIGHT)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(LIGHT)
-	$(LIGHT)/bin/pip install --quiet --constraint constraints.txt --editable . hypothesis pytest
+	$(LIGHT_BIN)/pip install --quiet --constraint constraints.txt --editable . hypothesis pytest
 	touch $@
 
 demo: $(DEMO)  ## A signal taken apart, denoised and put together; then PEGFAN against FSGNN. Needs no torch
@@ -50,7 +58,7 @@ test-long: $(INSTALLED)  ## What the quick loop leaves out: whole trainings, kil
 	PEGFAN_HYPOTHESIS=long $(BIN)/pytest -n 2 -m 'long or hypothesis' tests/unit
 
 test-light: $(INSTALLED) $(LIGHT)/.installed  ## The plain installation, without torch and the other extras
-	PEGFAN_FULL=$(abspath $(BIN)/python) $(LIGHT)/bin/pytest tests/light
+	PEGFAN_FULL=$(abspath $(BIN)/python) $(LIGHT_BIN)/pytest tests/light
 
 test-data: $(INSTALLED)  ## Tests on real data: make test-data PEGFAN_DATA=folder
 	$(BIN)/pytest tests/data

@@ -18,9 +18,8 @@ from threadpoolctl import threadpool_limits
 import pegfan as pf
 from measure import pin, seconds, show, verdict
 from pegfan.channels import Channels
-from pegfan.training.engine import loss_weights
 from pegfan.training.fast import FastNetwork
-from pegfan.training.rows import Rows
+from pegfan.training.rows import Rows, loss_weights
 
 Row = tuple[str, str, str, str]
 

@@ -30,9 +30,8 @@ import pegfan as pf
 from measure import pin, seconds, show, verdict
 from pegfan._npz import read_npz
 from pegfan.channels import Channels, hop_matrix
-from pegfan.training.engine import loss_weights
 from pegfan.training.fast import FastNetwork
-from pegfan.training.rows import Rows
+from pegfan.training.rows import Rows, loss_weights
 
 Row = tuple[str, str, str, str]
 

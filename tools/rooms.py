@@ -24,6 +24,7 @@ ROWS: dict[str, tuple[str, ...]] = {
         "_extras",
         "_plain",
         "_atomic",
+        "_locks",
         "_checks",
         "_npz",
         "_rows",
@@ -38,11 +39,11 @@ ROWS: dict[str, tuple[str, ...]] = {
     "mathematics": ("trees", "relations", "framelets", "channels", "testing"),
     "learning": ("models", "training"),
     "models as values": (
-        *("decisions", "recipe", "networks", "integrations", "_legacy", "fitted"),
+        *("decisions", "recipe", "networks", "_legacy", "fitted"),
         *("explain", "importance", "classifier"),
     ),
     "runs": ("results", "auto", "experiments", "comparison", "_families"),
-    "faces": ("layouts", "plots", "paper", "report", "demo", "cli"),
+    "faces": ("layouts", "plots", "integrations", "paper", "report", "demo", "cli", "__main__"),
 }
 
 SHORTCUTS = {

@@ -7,6 +7,7 @@ channels become predictions. A `Recipe` describes a whole model.
 from __future__ import annotations
 
 import importlib
+import logging
 from typing import TYPE_CHECKING, Any
 
 from pegfan.framelets import (
@@ -52,6 +53,8 @@ if TYPE_CHECKING:
     from pegfan.training import Settings, train
 
 __version__ = "0.2.0.dev0"
+
+logging.getLogger("pegfan").addHandler(logging.NullHandler())  # silent, unless a program asks for it
 
 __all__ = [
     "AutoClassifier",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -19,6 +20,8 @@ from pegfan._atomic import replacing_folder
 from pegfan._plain import versions
 
 __all__ = ["read_classes", "read_description", "read_file", "write_file", "write_model"]
+
+_log = logging.getLogger(__name__)
 
 FORMAT = "pegfan classifier"
 FORMAT_VERSION = 3
@@ -36,6 +39,7 @@ def write_model(
     with replacing_folder(target) as temporary:
         write_parts(temporary)
         write_file(temporary / MODEL, json.dumps(_complete(about, temporary), indent=1).encode())
+    _log.info("model written to %s", target)
     return target
 
 

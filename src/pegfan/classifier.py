@@ -24,6 +24,7 @@ from pegfan.graph import Graph, Split
 from pegfan.networks import NetworkRecipe
 from pegfan.recipe import FIELDS, Known, Recipe
 from pegfan.training import Network, Run, Settings
+from pegfan.training.engine import check_weights
 from pegfan.trees import Hierarchy
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class NodeClassifier(ABC):
     fitted_: Fitted
 
     @abstractmethod
-    def fit(self, graph: Any, split: Any = default.SPLIT) -> Self:
+    def fit(self, graph: Any, split: Any = default.SPLIT, *, sample_weight: Any = None) -> Self:
         """Learn from the training nodes of a split."""
 
     # -------------------------------------------------------------- parameters
@@ -308,7 +309,7 @@ class RecipeClassifier(NodeClassifier):
         self.recipe, self.stand_in, self.random_state = recipe, stand_in, random_state
         self.engine, self.device, self.workers = engine, device, workers
 
-    def fit(self, graph: Any, split: Any = default.SPLIT) -> Self:
+    def fit(self, graph: Any, split: Any = default.SPLIT, *, sample_weight: Any = None) -> Self:
         """Build the tree and the channels, and train on a split.
 
         Parameters
@@ -320,15 +321,21 @@ class RecipeClassifier(NodeClassifier):
             The place of a split in ``graph.splits``; a `Split` or (train, val, test); or ``"random"`` for a
             stratified one of 48, 32 and 20 per cent, drawn with `random_state`. Nodes without a label are left out;
             where there are no validation nodes, a quarter of the training nodes become some.
+        sample_weight
+            Per node of the graph, how much it counts in the losses of training and validation: 2 is as if there were
+            two of it, 0 as if it had no label. By default 1.
 
         Returns
         -------
         self
         """
         recipe, seed = own_tree(Recipe.of(self.recipe)), check_integer(self.random_state, "random_state", 0)
-        known, part, stood_in = to_learn(as_graph(graph), split, self.stand_in, seed)
+        given = as_graph(graph)
+        weights = check_weights(sample_weight, given.n)
+        known, part, stood_in = to_learn(given, split, self.stand_in, seed, weights)
         scale = recipe.scale(known)
         options: Any = {"engine": self.engine, "device": self.device, "workers": self.workers, "history": True}
+        options["sample_weight"] = weights
         trained, _ = train_recipe(recipe, known, part, seed, scale=scale, stood_in=stood_in, **options)
         kept = kept_split(split, part)
         if isinstance(kept, int):
@@ -458,12 +465,12 @@ class NetworkClassifier(NodeClassifier):
         words = ", ".join([repr(self.model), *(f"{name}={value!r}" for name, value in changed.items())])
         return f"{type(self).__name__}({words})"
 
-    def fit(self, graph: Any, split: Any = default.SPLIT) -> Self:
+    def fit(self, graph: Any, split: Any = default.SPLIT, *, sample_weight: Any = None) -> Self:
         """Train on a split.
 
         Parameters
         ----------
-        graph, split
+        graph, split, sample_weight
             As in `RecipeClassifier`.
 
         Returns
@@ -475,9 +482,12 @@ class NetworkClassifier(NodeClassifier):
             raise ValueError(
                 "a classifier makes its relations; recipes with a relation_file are for stored runs, see Job"
             )
-        known, part, stood_in = to_learn(as_graph(graph), split, self.stand_in, seed)
+        given = as_graph(graph)
+        weights = check_weights(sample_weight, given.n)
+        known, part, stood_in = to_learn(given, split, self.stand_in, seed, weights)
         scale = FeatureScale.of(known.features) if recipe.scaling == "columns" else None
-        trained = train_network_recipe(recipe, known, part, seed, scale=scale, device=self.device, history=True)
+        options: Any = {"sample_weight": weights, "device": self.device, "history": True}
+        trained = train_network_recipe(recipe, known, part, seed, scale=scale, **options)
         kept = kept_split(split, part)
         if isinstance(kept, int):
             trained = replace(trained, run=replace(trained.run, split=kept))

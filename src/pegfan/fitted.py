@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from pegfan import _saved
-from pegfan._arrays import Float32Array, IntArray
+from pegfan._arrays import Float32Array, FloatArray, IntArray
 from pegfan._extras import need
 from pegfan._npz import read_npz, write_npz
 from pegfan._plain import plain
@@ -27,6 +27,7 @@ from pegfan.metrics import METRICS
 from pegfan.networks import NetworkRecipe, recipe_of
 from pegfan.recipe import Known, Recipe
 from pegfan.training import Network, Run, train
+from pegfan.training.engine import without_weightless
 from pegfan.trees import Hierarchy, canonical_order
 
 __all__ = [
@@ -190,7 +191,7 @@ def train_network_recipe(
     scale
         Of the feature columns, likewise.
     **options
-        Of `pegfan.training.networks.train_network`: device, history, progress.
+        Of `pegfan.training.networks.train_network`: sample_weight, device, history, progress.
     """
     split = fit_split(graph, split, seed)
     assert graph.labels is not None
@@ -226,7 +227,7 @@ def train_recipe(
     stood_in
         Whether degrees stand in for features, which are then not divided by row sums.
     **options
-        Of `pegfan.train`: engine, device, workers, history, progress.
+        Of `pegfan.train`: sample_weight, engine, device, workers, history, progress.
     """
     split = fit_split(graph, split, seed)
     recipe = recipe.settled(graph, split, stood_in)
@@ -626,15 +627,18 @@ def draw_splits(graph: Graph, labels: IntArray | None = None, **options: Any) ->
     return tuple(Split(*(np.sort(order[part]) for part in split)) for split in drawn)
 
 
-def fit_split(graph: Graph, split: Any, seed: int) -> Split:
-    """What models are trained on: the labelled nodes of `pick_split`, with validation nodes among them."""
+def fit_split(graph: Graph, split: Any, seed: int, weights: FloatArray | None = None) -> Split:
+    """What models are trained on: the labelled nodes of `pick_split`, with validation nodes among them.
+
+    Nodes whose weight is 0 are not among them.
+    """
     labels = graph.labels
     if labels is None or not (labels >= 0).any():
         raise ValueError(
             "the graph has no labels to learn from; give them with graph.replace(labels=...), or name them where it is "
             "read or made: label='kind', or Graph.from_networkx(g, labels='club')"
         )
-    whole = with_validation(graph, pick_split(graph, split, seed), seed)
+    whole = with_validation(graph, without_weightless(pick_split(graph, split, seed), weights), seed)
     part = Split(*(nodes[labels[nodes] >= 0] for nodes in whole))
     for name in ("train", "val"):
         if not len(getattr(part, name)):
@@ -645,11 +649,13 @@ def fit_split(graph: Graph, split: Any, seed: int) -> Split:
     return part
 
 
-def to_learn(graph: Graph, split: Any, stand_in: str | None, seed: int) -> tuple[Graph, Split, bool]:
+def to_learn(
+    graph: Graph, split: Any, stand_in: str | None, seed: int, weights: FloatArray | None = None
+) -> tuple[Graph, Split, bool]:
     """The graph with features, `fit_split`, and whether degrees stand in for features."""
     if stand_in not in (None, "degree"):
         raise ValueError(f"stand_in must be None or 'degree', got {stand_in!r}")
-    part = fit_split(graph, split, seed)
+    part = fit_split(graph, split, seed, weights)
     return with_features(graph, stand_in), part, graph.features is None
 
 

@@ -222,6 +222,12 @@ class Graph:
             edge_kinds=_check_edge_kinds(edge_kinds, matrices),
         )
 
+    def __copy__(self) -> Graph:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Graph:
+        return self  # nothing in it can change; scikit-learn's clone would copy it for every fit
+
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"a Graph is read-only; use graph.replace({name}=...) to get a changed copy")
 

@@ -216,7 +216,7 @@ def watch_memory() -> Callable[[], int | None]:
     True
     """
     try:
-        Path("/proc/self/clear_refs").write_text("5")  # the peak starts again from what is held now
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the peak starts again from what is held now
     except OSError:
         return lambda: None
     return _peak
@@ -232,7 +232,7 @@ def check_memory(size: float, what: str) -> None:
     MemoryError: a matrix of everything takes up to 1000000000.0 GB, and ... GB are free
     """
     try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
     except OSError:
         return
     free = next((1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")), math.inf)
@@ -241,7 +241,7 @@ def check_memory(size: float, what: str) -> None:
 
 
 def _peak() -> int | None:
-    lines = Path("/proc/self/status").read_text().splitlines()
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     return next((1024 * int(line.split()[1]) for line in lines if line.startswith("VmHWM:")), None)
 
 
@@ -270,11 +270,26 @@ def _begin(parent: int, shared: Any) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(_WATCH)
+        _wait_for_end(parent)
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
+
+
+def _wait_for_end(parent: int) -> None:
+    """Return when the parent of this process has ended."""
+    if sys.platform == "win32":  # there a process keeps the number of its parent when the parent is gone
+        import ctypes
+
+        kernel = ctypes.WinDLL("kernel32")
+        kernel.OpenProcess.restype = ctypes.c_void_p
+        kernel.WaitForSingleObject.argtypes = (ctypes.c_void_p, ctypes.c_uint32)
+        handle = kernel.OpenProcess(0x0010_0000, False, parent)  # SYNCHRONIZE: the right to wait
+        if handle:
+            kernel.WaitForSingleObject(handle, 0xFFFF_FFFF)
+        return
+    while os.getppid() == parent:
+        time.sleep(_WATCH)
 
 
 def _in_worker(task: Callable[..., Any], item: Any) -> Any:

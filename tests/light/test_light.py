@@ -3,6 +3,7 @@
 `make test-light` makes the environment; PEGFAN_FULL names the interpreter of the one that has everything.
 """
 
+import importlib
 import importlib.util
 import os
 import re
@@ -21,6 +22,7 @@ EXTRAS = {
     "plots": ("matplotlib",),
     "graphs": ("networkx", "pygsp"),
     "search": ("distributed", "optuna"),
+    "sklearn": ("sklearn",),
 }
 
 
@@ -111,6 +113,8 @@ def test_what_is_missing_is_named_with_its_extra(tables):
         graph.to_pyg()
     with pytest.raises(ImportError, match=r"GCN, .* needs torch: pip install 'pegfan\[torch\]'"):
         pf.NetworkClassifier("gcn").fit(graph)
+    with pytest.raises(ImportError, match=r"this estimator needs sklearn: pip install 'pegfan\[sklearn\]'"):
+        importlib.import_module("pegfan.integrations.sklearn")
     for call in (graph.to_networkx, graph.to_pygsp):
         with pytest.raises(ImportError, match=r"pip install 'pegfan\[graphs\]'"):
             call()

@@ -21,10 +21,10 @@ from pegfan.framelets import Operator
 from pegfan.graph import Split
 from pegfan.models import ChannelNetwork, to_tensors
 from pegfan.training import Diverged, Network, Settings, _kernels, chains, score, train
-from pegfan.training.engine import _FastSteps, loss_weights
+from pegfan.training.engine import _FastSteps
 from pegfan.training.fast import FastNetwork
 from pegfan.training.plain import PlainSteps
-from pegfan.training.rows import Rows
+from pegfan.training.rows import Rows, loss_weights
 
 seeds = st.integers(0, 2**32 - 1)
 RATES = SimpleNamespace(lr_fc=0.01, lr_sca=0.04, wd_fc1=1e-3, wd_fc2=1e-4, wd_sca=1e-2)

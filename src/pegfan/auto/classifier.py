@@ -30,6 +30,7 @@ from pegfan.fitted import Fitted, Trained, mean_of, to_learn
 from pegfan.graph import Graph, Split
 from pegfan.recipe import Known, Recipe
 from pegfan.running import Progress
+from pegfan.training.engine import check_weights
 
 __all__ = ["AutoClassifier", "fitting", "load_classifier"]
 
@@ -117,7 +118,14 @@ class AutoClassifier(NodeClassifier):
         self.budget, self.random_state, self.recipes, self.pins = budget, random_state, recipes, pins
         self.members, self.choose, self.stand_in, self.workers = members, choose, stand_in, workers
 
-    def fit(self, graph: Any, split: Any = default.SPLIT, progress: Progress | None = None) -> Self:
+    def fit(
+        self,
+        graph: Any,
+        split: Any = default.SPLIT,
+        progress: Progress | None = None,
+        *,
+        sample_weight: Any = None,
+    ) -> Self:
         """Try recipes on a split, choose on its validation nodes, and keep what was chosen.
 
         Parameters
@@ -128,8 +136,10 @@ class AutoClassifier(NodeClassifier):
             As there.
         progress
             Called with a `pegfan.running.Step` whenever something happened; its result is a `Trial`.
+        sample_weight
+            As there.
         """
-        with fitting(self, graph, split, progress):
+        with fitting(self, graph, split, progress, sample_weight):
             return self
 
     @property
@@ -195,21 +205,25 @@ def predictions_of(output: Any, graph: Graph, part: Split) -> Predictions:
 
 
 @contextmanager
-def fitting(model: AutoClassifier, graph: Any, split: Any, progress: Progress | None) -> Iterator[Pool]:
+def fitting(
+    model: AutoClassifier, graph: Any, split: Any, progress: Progress | None, sample_weight: Any = None
+) -> Iterator[Pool]:
     """Fit a model; what it was trained in (processes, trees, scale) can be used until the block ends."""
     seed = model._check_parameters()
-    known, part, stood_in = to_learn(as_graph(graph), split, model.stand_in, seed)
+    given = as_graph(graph)
+    weights = check_weights(sample_weight, given.n)
+    known, part, stood_in = to_learn(given, split, model.stand_in, seed, weights)
     fixed = None if model.recipes is None else [own_tree(Recipe.of(recipe)) for recipe in model.recipes]
     wanted = fixed is None or any(recipe.scaling == "columns" for recipe in fixed)
     scale = FeatureScale.of(known.features) if wanted else None
-    with Pool(known, scale, model.workers, stood_in) as pool:
+    with Pool(known, scale, model.workers, stood_in, weights) as pool:
         search = Search(pool, part, seed, float(model.budget), model.members, progress)
         pins = model.pins or {}
         trials = search.run_fixed(fixed) if fixed else search.run(known.subgraph(part.train), pins)
-        chosen, model.how_, model.reason_ = choose(trials, known, part, model.members, model.choose)
+        chosen, model.how_, model.reason_ = choose(trials, known, part, model.members, model.choose, weights)
         model.trials_ = sorted(trials, key=lambda trial: trial.rank)
         output = mean_of([trial.log_probabilities for trial in chosen])
-        model.validation_ = validate(output, known, part)
+        model.validation_ = validate(output, known, part, weights)
         model.ran_ = [trial.recipe for trial in trials]
         scaled = any(trial.recipe.scaling == "columns" for trial in chosen)
         model.fitted_ = Fitted.of(

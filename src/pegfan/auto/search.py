@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from pegfan._arrays import Float32Array
+from pegfan._arrays import Float32Array, FloatArray
 from pegfan.auto.recipes import difference, first_recipes, variations, work
 from pegfan.channels import FeatureScale
 from pegfan.decisions import Decision, best_offsets
@@ -24,6 +25,8 @@ from pegfan.training import Diverged, Settings
 from pegfan.trees import Hierarchy
 
 __all__ = ["Pool", "Search", "Task", "Trial", "choose", "validate"]
+
+_log = logging.getLogger(__name__)
 
 _RATE = 6e-9
 """Seconds per unit of `work` and epoch, until something has been measured."""
@@ -92,11 +95,12 @@ class Trial:
 
 
 class Shared(NamedTuple):
-    """What all tasks of a search share: a graph, the scale of its columns, and whether degrees are its features."""
+    """What all tasks of a search share: a graph, the scale of its columns, whether degrees stand in, and weights."""
 
     graph: Graph
     scale: FeatureScale | None
     stood_in: bool = False
+    sample_weight: FloatArray | None = None
 
 
 def run_task(shared: Shared, task: Task) -> Trial:
@@ -105,6 +109,7 @@ def run_task(shared: Shared, task: Task) -> Trial:
     graph, split = shared.graph, task.split
     unseen = Split(split.train, split.val, np.empty(0, np.int64))
     options: Any = {"tree": task.tree, "scale": shared.scale, "stood_in": shared.stood_in, "history": True}
+    options["sample_weight"] = shared.sample_weight
     try:
         trained, channels = train_recipe(task.recipe, graph, unseen, task.seed, **options)
     except Diverged:
@@ -113,7 +118,7 @@ def run_task(shared: Shared, task: Task) -> Trial:
     if task.recipe.settings.class_weights:
         trained = unweighted(trained, graph, split)
     output = trained.network.predict(channels)
-    metric, loss = validate(output, graph, split)
+    metric, loss = validate(output, graph, split, shared.sample_weight)
     took, gain = time.perf_counter() - start, METRICS[graph.metric].gain(metric)
     return Trial(task.recipe, metric, loss, trained.run.epochs, took, output, trained, gain)
 
@@ -130,14 +135,22 @@ def unweighted(trained: Trained, graph: Graph, split: Split) -> Trained:
     return replace(trained, run=replace(trained.run, state=state))
 
 
-def validate(output: Float32Array, graph: Graph, split: Split) -> tuple[float, float]:
-    """The metric and the loss on the validation nodes; a metric of decided classes, as they are best decided there."""
+def validate(
+    output: Float32Array, graph: Graph, split: Split, weights: FloatArray | None = None
+) -> tuple[float, float]:
+    """The metric and the loss on the validation nodes; a metric of decided classes, as they are best decided there.
+
+    Weights count in the loss.
+    """
     assert graph.labels is not None
     labels = graph.labels[split.val]
     picked = output[split.val, labels].astype(np.float64)
     offsets, _ = best_offsets(output[split.val], labels, graph.metric) if METRICS[graph.metric].decides else (None, "")
     value = Decision(offsets=offsets).score(output[split.val], labels, graph.metric)
-    return value, -math.fsum(picked) / max(len(picked), 1)
+    total = float(len(picked))
+    if weights is not None:
+        picked, total = weights[split.val] * picked, math.fsum(weights[split.val])
+    return value, -math.fsum(picked) / (total or 1.0)
 
 
 def warm_up() -> None:
@@ -163,10 +176,19 @@ class Pool:
         The most processes. Results do not depend on it.
     stood_in
         Whether degrees stand in for features.
+    sample_weight
+        Of the nodes, in losses.
     """
 
-    def __init__(self, graph: Graph, scale: FeatureScale | None, workers: int, stood_in: bool = False) -> None:
-        self.shared = Shared(graph, scale, stood_in)
+    def __init__(
+        self,
+        graph: Graph,
+        scale: FeatureScale | None,
+        workers: int,
+        stood_in: bool = False,
+        sample_weight: FloatArray | None = None,
+    ) -> None:
+        self.shared = Shared(graph, scale, stood_in, sample_weight)
         self.runner = Runner(workers, shared=self.shared)
         self.trees: dict[Any, Hierarchy | None] = {None: None}
 
@@ -287,6 +309,7 @@ class Search:
                 late = self.elapsed + self._estimate(recipe) > self.budget
                 if late and not fixed and len(self.order) >= _ALWAYS:
                     self.skipped.append(recipe)
+                    _log.info("recipe %s does not fit into the time that is left", recipe.name)
                     self.planned -= 1
                     continue
                 self.order.append(recipe)
@@ -295,6 +318,11 @@ class Search:
 
         for trial in self.pool.run(tasks(), parallel):
             self.done.append(trial)
+            _log.info(
+                "recipe %d of %d, %s: validation %.4f, loss %.4f, %d epochs, %.1f s",
+                *(len(self.done), self.planned, trial.recipe.name, trial.val_metric, trial.val_loss, trial.epochs),
+                trial.seconds,
+            )
             self._measure()
             self._forget()
             self._tell(trial)
@@ -350,7 +378,12 @@ class Search:
 
 
 def choose(
-    trials: Sequence[Trial], graph: Graph, split: Split, members: int, how: str = "auto"
+    trials: Sequence[Trial],
+    graph: Graph,
+    split: Split,
+    members: int,
+    how: str = "auto",
+    weights: FloatArray | None = None,
 ) -> tuple[list[Trial], str, str]:
     """The members of the final model, how they are joined, and why.
 
@@ -365,13 +398,15 @@ def choose(
     how
         ``"auto"``: the mean of those with the lowest validation loss if it beats the best single one, by the metric
         and at equal metrics by the loss; ``"mean"``: that mean in any case; ``"best"``: the single one.
+    weights
+        Of the nodes, in the loss.
     """
     sound = [trial for trial in trials if np.isfinite(trial.val_loss)]
     if not sound:
         raise Diverged(f"the training loss of all {len(trials)} recipes became infinite; use smaller learning rates")
     best = min(sound, key=lambda c: c.rank)
     group = sorted(sound, key=lambda c: c.val_loss)[:members]
-    metric, loss = validate(mean_of([c.log_probabilities for c in group]), graph, split)
+    metric, loss = validate(mean_of([c.log_probabilities for c in group]), graph, split, weights)
     measure = METRICS[graph.metric]
     told = (
         f"{measure.show(metric)} (loss {loss:.4f}) against {measure.show(best.val_metric)} (loss {best.val_loss:.4f})"

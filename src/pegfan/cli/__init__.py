@@ -9,7 +9,7 @@ import typer
 from pegfan.cli import bench, compare, datasets, demo, explain, info, reproduce, search, train, transform, tree
 from pegfan.cli._shell import add_commands
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", add_completion=False)
+app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
 
 
 def _version(wanted: bool) -> None:
@@ -23,8 +23,9 @@ def _version(wanted: bool) -> None:
 _EPILOG = (
     "Examples:  [bold]pegfan demo -o demo[/bold]   [bold]pegfan info nodes.csv edges.csv --label kind[/bold]\n\n"
     "A GRAPH is a data set's name, a file or folder, or a file of nodes and one of edges. Every command has its own "
-    "[bold]--help[/bold] with an example, and takes [bold]--debug[/bold] after its name to show where an error comes "
-    "from. Exit codes: 0 success, 1 a problem with input or machine, 2 a wrong command line, 3 a bug, 130 Ctrl-C."
+    "[bold]--help[/bold] with an example, and takes after its name [bold]--verbose[/bold] and [bold]--log-file[/bold] "
+    "to tell what it does, [bold]--debug[/bold] to show where an error comes from. "
+    "Exit codes: 0 success, 1 a problem with input or machine, 2 a wrong command line, 3 a bug, 130 Ctrl-C."
 )
 
 

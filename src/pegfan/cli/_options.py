@@ -13,6 +13,7 @@ import typer
 from rich.markup import escape
 
 from pegfan import _defaults as default
+from pegfan.cli._complete import complete_sources
 from pegfan.cli._shell import USAGE, Fail, errors
 from pegfan.metrics import METRICS
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines instead of tables.")]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")]
 SOURCES = "A data set's name, a file or folder, or a file of nodes and one of edges."
-Sources = Annotated[list[str], typer.Argument(metavar="GRAPH", help=SOURCES)]
+Sources = Annotated[list[str], typer.Argument(metavar="GRAPH", help=SOURCES, autocompletion=complete_sources)]
 Metric = Annotated[str | None, typer.Option(help=f"What is judged: {', '.join(METRICS)}.")]
 Threshold = Annotated[
     float | None,

@@ -7,12 +7,15 @@ import errno
 import functools
 import importlib
 import inspect
+import logging
+import platform
 import re
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import is_dataclass
+from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any
 
@@ -53,8 +56,30 @@ class Fail(Exception):
 # ------------------------------------------------------------------ declaring
 
 
+def _option(name: str, default: Any, annotation: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+_EVERY = [
+    _option(
+        "verbose",
+        0,
+        Annotated[
+            int, typer.Option("--verbose", "-v", count=True, help="Say what is done, to standard error; -vv says more.")
+        ],
+    ),
+    _option(
+        "log_file",
+        None,
+        Annotated[Path | None, typer.Option(help="Add what is done, in all detail and with the time, to this file.")],
+    ),
+    _option("debug", False, Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]),
+]
+"""The options that every command takes."""
+
+
 def command(example: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Declare a command: its help ends with the example, it takes ``--debug``, and its errors are sentences.
+    """Declare a command: its help ends with the example, it takes `_EVERY`, and its errors are sentences.
 
     A parameter whose type is a dataclass stands for a group of options, one per field.
     """
@@ -65,13 +90,14 @@ def command(example: str) -> Callable[[Callable[..., None]], Callable[..., None]
         kinds = {p.name: p.annotation for p in parameters}
 
         @functools.wraps(function)
-        def guarded(*, debug: bool, **options: Any) -> None:
+        def guarded(*, verbose: int, log_file: Path | None, debug: bool, **options: Any) -> None:
             for terminal in (console, errors):
                 terminal.look()  # type: ignore[attr-defined]
             for group, members in groups.items():
                 options[group] = kinds[group](**{member.name: options.pop(member.name) for member in members})
             try:
-                function(**options)
+                with _logging(verbose, log_file):
+                    function(**options)
             except (typer.Exit, typer.Abort, typer.BadParameter, SystemExit):
                 raise
             except KeyboardInterrupt:
@@ -84,9 +110,8 @@ def command(example: str) -> Callable[[Callable[..., None]], Callable[..., None]
                     traceback.print_exc()
                 raise typer.Exit(_explain(error, debug)) from None
 
-        option = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
         every = [one for p in parameters for one in groups.get(p.name, [p.replace(kind=p.KEYWORD_ONLY)])]
-        every.append(inspect.Parameter("debug", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=option))
+        every += _EVERY
         guarded.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
         guarded.__annotations__ = {p.name: p.annotation for p in every}
         guarded.declared = {  # type: ignore[attr-defined]
@@ -111,6 +136,51 @@ def add_commands(app: typer.Typer, module: ModuleType, panels: Mapping[str, str]
         declared = getattr(function, "declared", None)
         if declared is not None and function.__module__ == module.__name__:
             app.command(**declared, rich_help_panel=(panels or {}).get(declared["name"]))(function)
+
+
+# -------------------------------------------------------------------- telling
+
+
+@contextlib.contextmanager
+def _logging(verbose: int, file: Path | None) -> Iterator[None]:
+    """Write what the package logs to the terminal and to a file, as far as asked for; errors too, to the file."""
+    log, handlers = logging.getLogger("pegfan"), list[logging.Handler]()
+    level = log.level
+    try:
+        if verbose:
+            shown = _Shown(logging.INFO if verbose == 1 else logging.DEBUG)
+            shown.setFormatter(logging.Formatter("%(message)s"))
+            handlers.append(shown)
+        if file is not None:
+            kept = logging.FileHandler(file, encoding="utf-8")
+            kept.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+            handlers.append(kept)
+        if handlers:
+            log.setLevel(logging.INFO if verbose == 1 and file is None else logging.DEBUG)
+        for handler in handlers:
+            log.addHandler(handler)
+        if handlers:
+            from pegfan import __version__
+
+            log.debug("pegfan %s, Python %s, %s: %s", __version__, platform.python_version(), sys.platform, sys.argv)
+        yield
+    except Exception as error:
+        if file is not None and not isinstance(error, (typer.Exit, typer.Abort)):
+            log.exception("the command failed")
+        raise
+    finally:
+        for handler in handlers:
+            log.removeHandler(handler)
+            handler.close()
+        log.setLevel(level)
+
+
+class _Shown(logging.Handler):
+    """Lines of the log on the terminal, above a progress bar if there is one."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.exc_info is None:  # an error is a sentence here, and --debug shows its traceback
+            errors.print(escape(self.format(record)), style="dim", soft_wrap=True)
 
 
 # -------------------------------------------------------------------- failing

@@ -9,6 +9,7 @@ import typer
 from rich.markup import escape
 
 from pegfan import _defaults as default
+from pegfan.cli._complete import complete_models
 from pegfan.cli._options import (
     PICTURES,
     Force,
@@ -39,6 +40,7 @@ def compare(
         str | None,
         typer.Option(
             metavar="NAMES",
+            autocompletion=complete_models,
             help="Which models, separated by commas; quick: PEGFAN and those that train in seconds. By default all.",
         ),
     ] = None,

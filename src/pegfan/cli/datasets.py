@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
+from pegfan.cli._complete import complete_names
 from pegfan.cli._options import Force, Json, assignments, choices
 from pegfan.cli._shell import USAGE, Fail, command, console, errors
 from pegfan.cli._show import make_table, print_facts, print_files, print_json, print_table, writing
@@ -22,7 +23,10 @@ GENERATED = "transactions"
 
 @command("pegfan datasets chameleon --download")
 def datasets(
-    name: Annotated[str | None, typer.Argument(help="One data set, for its details.", show_default=False)] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(help="One data set, for its details.", show_default=False, autocompletion=complete_names),
+    ] = None,
     download: Annotated[bool, typer.Option("--download", help="Fetch what is missing from its public source.")] = False,
     output: Annotated[
         Path | None,

@@ -18,6 +18,7 @@ from rich.markup import escape
 
 from pegfan import _defaults as default
 from pegfan import _legacy
+from pegfan.cli._complete import complete_sources
 from pegfan.cli._options import (
     SOURCES,
     FlagShare,
@@ -67,7 +68,9 @@ _TRIES = 4
 @command("pegfan train nodes.csv edges.csv --label kind -o out")
 def train(
     *,
-    graph: Annotated[list[str] | None, typer.Argument(metavar="GRAPH...", help=SOURCES)] = None,
+    graph: Annotated[
+        list[str] | None, typer.Argument(metavar="GRAPH...", help=SOURCES, autocompletion=complete_sources)
+    ] = None,
     folder: Annotated[
         Path | None, typer.Option("-o", "--output", help="The folder to write; it appears at the end, complete.")
     ] = None,

@@ -18,18 +18,22 @@ from __future__ import annotations
 
 import hashlib
 import http.client
+import logging
 import os
 import sys
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+from pegfan._locks import locked
 from pegfan.datasets.registry import File
 
 __all__ = ["cache_folder", "fetch"]
+
+_log = logging.getLogger(__name__)
 
 _CHUNK = 2**16
 _LARGEST = 2**30  # ten times the largest file: a server that never stops must not fill the disk
@@ -161,19 +165,23 @@ def _download(file: File, target: Path, timeout: float, attempts: int, pause: fl
         for attempt in range(attempts):
             time.sleep(pause * 2 ** (attempt - 1) if attempt else 0)
             try:
+                _log.info("downloading %s to %s, attempt %d of %d", url, target, attempt + 1, attempts)
                 if not _is_right(file, part):  # a process killed just before the move leaves a complete one
                     _receive(url, part, timeout)
             except (OSError, http.client.HTTPException) as error:
                 failure = str(getattr(error, "reason", error)) or type(error).__name__
+                _log.warning("download of %s failed: %s", url, failure)
                 if isinstance(error, _Hopeless):
                     break
                 continue
             found = _digest(file, part)
             if found == file.digest:
                 os.replace(part, target)
+                _log.info("downloaded %s, %d bytes", target, target.stat().st_size)
                 return
             part.unlink()  # nothing in it can be trusted
             failure = f"the {file.algorithm} of what arrived is {found}, expected {file.digest}"
+            _log.warning("download of %s failed: %s", url, failure)
         raise OSError(
             f"cannot download {url}: {failure} ({attempt + 1} attempts); try again, set PEGFAN_MIRROR to a server that "
             f"has it, or put the file at {target}"
@@ -232,18 +240,9 @@ def _address(file: File) -> str:
 def _alone(folder: Path) -> Iterator[None]:
     """Let one process at a time download into a folder.
 
-    The lock is on the folder itself: nothing is left behind, and the system releases it if the process is killed.
     Without such locks, two downloads may spoil each other's part; the hash shows it, and the file is fetched again.
     """
-    try:
-        import fcntl
-    except ImportError:
-        yield
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
+    with ExitStack() as stack:
         with suppress(OSError):  # some network file systems
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            stack.enter_context(locked(folder))
         yield
-    finally:
-        os.close(handle)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +16,8 @@ from pegfan.datasets.benchmarks import info, load, names
 from pegfan.datasets.readers import read_graph, readable
 from pegfan.datasets.synthetic import synthetic
 from pegfan.graph import Graph
+
+_log = logging.getLogger(__name__)
 
 # Arguments of `synthetic` and `load` by their names in pegfan 0.1, which records and keys of stored runs are made of.
 _IN_0_1 = {"n_edges": "edges", "n_features": "features", "unit_rows": "normalize_features"}
@@ -87,11 +90,15 @@ class Source:
 
     def open(self, schema: Schema | None = None) -> tuple[Graph, ReadReport | None]:
         """Read the graph, and for files the report of what was guessed; with a schema, as the tables that it is of."""
-        if self._by_name():
-            if self.where[0] == "synthetic":
-                return synthetic(**{"gamma": 0.0, **self.options}), None
-            return load(self.where[0], **self.options), None
-        graph, report = read_graph(*self.files, report=True, **{**self.options, "schema": schema})
+        report: ReadReport | None = None
+        _log.debug("reading %s with %s", ", ".join(self.where), dict(self.options))
+        if not self._by_name():
+            graph, report = read_graph(*self.files, report=True, **{**self.options, "schema": schema})
+        elif self.where[0] == "synthetic":
+            graph = synthetic(**{"gamma": 0.0, **self.options})
+        else:
+            graph = load(self.where[0], **self.options)
+        _log.info("read %s: %d nodes, %d edges", self.name, graph.n, graph.n_edges)
         return graph, report
 
     def _by_name(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import math
 import os
 import threading
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
     from pegfan.trees import Hierarchy
 
 __all__ = ["Job", "OutOfTime", "run", "run_job"]
+
+_log = logging.getLogger(__name__)
 
 
 class OutOfTime(Exception):
@@ -281,6 +284,7 @@ def run(
                 store.append(replace(record, workers=side_by_side).to_dict())
                 this.take(record)
                 done += 1
+                _log.info("run %d of %d stored: %s", done, len(unique), record.name)
                 tell(Step(done, len(unique), result=record))
         todo = this.todo()
         if todo and stopped.is_set():

@@ -15,7 +15,7 @@ small. Floats are written with all their digits; NaN and infinity are refused.
 * Of several records with one key the last one counts.
 
 Files from outside are hostile: lines longer than `MAX_LINE`, files larger than `MAX_BYTES`, deep nesting and wrong
-types are refused. Locks are those of POSIX systems (flock).
+types are refused. Locks are those of :mod:`pegfan._locks`.
 """
 
 from __future__ import annotations
@@ -24,12 +24,15 @@ import errno
 import json
 import os
 import re
+import sys
 import warnings
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
+
+from pegfan._locks import locked
 
 __all__ = ["Store"]
 
@@ -38,6 +41,7 @@ MAX_LINE = 2**20
 MAX_BYTES = 4 * 2**30
 """The largest file that is read."""
 
+_BINARY = getattr(os, "O_BINARY", 0)  # without it, Windows changes newlines
 _KEY = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,99}")
 _CHECK = re.compile(rb',"check":"([0-9a-f]{8})"\}')
 _CHECK_BYTES = len(b',"check":"00000000"}')
@@ -122,7 +126,7 @@ class Store:
     def refresh(self) -> None:
         """Read what other processes appended since this one looked last."""
         try:
-            file = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+            file = os.open(self.path, os.O_RDONLY | _BINARY)
         except FileNotFoundError:
             self._forget()
             return
@@ -159,23 +163,22 @@ class Store:
     @contextmanager
     def _locked(self) -> Iterator[int]:
         """The file, open and locked for this process alone."""
-        import fcntl
-
         while True:
-            file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+            file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | _BINARY, 0o666)
             try:
-                fcntl.flock(file, fcntl.LOCK_EX)
-                if not _same_file(file, self.path):  # git, or an editor, put another file in its place meanwhile
-                    continue
-                yield file
-                return
+                with locked(self.path, file):
+                    if not _same_file(file, self.path):  # git, or an editor, put another file in its place meanwhile
+                        continue
+                    yield file
+                    return
             finally:
-                os.close(file)  # gives the lock back
+                os.close(file)
 
     def _mend(self, file: int) -> int:
         """Deal with what a killed writer left at the end; return where the next line starts."""
         self._read(file)
-        tail = os.pread(file, MAX_LINE + 1, self._offset)
+        os.lseek(file, self._offset, os.SEEK_SET)
+        tail = _read_all(file, MAX_LINE + 1)
         if not tail:
             return self._offset
         try:
@@ -288,6 +291,14 @@ def _write_all(file: int, data: bytes) -> None:
         data = data[os.write(file, data) :]
 
 
+def _read_all(file: int, most: int) -> bytes:
+    """Read from where the file stands to its end, `most` bytes at most."""
+    data = b""
+    while len(data) < most and (more := os.read(file, most - len(data))):
+        data += more
+    return data
+
+
 @contextmanager
 def _explained(path: Path, key: str) -> Iterator[None]:
     try:
@@ -303,6 +314,8 @@ def _explained(path: Path, key: str) -> Iterator[None]:
 
 
 def _sync_folder(folder: Path) -> None:
+    if sys.platform == "win32":
+        return  # folders cannot be opened there; the system writes their entries with the file
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -69,7 +69,7 @@ def write_report(
     >>> result = results.Result(title="A path", data=results.data(graph))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     page = write_report(f"{folder}/report.html", result, graph, tree, np.eye(4)[:, :2])
-    ...     "<title>A path" in page.read_text()
+    ...     "<title>A path" in page.read_text(encoding="utf-8")
     True
     """
     if not isinstance(result, Result):
@@ -105,7 +105,7 @@ def write_comparison(path: str | os.PathLike[str], found: Comparison) -> Path:
     >>> found = pf.compare(graph, ["fsgnn"], tries=1, changes={"epochs": 5, "hidden": 4})
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     page = write_comparison(f"{folder}/page.html", found)
-    ...     "Against the others" in page.read_text()
+    ...     "Against the others" in page.read_text(encoding="utf-8")
     True
     """
     result = Result(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
@@ -18,8 +19,10 @@ from pegfan.metrics import METRICS, score
 from pegfan.running import Progress, Runner, Step
 from pegfan.training.loop import follow
 from pegfan.training.network import Network
-from pegfan.training.rows import Rows
+from pegfan.training.rows import Rows, loss_weights
 from pegfan.training.settings import Run, Settings, TrainingResult
+
+_log = logging.getLogger(__name__)
 
 ENGINES = ("auto", "fast", "plain")
 
@@ -31,6 +34,7 @@ def train(
     settings: Settings | Mapping[str, Any] | None = None,
     *,
     classes: int | None = None,
+    sample_weight: Any = None,
     metric: str = "accuracy",
     seed: int = default.SEED,
     engine: Literal["auto", "fast", "plain"] = "auto",
@@ -54,6 +58,9 @@ def train(
         Settings, or a mapping of those that differ from the defaults.
     classes
         The number of classes, where it is more than the largest label plus one.
+    sample_weight
+        Per node, how much it counts in the losses of training and validation: 2 is as if there were two of it, 0 as if
+        it were in neither part. By default 1. Metrics do not use it.
     metric
         A name of `pegfan.metrics.METRICS`, such as ``"accuracy"``.
     seed
@@ -98,14 +105,17 @@ def train(
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**63 - 10**6:
         raise ValueError(f"seed must be an integer of at least 0 (and below 2^63), got {seed!r}")
     seed = int(seed)  # NumPy's integers would overflow where masks are drawn
-    y, parts, count = _check(channels, labels, splits, classes, metric, chosen.stop)
+    weights = check_weights(sample_weight, channels.n) if isinstance(channels, Channels) else None
+    y, parts, count = _check(channels, labels, splits, classes, weights, metric, chosen.stop)
     name = _choose_engine(engine, device, chosen, batch)
+    begin = Step(0, len(parts), f"{name} engine, {len(channels)} channels, {len(parts)} splits")
+    _log.info("training: %s; %s", begin, chosen)
     if progress:
-        progress(Step(0, len(parts), f"{name} engine, {len(channels)} channels, {len(parts)} splits"))
+        progress(begin)
     here = workers == 1 or len(parts) == 1
     # Other processes cannot call `progress`, and do not need what `channels` has cached.
     given = (channels, progress) if here else (channels[:], None)
-    task = TrainingTask(*given, y, parts, seed, chosen, count, metric, name, device, batch, history)
+    task = TrainingTask(*given, y, weights, parts, seed, chosen, count, metric, name, device, batch, history)
     start = time.perf_counter()
     runs: list[Run] = []
     interrupted = False
@@ -113,14 +123,15 @@ def train(
         with Runner(workers, shared=task) as runner:
             for run in runner.map(_run, range(len(parts)), here=here):
                 runs.append(run)
+                left = (time.perf_counter() - start) / len(runs) * (len(parts) - len(runs))
+                shown = METRICS[metric].show
+                text = (
+                    f"split {run.split}: {shown(run.test_metric)} on test, {shown(run.val_metric)} on "
+                    f"validation, {run.epochs} epochs, {run.epochs / max(run.seconds, 1e-9):.0f} per second"
+                    + (f"; about {left:.0f} s left" if len(runs) < len(parts) else "")
+                )
+                _log.info("training: %s", text)
                 if progress:
-                    left = (time.perf_counter() - start) / len(runs) * (len(parts) - len(runs))
-                    shown = METRICS[metric].show
-                    text = (
-                        f"split {run.split}: {shown(run.test_metric)} on test, {shown(run.val_metric)} on "
-                        f"validation, {run.epochs} epochs, {run.epochs / max(run.seconds, 1e-9):.0f} per second"
-                        + (f"; about {left:.0f} s left" if len(runs) < len(parts) else "")
-                    )
                     progress(Step(len(runs), len(parts), text, run))
     except KeyboardInterrupt:
         interrupted = True
@@ -135,6 +146,7 @@ class TrainingTask(NamedTuple):
     channels: Channels
     progress: Progress | None
     y: IntArray
+    sample_weight: FloatArray | None
     splits: list[Split]
     seed: int
     settings: Settings
@@ -148,8 +160,8 @@ class TrainingTask(NamedTuple):
 
 def _run(task: TrainingTask, index: int) -> Run:
     start, split, seed = time.process_time(), task.splits[index], task.seed + index
-    train, val = (Rows.of(task.channels, nodes, task.y) for nodes in (split.train, split.val))
-    weights = loss_weights(train.labels, task.settings.class_weights)
+    train, val = (Rows.of(task.channels, nodes, task.y, task.sample_weight) for nodes in (split.train, split.val))
+    weights = loss_weights(train.labels, task.settings.class_weights, train.weights)
     if task.engine == "fast":
         return _follow(task, index, _FastSteps(task, train, val, weights, seed), val.labels, start)
     from pegfan.training.plain import PlainSteps, seeded
@@ -206,12 +218,26 @@ class _FastSteps:
         return self.network.state_dict(snapshot)
 
 
-def loss_weights(labels: IntArray, by_class: bool) -> FloatArray:
-    """The weight of every training node in the loss: equal, or equal for every class that occurs."""
-    if not by_class:
-        return np.full(len(labels), 1.0 / len(labels))
-    _, codes, sizes = np.unique(labels, return_inverse=True, return_counts=True)
-    return np.asarray(1.0 / (len(sizes) * sizes[codes]))
+def check_weights(given: Any, n: int) -> FloatArray | None:
+    """Weights of nodes, checked; None where none are given."""
+    if given is None:
+        return None
+    weights = np.asarray(given)
+    if weights.shape != (n,) or weights.dtype.kind not in "buif":
+        raise ValueError(f"sample_weight must be {n} numbers, one per node, got {weights.dtype} {weights.shape}")
+    weights = weights.astype(np.float64)
+    wrong = ~np.isfinite(weights) | (weights < 0)
+    if wrong.any():
+        at = int(wrong.argmax())
+        raise ValueError(f"sample_weight of node {at} is {weights[at]}; weights are finite numbers of at least 0")
+    return weights
+
+
+def without_weightless(split: Split, weights: FloatArray | None) -> Split:
+    """The split without those nodes for training and validation that count for nothing."""
+    if weights is None:
+        return split
+    return Split(split.train[weights[split.train] > 0], split.val[weights[split.val] > 0], split.test)
 
 
 def _choose_engine(engine: str, device: str | None, settings: Settings, batch: int | None) -> str:
@@ -244,7 +270,13 @@ def check_device(device: str | None) -> None:
 
 
 def _check(
-    channels: Channels, labels: Any, splits: Any, classes: int | None, metric: str, stop: str
+    channels: Channels,
+    labels: Any,
+    splits: Any,
+    classes: int | None,
+    weights: FloatArray | None,
+    metric: str,
+    stop: str,
 ) -> tuple[IntArray, list[Split], int]:
     if not isinstance(channels, Channels) or not len(channels):
         raise TypeError(f"train takes Channels, at least one of them; got {type(channels).__name__}: see make_channels")
@@ -263,7 +295,10 @@ def _check(
         raise ValueError(f"there are {len(y)} labels and one of them is class {y.max()}; number classes from 0 on")
     y = y.astype(np.int64)
     count = max(int(y.max(initial=0)) + 1, classes or 0)
-    checked = [as_split(part, len(y), f"split {i}", labels=y) for i, part in enumerate(parts)]
+    checked = [as_split(part, len(y), f"split {i}") for i, part in enumerate(parts)]
+    checked = [
+        as_split(without_weightless(part, weights), len(y), f"split {i}", labels=y) for i, part in enumerate(checked)
+    ]
     for i, part in enumerate(checked):
         check_metric(metric, count, stop, y[part.val], f"split {i}")
     return y, checked, count

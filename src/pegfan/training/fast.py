@@ -17,7 +17,7 @@ from pegfan._arrays import LINE, IntArray, aligned
 from pegfan.channels import Channels
 from pegfan.channels._canonical import Canonical
 from pegfan.training.chains import Chain
-from pegfan.training.rows import Rows
+from pegfan.training.rows import Rows, loss_weights
 
 
 class Tables(NamedTuple):
@@ -105,7 +105,7 @@ class FastNetwork:
         self.train, self.val = len(train.places), len(val.places)
         self.y = np.concatenate([train.labels, val.labels])
         self.loss_weights = np.asarray(weights, self.dtype)
-        self.val_weights = np.full(self.val, 1.0 / max(self.val, 1), self.dtype)
+        self.val_weights = loss_weights(val.labels, False, val.weights).astype(self.dtype)
         packed = _packed(channels.canonical, train.places, val.places, self.dtype)
         self.chains, self.numbers = packed.chains, packed.numbers
         count, (classes, width) = len(self.chains), state["output.weight"].shape

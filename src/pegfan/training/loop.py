@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -14,6 +15,9 @@ from pegfan.metrics import METRICS, score
 __all__ = ["Course", "Diverged", "Stopping", "Trainer", "follow"]
 
 _TELL = 2.0  # seconds between two sentences about a training
+_EVERY = 50  # epochs between two lines of the log
+
+_log = logging.getLogger(__name__)
 
 
 class Diverged(ValueError):
@@ -91,6 +95,8 @@ def follow(
     told = begun
     for epoch in range(settings.epochs):
         loss, val_loss, val_logits = trainer.step(epoch)
+        if epoch % _EVERY == 0:
+            _log.debug("%s, epoch %d: training loss %.4f, validation loss %.4f", name, epoch, loss, val_loss)
         if tell and (now := time.perf_counter()) - told >= _TELL:
             rate, told = (epoch + 1) / (now - begun), now
             most = min(settings.epochs - epoch - 1, settings.patience + best_epoch - epoch)

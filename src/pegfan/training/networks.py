@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -13,7 +14,7 @@ from scipy.sparse import csr_array, issparse
 from torch.nn import functional as F
 
 from pegfan import models
-from pegfan._arrays import Float32Array, IntArray
+from pegfan._arrays import Float32Array, FloatArray, IntArray
 from pegfan.channels import hop_matrix
 from pegfan.channels.scaling import FeatureScale, scale
 from pegfan.graph import Graph, Split
@@ -21,13 +22,16 @@ from pegfan.metrics import score
 from pegfan.models import GraphNetwork, Neighbours, Sparse
 from pegfan.models.geom_gcn import Divisions
 from pegfan.running import Progress, Step, check_memory
-from pegfan.training.engine import check_device, check_metric, loss_weights
+from pegfan.training.engine import check_device, check_metric, check_weights, without_weightless
 from pegfan.training.loop import follow
 from pegfan.training.plain import seeded
+from pegfan.training.rows import loss_weights
 from pegfan.training.settings import Run
 from pegfan.trees import canonical_order
 
 __all__ = ["Inputs", "inputs_of", "make_network", "predict", "train_network"]
+
+_log = logging.getLogger(__name__)
 
 _GRAPH = "graph"
 """Beside LINKX's weights: the mark of its graph."""
@@ -96,6 +100,7 @@ def train_network(
     metric: str,
     seed: int,
     *,
+    sample_weight: Any = None,
     device: str | None = None,
     history: bool = False,
     progress: Progress | None = None,
@@ -110,21 +115,30 @@ def train_network(
         Of `inputs_of`.
     labels, split, classes, metric, seed
         As in `pegfan.train`.
-    device, history, progress
+    sample_weight, device, history, progress
         As in `pegfan.train`.
     """
     start = time.process_time()
     y = np.asarray(labels)[inputs.order]
+    weights = check_weights(sample_weight, len(y))
+    split = without_weightless(split, weights)
+    own = None if weights is None else weights[inputs.order]
     train, val, test = rows = [np.sort(inputs.places[part]) for part in split]
+    for name, part in (("train", train), ("val", val)):
+        if weights is not None and not len(part):
+            raise ValueError(f"no {name} node has a sample_weight above 0; training needs some")
     check_device(device)
     check_metric(metric, classes, recipe.stop, y[val], recipe.name)
     if recipe.model == "label-propagation":
+        if weights is not None and len(np.unique(weights[split.train])) > 1:
+            raise ValueError("label propagation has no loss for a sample_weight to act on; leave it out")
         return _propagate(recipe, inputs, y, rows, classes, metric, seed, start)
+    _log.info("training %s on %d nodes, %s", recipe.name, inputs.edges.n, device or "cpu")
     with seeded(seed):
         network = make_network(recipe, int(inputs.x.shape[1]), classes, inputs.edges.n).to(device or "cpu")
         if device in (None, "cpu"):
             check_memory(_room(network, inputs.edges.n), f"training {recipe.name} on {inputs.edges.n:,} nodes")
-        trainer = _Steps(network, recipe, inputs, y, train, val, device)
+        trainer = _Steps(network, recipe, inputs, y, train, val, own, device)
         tell = None if progress is None else lambda text: progress(Step(0, 1, text))
         last = recipe.keep == "last"
         course = follow(trainer, recipe, y[val], metric, recipe.name, history, tell, last=last, ties=True)
@@ -169,13 +183,17 @@ class _Steps:
         y: IntArray,
         train: IntArray,
         val: IntArray,
+        weights: FloatArray | None,
         device: str | None,
     ) -> None:
         self.network, self.edges = network, inputs.edges
         self.x = inputs.x if isinstance(inputs.x, Sparse) or device is None else inputs.x.to(device)
         self.train, self.val = (torch.from_numpy(part).to(device or "cpu") for part in (train, val))
         self.y, self.val_y = (torch.from_numpy(y[part]).to(device or "cpu") for part in (train, val))
-        self.weights = torch.tensor(loss_weights(y[train], recipe.class_weights), device=device).float()
+        own, val_own = (None if weights is None else weights[part] for part in (train, val))
+        self.weights = torch.tensor(loss_weights(y[train], recipe.class_weights, own), device=device).float()
+        shares = None if val_own is None else loss_weights(y[val], False, val_own)
+        self.val_weights = None if shares is None else torch.tensor(shares, device=device).float()
         groups = network.parameter_groups(recipe.weight_decay)
         on_cpu = device in (None, "cpu")
         self.optimizer: Any = (
@@ -203,10 +221,15 @@ class _Steps:
         self.network.eval()
         with torch.no_grad():
             output = self.network(self.x, self.edges)[self.val]
-            val_loss = float(F.nll_loss(output, self.val_y))
+            val_loss = float(self._val_loss(output))
         if self.schedule is not None:
             self.schedule.step(*([val_loss] if self.plateau else []))
         return float(loss.detach()), val_loss, output.cpu().numpy()
+
+    def _val_loss(self, output: Any) -> Any:
+        if self.val_weights is None:
+            return F.nll_loss(output, self.val_y)
+        return -(self.val_weights * output.gather(1, self.val_y[:, None])[:, 0]).sum()
 
     def outputs(self) -> Float32Array:
         """Log-probabilities of all rows."""

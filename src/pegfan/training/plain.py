@@ -12,7 +12,7 @@ import torch
 from pegfan._arrays import IntArray
 from pegfan.models import ChannelNetwork, to_tensors
 from pegfan.training.engine import TrainingTask
-from pegfan.training.rows import Rows
+from pegfan.training.rows import Rows, loss_weights
 
 
 @contextmanager
@@ -32,6 +32,8 @@ class PlainSteps:
         network = (settings.hidden, settings.layers, settings.dropout, settings.hop_normalize)
         self.model = ChannelNetwork(task.channels.widths, task.classes, *network).to(self.device or "cpu")
         self.weights = torch.tensor(weights, device=self.device).float()
+        shares = None if val.weights is None else loss_weights(val.labels, False, val.weights)
+        self.val_weights = None if shares is None else torch.tensor(shares, device=self.device).float()
         self.y, self.val_y = (torch.tensor(part.labels, device=self.device) for part in (train, val))
         self.optimizer = torch.optim.Adam(self.model.parameter_groups(settings))
         self.order = np.random.default_rng(seed)
@@ -70,7 +72,8 @@ class PlainSteps:
         self.model.eval()
         with torch.no_grad():
             output = torch.cat([self.model(self._inputs(chunk, "val")) for chunk in self._chunks(self.val.places)])
-            loss = -output.gather(1, self.val_y[:, None]).mean()
+            picked = output.gather(1, self.val_y[:, None])[:, 0]
+            loss = -picked.mean() if self.val_weights is None else -(self.val_weights * picked).sum()
         return float(loss), output.cpu().numpy()
 
     def _chunks(self, rows: IntArray) -> Iterable[IntArray]:

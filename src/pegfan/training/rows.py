@@ -6,23 +6,37 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from pegfan._arrays import IntArray
+from pegfan._arrays import FloatArray, IntArray
 from pegfan.channels import Channels
 
 
 class Rows(NamedTuple):
-    """Rows of ``channels.canonical`` and the labels that belong to them.
+    """Rows of ``channels.canonical``, the labels that belong to them, and their weights if they differ.
 
-    Nodes with equal rows share a place and may have different labels. They are sorted by place, then by label: nodes
-    that come in one place with one label make no difference to training.
+    Nodes with equal rows share a place and may have different labels. They are sorted by place, then by label, then by
+    weight: nodes that come in one place with one label and one weight make no difference to training.
     """
 
     places: IntArray
     labels: IntArray
+    weights: FloatArray | None = None
 
     @classmethod
-    def of(cls, channels: Channels, nodes: IntArray, labels: IntArray) -> Self:
-        """Those of some nodes; `labels` are those of all nodes."""
+    def of(cls, channels: Channels, nodes: IntArray, labels: IntArray, weights: FloatArray | None = None) -> Self:
+        """Those of some nodes; `labels` and `weights` are those of all nodes."""
         places, own = channels.canonical.places[nodes], labels[nodes]
-        order = np.lexsort((own, places))
-        return cls(places[order], own[order])
+        if weights is None:
+            order = np.lexsort((own, places))
+            return cls(places[order], own[order])
+        order = np.lexsort((weights[nodes], own, places))
+        return cls(places[order], own[order], weights[nodes][order])
+
+
+def loss_weights(labels: IntArray, by_class: bool, given: FloatArray | None = None) -> FloatArray:
+    """The share of every node in a loss; equal or as given, and with `by_class` all classes that occur share alike."""
+    own = np.ones(len(labels)) if given is None else given
+    if not by_class:
+        return np.asarray(own / own.sum())
+    _, codes = np.unique(labels, return_inverse=True)
+    sizes = np.bincount(codes, own)
+    return np.asarray(own / (len(sizes) * sizes[codes]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
@@ -19,6 +20,8 @@ from pegfan.trees.canonical import canonical_order
 from pegfan.trees.hierarchy import Hierarchy, by_appearance
 
 __all__ = ["LevelGraph", "build_tree", "coarsen"]
+
+_log = logging.getLogger(__name__)
 
 
 DIRECTIONS = ("out", "in", "symmetric")
@@ -160,7 +163,13 @@ def build_tree(
             "feature_weight asks for features, but the graph has none; give them with graph.replace(features=...)"
         )
     name, builder = _find_builder(method, graph.n)
-    report = progress or (lambda _: None)
+
+    def report(step: Step) -> None:
+        _log.debug("tree: %s", step)
+        if progress:
+            progress(step)
+
+    _log.info("building a tree over %d nodes: %s, h=%d", graph.n, name, h)
     report(Step(0, 0, f"ordering {graph.n:,} nodes"))
     colouring = canonical_order(graph)
     level = _first_level(graph, colouring.order, direction, weights, score, feature_weight)
@@ -188,7 +197,9 @@ def build_tree(
         "capped": bool(level.n > h),
         **level.notes,
     }
-    return Hierarchy(parents, colouring.order, info)
+    tree = Hierarchy(parents, colouring.order, info)
+    _log.info("built a tree of %d levels, %d nodes of it in an arbitrary order", tree.K, colouring.arbitrary)
+    return tree
 
 
 def coarsen(level: LevelGraph, labels: IntArray) -> LevelGraph:
