@@ -287,6 +287,7 @@ class Explainer:
         self.graph = fitted.prepared(graph)
         self.classes = [str(name) for name in fitted.classes.tolist()]
         self.known_to, self.scale = fitted.known_to, fitted.scale
+        self._held_out = fitted.held_out(self.graph)
         members = [member for member in fitted.members if isinstance(member, Trained)]
         with one_thread():
             self.networks = [
@@ -348,12 +349,13 @@ class Explainer:
         """The scores, and per member the vectors g_k of its channels."""
         rows = [network.rows(nodes) for network in self.networks]
         passes = [network.forward(network.inputs(values)) for network, values in zip(self.networks, rows, strict=True)]
-        logs = np.stack([log_softmax(done.logits) for done in passes], axis=1)
-        usual = np.stack([log_softmax(network.average.logits)[0] for network in self.networks])
+        share = self._weights(nodes)[:, :, None]
+        logs = np.stack([log_softmax(done.logits) for done in passes], axis=1) + share
+        usual = np.stack([log_softmax(network.average.logits)[0] for network in self.networks])[None] + share
         codes = _log_sum(logs, 1).argmax(axis=1) if target is None else np.full(len(nodes), target)
         score, weights = _log_odds(logs, codes)
-        average, usual_weights = _log_odds(np.broadcast_to(usual, logs.shape), codes)
-        onto = np.exp(_log_mean(logs, usual[None]) - _log_mean(weights, usual_weights))
+        average, usual_weights = _log_odds(usual, codes)
+        onto = np.exp(_log_mean(logs, usual) - _log_mean(weights, usual_weights))
         onto *= np.where(np.arange(logs.shape[2]) == codes[:, None], 1.0, -1.0)[:, None, :]
         ways = [
             network.back(done, onto[:, m]) for m, (network, done) in enumerate(zip(self.networks, passes, strict=True))
@@ -362,6 +364,15 @@ class Explainer:
             network.left(done, onto[:, m]) for m, (network, done) in enumerate(zip(self.networks, passes, strict=True))
         ]
         return _Scores(codes, score, average, rows, passes, ways, left)
+
+    def _weights(self, nodes: IntArray) -> FloatArray:
+        """The logarithm of every member's weight, per node: its fold counts as one, and others not where it tests."""
+        folds = np.array([network.member.fold for network in self.networks])
+        equal = -np.log(np.bincount(folds)[folds])
+        if self._held_out is None:
+            return np.tile(equal, (len(nodes), 1))
+        held_out = self._held_out[nodes][:, None]
+        return np.where((held_out < 0) | (held_out == folds), equal, -1e4)
 
     def _explain(self, nodes: IntArray, target: int | None, top: int | None) -> Iterator[Explanation]:
         done = self._scores(nodes, target)

@@ -346,17 +346,29 @@ class Fitted:
         return self.decision.calibrated(self.raw(graph))  # type: ignore[no-any-return]
 
     def raw(self, graph: Graph | None = None) -> Float32Array:
-        """Logarithms of the mean of the members' probabilities, per node and class."""
+        """Logarithms of the mean of the members' probabilities, per node and class.
+
+        Members of several folds are averaged fold by fold. A node that the model learned from is left to the members of
+        the fold that it was held out from.
+        """
         known = self.prepared(graph)
         channels = self.channels_on(known)
-        return mean_of(
-            [
-                member.predict(known, self.scale, self.known)
-                if isinstance(member, TrainedNetwork)
-                else member.network.predict(next(channels))
-                for member in self.members
-            ]
-        )
+        folds: dict[int, list[Float32Array]] = {}
+        for member in self.members:
+            if isinstance(member, TrainedNetwork):
+                folds.setdefault(0, []).append(member.predict(known, self.scale, self.known))
+            else:
+                folds.setdefault(member.fold, []).append(member.network.predict(next(channels)))
+        means = {fold: mean_of(outputs) for fold, outputs in folds.items()}
+        output = mean_of(list(means.values()))
+        held_out = self.held_out(known)
+        for fold, mean in means.items() if held_out is not None else ():
+            output[held_out == fold] = mean[held_out == fold]
+        return output
+
+    def held_out(self, graph: Graph) -> IntArray | None:
+        """The fold that every node of a graph is a test node of, -1 for none; None where there are no folds."""
+        return None if self.known is None or self.known.folds is None else self.known.held_out(graph)
 
     def prepared(self, graph: Graph | None) -> Graph:
         """A graph as the members see it, with the features of the training; by default the one that was fitted."""
@@ -570,7 +582,7 @@ class Fitted:
             if columns is not None and (columns.shape != codes.shape or columns.min(initial=0) < 0):
                 raise ValueError(f"{_INPUTS} holds columns that do not fit its nodes")
             folds = inputs.pop("folds", None)
-            if folds is not None and (folds.dtype != np.bool_ or folds.shape[1:] != codes.shape):
+            if folds is not None and (folds.dtype != np.int8 or folds.shape[1:] != codes.shape):
                 raise ValueError(f"{_INPUTS} holds folds that do not fit its nodes")
             known = Known(codes, None if names is None else tuple(names), classes, columns, folds)
         return known, FeatureScale(**inputs) if inputs else None

@@ -480,32 +480,48 @@ class Known:
         The column of every node in a channel of adjacency rows: nodes that look alike share one. None for models of
         earlier versions, where every node has its own.
     folds
-        Where members were trained on several splits, which nodes are training nodes of each, one row per split; the
-        codes are then those of all of them.
+        Where members were trained on several splits, the part of every node in each of them, one row per split: 1 for
+        train, 2 for val, 3 for test, 0 for none. The codes are then those of all that are training nodes of any.
     """
 
     codes: IntArray
     names: tuple[str, ...] | None
     classes: int
     columns: IntArray | None = None
-    folds: NDArray[np.bool_] | None = None
+    folds: NDArray[np.int8] | None = None
 
     @classmethod
-    def of(cls, graph: Graph, *trains: IntArray) -> Self:
-        """What is known in training on the training nodes of a split, or of several."""
+    def of(cls, graph: Graph, train: IntArray) -> Self:
+        """What is known in training on a split."""
         assert graph.labels is not None
-        folds = np.zeros((len(trains), graph.n), np.bool_)
-        for fold, train in zip(folds, trains, strict=True):
-            fold[train] = True
-        codes = np.where(folds.any(axis=0), graph.labels, -1)
+        codes = np.full(graph.n, -1, np.int64)
+        codes[train] = graph.labels[train]
         names = None if graph.node_names is None else tuple(map(str, graph.node_names.tolist()))
-        return cls(codes, names, graph.n_classes, canonical_order(graph).classes, folds if len(trains) > 1 else None)
+        return cls(codes, names, graph.n_classes, canonical_order(graph).classes)
+
+    @classmethod
+    def of_folds(cls, graph: Graph, splits: Sequence[Split]) -> Self:
+        """What is known in training on several splits."""
+        folds = np.zeros((len(splits), graph.n), np.int8)
+        for fold, split in zip(folds, splits, strict=True):
+            for part, nodes in enumerate(split, start=1):
+                fold[nodes] = part
+        return replace(cls.of(graph, np.flatnonzero((folds == 1).any(axis=0))), folds=folds)
 
     def of_fold(self, fold: int) -> Known:
         """What is known in one of several trainings."""
         if self.folds is None:
             return self
-        return replace(self, codes=np.where(self.folds[fold], self.codes, -1), folds=None)
+        return replace(self, codes=np.where(self.folds[fold] == 1, self.codes, -1), folds=None)
+
+    def held_out(self, graph: Graph) -> IntArray:
+        """The fold that every node of a graph is a test node of; -1 for none."""
+        places = self.places(graph)
+        if self.folds is None:
+            return np.full(graph.n, -1)
+        tests = self.folds == 3
+        fold = np.where(tests.any(axis=0), tests.argmax(axis=0), -1)
+        return np.where(places >= 0, fold[np.maximum(places, 0)], -1)
 
     @property
     def n(self) -> int:

@@ -161,13 +161,13 @@ def test_what_was_found_can_be_repeated_by_its_recipes(graph):
 def test_large_graphs_get_fewer_epochs(graph):
     pool = Pool(graph, FeatureScale.of(graph.features), 1)
     search = Search(pool, graph.splits[0], 0, budget=10.0, members=5)
-    search.rate = 1e-6
+    search.rates["network"] = 1e-6
     capped = search._capped(Recipe())
     assert 40 <= capped.settings.epochs < 1500
     assert capped.settings.patience < 100
     search.pins = {"epochs": 1500}
     assert search._capped(Recipe()) == Recipe(), "pinned epochs stay"
-    search.pins, search.rate = {}, 1e-12
+    search.pins, search.rates["network"] = {}, 1e-12
     assert search._capped(capped) == Recipe(), "where there is time after all, there is no cap"
 
 
@@ -327,7 +327,11 @@ def test_an_outcome_holds_what_a_report_shows(graph, monkeypatch):
 def test_splits_are_drawn_where_there_are_none(graph):
     drawn, made = with_splits(graph.replace(splits=()), Plan(splits=3))
     assert made
-    assert len(drawn.splits) == 3
+    assert len(drawn.splits) == 5
+    tested = np.sort(np.concatenate([part.test for part in drawn.splits]))
+    assert np.array_equal(tested, np.flatnonzero(graph.labels >= 0)), "folds: each is tested once"
+    few = graph.replace(splits=(), labels=np.where(np.arange(120) < 12, graph.labels, -1))
+    assert len(with_splits(few, Plan(splits=2))[0].splits) == 3, "too few for folds"
     kept, made = with_splits(graph, Plan())
     assert not made
     assert all(np.array_equal(a, b) for a, b in zip(kept.splits[0], graph.splits[0], strict=True))
@@ -373,4 +377,4 @@ def test_a_recipe_that_is_listed_twice_is_trained_once(graph):
 def test_a_report_shows_the_parts_of_splits_that_were_drawn(graph):
     outcome = carry_out(graph.replace(splits=()), Plan(recipes=[Recipe.of(PLAIN)], splits=2))
     part = outcome.graph.splits[0]
-    assert [outcome.parts[i] for i in part.test] == ["test"] * len(part.test)
+    assert [outcome.parts[i] for i in part.test] == ["fold 1"] * len(part.test)

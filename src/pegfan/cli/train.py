@@ -673,8 +673,10 @@ def _left_out(trained: Sequence[str] | None, own: Sequence[str] | None) -> list[
 
 def _known_parts(model: NodeClassifier, graph: Graph) -> list[str]:
     known = model.fitted_.known
-    codes = [-1] * graph.n if known is None else known.labels_of(graph)
-    return ["train" if code >= 0 else "none" for code in codes]
+    if known is None:
+        return ["none"] * graph.n
+    pairs = zip(known.labels_of(graph).tolist(), known.held_out(graph).tolist(), strict=True)
+    return [f"fold {fold + 1}" if fold >= 0 else "train" if code >= 0 else "none" for code, fold in pairs]
 
 
 # --------------------------------------------------------------------- printing
