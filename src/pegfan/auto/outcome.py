@@ -115,7 +115,7 @@ def with_metric(graph: Graph, metric: str | None = None, positive: Any = None) -
     >>> rare = Graph.from_edges([[i, i + 1] for i in range(9)], labels=["bad"] + ["good"] * 9)
     >>> graph, why = with_metric(rare)
     >>> graph.metric, graph.classes.tolist(), why[:30]
-    ('average_precision', ['good', 'bad'], '10.0% of the labelled nodes are')
+    ('average_precision', ['good', 'bad'], '10.0% of the labelled nodes ar')
     """
     labels = np.empty(0, np.int64) if graph.labels is None else graph.labels[graph.labels >= 0]
     counts, names = np.bincount(labels, minlength=graph.n_classes), list(map(str, graph.classes.tolist()))
