@@ -411,7 +411,8 @@ def derive(
         counted = bool(stored.get("events", counted or len(grouped.i) < len(pairs)))
     counted = counted and grouped is not None
     ended = {"directed": directed, "events": counted}
-    facts: dict[str | None, dict[str, Any]] = {column.name: dict(column.rule.facts) for column in columns} | {None: {}}
+    facts: dict[str | None, dict[str, Any]] = {column.name: dict(column.rule.facts) for column in columns}
+    facts[None] = {"log": list(stored["log"])} if "log" in stored else {}
     found = Derived([], [], {}, {})
     made: dict[str | None, list[str]] = {name: [] for name in facts}
     weighs: dict[str | None, list[str]] = {name: [] for name in facts}

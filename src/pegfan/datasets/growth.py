@@ -111,8 +111,6 @@ def _read_new(news: list[Path], parts: Parts, options: Options, report: ReadRepo
         if not isinstance(table, Table):
             raise BadInput(f"{path} holds lists by node id; give new rows as text or Parquet files")
         name = str(path) if path.name in report.files else path.name
-        if name in report.files:
-            raise BadInput(f"{path} is one of the files to add to; give new rows only, in a file of their own")
         report.files[name] = own.files[path.name]
         tables.append(replace(table, name=name))
     return tables
@@ -208,8 +206,7 @@ def _join(
             found[key], more = _with_rows(found[key], rows, role.needed[0])
             changed = (changed[0] + more[0], changed[1] + more[1])
         else:
-            every = np.arange(len(found[key].frame) + len(rows.frame))
-            found[key] = _stacked(found[key], rows, every, every)
+            found[key] = _with_events(found[key], rows, role, report)
     assert parts.edges is not None
     if changed[0]:
         report.notes.append(
@@ -271,6 +268,26 @@ def _with_rows(old: Table, new: Table, column: str) -> tuple[Table, tuple[int, i
         whole = _stack(name, old, new, old.frame[name], new.frame[name]).astype("str")
         differ |= (whole.iloc[at[known]].to_numpy() != whole.iloc[size + known].to_numpy()).astype(bool)
     return joined, (int(differ.sum()), int((~differ).sum()))
+
+
+def _with_events(old: Table, new: Table, role: _Role, report: ReadReport) -> Table:
+    """Return the edges with new rows behind the old ones; the same rows once more are refused, a part of them said."""
+    import pandas as pd
+
+    size = len(old.frame)
+    every = np.arange(size + len(new.frame))
+    joined = _stacked(old, new, every, every)
+    if len(new.frame) and len(joined.frame.columns) > len(role.needed):
+        keys = pd.util.hash_pandas_object(joined.frame.astype("str"), index=False).to_numpy()
+        again = int(np.isin(keys[size:], keys[:size]).sum())
+        if again == len(new.frame) == len(role.table.frame):
+            raise BadInput(f"{new.name} holds the rows of {role.table.name} once more; give new rows only")
+        if again:
+            report.notes.append(
+                f"{again:,} of {len(new.frame):,} rows of {new.name} are rows of {old.name} too, and count twice; give new "
+                "rows only"
+            )
+    return joined
 
 
 def _stacked(old: Table, new: Table, rows: IntArray, kept: IntArray) -> _Joined:
