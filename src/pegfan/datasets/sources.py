@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+from pegfan.datasets._kept import keep, read_kept
 from pegfan.datasets._schema import Schema
 from pegfan.datasets._table import ReadReport, nearest
 from pegfan.datasets.benchmarks import info, load, names
@@ -102,6 +103,30 @@ class Source:
         _log.info("read %s: %d nodes, %d edges", self.name, graph.n, graph.n_edges)
         return graph, report
 
+    def keep(self, folder: str | os.PathLike[str]) -> list[str]:
+        """Copy the files, packed, to a folder that is not there yet; `kept` reads them from it.
+
+        Parameters
+        ----------
+        folder
+            Where; it holds all that the files hold, ids and labels included.
+        """
+        if self._by_name():
+            raise ValueError(f"{self.name} is a data set, which has no files to keep")
+        return keep(Path(folder), self.files, self.options)
+
+    @classmethod
+    def kept(cls, folder: str | os.PathLike[str]) -> Self:
+        """The source that `keep` wrote; files that were changed since are a ValueError.
+
+        Parameters
+        ----------
+        folder
+            Where.
+        """
+        files, options = read_kept(Path(folder))
+        return cls.of(*files, **options)
+
     def grown(self, *paths: str | os.PathLike[str], schema: Schema | None = None, **options: Any) -> Growth:
         """Read the graph, and the graph with new rows added to its tables.
 
@@ -129,8 +154,8 @@ class Source:
         ...     _ = (place / "links.csv").write_text("source,target\\ndan,ann\\ndan,eve\\n")
         ...     before = Source.of(place / "nodes.csv", place / "edges.csv")
         ...     growth = before.grown(place / "new.csv", place / "links.csv")
-        >>> growth
-        Growth(before=Graph(n=3, edges=2, undirected, features=1), graph=Graph(n=4, edges=3, undirected, features=1), updated=1, repeated=0)
+        >>> growth.graph, growth.updated
+        (Graph(n=4, edges=3, undirected, features=1), 1)
         >>> growth.places.tolist(), growth.report.unknown, growth.graph.features.ravel().tolist()
         ([0, 1, 2, -1], 1, [1.0, 2.0, 3.0, 4.0])
         """
