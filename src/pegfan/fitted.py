@@ -27,7 +27,8 @@ from pegfan.metrics import METRICS
 from pegfan.networks import NetworkRecipe, recipe_of
 from pegfan.recipe import Known, Recipe
 from pegfan.training import Network, Run, train
-from pegfan.training.engine import without_weightless
+from pegfan.training.boosting import Boosted, boost
+from pegfan.training.engine import check_metric, check_weights, without_weightless
 from pegfan.trees import Hierarchy, canonical_order, extend_tree
 
 __all__ = [
@@ -81,7 +82,7 @@ class Trained:
     run
         Its training (`pegfan.training.Run`), with the weights.
     engine
-        What trained it: ``"fast"`` or ``"plain"``; None once it was loaded.
+        What trained it: ``"fast"``, ``"plain"`` or ``"boosting"``; None once it was loaded.
     average
         False for models of earlier versions, whose projections are not averaged over nodes that look alike.
     """
@@ -94,9 +95,9 @@ class Trained:
     average: bool | None = None
 
     @cached_property
-    def network(self) -> Network:
-        """The network, from its weights."""
-        return Network(self.run.state, self.recipe.settings)
+    def network(self) -> Network | Boosted:
+        """The network, from its weights; or the boosted trees."""
+        return Boosted(self.run.state) if self.recipe.is_boosted else Network(self.run.state, self.recipe.settings)
 
     @property
     def attention(self) -> dict[str, float]:
@@ -234,12 +235,27 @@ def train_recipe(
     if channels is None:
         tree = recipe.build_tree(graph) if tree is None else tree
         channels = recipe.channels(graph, tree, split=split, scale=scale if recipe.scaling == "columns" else None)
+    facts = tuple(map(ChannelFacts.of, channels))
     metric: Any = graph.metric
+    if recipe.is_boosted:
+        return Trained(
+            recipe, tree, facts, _boost(recipe, channels, graph, split, seed, **options), "boosting"
+        ), channels
     result = train(
         channels, graph.labels, split, recipe.settings, classes=graph.n_classes, metric=metric, seed=seed, **options
     )
-    facts = tuple(map(ChannelFacts.of, channels))
     return Trained(recipe, tree, facts, result.runs[0], result.engine), channels
+
+
+def _boost(recipe: Recipe, channels: Channels, graph: Graph, split: Split, seed: int, **options: Any) -> Run:
+    """Boosting; which engine, device and workers are wanted makes no difference to it."""
+    assert graph.labels is not None
+    weights = check_weights(options.get("sample_weight"), graph.n)
+    part = without_weightless(split, weights)
+    check_metric(graph.metric, graph.n_classes, recipe.settings.stop, graph.labels[part.val], "the split")
+    told = {name: options[name] for name in ("history", "progress") if name in options}
+    fixed: dict[str, Any] = {"leaves": recipe.leaves, "classes": graph.n_classes, "metric": graph.metric, "seed": seed}
+    return boost(channels, graph.labels, part, recipe.settings, sample_weight=weights, **fixed, **told)
 
 
 @dataclass(frozen=True, eq=False)
