@@ -93,9 +93,7 @@ def test_known_nodes_keep_what_new_rows_lack_and_new_ones_get_the_mean(place):
     assert growth.report.filled == ["size", "since"]
     assert growth.report.strange == ["age"]
     notes = "\n".join(growth.report.notes)
-    assert (
-        "new-nodes.csv lacks columns that nodes.csv has: 'size', 'since'; the means of the training stand for" in notes
-    )
+    assert "new-nodes.csv lacks columns that nodes.csv has: 'size', 'since'; they count as missing, numbers as" in notes
     assert "new-nodes.csv has columns that nodes.csv lacks; they are not used: 'age'" in notes
     assert growth.graph.feature_names == growth.before.feature_names
     assert growth.graph.labels.tolist() == [0, 1, 0, -1, -1]
@@ -219,3 +217,40 @@ def test_files_of_the_same_name_are_told_apart_by_their_folders(place):
     source = Source.of(place / "nodes.csv", place / "payments.csv")
     with pytest.raises(ValueError, match="week2.nodes.csv, line 2: 'oops'"):
         source.grown(place / "week2" / "nodes.csv")
+
+
+def test_files_that_were_kept_are_read_again_and_no_others(place):
+    source = Source.of(place / "nodes.csv", place / "payments.csv", label="kind")
+    assert source.keep(place / "data") == ["nodes.csv.gz", "payments.csv.gz"]
+    kept = Source.kept(place / "data")
+    assert_same(kept.open()[0], source.open()[0])
+    assert kept.options == {"label": "kind"}
+    source.keep(place / "again")
+    for path in (place / "data").iterdir():
+        assert path.read_bytes() == (place / "again" / path.name).read_bytes(), "the same files are the same bytes"
+    (place / "again" / "nodes.csv.gz").write_bytes(b"x")
+    with pytest.raises(ValueError, match=r"nodes\.csv\.gz is not what was kept there; train again with --keep-data"):
+        Source.kept(place / "again")
+    description = place / "data" / "data.json"
+    description.write_text(description.read_text().replace("nodes.csv.gz", "../nodes.csv"))
+    with pytest.raises(ValueError, match="is not what was kept there"):
+        Source.kept(place / "data")
+    description.write_text("{}")
+    with pytest.raises(ValueError, match=r"data\.json cannot be read"):
+        Source.kept(place / "data")
+    with pytest.raises(ValueError, match="no files to keep"):
+        Source.of("cornell").keep(place / "other")
+
+
+def test_two_files_of_new_rows_for_one_table(place):
+    for k, name in enumerate(("e", "f")):
+        (place / f"n{k}.csv").write_text(f"id,size\n{name},{k + 7}\n")
+        (place / f"p{k}.csv").write_text(f"payer,payee,amount\n{name},a,{k + 1}\n")
+    new = [place / name for name in ("n0.csv", "p1.csv", "p0.csv", "n1.csv")]
+    growth = Source.of(place / "nodes.csv", place / "payments.csv").grown(*new)
+    assert growth.graph.ids.tolist() == ["a", "b", "c", "d", "e", "f"]
+    assert growth.graph.features[:, [0]].toarray().ravel().tolist() == [1, 2, 6, 4, 7, 8]
+    assert growth.graph.edge_matrices["amount sum"].toarray()[4:, 0].tolist() == [1, 2]
+    (place / "p1.csv").write_text("payer,payee,amount\nf,a,much\n")
+    with pytest.raises(ValueError, match=r"p1\.csv, line 2: 'much'"):
+        Source.of(place / "nodes.csv", place / "payments.csv").grown(*new)

@@ -286,9 +286,9 @@ def _grow(
 def _growth_words(growth: Growth, source: Source, written: int) -> str:
     new, report = len(growth.new), growth.report
     words = f"Added to {source.name}: {new:,} new nodes"
-    words += f", {growth.updated:,} rows of known nodes were updated" if growth.updated else ""
-    words += f"; {report.unknown:,} ends of edges are in neither the old nor the new nodes"
-    words += f", and {report.lost:,} edges were left out with them" if report.lost else ""
+    words += f", {growth.updated:,} known ones updated" if growth.updated else ""
+    words += f"; {report.unknown or 'no'} ids at the ends of edges are in neither the old nor the new nodes"
+    words += f", {report.lost:,} edges were left out with them" if report.lost else ""
     if written < growth.graph.n:
         return f"{words}. Only the new nodes are written; --all writes all {growth.graph.n:,}."
     return f"{words}. All {written:,} nodes are written" + ("." if new else ", as none is new.")

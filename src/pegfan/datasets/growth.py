@@ -232,7 +232,7 @@ def _tell_columns(new: Table, role: _Role, report: ReadReport) -> None:
     report.filled += lacking
     report.strange += strange
     if lacking:
-        fill = "the means of the training stand for them" if role.what == "nodes" else "they count as missing"
+        fill = "they count as missing, numbers as the mean of before" if role.what == "nodes" else "they count as missing"
         report.notes.append(f"{new.name} lacks columns that {role.table.name} has: {few(lacking)}; {fill}")
     if strange:
         report.notes.append(f"{new.name} has columns that {role.table.name} lacks; they are not used: {few(strange)}")
