@@ -201,6 +201,7 @@ def predict(
     if every and not add:
         raise Fail("--all is for --add; without it, all nodes are written.", USAGE)
     trained, stored = load_model(model)
+    read_as: ReadReport | None
     if add:
         source, trained, growth = _grow(graph, vars(reading), trained, stored, model)
         known, read_as = growth.graph, growth.report
@@ -237,7 +238,9 @@ def predict(
         print_json({"output": str(output), "source": source.to_dict(), **told, "notes": notes})
         return
     what = "new nodes" if add and len(shown) < known.n else "nodes"
-    table = make_table(f"{len(shown):,} {what} of {escape(' + '.join(Path(path).name for path in graph))}", "class", "predicted")
+    table = make_table(
+        f"{len(shown):,} {what} of {escape(' + '.join(Path(path).name for path in graph))}", "class", "predicted"
+    )
     for name, count in counts.items():
         table.add_row(escape(name), f"{count:,}")
     print_table(table)
@@ -671,7 +674,9 @@ def _table(
     ids = graph.ids.tolist()
     for i in range(graph.n) if nodes is None else nodes.tolist():
         shown = [f"{value:.9g}" for value in probabilities[i]]
-        writer.writerow([str(ids[i]), classes[predicted[i]], *shown, parts[i], *([] if reasons is None else [reasons[i]])])
+        writer.writerow(
+            [str(ids[i]), classes[predicted[i]], *shown, parts[i], *([] if reasons is None else [reasons[i]])]
+        )
     return out.getvalue()
 
 

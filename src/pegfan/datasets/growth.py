@@ -77,7 +77,9 @@ def read_growth(
     files = [existing(path) for path in before]
     parts, bags = gather(files, chosen, first, how)
     if parts.graph is not None or parts.n is not None or parts.edges is None:
-        raise BadInput(f"{files[0]} holds a whole graph, and rows can be added to tables only; give the graph as it is now")
+        raise BadInput(
+            f"{files[0]} holds a whole graph, and rows can be added to tables only; give the graph as it is now"
+        )
     with complaints_about(*files):
         old = build_parts(parts, bags, chosen, first)
     if parts.nodes is not None and first.id_column is None:
@@ -190,9 +192,7 @@ class _Joined(Table):
         return _stack(column, one, other, one.ids(column), other.ids(column)).iloc[self.rows].reset_index(drop=True)
 
 
-def _join(
-    parts: Parts, first: ReadReport, new: list[Table], report: ReadReport
-) -> tuple[Parts, tuple[int, int]]:
+def _join(parts: Parts, first: ReadReport, new: list[Table], report: ReadReport) -> tuple[Parts, tuple[int, int]]:
     """Return the tables with the new rows, and how many rows of known nodes say something else, or the same."""
     roles = _roles(parts, first)
     found = {id(role.table): role.table for role in roles}
@@ -232,7 +232,9 @@ def _tell_columns(new: Table, role: _Role, report: ReadReport) -> None:
     report.filled += lacking
     report.strange += strange
     if lacking:
-        fill = "they count as missing, numbers as the mean of before" if role.what == "nodes" else "they count as missing"
+        fill = (
+            "they count as missing, numbers as the mean of before" if role.what == "nodes" else "they count as missing"
+        )
         report.notes.append(f"{new.name} lacks columns that {role.table.name} has: {few(lacking)}; {fill}")
     if strange:
         report.notes.append(f"{new.name} has columns that {role.table.name} lacks; they are not used: {few(strange)}")
@@ -284,8 +286,8 @@ def _with_events(old: Table, new: Table, role: _Role, report: ReadReport) -> Tab
             raise BadInput(f"{new.name} holds the rows of {role.table.name} once more; give new rows only")
         if again:
             report.notes.append(
-                f"{again:,} of {len(new.frame):,} rows of {new.name} are rows of {old.name} too, and count twice; give new "
-                "rows only"
+                f"{again:,} of {len(new.frame):,} rows of {new.name} are rows of {old.name} too, and count twice; give "
+                "new rows only"
             )
     return joined
 

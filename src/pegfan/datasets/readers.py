@@ -163,7 +163,9 @@ def read_graph(
     edge_files = [] if edges is None else [edges] if isinstance(edges, str | os.PathLike) else list(edges)
     every = [existing(path) for path in (*paths, *edge_files, nodes) if path is not None]
     how = FileOptions(format, delimiter, header, comments, max_bytes)
-    parts, bags = gather(every, chosen, account, how, list(map(Path, edge_files)), None if nodes is None else Path(nodes))
+    parts, bags = gather(
+        every, chosen, account, how, list(map(Path, edge_files)), None if nodes is None else Path(nodes)
+    )
     with complaints_about(*every):
         graph = parts.graph if parts.graph is not None else build_parts(parts, bags, chosen, account)
     return (graph, account) if report else graph

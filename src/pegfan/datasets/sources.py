@@ -128,7 +128,7 @@ class Source:
         return cls.of(*files, **options)
 
     def grown(self, *paths: str | os.PathLike[str], schema: Schema | None = None, **options: Any) -> Growth:
-        """Read the graph, and the graph with new rows added to its tables.
+        r"""Read the graph, and the graph with new rows added to its tables.
 
         New rows of nodes that were known take the place of the old; new rows of edges are added. Which table rows
         belong to is told by the names of their columns. Columns that they lack count as missing, those that they have
@@ -148,10 +148,10 @@ class Source:
         >>> import pathlib, tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     place = pathlib.Path(folder)
-        ...     _ = (place / "nodes.csv").write_text("id,size\\nann,1\\nbob,2\\ncat,5\\n")
-        ...     _ = (place / "edges.csv").write_text("source,target\\nann,bob\\nbob,cat\\n")
-        ...     _ = (place / "new.csv").write_text("id,size\\ncat,3\\ndan,4\\n")
-        ...     _ = (place / "links.csv").write_text("source,target\\ndan,ann\\ndan,eve\\n")
+        ...     _ = (place / "nodes.csv").write_text("id,size\nann,1\nbob,2\ncat,5\n")
+        ...     _ = (place / "edges.csv").write_text("source,target\nann,bob\nbob,cat\n")
+        ...     _ = (place / "new.csv").write_text("id,size\ncat,3\ndan,4\n")
+        ...     _ = (place / "links.csv").write_text("source,target\ndan,ann\ndan,eve\n")
         ...     before = Source.of(place / "nodes.csv", place / "edges.csv")
         ...     growth = before.grown(place / "new.csv", place / "links.csv")
         >>> growth.graph, growth.updated

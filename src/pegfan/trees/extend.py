@@ -1,4 +1,4 @@
-"""A tree for a graph that has grown: old nodes stay where they are, and new ones join the clusters of their neighbours."""
+"""A tree for a graph that has grown: old nodes stay where they are, new ones join the clusters of their neighbours."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _most_joined(rows: csr_array, slots: IntArray, tree: Hierarchy) -> IntArray:
 
 
 def _largest(tree: Hierarchy) -> int:
-    """The cluster above the leaves that one comes to by the child of most nodes at every level, of equal ones the first."""
+    """The cluster above the leaves at the end of the way to the child of most nodes; of equal ones to the first."""
     slot = 0
     for level in range(1, tree.K - 1):
         first, sizes = tree.first_child(level), tree.sizes(level + 1)
