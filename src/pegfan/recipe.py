@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from pegfan import _defaults as default
@@ -478,6 +479,9 @@ class Known:
     columns
         The column of every node in a channel of adjacency rows: nodes that look alike share one, and nodes that came
         later have none, -1. None for models of earlier versions, where every node has its own.
+    folds
+        Where members were trained on several splits, which nodes are training nodes of each, one row per split; the
+        codes are then those of all of them.
     salt
         What the digests begin with, so that no list of digests made elsewhere fits; None where names are plain.
     """
@@ -486,16 +490,25 @@ class Known:
     names: tuple[str, ...] | None
     classes: int
     columns: IntArray | None = None
+    folds: NDArray[np.bool_] | None = None
     salt: str | None = None
 
     @classmethod
-    def of(cls, graph: Graph, train: IntArray) -> Self:
-        """What is known in training on a split."""
+    def of(cls, graph: Graph, *trains: IntArray) -> Self:
+        """What is known in training on the training nodes of a split, or of several."""
         assert graph.labels is not None
-        codes = np.full(graph.n, -1, np.int64)
-        codes[train] = graph.labels[train]
+        folds = np.zeros((len(trains), graph.n), np.bool_)
+        for fold, train in zip(folds, trains, strict=True):
+            fold[train] = True
+        codes = np.where(folds.any(axis=0), graph.labels, -1)
         names = None if graph.node_names is None else tuple(map(str, graph.node_names.tolist()))
-        return cls(codes, names, graph.n_classes, canonical_order(graph).classes)
+        return cls(codes, names, graph.n_classes, canonical_order(graph).classes, folds if len(trains) > 1 else None)
+
+    def of_fold(self, fold: int) -> Known:
+        """What is known in one of several trainings."""
+        if self.folds is None:
+            return self
+        return replace(self, codes=np.where(self.folds[fold], self.codes, -1), folds=None)
 
     @property
     def n(self) -> int:
@@ -538,6 +551,7 @@ class Known:
             codes=np.where(places >= 0, self.codes[at], -1),
             names=None if graph.node_names is None else tuple(map(str, graph.node_names.tolist())),
             columns=np.where(places >= 0, columns[at], -1),
+            folds=None if self.folds is None else self.folds[:, at] & (places >= 0),
             salt=None,
         )
 

@@ -359,7 +359,10 @@ ELSEWHERE = {
     "experiments.search.search": {"budget": None},
     # What is None on this command line is not pinned: it is Plan's.
     "cli.train.train": dict.fromkeys(
-        [*("budget", "class_weights", "seed", "split"), *("method", "h", "kind", "regime", "hops", "direction", "scaling")]
+        [
+            *("budget", "class_weights", "seed", "split"),
+            *("method", "h", "kind", "regime", "hops", "direction", "scaling"),
+        ]
     ),
     "results.values.Result": {"budget": None, "seed": None},  # unknown
     "running.Step": {"budget": None},

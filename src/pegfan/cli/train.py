@@ -686,7 +686,7 @@ def _ranked(outcome: Outcome, result: Result, reasons: Sequence[str] | None) -> 
 
     assert result.splits is not None
     graph, ids = outcome.graph, list(map(str, outcome.graph.ids.tolist()))
-    nodes, classes, _, _ = rank(graph, graph.splits[result.splits.used[0]], outcome.probabilities)
+    nodes, classes, _, _ = rank(graph, outcome.judged, outcome.probabilities)
     out = StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["rank", "id", "class", "probability", *([] if reasons is None else ["top_reasons"])])

@@ -7,7 +7,7 @@ from pegfan.datasets.benchmarks import info, load, names, table
 from pegfan.datasets.growth import Growth
 from pegfan.datasets.readers import ReadOptions, read_graph
 from pegfan.datasets.sources import Source
-from pegfan.datasets.splits import random_splits
+from pegfan.datasets.splits import fold_splits, random_splits
 from pegfan.datasets.stand_in import stand_in_features
 from pegfan.datasets.synthetic import D4, synthetic
 from pegfan.datasets.tables import UnknownIds, graph_from_tables
@@ -25,6 +25,7 @@ __all__ = [
     "TableOptions",
     "Transactions",
     "UnknownIds",
+    "fold_splits",
     "graph_from_tables",
     "info",
     "load",
