@@ -709,7 +709,7 @@ class Linked:
         known, graph = self.known, self._explainer.graph
         assert known is not None
         rows = csr_array(hop_matrix(graph, "A", self.member.recipe._side), dtype=np.float64, copy=True)
-        rows.data[known.places(graph)[rows.indices] < 0] = 0.0
+        rows.data[known.columns_of(graph)[rows.indices] < 0] = 0.0
         rows.eliminate_zeros()
         return rows
 
@@ -718,8 +718,7 @@ class Linked:
         """The column of every node in the channel of adjacency rows."""
         known = self.known
         assert known is not None
-        columns = np.arange(known.n) if known.columns is None else known.columns
-        return columns[np.maximum(known.places(self._explainer.graph), 0)]
+        return np.maximum(known.columns_of(self._explainer.graph), 0)
 
     def facts(self, channel: Channel) -> Iterator[tuple[str, Any]]:
         """What else channels hold, by name: columns that belong together."""

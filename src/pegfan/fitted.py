@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
@@ -29,7 +29,7 @@ from pegfan.recipe import Known, Recipe
 from pegfan.training import Network, Run, train
 from pegfan.training.boosting import Boosted, boost
 from pegfan.training.engine import check_metric, check_weights, without_weightless
-from pegfan.trees import Hierarchy, canonical_order
+from pegfan.trees import Hierarchy, canonical_order, extend_tree
 
 __all__ = [
     "ChannelFacts",
@@ -452,6 +452,28 @@ class Fitted:
             raise ValueError(f"class {codes.max()} is not one of the {len(self.classes)} classes that were fitted")
         return np.asarray(codes)
 
+    def extended(self, graph: Graph, places: IntArray) -> Self:
+        """What was fitted, for a graph that has grown from the fitted one: old nodes keep their places in the trees.
+
+        Parameters
+        ----------
+        graph
+            The graph as it is now.
+        places
+            The place of every node in the fitted graph; -1 for new ones. Every old node must be there.
+        """
+        known = self.prepared(graph)
+        trees = {id(tree): extend_tree(tree, known, places) for tree in self._trees()}
+        members = [m if m.tree is None else replace(m, tree=trees[id(m.tree)]) for m in self.members]
+        return replace(
+            self,
+            members=tuple(members),
+            known=None if self.known is None else self.known.extended(known, np.asarray(places)),
+            fingerprint=fingerprint(known),
+            split=None,
+            graph=known,
+        )
+
     # --------------------------------------------------------------------- files
 
     def save(
@@ -519,7 +541,9 @@ class Fitted:
                 inputs["columns"] = self.known.columns
             if self.known.folds is not None:
                 inputs["folds"] = self.known.folds
-            _saved.write_file(folder / _NODES, json.dumps(self.known.names).encode())
+            hashed = self.known.hashed(self.fingerprint)
+            stored = None if hashed.names is None else {"salt": hashed.salt, "digests": hashed.names}
+            _saved.write_file(folder / _NODES, json.dumps(stored).encode())
         write_npz(folder / _INPUTS, inputs)
 
     @classmethod
@@ -573,18 +597,16 @@ class Fitted:
         known = None
         if "codes" in inputs:
             codes = inputs.pop("codes").astype(np.int64)
-            names = json.loads(_saved.read_file(source, _NODES, about))
-            if names is not None and (len(names) != len(codes) or not all(isinstance(name, str) for name in names)):
-                raise ValueError(f"{_NODES} does not fit {_INPUTS}")
+            names, salt = _read_names(json.loads(_saved.read_file(source, _NODES, about)), len(codes))
             if codes.ndim != 1 or codes.max(initial=-1) >= classes:
                 raise ValueError(f"{_INPUTS} holds classes that {_saved.MODEL} does not know")
             columns = inputs.pop("columns", None)
-            if columns is not None and (columns.shape != codes.shape or columns.min(initial=0) < 0):
+            if columns is not None and (columns.shape != codes.shape or columns.min(initial=0) < -1):
                 raise ValueError(f"{_INPUTS} holds columns that do not fit its nodes")
             folds = inputs.pop("folds", None)
             if folds is not None and (folds.dtype != np.int8 or folds.shape[1:] != codes.shape):
                 raise ValueError(f"{_INPUTS} holds folds that do not fit its nodes")
-            known = Known(codes, None if names is None else tuple(names), classes, columns, folds)
+            known = Known(codes, names, classes, columns, folds, salt)
         return known, FeatureScale(**inputs) if inputs else None
 
 
@@ -750,6 +772,17 @@ def _member(
     if member.network.widths != widths or len(attention) != len(widths):
         raise ValueError(f"{_WEIGHTS} holds a network whose channels are not those of {_saved.MODEL}")
     return member
+
+
+def _read_names(stored: Any, n: int) -> tuple[tuple[str, ...] | None, str | None]:
+    """Digests of the nodes' names and their salt, or the names themselves, as models were saved before."""
+    names, salt = (stored.get("digests"), stored.get("salt")) if isinstance(stored, dict) else (stored, None)
+    if names is None:
+        return None, None
+    fits = isinstance(names, list) and len(names) == n and all(isinstance(name, str) for name in names)
+    if not fits or isinstance(stored, dict) != isinstance(salt, str):
+        raise ValueError(f"{_NODES} does not fit {_INPUTS}")
+    return tuple(names), salt
 
 
 def _own(i: int, stored: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,15 +1,21 @@
 """Automatic training: recipes, their channels, the search, the choice, and models that come back from files."""
 
+import hashlib
+import json
+import zipfile
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
 import pegfan as pf
+from pegfan._saved import _checksum
 from pegfan.auto import AutoClassifier, search
 from pegfan.auto.outcome import Plan, carry_out, with_splits
 from pegfan.auto.recipes import difference, first_recipes, variations, work
 from pegfan.auto.search import Pool, Search, Trial, choose
 from pegfan.channels import FeatureScale
+from pegfan.explain import Explainer
 from pegfan.fitted import mean_of
 from pegfan.graph import Split
 from pegfan.recipe import Recipe
@@ -251,6 +257,63 @@ def test_a_changed_graph_is_predicted_node_by_node(graph, model):
     assert (model.predict(part) == model.predict()[:110]).mean() > 0.7
     with pytest.raises(ValueError, match="5 feature columns"):
         model.predict(graph.replace(features=graph.features[:, :5]))
+
+
+def test_a_model_holds_no_ids_of_nodes(graph, tmp_path):
+    """Not in any of its files, packed or not; nodes are still found by their ids."""
+    named = graph.replace(node_names=[f"acct-{i:04d}" for i in range(graph.n)])
+    model = AutoClassifier(recipes=[{**PLAIN, "labels": True, "adjacency": True}]).fit(named)
+    folder = model.save(tmp_path / "model")
+    for path in folder.iterdir():
+        held = path.read_bytes()
+        if path.suffix == ".npz":
+            with zipfile.ZipFile(path) as archive:
+                held = b"".join(map(archive.read, archive.namelist()))
+        assert b"acct-" not in held.replace(b"\0", b""), path.name
+    loaded = AutoClassifier.load(folder)
+    shuffled = named.permute(np.random.default_rng(1).permutation(graph.n))
+    np.testing.assert_array_equal(loaded.fitted_.known.places(shuffled), model.fitted_.known.places(shuffled))
+    assert loaded.predict_proba(named).tobytes() == model.predict_proba().tobytes()
+    again = AutoClassifier.load(loaded.save(tmp_path / "again"))
+    assert again.fitted_.known.names == loaded.fitted_.known.names
+    assert loaded.fitted_.known.labels_of(named.replace(node_names=[f"x{i}" for i in range(graph.n)])).max() == -1
+
+
+def test_models_that_were_saved_with_names_are_read(graph, tmp_path):
+    named = graph.replace(node_names=[f"acct-{i:04d}" for i in range(graph.n)])
+    folder = AutoClassifier(recipes=[{**PLAIN, "labels": True}]).fit(named).save(tmp_path / "model")
+    expected = AutoClassifier.load(folder).predict_proba(named)
+    about = json.loads((folder / "model.json").read_text())
+    names = json.dumps(named.node_names.tolist()).encode()
+    (folder / "nodes.json").write_bytes(names)
+    about["files"]["nodes.json"] = hashlib.sha256(names).hexdigest()
+    del about["checksum"]
+    (folder / "model.json").write_text(json.dumps({**about, "checksum": _checksum(about)}))
+    assert AutoClassifier.load(folder).predict_proba(named).tobytes() == expected.tobytes()
+
+
+def test_a_grown_graph_keeps_its_trees_and_what_is_far_from_new_nodes(graph, tmp_path):
+    """Old nodes keep their places in the tree, their labels and columns; new ones have none."""
+    recipes = [FULL]
+    perm = np.random.default_rng(3).permutation(120)
+    whole, old = graph.permute(perm), np.sort(np.random.default_rng(4).permutation(120)[:110])
+    before = whole.subgraph(old)
+    model = AutoClassifier(recipes=recipes).fit(before, "random")
+    places = np.full(120, -1)
+    places[old] = np.arange(110)
+    after = model.extended(whole, places)
+    known, tree = after.fitted_.known, after.members_[0].tree
+    np.testing.assert_array_equal(known.codes[old], model.fitted_.known.codes)
+    assert (known.codes[places < 0] == -1).all()
+    assert (known.columns_of(whole)[places < 0] == -1).all()
+    np.testing.assert_array_equal(tree.labels(2)[old], model.members_[0].tree.labels(2))
+    assert after.predict_proba(whole).tobytes() == after.predict_proba().tobytes()
+    assert (after.predict()[old] == model.predict()).mean() > 0.7
+    nothing_new = model.extended(before, np.arange(110))
+    assert nothing_new.predict_proba(before).tobytes() == model.predict_proba().tobytes()
+    loaded = AutoClassifier.load(after.save(tmp_path / "model"))
+    assert loaded.predict_proba(whole).tobytes() == after.predict_proba().tobytes()
+    Explainer(after.fitted_, whole).texts([0, 1])
 
 
 def test_saving_never_destroys(graph, model, tmp_path):
