@@ -46,17 +46,20 @@ class Metric:
         Whether only the class that is decided on counts, not its probability.
     percent
         Whether it is shown in per cent.
+    numbers
+        Whether it is for numeric targets: outputs are predicted values, labels the true ones.
     """
 
     name: str
     words: str
     says: str
-    cells: Callable[[FloatArray, IntArray], Cells]
+    cells: Callable[[FloatArray, Any], Cells]
     plain: Callable[[Any, Any], float] | None = None
     two_classes: bool = False
     larger: bool = True
     decides: bool = False
     percent: bool = True
+    numbers: bool = False
 
     @property
     def title(self) -> str:
@@ -77,6 +80,8 @@ class Metric:
         """
         if value is None or not np.isfinite(value):
             return "–"
+        if self.numbers and self.percent is False and not self.larger:
+            return f"{value:.{digits + 3}g}"  # in units of the targets, whatever they are
         return f"{100 * value:.{digits}f}" if self.percent else f"{value:.{digits + 2}f}"
 
 
@@ -86,9 +91,10 @@ def score(log_probabilities: Any, labels: Any, metric: str) -> float:
     Parameters
     ----------
     log_probabilities
-        One row per node and one column per class; any scores will do, for the log loss those of a softmax.
+        One row per node and one column per class; any scores will do, for the log loss those of a softmax. For metrics
+        of numbers a single column, or none: the predicted values.
     labels
-        Class numbers of these nodes. Of two classes, class 1 is the positive one.
+        Class numbers of these nodes. Of two classes, class 1 is the positive one. For metrics of numbers the true ones.
     metric
         A name of `METRICS`.
 
@@ -328,6 +334,31 @@ def _log_losses(output: FloatArray, labels: IntArray) -> Cells:
     return Cells(np.ones(len(labels)), labels[order], lambda rows: np.asarray(rows @ losses / rows.sum(axis=1)))
 
 
+def _errors(power: int) -> Callable[[FloatArray, Any], Cells]:
+    """The cells of R² (power 2) and of the mean absolute error (power 1): one per node, sorted by target and error."""
+
+    def cells(output: FloatArray, truth: Any) -> Cells:
+        values, wanted = output.reshape(len(truth)), np.asarray(truth, np.float64)
+        order = np.lexsort((values, wanted))
+        wanted, errors = wanted[order], np.abs(values[order] - wanted[order])
+        ones = np.ones(len(wanted))
+
+        def absolute(rows: Any) -> FloatArray:
+            return np.asarray(rows @ errors / rows.sum(axis=1))
+
+        def explained(rows: Any) -> FloatArray:
+            weights = np.asarray(rows, np.float64)
+            shifted = wanted - wanted.mean()  # so that squares of large numbers do not cancel
+            total = weights.sum(axis=1)
+            spread = weights @ shifted**2 - (weights @ shifted) ** 2 / total
+            with np.errstate(invalid="ignore", divide="ignore"):  # all targets are the same
+                return np.asarray(np.where(spread > 0, 1.0 - weights @ errors**2 / spread, np.nan))
+
+        return Cells(ones, np.zeros(len(wanted), np.int64), absolute if power == 1 else explained)
+
+    return cells
+
+
 def _accuracy(output: Any, labels: Any) -> float:
     return float((output.argmax(axis=1) == labels).mean())
 
@@ -393,6 +424,23 @@ METRICS: dict[str, Metric] = {
             _log_losses,
             larger=False,
             percent=False,
+        ),
+        Metric(
+            "r2",
+            "R²",
+            "the share of the numbers' variance that is explained; 1 is perfect, 0 no better than their mean",
+            _errors(2),
+            percent=False,
+            numbers=True,
+        ),
+        Metric(
+            "mae",
+            "mean absolute error",
+            "by how much predictions are off on average, in units of the numbers",
+            _errors(1),
+            larger=False,
+            percent=False,
+            numbers=True,
         ),
     )
 }
