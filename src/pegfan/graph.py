@@ -441,7 +441,7 @@ class Graph:
 
         Reads ``edge_index``; ``edge_weight``, or else an ``edge_attr`` of one number per edge, as
         weights; ``x``, dense or sparse, and ``feature_names``; ``y`` of shape (n,) or (n, 1), where NaN means
-        unlabelled; ``pos``; ``num_nodes``; and the masks ``train_mask``, ``val_mask`` and ``test_mask`` of shape
+        unlabelled, as labels, or as targets if it has numbers that are not whole; ``pos``; ``num_nodes``; and the masks ``train_mask``, ``val_mask`` and ``test_mask`` of shape
         (n,) or (n, k), which become k splits (a mask of shape (n,) serves every split, a missing one leaves its
         part empty).
 
@@ -475,7 +475,7 @@ class Graph:
         found = {
             "features": _from_torch(getattr(data, "x", None)),
             "feature_names": getattr(data, "feature_names", None),
-            "labels": single_column(_from_torch(getattr(data, "y", None))),
+            **_labels_or_targets(single_column(_from_torch(getattr(data, "y", None)))),
             "splits": mask_splits({part: _from_torch(getattr(data, f"{part}_mask", None)) for part in Split._fields}),
             "positions": _from_torch(getattr(data, "pos", None)),
         }
@@ -563,8 +563,8 @@ class Graph:
         """Return a ``networkx.Graph`` or ``DiGraph`` with edge attribute ``"weight"``.
 
         Nodes are keyed by `node_names`, or else by 0..n-1. They carry ``"label"`` (the class name if there
-        is one, else the class number, None if unlabelled), ``"features"`` (the row, if features are dense)
-        and ``"pos"``. The names of features are in ``.graph["feature_names"]``.
+        is one, else the class number, None if unlabelled) or ``"target"`` (a number, None if it is not known),
+        ``"features"`` (the row, if features are dense) and ``"pos"``. The names of features are in ``.graph["feature_names"]``.
 
         Examples
         --------
@@ -579,6 +579,8 @@ class Graph:
         if self.labels is not None:
             names = self.classes.tolist()
             columns["label"] = [None if k < 0 else names[k] for k in self.labels.tolist()]
+        if self.targets is not None:
+            columns["target"] = [None if np.isnan(value) else value for value in self.targets.tolist()]
         if self.features is not None and not issparse(self.features):
             columns["features"] = list(self.features)
             if self.feature_names is not None:
@@ -615,8 +617,8 @@ class Graph:
             fields["x"] = _to_torch(self.features, torch)
         if self.feature_names is not None:
             fields["feature_names"] = list(self.feature_names)
-        if self.labels is not None:
-            fields["y"] = torch.tensor(self.labels)
+        if self.truth is not None:
+            fields["y"] = torch.tensor(self.truth)
         if self.positions is not None:
             fields["pos"] = torch.tensor(self.positions)
         for part in Split._fields if self.splits else ():
@@ -1369,6 +1371,10 @@ def _names_of(nx_graph: Any, attribute: str, block: NDArray[Any]) -> list[str]:
 
 def _overridden(found: dict[str, Any], attributes: dict[str, Any]) -> dict[str, Any]:
     """Return what was found in another library's graph, with what the caller gives in its place."""
+    if attributes.get("targets") is not None:
+        found = {**found, "labels": None}
+    elif "labels" in attributes:
+        found = {**found, "targets": None}
     if "features" in attributes:  # the names found are those of other features
         found = {**found, "feature_names": None}
     return {**found, **attributes}
@@ -1383,6 +1389,12 @@ def _from_torch(tensor: Any) -> Any:
         coo = tensor.to_sparse_coo().coalesce()
         return coo_array((coo.values().numpy(), tuple(coo.indices().numpy())), shape=tuple(coo.shape))
     return tensor.numpy()
+
+
+def _labels_or_targets(values: Any) -> dict[str, Any]:
+    """Numbers of which some are not whole are targets, anything else labels."""
+    fractions = values is not None and values.dtype.kind == "f" and bool(np.any(values % 1 > 0))
+    return {"targets" if fractions else "labels": values}
 
 
 def _to_torch(features: Any, torch: Any) -> Any:

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from pegfan._arrays import IntArray
 from pegfan.metrics import METRICS, score
 
 __all__ = ["Course", "Diverged", "Stopping", "Trainer", "follow"]
@@ -61,7 +60,7 @@ class Course(NamedTuple):
 def follow(
     trainer: Trainer,
     settings: Stopping,
-    val_labels: IntArray,
+    val_labels: Any,
     metric: str,
     name: str,
     history: bool = False,
