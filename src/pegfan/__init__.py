@@ -46,7 +46,13 @@ if TYPE_CHECKING:
     from pegfan._families import families
     from pegfan.auto import AutoClassifier, load_classifier
     from pegfan.channels import make_channels, make_fsgnn_channels
-    from pegfan.classifier import FSGNNClassifier, NetworkClassifier, PEGFANClassifier, RecipeClassifier
+    from pegfan.classifier import (
+        FSGNNClassifier,
+        NetworkClassifier,
+        PEGFANClassifier,
+        PEGFANRegressor,
+        RecipeClassifier,
+    )
     from pegfan.comparison import compare
     from pegfan.datasets import read_graph
     from pegfan.recipe import Recipe
@@ -65,6 +71,7 @@ __all__ = [
     "Hierarchy",
     "NetworkClassifier",
     "PEGFANClassifier",
+    "PEGFANRegressor",
     "Recipe",
     "RecipeClassifier",
     "Settings",
@@ -112,6 +119,7 @@ _LAZY = {
     "FSGNNClassifier": "classifier",
     "NetworkClassifier": "classifier",
     "PEGFANClassifier": "classifier",
+    "PEGFANRegressor": "classifier",
     "Recipe": "recipe",
     "RecipeClassifier": "classifier",
     "Settings": "training",

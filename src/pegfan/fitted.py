@@ -22,12 +22,13 @@ from pegfan._npz import read_npz, write_npz
 from pegfan._plain import plain
 from pegfan.channels import Channel, Channels, FeatureScale
 from pegfan.decisions import Decision
-from pegfan.graph import Graph, Split
-from pegfan.metrics import METRICS
+from pegfan.graph import Graph, Split, are_known
+from pegfan.metrics import METRICS, check_metric, score
 from pegfan.networks import NetworkRecipe, recipe_of
 from pegfan.recipe import Known, Recipe
 from pegfan.training import Network, Run, train
 from pegfan.training.engine import without_weightless
+from pegfan.training.network import TARGET
 from pegfan.trees import Hierarchy, canonical_order
 
 __all__ = [
@@ -194,7 +195,10 @@ def train_network_recipe(
         Of `pegfan.training.networks.train_network`: sample_weight, device, history, progress.
     """
     split = fit_split(graph, split, seed)
-    assert graph.labels is not None
+    if graph.labels is None:
+        raise ValueError(
+            f"{recipe.label} predicts classes, and the graph has numeric targets; use AutoRegressor or PEGFANRegressor"
+        )
     inputs = network_inputs(recipe, graph, scale) if inputs is None else inputs
     from pegfan.training.networks import train_network
 
@@ -236,7 +240,7 @@ def train_recipe(
         channels = recipe.channels(graph, tree, split=split, scale=scale if recipe.scaling == "columns" else None)
     metric: Any = graph.metric
     result = train(
-        channels, graph.labels, split, recipe.settings, classes=graph.n_classes, metric=metric, seed=seed, **options
+        channels, graph.truth, split, recipe.settings, classes=graph.n_classes, metric=metric, seed=seed, **options
     )
     facts = tuple(map(ChannelFacts.of, channels))
     return Trained(recipe, tree, facts, result.runs[0], result.engine), channels
@@ -251,9 +255,9 @@ class Fitted:
     members
         The trained recipes.
     classes
-        Names of the classes, or their numbers.
+        Names of the classes, or their numbers; none where numeric targets are predicted.
     metric
-        Of the graph.
+        Of the graph; one for numbers where these are predicted.
     stood_in
         Whether degrees stood in for features.
     columns, feature_names
@@ -319,14 +323,23 @@ class Fitted:
             graph=graph,
         )
 
+    @property
+    def numeric(self) -> bool:
+        """Whether numbers are predicted, not classes."""
+        return METRICS[self.metric].numbers
+
     # ---------------------------------------------------------------- predictions
+
+    def values(self, graph: Graph | None = None) -> FloatArray:
+        """The predicted number of every node: the mean of the members' ones."""
+        return np.asarray(self.raw(graph)[:, 0], np.float64)
 
     def log_probabilities(self, graph: Graph | None = None) -> Float32Array:
         """Logarithms of the mean of the members' probabilities, per node and class, calibrated if that helps."""
         return self.decision.calibrated(self.raw(graph))  # type: ignore[no-any-return]
 
     def raw(self, graph: Graph | None = None) -> Float32Array:
-        """Logarithms of the mean of the members' probabilities, per node and class."""
+        """Logarithms of the mean of the members' probabilities, per node and class; or a column of mean numbers."""
         known = self.prepared(graph)
         channels = self.channels_on(known)
         return mean_of(
@@ -364,15 +377,20 @@ class Fitted:
     def score(self, graph: Graph | None, split: Any) -> float:
         """The graph's metric on the test nodes of a split; by default the split that was fitted."""
         known = self._graph() if graph is None else graph
-        if known.labels is None:
-            raise ValueError("the graph has no labels to compare with; give them with graph.replace(labels=...)")
+        truth, missing = (known.targets, "targets") if self.numeric else (known.labels, "labels")
+        if truth is None:
+            raise ValueError(
+                f"the graph has no {missing} to compare with; give them with graph.replace({missing}=...)"
+            )
         if split is None and self.split is None:
             raise ValueError("the model was fitted to a split of its own, which is not saved; pass it as split=")
         bare = known.replace(features=None) if self.stood_in else known  # as it was when the split was drawn
         part = pick_split(bare, self.split if split is None else split, self.seed)
-        test = part.test[known.labels[part.test] >= 0]
+        test = part.test[known.labelled[part.test]]
         if not test.size:
             raise ValueError("the split has no labelled test nodes, so there is nothing to score")
+        if self.numeric:
+            return score(self.values(known)[test], truth[test], known.metric)
         chosen = METRICS[known.metric]
         if chosen.two_classes and len(self.classes) != 2:
             raise ValueError(f"{chosen.words} is for two classes, and the model was fitted to {len(self.classes)}")
@@ -480,6 +498,8 @@ class Fitted:
             inputs["codes"] = self.known.codes
             if self.known.columns is not None:
                 inputs["columns"] = self.known.columns
+            if self.known.values is not None:
+                inputs["values"] = self.known.values
             _saved.write_file(folder / _NODES, json.dumps(self.known.names).encode())
         write_npz(folder / _INPUTS, inputs)
 
@@ -496,14 +516,19 @@ class Fitted:
         for name in files:
             _saved.read_file(source, _tree_file(name), about)
         trees = {name: Hierarchy.load(source / _tree_file(name)) for name in files}
+        numeric = METRICS[check_metric(about["metric"])].numbers
+        outputs = 1 if numeric else len(classes)
         members = tuple(
-            _member(entry, _own(i, state), _own(i, history), trees, len(classes), about["columns"])
+            _member(entry, _own(i, state), _own(i, history), trees, outputs, about["columns"])
             for i, entry in enumerate(about["members"])
         )
         sizes = {m.classes if isinstance(m, TrainedNetwork) else m.network.classes for m in members}
-        if sizes != {len(classes)}:
-            raise ValueError(f"the members in {_saved.MODEL} do not fit its {len(classes)} classes")
-        known, scale = cls._read_inputs(source, about, len(classes))
+        if sizes != {outputs} or any((TARGET in m.run.state) != numeric for m in members):
+            fit = "targets" if numeric else f"{outputs} classes"
+            raise ValueError(f"the members in {_saved.MODEL} do not fit its {fit}")
+        known, scale = cls._read_inputs(source, about, outputs)
+        if known is not None and (known.values is not None) != numeric:
+            raise ValueError(f"{_INPUTS} does not hold what {_saved.MODEL} predicts")
         if known is None and any(isinstance(m, TrainedNetwork) and m.recipe.needs_labels for m in members):
             raise ValueError(f"{_INPUTS} lacks the training labels that predictions need")
         names, decision = about.get("feature_names"), about.get("decision")
@@ -539,13 +564,21 @@ class Fitted:
             columns = inputs.pop("columns", None)
             if columns is not None and (columns.shape != codes.shape or columns.min(initial=0) < 0):
                 raise ValueError(f"{_INPUTS} holds columns that do not fit its nodes")
-            known = Known(codes, None if names is None else tuple(names), classes, columns)
+            values = inputs.pop("values", None)
+            if values is not None and (values.shape != codes.shape or not np.array_equal(~np.isnan(values), codes >= 0)):
+                raise ValueError(f"{_INPUTS} holds targets that do not fit its nodes")
+            known = Known(codes, None if names is None else tuple(names), classes, columns, values)
         return known, FeatureScale(**inputs) if inputs else None
 
 
-def mean_of(outputs: Sequence[Float32Array]) -> Float32Array:
-    """The logarithm of the mean of probabilities that are given by their logarithms."""
+def mean_of(outputs: Sequence[Any]) -> Any:
+    """The logarithm of the mean of probabilities that are given by their logarithms; of one column, its plain mean.
+
+    A single column holds predicted numbers, or zeros, the logarithms of the probabilities of a single class.
+    """
     total = outputs[0]
+    if total.shape[1] == 1:
+        return np.mean(outputs, axis=0)
     for output in outputs[1:]:
         total = np.logaddexp(total, output)
     return np.asarray(total - np.float32(np.log(len(outputs))))
@@ -595,36 +628,51 @@ def pick_split(graph: Graph, split: Any, seed: int) -> Split:
 
 def with_validation(graph: Graph, part: Split, seed: int) -> Split:
     """The split; a quarter of its labelled training nodes become validation nodes where it has none."""
-    assert graph.labels is not None
-    among = np.full(graph.n, -1, np.int64)
-    among[part.train] = graph.labels[part.train]
-    if len(part.val) or not (among >= 0).any():
+    assert graph.truth is not None
+    among = np.full(graph.n, -1 if graph.targets is None else np.nan, graph.truth.dtype)
+    among[part.train] = graph.truth[part.train]
+    if len(part.val) or not are_known(among).any():
         return part
     drawn = draw_splits(graph, among, k=1, sizes=(0.75, 0.25, 0.0), seed=seed)[0]
     return Split(drawn.train, drawn.val, part.test)
 
 
-def draw_splits(graph: Graph, labels: IntArray | None = None, **options: Any) -> tuple[Split, ...]:
+def draw_splits(graph: Graph, labels: Any = None, **options: Any) -> tuple[Split, ...]:
     """Random splits of a graph that do not depend on how its nodes are numbered.
+
+    Where there are numeric targets, every tenth of them is divided alike.
 
     Parameters
     ----------
     graph
-        With labels, unless others are given.
+        With labels or targets, unless others are given.
     labels
-        Those of the nodes to divide; -1 for the others.
+        Those of the nodes to divide; -1, or NaN, for the others.
     **options
         Of `pegfan.datasets.random_splits`.
     """
     from pegfan.datasets import random_splits
 
-    codes = graph.labels if labels is None else labels
+    codes = graph.truth if labels is None else labels
     if codes is None:
         raise ValueError("the graph has no labels to draw splits by; give them with graph.replace(labels=...)")
+    exact, groups = (codes, codes) if codes.dtype.kind != "f" else _ranks_and_tenths(codes)
     colouring = canonical_order(graph)
-    order = canonical_order(graph, labels=codes).order if colouring.tied else colouring.order
-    drawn = random_splits(codes[order], **options)
+    order = canonical_order(graph, labels=exact).order if colouring.tied else colouring.order
+    drawn = random_splits(groups[order], **options)
     return tuple(Split(*(np.sort(order[part]) for part in split)) for split in drawn)
+
+
+def _ranks_and_tenths(targets: FloatArray) -> tuple[IntArray, IntArray]:
+    """The place of every target among the distinct ones, and the tenth of the nodes that it is in; −1 where unknown."""
+    ranks, tenths = np.full(len(targets), -1), np.full(len(targets), -1)
+    known = are_known(targets)
+    if known.any():
+        ranks[known] = np.unique(targets[known], return_inverse=True)[1]
+        parts = max(1, min(10, int(known.sum()) // 10))
+        edges = np.quantile(targets[known], np.arange(1, parts) / parts)
+        tenths[known] = np.searchsorted(edges, targets[known], side="right")
+    return ranks, tenths
 
 
 def fit_split(graph: Graph, split: Any, seed: int, weights: FloatArray | None = None) -> Split:
@@ -632,14 +680,13 @@ def fit_split(graph: Graph, split: Any, seed: int, weights: FloatArray | None = 
 
     Nodes whose weight is 0 are not among them.
     """
-    labels = graph.labels
-    if labels is None or not (labels >= 0).any():
+    if not graph.labelled.any():
         raise ValueError(
             "the graph has no labels to learn from; give them with graph.replace(labels=...), or name them where it is "
             "read or made: label='kind', or Graph.from_networkx(g, labels='club')"
         )
     whole = with_validation(graph, without_weightless(pick_split(graph, split, seed), weights), seed)
-    part = Split(*(nodes[labels[nodes] >= 0] for nodes in whole))
+    part = Split(*(nodes[graph.labelled[nodes]] for nodes in whole))
     for name in ("train", "val"):
         if not len(getattr(part, name)):
             raise ValueError(

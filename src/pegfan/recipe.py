@@ -36,6 +36,7 @@ from pegfan.channels.presets import KINDS, REGIMES, edge_kind_channels, find_reg
 from pegfan.channels.scaling import SCALINGS
 from pegfan.framelets import FrameletSystem
 from pegfan.graph import Graph, Split
+from pegfan.training.rows import Units
 from pegfan.training.settings import Settings
 from pegfan.trees import Hierarchy, build_tree, canonical_order
 from pegfan.trees.build import BUILDERS, DIRECTIONS
@@ -446,7 +447,7 @@ class Known:
     Attributes
     ----------
     codes
-        The class of every training node of the fitted graph; -1 elsewhere.
+        The class of every training node of the fitted graph, 0 where it has a numeric target; -1 elsewhere.
     names
         The nodes' names as strings, or None: nodes of another graph are then matched by position.
     classes
@@ -454,21 +455,31 @@ class Known:
     columns
         The column of every node in a channel of adjacency rows: nodes that look alike share one. None for models of
         earlier versions, where every node has its own.
+    values
+        The targets of training nodes, with mean 0 and variance 1, NaN elsewhere; None where there are classes.
     """
 
     codes: IntArray
     names: tuple[str, ...] | None
     classes: int
     columns: IntArray | None = None
+    values: FloatArray | None = None
 
     @classmethod
     def of(cls, graph: Graph, train: IntArray) -> Self:
         """What is known in training on a split."""
-        assert graph.labels is not None
-        codes = np.full(graph.n, -1, np.int64)
-        codes[train] = graph.labels[train]
+        codes, values = np.full(graph.n, -1, np.int64), None
+        if graph.targets is not None:
+            own = graph.targets[train]
+            units = Units.of(np.sort(own), np.full(len(own), 1 / len(own)))
+            codes[train], values = 0, np.full(graph.n, np.nan)
+            values[train] = units.standard(own)
+        else:
+            assert graph.labels is not None
+            codes[train] = graph.labels[train]
         names = None if graph.node_names is None else tuple(map(str, graph.node_names.tolist()))
-        return cls(codes, names, graph.n_classes, canonical_order(graph).classes)
+        classes = graph.n_classes if values is None else 1
+        return cls(codes, names, classes, canonical_order(graph).classes, values)
 
     @property
     def n(self) -> int:
@@ -487,6 +498,12 @@ class Known:
         """The training labels that apply to a graph's nodes."""
         places = self.places(graph)
         return np.where(places >= 0, self.codes[np.maximum(places, 0)], -1)
+
+    def values_of(self, graph: Graph) -> FloatArray:
+        """The standardised training targets that apply to a graph's nodes; NaN for the others."""
+        assert self.values is not None
+        places = self.places(graph)
+        return np.where(places >= 0, self.values[np.maximum(places, 0)], np.nan)
 
 
 def _training(graph: Graph, split: Split | int | None) -> IntArray:
@@ -515,6 +532,8 @@ def _label_channels(graph: Graph, x: Any, known: Known) -> Sequence[Channel]:
     On the fitted graph these are the training labels of the split. On another graph they are the labels of those
     nodes that were training nodes.
     """
+    if known.values is not None:
+        return _target_channels(graph, known)
     codes = known.labels_of(graph)
     nodes, nothing = np.flatnonzero(codes >= 0), np.empty(0, np.int64)
     told = Graph(graph.adjacency, directed=graph.directed, labels=codes, class_names=np.arange(known.classes))
@@ -536,6 +555,28 @@ def _label_channels(graph: Graph, x: Any, known: Known) -> Sequence[Channel]:
         words = "features of neighbours by their training label"
         channels.append(Channel("Y X", None, features_by_class(walk, x, codes, known.classes), "Y X", what=words))
     return channels
+
+
+def _target_channels(graph: Graph, known: Known) -> Sequence[Channel]:
+    """Means of the training targets one and two steps away, a node's own left out, and how much of them is known."""
+    values = known.values_of(graph)
+    nodes, nothing = np.flatnonzero(~np.isnan(values)), np.empty(0, np.int64)
+    told = Graph(graph.adjacency, directed=graph.directed, targets=values)
+
+    def propagate(*steps: csr_array) -> FloatArray:
+        if not nodes.size:
+            return np.zeros((graph.n, 2))
+        total, weight = propagated_labels(told, list(steps), Split(nodes, nothing, nothing)).T
+        return np.column_stack([np.where(weight > 0, total / np.where(weight > 0, weight, 1.0), 0.0), weight])
+
+    sides = ("out", "in") if graph.directed else ("out",)
+    walk = hop_matrix(graph, "random-walk", "symmetric")
+    near = [propagate(hop_matrix(graph, "random-walk", side)) for side in sides]
+    near.append(np.log1p(propagate(hop_matrix(graph, "A", "symmetric"))[:, 1:]))
+    return [
+        Channel("Y near", None, np.hstack(near), "Y", what="training targets of neighbours"),
+        Channel("Y far", None, propagate(walk, walk), "Y", what="training targets two steps away"),
+    ]
 
 
 def features_by_class(walk: csr_array, x: Any, codes: IntArray, classes: int) -> FloatArray:
