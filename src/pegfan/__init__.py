@@ -44,7 +44,7 @@ if TYPE_CHECKING:
         trees,
     )
     from pegfan._families import families
-    from pegfan.auto import AutoClassifier, load_classifier
+    from pegfan.auto import AutoClassifier, AutoRegressor, load_classifier, load_model
     from pegfan.channels import make_channels, make_fsgnn_channels
     from pegfan.classifier import (
         FSGNNClassifier,
@@ -64,6 +64,7 @@ logging.getLogger("pegfan").addHandler(logging.NullHandler())  # silent, unless 
 
 __all__ = [
     "AutoClassifier",
+    "AutoRegressor",
     "Coefficients",
     "FSGNNClassifier",
     "FrameletSystem",
@@ -91,6 +92,7 @@ __all__ = [
     "haar_basis",
     "left_inverse",
     "load_classifier",
+    "load_model",
     "make_channels",
     "make_fsgnn_channels",
     "measures",
@@ -116,6 +118,7 @@ _DOORS = (
 )
 _LAZY = {
     "AutoClassifier": "auto",
+    "AutoRegressor": "auto",
     "FSGNNClassifier": "classifier",
     "NetworkClassifier": "classifier",
     "PEGFANClassifier": "classifier",
@@ -126,6 +129,7 @@ _LAZY = {
     "compare": "comparison",
     "families": "_families",
     "load_classifier": "auto",
+    "load_model": "auto",
     "make_channels": "channels",
     "make_fsgnn_channels": "channels",
     "read_graph": "datasets",

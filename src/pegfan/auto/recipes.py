@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
+from pegfan.channels.presets import ADJUSTED_FROM
 from pegfan.channels.scaling import is_bag
 from pegfan.graph import Graph
 from pegfan.measures import adjusted_homophily
@@ -20,8 +21,6 @@ from pegfan.trees.build import AUTO_WARD
 
 __all__ = ["difference", "first_recipes", "variations", "weightings", "work"]
 
-ADJUSTED_FROM = 0.3
-"""Recipes for homophily come first from this adjusted homophily of training labels on."""
 ROWS_MOST = 100_000
 """The most nodes for which rows of the adjacency are a channel: every node takes as many weights as a feature."""
 
