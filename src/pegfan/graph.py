@@ -475,7 +475,7 @@ class Graph:
         found = {
             "features": _from_torch(getattr(data, "x", None)),
             "feature_names": getattr(data, "feature_names", None),
-            **_labels_or_targets(single_column(_from_torch(getattr(data, "y", None)))),
+            **labels_or_targets(single_column(_from_torch(getattr(data, "y", None)))),
             "splits": mask_splits({part: _from_torch(getattr(data, f"{part}_mask", None)) for part in Split._fields}),
             "positions": _from_torch(getattr(data, "pos", None)),
         }
@@ -1391,10 +1391,11 @@ def _from_torch(tensor: Any) -> Any:
     return tensor.numpy()
 
 
-def _labels_or_targets(values: Any) -> dict[str, Any]:
-    """Numbers of which some are not whole are targets, anything else labels."""
+def labels_or_targets(values: Any, kind: str | None = None) -> dict[str, Any]:
+    """Numbers of which some are not whole are targets, anything else labels; unless the kind is asked for."""
     fractions = values is not None and values.dtype.kind == "f" and bool(np.any(values % 1 > 0))
-    return {"targets" if fractions else "labels": values}
+    numeric = values is not None and (fractions if kind is None else kind == "numbers")
+    return {"labels": None, "targets": values} if numeric else {"labels": values, "targets": None}
 
 
 def _to_torch(features: Any, torch: Any) -> Any:
