@@ -11,6 +11,9 @@ linear map of the difference of what goes into it. With bars for the average nod
 * rows of norm one, n = h / r with r = ‖h‖: Δn = [2 Δh − (n + n̄) Δr] / (r + r̄), and Δr = (h + h̄)·Δh / (r + r̄);
 * linear layers as they are.
 
+The score of a numeric prediction is the number itself, the mean over the members; it needs the last three only, and its
+parts are in the units of the targets.
+
 So every channel k has a vector g_k with Δscore = Σ_k g_k·(x_k − x̄_k) W_k: no part is left over, none counts twice. For
 two classes, one network and one hidden layer without norms, these are the integrated gradients from the average node.
 Channels of features are X_k = P_k X, so that, with μ the mean of the rows of X,
@@ -56,6 +59,8 @@ LINKS = "number and place of links"
 JOINED = "who it is joined to"
 LOOP = "its link to itself"
 OTHERS, OTHER_NODES = "other columns", "other nodes"
+VALUE = "value"
+"""What stands in the place of a class where numbers are predicted."""
 _DEGREES = ("links out", "links in", "links out of those it leads to", "links in of those it comes from")
 _UNDIRECTED = ("links", "links", "links of its neighbours", "links of its neighbours")
 _MADE = re.compile(r"(.+?)(?:=|:|\[\d+\]$)")
@@ -105,7 +110,7 @@ class NodeShare(NamedTuple):
     linked
         Whether the two are linked; others are further away, or in the same cluster of the tree.
     label
-        Its class where it is known.
+        Its class, or number, where it is known.
     """
 
     node: int
@@ -148,9 +153,10 @@ class Explanation:
     node, id
         Which node.
     target
-        The class that the score is for.
+        The class that the score is for; ``"value"`` where numbers are predicted.
     probability, score, average
-        The probability of that class, its log-odds, and the log-odds of the average node.
+        The probability of that class, its log-odds, and the log-odds of the average node. Where numbers are predicted,
+        no probability, the number, and that of the average node.
     channels, columns, nodes
         What carried it, the largest contributions first; the node itself is among the nodes.
     rest
@@ -163,7 +169,7 @@ class Explanation:
     node: int
     id: str
     target: str
-    probability: float
+    probability: float | None
     score: float
     average: float
     channels: tuple[ChannelShare, ...]
@@ -279,10 +285,11 @@ class Explainer:
             raise ValueError(
                 f"reasons are for PEGFAN and FSGNN, whose channels are linear in the features; this model is {other}"
             )
-        if len(fitted.classes) < 2:
+        if len(fitted.classes) < 2 and not fitted.numeric:
             raise ValueError("the model knows a single class, so there is nothing to give reasons for")
         self.graph = fitted.prepared(graph)
-        self.classes = [str(name) for name in fitted.classes.tolist()]
+        self.numeric = fitted.numeric
+        self.classes = [VALUE] if self.numeric else [str(name) for name in fitted.classes.tolist()]
         self.known, self.scale = fitted.known, fitted.scale
         members = [member for member in fitted.members if isinstance(member, Trained)]
         with one_thread():
@@ -345,6 +352,8 @@ class Explainer:
         """The scores, and per member the vectors g_k of its channels."""
         rows = [network.rows(nodes) for network in self.networks]
         passes = [network.forward(network.inputs(values)) for network, values in zip(self.networks, rows, strict=True)]
+        if self.numeric:
+            return self._numbers(rows, passes)
         logs = np.stack([log_softmax(done.logits) for done in passes], axis=1)
         usual = np.stack([log_softmax(network.average.logits)[0] for network in self.networks])
         codes = _log_sum(logs, 1).argmax(axis=1) if target is None else np.full(len(nodes), target)
@@ -356,6 +365,18 @@ class Explainer:
             network.back(done, onto[:, m]) for m, (network, done) in enumerate(zip(self.networks, passes, strict=True))
         ]
         return _Scores(codes, score, average, rows, passes, ways)
+
+    def _numbers(self, rows: list[list[Any]], passes: list[_Pass]) -> _Scores:
+        """Predicted numbers, likewise: every member has its share of the mean."""
+        count, nothing = len(self.networks), np.zeros(len(passes[0].logits), np.int64)
+        score = np.mean([network.values(done) for network, done in zip(self.networks, passes, strict=True)], axis=0)
+        average = np.mean([network.values(network.average) for network in self.networks])
+        ways = [
+            network.back(done, np.full(done.logits.shape, network.units.scale / count))
+            for network, done in zip(self.networks, passes, strict=True)
+            if network.units is not None
+        ]
+        return _Scores(nothing, score, np.full(len(score), average), rows, passes, ways)
 
     def _explain(self, nodes: IntArray, target: int | None, top: int | None) -> Iterator[Explanation]:
         done = self._scores(nodes, target)
@@ -421,7 +442,7 @@ class Explainer:
                 node=i,
                 id=ids[i],
                 target=self.classes[code],
-                probability=float(1 / (1 + np.exp(-done.score[b]))),
+                probability=None if self.numeric else float(1 / (1 + np.exp(-done.score[b]))),
                 score=float(done.score[b]),
                 average=float(done.average[b]),
                 channels=tuple(sorted(channels[b], key=lambda share: -abs(share.contribution))),
@@ -516,6 +537,8 @@ class Explainer:
     @cached_property
     def _labels(self) -> list[str | None]:
         labels = self.graph.labels
+        if self.graph.targets is not None:
+            return [None if np.isnan(value) else f"{value:.6g}" for value in self.graph.targets.tolist()]
         if labels is None:
             return [None] * self.graph.n
         names = [*map(str, self.graph.classes.tolist()), None]
@@ -564,7 +587,7 @@ class Linked:
         self.member, self.channels, self._explainer = member, channels, explainer
         self.name = member.recipe.name
         network, state = member.network, member.network.state
-        self.normalize = network.settings.hop_normalize
+        self.normalize, self.units = network.settings.hop_normalize, network.units
         self.attention = network.attention.astype(np.float64)
         self.weights = [state[f"channel_layers.{k}.weight"].astype(np.float64) for k in range(len(channels))]
         self.biases = [state[f"channel_layers.{k}.bias"].astype(np.float64) for k in range(len(channels))]
@@ -613,14 +636,20 @@ class Linked:
             x = np.maximum(x, 0) @ weight.T + bias
         return _Pass(inputs, norms, units, before, x)
 
+    def values(self, done: _Pass) -> FloatArray:
+        """Predicted numbers, in the units of the targets."""
+        assert self.units is not None
+        return self.units.values(done.logits[:, 0])
+
     def back(self, done: _Pass, onto: FloatArray) -> list[FloatArray]:
-        """The vectors g_k for weights on the logarithms of probabilities."""
-        usual = self.average
-        spread = np.exp(
-            _log_mean(done.logits, usual.logits)
-            - _log_mean(_log_sum(done.logits, 1), _log_sum(usual.logits, 1))[:, None]
-        )
-        g = onto - onto.sum(axis=1, keepdims=True) * spread
+        """The vectors g_k for weights on the logarithms of probabilities, or on the output where it is a number."""
+        usual, g = self.average, onto
+        if self.units is None:
+            spread = np.exp(
+                _log_mean(done.logits, usual.logits)
+                - _log_mean(_log_sum(done.logits, 1), _log_sum(usual.logits, 1))[:, None]
+            )
+            g = onto - onto.sum(axis=1, keepdims=True) * spread
         for (weight, _), x, y in zip(reversed(self.layers), reversed(done.before), reversed(usual.before), strict=True):
             g = (g @ weight) * _chord(x, y)
         parts = np.split(g, len(self.weights), axis=1)
@@ -720,6 +749,8 @@ class Linked:
         if channel.name == "degrees" and width == len(_DEGREES):
             names = _DEGREES if self._explainer.graph.directed else _UNDIRECTED
             yield from ((name, np.array([name == other for other in names])) for name in dict.fromkeys(names))
+        elif channel.input_name == "Y" and self.units is not None:
+            yield f"known numbers {'two steps away' if channel.name == 'Y far' else 'of neighbours'}", place >= 0
         elif channel.input_name == "Y" and width % len(classes) == 0:
             far = " two steps away" if channel.name == "Y far" else ""
             yield from ((f"neighbours labelled {c}{far}", place % len(classes) == k) for k, c in enumerate(classes))
