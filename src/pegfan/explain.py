@@ -138,7 +138,8 @@ class Reason(NamedTuple):
     contribution: float
 
     def __str__(self) -> str:
-        return f"{self.words} ({self.contribution:+.2g})"
+        size = "+,.0f" if abs(self.contribution) >= 100 else "+.2g"  # parts of numbers, unlike log-odds, may be large
+        return f"{self.words} ({self.contribution:{size}})"
 
 
 @dataclass(frozen=True, eq=False)

@@ -40,6 +40,7 @@ __all__ = [
     "fingerprint",
     "mean_of",
     "network_inputs",
+    "only_classes",
     "train_network_recipe",
     "train_recipe",
 ]
@@ -196,9 +197,7 @@ def train_network_recipe(
     """
     split = fit_split(graph, split, seed)
     if graph.labels is None:
-        raise ValueError(
-            f"{recipe.label} predicts classes, and the graph has numeric targets; use AutoRegressor or PEGFANRegressor"
-        )
+        raise ValueError(only_classes(recipe.label))
     inputs = network_inputs(recipe, graph, scale) if inputs is None else inputs
     from pegfan.training.networks import train_network
 
@@ -599,6 +598,14 @@ def fingerprint(graph: Graph) -> str:
         ):
             digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()
+
+
+def only_classes(what: str) -> str:
+    """Say that something is for classes, where there are numeric targets."""
+    return (
+        f"{what} is for classes, and the labels are numbers to predict; pegfan train and AutoRegressor predict them, and "
+        "label_kind='classes' reads them as classes"
+    )
 
 
 def with_features(graph: Graph, stand_in: str | None) -> Graph:

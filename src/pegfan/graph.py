@@ -1167,7 +1167,8 @@ def metric_problem(metric: str, numeric: bool) -> str:
     """Say that a metric is for classes where there are numbers, or the other way round, and which ones are not."""
     there, needed = ("numbers", "classes") if numeric else ("classes", "numbers")
     fitting = " or ".join(name for name, other in METRICS.items() if other.numbers == numeric)
-    return f"{METRICS[metric].words} is for {needed}, and what is to be predicted are {there}; choose {fitting}"
+    other = "" if numeric else ", or read the labels as numbers (label_kind='numbers')"
+    return f"{METRICS[metric].words} is for {needed}, and what is to be predicted are {there}; choose {fitting}{other}"
 
 
 def _check_targets(values: Any, n: int, labels: Any, class_names: Any) -> FloatArray:

@@ -15,6 +15,7 @@ __all__ = [
     "data",
     "decision",
     "duration",
+    "errors_of",
     "judged",
     "lede",
     "metric_name",
@@ -211,6 +212,21 @@ def choice(result: Result) -> str:
         said = f"Chosen: {short(chosen.how)}{stop if chosen.reason else ''}{short(chosen.reason, 1_000)}"
         sentences.append(said if said.endswith((".", "!", "?")) else f"{said}.")
     return " ".join(sentences)
+
+
+def errors_of(result: Result) -> str:
+    """How far predicted numbers are off, in units of the numbers."""
+    found = result.regression
+    if found is None or "mae" not in found.scores or found.median_error is None or found.most_error is None:
+        return ""
+    model, features, mean = (spread.shown("mae", 0) for spread in found.scores["mae"])
+    bias = found.bias or 0.0
+    side = "high" if bias > 0 else "low"
+    return (
+        f"Predictions are off by {model} on average; those of the features alone by {features}, always the mean by "
+        f"{mean}. On the test nodes of the model’s split, half of them are off by less than {found.median_error:.3g}, "
+        f"nine in ten by less than {found.most_error:.3g}; on average they are {abs(bias):.3g} too {side}."
+    )
 
 
 def confusion(table: Sequence[Sequence[int]], classes: Sequence[str]) -> str:
