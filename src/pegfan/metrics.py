@@ -12,7 +12,7 @@ import numpy as np
 from pegfan._arrays import FloatArray, IntArray
 from pegfan._checks import check_choice
 
-__all__ = ["METRICS", "Metric", "interval", "score", "suitable", "unequal"]
+__all__ = ["METRICS", "Metric", "amount", "interval", "score", "suitable", "unequal"]
 
 RARE = 0.2
 """Two classes are unequal if fewer than this share of the labelled nodes are of one of them."""
@@ -80,9 +80,25 @@ class Metric:
         """
         if value is None or not np.isfinite(value):
             return "–"
-        if self.numbers and self.percent is False and not self.larger:
-            return f"{value:.{digits + 3}g}"  # in units of the targets, whatever they are
-        return f"{100 * value:.{digits}f}" if self.percent else f"{value:.{digits + 2}f}"
+        if self.in_units:
+            return amount(value, digits + 2)
+        return f"{100 * value:.{digits}f}" if self.percent else f"{round(value, digits + 2) + 0.0:.{digits + 2}f}"
+
+    @property
+    def in_units(self) -> bool:
+        """Whether values are in units of the targets, whatever these are."""
+        return self.numbers and not self.larger
+
+
+def amount(value: float, digits: int = 4) -> str:
+    """A number of any size in so many digits, large ones to the last.
+
+    Examples
+    --------
+    >>> amount(0.012345), amount(-12.3456), amount(1234567.8)
+    ('0.01234', '-12.35', '1,234,568')
+    """
+    return f"{value:,.0f}" if abs(value) >= 10**digits else f"{value:.{digits}g}"
 
 
 def score(log_probabilities: Any, labels: Any, metric: str) -> float:

@@ -12,6 +12,7 @@ from pegfan.cli._options import Json, choices
 from pegfan.cli._shell import USAGE, Fail, command, console, errors
 from pegfan.cli._show import make_table, print_json, print_table
 from pegfan.cli.train import load_model, read_like, reopen
+from pegfan.metrics import amount
 
 if TYPE_CHECKING:
     from pegfan.explain import Explanation
@@ -87,14 +88,14 @@ def _print(one: Explanation, top: int) -> None:
     from pegfan.explain import OTHERS
 
     numeric = one.probability is None
-    told = f"{escape(one.target)} {one.probability:.1%}. The log-odds are {one.score:+.3f}, those"
-    if numeric:
-        told = f"predicted {one.score:.6g}, that"
+    told = f"predicted {amount(one.score)}, that"
+    if one.probability is not None:
+        told = f"{escape(one.target)} {one.probability:.1%}. The log-odds are {one.score:+.3f}, those"
 
     def signed(value: float) -> str:
-        return f"{value:+.4g}" if numeric else f"{value:+.3f}"
+        return f"{'+' if value >= 0 else ''}{amount(value)}" if numeric else f"{value:+.3f}"
 
-    average = f"{one.average:.6g}" if numeric else f"{one.average:+.3f}"
+    average = amount(one.average) if numeric else f"{one.average:+.3f}"
     console.print(
         f"[bold]{escape(one.id)}[/bold]: {told} of the average node {average}; the difference, "
         f"{signed(one.score - one.average)}, is\n",

@@ -26,6 +26,8 @@ from pegfan.cli._show import (
     save_picture,
 )
 
+from pegfan.metrics import amount
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -176,7 +178,9 @@ def _print_sizes(source: Source, graph: Graph, facts: dict[str, Any]) -> None:
     if facts["target"] is not None:
         del shown["classes"]
         shown["numbers to predict"] = (
-            "{low:.6g} to {high:.6g}, median {median:.6g}, mean {mean:.6g}, deviation {std:.6g}; ".format(**facts["target"])
+            "{low} to {high}, median {median}, mean {mean}, deviation {std}; ".format(
+                **{name: amount(value) for name, value in facts["target"].items()}
+            )
             + f"{size['labelled']:,} nodes have one"
         )
     if facts["splits"]:

@@ -48,7 +48,7 @@ from pegfan.cli._show import (
     progress_bar,
     writing,
 )
-from pegfan.metrics import METRICS
+from pegfan.metrics import METRICS, amount
 
 if TYPE_CHECKING:
     from pegfan.auto.outcome import Outcome, Plan
@@ -224,7 +224,7 @@ def _predict_numbers(
         told = {"nodes": graph.n, "predicted": facts, "notes": notes}
         print_json({"output": str(output), "source": source.to_dict(), **told})
         return
-    print_facts(f"{graph.n:,} nodes of {escape(source.name)}", {name: f"{fact:.6g}" for name, fact in facts.items()})
+    print_facts(f"{graph.n:,} nodes of {escape(source.name)}", {name: amount(fact) for name, fact in facts.items()})
     print_warnings(notes)
     print_files({"Predictions": output})
 

@@ -15,6 +15,7 @@ from pegfan.datasets._categories import categories
 from pegfan.datasets._ids import LARGEST_EXACT, is_number, name_array
 from pegfan.datasets._table import Options, ReadReport, Table, few, shown
 from pegfan.graph import Split
+from pegfan.metrics import amount
 
 LABEL_NAMES = ("label", "labels", "class", "y", "target", "kind")
 _SPLIT_NAME = re.compile(r"split[_ .-]?(\d*)", re.IGNORECASE)
@@ -120,7 +121,7 @@ def read_targets(nodes: Table, column: str, extra: int, options: Options) -> tup
     present = values[~np.isnan(values)]
     how = "" if options.label_kind else "; label_kind='classes' reads classes"
     words = (
-        f": numbers to predict, {len(np.unique(present)):,} different ones from {present.min():g} to {present.max():g}, "
+        f": numbers to predict, {len(np.unique(present)):,} different ones from {amount(present.min())} to {amount(present.max())}, "
         f"{len(values) - len(present)} of {len(values)} nodes without{how}"
     )
     return values, words
