@@ -702,8 +702,10 @@ class PEGFANRegressor(_InWords, NodeRegressor):
 
     Parameters
     ----------
-    h, method, direction, kind, regime, hops, scaling, stand_in, random_state, engine, device, workers, settings, **changes
-        As in `PEGFANClassifier`; so are the attributes, except for the classes. The scaling is ``"columns"``.
+    h, method, direction, kind, regime, hops, stand_in, random_state, engine, device, workers, settings, **changes
+        As in `PEGFANClassifier`; so are the attributes, except for the classes.
+    scaling
+        As there, but ``"columns"`` by default.
 
     Examples
     --------
@@ -792,11 +794,14 @@ def as_graph(given: Any, numeric: bool = False) -> Graph:
         if len(given) not in (2, 3):
             raise ValueError(f"a tuple must be (adjacency, X) or (adjacency, X, y), got {len(given)} entries")
         truth = given[2] if len(given) == 3 else None
-        return Graph(given[0], features=given[1], **{"targets" if numeric else "labels": truth})
+        if numeric:
+            return Graph(given[0], features=given[1], targets=truth)
+        return Graph(given[0], features=given[1], labels=truth)
     if getattr(given, "edge_index", None) is not None:
         found = Graph.from_pyg(given)
-        whole = numeric and found.labels is not None  # numbers all of which happen to be whole
-        return found.replace(targets=np.where(found.labelled, found.truth, np.nan)) if whole else found
+        if numeric and found.labels is not None:  # numbers all of which happen to be whole
+            return found.replace(targets=np.where(found.labelled, found.labels, np.nan))
+        return found
     if hasattr(given, "is_multigraph") and hasattr(given, "nodes"):
         held = {name for _, data in given.nodes(data=True) for name in data}
         named: dict[str, Any] = {

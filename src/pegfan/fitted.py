@@ -337,7 +337,7 @@ class Fitted:
         """Logarithms of the mean of the members' probabilities, per node and class, calibrated if that helps."""
         return self.decision.calibrated(self.raw(graph))  # type: ignore[no-any-return]
 
-    def raw(self, graph: Graph | None = None) -> Float32Array:
+    def raw(self, graph: Graph | None = None) -> Any:
         """Logarithms of the mean of the members' probabilities, per node and class; or a column of mean numbers."""
         known = self.prepared(graph)
         channels = self.channels_on(known)
@@ -378,9 +378,7 @@ class Fitted:
         known = self._graph() if graph is None else graph
         truth, missing = (known.targets, "targets") if self.numeric else (known.labels, "labels")
         if truth is None:
-            raise ValueError(
-                f"the graph has no {missing} to compare with; give them with graph.replace({missing}=...)"
-            )
+            raise ValueError(f"the graph has no {missing} to compare with; give them with graph.replace({missing}=...)")
         if split is None and self.split is None:
             raise ValueError("the model was fitted to a split of its own, which is not saved; pass it as split=")
         bare = known.replace(features=None) if self.stood_in else known  # as it was when the split was drawn
@@ -564,7 +562,9 @@ class Fitted:
             if columns is not None and (columns.shape != codes.shape or columns.min(initial=0) < 0):
                 raise ValueError(f"{_INPUTS} holds columns that do not fit its nodes")
             values = inputs.pop("values", None)
-            if values is not None and (values.shape != codes.shape or not np.array_equal(~np.isnan(values), codes >= 0)):
+            if values is not None and (
+                values.shape != codes.shape or not np.array_equal(~np.isnan(values), codes >= 0)
+            ):
                 raise ValueError(f"{_INPUTS} holds targets that do not fit its nodes")
             known = Known(codes, None if names is None else tuple(names), classes, columns, values)
         return known, FeatureScale(**inputs) if inputs else None
@@ -603,8 +603,8 @@ def fingerprint(graph: Graph) -> str:
 def only_classes(what: str) -> str:
     """Say that something is for classes, where there are numeric targets."""
     return (
-        f"{what} is for classes, and the labels are numbers to predict; pegfan train and AutoRegressor predict them, and "
-        "label_kind='classes' reads them as classes"
+        f"{what} is for classes, and the labels are numbers to predict; pegfan train and AutoRegressor predict them, "
+        "and label_kind='classes' reads them as classes"
     )
 
 
@@ -636,7 +636,7 @@ def pick_split(graph: Graph, split: Any, seed: int) -> Split:
 def with_validation(graph: Graph, part: Split, seed: int) -> Split:
     """The split; a quarter of its labelled training nodes become validation nodes where it has none."""
     assert graph.truth is not None
-    among = np.full(graph.n, -1 if graph.targets is None else np.nan, graph.truth.dtype)
+    among: Any = np.full(graph.n, -1 if graph.targets is None else np.nan, graph.truth.dtype)
     among[part.train] = graph.truth[part.train]
     if len(part.val) or not are_known(among).any():
         return part
@@ -660,7 +660,7 @@ def draw_splits(graph: Graph, labels: Any = None, **options: Any) -> tuple[Split
     """
     from pegfan.datasets import random_splits
 
-    codes = graph.truth if labels is None else labels
+    codes: Any = graph.truth if labels is None else labels
     if codes is None:
         raise ValueError("the graph has no labels to draw splits by; give them with graph.replace(labels=...)")
     exact, groups = (codes, codes) if codes.dtype.kind != "f" else _ranks_and_tenths(codes)

@@ -441,9 +441,9 @@ class Graph:
 
         Reads ``edge_index``; ``edge_weight``, or else an ``edge_attr`` of one number per edge, as
         weights; ``x``, dense or sparse, and ``feature_names``; ``y`` of shape (n,) or (n, 1), where NaN means
-        unlabelled, as labels, or as targets if it has numbers that are not whole; ``pos``; ``num_nodes``; and the masks ``train_mask``, ``val_mask`` and ``test_mask`` of shape
-        (n,) or (n, k), which become k splits (a mask of shape (n,) serves every split, a missing one leaves its
-        part empty).
+        unlabelled, as labels, or as targets if it has numbers that are not whole; ``pos``; ``num_nodes``; and the
+        masks ``train_mask``, ``val_mask`` and ``test_mask`` of shape (n,) or (n, k), which become k splits (a mask of
+        shape (n,) serves every split, a missing one leaves its part empty).
 
         Parameters
         ----------
@@ -564,7 +564,8 @@ class Graph:
 
         Nodes are keyed by `node_names`, or else by 0..n-1. They carry ``"label"`` (the class name if there
         is one, else the class number, None if unlabelled) or ``"target"`` (a number, None if it is not known),
-        ``"features"`` (the row, if features are dense) and ``"pos"``. The names of features are in ``.graph["feature_names"]``.
+        ``"features"`` (the row, if features are dense) and ``"pos"``. The names of features are in
+        ``.graph["feature_names"]``.
 
         Examples
         --------

@@ -162,9 +162,7 @@ class _Scored:
             values = np.mean([network.values(network.forward(one)) for network, one in pairs], axis=0)
             error = float(np.mean((values - self.labels) ** 2)) / (float(np.var(self.labels)) or 1.0)
             return score(values, self.labels, self.metric), error
-        outputs: Any = [
-            log_softmax(network.forward(one).logits) for network, one in pairs
-        ]
+        outputs: Any = [log_softmax(network.forward(one).logits) for network, one in pairs]
         output = mean_of(outputs)
         loss = -float(np.mean(output[np.arange(len(self.labels)), self.labels]))
         return score(output, self.labels, self.metric), loss

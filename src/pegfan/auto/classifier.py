@@ -185,8 +185,8 @@ class AutoClassifier(AutoModel, NodeClassifier):
 class AutoRegressor(AutoModel, NodeRegressor):
     """Try recipes for numeric targets within a time budget, and keep what does best on validation.
 
-    The search is that of `AutoClassifier`; networks have one output and are trained by the squared error of targets that
-    are brought to mean 0 and variance 1. The final model is the mean of the predictions of the recipes of lowest
+    The search is that of `AutoClassifier`; networks have one output and are trained by the squared error of targets
+    that are brought to mean 0 and variance 1. The final model is the mean of the predictions of the recipes of lowest
     validation loss, or the best single one.
 
     Parameters

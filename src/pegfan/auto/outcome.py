@@ -297,7 +297,7 @@ class _FurtherSplits:
         self.values: dict[str, list[float]] = {"test": [], "validation": [], "majority": [], "features_only": []}
         self.used: list[int] = []
         self.kept: list[tuple[Split, Float32Array, Float32Array]] = []
-        self.floors: list[tuple[Any, IntArray]] = []
+        self.floors: list[tuple[Any, Any]] = []
         self.intervals: dict[str, tuple[float, float] | None] = {}
 
     def run(self, pool: Pool) -> None:
@@ -368,8 +368,8 @@ class _FurtherSplits:
         assert self.graph.targets is not None
         metric, judged = self.graph.metric, [(output, self.graph.targets[part.test]) for part, _, output in self.kept]
         self.values["test"] = [score(*pair, metric) for pair in judged]
-        parts = {"test": judged, "features_only": self.floors}
-        self.intervals = {name: interval(part, metric, seed=self.plan.seed) for name, part in parts.items()}
+        both: dict[str, Any] = {"test": judged, "features_only": self.floors}
+        self.intervals = {name: interval(pairs, metric, seed=self.plan.seed) for name, pairs in both.items()}
         means = [results.mean_prediction(self.graph, part) for part, _, _ in self.kept]
         return {"model": judged, "features": self.floors, "mean": means}
 

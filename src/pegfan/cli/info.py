@@ -25,7 +25,6 @@ from pegfan.cli._show import (
     print_warnings,
     save_picture,
 )
-
 from pegfan.metrics import amount
 
 if TYPE_CHECKING:
@@ -187,7 +186,9 @@ def _print_sizes(source: Source, graph: Graph, facts: dict[str, Any]) -> None:
         shown["splits"] = f"{len(facts['splits'])}; first {' / '.join(f'{k:,}' for k in facts['splits'][0])}"
     shown["duplicates"] = shared + ("" if twins["features"] is None else f", {twins['features']:,} all features")
     if size["edge_homophily"] is None and size["adjusted_homophily"] is not None:
-        shown["homophily"] = f"adjusted {size['adjusted_homophily']:.3f}: the correlation of numbers at the ends of edges"
+        shown["homophily"] = (
+            f"adjusted {size['adjusted_homophily']:.3f}: the correlation of numbers at the ends of edges"
+        )
     if size["edge_homophily"] is not None:
         kinds = ", ".join(f"{kind} {size[f'{kind}_homophily']:.3f}" for kind in ("edge", "node", "adjusted"))
         shown |= {"homophily": kinds, "label informativeness": f"{size['label_informativeness']:.3f}"}

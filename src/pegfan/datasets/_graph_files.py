@@ -386,7 +386,9 @@ def _read_pyg(path: Path, options: Options, max_bytes: int, report: ReadReport) 
         attributes |= labels_or_targets(values, options.label_kind)
     elif options.label_kind is not None:
         values = getattr(data, "y", None)
-        attributes |= labels_or_targets(None if values is None else single_column(np.asarray(values)), options.label_kind)
+        attributes |= labels_or_targets(
+            None if values is None else single_column(np.asarray(values)), options.label_kind
+        )
     if options.features is False:
         attributes["features"] = None
     if options.split is False:

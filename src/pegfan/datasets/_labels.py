@@ -105,8 +105,8 @@ def read_targets(nodes: Table, column: str, extra: int, options: Options) -> tup
     absent = gaps(series, placeholders=True)
     if absent.all():
         raise NoLabels(
-            f"{nodes.name}: every number in column {column!r} is missing; fill some in, or pass label=False for a graph "
-            "without labels"
+            f"{nodes.name}: every number in column {column!r} is missing; fill some in, or pass label=False for a "
+            "graph without labels"
         )
     known = series if is_number(series) else pd.to_numeric(series.where(~absent), errors="coerce")
     values = known.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -120,8 +120,9 @@ def read_targets(nodes: Table, column: str, extra: int, options: Options) -> tup
     values = np.append(np.where(absent, np.nan, values), np.full(extra, np.nan))
     present = values[~np.isnan(values)]
     how = "" if options.label_kind else "; label_kind='classes' reads classes"
+    low, high = amount(present.min()), amount(present.max())
     words = (
-        f": numbers to predict, {len(np.unique(present)):,} different ones from {amount(present.min())} to {amount(present.max())}, "
+        f": numbers to predict, {len(np.unique(present)):,} different ones from {low} to {high}, "
         f"{len(values) - len(present)} of {len(values)} nodes without{how}"
     )
     return values, words

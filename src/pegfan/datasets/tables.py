@@ -74,8 +74,9 @@ def graph_from_tables(
         among numbers (unless the labels are just -1 and 1), is a node without a label. Numbers that can hardly be
         classes are numbers to predict, ``graph.targets``, see `label_kind`.
     label_kind : {"classes", "numbers"}, optional
-        Whether the labels are classes or numbers to predict. By default they are numbers if more than 20 of them differ,
-        and some are not whole or more than one in 20 differs; without `label`, only in a column named label or target.
+        Whether the labels are classes or numbers to predict. By default they are numbers if more than 20 of them
+        differ, and some are not whole or more than one in 20 differs; without `label`, only in a column named label or
+        target.
     split : str, sequence of str or False, optional
         Columns with the words train, val (valid, validation) and test; blank for a node in no part. By
         default those named split, split_0, split_1, ...

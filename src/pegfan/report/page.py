@@ -9,8 +9,8 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from itertools import pairwise
 from importlib.resources import files
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -238,16 +238,22 @@ def _graph(
     place = {name: i for i, name in enumerate(ids)}
     wanted = [row.id for row in result.unsure]
     wanted += [] if result.ranking is None else [row.id for row in result.ranking.rows]
-    wanted += [] if result.regression is None else [row.id for row in (*result.regression.first, *result.regression.worst)]
+    wanted += (
+        [] if result.regression is None else [row.id for row in (*result.regression.first, *result.regression.worst)]
+    )
     shown = graphview.view(graph, tree, [place[name] for name in wanted if name in place])
     nodes = shown.pop("nodes")
-    return shown | ({} if true is None else {"nodes": nodes}) | {
-        "ids": [short(ids[i]) for i in nodes.tolist()],
-        "predicted": predicted[nodes].tolist(),
-        "probability": np.rint(1000 * np.clip(probabilities.max(axis=1)[nodes], 0, 1)).astype(int).tolist(),
-        "true": (_true_classes(result, graph) if true is None else true)[nodes].tolist(),
-        "split": _parts(result, graph, nodes),
-    }
+    return (
+        shown
+        | ({} if true is None else {"nodes": nodes})
+        | {
+            "ids": [short(ids[i]) for i in nodes.tolist()],
+            "predicted": predicted[nodes].tolist(),
+            "probability": np.rint(1000 * np.clip(probabilities.max(axis=1)[nodes], 0, 1)).astype(int).tolist(),
+            "true": (_true_classes(result, graph) if true is None else true)[nodes].tolist(),
+            "split": _parts(result, graph, nodes),
+        }
+    )
 
 
 def _parts(result: Result, graph: Graph, nodes: IntArray) -> list[int] | None:

@@ -56,7 +56,7 @@ const percent = (value, digits = 1) => (known(value) ? (100 * value).toFixed(dig
 /** A number of any size in four digits, large ones to the last. */
 const amount = (value) => (!known(value) ? "–" : Math.abs(value) >= 1e4 ? whole(Math.round(value)) : String(Number(value.toPrecision(4))));
 /** A value of the metric, in per cent unless it is a loss. */
-const measured = (value) => (content.in_units ? amount(value) : content.percent === false ? fixed(value, 3) : percent(value));
+const measured = (value) => (content.in_units ? amount(value) : content.percent === false ? fixed(known(value) ? Math.round(1000 * value) / 1000 || 0 : null, 3) : percent(value));
 const score = (value) => (known(value) ? `${measured(value)}${content.metric === "accuracy" ? "%" : ""}` : "–");
 const plural = (count, one, many) => `${whole(count)} ${count === 1 ? one : many}`;
 
@@ -607,8 +607,8 @@ class GraphPicture {
   controls(buttons) {
     const { graph, state } = this;
     const colours = [
-      ["predicted", "predicted class"],
-      graph.true.some((k) => k >= 0) && ["true", "true class"],
+      ["predicted", content.numeric ? "predicted fifth" : "predicted class"],
+      graph.true.some((k) => k >= 0) && ["true", content.numeric ? "fifth of the true number" : "true class"],
       ["confidence", content.numeric ? "predicted number" : "confidence"],
       this.levels > 1 && ["cluster", "cluster at the level"],
       graph.framelets?.some((level) => level.length) && ["framelet", "a framelet ψ of the level"],

@@ -76,8 +76,8 @@ def lede(result: Result) -> str:
     numeric = result.data.target is not None
     if mean is None and numeric:
         return (
-            f"The model predicts a number for each of the {result.data.nodes:,} nodes. Without test nodes whose number is "
-            "known there is no way to know how far it is off."
+            f"The model predicts a number for each of the {result.data.nodes:,} nodes. Without test nodes whose number "
+            "is known there is no way to know how far it is off."
         )
     if mean is None:
         return (
@@ -233,12 +233,12 @@ def errors_of(result: Result) -> str:
     if found is None or "mae" not in found.scores or found.median_error is None or found.most_error is None:
         return ""
     model, features, mean = (spread.shown("mae", 1) for spread in found.scores["mae"])
-    bias = found.bias or 0.0
+    bias, half, most = found.bias or 0.0, amount(found.median_error, 3), amount(found.most_error, 3)
     side = "high" if bias > 0 else "low"
     return (
         f"Predictions are off by {model} on average; those of the features alone by {features}, always the mean by "
-        f"{mean}. On the test nodes of the model’s split, half of them are off by less than {amount(found.median_error, 3)}, "
-        f"nine in ten by less than {amount(found.most_error, 3)}; on average they are {amount(abs(bias), 3)} too {side}."
+        f"{mean}. On the test nodes of the model’s split, half of them are off by less than {half}, nine in ten by less "
+        f"than {most}; on average they are {amount(abs(bias), 3)} too {side}."
     )
 
 
@@ -319,8 +319,8 @@ def tree(clusters: Sequence[int], purity: Sequence[float], numeric: bool = False
     if numeric:
         level = next((j for j, share in enumerate(purity) if share >= 0.5), len(purity) - 1)
         return (
-            f"At level {level + 1}, with {clusters[level]:,} clusters, {percent(purity[level], 0)} of the variance of the "
-            "predicted numbers lies between clusters."
+            f"At level {level + 1}, with {clusters[level]:,} clusters, {percent(purity[level], 0)} of the variance of "
+            "the predicted numbers lies between clusters."
         )
     level = next(j for j, share in enumerate(purity) if share >= purity[0] + 0.8 * (1 - purity[0]))
     if level == len(purity) - 1:

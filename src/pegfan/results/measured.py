@@ -337,8 +337,7 @@ def cautions(result: Result, graph: Graph) -> tuple[Note, ...]:
     found = {
         "no test nodes": not len(test)
         and "The split has no labelled test nodes, so nothing says how good the predictions are.",
-        "tiny test set": 0 < len(test) < _TINY
-        and f"The test set has {len(test)} nodes{points}.",
+        "tiny test set": 0 < len(test) < _TINY and f"The test set has {len(test)} nodes{points}.",
         "one split": len(used) == 1
         and len(test)
         and "The metric comes from a single split, so its spread is not known; a larger budget allows more.",

@@ -59,7 +59,7 @@ def rank(graph: Graph, split: Split, probabilities: NDArray[Any]) -> tuple[IntAr
 
 
 def rank_numbers(graph: Graph, split: Split, values: NDArray[Any]) -> tuple[IntArray, bool]:
-    """The nodes without a target by their predicted number, the largest first; or test nodes, and whether it is them."""
+    """The nodes without a target by their predicted number, the largest first; or test nodes, and whether these."""
     nodes = np.flatnonzero(~graph.labelled)
     held_out = not len(nodes)
     nodes = np.sort(split.test) if held_out else nodes

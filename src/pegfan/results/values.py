@@ -432,8 +432,8 @@ class Regression(Part):
     Attributes
     ----------
     scores
-        By the name of a metric, ``"r2"`` and ``"mae"``: the spread over splits of this model, of the features alone, and
-        of always predicting the mean of training nodes.
+        By the name of a metric, ``"r2"`` and ``"mae"``: the spread over splits of this model, of the features alone,
+        and of always predicting the mean of training nodes.
     bias, rmse, median_error, most_error
         On the test nodes of the model's split: the mean of predicted minus true numbers, the root of the mean square,
         the median of the absolute errors, and what nine in ten of them do not exceed.

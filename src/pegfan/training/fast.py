@@ -88,8 +88,8 @@ def _packed(canonical: Canonical, train: IntArray, val: IntArray, dtype: Any) ->
 class FastNetwork:
     """The weights of a two-layer `ChannelNetwork`, its forward pass for some rows, its gradients and its optimiser.
 
-    `weights` are those of the training rows in the loss, and sum to one. With labels the loss is the cross entropy, with
-    targets (float64) the squared error of one output.
+    `weights` are those of the training rows in the loss, and sum to one. With labels the loss is the cross entropy,
+    with targets (float64) the squared error of one output.
     """
 
     def __init__(
