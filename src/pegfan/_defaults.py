@@ -34,5 +34,9 @@ LAYERS: Final = 2
 """Of the network."""
 DROPOUT: Final = 0.5
 """The probability that an entry is dropped in training."""
+HEAD: Final = "network"
+"""What is trained on channels."""
+LEAVES: Final = 8
+"""The most leaves of a boosted tree."""
 HOP_NORMALIZE: Final = True
 """Whether the network divides the rows that it makes of a channel by their norms."""

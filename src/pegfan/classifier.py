@@ -24,6 +24,7 @@ from pegfan.graph import Graph, Split
 from pegfan.networks import NetworkRecipe
 from pegfan.recipe import FIELDS, Known, Recipe
 from pegfan.training import Network, Run, Settings
+from pegfan.training.boosting import Boosted
 from pegfan.training.engine import check_weights
 from pegfan.trees import Hierarchy
 
@@ -378,14 +379,16 @@ class _OfRecipe(NodeModel):
         return self._check_fitted().members[0].attention
 
     @property
-    def network_(self) -> Network:
-        """The trained network."""
+    def network_(self) -> Network | Boosted:
+        """The trained network, or boosted trees."""
         return self._trained().network
 
     def to_torch(self) -> Any:
         """The trained network as a torch module, `pegfan.models.ChannelNetwork`."""
         from pegfan.models import ChannelNetwork
 
+        if self._trained().recipe.is_boosted:
+            raise ValueError("the model is boosted trees, which torch has no module for; use head='network'")
         return ChannelNetwork.from_state(self.run_.state, self._trained().recipe.settings)
 
     def _trained(self) -> Trained:

@@ -300,7 +300,7 @@ def best_offsets(log_probabilities: Any, labels: IntArray, metric: str) -> tuple
     Examples
     --------
     >>> import numpy as np
-    >>> p = np.array([0.02, 0.04, 0.06, 0.1, 0.2, 0.3, 0.05, 0.01, 0.01, 0.02])
+    >>> p = np.array([0.02, 0.04, 0.06, 0.1, 0.2, 0.05, 0.01, 0.01, 0.02, 0.02])
     >>> output = np.log(np.stack([1 - p, p], axis=1))
     >>> offsets, aim = best_offsets(output, (p > 0.15).astype(int), "average_precision")
     >>> round(Decision(offsets=offsets).threshold, 3), aim

@@ -43,6 +43,8 @@ from pegfan.channels.channels import node_indices
 from pegfan.fitted import Fitted, Trained, TrainedNetwork
 from pegfan.graph import Graph
 from pegfan.running import one_thread
+from pegfan.training import Network
+from pegfan.training.boosting import Boosted
 
 __all__ = [
     "ChannelShare",
@@ -57,6 +59,7 @@ __all__ = [
 
 LINKS = "number and place of links"
 JOINED = "who it is joined to"
+TOGETHER = "what its neighbours have in common"
 LOOP = "its link to itself"
 OTHERS, OTHER_NODES = "other columns", "other nodes"
 VALUE = "value"
@@ -295,7 +298,7 @@ class Explainer:
         members = [member for member in fitted.members if isinstance(member, Trained)]
         with one_thread():
             self.networks = [
-                Linked(member, channels, self)
+                (LinkedTrees if member.recipe.is_boosted else LinkedNetwork)(member, channels, self)
                 for member, channels in zip(members, fitted.channels_on(self.graph), strict=True)
             ]
 
@@ -365,19 +368,21 @@ class Explainer:
         ways = [
             network.back(done, onto[:, m]) for m, (network, done) in enumerate(zip(self.networks, passes, strict=True))
         ]
-        return _Scores(codes, score, average, rows, passes, ways)
+        left = [
+            network.left(done, onto[:, m]) for m, (network, done) in enumerate(zip(self.networks, passes, strict=True))
+        ]
+        return _Scores(codes, score, average, rows, passes, ways, left)
 
     def _numbers(self, rows: list[list[Any]], passes: list[_Pass]) -> _Scores:
         """Predicted numbers, likewise: every member has its share of the mean."""
-        count, nothing = len(self.networks), np.zeros(len(passes[0].logits), np.int64)
+        nothing = np.zeros(len(passes[0].logits), np.int64)
+        scales = [network.units.scale / len(self.networks) for network in self.networks if network.units is not None]
+        shares = [np.full(done.logits.shape, scale) for done, scale in zip(passes, scales, strict=True)]
         score = np.mean([network.values(done) for network, done in zip(self.networks, passes, strict=True)], axis=0)
         average = np.mean([network.values(network.average) for network in self.networks])
-        ways = [
-            network.back(done, np.full(done.logits.shape, network.units.scale / count))
-            for network, done in zip(self.networks, passes, strict=True)
-            if network.units is not None
-        ]
-        return _Scores(nothing, score, np.full(len(score), average), rows, passes, ways)
+        ways = [network.back(done, onto) for network, done, onto in zip(self.networks, passes, shares, strict=True)]
+        left = [network.left(done, onto) for network, done, onto in zip(self.networks, passes, shares, strict=True)]
+        return _Scores(nothing, score, np.full(len(score), average), rows, passes, ways, left)
 
     def _explain(self, nodes: IntArray, target: int | None, top: int | None) -> Iterator[Explanation]:
         done = self._scores(nodes, target)
@@ -387,16 +392,18 @@ class Explainer:
         channels: list[list[ChannelShare]] = [[] for _ in nodes]
         units = np.zeros((self.graph.n, len(nodes)))
         units[nodes, np.arange(len(nodes))] = 1.0
-        for network, values, through, ways in zip(self.networks, done.rows, done.passes, done.ways, strict=True):
+        every = zip(self.networks, done.rows, done.passes, done.ways, done.left, strict=True)
+        for network, values, through, ways, left in every:
             for k, channel in enumerate(network.channels):
                 g, u = ways[k], ways[k] @ network.weights[k]
-                whole = np.einsum("bh,bh->b", g, through.inputs[k] - network.average.inputs[k])
+                more = np.zeros((len(nodes), channel.shape[1])) if left is None else left[k]
+                whole = np.einsum("bh,bh->b", g, through.inputs[k] - network.average.inputs[k]) + more.sum(axis=1)
                 facts = network.member.channels[k]
                 for b, value in enumerate(whole.tolist()):
                     channels[b].append(
                         ChannelShare(network.name, facts.name, facts.words, facts.group, facts.scale, value)
                     )
-                by_column = (dense(values[k]) - network.means[k]) * u
+                by_column = (dense(values[k]) - network.means[k]) * u + more
                 if network.is_features(channel):
                     columns.add(network.columns, by_column)
                     entries = units if not channel.factors else channel.operator.T @ units
@@ -405,6 +412,11 @@ class Explainer:
                     columns.add_own(network.columns, own * (network.features[nodes] - network.usual))
                     links = network.row_sums(k)[nodes] * (u @ network.usual) - u @ network.means[k]
                     rest[LINKS] = rest.get(LINKS, 0.0) + links
+                    if left is not None and channel.factors:
+                        rest[TOGETHER] = rest.get(TOGETHER, 0.0) + more.sum(axis=1)
+                    elif left is not None:
+                        shares[nodes, np.arange(len(nodes))] += more.sum(axis=1)
+                        columns.add_own(network.columns, more)
                 elif channel.input_name == "A":
                     columns.add_fact(JOINED, by_column.sum(axis=1))
                     joined = network.joined[nodes]
@@ -423,11 +435,11 @@ class Explainer:
             linked = set(self._linked[[i]].indices.tolist()) - {i}
             near = np.flatnonzero(shares[:, b])
             near = near[np.argsort(-np.abs(shares[near, b]), kind="stable")]
-            more = {} if top is None or len(near) <= top else {OTHER_NODES: float(shares[near[top:], b].sum())}
+            unlisted = {} if top is None or len(near) <= top else {OTHER_NODES: float(shares[near[top:], b].sum())}
             others = tuple(
                 NodeShare(j, ids[j], float(shares[j, b]), j in linked, labels[j]) for j in near[:top].tolist()
             )
-            aside = {name: float(values[b]) for name, values in rest.items()} | more
+            aside = {name: float(values[b]) for name, values in rest.items()} | unlisted
             parts = columns.reasons(b, i, top)
             parts += [Reason(_node_words(n.id, n.linked), n.contribution) for n in others if n.node != i]
             loop = float(shares[i, b] - columns.own[b].sum())
@@ -464,13 +476,18 @@ class Explainer:
         sources, place = np.unique(source, return_inverse=True)
         shares = np.zeros(len(row))
         rest: dict[str, FloatArray] = {}
-        for network, rows, ways in zip(self.networks, done.rows, done.ways, strict=True):
+        for network, rows, ways, left in zip(self.networks, done.rows, done.ways, done.left, strict=True):
             features = network.features[sources] - network.usual
             own = np.zeros((len(nodes), features.shape[1]))
+            more = np.zeros_like(own)
             for k, channel in enumerate(network.channels):
                 g, weights = ways[k], network.weights[k]
                 if network.is_features(channel):
                     entries = network.entries(k, nodes[row], source)
+                    if left is not None and not channel.factors:
+                        more += left[k]
+                    elif left is not None:
+                        rest[TOGETHER] = rest.get(TOGETHER, 0.0) + left[k].sum(axis=1)
                     if entries is None:
                         continue
                     shares += entries * _dots(features @ weights.T, place, g, row)
@@ -484,10 +501,11 @@ class Explainer:
                     rest[JOINED] = rest.get(JOINED, 0.0) - g @ (weights @ network.means[k])
                 else:
                     by_column = (dense(rows[k]) - network.means[k]) * (g @ weights)
+                    by_column += 0.0 if left is None else left[k]
                     for name, chosen in network.facts(channel):
                         part = by_column[:, chosen].sum(axis=1)
                         columns.add_fact(name, part, own=part)
-            columns.add_own(network.columns, own * features[place[at]])
+            columns.add_own(network.columns, own * features[place[at]] + more)
         shares[itself] = 0.0
         first = np.lexsort((-np.abs(shares), row))
         starts = linked.indptr
@@ -579,31 +597,60 @@ class _Scores(NamedTuple):
     rows: list[list[Any]]
     passes: list[_Pass]
     ways: list[list[FloatArray]]
+    left: list[list[FloatArray] | None]
 
 
 class Linked:
-    """A trained network on the channels of a graph, in float64, with its average node."""
+    """What was trained on the channels of a graph, in float64, with the channels' average node."""
+
+    weights: list[FloatArray]
+    average: _Pass
 
     def __init__(self, member: Trained, channels: Channels, explainer: Explainer) -> None:
         self.member, self.channels, self._explainer = member, channels, explainer
         self.name = member.recipe.name
-        network, state = member.network, member.network.state
-        self.normalize, self.units = network.settings.hop_normalize, network.units
-        self.attention = network.attention.astype(np.float64)
-        self.weights = [state[f"channel_layers.{k}.weight"].astype(np.float64) for k in range(len(channels))]
-        self.biases = [state[f"channel_layers.{k}.bias"].astype(np.float64) for k in range(len(channels))]
-        names = [*(f"hidden_layers.{k}" for k in range(network.settings.layers - 2)), "output"]
-        self.layers = [
-            (state[f"{name}.weight"].astype(np.float64), state[f"{name}.bias"].astype(np.float64)) for name in names
-        ]
+        self.units = member.network.units
         self.means = [_mean_row(channel) for channel in channels]
-        self.average = self.forward(
-            [m[None] @ w.T + b for m, w, b in zip(self.means, self.weights, self.biases, strict=True)]
-        )
         self._row_sums: dict[int, FloatArray] = {}
         self._factors: dict[int, Any] = {}
 
     # ------------------------------------------------------------ forward and back
+
+    def inputs(self, rows: Sequence[Any]) -> list[FloatArray]:
+        """What a column of a channel enters linearly."""
+        raise NotImplementedError
+
+    def forward(self, inputs: list[FloatArray]) -> _Pass:
+        """All that follows the inputs."""
+        raise NotImplementedError
+
+    def back(self, done: _Pass, onto: FloatArray) -> list[FloatArray]:
+        """The vectors g_k for weights on the logarithms of probabilities."""
+        raise NotImplementedError
+
+    def left(self, done: _Pass, onto: FloatArray) -> list[FloatArray] | None:
+        """Per channel and column, what g_k leaves out of its share; None for nothing."""
+        raise NotImplementedError
+
+    def strengths(self, k: int, spread: FloatArray) -> FloatArray:
+        """How much each column of channel k matters, where the features have this spread."""
+        raise NotImplementedError
+
+    def _onto_logits(self, done: _Pass, onto: FloatArray) -> FloatArray:
+        """Weights on logits, of weights on the logarithms of probabilities; a number has its weights already."""
+        if self.units is not None:
+            return onto
+        usual = self.average
+        spread = np.exp(
+            _log_mean(done.logits, usual.logits)
+            - _log_mean(_log_sum(done.logits, 1), _log_sum(usual.logits, 1))[:, None]
+        )
+        return np.asarray(onto - onto.sum(axis=1, keepdims=True) * spread)
+
+    def values(self, done: _Pass) -> FloatArray:
+        """Predicted numbers, in the units of the targets."""
+        assert self.units is not None
+        return self.units.values(done.logits[:, 0])
 
     def rows(self, nodes: IntArray) -> list[Any]:
         """Rows of the channels; where the products that they are read from would be large, by Pᵀ alone."""
@@ -619,56 +666,6 @@ class Linked:
     def is_small(self) -> bool:
         """Whether the products that rows are read from fit into memory."""
         return self.channels.memory(np.float64, "rows") <= _BYTES
-
-    def inputs(self, rows: Sequence[Any]) -> list[FloatArray]:
-        """X_k W_k + b_k."""
-        return [np.asarray(x @ w.T) + b for x, w, b in zip(rows, self.weights, self.biases, strict=True)]
-
-    def forward(self, inputs: list[FloatArray]) -> _Pass:
-        """All that follows X_k W_k + b_k."""
-        norms, units = [], []
-        for h in inputs:
-            norms.append(np.sqrt(np.einsum("bh,bh->b", h, h)))
-            units.append(h / np.maximum(norms[-1], 1e-12)[:, None] if self.normalize else h)
-        x = np.concatenate([a * n for a, n in zip(self.attention, units, strict=True)], axis=1)
-        before = []
-        for weight, bias in self.layers:
-            before.append(x)
-            x = np.maximum(x, 0) @ weight.T + bias
-        return _Pass(inputs, norms, units, before, x)
-
-    def values(self, done: _Pass) -> FloatArray:
-        """Predicted numbers, in the units of the targets."""
-        assert self.units is not None
-        return self.units.values(done.logits[:, 0])
-
-    def back(self, done: _Pass, onto: FloatArray) -> list[FloatArray]:
-        """The vectors g_k for weights on the logarithms of probabilities, or on the output where it is a number."""
-        usual, g = self.average, onto
-        if self.units is None:
-            spread = np.exp(
-                _log_mean(done.logits, usual.logits)
-                - _log_mean(_log_sum(done.logits, 1), _log_sum(usual.logits, 1))[:, None]
-            )
-            g = onto - onto.sum(axis=1, keepdims=True) * spread
-        for (weight, _), x, y in zip(reversed(self.layers), reversed(done.before), reversed(usual.before), strict=True):
-            g = (g @ weight) * _chord(x, y)
-        parts = np.split(g, len(self.weights), axis=1)
-        return [
-            self._through_norm(k, alpha * part, done)
-            for k, (alpha, part) in enumerate(zip(self.attention, parts, strict=True))
-        ]
-
-    def _through_norm(self, k: int, g: FloatArray, done: _Pass) -> FloatArray:
-        if not self.normalize:
-            return g
-        s, t = done.norms[k], self.average.norms[k]
-        r, q = np.maximum(s, 1e-12), np.maximum(t, 1e-12)
-        sums = np.where(s + t > 0, s + t, 1.0)
-        slope = np.where(s == t, (s > 1e-12) * 1.0, (r - q) / np.where(s == t, 1.0, s - t))  # 1 but for rows of zeros
-        along = np.einsum("bh,bh->b", done.units[k] + self.average.units[k], g)
-        both = done.inputs[k] + self.average.inputs[k]
-        return np.asarray((2 * g - (slope * along / sums)[:, None] * both) / (r + q)[:, None])
 
     # ------------------------------------------------------------- channels as maps
 
@@ -757,6 +754,135 @@ class Linked:
             yield from ((f"neighbours labelled {c}{far}", place % len(classes) == k) for k, c in enumerate(classes))
         else:
             yield channel.words, place >= 0
+
+
+class LinkedNetwork(Linked):
+    """A trained network."""
+
+    def __init__(self, member: Trained, channels: Channels, explainer: Explainer) -> None:
+        super().__init__(member, channels, explainer)
+        network = member.network
+        assert isinstance(network, Network)
+        state = network.state
+        self.normalize = network.settings.hop_normalize
+        self.attention = network.attention.astype(np.float64)
+        self.weights = [state[f"channel_layers.{k}.weight"].astype(np.float64) for k in range(len(channels))]
+        self.biases = [state[f"channel_layers.{k}.bias"].astype(np.float64) for k in range(len(channels))]
+        names = [*(f"hidden_layers.{k}" for k in range(network.settings.layers - 2)), "output"]
+        self.layers = [
+            (state[f"{name}.weight"].astype(np.float64), state[f"{name}.bias"].astype(np.float64)) for name in names
+        ]
+        self.average = self.forward(
+            [m[None] @ w.T + b for m, w, b in zip(self.means, self.weights, self.biases, strict=True)]
+        )
+
+    def inputs(self, rows: Sequence[Any]) -> list[FloatArray]:
+        """X_k W_k + b_k."""
+        return [np.asarray(x @ w.T) + b for x, w, b in zip(rows, self.weights, self.biases, strict=True)]
+
+    def forward(self, inputs: list[FloatArray]) -> _Pass:
+        """All that follows X_k W_k + b_k."""
+        norms, units = [], []
+        for h in inputs:
+            norms.append(np.sqrt(np.einsum("bh,bh->b", h, h)))
+            units.append(h / np.maximum(norms[-1], 1e-12)[:, None] if self.normalize else h)
+        x = np.concatenate([a * n for a, n in zip(self.attention, units, strict=True)], axis=1)
+        before = []
+        for weight, bias in self.layers:
+            before.append(x)
+            x = np.maximum(x, 0) @ weight.T + bias
+        return _Pass(inputs, norms, units, before, x)
+
+    def back(self, done: _Pass, onto: FloatArray) -> list[FloatArray]:
+        """The vectors g_k for weights on the logarithms of probabilities."""
+        g, usual = self._onto_logits(done, onto), self.average
+        for (weight, _), x, y in zip(reversed(self.layers), reversed(done.before), reversed(usual.before), strict=True):
+            g = (g @ weight) * _chord(x, y)
+        parts = np.split(g, len(self.weights), axis=1)
+        return [
+            self._through_norm(k, alpha * part, done)
+            for k, (alpha, part) in enumerate(zip(self.attention, parts, strict=True))
+        ]
+
+    def _through_norm(self, k: int, g: FloatArray, done: _Pass) -> FloatArray:
+        if not self.normalize:
+            return g
+        s, t = done.norms[k], self.average.norms[k]
+        r, q = np.maximum(s, 1e-12), np.maximum(t, 1e-12)
+        sums = np.where(s + t > 0, s + t, 1.0)
+        slope = np.where(s == t, (s > 1e-12) * 1.0, (r - q) / np.where(s == t, 1.0, s - t))  # 1 but for rows of zeros
+        along = np.einsum("bh,bh->b", done.units[k] + self.average.units[k], g)
+        both = done.inputs[k] + self.average.inputs[k]
+        return np.asarray((2 * g - (slope * along / sums)[:, None] * both) / (r + q)[:, None])
+
+    def left(self, done: _Pass, onto: FloatArray) -> list[FloatArray] | None:
+        """Nothing: a network is linear in its inputs, difference by difference."""
+        return None
+
+    def strengths(self, k: int, spread: FloatArray) -> FloatArray:
+        """By how much a column's spread can move the first layer."""
+        return np.asarray(spread * self.attention[k] ** 2 * np.square(self.weights[k]).sum(axis=0))
+
+
+class LinkedTrees(Linked):
+    """Boosted trees: their inputs are the columns themselves.
+
+    What a column adds to a score is found on the way down every tree. It is handed on to neighbours whose values the
+    column is a mean of as if it were in proportion to the column, where the column is far from its mean; where it is
+    near, so that neighbours on both sides would get large shares that cancel, it stays with the neighbourhood.
+    """
+
+    def __init__(self, member: Trained, channels: Channels, explainer: Explainer) -> None:
+        super().__init__(member, channels, explainer)
+        trees = member.network
+        assert isinstance(trees, Boosted)
+        self.trees = trees
+        self.weights = [np.eye(width) for width in channels.widths]
+        self.average = _Pass([m[None] for m in self.means], [], [], [], trees.average[None])
+
+    def inputs(self, rows: Sequence[Any]) -> list[FloatArray]:
+        """The columns."""
+        return [dense(x) for x in rows]
+
+    def forward(self, inputs: list[FloatArray]) -> _Pass:
+        """The logits."""
+        return _Pass(inputs, [], [], [], self.trees.logits(self._joined_rows(inputs)))
+
+    @staticmethod
+    def _joined_rows(inputs: list[FloatArray]) -> Any:
+        return np.ascontiguousarray(np.hstack(inputs), np.float32)
+
+    def back(self, done: _Pass, onto: FloatArray) -> list[FloatArray]:
+        """Shares of columns by how far they are from their means."""
+        return [slope for slope, _ in self._apart(done, onto)]
+
+    def left(self, done: _Pass, onto: FloatArray) -> list[FloatArray] | None:
+        """What slopes leave out: all of it where a column has its mean."""
+        return [more for _, more in self._apart(done, onto)]
+
+    def _apart(self, done: _Pass, onto: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
+        _, shares = self.trees.shares(self._joined_rows(done.inputs))
+        whole = np.einsum("bo,bod->bd", self._onto_logits(done, onto), shares)
+        found = []
+        for k, part in enumerate(np.split(whole, np.cumsum(self.channels.widths)[:-1], axis=1)):
+            away = done.inputs[k] - self.means[k]
+            slope = part * away / (away**2 + self._near[k])
+            found.append((slope, part - slope * away))
+        return found
+
+    @cached_property
+    def _near(self) -> list[FloatArray]:
+        """A sixteenth of the variance of every column, and never nothing."""
+        near = []
+        for channel, mean in zip(self.channels, self.means, strict=True):
+            some = np.linspace(0, channel.n - 1, min(channel.n, _BLOCK)).astype(np.int64)
+            near.append(np.square(_rows_alone(channel, some) - mean).mean(axis=0) / 16 + 1e-12)
+        return near
+
+    def strengths(self, k: int, spread: FloatArray) -> FloatArray:
+        """By how much questions about a column lowered the loss."""
+        ends = np.cumsum(self.channels.widths)
+        return np.asarray(self.trees.state["gains"][ends[k] - self.channels.widths[k] : ends[k]])
 
 
 class _Rows:

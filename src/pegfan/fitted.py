@@ -23,12 +23,13 @@ from pegfan._plain import plain
 from pegfan.channels import Channel, Channels, FeatureScale
 from pegfan.decisions import Decision
 from pegfan.graph import Graph, Split, are_known
-from pegfan.metrics import METRICS, check_metric, score
+from pegfan.metrics import METRICS, score
 from pegfan.networks import NetworkRecipe, recipe_of
 from pegfan.recipe import Known, Recipe
 from pegfan.training import Network, Run, train
-from pegfan.training.engine import without_weightless
-from pegfan.training.network import TARGET
+from pegfan.training.boosting import Boosted, boost
+from pegfan.training.engine import check_metric, check_weights, without_weightless
+from pegfan.training.rows import TARGET
 from pegfan.trees import Hierarchy, canonical_order
 
 __all__ = [
@@ -83,7 +84,7 @@ class Trained:
     run
         Its training (`pegfan.training.Run`), with the weights.
     engine
-        What trained it: ``"fast"`` or ``"plain"``; None once it was loaded.
+        What trained it: ``"fast"``, ``"plain"`` or ``"boosting"``; None once it was loaded.
     average
         False for models of earlier versions, whose projections are not averaged over nodes that look alike.
     """
@@ -96,9 +97,9 @@ class Trained:
     average: bool | None = None
 
     @cached_property
-    def network(self) -> Network:
-        """The network, from its weights."""
-        return Network(self.run.state, self.recipe.settings)
+    def network(self) -> Network | Boosted:
+        """The network, from its weights; or the boosted trees."""
+        return Boosted(self.run.state) if self.recipe.is_boosted else Network(self.run.state, self.recipe.settings)
 
     @property
     def attention(self) -> dict[str, float]:
@@ -237,12 +238,27 @@ def train_recipe(
     if channels is None:
         tree = recipe.build_tree(graph) if tree is None else tree
         channels = recipe.channels(graph, tree, split=split, scale=scale if recipe.scaling == "columns" else None)
+    facts = tuple(map(ChannelFacts.of, channels))
     metric: Any = graph.metric
+    if recipe.is_boosted:
+        return Trained(
+            recipe, tree, facts, _boost(recipe, channels, graph, split, seed, **options), "boosting"
+        ), channels
     result = train(
         channels, graph.truth, split, recipe.settings, classes=graph.n_classes, metric=metric, seed=seed, **options
     )
-    facts = tuple(map(ChannelFacts.of, channels))
     return Trained(recipe, tree, facts, result.runs[0], result.engine), channels
+
+
+def _boost(recipe: Recipe, channels: Channels, graph: Graph, split: Split, seed: int, **options: Any) -> Run:
+    """Boosting; which engine, device and workers are wanted makes no difference to it."""
+    assert graph.truth is not None
+    weights = check_weights(options.get("sample_weight"), graph.n)
+    part = without_weightless(split, weights)
+    check_metric(graph.metric, graph.n_classes, recipe.settings.stop, graph.truth[part.val], "the split")
+    told = {name: options[name] for name in ("history", "progress") if name in options}
+    fixed: dict[str, Any] = {"leaves": recipe.leaves, "classes": graph.n_classes, "metric": graph.metric, "seed": seed}
+    return boost(channels, graph.truth, part, recipe.settings, sample_weight=weights, **fixed, **told)
 
 
 @dataclass(frozen=True, eq=False)
@@ -513,7 +529,7 @@ class Fitted:
         for name in files:
             _saved.read_file(source, _tree_file(name), about)
         trees = {name: Hierarchy.load(source / _tree_file(name)) for name in files}
-        numeric = METRICS[check_metric(about["metric"])].numbers
+        numeric = METRICS[about["metric"]].numbers
         outputs = 1 if numeric else len(classes)
         members = tuple(
             _member(entry, _own(i, state), _own(i, history), trees, outputs, about["columns"])

@@ -119,18 +119,18 @@ def _fits(explainer: Explainer) -> bool:
 
 
 def _by_weight(explainer: Explainer, groups: dict[str, list[int]]) -> list[str]:
-    """Columns by how much their spread can move the first layer, the largest first."""
+    """Columns by how much they matter to the members, the largest first."""
     assert explainer.graph.features is not None
     weight = np.zeros(explainer.graph.features.shape[1])
     for network in explainer.networks:
         x = network.features.matrix
         squares = np.asarray((x.multiply(x) if issparse(x) else np.square(x)).mean(axis=0), np.float64).ravel()
         spread = np.maximum(squares - network.usual**2, 0.0)
-        norms = np.zeros(len(spread))
+        own = np.zeros(len(spread))
         for k, channel in enumerate(network.channels):
             if network.is_features(channel):
-                norms += network.attention[k] ** 2 * np.square(network.weights[k]).sum(axis=0)
-        weight[network.columns] += spread * norms
+                own += network.strengths(k, spread)
+        weight[network.columns] += own / (own.sum() or 1.0)
     return sorted(groups, key=lambda name: -weight[groups[name]].sum())
 
 

@@ -44,7 +44,7 @@ from pegfan.trees.build import BUILDERS, DIRECTIONS
 if TYPE_CHECKING:
     import os
 
-__all__ = ["CHOICES", "FIELDS", "Known", "Recipe", "TreeFile", "pad_levels"]
+__all__ = ["BOOSTING", "CHOICES", "FIELDS", "OWN", "Known", "Recipe", "TreeFile", "pad_levels"]
 
 CHOICES: dict[str, tuple[str, ...]] = {
     "method": ("auto", "none", *BUILDERS),
@@ -52,12 +52,15 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "regime": ("auto", *REGIMES),
     "direction": (*DIRECTIONS, "both"),
     "scaling": SCALINGS,
+    "head": ("network", "boosting"),
 }
 """The words that a recipe knows, by field."""
 
 _SYMBOLS = {"auto": "S?", "heterophily": "S", "homophily": "S~", "all": "S, S~"}
 _SCALINGS = {"none": "unscaled", "l1": "l1", "columns": "columns"}
 
+BOOSTING = ("epochs", "patience", "stop", "class_weights")
+"""Settings that boosting has, too."""
 _JOINT_MOST = 256
 """The most columns of features by class of the neighbour."""
 
@@ -130,11 +133,16 @@ class Recipe:
         Which of the graph's ``edge_matrices`` the hops use; by default the adjacency.
     kinds
         Whether hops along every kind of edges alone are channels too.
+    head
+        What is trained on the channels: the ``"network"`` of the paper, or ``"boosting"``, trees of questions about
+        single columns (`pegfan.training.boosting`).
+    leaves
+        The most leaves per boosted tree.
 
     Notes
     -----
-    Fields that make no difference are set to their defaults: without a tree, those of the tree; and where no powers of
-    hops are channels, those of the powers.
+    Fields that make no difference are set to their defaults: without a tree, those of the tree; where no powers of
+    hops are channels, those of the powers; and with boosting, the settings of the network.
 
     Examples
     --------
@@ -165,6 +173,8 @@ class Recipe:
     tree_file: TreeFile | None = None
     weight: str | None = None
     kinds: bool = False
+    head: str = default.HEAD
+    leaves: int = default.LEAVES
 
     def __post_init__(self) -> None:
         if callable(self.method):
@@ -175,7 +185,7 @@ class Recipe:
         for name, allowed in CHOICES.items():
             if getattr(self, name) not in allowed:
                 raise ValueError(f"{name} must be one of {', '.join(allowed)}; got {getattr(self, name)!r}")
-        for name, least in (("h", 2), ("hops", 0), ("max_levels", 2)):
+        for name, least in (("h", 2), ("hops", 0), ("max_levels", 2), ("leaves", 2)):
             if name != "max_levels" or self.max_levels is not None:
                 self._put(name, check_integer(getattr(self, name), name, least))
         if self.weight is not None and not (isinstance(self.weight, str) and self.weight):
@@ -192,11 +202,17 @@ class Recipe:
                     f"tree_file must be the name of a file and its SHA-256, see TreeFile.of; got {given!r}"
                 )
             self._put("tree_file", TreeFile(*given))
-        for name in self._idle():
+        if self.head == "boosting":
+            if self.adjacency:
+                raise ValueError(
+                    "rows of the adjacency are for networks: boosting would ask about every node by itself"
+                )
+            self._put("settings", Settings(**{name: getattr(self.settings, name) for name in BOOSTING}))
+        for name in self._idle() + (("leaves",) if self.head == "network" else ()):
             self._put(name, type(self).__dataclass_fields__[name].default)
 
     def _idle(self) -> tuple[str, ...]:
-        """Fields that make no difference."""
+        """Fields that make no difference to the channels."""
         if not self.has_tree:
             hops = () if self.hops else self._idle_without_hops()
             return ("h", "max_levels", "kind", *hops)
@@ -221,22 +237,23 @@ class Recipe:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values in one level: all fields, and the settings that differ from their defaults."""
-        plain = {name: getattr(self, name) for name in _OWN if getattr(self, name) is not None}
-        if not self.kinds:
-            del plain["kinds"]  # as before there were any, so that keys last
+        plain = {name: getattr(self, name) for name in OWN if getattr(self, name) is not None}
+        for name in ("kinds", "head", "leaves"):  # as before there were any, so that keys last
+            if plain[name] == type(self).__dataclass_fields__[name].default:
+                del plain[name]
         if self.tree_file is not None:
             plain["tree_file"] = list(self.tree_file)
         return plain | self.settings.changes()
 
     def changed(self, **changes: Any) -> Recipe:
         """The recipe with other fields or settings."""
-        unknown = [name for name in changes if name not in _OWN and name not in _SETTINGS and name != "settings"]
+        unknown = [name for name in changes if name not in OWN and name not in _SETTINGS and name != "settings"]
         if unknown:
             raise ValueError(
-                f"a recipe has no {unknown[0]!r}; it has {', '.join(sorted(_OWN))}, and the settings "
+                f"a recipe has no {unknown[0]!r}; it has {', '.join(sorted(OWN))}, and the settings "
                 f"{', '.join(sorted(_SETTINGS))}{_hint(unknown[0])}"
             )
-        own = {name: value for name, value in changes.items() if name in _OWN}
+        own = {name: value for name, value in changes.items() if name in OWN}
         base = asdict(Settings.of(changes["settings"]) if "settings" in changes else self.settings)
         settings = base | {name: value for name, value in changes.items() if name in _SETTINGS}
         return replace(self, settings=Settings(**settings), **own)
@@ -267,6 +284,7 @@ class Recipe:
         words += ["-X"] * (not self.include_features)
         words += [sign for sign, wanted in (("+A", self.adjacency), ("+Y", self.labels)) if wanted]
         words += ["+degrees"] * self.structure + ["+kinds"] * self.kinds
+        words += [f"boosted{f' leaves={self.leaves}' if self.leaves != default.LEAVES else ''}"] * self.is_boosted
         changes = ["no norm" if k == "hop_normalize" else f"{k}={v}" for k, v in self.settings.changes().items()]
         return ", ".join([" ".join(words), *changes])
 
@@ -277,6 +295,11 @@ class Recipe:
         return f"{self.method} h={self.h}" + (f" K<={self.max_levels}" if self.max_levels else "")
 
     # ---------------------------------------------------------------- on a graph
+
+    @property
+    def is_boosted(self) -> bool:
+        """Whether trees of questions are trained on its channels, not a network."""
+        return self.head == "boosting"
 
     @property
     def has_tree(self) -> bool:
@@ -403,9 +426,10 @@ class Recipe:
         return FeatureScale.of(graph.features) if self.scaling == "columns" else None
 
 
-_OWN = tuple(f.name for f in fields(Recipe) if f.name != "settings")
+OWN = tuple(f.name for f in fields(Recipe) if f.name != "settings")
+"""The names of a recipe's fields, without those of its settings."""
 _SETTINGS = tuple(f.name for f in fields(Settings))
-FIELDS = _OWN + _SETTINGS
+FIELDS = OWN + _SETTINGS
 """The names that `Recipe.of` knows."""
 
 

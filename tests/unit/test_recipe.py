@@ -359,7 +359,10 @@ ELSEWHERE = {
     "experiments.search.search": {"budget": None},
     # What is None on this command line is not pinned: it is Plan's.
     "cli.train.train": dict.fromkeys(
-        [*("budget", "seed", "split"), *("method", "h", "kind", "regime", "hops", "direction", "scaling")]
+        [
+            *("budget", "class_weights", "seed", "split"),
+            *("method", "h", "kind", "regime", "hops", "direction", "scaling"),
+        ]
     ),
     "results.values.Result": {"budget": None, "seed": None},  # unknown
     "running.Step": {"budget": None},
@@ -438,7 +441,7 @@ def test_step_by_step_is_the_classifier_is_the_recipe_bit_for_bit(plain, kind):
     stored = run_job(Job(SOURCE, model.recipe, 0, default.SEED))
     assert (stored.val_loss, stored.test_metric) == (run.val_loss, run.test_metric)
     alone = pf.AutoClassifier(recipes=[model.recipe]).fit(plain)
-    assert alone.predict_proba().tobytes() == model.predict_proba().tobytes()
+    assert alone.fitted_.raw().tobytes() == model.fitted_.raw().tobytes()  # calibrated or not
 
 
 def test_the_demo_trains_recipes_as_experiments_do():

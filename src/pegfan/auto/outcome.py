@@ -116,7 +116,7 @@ def with_metric(graph: Graph, metric: str | None = None, positive: Any = None) -
     >>> rare = Graph.from_edges([[i, i + 1] for i in range(9)], labels=["bad"] + ["good"] * 9)
     >>> graph, why = with_metric(rare)
     >>> graph.metric, graph.classes.tolist(), why[:30]
-    ('average_precision', ['good', 'bad'], '10.0% of the labelled nodes are')
+    ('average_precision', ['good', 'bad'], '10.0% of the labelled nodes ar')
     """
     if graph.targets is not None:
         if positive is not None:

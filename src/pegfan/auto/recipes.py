@@ -15,7 +15,7 @@ from pegfan.channels.scaling import is_bag
 from pegfan.graph import Graph
 from pegfan.measures import adjusted_homophily
 from pegfan.metrics import unequal
-from pegfan.recipe import Recipe
+from pegfan.recipe import BOOSTING, OWN, Recipe
 from pegfan.training import Settings
 from pegfan.trees.build import AUTO_WARD
 
@@ -23,6 +23,9 @@ __all__ = ["difference", "first_recipes", "variations", "weightings", "work"]
 
 ROWS_MOST = 100_000
 """The most nodes for which rows of the adjacency are a channel: every node takes as many weights as a feature."""
+
+BOOSTED_MOST = 1_000
+"""The most feature columns that are asked about one by one; bags of words have more, and are for networks."""
 
 _DECAY = Settings(wd_fc1=1e-3, wd_sca=1e-3, lr_sca=0.02)
 _OPEN = replace(_DECAY, hop_normalize=False)
@@ -51,6 +54,11 @@ def first_recipes(graph: Graph, training: Graph, pins: Mapping[str, Any] | None 
     labels = training.labels
     if labels is not None and unequal(np.bincount(labels[labels >= 0])):
         ordered.insert(3, ordered[2].changed(class_weights=True))
+    given = pins or {}
+    if all(name in OWN or name in BOOSTING for name in given) and not given.get("adjacency"):
+        ordered[2:2] = _boosted(graph)
+    if given.get("head") == "boosting":
+        ordered = [recipe.changed(adjacency=False) for recipe in ordered]
     return list(dict.fromkeys(_fitting(graph, recipe.changed(**pins or {}), pins or {}) for recipe in ordered))
 
 
@@ -91,6 +99,18 @@ def _homophily(graph: Graph) -> list[Recipe]:
         without(regime="all", scaling="none", settings=_OPEN),
         on(rows, 4, adjacency=a, settings=_DECAY),
     ]
+
+
+def _boosted(graph: Graph) -> list[Recipe]:
+    """Trees on the columns themselves, on those and their means over neighbours, and by kind and direction."""
+    x: Any = graph.features
+    if x.shape[1] > BOOSTED_MOST:
+        return []
+    on = partial(Recipe, method="none", regime="heterophily", head="boosting", labels=True, structure=True)
+    near = on(hops=1, direction="symmetric")
+    apart = on(hops=1, direction="both", kinds=bool(graph.edge_kinds))
+    sides = 2 * (1 + len(graph.edge_kinds))
+    return [on(hops=0), near, *([apart] if graph.directed and x.shape[1] * sides <= 2 * BOOSTED_MOST else [])]
 
 
 WEIGHTINGS = ("log-sum", "recent", "count", "sum", "mean")
@@ -148,6 +168,12 @@ def variations(recipe: Recipe, graph: Graph | None = None, unequal: bool = False
     settings = recipe.settings
     if unequal:
         yield recipe.changed(class_weights=not settings.class_weights)
+    if recipe.is_boosted:
+        yield recipe.changed(leaves=16)
+        yield recipe.changed(labels=not recipe.labels)
+        yield recipe.changed(leaves=4)
+        yield recipe.changed(structure=not recipe.structure)
+        return
     along = [] if graph is None else list(_along_edges(recipe, graph))
     yield from along[:2]
     yield recipe.changed(lr_fc=0.005, dropout=0.6)
@@ -168,7 +194,10 @@ def difference(one: Recipe, other: Recipe) -> int:
 
 
 def work(recipe: Recipe, graph: Graph, levels: int) -> float:
-    """Roughly the products that one epoch takes; `levels` is K of the recipe's tree."""
+    """Roughly the products that one epoch takes, or the entries that a round of boosting looks at.
+
+    `levels` is K of the recipe's tree.
+    """
     x = graph.features
     entries = float(x.nnz if issparse(x) else x.size) + 3.0 * x.shape[1]  # the second: Adam on the weights
     edges = float(graph.adjacency.nnz)
@@ -176,6 +205,10 @@ def work(recipe: Recipe, graph: Graph, levels: int) -> float:
     powers = np.arange(1, recipe.hops * recipe.has_powers + 1)
     hops = (2 if recipe.regime == "all" else 1) * both * float((entries + powers * edges).sum())
     tree = levels * (entries + edges * recipe.projects_hops + 2.0 * graph.n) if recipe.has_tree else 0.0
+    if recipe.is_boosted:
+        columns = 1.0 + both * recipe.hops + 2.0 * both * len(graph.edge_kinds) * recipe.kinds
+        outputs = graph.n_classes if graph.n_classes > 2 else 1
+        return float(outputs * graph.n * (x.shape[1] * columns + 12.0) + 10_000.0)
     extra = (edges + 3.0 * graph.n) * recipe.adjacency + 8.0 * graph.n * (recipe.labels + recipe.structure)
     kinds = 2.0 * both * len(graph.edge_kinds) * (entries + edges) * recipe.kinds
     return float(entries + hops + tree + extra + kinds + 10_000.0)

@@ -28,7 +28,7 @@ __all__ = ["Pool", "Search", "Task", "Trial", "choose", "validate"]
 
 _log = logging.getLogger(__name__)
 
-_RATE = 6e-9
+_RATES = {"network": 6e-9, "boosting": 2e-9}
 """Seconds per unit of `work` and epoch, until something has been measured."""
 _EPOCHS = 250
 """Epochs per recipe, until something has been measured."""
@@ -126,14 +126,15 @@ def run_task(shared: Shared, task: Task) -> Trial:
 
 
 def unweighted(trained: Trained, graph: Graph, split: Split) -> Trained:
-    """A network whose classes counted equally in the loss, with probabilities for classes of the sizes that they have.
+    """A member whose classes counted equally in the loss, with probabilities for classes of the sizes that they have.
 
     What such a training gives is in proportion to p / size; the logarithms of the sizes go into the biases.
     """
     assert graph.labels is not None
     sizes = np.bincount(graph.labels[split.train], minlength=graph.n_classes)
     shifts = np.log(np.maximum(sizes, 1) / sizes.sum()).astype(np.float32)
-    state = {**trained.run.state, "output.bias": trained.run.state["output.bias"] + shifts}
+    name = "base" if trained.recipe.is_boosted else "output.bias"
+    state = {**trained.run.state, name: trained.run.state[name] + shifts}
     return replace(trained, run=replace(trained.run, state=state))
 
 
@@ -175,7 +176,9 @@ def warm_up() -> None:
     recipe = Recipe("matching", 4, regime="heterophily", adjacency=True, labels=True, structure=True).changed(epochs=2)
     for features in (dense, csr_array(dense * (dense > 0.8))):
         graph = Graph.from_edges(pairs, n=24, directed=True, features=features, labels=nodes % 2)
-        run_task(Shared(graph, None), Task(recipe, Split(nodes[:12], nodes[12:20], nodes[20:]), 0))
+        for head in ("network", "boosting"):
+            part = Split(nodes[:12], nodes[12:20], nodes[20:])
+            run_task(Shared(graph, None), Task(recipe.changed(head=head, adjacency=head == "network"), part, 0))
 
 
 class Pool:
@@ -256,7 +259,7 @@ class Search:
         self.pins: Mapping[str, Any] = {}
         self.unequal = False
         self.planned = 0
-        self.rate = _RATE
+        self.rates = dict(_RATES)
 
     @property
     def elapsed(self) -> float:
@@ -353,29 +356,32 @@ class Search:
 
     def _estimate(self, recipe: Recipe) -> float:
         """Seconds that a recipe will take."""
-        epochs = np.mean([c.epochs for c in self.done]) if self.done else _EPOCHS
-        return float(self._work(recipe) * self.rate * min(epochs, recipe.settings.epochs))
+        alike = [c.epochs for c in self.done if c.recipe.head == recipe.head]
+        epochs = np.mean(alike) if alike else _EPOCHS
+        return float(self._work(recipe) * self.rates[recipe.head] * min(epochs, recipe.settings.epochs))
 
     def _long(self) -> bool:
         return bool(self.done) and float(np.mean([c.seconds for c in self.done])) > _FAN_OUT
 
     def _measure(self) -> None:
-        rates = [trial.seconds / (self._work(trial.recipe) * trial.epochs) for trial in self.done if trial.epochs]
-        if rates:  # the median: one that waited for the compiler says nothing about the others
-            self.rate = float(np.median(rates))
+        for head in self.rates:
+            alike = [trial for trial in self.done if trial.epochs and trial.recipe.head == head]
+            if alike:  # the median: one that waited for the compiler says nothing about the others
+                took = [trial.seconds / (self._work(trial.recipe) * trial.epochs) for trial in alike]
+                self.rates[head] = float(np.median(took))
 
     def _probe(self, recipe: Recipe) -> None:
         """Run a few epochs to see how fast this machine is on this graph, before a long recipe is started."""
         task = Task(recipe.changed(epochs=_PROBE_EPOCHS), self.split, self.seed, self.pool.tree(recipe))
         tried = run_task(self.pool.shared, task)
-        self.rate = tried.seconds / (self._work(recipe) * max(tried.epochs, 1))
+        self.rates[recipe.head] = tried.seconds / (self._work(recipe) * max(tried.epochs, 1))
 
     def _capped(self, recipe: Recipe) -> Recipe:
         """The recipe with its epochs capped, so that it takes at most its share of the budget."""
         if "epochs" in self.pins:
             return recipe
         whole = recipe.changed(epochs=Settings.epochs, patience=self.pins.get("patience", Settings.patience))
-        affordable = self.budget * self.pool.runner.workers / _SHARE / (self._work(recipe) * self.rate)
+        affordable = self.budget * self.pool.runner.workers / _SHARE / (self._work(recipe) * self.rates[recipe.head])
         if affordable >= Settings.epochs:
             return whole
         epochs = max(int(affordable) // 20 * 20, _FEWEST)
@@ -410,8 +416,9 @@ def choose(
     members
         The most members of a mean.
     how
-        ``"auto"``: the mean of those with the lowest validation loss if it beats the best single one, by the metric
-        and at equal metrics by the loss; ``"mean"``: that mean in any case; ``"best"``: the single one.
+        ``"auto"``: the best mean of two or more of those with the lowest validation loss if it beats the best single
+        one, by the metric and at equal metrics by the loss; ``"mean"``: the mean of all that are allowed in any case;
+        ``"best"``: the single one.
     weights
         Of the nodes, in the loss.
     """
@@ -419,9 +426,15 @@ def choose(
     if not sound:
         raise Diverged(f"the training loss of all {len(trials)} recipes became infinite; use smaller learning rates")
     best = min(sound, key=lambda c: c.rank)
-    group = sorted(sound, key=lambda c: c.val_loss)[:members]
+    ordered, measure = sorted(sound, key=lambda c: c.val_loss)[:members], METRICS[graph.metric]
+
+    def rank(group: list[Trial]) -> tuple[float, float, int]:
+        value, loss = validate(mean_of([c.log_probabilities for c in group]), graph, split, weights)
+        return -measure.gain(value), loss, -len(group)
+
+    sizes = range(2, len(ordered) + 1) if how == "auto" else [len(ordered)]
+    group = min((ordered[:size] for size in sizes), key=rank, default=ordered)
     metric, loss = validate(mean_of([c.log_probabilities for c in group]), graph, split, weights)
-    measure = METRICS[graph.metric]
     told = (
         f"{measure.show(metric)} (loss {loss:.4f}) against {measure.show(best.val_metric)} (loss {best.val_loss:.4f})"
     )

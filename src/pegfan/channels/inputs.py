@@ -62,7 +62,7 @@ def propagated_labels(graph: Graph, operator: Any, split: Split | int = default.
     own, size = _diagonal(factors, nodes)
     if graph.labels is None:
         rows, columns = np.repeat(nodes, 2), np.tile([0, 1], len(nodes))
-        values: FloatArray = np.column_stack([graph.truth[nodes], np.ones(len(nodes))]).ravel()
+        values: Any = np.column_stack([graph.truth[nodes], np.ones(len(nodes))]).ravel()
         own, size = np.repeat(own, 2) * values, np.asarray(np.repeat(size, 2) * np.abs(values))
     else:
         rows, columns, values = nodes, np.asarray(graph.labels[nodes]), np.ones(len(nodes))

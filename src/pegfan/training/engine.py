@@ -17,8 +17,8 @@ from pegfan.channels import Channels
 from pegfan.graph import Split, as_split, metric_problem
 from pegfan.metrics import METRICS, score
 from pegfan.running import Progress, Runner, Step
-from pegfan.training.loop import follow
-from pegfan.training.network import TARGET, Network
+from pegfan.training.loop import InUnits, follow
+from pegfan.training.network import Network
 from pegfan.training.rows import Rows, Units, loss_weights
 from pegfan.training.settings import Run, Settings, TrainingResult
 
@@ -176,24 +176,9 @@ def _run(task: TrainingTask, index: int) -> Run:
         return _follow(task, index, PlainSteps(task, train, val, weights, seed), truth, units, start)
 
 
-class _InUnits:
-    """A trainer whose outputs are in the units of the targets."""
-
-    def __init__(self, trainer: Any, units: Units) -> None:
-        self.trainer, self.units = trainer, units
-        self.snapshot, self.attention = trainer.snapshot, trainer.attention
-
-    def step(self, epoch: int) -> tuple[float, float, Any]:
-        loss, val_loss, output = self.trainer.step(epoch)
-        return loss, val_loss, self.units.values(output)
-
-    def state(self, snapshot: Any) -> dict[str, Any]:
-        return {**self.trainer.state(snapshot), TARGET: np.array(self.units)}
-
-
 def _follow(task: TrainingTask, index: int, trainer: Any, val_labels: Any, units: Units | None, start: float) -> Run:
     """Train on a split; the test nodes come last."""
-    trainer = trainer if units is None else _InUnits(trainer, units)
+    trainer = trainer if units is None else InUnits(trainer, units)
     settings, test, y, metric = task.settings, task.splits[index].test, task.y, task.metric
     progress, count = task.progress, len(task.splits)
     tell = None if progress is None else lambda text: progress(Step(index, count, f"split {index}: {text}"))

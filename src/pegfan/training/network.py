@@ -12,12 +12,10 @@ from pegfan._arrays import Float32Array
 from pegfan.channels import Channel, Channels
 from pegfan.channels.channels import node_indices
 from pegfan.running import one_thread
-from pegfan.training.rows import Units
+from pegfan.training.rows import TARGET, Units
 from pegfan.training.settings import Settings
 
 _ROWS = 65536  # rows that are computed at a time
-TARGET = "target"
-"""The name in a state of the two numbers that its output is taken times and plus, where it predicts numbers."""
 
 
 class Network:
@@ -60,7 +58,7 @@ class Network:
         self.state: dict[str, Float32Array] = {
             name: np.asarray(value, np.float32) for name, value in state.items() if name != TARGET
         }
-        self.units = _units(state[TARGET]) if TARGET in state else None
+        self.units = Units.stored(state[TARGET]) if TARGET in state else None
         count = sum(name.startswith("channel_layers.") and name.endswith(".weight") for name in self.state)
         self.widths = tuple(int(self._matrix(f"channel_layers.{i}.weight").shape[1]) for i in range(max(count, 1)))
         self.classes = int(self._matrix("output.weight").shape[0])
@@ -209,13 +207,6 @@ class Network:
 
     def __repr__(self) -> str:
         return f"Network(widths={self.widths}, classes={self.classes})"
-
-
-def _units(stored: Any) -> Units:
-    numbers = np.asarray(stored, np.float64)
-    if numbers.shape != (2,) or not np.isfinite(numbers).all() or numbers[1] <= 0:
-        raise ValueError(f"{TARGET} must be the mean and the scale of targets, got {numbers!r:.60}")
-    return Units(*map(float, numbers))
 
 
 def _layers(widths: Sequence[int], classes: int, settings: Settings) -> dict[str, tuple[int, int]]:

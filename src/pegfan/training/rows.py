@@ -9,6 +9,9 @@ import numpy as np
 from pegfan._arrays import FloatArray, IntArray
 from pegfan.channels import Channels
 
+TARGET = "target"
+"""The name in a state of the mean and scale of the targets, where numbers are predicted."""
+
 
 class Units(NamedTuple):
     """The mean and the spread of training targets: networks are trained on (y − centre) / scale."""
@@ -22,6 +25,14 @@ class Units(NamedTuple):
         centre = float(shares @ targets)
         scale = float(np.sqrt(shares @ (targets - centre) ** 2))
         return cls(centre, scale if scale > 0 else 1.0)
+
+    @classmethod
+    def stored(cls, numbers: Any) -> Self:
+        """Those of a state, which may come from a file."""
+        found = np.asarray(numbers, np.float64)
+        if found.shape != (2,) or not np.isfinite(found).all() or found[1] <= 0:
+            raise ValueError(f"{TARGET} must be the mean and the scale of targets, got {found!r:.60}")
+        return cls(*map(float, found))
 
     def standard(self, targets: FloatArray) -> FloatArray:
         """Targets as a network learns them."""
