@@ -1393,10 +1393,10 @@ def _from_torch(tensor: Any) -> Any:
     return tensor.numpy()
 
 
-def labels_or_targets(values: Any, kind: str | None = None) -> dict[str, Any]:
+def labels_or_targets(values: Any, label_kind: str | None = None) -> dict[str, Any]:
     """Numbers of which some are not whole are targets, anything else labels; unless the kind is asked for."""
     fractions = values is not None and values.dtype.kind == "f" and bool(np.any(values % 1 > 0))
-    numeric = values is not None and (fractions if kind is None else kind == "numbers")
+    numeric = values is not None and (fractions if label_kind is None else label_kind == "numbers")
     return {"labels": None, "targets": values} if numeric else {"labels": values, "targets": None}
 
 

@@ -249,7 +249,7 @@ def load_classifier(folder: str | os.PathLike[str]) -> NodeClassifier:
     """
     found = load_model(folder)
     if not isinstance(found, NodeClassifier):
-        raise ValueError(f"{folder} holds a {type(found).__name__}, which is no classifier; use pegfan.load_model")
+        raise ValueError(f"what {folder} holds is an {type(found).__name__}, not a classifier; use pegfan.load_model")
     return found
 
 
