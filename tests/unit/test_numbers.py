@@ -499,6 +499,10 @@ def run(files, *words, code=0):
     return done.output
 
 
+def read(path):
+    return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+
+
 @pytest.mark.long
 def test_a_column_of_prices_is_learned_from_end_to_end(files, tmp_path):
     out = tmp_path / "out"
@@ -508,18 +512,18 @@ def test_a_column_of_prices_is_learned_from_end_to_end(files, tmp_path):
     assert "Judged by R²" in said
     result = results.Result.from_json((out / "result.json").read_text())
     assert result.test.mean > result.features_only.mean + 0.1, "the graph is worth it"
-    rows = list(csv.DictReader((out / "predictions.csv").open()))
+    rows = read(out / "predictions.csv")
     assert list(rows[0]) == ["id", "predicted", "split", "top_reasons"]
     assert {row["split"] for row in rows} == {"train", "val", "test", "none"}
     assert rows[7]["id"] == "00007"
-    ranked = list(csv.DictReader((out / "ranked.csv").open()))
+    ranked = read(out / "ranked.csv")
     assert list(ranked[0]) == ["rank", "id", "predicted", "top_reasons"]
     values = [float(row["predicted"]) for row in ranked]
     assert values == sorted(values, reverse=True)
     assert {row["id"] for row in ranked} == {row["id"] for row in rows if row["split"] == "none"}
     told = run(files, "predict", out, "FILES", "-o", tmp_path / "p.csv", "--json")
     assert json.loads(told)["predicted"].keys() == {"lowest", "median", "mean", "highest"}
-    again = list(csv.DictReader((tmp_path / "p.csv").open()))
+    again = read(tmp_path / "p.csv")
     assert [row["predicted"] for row in again] == [row["predicted"] for row in rows]
     found = json.loads(run(files, "explain", out, "00007", "--json"))["nodes"][0]
     assert sum(share["contribution"] for share in found["columns"]) == pytest.approx(found["score"] - found["average"])
@@ -538,7 +542,7 @@ def test_a_column_of_prices_is_learned_from_end_to_end(files, tmp_path):
     assert done.exit_code == 0, done.output
     repeated = tmp_path / "repeated"
     run(files, "train", "--config", out / "settings.toml", "-o", repeated)
-    same = [[row["predicted"] for row in csv.DictReader((f / "predictions.csv").open())] for f in (out, repeated)]
+    same = [[row["predicted"] for row in read(f / "predictions.csv")] for f in (out, repeated)]
     assert same[0] == same[1]
 
 
