@@ -95,7 +95,7 @@ def amount(value: float, digits: int = 4) -> str:
 
     Examples
     --------
-    >>> amount(0.012345), amount(-12.3456), amount(1234567.8)
+    >>> amount(0.012341), amount(-12.3456), amount(1234567.8)
     ('0.01234', '-12.35', '1,234,568')
     """
     return f"{value:,.0f}" if abs(value) >= 10**digits else f"{value:.{digits}g}"
@@ -360,14 +360,15 @@ def _errors(power: int) -> Callable[[FloatArray, Any], Cells]:
         ones = np.ones(len(wanted))
 
         def absolute(rows: Any) -> FloatArray:
-            return np.asarray(rows @ errors / rows.sum(axis=1))
+            with np.errstate(invalid="ignore"):  # no node was taken
+                return np.asarray(rows @ errors / rows.sum(axis=1))
 
         def explained(rows: Any) -> FloatArray:
             weights = np.asarray(rows, np.float64)
             shifted = wanted - wanted.mean()  # so that squares of large numbers do not cancel
             total = weights.sum(axis=1)
-            spread = weights @ shifted**2 - (weights @ shifted) ** 2 / total
-            with np.errstate(invalid="ignore", divide="ignore"):  # all targets are the same
+            with np.errstate(invalid="ignore", divide="ignore"):  # no node was taken, or all targets are the same
+                spread = weights @ shifted**2 - (weights @ shifted) ** 2 / total
                 return np.asarray(np.where(spread > 0, 1.0 - weights @ errors**2 / spread, np.nan))
 
         return Cells(ones, np.zeros(len(wanted), np.int64), absolute if power == 1 else explained)
