@@ -294,7 +294,7 @@ class Explainer:
         self.graph = fitted.prepared(graph)
         self.numeric = fitted.numeric
         self.classes = [VALUE] if self.numeric else [str(name) for name in fitted.classes.tolist()]
-        self.known, self.scale = fitted.known, fitted.scale
+        self.known_to, self.scale = fitted.known_to, fitted.scale
         members = [member for member in fitted.members if isinstance(member, Trained)]
         with one_thread():
             self.networks = [
@@ -392,8 +392,8 @@ class Explainer:
         channels: list[list[ChannelShare]] = [[] for _ in nodes]
         units = np.zeros((self.graph.n, len(nodes)))
         units[nodes, np.arange(len(nodes))] = 1.0
-        every = zip(self.networks, done.rows, done.passes, done.ways, done.left, strict=True)
-        for network, values, through, ways, left in every:
+        members = zip(self.networks, done.rows, done.passes, done.ways, done.left, strict=True)
+        for network, values, through, ways, left in members:
             for k, channel in enumerate(network.channels):
                 g, u = ways[k], ways[k] @ network.weights[k]
                 more = np.zeros((len(nodes), channel.shape[1])) if left is None else left[k]
@@ -435,11 +435,12 @@ class Explainer:
             linked = set(self._linked[[i]].indices.tolist()) - {i}
             near = np.flatnonzero(shares[:, b])
             near = near[np.argsort(-np.abs(shares[near, b]), kind="stable")]
-            unlisted = {} if top is None or len(near) <= top else {OTHER_NODES: float(shares[near[top:], b].sum())}
+            many = top is not None and len(near) > top
+            far = {OTHER_NODES: float(shares[near[top:], b].sum())} if many else {}
             others = tuple(
                 NodeShare(j, ids[j], float(shares[j, b]), j in linked, labels[j]) for j in near[:top].tolist()
             )
-            aside = {name: float(values[b]) for name, values in rest.items()} | unlisted
+            aside = {name: float(values[b]) for name, values in rest.items()} | far
             parts = columns.reasons(b, i, top)
             parts += [Reason(_node_words(n.id, n.linked), n.contribution) for n in others if n.node != i]
             loop = float(shares[i, b] - columns.own[b].sum())
@@ -608,7 +609,7 @@ class Linked:
 
     def __init__(self, member: Trained, channels: Channels, explainer: Explainer) -> None:
         self.member, self.channels, self._explainer = member, channels, explainer
-        self.name = member.recipe.name
+        self.name, self.known = member.recipe.name, explainer.known_to(member)
         self.units = member.network.units
         self.means = [_mean_row(channel) for channel in channels]
         self._row_sums: dict[int, FloatArray] = {}
@@ -725,7 +726,7 @@ class Linked:
     @cached_property
     def joined(self) -> csr_array:
         """Who is joined to whom, as the channel of adjacency rows has it: nodes that training did not know left out."""
-        known, graph = self._explainer.known, self._explainer.graph
+        known, graph = self.known, self._explainer.graph
         assert known is not None
         rows = csr_array(hop_matrix(graph, "A", self.member.recipe._side), dtype=np.float64, copy=True)
         rows.data[known.places(graph)[rows.indices] < 0] = 0.0
@@ -735,7 +736,7 @@ class Linked:
     @cached_property
     def joined_columns(self) -> IntArray:
         """The column of every node in the channel of adjacency rows."""
-        known = self._explainer.known
+        known = self.known
         assert known is not None
         columns = np.arange(known.n) if known.columns is None else known.columns
         return columns[np.maximum(known.places(self._explainer.graph), 0)]

@@ -37,6 +37,7 @@ __all__ = [
     "Fitted",
     "Trained",
     "TrainedNetwork",
+    "draw_folds",
     "draw_splits",
     "fingerprint",
     "mean_of",
@@ -87,6 +88,8 @@ class Trained:
         What trained it: ``"fast"``, ``"plain"`` or ``"boosting"``; None once it was loaded.
     average
         False for models of earlier versions, whose projections are not averaged over nodes that look alike.
+    fold
+        Which of several splits it was trained on.
     """
 
     recipe: Recipe
@@ -95,6 +98,7 @@ class Trained:
     run: Run = field(repr=False)
     engine: str | None = None
     average: bool | None = None
+    fold: int = 0
 
     @cached_property
     def network(self) -> Network | Boosted:
@@ -383,7 +387,11 @@ class Fitted:
                     trees[recipe.tree_key, tree.K] = recipe.build_tree(known, levels=tree.K)
                 tree = trees[recipe.tree_key, tree.K]
             scale = self.scale if recipe.scaling == "columns" else None
-            yield recipe.channels(known, tree, known=self.known, scale=scale, average=member.average)
+            yield recipe.channels(known, tree, known=self.known_to(member), scale=scale, average=member.average)
+
+    def known_to(self, member: Trained) -> Known | None:
+        """What a member knows of training nodes."""
+        return None if self.known is None else self.known.of_fold(member.fold)
 
     def is_fitted_to(self, graph: Graph) -> bool:
         """Whether a graph, with features, is the one that was fitted, so that its trees are those that are kept."""
@@ -475,6 +483,7 @@ class Fitted:
                     "recipe": member.recipe.to_dict(),
                     "tree": None if member.tree is None else places[id(member.tree)],
                     "average": isinstance(member, TrainedNetwork) or member.average is not False,
+                    "fold": member.fold if isinstance(member, Trained) else 0,
                     "channels": [list(facts) for facts in member.channels],
                     "attention": [float(value) for value in member.run.attention],
                     "run": {name: plain(getattr(member.run, name)) for name in _RUN_FIELDS},
@@ -513,6 +522,8 @@ class Fitted:
                 inputs["columns"] = self.known.columns
             if self.known.values is not None:
                 inputs["values"] = self.known.values
+            if self.known.folds is not None:
+                inputs["folds"] = self.known.folds
             _saved.write_file(folder / _NODES, json.dumps(self.known.names).encode())
         write_npz(folder / _INPUTS, inputs)
 
@@ -542,6 +553,9 @@ class Fitted:
         known, scale = cls._read_inputs(source, about, outputs)
         if known is not None and (known.values is not None) != numeric:
             raise ValueError(f"{_INPUTS} does not hold what {_saved.MODEL} predicts")
+        count = 1 if known is None or known.folds is None else len(known.folds)
+        if known is not None and not all(0 <= m.fold < count for m in members if isinstance(m, Trained)):
+            raise ValueError(f"a member was trained on a fold that {_INPUTS} does not know")
         if known is None and any(isinstance(m, TrainedNetwork) and m.recipe.needs_labels for m in members):
             raise ValueError(f"{_INPUTS} lacks the training labels that predictions need")
         names, decision = about.get("feature_names"), about.get("decision")
@@ -579,10 +593,13 @@ class Fitted:
                 raise ValueError(f"{_INPUTS} holds columns that do not fit its nodes")
             values = inputs.pop("values", None)
             if values is not None and (
-                values.shape != codes.shape or not np.array_equal(~np.isnan(values), codes >= 0)
+                values.shape != codes.shape or not np.array_equal(np.isfinite(values), codes >= 0)
             ):
                 raise ValueError(f"{_INPUTS} holds targets that do not fit its nodes")
-            known = Known(codes, None if names is None else tuple(names), classes, columns, values)
+            folds = inputs.pop("folds", None)
+            if folds is not None and (folds.dtype != np.bool_ or folds.shape[1:] != codes.shape):
+                raise ValueError(f"{_INPUTS} holds folds that do not fit its nodes")
+            known = Known(codes, None if names is None else tuple(names), classes, columns, folds, values)
         return known, FeatureScale(**inputs) if inputs else None
 
 
@@ -679,11 +696,25 @@ def draw_splits(graph: Graph, labels: Any = None, **options: Any) -> tuple[Split
     codes: Any = graph.truth if labels is None else labels
     if codes is None:
         raise ValueError("the graph has no labels to draw splits by; give them with graph.replace(labels=...)")
-    exact, groups = (codes, codes) if codes.dtype.kind != "f" else _ranks_and_tenths(codes)
-    colouring = canonical_order(graph)
-    order = canonical_order(graph, labels=exact).order if colouring.tied else colouring.order
+    order, groups = _canonical_nodes(graph, codes)
     drawn = random_splits(groups[order], **options)
     return tuple(Split(*(np.sort(order[part]) for part in split)) for split in drawn)
+
+
+def draw_folds(graph: Graph, **options: Any) -> tuple[Split, ...]:
+    """Folds of a graph's labelled nodes (`pegfan.datasets.fold_splits`) that do not depend on their numbering."""
+    from pegfan.datasets import fold_splits
+
+    order, groups = _canonical_nodes(graph, graph.truth)
+    drawn = fold_splits(groups[order], **options)
+    return tuple(Split(*(np.sort(order[part]) for part in split)) for split in drawn)
+
+
+def _canonical_nodes(graph: Graph, codes: Any) -> tuple[IntArray, IntArray]:
+    """The nodes in an order that does not depend on how they are numbered, and their classes, or tenths of targets."""
+    exact, groups = (codes, codes) if codes.dtype.kind != "f" else _ranks_and_tenths(codes)
+    colouring = canonical_order(graph)
+    return canonical_order(graph, labels=exact).order if colouring.tied else colouring.order, groups
 
 
 def _ranks_and_tenths(targets: FloatArray) -> tuple[IntArray, IntArray]:
@@ -755,7 +786,8 @@ def _member(
     if (tree is not None) != recipe.has_tree:
         raise ValueError("a member and its recipe do not agree on a tree")
     channels = tuple(ChannelFacts(*facts) for facts in entry["channels"])
-    member = Trained(recipe, tree, channels, run, average=None if entry.get("average", False) else False)
+    fold = int(entry.get("fold", 0))
+    member = Trained(recipe, tree, channels, run, average=None if entry.get("average", False) else False, fold=fold)
     widths = tuple(facts.width for facts in channels)
     if member.network.widths != widths or len(attention) != len(widths):
         raise ValueError(f"{_WEIGHTS} holds a network whose channels are not those of {_saved.MODEL}")

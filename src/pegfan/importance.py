@@ -183,7 +183,7 @@ class _Scored:
             elif channel.name == "Y X":
                 whole = np.zeros((channel.n, network.features.matrix.shape[1]))
                 whole[:, places] = change
-                moved.append(before + self._by_class(whole)[self.nodes] @ weight.T)
+                moved.append(before + self._by_class(network, whole)[self.nodes] @ weight.T)
             else:
                 moved.append(before)
         return moved
@@ -199,8 +199,8 @@ class _Scored:
         values[:, columns] = values[taken][:, columns]
         return network.columns, dense(scale(values, "l1")) - dense(network.features.matrix)
 
-    def _by_class(self, change: FloatArray) -> FloatArray:
-        known, graph = self.explainer.known, self.explainer.graph
+    def _by_class(self, network: Linked, change: FloatArray) -> FloatArray:
+        known, graph = network.known, self.explainer.graph
         assert known is not None
         walk: csr_array = hop_matrix(graph, "random-walk", "symmetric")
         return features_by_class(walk, change, known.labels_of(graph), known.classes)

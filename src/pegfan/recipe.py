@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from pegfan import _defaults as default
@@ -479,31 +480,43 @@ class Known:
     columns
         The column of every node in a channel of adjacency rows: nodes that look alike share one. None for models of
         earlier versions, where every node has its own.
+    folds
+        Where members were trained on several splits, which nodes are training nodes of each, one row per split; the
+        codes are then those of all of them.
     values
-        The targets of training nodes, with mean 0 and variance 1, NaN elsewhere; None where there are classes.
+        The numeric targets of training nodes, NaN elsewhere; None where there are classes.
     """
 
     codes: IntArray
     names: tuple[str, ...] | None
     classes: int
     columns: IntArray | None = None
+    folds: NDArray[np.bool_] | None = None
     values: FloatArray | None = None
 
     @classmethod
-    def of(cls, graph: Graph, train: IntArray) -> Self:
-        """What is known in training on a split."""
-        codes, values = np.full(graph.n, -1, np.int64), None
+    def of(cls, graph: Graph, *trains: IntArray) -> Self:
+        """What is known in training on the training nodes of a split, or of several."""
+        folds = np.zeros((len(trains), graph.n), np.bool_)
+        for fold, train in zip(folds, trains, strict=True):
+            fold[train] = True
+        told, classes, values = folds.any(axis=0), graph.n_classes, None
         if graph.targets is not None:
-            own = graph.targets[train]
-            units = Units.of(np.sort(own), np.full(len(own), 1 / len(own)))
-            codes[train], values = 0, np.full(graph.n, np.nan)
-            values[train] = units.standard(own)
+            labels, classes, values = np.zeros(graph.n, np.int64), 1, np.where(told, graph.targets, np.nan)
         else:
             assert graph.labels is not None
-            codes[train] = graph.labels[train]
+            labels = graph.labels
         names = None if graph.node_names is None else tuple(map(str, graph.node_names.tolist()))
-        classes = graph.n_classes if values is None else 1
-        return cls(codes, names, classes, canonical_order(graph).classes, values)
+        columns = canonical_order(graph).classes
+        return cls(np.where(told, labels, -1), names, classes, columns, folds if len(trains) > 1 else None, values)
+
+    def of_fold(self, fold: int) -> Known:
+        """What is known in one of several trainings."""
+        if self.folds is None:
+            return self
+        own = self.folds[fold]
+        values = None if self.values is None else np.where(own, self.values, np.nan)
+        return replace(self, codes=np.where(own, self.codes, -1), folds=None, values=values)
 
     @property
     def n(self) -> int:
@@ -524,10 +537,12 @@ class Known:
         return np.where(places >= 0, self.codes[np.maximum(places, 0)], -1)
 
     def values_of(self, graph: Graph) -> FloatArray:
-        """The standardised training targets that apply to a graph's nodes; NaN for the others."""
+        """The training targets that apply to a graph's nodes, standardised by all of them; NaN for the others."""
         assert self.values is not None
+        own = np.sort(self.values[~np.isnan(self.values)])  # in an order that does not depend on how nodes are numbered
+        units = Units.of(own, np.full(len(own), 1 / max(len(own), 1)))
         places = self.places(graph)
-        return np.where(places >= 0, self.values[np.maximum(places, 0)], np.nan)
+        return np.where(places >= 0, units.standard(self.values)[np.maximum(places, 0)], np.nan)
 
 
 def _training(graph: Graph, split: Split | int | None) -> IntArray:

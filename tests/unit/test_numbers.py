@@ -422,7 +422,7 @@ def test_a_result_has_both_scores_beside_their_floors(outcome):
         model, features, mean = found.scores[name]
         assert better * model.mean > better * features.mean > better * mean.mean
         assert model.interval[0] < model.mean < model.interval[1]
-    test = outcome.graph.splits[0].test
+    test = outcome.judged.test
     errors = outcome.predicted[test] - outcome.graph.targets[test]
     assert found.bias == pytest.approx(errors.mean())
     assert found.median_error == pytest.approx(np.median(np.abs(errors)))
@@ -514,7 +514,7 @@ def test_a_column_of_prices_is_learned_from_end_to_end(files, tmp_path):
     assert result.test.mean > result.features_only.mean + 0.1, "the graph is worth it"
     rows = read(out / "predictions.csv")
     assert list(rows[0]) == ["id", "predicted", "split", "top_reasons"]
-    assert {row["split"] for row in rows} == {"train", "val", "test", "none"}
+    assert {row["split"] for row in rows} >= {"fold 1", "fold 2", "none"}
     assert rows[7]["id"] == "00007"
     ranked = read(out / "ranked.csv")
     assert list(ranked[0]) == ["rank", "id", "predicted", "top_reasons"]
@@ -524,7 +524,8 @@ def test_a_column_of_prices_is_learned_from_end_to_end(files, tmp_path):
     told = run(files, "predict", out, "FILES", "-o", tmp_path / "p.csv", "--json")
     assert json.loads(told)["predicted"].keys() == {"lowest", "median", "mean", "highest"}
     again = read(tmp_path / "p.csv")
-    assert [row["predicted"] for row in again] == [row["predicted"] for row in rows]
+    both = [(one, two) for one, two in zip(rows, again, strict=True) if one["split"] == "none"]
+    assert all(float(one["predicted"]) == pytest.approx(float(two["predicted"])) for one, two in both)
     found = json.loads(run(files, "explain", out, "00007", "--json"))["nodes"][0]
     assert sum(share["contribution"] for share in found["columns"]) == pytest.approx(found["score"] - found["average"])
     assert "that of the average node" in run(files, "explain", out, "00007")

@@ -268,9 +268,17 @@ def decision_of(output: Any, graph: Graph, part: Split) -> Decision:
 
 @contextmanager
 def fitting(
-    model: AutoModel, graph: Any, split: Any, progress: Progress | None, sample_weight: Any = None
+    model: AutoModel,
+    graph: Any,
+    split: Any,
+    progress: Progress | None,
+    sample_weight: Any = None,
+    afford: float | None = None,
 ) -> Iterator[Pool]:
-    """Fit a model; what it was trained in (processes, trees, scale) can be used until the block ends."""
+    """Fit a model; what it was trained in (processes, trees, scale) can be used until the block ends.
+
+    Where its members are to be trained again, those of a mean may take `afford` seconds together.
+    """
     seed = model._check_parameters()
     given = model._to_fit(graph)
     weights = check_weights(sample_weight, given.n)
@@ -282,7 +290,7 @@ def fitting(
         search = Search(pool, part, seed, float(model.budget), model.members, progress)
         pins = model.pins or {}
         trials = search.run_fixed(fixed) if fixed else search.run(known.subgraph(part.train), pins)
-        chosen, model.how_, model.reason_ = choose(trials, known, part, model.members, model.choose, weights)
+        chosen, model.how_, model.reason_ = choose(trials, known, part, model.members, model.choose, weights, afford)
         model.trials_ = sorted(trials, key=lambda trial: trial.rank)
         output = mean_of([trial.log_probabilities for trial in chosen])
         model.validation_ = validate(output, known, part, weights)

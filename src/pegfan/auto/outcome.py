@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pegfan import _defaults as default
 from pegfan import results
@@ -17,10 +18,10 @@ from pegfan.auto.reasons import importances, reasons
 from pegfan.auto.search import Pool, Task, Trial, validate
 from pegfan.decisions import Decision, Predictions
 from pegfan.explain import Explainer
-from pegfan.fitted import draw_splits, fit_split, mean_of, with_validation
+from pegfan.fitted import Trained, draw_folds, draw_splits, fit_split, mean_of, with_validation
 from pegfan.graph import Graph, Split
 from pegfan.metrics import METRICS, interval, score, suitable, unequal
-from pegfan.recipe import Recipe
+from pegfan.recipe import Known, Recipe
 from pegfan.running import Progress, Step
 
 __all__ = ["Outcome", "Plan", "carry_out", "with_metric", "with_splits"]
@@ -31,6 +32,8 @@ IMPORTANCE = 0.05
 """The part of the budget that the importance of columns may take at most."""
 SPLITS = 5
 """How many splits the chosen recipes are trained on by default, if time allows."""
+FEWEST = 3 * SPLITS
+"""Labelled nodes from which on folds are dealt; fewer are drawn anew for every split."""
 
 
 @dataclass(frozen=True)
@@ -85,8 +88,11 @@ class Outcome:
         The result, without what only the command line knows (title, source, command).
     graph
         The graph with the splits that were used.
+    judged
+        Its test nodes are those whose probabilities come from networks that did not learn from them.
     parts
-        Of every node in the split of the model: train, val, test or none.
+        Of every node: the part of the split of the model (train, val, test or none); or, where a model was trained on
+        several folds, the fold that it was held out from.
     """
 
     model: AutoModel
@@ -94,6 +100,7 @@ class Outcome:
     predicted: Any
     result: results.Result
     graph: Graph
+    judged: Split
     parts: list[str]
 
 
@@ -135,7 +142,7 @@ def with_metric(graph: Graph, metric: str | None = None, positive: Any = None) -
 
 
 def with_splits(graph: Graph, plan: Plan) -> tuple[Graph, bool]:
-    """The graph with splits: its own, or stratified ones drawn here; and whether they were drawn.
+    """The graph with splits: its own, or stratified folds that are dealt here; and whether they were.
 
     In a given split without validation nodes, a quarter of the training nodes become validation nodes.
     """
@@ -146,8 +153,10 @@ def with_splits(graph: Graph, plan: Plan) -> tuple[Graph, bool]:
         raise ValueError(f"all labelled nodes are {same}, so there is nothing to tell apart")
     if graph.splits:
         return graph.replace(splits=[with_validation(graph, part, plan.seed) for part in graph.splits]), False
-    wanted = max(plan.splits or SPLITS, plan.split + 1)
-    return graph.replace(splits=draw_splits(graph, k=wanted, seed=plan.seed)), True
+    wanted = max(plan.splits or SPLITS, plan.split + 1, 3)
+    if graph.labelled.sum() < max(FEWEST, 3 * wanted):
+        return graph.replace(splits=draw_splits(graph, k=wanted, seed=plan.seed)), True
+    return graph.replace(splits=draw_folds(graph, k=max(wanted, SPLITS), seed=plan.seed)), True
 
 
 def carry_out(graph: Graph, plan: Plan, progress: Progress | None = None) -> Outcome:
@@ -179,14 +188,21 @@ def carry_out(graph: Graph, plan: Plan, progress: Progress | None = None) -> Out
         choose=plan.choose,
         workers=plan.workers,
     )
-    with fitting(model, known, plan.split, progress) as pool:
+    others = min(plan.splits or SPLITS, len(known.splits)) - 1
+    afford = (1 - SEARCH) * plan.budget * plan.workers / others if drawn and others else None
+    with fitting(model, known, plan.split, progress, afford=afford) as pool:
         searched = time.perf_counter() - start
         tell(Step(0, 0, "floors and further splits"))
         spread = _FurtherSplits(model, plan, start, tell)
         spread.run(pool)
-    part, kept = known.splits[plan.split], model.members_
-    output = mean_of([spread.trials[recipe].log_probabilities for recipe in spread.members])
-    found = _numbers(spread, known, part, output) if numeric else _classes(spread, model, known, part, output)
+    own = mean_of([spread.trials[recipe].log_probabilities for recipe in spread.members])
+    part, parts = known.splits[plan.split], results.parts(known, known.splits[plan.split])
+    kept = model.members_
+    if drawn and len(spread.used) > 1:
+        model.fitted_ = replace(model.fitted_, **spread.bag(model.fitted_.known))
+        model.how_ += f", over {len(spread.used)} folds"
+        own, part, parts = spread.held_out()
+    found = _numbers(spread, known, part, own) if numeric else _classes(spread, model, known, part, own, drawn)
     tell(Step(0, 0, "reasons"))
     explainer = Explainer(model.fitted_)
     trees = [results.tree(member.tree, member.recipe.name) for member in kept if member.tree is not None]
@@ -206,7 +222,10 @@ def carry_out(graph: Graph, plan: Plan, progress: Progress | None = None) -> Out
         ),
         curves=tuple(results.curve(member.recipe.name, member.run) for member in kept),
         attention=tuple(results.attention(m.recipe.name, m.channels, m.run.attention) for m in kept),
-        importances=importances(explainer, known, part, IMPORTANCE * plan.budget, plan.seed),
+        importances=importances(
+            Explainer(replace(model.fitted_, members=kept)),
+            *(known, known.splits[plan.split], IMPORTANCE * plan.budget, plan.seed),
+        ),
         reasons=reasons(explainer, found.shown, found.by),
         tree=next(iter(trees), None),
         metric_reason=plan.metric_reason,
@@ -216,7 +235,7 @@ def carry_out(graph: Graph, plan: Plan, progress: Progress | None = None) -> Out
     result = replace(
         result, warnings=results.cautions(result, known), seconds=results.Seconds(total, searched, total - searched)
     )
-    return Outcome(model, found.probabilities, found.predicted, result, known, results.parts(known, part).tolist())
+    return Outcome(model, found.probabilities, found.predicted, result, known, part, parts.tolist())
 
 
 class _Found(NamedTuple):
@@ -229,9 +248,9 @@ class _Found(NamedTuple):
     parts: dict[str, Any]
 
 
-def _classes(spread: _FurtherSplits, model: AutoModel, graph: Graph, part: Split, output: Any) -> _Found:
+def _classes(spread: _FurtherSplits, model: AutoModel, graph: Graph, part: Split, output: Any, bagged: bool) -> _Found:
     """Classes and their probabilities, and how they are decided on."""
-    decision, tests = spread.decide()
+    decision, tests = spread.decide(bagged)
     output = decision.calibrated(output)
     decision = decision.asked(output, spread.plan.threshold, spread.plan.flag_share)
     model.fitted_ = replace(model.fitted_, decision=decision)
@@ -297,6 +316,8 @@ class _FurtherSplits:
         self.values: dict[str, list[float]] = {"test": [], "validation": [], "majority": [], "features_only": []}
         self.used: list[int] = []
         self.kept: list[tuple[Split, Float32Array, Float32Array]] = []
+        self.trained: list[list[Trained]] = []
+        self.sum: Any = None
         self.floors: list[tuple[Any, Any]] = []
         self.intervals: dict[str, tuple[float, float] | None] = {}
 
@@ -330,6 +351,9 @@ class _FurtherSplits:
 
     def _add(self, i: int, part: Split, members: Sequence[Trial], floor: Trial) -> None:
         output = mean_of([member.log_probabilities for member in members])
+        join = np.add if self.graph.targets is not None else np.logaddexp
+        self.sum = output if self.sum is None else join(self.sum, output)
+        self.trained.append([m.trained for m in members if m.trained is not None])
         self.used.append(i)
         self.kept.append((part, output[part.val], output[part.test]))
         self.values["validation"].append(validate(output, self.graph, part)[0])
@@ -343,7 +367,28 @@ class _FurtherSplits:
         own = decision_of(output, self.graph, part)
         return own.judged(output[part.test], self.graph.metric), self.graph.truth[part.test]
 
-    def decide(self) -> tuple[Decision, list[tuple[Float32Array, Float32Array, IntArray]]]:
+    def bag(self, known: Known | None) -> dict[str, Any]:
+        """What the fitted model becomes: the members of all folds, and what each knows of training nodes."""
+        parts = [part for part, _, _ in self.kept]
+        members = [replace(member, fold=k) for k, fold in enumerate(self.trained) for member in fold]
+        told = None if known is None else Known.of(self.graph, *(part.train for part in parts))
+        return {"members": tuple(members), "known": told}
+
+    def held_out(self) -> tuple[Float32Array, Split, NDArray[np.str_]]:
+        """Outputs, as a split the nodes that they are tested on, and parts in words.
+
+        The output of a test node of a fold is that of the members that did not learn from it; others have the mean.
+        """
+        count, numeric = len(self.used), self.graph.targets is not None
+        output = self.sum / count if numeric else self.sum - np.float32(np.log(count))
+        parts = np.where(self.graph.labelled, "train", "none").astype("<U8")
+        for i, (part, _, tested) in zip(self.used, self.kept, strict=True):
+            output[part.test] = tested
+            parts[part.test] = f"fold {i + 1}"
+        test = np.sort(np.concatenate([part.test for part, _, _ in self.kept]))
+        return output, Split(np.flatnonzero(parts == "train"), np.empty(0, np.int64), test), parts
+
+    def decide(self, bagged: bool) -> tuple[Decision, list[tuple[Float32Array, Float32Array, IntArray]]]:
         """The decision of the model; and per split, of its test nodes, outputs as they are, calibrated, and labels.
 
         What is decided about the test nodes of a split is learned from the predictions for validation nodes of all
@@ -361,7 +406,7 @@ class _FurtherSplits:
             self.values["test"].append(score(*judged[-1], metric))
         parts = {"test": judged, "features_only": self.floors}
         self.intervals = {name: interval(part, metric, seed=self.plan.seed) for name, part in parts.items()}
-        return decisions[0], tests
+        return Decision.of(every, metric) if bagged and len(self.kept) > 1 else decisions[0], tests
 
     def compare_numbers(self) -> dict[str, list[tuple[Any, Any]]]:
         """Numbers that are predicted for test nodes and the true ones, split by split: of the model and its floors."""

@@ -404,6 +404,7 @@ def choose(
     members: int,
     how: str = "auto",
     weights: FloatArray | None = None,
+    afford: float | None = None,
 ) -> tuple[list[Trial], str, str]:
     """The members of the final model, how they are joined, and why.
 
@@ -421,6 +422,8 @@ def choose(
         ``"best"``: the single one.
     weights
         Of the nodes, in the loss.
+    afford
+        Seconds that the members of a mean may take together, as long as there are others.
     """
     sound = [trial for trial in trials if np.isfinite(trial.val_loss)]
     if not sound:
@@ -432,6 +435,11 @@ def choose(
         value, loss = validate(mean_of([c.log_probabilities for c in group]), graph, split, weights)
         return -measure.gain(value), loss, -len(group)
 
+    if how == "auto" and afford is not None:
+        cheap = [c for c in ordered if c.seconds <= afford] or ordered[:1]
+        best = min((c for c in sound if c.seconds <= afford), key=lambda c: c.rank, default=best)
+        spent = np.cumsum([c.seconds for c in cheap])
+        ordered = cheap[: max(1, int((spent <= afford).sum()))]
     sizes = range(2, len(ordered) + 1) if how == "auto" else [len(ordered)]
     group = min((ordered[:size] for size in sizes), key=rank, default=ordered)
     metric, loss = validate(mean_of([c.log_probabilities for c in group]), graph, split, weights)

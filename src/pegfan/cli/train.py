@@ -618,11 +618,10 @@ def _ranked(outcome: Outcome, result: Result, reasons: Sequence[str] | None) -> 
     """The nodes to look at first as CSV: those without a label, or test nodes where every node has one."""
     from pegfan.results import rank, rank_numbers
 
-    assert result.splits is not None
     graph, ids = outcome.graph, list(map(str, outcome.graph.ids.tolist()))
     out = StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    split = graph.splits[result.splits.used[0]]
+    split = outcome.judged
     if graph.targets is not None:
         writer.writerow(["rank", "id", "predicted", *([] if reasons is None else ["top_reasons"])])
         for place, i in enumerate(rank_numbers(graph, split, outcome.predicted)[0].tolist(), start=1):

@@ -6,7 +6,7 @@ from pegfan.datasets._table import ReadReport, TableOptions
 from pegfan.datasets.benchmarks import info, load, names, table
 from pegfan.datasets.readers import ReadOptions, read_graph
 from pegfan.datasets.sources import Source
-from pegfan.datasets.splits import random_splits
+from pegfan.datasets.splits import fold_splits, random_splits
 from pegfan.datasets.stand_in import stand_in_features
 from pegfan.datasets.synthetic import D4, synthetic
 from pegfan.datasets.tables import graph_from_tables
@@ -22,6 +22,7 @@ __all__ = [
     "Source",
     "TableOptions",
     "Transactions",
+    "fold_splits",
     "graph_from_tables",
     "info",
     "load",

@@ -63,6 +63,46 @@ def random_splits(
     return tuple(_draw(nodes, codes if stratify else None, shares, np.random.default_rng([seed, i])) for i in range(k))
 
 
+def fold_splits(labels: Any, *, k: int = 5, seed: int = 0) -> tuple[Split, ...]:
+    """Deal the labelled nodes into k folds; split i tests on fold i, validates on the next one, and trains on the rest.
+
+    So every labelled node is a test node once, a validation node once, and a training node otherwise. Nodes of classes
+    with fewer than three are always training nodes: what cannot be learned cannot be tested either.
+
+    Parameters
+    ----------
+    labels : integer array, (n,)
+        As in `random_splits`.
+    k : int
+        How many folds, at least 3.
+    seed : int
+        Not negative.
+
+    Examples
+    --------
+    >>> splits = fold_splits([0] * 50 + [1] * 50 + [-1] * 7)
+    >>> [len(part) for part in splits[0]], sum(len(split.test) for split in splits)
+    ([60, 20, 20], 100)
+    """
+    codes = _check_labels(labels)
+    if k < 3 or seed < 0:
+        raise ValueError(f"there are at least 3 folds, and seeds are not negative; got k={k} and seed={seed}")
+    rng = np.random.default_rng([seed, k])
+    nodes = rng.permutation(np.flatnonzero(codes >= 0))
+    if nodes.size == 0:
+        raise ValueError("no node has a label, so there is nothing to split")
+    rare = np.bincount(codes[nodes])[codes[nodes]] < 3
+    order = nodes[~rare][np.argsort(codes[nodes[~rare]], kind="stable")]  # class by class, in a random order
+    fold = np.arange(len(order)) % k
+    every = np.concatenate([order, nodes[rare]])
+    parts = np.concatenate([fold, np.full(int(rare.sum()), -1)])
+    found = []
+    for i in range(k):
+        test, val = parts == i, parts == (i + 1) % k
+        found.append(Split(*(np.sort(every[part]) for part in (~(test | val), val, test))))
+    return tuple(found)
+
+
 def _check_labels(labels: Any) -> IntArray:
     array = np.asarray(labels)
     if array.ndim != 1 or array.dtype.kind not in "iu":

@@ -237,7 +237,7 @@ def errors_of(result: Result) -> str:
     side = "high" if bias > 0 else "low"
     return (
         f"Predictions are off by {model} on average; those of the features alone by {features}, always the mean by "
-        f"{mean}. On the test nodes of the model’s split, half of them are off by less than {half}, nine in ten by "
+        f"{mean}. On test nodes, half of them are off by less than {half}, nine in ten by "
         f"less than {most}; on average they are {amount(abs(bias), 3)} too {side}."
     )
 

@@ -435,7 +435,7 @@ class Regression(Part):
         By the name of a metric, ``"r2"`` and ``"mae"``: the spread over splits of this model, of the features alone,
         and of always predicting the mean of training nodes.
     bias, rmse, median_error, most_error
-        On the test nodes of the model's split: the mean of predicted minus true numbers, the root of the mean square,
+        On the test nodes of the model: the mean of predicted minus true numbers, the root of the mean square,
         the median of the absolute errors, and what nine in ten of them do not exceed.
     points
         Test nodes, evenly chosen by their true number where there are many.
