@@ -44,9 +44,15 @@ if TYPE_CHECKING:
         trees,
     )
     from pegfan._families import families
-    from pegfan.auto import AutoClassifier, load_classifier
+    from pegfan.auto import AutoClassifier, AutoRegressor, load_classifier, load_model
     from pegfan.channels import make_channels, make_fsgnn_channels
-    from pegfan.classifier import FSGNNClassifier, NetworkClassifier, PEGFANClassifier, RecipeClassifier
+    from pegfan.classifier import (
+        FSGNNClassifier,
+        NetworkClassifier,
+        PEGFANClassifier,
+        PEGFANRegressor,
+        RecipeClassifier,
+    )
     from pegfan.comparison import compare
     from pegfan.datasets import read_graph
     from pegfan.recipe import Recipe
@@ -58,6 +64,7 @@ logging.getLogger("pegfan").addHandler(logging.NullHandler())  # silent, unless 
 
 __all__ = [
     "AutoClassifier",
+    "AutoRegressor",
     "Coefficients",
     "FSGNNClassifier",
     "FrameletSystem",
@@ -65,6 +72,7 @@ __all__ = [
     "Hierarchy",
     "NetworkClassifier",
     "PEGFANClassifier",
+    "PEGFANRegressor",
     "Recipe",
     "RecipeClassifier",
     "Settings",
@@ -84,6 +92,7 @@ __all__ = [
     "haar_basis",
     "left_inverse",
     "load_classifier",
+    "load_model",
     "make_channels",
     "make_fsgnn_channels",
     "measures",
@@ -109,15 +118,18 @@ _DOORS = (
 )
 _LAZY = {
     "AutoClassifier": "auto",
+    "AutoRegressor": "auto",
     "FSGNNClassifier": "classifier",
     "NetworkClassifier": "classifier",
     "PEGFANClassifier": "classifier",
+    "PEGFANRegressor": "classifier",
     "Recipe": "recipe",
     "RecipeClassifier": "classifier",
     "Settings": "training",
     "compare": "comparison",
     "families": "_families",
     "load_classifier": "auto",
+    "load_model": "auto",
     "make_channels": "channels",
     "make_fsgnn_channels": "channels",
     "read_graph": "datasets",

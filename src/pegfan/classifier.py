@@ -1,4 +1,4 @@
-"""Classifiers of nodes in the style of scikit-learn: graph in, tree, channels and training inside, classes out."""
+"""Classifiers and regressors of nodes in the style of scikit-learn: graph in, classes or numbers out."""
 
 from __future__ import annotations
 
@@ -32,11 +32,20 @@ from pegfan.trees import Hierarchy
 if TYPE_CHECKING:
     from pegfan.explain import Explanation
 
-__all__ = ["FSGNNClassifier", "NetworkClassifier", "NodeClassifier", "PEGFANClassifier", "RecipeClassifier"]
+__all__ = [
+    "FSGNNClassifier",
+    "NetworkClassifier",
+    "NodeClassifier",
+    "NodeModel",
+    "NodeRegressor",
+    "PEGFANClassifier",
+    "PEGFANRegressor",
+    "RecipeClassifier",
+]
 
 
-class NodeClassifier(ABC):
-    """What all classifiers share: parameters, predictions from what was fitted, and files.
+class NodeModel(ABC):
+    """What all classifiers and regressors share: parameters, reasons, scores, and files.
 
     Attributes
     ----------
@@ -45,6 +54,11 @@ class NodeClassifier(ABC):
     """
 
     fitted_: Fitted
+    _numeric: ClassVar[bool] = False
+
+    @abstractmethod
+    def predict(self, graph: Any = None) -> NDArray[Any]:
+        """The class or the number of every node."""
 
     @abstractmethod
     def fit(self, graph: Any, split: Any = default.SPLIT, *, sample_weight: Any = None) -> Self:
@@ -83,6 +97,163 @@ class NodeClassifier(ABC):
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in changed.items())})"
 
     # ------------------------------------------------------------- predictions
+
+    def explain(
+        self, graph: Any = None, nodes: Any = None, target: int | str | None = None, top: int | None = None
+    ) -> list[Explanation]:
+        """Which columns, neighbours and channels carried the scores of some nodes, in shares that add up exactly.
+
+        Parameters
+        ----------
+        graph
+            As in `predict`.
+        nodes
+            Node indices, or the names of nodes where the graph has names; by default all.
+        target
+            The class whose score is explained, by name or number; by default the one that is predicted. A predicted
+            number needs none: it is explained itself.
+        top
+            List only so many columns and nodes each; the others are one entry together.
+
+        Returns
+        -------
+        list of pegfan.explain.Explanation
+            One per node asked for.
+
+        Notes
+        -----
+        `pegfan.explain` states the equations. Only networks with channels (PEGFAN, FSGNN) have reasons.
+
+        Examples
+        --------
+        >>> import pegfan as pf
+        >>> graph = pf.datasets.synthetic(0.0, n=300, n_edges=3000, n_features=20)
+        >>> model = pf.PEGFANClassifier(h=4, epochs=20).fit(graph)
+        >>> found = model.explain(graph, [7])[0]
+        >>> abs(sum(share.contribution for share in found.channels) - (found.score - found.average)) < 1e-6
+        True
+        """
+        from pegfan.explain import Explainer, find_nodes
+
+        explainer = Explainer(self._check_fitted(), None if graph is None else as_graph(graph, self._numeric))
+        wanted = np.arange(explainer.graph.n) if nodes is None else find_nodes(explainer.graph, nodes)
+        return explainer.explain(wanted, target, top)
+
+    def score(self, graph: Any = None, split: Any = None) -> float:
+        """The graph's metric (`pegfan.metrics.METRICS`) on the test nodes of a split.
+
+        Parameters
+        ----------
+        graph
+            As in `predict`; with labels, or targets.
+        split
+            As in `fit`; by default the split that was fitted. Test nodes of another split may have been used in
+            training, and so may those that ``"random"`` draws on a changed graph.
+        """
+        return self._check_fitted().score(None if graph is None else as_graph(graph, self._numeric), split)
+
+    def extended(self, graph: Any, places: Any) -> Self:
+        """The model for a graph that has grown from the one it was fitted to, without fitting again.
+
+        Old nodes keep their places in the trees, and new ones join the clusters of their neighbours
+        (`pegfan.trees.extend_tree`); without this, predictions for another graph build new trees.
+
+        Parameters
+        ----------
+        graph
+            As in `fit`; with the same features.
+        places
+            The place of every node in the graph that was fitted, -1 for nodes that are new. Every old node must be
+            there: `pegfan.datasets.Source.grown` makes both from tables.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import pegfan as pf
+        >>> whole = pf.datasets.synthetic(0.0, n=300, n_edges=3000, n_features=20)
+        >>> model = pf.PEGFANClassifier(epochs=5).fit(whole.subgraph(np.arange(280)), split="random")
+        >>> after = model.extended(whole, np.where(np.arange(300) < 280, np.arange(300), -1))
+        >>> after.predict_proba().shape
+        (300, 4)
+        """
+        fitted = self._check_fitted().extended(as_graph(graph, self._numeric), np.asarray(places))
+        result = copy(self)
+        result.fitted_ = fitted
+        return result
+
+    def _to_fit(self, graph: Any) -> Graph:
+        """The graph that is given to `fit`, if it has what the model can learn."""
+        given, own = as_graph(graph, self._numeric), type(self).__name__
+        if self._numeric and given.labels is not None:
+            fix = own.replace("Regressor", "Classifier")
+            raise ValueError(
+                f"{own} learns numbers, and the graph has classes; use {fix}, or graph.replace(targets=...)"
+            )
+        if given.targets is not None and not self._numeric:
+            fix = "AutoRegressor or PEGFANRegressor"
+            raise ValueError(f"{own} learns classes, and the graph has numeric targets; use {fix}")
+        return given
+
+    def _check_fitted(self) -> Fitted:
+        fitted: Fitted | None = getattr(self, "fitted_", None)
+        if fitted is None:
+            raise ValueError(f"this {type(self).__name__} is not fitted; call fit(graph) first, or load(folder)")
+        return fitted
+
+    # ------------------------------------------------------------------- files
+
+    def save(self, folder: str | os.PathLike[str], overwrite: bool = False) -> Path:
+        """Write the fitted model to a folder, which appears whole or not at all.
+
+        Parameters
+        ----------
+        folder
+            Where. ``model.json`` says what was fitted and with which packages, ``weights.safetensors`` holds
+            the weights, ``tree_*.npz`` the trees, ``history.npz`` the course of the training; `AutoClassifier` also
+            writes the training labels, and digests of the nodes' names to find them by. The graph is not saved.
+        overwrite
+            Whether to replace a model that is there. A folder with other files in it is never replaced.
+        """
+        return self._check_fitted().save(folder, type(self).__name__, self._kept(), self._more(), overwrite)
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> Self:
+        """Read a model that `save` wrote; anything else is a ValueError.
+
+        Parameters
+        ----------
+        folder
+            The folder. `pegfan.load_classifier` reads one whose class is not known.
+        """
+        from safetensors import SafetensorError
+
+        source = Path(folder)
+        about = _saved.read_description(source)
+        if about["class"] != cls.__name__:
+            raise ValueError(f"{source} holds a {about['class']}, not a {cls.__name__}; use {about['class']}.load")
+        try:
+            about = _legacy.description_of(about)
+            result = cls(**about["parameters"])
+            result.fitted_ = Fitted.load(source, about)
+            result._take(about)
+            return result
+        except (KeyError, TypeError, AttributeError, ValueError, OSError, RuntimeError, SafetensorError) as error:
+            raise ValueError(f"{source} is not a usable model: {error}") from error
+
+    def _kept(self) -> dict[str, Any]:
+        """The parameters that are saved."""
+        return self.get_params()
+
+    def _more(self) -> dict[str, Any]:
+        """What a class saves besides, in ``model.json``."""
+        return {}
+
+    def _take(self, about: Mapping[str, Any]) -> None:  # noqa: B027 - most classes have nothing to take
+        """Take back what `_more` gave."""
+
+
+class NodeClassifier(NodeModel):
+    """What all classifiers share: classes, and predictions of them."""
 
     @property
     def classes_(self) -> NDArray[Any]:
@@ -146,180 +317,32 @@ class NodeClassifier(ABC):
         """
         return np.asarray(np.exp(self._log_probabilities(graph)))
 
-    def explain(
-        self, graph: Any = None, nodes: Any = None, target: int | str | None = None, top: int | None = None
-    ) -> list[Explanation]:
-        """Which columns, neighbours and channels carried the scores of some nodes, in shares that add up exactly.
-
-        Parameters
-        ----------
-        graph
-            As in `predict`.
-        nodes
-            Node indices, or the names of nodes where the graph has names; by default all.
-        target
-            The class whose score is explained, by name or number; by default the one that is predicted.
-        top
-            List only so many columns and nodes each; the others are one entry together.
-
-        Returns
-        -------
-        list of pegfan.explain.Explanation
-            One per node asked for.
-
-        Notes
-        -----
-        `pegfan.explain` states the equations. Only networks with channels (PEGFAN, FSGNN) have reasons.
-
-        Examples
-        --------
-        >>> import pegfan as pf
-        >>> graph = pf.datasets.synthetic(0.0, n=300, n_edges=3000, n_features=20)
-        >>> model = pf.PEGFANClassifier(h=4, epochs=20).fit(graph)
-        >>> found = model.explain(graph, [7])[0]
-        >>> abs(sum(share.contribution for share in found.channels) - (found.score - found.average)) < 1e-6
-        True
-        """
-        from pegfan.explain import Explainer, find_nodes
-
-        explainer = Explainer(self._check_fitted(), None if graph is None else as_graph(graph))
-        wanted = np.arange(explainer.graph.n) if nodes is None else find_nodes(explainer.graph, nodes)
-        return explainer.explain(wanted, target, top)
-
-    def score(self, graph: Any = None, split: Any = None) -> float:
-        """The graph's metric (`pegfan.metrics.METRICS`) on the test nodes of a split.
-
-        Parameters
-        ----------
-        graph
-            As in `predict`; with labels.
-        split
-            As in `fit`; by default the split that was fitted. Test nodes of another split may have been used in
-            training, and so may those that ``"random"`` draws on a changed graph.
-        """
-        return self._check_fitted().score(None if graph is None else as_graph(graph), split)
-
-    def extended(self, graph: Any, places: Any) -> Self:
-        """The model for a graph that has grown from the one it was fitted to, without fitting again.
-
-        Old nodes keep their places in the trees, and new ones join the clusters of their neighbours
-        (`pegfan.trees.extend_tree`); without this, predictions for another graph build new trees.
-
-        Parameters
-        ----------
-        graph
-            As in `fit`; with the same features.
-        places
-            The place of every node in the graph that was fitted, -1 for nodes that are new. Every old node must be
-            there: `pegfan.datasets.Source.grown` makes both from tables.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> import pegfan as pf
-        >>> whole = pf.datasets.synthetic(0.0, n=300, n_edges=3000, n_features=20)
-        >>> model = pf.PEGFANClassifier(epochs=5).fit(whole.subgraph(np.arange(280)), split="random")
-        >>> after = model.extended(whole, np.where(np.arange(300) < 280, np.arange(300), -1))
-        >>> after.predict_proba().shape
-        (300, 4)
-        """
-        fitted = self._check_fitted().extended(as_graph(graph), np.asarray(places))
-        result = copy(self)
-        result.fitted_ = fitted
-        return result
-
     def _log_probabilities(self, graph: Any) -> Float32Array:
-        return self._check_fitted().log_probabilities(None if graph is None else as_graph(graph))
+        return self._check_fitted().log_probabilities(None if graph is None else as_graph(graph, self._numeric))
 
-    def _check_fitted(self) -> Fitted:
-        fitted: Fitted | None = getattr(self, "fitted_", None)
-        if fitted is None:
-            raise ValueError(f"this {type(self).__name__} is not fitted; call fit(graph) first, or load(folder)")
-        return fitted
 
-    # ------------------------------------------------------------------- files
+class NodeRegressor(NodeModel):
+    """What all regressors share: predictions of numbers."""
 
-    def save(self, folder: str | os.PathLike[str], overwrite: bool = False) -> Path:
-        """Write the fitted model to a folder, which appears whole or not at all.
+    _numeric: ClassVar[bool] = True
+
+    def predict(self, graph: Any = None) -> NDArray[Any]:
+        """The number of every node, in the units of the targets.
 
         Parameters
         ----------
-        folder
-            Where. ``model.json`` says what was fitted and with which packages, ``weights.safetensors`` holds
-            the weights, ``tree_*.npz`` the trees, ``history.npz`` the course of the training; `AutoClassifier` also
-            writes the training labels, and digests of the nodes' names to find them by. The graph is not saved.
-        overwrite
-            Whether to replace a model that is there. A folder with other files in it is never replaced.
+        graph
+            As in `fit`; a tuple may leave y out. By default the graph that was fitted. Another graph is treated as in
+            `NodeClassifier.predict_proba`.
         """
-        return self._check_fitted().save(folder, type(self).__name__, self._kept(), self._more(), overwrite)
-
-    @classmethod
-    def load(cls, folder: str | os.PathLike[str]) -> Self:
-        """Read a model that `save` wrote; anything else is a ValueError.
-
-        Parameters
-        ----------
-        folder
-            The folder. `pegfan.load_classifier` reads one whose class is not known.
-        """
-        from safetensors import SafetensorError
-
-        source = Path(folder)
-        about = _saved.read_description(source)
-        if about["class"] != cls.__name__:
-            raise ValueError(f"{source} holds a {about['class']}, not a {cls.__name__}; use {about['class']}.load")
-        try:
-            about = _legacy.description_of(about)
-            result = cls(**about["parameters"])
-            result.fitted_ = Fitted.load(source, about)
-            result._take(about)
-            return result
-        except (KeyError, TypeError, AttributeError, ValueError, OSError, RuntimeError, SafetensorError) as error:
-            raise ValueError(f"{source} is not a usable model: {error}") from error
-
-    def _kept(self) -> dict[str, Any]:
-        """The parameters that are saved."""
-        return self.get_params()
-
-    def _more(self) -> dict[str, Any]:
-        """What a class saves besides, in ``model.json``."""
-        return {}
-
-    def _take(self, about: Mapping[str, Any]) -> None:  # noqa: B027 - most classes have nothing to take
-        """Take back what `_more` gave."""
+        return self._check_fitted().values(None if graph is None else as_graph(graph, self._numeric))
 
 
 _STANDARD = Recipe()
 
 
-class RecipeClassifier(NodeClassifier):
-    """A classifier of one recipe: the tree, the channels and the settings that it describes.
-
-    Parameters
-    ----------
-    recipe
-        `pegfan.Recipe`, or a mapping of its fields and settings that differ from the defaults.
-    stand_in
-        What a graph without features gets: ``"degree"`` (`pegfan.datasets.stand_in_features`), or None for an error.
-    random_state
-        Of weights, dropout and ``split="random"``.
-    engine, device, workers
-        See `pegfan.train`. One split keeps one worker busy.
-
-    Attributes
-    ----------
-    classes_, attention_, history_, run_, network_
-        As in `PEGFANClassifier`.
-
-    Examples
-    --------
-    >>> import pegfan as pf
-    >>> graph = pf.datasets.synthetic(0.0, n=300, n_edges=3000, n_features=20)
-    >>> recipe = pf.Recipe.of({"method": "none", "regime": "all", "labels": True, "epochs": 40})
-    >>> model = pf.RecipeClassifier(recipe).fit(graph)
-    >>> list(model.attention_)[-3:]
-    ['Y near', 'Y far', 'Y X']
-    """
+class _OfRecipe(NodeModel):
+    """A model of one recipe: how it is fitted, and what can be seen of its training."""
 
     recipe: Recipe | Mapping[str, Any]
     stand_in: str | None
@@ -328,18 +351,6 @@ class RecipeClassifier(NodeClassifier):
     device: str | None
     workers: int
 
-    def __init__(
-        self,
-        recipe: Recipe | Mapping[str, Any] = _STANDARD,
-        stand_in: Literal["degree"] | None = default.STAND_IN,
-        random_state: int = default.SEED,
-        engine: Literal["auto", "fast", "plain"] = "auto",
-        device: str | None = None,
-        workers: int = 1,
-    ) -> None:
-        self.recipe, self.stand_in, self.random_state = recipe, stand_in, random_state
-        self.engine, self.device, self.workers = engine, device, workers
-
     def fit(self, graph: Any, split: Any = default.SPLIT, *, sample_weight: Any = None) -> Self:
         """Build the tree and the channels, and train on a split.
 
@@ -347,7 +358,8 @@ class RecipeClassifier(NodeClassifier):
         ----------
         graph
             A `Graph`; a tuple (adjacency, X, y); PyG ``Data``; or a NetworkX graph with node attributes
-            ``"features"`` (or ``"x"``) and ``"label"`` (or ``"y"``). For other names use `Graph.from_networkx`.
+            ``"features"`` (or ``"x"``) and ``"label"`` (or ``"y"``). For other names use `Graph.from_networkx`. A
+            regressor takes y as the numbers to learn; of NetworkX graphs the attribute ``"target"``.
         split
             The place of a split in ``graph.splits``; a `Split` or (train, val, test); or ``"random"`` for a
             stratified one of 48, 32 and 20 per cent, drawn with `random_state`. Nodes without a label are left out;
@@ -361,7 +373,7 @@ class RecipeClassifier(NodeClassifier):
         self
         """
         recipe, seed = own_tree(Recipe.of(self.recipe)), check_integer(self.random_state, "random_state", 0)
-        given = as_graph(graph)
+        given = self._to_fit(graph)
         weights = check_weights(sample_weight, given.n)
         known, part, stood_in = to_learn(given, split, self.stand_in, seed, weights)
         scale = recipe.scale(known)
@@ -413,6 +425,48 @@ class RecipeClassifier(NodeClassifier):
         member = self._check_fitted().members[0]
         assert isinstance(member, Trained)
         return member
+
+
+class RecipeClassifier(_OfRecipe, NodeClassifier):
+    """A classifier of one recipe: the tree, the channels and the settings that it describes.
+
+    Parameters
+    ----------
+    recipe
+        `pegfan.Recipe`, or a mapping of its fields and settings that differ from the defaults.
+    stand_in
+        What a graph without features gets: ``"degree"`` (`pegfan.datasets.stand_in_features`), or None for an error.
+    random_state
+        Of weights, dropout and ``split="random"``.
+    engine, device, workers
+        See `pegfan.train`. One split keeps one worker busy.
+
+    Attributes
+    ----------
+    classes_, attention_, history_, run_, network_
+        As in `PEGFANClassifier`.
+
+    Examples
+    --------
+    >>> import pegfan as pf
+    >>> graph = pf.datasets.synthetic(0.0, n=300, n_edges=3000, n_features=20)
+    >>> recipe = pf.Recipe.of({"method": "none", "regime": "all", "labels": True, "epochs": 40})
+    >>> model = pf.RecipeClassifier(recipe).fit(graph)
+    >>> list(model.attention_)[-3:]
+    ['Y near', 'Y far', 'Y X']
+    """
+
+    def __init__(
+        self,
+        recipe: Recipe | Mapping[str, Any] = _STANDARD,
+        stand_in: Literal["degree"] | None = default.STAND_IN,
+        random_state: int = default.SEED,
+        engine: Literal["auto", "fast", "plain"] = "auto",
+        device: str | None = None,
+        workers: int = 1,
+    ) -> None:
+        self.recipe, self.stand_in, self.random_state = recipe, stand_in, random_state
+        self.engine, self.device, self.workers = engine, device, workers
 
 
 class NetworkClassifier(NodeClassifier):
@@ -515,7 +569,7 @@ class NetworkClassifier(NodeClassifier):
             raise ValueError(
                 "a classifier makes its relations; recipes with a relation_file are for stored runs, see Job"
             )
-        given = as_graph(graph)
+        given = self._to_fit(graph)
         weights = check_weights(sample_weight, given.n)
         known, part, stood_in = to_learn(given, split, self.stand_in, seed, weights)
         scale = FeatureScale.of(known.features) if recipe.scaling == "columns" else None
@@ -546,8 +600,8 @@ class NetworkClassifier(NodeClassifier):
         return trained_network(fitted.members[0].recipe, self.run_.state, fitted.columns, len(fitted.classes))
 
 
-class _InWords(RecipeClassifier):
-    """A classifier whose recipe is given by parameters of its own, settings among them."""
+class _InWords(_OfRecipe):
+    """A model whose recipe is given by parameters of its own, settings among them."""
 
     settings: Settings
     _always: ClassVar[dict[str, Any]] = {}
@@ -593,7 +647,7 @@ class _InWords(RecipeClassifier):
         return Recipe.of({**self._always, **own})
 
 
-class PEGFANClassifier(_InWords):
+class PEGFANClassifier(_InWords, NodeClassifier):
     """PEGFAN as a classifier: tree, framelets, channels and training behind `fit` and `predict`.
 
     Parameters
@@ -676,7 +730,55 @@ class PEGFANClassifier(_InWords):
         return self._check_fitted().members[0].tree
 
 
-class FSGNNClassifier(_InWords):
+class PEGFANRegressor(_InWords, NodeRegressor):
+    """PEGFAN for numeric targets: the network of `PEGFANClassifier` with one output, trained by the squared error.
+
+    Parameters
+    ----------
+    h, method, direction, kind, regime, hops, stand_in, random_state, engine, device, workers, settings, **changes
+        As in `PEGFANClassifier`; so are the attributes, except for the classes.
+    scaling
+        As there, but ``"columns"`` by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pegfan as pf
+    >>> graph = pf.datasets.synthetic(0.0, n=300, n_edges=3000, n_features=20)
+    >>> graph = graph.replace(targets=graph.features @ np.arange(20))
+    >>> model = pf.PEGFANRegressor(epochs=100).fit(graph, split=0)
+    >>> model.score() > 0.5, model.predict().shape
+    (True, (300,))
+    >>> model
+    PEGFANRegressor(epochs=100)
+    """
+
+    def __init__(
+        self,
+        h: int = default.H,
+        method: Literal["auto", "none", "ward", "matching", "adjacency"] = default.METHOD,
+        direction: Literal["out", "in", "symmetric", "both"] = default.DIRECTION,
+        kind: Literal["a", "b", "c", "as"] = default.KIND,
+        regime: Literal["homophily", "heterophily", "all", "auto"] = default.REGIME,
+        hops: int = default.HOPS,
+        scaling: Literal["none", "l1", "columns"] = "columns",
+        stand_in: Literal["degree"] | None = default.STAND_IN,
+        random_state: int = default.SEED,
+        engine: Literal["auto", "fast", "plain"] = "auto",
+        device: str | None = None,
+        workers: int = 1,
+        settings: Settings | Mapping[str, Any] | None = None,
+        **changes: Any,
+    ) -> None:
+        self._keep(locals())
+
+    @property
+    def tree_(self) -> Hierarchy | None:
+        """The tree of the fitted graph; None with ``method="none"``."""
+        return self._check_fitted().members[0].tree
+
+
+class FSGNNClassifier(_InWords, NodeClassifier):
     """FSGNN, the network without framelets, as a classifier.
 
     Parameters
@@ -717,23 +819,31 @@ class FSGNNClassifier(_InWords):
 # ------------------------------------------------------------------ the boundary
 
 
-def as_graph(given: Any) -> Graph:
-    """A Graph from a Graph, a tuple (adjacency, X[, y]), PyG data or a NetworkX graph."""
+def as_graph(given: Any, numeric: bool = False) -> Graph:
+    """A Graph from a Graph, a tuple (adjacency, X[, y]), PyG data or a NetworkX graph; y are numbers where asked."""
     if isinstance(given, Graph):
         return given
     if isinstance(given, tuple):
         if len(given) not in (2, 3):
             raise ValueError(f"a tuple must be (adjacency, X) or (adjacency, X, y), got {len(given)} entries")
-        return Graph(given[0], features=given[1], labels=given[2] if len(given) == 3 else None)
+        truth = given[2] if len(given) == 3 else None
+        if numeric:
+            return Graph(given[0], features=given[1], targets=truth)
+        return Graph(given[0], features=given[1], labels=truth)
     if getattr(given, "edge_index", None) is not None:
-        return Graph.from_pyg(given)
+        found = Graph.from_pyg(given)
+        if numeric and found.labels is not None:  # numbers all of which happen to be whole
+            return found.replace(targets=np.where(found.labelled, found.labels, np.nan))
+        return found
     if hasattr(given, "is_multigraph") and hasattr(given, "nodes"):
         held = {name for _, data in given.nodes(data=True) for name in data}
-        found: dict[str, Any] = {
+        named: dict[str, Any] = {
             key: next((name for name in names if name in held), None)
-            for key, names in (("features", ("features", "x")), ("labels", ("label", "y")))
+            for key, names in (("features", ("features", "x")), ("labels", () if numeric else ("label", "y")))
         }
-        return Graph.from_networkx(given, **found)
+        if numeric and "target" in held:
+            named["targets"] = [data.get("target") for _, data in given.nodes(data=True)]
+        return Graph.from_networkx(given, **named)
     raise TypeError(
         f"a graph is a pegfan.Graph, a tuple (adjacency, X, y), PyG Data or a NetworkX graph; "
         f"got {type(given).__name__}"

@@ -27,7 +27,7 @@ from pegfan._plain import plain
 from pegfan.datasets import Source
 from pegfan.experiments import Job, Record, Store
 from pegfan.experiments.jobs import graph_of
-from pegfan.fitted import draw_splits, fit_split
+from pegfan.fitted import draw_splits, fit_split, only_classes
 from pegfan.graph import Graph, Split
 from pegfan.metrics import METRICS
 from pegfan.networks import COMMON, NETWORKS, NetworkRecipe, recipe_of
@@ -550,6 +550,8 @@ def _source(graph: Any, folder: Path) -> Source:
         return Source.of(graph)
     if not isinstance(graph, Graph):
         raise TypeError(f"a graph is a Graph, a Source, the name of a data set or a path; got {type(graph).__name__}")
+    if graph.targets is not None:
+        raise ValueError(only_classes("compare"))
     if graph.labels is None:
         raise ValueError(
             "the graph has no labels, so there is nothing to learn; give them with graph.replace(labels=...)"

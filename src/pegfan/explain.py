@@ -11,6 +11,9 @@ linear map of the difference of what goes into it. With bars for the average nod
 * rows of norm one, n = h / r with r = ‖h‖: Δn = [2 Δh − (n + n̄) Δr] / (r + r̄), and Δr = (h + h̄)·Δh / (r + r̄);
 * linear layers as they are.
 
+The score of a numeric prediction is the number itself, the mean over the members; it needs the last three only, and its
+parts are in the units of the targets.
+
 So every channel k has a vector g_k with Δscore = Σ_k g_k·(x_k − x̄_k) W_k: no part is left over, none counts twice. For
 two classes, one network and one hidden layer without norms, these are the integrated gradients from the average node.
 Channels of features are X_k = P_k X, so that, with μ the mean of the rows of X,
@@ -59,6 +62,8 @@ JOINED = "who it is joined to"
 TOGETHER = "what its neighbours have in common"
 LOOP = "its link to itself"
 OTHERS, OTHER_NODES = "other columns", "other nodes"
+VALUE = "value"
+"""What stands in the place of a class where numbers are predicted."""
 _DEGREES = ("links out", "links in", "links out of those it leads to", "links in of those it comes from")
 _UNDIRECTED = ("links", "links", "links of its neighbours", "links of its neighbours")
 _MADE = re.compile(r"(.+?)(?:=|:|\[\d+\]$)")
@@ -108,7 +113,7 @@ class NodeShare(NamedTuple):
     linked
         Whether the two are linked; others are further away, or in the same cluster of the tree.
     label
-        Its class where it is known.
+        Its class, or number, where it is known.
     """
 
     node: int
@@ -136,7 +141,8 @@ class Reason(NamedTuple):
     contribution: float
 
     def __str__(self) -> str:
-        return f"{self.words} ({self.contribution:+.2g})"
+        size = "+,.0f" if abs(self.contribution) >= 100 else "+.2g"  # parts of numbers, unlike log-odds, may be large
+        return f"{self.words} ({self.contribution:{size}})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,9 +157,10 @@ class Explanation:
     node, id
         Which node.
     target
-        The class that the score is for.
+        The class that the score is for; ``"value"`` where numbers are predicted.
     probability, score, average
-        The probability of that class, its log-odds, and the log-odds of the average node.
+        The probability of that class, its log-odds, and the log-odds of the average node. Where numbers are predicted,
+        no probability, the number, and that of the average node.
     channels, columns, nodes
         What carried it, the largest contributions first; the node itself is among the nodes.
     rest
@@ -166,7 +173,7 @@ class Explanation:
     node: int
     id: str
     target: str
-    probability: float
+    probability: float | None
     score: float
     average: float
     channels: tuple[ChannelShare, ...]
@@ -282,10 +289,11 @@ class Explainer:
             raise ValueError(
                 f"reasons are for PEGFAN and FSGNN, whose channels are linear in the features; this model is {other}"
             )
-        if len(fitted.classes) < 2:
+        if len(fitted.classes) < 2 and not fitted.numeric:
             raise ValueError("the model knows a single class, so there is nothing to give reasons for")
         self.graph = fitted.prepared(graph)
-        self.classes = [str(name) for name in fitted.classes.tolist()]
+        self.numeric = fitted.numeric
+        self.classes = [VALUE] if self.numeric else [str(name) for name in fitted.classes.tolist()]
         self.known_to, self.scale = fitted.known_to, fitted.scale
         self._held_out = fitted.held_out(self.graph)
         members = [member for member in fitted.members if isinstance(member, Trained)]
@@ -349,6 +357,8 @@ class Explainer:
         """The scores, and per member the vectors g_k of its channels."""
         rows = [network.rows(nodes) for network in self.networks]
         passes = [network.forward(network.inputs(values)) for network, values in zip(self.networks, rows, strict=True)]
+        if self.numeric:
+            return self._numbers(nodes, rows, passes)
         share = self._weights(nodes)[:, :, None]
         logs = np.stack([log_softmax(done.logits) for done in passes], axis=1) + share
         usual = np.stack([log_softmax(network.average.logits)[0] for network in self.networks])[None] + share
@@ -373,6 +383,19 @@ class Explainer:
             return np.tile(equal, (len(nodes), 1))
         held_out = self._held_out[nodes][:, None]
         return np.where((held_out < 0) | (held_out == folds), equal, -1e4)
+
+    def _numbers(self, nodes: IntArray, rows: list[list[Any]], passes: list[_Pass]) -> _Scores:
+        """Predicted numbers, likewise: every member has its share of the mean."""
+        share = np.exp(self._weights(nodes))
+        share /= share.sum(axis=1, keepdims=True)
+        values = np.stack([network.values(done) for network, done in zip(self.networks, passes, strict=True)], axis=1)
+        usual = np.array([float(network.values(network.average)[0]) for network in self.networks])
+        scales = [network.units.scale for network in self.networks if network.units is not None]
+        onto = [scale * share[:, [m]] for m, scale in enumerate(scales)]
+        ways = [network.back(done, one) for network, done, one in zip(self.networks, passes, onto, strict=True)]
+        left = [network.left(done, one) for network, done, one in zip(self.networks, passes, onto, strict=True)]
+        score, average = np.einsum("bm,bm->b", share, values), share @ usual
+        return _Scores(np.zeros(len(nodes), np.int64), score, average, rows, passes, ways, left)
 
     def _explain(self, nodes: IntArray, target: int | None, top: int | None) -> Iterator[Explanation]:
         done = self._scores(nodes, target)
@@ -446,7 +469,7 @@ class Explainer:
                 node=i,
                 id=ids[i],
                 target=self.classes[code],
-                probability=float(1 / (1 + np.exp(-done.score[b]))),
+                probability=None if self.numeric else float(1 / (1 + np.exp(-done.score[b]))),
                 score=float(done.score[b]),
                 average=float(done.average[b]),
                 channels=tuple(sorted(channels[b], key=lambda share: -abs(share.contribution))),
@@ -547,6 +570,8 @@ class Explainer:
     @cached_property
     def _labels(self) -> list[str | None]:
         labels = self.graph.labels
+        if self.graph.targets is not None:
+            return [None if np.isnan(value) else f"{value:.6g}" for value in self.graph.targets.tolist()]
         if labels is None:
             return [None] * self.graph.n
         names = [*map(str, self.graph.classes.tolist()), None]
@@ -598,6 +623,7 @@ class Linked:
     def __init__(self, member: Trained, channels: Channels, explainer: Explainer) -> None:
         self.member, self.channels, self._explainer = member, channels, explainer
         self.name, self.known = member.recipe.name, explainer.known_to(member)
+        self.units = member.network.units
         self.means = [_mean_row(channel) for channel in channels]
         self._row_sums: dict[int, FloatArray] = {}
         self._factors: dict[int, Any] = {}
@@ -625,13 +651,20 @@ class Linked:
         raise NotImplementedError
 
     def _onto_logits(self, done: _Pass, onto: FloatArray) -> FloatArray:
-        """Weights on logits, of weights on the logarithms of probabilities."""
+        """Weights on logits, of weights on the logarithms of probabilities; a number has its weights already."""
+        if self.units is not None:
+            return onto
         usual = self.average
         spread = np.exp(
             _log_mean(done.logits, usual.logits)
             - _log_mean(_log_sum(done.logits, 1), _log_sum(usual.logits, 1))[:, None]
         )
         return np.asarray(onto - onto.sum(axis=1, keepdims=True) * spread)
+
+    def values(self, done: _Pass) -> FloatArray:
+        """Predicted numbers, in the units of the targets."""
+        assert self.units is not None
+        return self.units.values(done.logits[:, 0])
 
     def rows(self, nodes: IntArray) -> list[Any]:
         """Rows of the channels; where the products that they are read from would be large, by Pᵀ alone."""
@@ -727,6 +760,8 @@ class Linked:
         if channel.name == "degrees" and width == len(_DEGREES):
             names = _DEGREES if self._explainer.graph.directed else _UNDIRECTED
             yield from ((name, np.array([name == other for other in names])) for name in dict.fromkeys(names))
+        elif channel.input_name == "Y" and self.units is not None:
+            yield f"known numbers {'two steps away' if channel.name == 'Y far' else 'of neighbours'}", place >= 0
         elif channel.input_name == "Y" and width % len(classes) == 0:
             far = " two steps away" if channel.name == "Y far" else ""
             yield from ((f"neighbours labelled {c}{far}", place % len(classes) == k) for k, c in enumerate(classes))

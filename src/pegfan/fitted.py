@@ -22,13 +22,14 @@ from pegfan._npz import read_npz, write_npz
 from pegfan._plain import plain
 from pegfan.channels import Channel, Channels, FeatureScale
 from pegfan.decisions import Decision
-from pegfan.graph import Graph, Split
-from pegfan.metrics import METRICS
+from pegfan.graph import Graph, Split, are_known
+from pegfan.metrics import METRICS, score
 from pegfan.networks import NetworkRecipe, recipe_of
 from pegfan.recipe import Known, Recipe
 from pegfan.training import Network, Run, train
 from pegfan.training.boosting import Boosted, boost
 from pegfan.training.engine import check_metric, check_weights, without_weightless
+from pegfan.training.rows import TARGET
 from pegfan.trees import Hierarchy, canonical_order, extend_tree
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "fingerprint",
     "mean_of",
     "network_inputs",
+    "only_classes",
     "train_network_recipe",
     "train_recipe",
 ]
@@ -199,7 +201,8 @@ def train_network_recipe(
         Of `pegfan.training.networks.train_network`: sample_weight, device, history, progress.
     """
     split = fit_split(graph, split, seed)
-    assert graph.labels is not None
+    if graph.labels is None:
+        raise ValueError(only_classes(recipe.label))
     inputs = network_inputs(recipe, graph, scale) if inputs is None else inputs
     from pegfan.training.networks import train_network
 
@@ -246,20 +249,20 @@ def train_recipe(
             recipe, tree, facts, _boost(recipe, channels, graph, split, seed, **options), "boosting"
         ), channels
     result = train(
-        channels, graph.labels, split, recipe.settings, classes=graph.n_classes, metric=metric, seed=seed, **options
+        channels, graph.truth, split, recipe.settings, classes=graph.n_classes, metric=metric, seed=seed, **options
     )
     return Trained(recipe, tree, facts, result.runs[0], result.engine), channels
 
 
 def _boost(recipe: Recipe, channels: Channels, graph: Graph, split: Split, seed: int, **options: Any) -> Run:
     """Boosting; which engine, device and workers are wanted makes no difference to it."""
-    assert graph.labels is not None
+    assert graph.truth is not None
     weights = check_weights(options.get("sample_weight"), graph.n)
     part = without_weightless(split, weights)
-    check_metric(graph.metric, graph.n_classes, recipe.settings.stop, graph.labels[part.val], "the split")
+    check_metric(graph.metric, graph.n_classes, recipe.settings.stop, graph.truth[part.val], "the split")
     told = {name: options[name] for name in ("history", "progress") if name in options}
     fixed: dict[str, Any] = {"leaves": recipe.leaves, "classes": graph.n_classes, "metric": graph.metric, "seed": seed}
-    return boost(channels, graph.labels, part, recipe.settings, sample_weight=weights, **fixed, **told)
+    return boost(channels, graph.truth, part, recipe.settings, sample_weight=weights, **fixed, **told)
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,9 +274,9 @@ class Fitted:
     members
         The trained recipes.
     classes
-        Names of the classes, or their numbers.
+        Names of the classes, or their numbers; none where numeric targets are predicted.
     metric
-        Of the graph.
+        Of the graph; one for numbers where these are predicted.
     stood_in
         Whether degrees stood in for features.
     columns, feature_names
@@ -339,14 +342,23 @@ class Fitted:
             graph=graph,
         )
 
+    @property
+    def numeric(self) -> bool:
+        """Whether numbers are predicted, not classes."""
+        return METRICS[self.metric].numbers
+
     # ---------------------------------------------------------------- predictions
+
+    def values(self, graph: Graph | None = None) -> FloatArray:
+        """The predicted number of every node: the mean of the members' ones."""
+        return np.asarray(self.raw(graph)[:, 0], np.float64)
 
     def log_probabilities(self, graph: Graph | None = None) -> Float32Array:
         """Logarithms of the mean of the members' probabilities, per node and class, calibrated if that helps."""
         return self.decision.calibrated(self.raw(graph))  # type: ignore[no-any-return]
 
-    def raw(self, graph: Graph | None = None) -> Float32Array:
-        """Logarithms of the mean of the members' probabilities, per node and class.
+    def raw(self, graph: Graph | None = None) -> Any:
+        """Logarithms of the mean of the members' probabilities, per node and class; or a column of mean numbers.
 
         Members of several folds are averaged fold by fold. A node that the model learned from is left to the members of
         the fold that it was held out from.
@@ -400,15 +412,18 @@ class Fitted:
     def score(self, graph: Graph | None, split: Any) -> float:
         """The graph's metric on the test nodes of a split; by default the split that was fitted."""
         known = self._graph() if graph is None else graph
-        if known.labels is None:
-            raise ValueError("the graph has no labels to compare with; give them with graph.replace(labels=...)")
+        truth, missing = (known.targets, "targets") if self.numeric else (known.labels, "labels")
+        if truth is None:
+            raise ValueError(f"the graph has no {missing} to compare with; give them with graph.replace({missing}=...)")
         if split is None and self.split is None:
             raise ValueError("the model was fitted to a split of its own, which is not saved; pass it as split=")
         bare = known.replace(features=None) if self.stood_in else known  # as it was when the split was drawn
         part = pick_split(bare, self.split if split is None else split, self.seed)
-        test = part.test[known.labels[part.test] >= 0]
+        test = part.test[known.labelled[part.test]]
         if not test.size:
             raise ValueError("the split has no labelled test nodes, so there is nothing to score")
+        if self.numeric:
+            return score(self.values(known)[test], truth[test], known.metric)
         chosen = METRICS[known.metric]
         if chosen.two_classes and len(self.classes) != 2:
             raise ValueError(f"{chosen.words} is for two classes, and the model was fitted to {len(self.classes)}")
@@ -539,6 +554,8 @@ class Fitted:
             inputs["codes"] = self.known.codes
             if self.known.columns is not None:
                 inputs["columns"] = self.known.columns
+            if self.known.values is not None:
+                inputs["values"] = self.known.values
             if self.known.folds is not None:
                 inputs["folds"] = self.known.folds
             hashed = self.known.hashed(self.fingerprint)
@@ -559,14 +576,19 @@ class Fitted:
         for name in files:
             _saved.read_file(source, _tree_file(name), about)
         trees = {name: Hierarchy.load(source / _tree_file(name)) for name in files}
+        numeric = METRICS[about["metric"]].numbers
+        outputs = 1 if numeric else len(classes)
         members = tuple(
-            _member(entry, _own(i, state), _own(i, history), trees, len(classes), about["columns"])
+            _member(entry, _own(i, state), _own(i, history), trees, outputs, about["columns"])
             for i, entry in enumerate(about["members"])
         )
         sizes = {m.classes if isinstance(m, TrainedNetwork) else m.network.classes for m in members}
-        if sizes != {len(classes)}:
-            raise ValueError(f"the members in {_saved.MODEL} do not fit its {len(classes)} classes")
-        known, scale = cls._read_inputs(source, about, len(classes))
+        if sizes != {outputs} or any((TARGET in m.run.state) != numeric for m in members):
+            fit = "targets" if numeric else f"{outputs} classes"
+            raise ValueError(f"the members in {_saved.MODEL} do not fit its {fit}")
+        known, scale = cls._read_inputs(source, about, outputs)
+        if known is not None and (known.values is not None) != numeric:
+            raise ValueError(f"{_INPUTS} does not hold what {_saved.MODEL} predicts")
         count = 1 if known is None or known.folds is None else len(known.folds)
         if known is not None and not all(0 <= m.fold < count for m in members if isinstance(m, Trained)):
             raise ValueError(f"a member was trained on a fold that {_INPUTS} does not know")
@@ -603,16 +625,26 @@ class Fitted:
             columns = inputs.pop("columns", None)
             if columns is not None and (columns.shape != codes.shape or columns.min(initial=0) < -1):
                 raise ValueError(f"{_INPUTS} holds columns that do not fit its nodes")
+            values = inputs.pop("values", None)
+            if values is not None and (
+                values.shape != codes.shape or not np.array_equal(np.isfinite(values), codes >= 0)
+            ):
+                raise ValueError(f"{_INPUTS} holds targets that do not fit its nodes")
             folds = inputs.pop("folds", None)
             if folds is not None and (folds.dtype != np.int8 or folds.shape[1:] != codes.shape):
                 raise ValueError(f"{_INPUTS} holds folds that do not fit its nodes")
-            known = Known(codes, names, classes, columns, folds, salt)
+            known = Known(codes, names, classes, columns, folds, salt, values)
         return known, FeatureScale(**inputs) if inputs else None
 
 
-def mean_of(outputs: Sequence[Float32Array]) -> Float32Array:
-    """The logarithm of the mean of probabilities that are given by their logarithms."""
+def mean_of(outputs: Sequence[Any]) -> Any:
+    """The logarithm of the mean of probabilities that are given by their logarithms; of one column, its plain mean.
+
+    A single column holds predicted numbers, or zeros, the logarithms of the probabilities of a single class.
+    """
     total = outputs[0]
+    if total.shape[1] == 1:
+        return np.mean(outputs, axis=0)
     for output in outputs[1:]:
         total = np.logaddexp(total, output)
     return np.asarray(total - np.float32(np.log(len(outputs))))
@@ -633,6 +665,14 @@ def fingerprint(graph: Graph) -> str:
         ):
             digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()
+
+
+def only_classes(what: str) -> str:
+    """Say that something is for classes, where there are numeric targets."""
+    return (
+        f"{what} is for classes, and the labels are numbers to predict; pegfan train and AutoRegressor predict them, "
+        "and label_kind='classes' reads them as classes"
+    )
 
 
 def with_features(graph: Graph, stand_in: str | None) -> Graph:
@@ -662,34 +702,36 @@ def pick_split(graph: Graph, split: Any, seed: int) -> Split:
 
 def with_validation(graph: Graph, part: Split, seed: int) -> Split:
     """The split; a quarter of its labelled training nodes become validation nodes where it has none."""
-    assert graph.labels is not None
-    among = np.full(graph.n, -1, np.int64)
-    among[part.train] = graph.labels[part.train]
-    if len(part.val) or not (among >= 0).any():
+    assert graph.truth is not None
+    among: Any = np.full(graph.n, -1 if graph.targets is None else np.nan, graph.truth.dtype)
+    among[part.train] = graph.truth[part.train]
+    if len(part.val) or not are_known(among).any():
         return part
     drawn = draw_splits(graph, among, k=1, sizes=(0.75, 0.25, 0.0), seed=seed)[0]
     return Split(drawn.train, drawn.val, part.test)
 
 
-def draw_splits(graph: Graph, labels: IntArray | None = None, **options: Any) -> tuple[Split, ...]:
+def draw_splits(graph: Graph, labels: Any = None, **options: Any) -> tuple[Split, ...]:
     """Random splits of a graph that do not depend on how its nodes are numbered.
+
+    Where there are numeric targets, every tenth of them is divided alike.
 
     Parameters
     ----------
     graph
-        With labels, unless others are given.
+        With labels or targets, unless others are given.
     labels
-        Those of the nodes to divide; -1 for the others.
+        Those of the nodes to divide; -1, or NaN, for the others.
     **options
         Of `pegfan.datasets.random_splits`.
     """
     from pegfan.datasets import random_splits
 
-    codes = graph.labels if labels is None else labels
+    codes: Any = graph.truth if labels is None else labels
     if codes is None:
         raise ValueError("the graph has no labels to draw splits by; give them with graph.replace(labels=...)")
-    order = _canonical_nodes(graph, codes)
-    drawn = random_splits(codes[order], **options)
+    order, groups = _canonical_nodes(graph, codes)
+    drawn = random_splits(groups[order], **options)
     return tuple(Split(*(np.sort(order[part]) for part in split)) for split in drawn)
 
 
@@ -697,15 +739,28 @@ def draw_folds(graph: Graph, **options: Any) -> tuple[Split, ...]:
     """Folds of a graph's labelled nodes (`pegfan.datasets.fold_splits`) that do not depend on their numbering."""
     from pegfan.datasets import fold_splits
 
-    assert graph.labels is not None
-    order = _canonical_nodes(graph, graph.labels)
-    drawn = fold_splits(graph.labels[order], **options)
+    order, groups = _canonical_nodes(graph, graph.truth)
+    drawn = fold_splits(groups[order], **options)
     return tuple(Split(*(np.sort(order[part]) for part in split)) for split in drawn)
 
 
-def _canonical_nodes(graph: Graph, codes: IntArray) -> IntArray:
+def _canonical_nodes(graph: Graph, codes: Any) -> tuple[IntArray, IntArray]:
+    """The nodes in an order that does not depend on how they are numbered, and their classes, or tenths of targets."""
+    exact, groups = (codes, codes) if codes.dtype.kind != "f" else _ranks_and_tenths(codes)
     colouring = canonical_order(graph)
-    return canonical_order(graph, labels=codes).order if colouring.tied else colouring.order
+    return canonical_order(graph, labels=exact).order if colouring.tied else colouring.order, groups
+
+
+def _ranks_and_tenths(targets: FloatArray) -> tuple[IntArray, IntArray]:
+    """The place of every target among the distinct ones, and the tenth of the nodes that it is in; −1 where unknown."""
+    ranks, tenths = np.full(len(targets), -1), np.full(len(targets), -1)
+    known = are_known(targets)
+    if known.any():
+        ranks[known] = np.unique(targets[known], return_inverse=True)[1]
+        parts = max(1, min(10, int(known.sum()) // 10))
+        edges = np.quantile(targets[known], np.arange(1, parts) / parts)
+        tenths[known] = np.searchsorted(edges, targets[known], side="right")
+    return ranks, tenths
 
 
 def fit_split(graph: Graph, split: Any, seed: int, weights: FloatArray | None = None) -> Split:
@@ -713,14 +768,13 @@ def fit_split(graph: Graph, split: Any, seed: int, weights: FloatArray | None = 
 
     Nodes whose weight is 0 are not among them.
     """
-    labels = graph.labels
-    if labels is None or not (labels >= 0).any():
+    if not graph.labelled.any():
         raise ValueError(
             "the graph has no labels to learn from; give them with graph.replace(labels=...), or name them where it is "
             "read or made: label='kind', or Graph.from_networkx(g, labels='club')"
         )
     whole = with_validation(graph, without_weightless(pick_split(graph, split, seed), weights), seed)
-    part = Split(*(nodes[labels[nodes] >= 0] for nodes in whole))
+    part = Split(*(nodes[graph.labelled[nodes]] for nodes in whole))
     for name in ("train", "val"):
         if not len(getattr(part, name)):
             raise ValueError(

@@ -22,7 +22,7 @@ from scipy.sparse.csgraph import connected_components
 from pegfan._arrays import FloatArray, IntArray
 from pegfan._checks import check_choice, check_integer
 from pegfan._extras import need
-from pegfan.metrics import check_metric
+from pegfan.metrics import METRICS, check_metric
 
 if TYPE_CHECKING:
     import networkx
@@ -47,7 +47,7 @@ class Split(NamedTuple):
     test: IntArray
 
 
-def as_split(split: Any, n: int, what: str = "split", *, labels: IntArray | None = None) -> Split:
+def as_split(split: Any, n: int, what: str = "split", *, labels: IntArray | FloatArray | None = None) -> Split:
     """Check a split of n nodes: the one place where splits from outside are looked at.
 
     Parameters
@@ -59,9 +59,9 @@ def as_split(split: Any, n: int, what: str = "split", *, labels: IntArray | None
         Number of nodes.
     what : str
         What to call it in errors.
-    labels : int64 array, (n,), optional
-        With labels, -1 for none, the split must be fit for training: train and val must not be empty and all of
-        their nodes labelled. Test nodes without a label are left out.
+    labels : int64 or float64 array, (n,), optional
+        With labels, -1 for none, or targets, NaN for none, the split must be fit for training: train and val must not
+        be empty and all of their nodes labelled. Test nodes without a label are left out.
 
     Returns
     -------
@@ -89,15 +89,21 @@ def as_split(split: Any, n: int, what: str = "split", *, labels: IntArray | None
     if times.max() > 1:
         raise ValueError(f"{what}: node {times.argmax()} is in more than one of train, val and test")
     if labels is not None:
+        labelled = are_known(labels)
         for name, part in zip(("train", "val"), parts, strict=False):
             if not part.size:
                 raise ValueError(f"{what} has no {name} nodes; training needs them (the test part may be empty)")
-            if labels[part].min() < 0:
-                unknown = part[labels[part] < 0][0]
+            if not labelled[part].all():
+                unknown = part[~labelled[part]][0]
                 raise ValueError(f"{what}: node {unknown} is in {name} but has no label; leave it out")
-        parts[2] = parts[2][labels[parts[2]] >= 0]
+        parts[2] = parts[2][labelled[parts[2]]]
     _freeze(*parts)
     return Split(*parts)
+
+
+def are_known(values: IntArray | FloatArray) -> NDArray[np.bool_]:
+    """Whether each of some labels or targets is known: not negative, or not NaN."""
+    return np.asarray(~np.isnan(values) if values.dtype.kind == "f" else values >= 0)
 
 
 class Graph:
@@ -116,6 +122,8 @@ class Graph:
     labels : 1-D array, (n,), optional
         Class positions 0..k-1; -1, NaN or None marks a node without a label. Strings (and other objects)
         are encoded by their place in `class_names`, or in sorted order, which then becomes `class_names`.
+    targets : 1-D array, (n,), optional
+        Numbers to predict in place of classes; NaN or None marks a node whose number is not known.
     splits : sequence of splits, optional
         Each a :class:`Split`, a triple (train, val, test) or a mapping with these keys (OGB's ``"valid"``
         is read as ``"val"``); each part a boolean mask of length n or an array of node indices. Parts must
@@ -123,9 +131,9 @@ class Graph:
     directed : bool, optional
         By default a symmetric adjacency makes an undirected graph, any other a directed one. Symmetry is
         exact.
-    metric : str
-        How predictions on this graph are scored: a name of `pegfan.metrics.METRICS`. Where a metric is for two classes,
-        class 1 is the positive one, see `with_positive`.
+    metric : str, optional
+        How predictions on this graph are scored: a name of `pegfan.metrics.METRICS`; by default ``"accuracy"``, and
+        ``"r2"`` for targets. Where a metric is for two classes, class 1 is the positive one, see `with_positive`.
     node_names, class_names : 1-D array, optional
         Distinct names of the nodes and of the classes.
     positions : array, (n, 2) or (n, 3), optional
@@ -144,6 +152,7 @@ class Graph:
     features : array or csr_array or None
     feature_names : tuple of str or None
     labels : int64 array or None
+    targets : float64 array or None
     splits : tuple of Split
     directed : bool
     metric : str
@@ -172,6 +181,7 @@ class Graph:
     features: Any
     feature_names: tuple[str, ...] | None
     labels: IntArray | None
+    targets: FloatArray | None
     splits: tuple[Split, ...]
     directed: bool
     metric: str
@@ -187,18 +197,23 @@ class Graph:
         features: Any = None,
         feature_names: Sequence[str] | None = None,
         labels: Any = None,
+        targets: Any = None,
         splits: Sequence[Any] = (),
         directed: bool | None = None,
-        metric: str = "accuracy",
+        metric: str | None = None,
         node_names: Any = None,
         class_names: Any = None,
         positions: Any = None,
         edge_matrices: Mapping[str, Any] | None = None,
         edge_kinds: Sequence[str] = (),
     ) -> None:
-        metric = check_metric(metric)
+        metric = check_metric(("accuracy" if targets is None else "r2") if metric is None else metric)
         matrix = _check_adjacency(adjacency)
         n = matrix.shape[0]
+        if targets is not None:
+            targets = _check_targets(targets, n, labels, class_names)
+        if METRICS[metric].numbers != (targets is not None) and not (labels is None and targets is None):
+            raise ValueError(metric_problem(metric, targets is not None))
         names = None if class_names is None else _check_names(class_names, "class_names")
         codes = None
         if labels is not None:
@@ -212,6 +227,7 @@ class Graph:
             features=features,
             feature_names=None if columns is None else _check_feature_names(columns, features),
             labels=codes,
+            targets=targets,
             splits=_check_splits(splits, n),
             directed=is_directed,
             metric=metric,
@@ -240,6 +256,8 @@ class Graph:
             facts.append(f"features={self.features.shape[1]}" + (" sparse" if issparse(self.features) else ""))
         if self.labels is not None:
             facts.append(f"classes={self.n_classes}")
+        if self.targets is not None:
+            facts.append("targets")
         if self.splits:
             facts.append(f"splits={len(self.splits)}")
         if self.edge_matrices:
@@ -265,6 +283,16 @@ class Graph:
         if self.class_names is not None:
             return len(self.class_names)
         return 0 if self.labels is None else int(self.labels.max()) + 1
+
+    @property
+    def truth(self) -> IntArray | FloatArray | None:
+        """What is to be predicted, as far as it is known: the targets, or else the labels."""
+        return self.labels if self.targets is None else self.targets
+
+    @property
+    def labelled(self) -> NDArray[np.bool_]:
+        """Which nodes have a label or a target."""
+        return np.zeros(self.n, dtype=bool) if self.truth is None else are_known(self.truth)
 
     @property
     def classes(self) -> NDArray[Any]:
@@ -413,9 +441,9 @@ class Graph:
 
         Reads ``edge_index``; ``edge_weight``, or else an ``edge_attr`` of one number per edge, as
         weights; ``x``, dense or sparse, and ``feature_names``; ``y`` of shape (n,) or (n, 1), where NaN means
-        unlabelled; ``pos``; ``num_nodes``; and the masks ``train_mask``, ``val_mask`` and ``test_mask`` of shape
-        (n,) or (n, k), which become k splits (a mask of shape (n,) serves every split, a missing one leaves its
-        part empty).
+        unlabelled, as labels, or as targets if it has numbers that are not whole; ``pos``; ``num_nodes``; and the
+        masks ``train_mask``, ``val_mask`` and ``test_mask`` of shape (n,) or (n, k), which become k splits (a mask of
+        shape (n,) serves every split, a missing one leaves its part empty).
 
         Parameters
         ----------
@@ -447,7 +475,7 @@ class Graph:
         found = {
             "features": _from_torch(getattr(data, "x", None)),
             "feature_names": getattr(data, "feature_names", None),
-            "labels": single_column(_from_torch(getattr(data, "y", None))),
+            **labels_or_targets(single_column(_from_torch(getattr(data, "y", None)))),
             "splits": mask_splits({part: _from_torch(getattr(data, f"{part}_mask", None)) for part in Split._fields}),
             "positions": _from_torch(getattr(data, "pos", None)),
         }
@@ -535,8 +563,9 @@ class Graph:
         """Return a ``networkx.Graph`` or ``DiGraph`` with edge attribute ``"weight"``.
 
         Nodes are keyed by `node_names`, or else by 0..n-1. They carry ``"label"`` (the class name if there
-        is one, else the class number, None if unlabelled), ``"features"`` (the row, if features are dense)
-        and ``"pos"``. The names of features are in ``.graph["feature_names"]``.
+        is one, else the class number, None if unlabelled) or ``"target"`` (a number, None if it is not known),
+        ``"features"`` (the row, if features are dense) and ``"pos"``. The names of features are in
+        ``.graph["feature_names"]``.
 
         Examples
         --------
@@ -551,6 +580,8 @@ class Graph:
         if self.labels is not None:
             names = self.classes.tolist()
             columns["label"] = [None if k < 0 else names[k] for k in self.labels.tolist()]
+        if self.targets is not None:
+            columns["target"] = [None if np.isnan(value) else value for value in self.targets.tolist()]
         if self.features is not None and not issparse(self.features):
             columns["features"] = list(self.features)
             if self.feature_names is not None:
@@ -587,8 +618,8 @@ class Graph:
             fields["x"] = _to_torch(self.features, torch)
         if self.feature_names is not None:
             fields["feature_names"] = list(self.feature_names)
-        if self.labels is not None:
-            fields["y"] = torch.tensor(self.labels)
+        if self.truth is not None:
+            fields["y"] = torch.tensor(self.truth)
         if self.positions is not None:
             fields["pos"] = torch.tensor(self.positions)
         for part in Split._fields if self.splits else ():
@@ -620,7 +651,8 @@ class Graph:
     def replace(self, **changes: Any) -> Graph:
         """Return a graph with some attributes changed; everything is checked again.
 
-        Features with another number of columns lose the names of the old ones, unless `feature_names` is given.
+        Features with another number of columns lose the names of the old ones, unless `feature_names` is given. Targets
+        take the place of labels, and labels that of targets; the metric then is the default, unless it is given.
 
         Examples
         --------
@@ -634,7 +666,14 @@ class Graph:
         if "edge_matrices" in changes:  # a kind of edges that is not among them is gone
             held = changes["edge_matrices"] or {}
             changes = {"edge_kinds": [kind for kind in self.edge_kinds if kind in held], **changes}
-        made = Graph(**{**self.__dict__, "feature_names": None, **changes})
+        gone: dict[str, Any] = {}
+        if changes.get("targets") is not None and self.targets is None:
+            gone = {"labels": None, "class_names": None, "metric": None}
+        elif changes.get("labels") is not None and self.targets is not None:
+            gone = {"targets": None, "metric": None}
+        elif "targets" in changes and self.targets is not None and changes["targets"] is None:
+            gone = {"metric": None}
+        made = Graph(**{**self.__dict__, "feature_names": None, **gone, **changes})
         kept = self.feature_names if made.feature_names is None and "feature_names" not in changes else None
         if kept is not None and made.features is not None and len(kept) == made.features.shape[1]:
             made.__dict__["feature_names"] = kept
@@ -868,6 +907,7 @@ class Graph:
             adjacency=self.adjacency[nodes][:, nodes],
             features=rows(self.features),
             labels=rows(self.labels),
+            targets=rows(self.targets),
             splits=[Split(*map(renumber, split)) for split in self.splits],
             node_names=rows(self.node_names),
             positions=rows(self.positions),
@@ -1124,6 +1164,33 @@ def _check_labels(values: Any, n: int, class_names: NDArray[Any] | None) -> tupl
     return codes, class_names
 
 
+def metric_problem(metric: str, numeric: bool) -> str:
+    """Say that a metric is for classes where there are numbers, or the other way round, and which ones are not."""
+    there, needed = ("numbers", "classes") if numeric else ("classes", "numbers")
+    fitting = " or ".join(name for name, other in METRICS.items() if other.numbers == numeric)
+    other = "" if numeric else ", or read the labels as numbers (label_kind='numbers')"
+    return f"{METRICS[metric].words} is for {needed}, and what is to be predicted are {there}; choose {fitting}{other}"
+
+
+def _check_targets(values: Any, n: int, labels: Any, class_names: Any) -> FloatArray:
+    if labels is not None or class_names is not None:
+        raise ValueError("a graph has labels, which are classes, or targets, which are numbers; give one of them")
+    array = _as_array(values, "targets")
+    if array.dtype.kind == "O":  # None among numbers
+        try:
+            array = np.array([np.nan if _is_missing(value) else float(value) for value in array.tolist()])
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"targets must be numbers, NaN or None where they are not known: {error}") from None
+    array = _cast(_as_real(array, "targets", ndim=1), np.float64)
+    _check_rows(len(array), n, "targets")
+    wrong = np.isinf(array)
+    if wrong.any():
+        raise ValueError(f"targets[{wrong.argmax()}] = {array[wrong.argmax()]} is not finite; NaN is for unknown ones")
+    copied = np.array(array)
+    _freeze(copied)
+    return copied
+
+
 def _encode(labels: NDArray[Any], class_names: NDArray[Any] | None) -> tuple[NDArray[Any], NDArray[Any] | None]:
     """Turn objects into class numbers, NaN for missing ones; numbers with gaps are kept."""
     missing = np.fromiter(map(_is_missing, labels), dtype=bool, count=len(labels))
@@ -1306,6 +1373,10 @@ def _names_of(nx_graph: Any, attribute: str, block: NDArray[Any]) -> list[str]:
 
 def _overridden(found: dict[str, Any], attributes: dict[str, Any]) -> dict[str, Any]:
     """Return what was found in another library's graph, with what the caller gives in its place."""
+    if attributes.get("targets") is not None:
+        found = {**found, "labels": None}
+    elif "labels" in attributes:
+        found = {**found, "targets": None}
     if "features" in attributes:  # the names found are those of other features
         found = {**found, "feature_names": None}
     return {**found, **attributes}
@@ -1320,6 +1391,13 @@ def _from_torch(tensor: Any) -> Any:
         coo = tensor.to_sparse_coo().coalesce()
         return coo_array((coo.values().numpy(), tuple(coo.indices().numpy())), shape=tuple(coo.shape))
     return tensor.numpy()
+
+
+def labels_or_targets(values: Any, label_kind: str | None = None) -> dict[str, Any]:
+    """Numbers of which some are not whole are targets, anything else labels; unless the kind is asked for."""
+    fractions = values is not None and values.dtype.kind == "f" and bool(np.any(values % 1 > 0))
+    numeric = values is not None and (fractions if label_kind is None else label_kind == "numbers")
+    return {"labels": None, "targets": values} if numeric else {"labels": values, "targets": None}
 
 
 def _to_torch(features: Any, torch: Any) -> Any:

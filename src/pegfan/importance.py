@@ -20,6 +20,7 @@ from pegfan.channels import hop_matrix
 from pegfan.channels.scaling import scale
 from pegfan.explain import Explainer, Linked, column_names, dense, log_softmax, source_columns
 from pegfan.fitted import mean_of
+from pegfan.metrics import METRICS
 from pegfan.recipe import features_by_class
 from pegfan.running import one_thread
 from pegfan.training import score
@@ -38,9 +39,11 @@ class ColumnImportance(NamedTuple):
     name, columns
         The column of the table, and how many feature columns were made of it.
     drop, std
-        By how much the metric drops when it is shuffled, on average, and the standard deviation over shuffles.
+        By how much the metric drops when it is shuffled, on average, and the standard deviation over shuffles. Where
+        smaller values are better, by how much it grows.
     loss
-        By how much the mean of −log p, p being the probability of the true class, grows.
+        By how much the mean of −log p, p being the probability of the true class, grows; or the mean squared error of
+        targets, over their variance.
     """
 
     name: str
@@ -52,7 +55,7 @@ class ColumnImportance(NamedTuple):
 
 def permutation_importance(
     explainer: Explainer,
-    labels: IntArray,
+    labels: Any,
     nodes: IntArray,
     metric: str,
     *,
@@ -68,7 +71,7 @@ def permutation_importance(
     explainer
         Of a model and a graph.
     labels, nodes
-        The classes of all nodes, and the held-out nodes that are scored.
+        The classes, or targets, of all nodes, and the held-out nodes that are scored.
     metric
         What drops: ``"accuracy"``, ``"roc_auc"`` or any other that `pegfan.training.score` knows.
     repeats
@@ -134,7 +137,7 @@ def _by_weight(explainer: Explainer, groups: dict[str, list[int]]) -> list[str]:
 class _Scored:
     """Held-out nodes, and their score when columns are shuffled."""
 
-    def __init__(self, explainer: Explainer, nodes: IntArray, labels: IntArray, metric: str) -> None:
+    def __init__(self, explainer: Explainer, nodes: IntArray, labels: Any, metric: str) -> None:
         self.explainer, self.nodes, self.labels, self.metric = explainer, nodes, labels, metric
         self.inputs = [network.inputs(network.rows(nodes)) for network in explainer.networks]
         self.base = self._measure(self.inputs)
@@ -150,13 +153,16 @@ class _Scored:
             taken[order] = order[random.permutation(n)]
             moved = [self._moved(m, columns, taken) for m in range(len(self.inputs))]
             metric, loss = self._measure(moved)
-            yield self.base[0] - metric, loss - self.base[1]
+            gain = METRICS[self.metric].gain
+            yield gain(self.base[0]) - gain(metric), loss - self.base[1]
 
     def _measure(self, inputs: list[list[FloatArray]]) -> tuple[float, float]:
-        outputs: Any = [
-            log_softmax(network.forward(one).logits)
-            for network, one in zip(self.explainer.networks, inputs, strict=True)
-        ]
+        pairs = zip(self.explainer.networks, inputs, strict=True)
+        if self.explainer.numeric:
+            values = np.mean([network.values(network.forward(one)) for network, one in pairs], axis=0)
+            error = float(np.mean((values - self.labels) ** 2)) / (float(np.var(self.labels)) or 1.0)
+            return score(values, self.labels, self.metric), error
+        outputs: Any = [log_softmax(network.forward(one).logits) for network, one in pairs]
         output = mean_of(outputs)
         loss = -float(np.mean(output[np.arange(len(self.labels)), self.labels]))
         return score(output, self.labels, self.metric), loss

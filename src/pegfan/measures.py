@@ -6,6 +6,7 @@ an unlabelled end. They are made of one matrix, :func:`class_edges`.
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -110,18 +111,24 @@ def adjusted_homophily(graph: Graph) -> float:
 
     1 if all edges stay inside their class; 0 if ends meet at random. Directions are dropped, each arc
     counting as one edge. By definition here 0 if all ends are in one class (no edge could be otherwise, so
-    the excess over chance is 0), and NaN if no edge joins two labelled nodes.
+    the excess over chance is 0), and NaN if no edge joins two labelled nodes. For numeric targets it is the
+    correlation of the two ends of edges, which is the same measure of assortativity [2]_.
 
     References
     ----------
     .. [1] Platonov et al., "Characterizing Graph Datasets for Node Classification: Homophily-Heterophily
        Dichotomy and Beyond", NeurIPS 2023.
+    .. [2] Newman, "Mixing patterns in networks", Physical Review E 67, 2003.
 
     Examples
     --------
     >>> adjusted_homophily(Graph.from_edges([[0, 1], [2, 3]], labels=[0, 1, 0, 1]))
     -1.0
+    >>> adjusted_homophily(Graph.from_edges([[0, 1], [2, 3]], targets=[1.5, 1.5, 3.0, 3.0]))
+    1.0
     """
+    if graph.targets is not None:
+        return _correlation(graph.targets, *_labelled_arcs(graph)[1:])
     joint, ends = _end_distribution(graph)
     if ends.size < 2:
         return 0.0 if ends.size else float("nan")
@@ -395,9 +402,9 @@ class Description:
     self_loops, components, isolated : int
         Components are weakly connected; a node is isolated if it has no edge other than a self loop.
     features, classes, labelled, splits : int
-        Columns of the features, classes, nodes with a label, splits; 0 where there are none.
+        Columns of the features, classes, nodes with a label or a target, splits; 0 where there are none.
     edge_homophily, node_homophily, adjusted_homophily, label_informativeness : float or None
-        None if no edge joins two labelled nodes.
+        None if no edge joins two labelled nodes; of numeric targets, only the adjusted homophily is there.
     """
 
     nodes: int
@@ -457,7 +464,8 @@ def describe(graph: Graph) -> Description:
     joined = np.zeros(graph.n, dtype=bool)
     joined[i[i != j]] = joined[j[i != j]] = True
     on_labels = (edge_homophily, node_homophily, adjusted_homophily, label_informativeness)
-    measured = graph.labels is not None and _labelled_arcs(graph)[1].size > 0
+    measured = graph.truth is not None and _labelled_arcs(graph)[1].size > 0
+    of_numbers = (adjusted_homophily,) if graph.labels is None else on_labels
     return Description(
         nodes=graph.n,
         edges=graph.n_edges,
@@ -470,9 +478,9 @@ def describe(graph: Graph) -> Description:
         isolated=int(np.count_nonzero(~joined)),
         features=0 if graph.features is None else int(graph.features.shape[1]),
         classes=graph.n_classes,
-        labelled=0 if graph.labels is None else int(np.count_nonzero(graph.labels >= 0)),
+        labelled=int(np.count_nonzero(graph.labelled)),
         splits=len(graph.splits),
-        **{measure.__name__: measure(graph) if measured else None for measure in on_labels},
+        **{m.__name__: m(graph) if measured and m in of_numbers else None for m in on_labels},
     )
 
 
@@ -493,11 +501,21 @@ def _labels(graph: Graph) -> IntArray:
     return graph.labels
 
 
-def _labelled_arcs(graph: Graph) -> tuple[IntArray, NDArray[Any], NDArray[Any]]:
-    """Return the labels, and the tails and heads of the arcs between two different labelled nodes."""
-    labels = _labels(graph)
+def _correlation(values: FloatArray, i: NDArray[Any], j: NDArray[Any]) -> float:
+    """Return the correlation of the ends of arcs, each in both directions; 0 where all are equal, NaN without arcs."""
+    if not i.size:
+        return float("nan")
+    both = np.concatenate([values[i], values[j]])
+    mean = math.fsum(both) / len(both)  # exact sums, which do not depend on how nodes are numbered
+    variance = math.fsum((both - mean) ** 2) / len(both)
+    return math.fsum((values[i] - mean) * (values[j] - mean)) / len(i) / variance if variance else 0.0
+
+
+def _labelled_arcs(graph: Graph) -> tuple[Any, NDArray[Any], NDArray[Any]]:
+    """Return the labels or targets, and the tails and heads of the arcs between two different labelled nodes."""
+    labels = _labels(graph) if graph.targets is None else graph.targets
     i, j = graph.adjacency.tocoo().coords
-    kept = (i != j) & (labels[i] >= 0) & (labels[j] >= 0)
+    kept = (i != j) & graph.labelled[i] & graph.labelled[j]
     return labels, i[kept], j[kept]
 
 

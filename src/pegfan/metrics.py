@@ -12,7 +12,7 @@ import numpy as np
 from pegfan._arrays import FloatArray, IntArray
 from pegfan._checks import check_choice
 
-__all__ = ["METRICS", "Metric", "interval", "score", "suitable", "unequal"]
+__all__ = ["METRICS", "Metric", "amount", "interval", "score", "suitable", "unequal"]
 
 RARE = 0.2
 """Two classes are unequal if fewer than this share of the labelled nodes are of one of them."""
@@ -46,17 +46,20 @@ class Metric:
         Whether only the class that is decided on counts, not its probability.
     percent
         Whether it is shown in per cent.
+    numbers
+        Whether it is for numeric targets: outputs are predicted values, labels the true ones.
     """
 
     name: str
     words: str
     says: str
-    cells: Callable[[FloatArray, IntArray], Cells]
+    cells: Callable[[FloatArray, Any], Cells]
     plain: Callable[[Any, Any], float] | None = None
     two_classes: bool = False
     larger: bool = True
     decides: bool = False
     percent: bool = True
+    numbers: bool = False
 
     @property
     def title(self) -> str:
@@ -77,7 +80,25 @@ class Metric:
         """
         if value is None or not np.isfinite(value):
             return "–"
-        return f"{100 * value:.{digits}f}" if self.percent else f"{value:.{digits + 2}f}"
+        if self.in_units:
+            return amount(value, digits + 2)
+        return f"{100 * value:.{digits}f}" if self.percent else f"{round(value, digits + 2) + 0.0:.{digits + 2}f}"
+
+    @property
+    def in_units(self) -> bool:
+        """Whether values are in units of the targets, whatever these are."""
+        return self.numbers and not self.larger
+
+
+def amount(value: float, digits: int = 4) -> str:
+    """A number of any size in so many digits, large ones to the last.
+
+    Examples
+    --------
+    >>> amount(0.012341), amount(-12.3456), amount(1234567.8)
+    ('0.01234', '-12.35', '1,234,568')
+    """
+    return f"{value:,.0f}" if abs(value) >= 10**digits else f"{value:.{digits}g}"
 
 
 def score(log_probabilities: Any, labels: Any, metric: str) -> float:
@@ -86,9 +107,10 @@ def score(log_probabilities: Any, labels: Any, metric: str) -> float:
     Parameters
     ----------
     log_probabilities
-        One row per node and one column per class; any scores will do, for the log loss those of a softmax.
+        One row per node and one column per class; any scores will do, for the log loss those of a softmax. For metrics
+        of numbers a single column, or none: the predicted values.
     labels
-        Class numbers of these nodes. Of two classes, class 1 is the positive one.
+        Class numbers of these nodes. Of two classes, class 1 is the positive one. For metrics of numbers the true ones.
     metric
         A name of `METRICS`.
 
@@ -328,6 +350,32 @@ def _log_losses(output: FloatArray, labels: IntArray) -> Cells:
     return Cells(np.ones(len(labels)), labels[order], lambda rows: np.asarray(rows @ losses / rows.sum(axis=1)))
 
 
+def _errors(power: int) -> Callable[[FloatArray, Any], Cells]:
+    """The cells of R² (power 2) and of the mean absolute error (power 1): one per node, sorted by target and error."""
+
+    def cells(output: FloatArray, truth: Any) -> Cells:
+        values, wanted = output.reshape(len(truth)), np.asarray(truth, np.float64)
+        order = np.lexsort((values, wanted))
+        wanted, errors = wanted[order], np.abs(values[order] - wanted[order])
+        ones = np.ones(len(wanted))
+
+        def absolute(rows: Any) -> FloatArray:
+            with np.errstate(invalid="ignore"):  # no node was taken
+                return np.asarray(rows @ errors / rows.sum(axis=1))
+
+        def explained(rows: Any) -> FloatArray:
+            weights = np.asarray(rows, np.float64)
+            shifted = wanted - wanted.mean()  # so that squares of large numbers do not cancel
+            total = weights.sum(axis=1)
+            with np.errstate(invalid="ignore", divide="ignore"):  # no node was taken, or all targets are the same
+                spread = weights @ shifted**2 - (weights @ shifted) ** 2 / total
+                return np.asarray(np.where(spread > 0, 1.0 - weights @ errors**2 / spread, np.nan))
+
+        return Cells(ones, np.zeros(len(wanted), np.int64), absolute if power == 1 else explained)
+
+    return cells
+
+
 def _accuracy(output: Any, labels: Any) -> float:
     return float((output.argmax(axis=1) == labels).mean())
 
@@ -393,6 +441,23 @@ METRICS: dict[str, Metric] = {
             _log_losses,
             larger=False,
             percent=False,
+        ),
+        Metric(
+            "r2",
+            "R²",
+            "the share of the numbers' variance that is explained; 1 is perfect, 0 no better than their mean",
+            _errors(2),
+            percent=False,
+            numbers=True,
+        ),
+        Metric(
+            "mae",
+            "mean absolute error",
+            "by how much predictions are off on average, in units of the numbers",
+            _errors(1),
+            larger=False,
+            percent=False,
+            numbers=True,
         ),
     )
 }

@@ -37,6 +37,7 @@ from pegfan.channels.presets import KINDS, REGIMES, edge_kind_channels, find_reg
 from pegfan.channels.scaling import SCALINGS
 from pegfan.framelets import FrameletSystem
 from pegfan.graph import Graph, Split
+from pegfan.training.rows import Units
 from pegfan.training.settings import Settings
 from pegfan.trees import Hierarchy, build_tree, canonical_order
 from pegfan.trees.build import BUILDERS, DIRECTIONS
@@ -471,7 +472,7 @@ class Known:
     Attributes
     ----------
     codes
-        The class of every training node of the fitted graph; -1 elsewhere.
+        The class of every training node of the fitted graph, 0 where it has a numeric target; -1 elsewhere.
     names
         The nodes' names as strings, or digests of them, or None: nodes of another graph are then matched by position.
     classes
@@ -484,6 +485,8 @@ class Known:
         train, 2 for val, 3 for test, 0 for none. The codes are then those of all that are training nodes of any.
     salt
         What the digests begin with, so that no list of digests made elsewhere fits; None where names are plain.
+    values
+        The numeric targets of training nodes, NaN elsewhere; None where there are classes.
     """
 
     codes: IntArray
@@ -492,15 +495,21 @@ class Known:
     columns: IntArray | None = None
     folds: NDArray[np.int8] | None = None
     salt: str | None = None
+    values: FloatArray | None = None
 
     @classmethod
     def of(cls, graph: Graph, train: IntArray) -> Self:
         """What is known in training on a split."""
-        assert graph.labels is not None
-        codes = np.full(graph.n, -1, np.int64)
-        codes[train] = graph.labels[train]
+        told, classes, values = np.zeros(graph.n, np.bool_), graph.n_classes, None
+        told[train] = True
+        if graph.targets is not None:
+            labels, classes, values = np.zeros(graph.n, np.int64), 1, np.where(told, graph.targets, np.nan)
+        else:
+            assert graph.labels is not None
+            labels = graph.labels
         names = None if graph.node_names is None else tuple(map(str, graph.node_names.tolist()))
-        return cls(codes, names, graph.n_classes, canonical_order(graph).classes)
+        codes, columns = np.where(told, labels, -1), canonical_order(graph).classes
+        return cls(codes, names, classes, columns, values=values)
 
     @classmethod
     def of_folds(cls, graph: Graph, splits: Sequence[Split]) -> Self:
@@ -515,7 +524,9 @@ class Known:
         """What is known in one of several trainings."""
         if self.folds is None:
             return self
-        return replace(self, codes=np.where(self.folds[fold] == 1, self.codes, -1), folds=None)
+        own = self.folds[fold] == 1
+        values = None if self.values is None else np.where(own, self.values, np.nan)
+        return replace(self, codes=np.where(own, self.codes, -1), folds=None, values=values)
 
     def held_out(self, graph: Graph) -> IntArray:
         """The fold that every node of a graph is a test node of; -1 for none."""
@@ -576,6 +587,14 @@ class Known:
         places = self.places(graph)
         return np.where(places >= 0, self.codes[np.maximum(places, 0)], -1)
 
+    def values_of(self, graph: Graph) -> FloatArray:
+        """The training targets that apply to a graph's nodes, standardised by all of them; NaN for the others."""
+        assert self.values is not None
+        own = np.sort(self.values[~np.isnan(self.values)])  # in an order that does not depend on how nodes are numbered
+        units = Units.of(own, np.full(len(own), 1 / max(len(own), 1)))
+        places = self.places(graph)
+        return np.where(places >= 0, units.standard(self.values)[np.maximum(places, 0)], np.nan)
+
 
 def _digest(name: str, salt: str) -> str:
     return hashlib.sha256(f"{salt} {name}".encode(errors="surrogatepass")).hexdigest()[:32]
@@ -606,6 +625,8 @@ def _label_channels(graph: Graph, x: Any, known: Known) -> Sequence[Channel]:
     On the fitted graph these are the training labels of the split. On another graph they are the labels of those
     nodes that were training nodes.
     """
+    if known.values is not None:
+        return _target_channels(graph, known)
     codes = known.labels_of(graph)
     nodes, nothing = np.flatnonzero(codes >= 0), np.empty(0, np.int64)
     told = Graph(graph.adjacency, directed=graph.directed, labels=codes, class_names=np.arange(known.classes))
@@ -627,6 +648,28 @@ def _label_channels(graph: Graph, x: Any, known: Known) -> Sequence[Channel]:
         words = "features of neighbours by their training label"
         channels.append(Channel("Y X", None, features_by_class(walk, x, codes, known.classes), "Y X", what=words))
     return channels
+
+
+def _target_channels(graph: Graph, known: Known) -> Sequence[Channel]:
+    """Means of the training targets one and two steps away, a node's own left out, and how much of them is known."""
+    values = known.values_of(graph)
+    nodes, nothing = np.flatnonzero(~np.isnan(values)), np.empty(0, np.int64)
+    told = Graph(graph.adjacency, directed=graph.directed, targets=values)
+
+    def propagate(*steps: csr_array) -> FloatArray:
+        if not nodes.size:
+            return np.zeros((graph.n, 2))
+        total, weight = propagated_labels(told, list(steps), Split(nodes, nothing, nothing)).T
+        return np.column_stack([np.where(weight > 0, total / np.where(weight > 0, weight, 1.0), 0.0), weight])
+
+    sides = ("out", "in") if graph.directed else ("out",)
+    walk = hop_matrix(graph, "random-walk", "symmetric")
+    near = [propagate(hop_matrix(graph, "random-walk", side)) for side in sides]
+    near.append(np.log1p(propagate(hop_matrix(graph, "A", "symmetric"))[:, 1:]))
+    return [
+        Channel("Y near", None, np.hstack(near), "Y", what="training targets of neighbours"),
+        Channel("Y far", None, propagate(walk, walk), "Y", what="training targets two steps away"),
+    ]
 
 
 def features_by_class(walk: csr_array, x: Any, codes: IntArray, classes: int) -> FloatArray:

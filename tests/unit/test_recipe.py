@@ -346,7 +346,8 @@ WORDS_OF_ALL = {
 ELSEWHERE = {
     "channels.factors.Hop": {"kind": "S"},  # of a hop matrix, not of channels
     "channels.hops.hop_matrix": {"kind": "S"},
-    "classifier.NodeClassifier.score": {"split": None},  # the one that was fitted
+    "classifier.NodeModel.score": {"split": None},  # the one that was fitted
+    "classifier.PEGFANRegressor": {"scaling": "columns"},  # sizes count for numbers, which shares of rows would lose
     "paper.published.Model": {"h": None, "kind": None},  # FSGNN has neither
     "trees.build.LevelGraph": {"direction": "symmetric"},  # as all levels but the first are
     # What the papers of these networks have.

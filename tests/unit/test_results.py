@@ -63,7 +63,7 @@ def all_results(draw):
     names = st.lists(texts, min_size=k, max_size=k)
     sizes = st.lists(counts, min_size=k, max_size=k)
     metric = st.sampled_from(list(METRICS))
-    data = parts(Data, classes=names, class_counts=sizes, ccns=st.none() | square, metric=metric)
+    data = parts(Data, classes=names, class_counts=sizes, ccns=st.none() | square, metric=metric, target=st.none())
     return draw(parts(Result, data=data, confusion=st.just(()) | square))
 
 

@@ -648,7 +648,7 @@ PART = GRAPH.splits[0]
     [
         (lambda: train([], GRAPH.labels, PART), TypeError, "make_channels"),
         (lambda: train(CHANNELS, GRAPH.labels[:5], PART), ValueError, "120 integers"),
-        (lambda: train(CHANNELS, GRAPH.labels.astype(float), PART), ValueError, "integers"),
+        (lambda: train(CHANNELS, GRAPH.labels.astype(str), PART), ValueError, "integers"),
         (lambda: train(CHANNELS, GRAPH.labels, []), ValueError, "no split"),
         (lambda: train(CHANNELS, GRAPH.labels, [3]), TypeError, "split 0 must be a Split"),
         (lambda: train(CHANNELS, GRAPH.labels, PART._replace(val=np.array([], int))), ValueError, "no val nodes"),

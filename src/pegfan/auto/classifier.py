@@ -1,4 +1,4 @@
-"""A classifier that finds its own tree, channels and settings."""
+"""A classifier and a regressor that find their own tree, channels and settings."""
 
 from __future__ import annotations
 
@@ -19,9 +19,11 @@ from pegfan.classifier import (
     FSGNNClassifier,
     NetworkClassifier,
     NodeClassifier,
+    NodeModel,
+    NodeRegressor,
     PEGFANClassifier,
+    PEGFANRegressor,
     RecipeClassifier,
-    as_graph,
     kept_split,
     own_tree,
 )
@@ -32,10 +34,90 @@ from pegfan.recipe import Known, Recipe
 from pegfan.running import Progress
 from pegfan.training.engine import check_weights
 
-__all__ = ["AutoClassifier", "fitting", "load_classifier"]
+__all__ = ["AutoClassifier", "AutoModel", "AutoRegressor", "fitting", "load_classifier", "load_model"]
 
 
-class AutoClassifier(NodeClassifier):
+class AutoModel(NodeModel):
+    """What `AutoClassifier` and `AutoRegressor` share: recipes are tried within a budget, and the best ones kept."""
+
+    trials_: list[Trial]
+    how_: str
+    reason_: str
+    validation_: tuple[float, float]
+
+    def __init__(
+        self,
+        budget: float = default.BUDGET,
+        random_state: int = default.SEED,
+        recipes: Sequence[Recipe | Mapping[str, Any]] | None = None,
+        pins: Mapping[str, Any] | None = None,
+        members: int = 5,
+        choose: Literal["auto", "mean", "best"] = "auto",
+        stand_in: Literal["degree"] | None = default.STAND_IN,
+        workers: int = 1,
+    ) -> None:
+        self.budget, self.random_state, self.recipes, self.pins = budget, random_state, recipes, pins
+        self.members, self.choose, self.stand_in, self.workers = members, choose, stand_in, workers
+
+    def fit(
+        self,
+        graph: Any,
+        split: Any = default.SPLIT,
+        progress: Progress | None = None,
+        *,
+        sample_weight: Any = None,
+    ) -> Self:
+        """Try recipes on a split, choose on its validation nodes, and keep what was chosen.
+
+        Parameters
+        ----------
+        graph
+            As in `PEGFANClassifier.fit`.
+        split
+            As there.
+        progress
+            Called with a `pegfan.running.Step` whenever something happened; its result is a `Trial`.
+        sample_weight
+            As there.
+        """
+        with fitting(self, graph, split, progress, sample_weight):
+            return self
+
+    @property
+    def members_(self) -> tuple[Trained, ...]:
+        """The networks whose probabilities, or numbers, are averaged."""
+        members: Any = self._check_fitted().members  # only recipes with channels are tried
+        return tuple(members)
+
+    def _check_parameters(self) -> int:
+        if self.choose not in ("auto", "mean", "best"):
+            raise ValueError(f"choose must be 'auto', 'mean' or 'best', got {self.choose!r}")
+        for name in ("members", "workers"):
+            check_integer(getattr(self, name), name, 1)
+        if isinstance(self.budget, bool) or not isinstance(self.budget, Real) or not self.budget > 0:
+            raise ValueError(f"budget must be a positive number of seconds, got {self.budget!r}")
+        if self.recipes is not None and not len(self.recipes):
+            raise ValueError("recipes must hold at least one recipe; leave it out to have them found")
+        Recipe.of(self.pins or {})  # fails if a pin is wrong
+        return check_integer(self.random_state, "random_state", 0)
+
+    # ----------------------------------------------------------------------- files
+
+    def _kept(self) -> dict[str, Any]:
+        return self.get_params() | {"recipes": [recipe.to_dict() for recipe in self.ran_]}
+
+    def _more(self) -> dict[str, Any]:
+        return {"how": self.how_, "reason": self.reason_, "validation": plain(self.validation_)}
+
+    def _take(self, about: Mapping[str, Any]) -> None:
+        self._check_parameters()
+        metric, loss = (float("nan") if value is None else value for value in about["validation"])
+        self.validation_, self.trials_ = (metric, loss), []
+        self.ran_ = [Recipe.of(recipe) for recipe in self.recipes or ()]
+        self.how_, self.reason_ = about["how"], about["reason"]
+
+
+class AutoClassifier(AutoModel, NodeClassifier):
     """Try recipes within a time budget, and keep what does best on validation.
 
     A recipe is a tree (or none), a set of channels and a few settings. The most useful ones come first; then the best
@@ -99,85 +181,61 @@ class AutoClassifier(NodeClassifier):
     (['none', 'ward'], (300, 4))
     """
 
-    trials_: list[Trial]
-    how_: str
-    reason_: str
-    validation_: tuple[float, float]
 
-    def __init__(
-        self,
-        budget: float = default.BUDGET,
-        random_state: int = default.SEED,
-        recipes: Sequence[Recipe | Mapping[str, Any]] | None = None,
-        pins: Mapping[str, Any] | None = None,
-        members: int = 5,
-        choose: Literal["auto", "mean", "best"] = "auto",
-        stand_in: Literal["degree"] | None = default.STAND_IN,
-        workers: int = 1,
-    ) -> None:
-        self.budget, self.random_state, self.recipes, self.pins = budget, random_state, recipes, pins
-        self.members, self.choose, self.stand_in, self.workers = members, choose, stand_in, workers
+class AutoRegressor(AutoModel, NodeRegressor):
+    """Try recipes for numeric targets within a time budget, and keep what does best on validation.
 
-    def fit(
-        self,
-        graph: Any,
-        split: Any = default.SPLIT,
-        progress: Progress | None = None,
-        *,
-        sample_weight: Any = None,
-    ) -> Self:
-        """Try recipes on a split, choose on its validation nodes, and keep what was chosen.
+    The search is that of `AutoClassifier`; networks have one output and are trained by the squared error of targets
+    that are brought to mean 0 and variance 1. The final model is the mean of the predictions of the recipes of lowest
+    validation loss, or the best single one.
 
-        Parameters
-        ----------
-        graph
-            As in `PEGFANClassifier.fit`.
-        split
-            As there.
-        progress
-            Called with a `pegfan.running.Step` whenever something happened; its result is a `Trial`.
-        sample_weight
-            As there.
-        """
-        with fitting(self, graph, split, progress, sample_weight):
-            return self
+    Parameters
+    ----------
+    budget, random_state, recipes, pins, members, choose, stand_in, workers
+        As in `AutoClassifier`.
 
-    @property
-    def members_(self) -> tuple[Trained, ...]:
-        """The networks whose probabilities are averaged."""
-        members: Any = self._check_fitted().members  # only recipes with channels are tried
-        return tuple(members)
+    Attributes
+    ----------
+    trials_, members_, how_, reason_, validation_, fitted_
+        As there.
 
-    def _check_parameters(self) -> int:
-        if self.choose not in ("auto", "mean", "best"):
-            raise ValueError(f"choose must be 'auto', 'mean' or 'best', got {self.choose!r}")
-        for name in ("members", "workers"):
-            check_integer(getattr(self, name), name, 1)
-        if isinstance(self.budget, bool) or not isinstance(self.budget, Real) or not self.budget > 0:
-            raise ValueError(f"budget must be a positive number of seconds, got {self.budget!r}")
-        if self.recipes is not None and not len(self.recipes):
-            raise ValueError("recipes must hold at least one recipe; leave it out to have them found")
-        Recipe.of(self.pins or {})  # fails if a pin is wrong
-        return check_integer(self.random_state, "random_state", 0)
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pegfan as pf
+    >>> graph = pf.datasets.synthetic(0.0, n=300, n_edges=3000, n_features=20)
+    >>> graph = graph.replace(targets=graph.features @ np.arange(20))
+    >>> recipes = [{"method": "none", "hops": h, "regime": "all", "scaling": "columns", "epochs": 40} for h in (0, 2)]
+    >>> model = pf.AutoRegressor(recipes=recipes).fit(graph)
+    >>> model.score() > 0.5, model.predict().shape
+    (True, (300,))
+    """
 
-    # ----------------------------------------------------------------------- files
 
-    def _kept(self) -> dict[str, Any]:
-        return self.get_params() | {"recipes": [recipe.to_dict() for recipe in self.ran_]}
+def load_model(folder: str | os.PathLike[str]) -> NodeModel:
+    """Read a saved classifier or regressor of any class.
 
-    def _more(self) -> dict[str, Any]:
-        return {"how": self.how_, "reason": self.reason_, "validation": plain(self.validation_)}
-
-    def _take(self, about: Mapping[str, Any]) -> None:
-        self._check_parameters()
-        metric, loss = (float("nan") if value is None else value for value in about["validation"])
-        self.validation_, self.trials_ = (metric, loss), []
-        self.ran_ = [Recipe.of(recipe) for recipe in self.recipes or ()]
-        self.how_, self.reason_ = about["how"], about["reason"]
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pegfan as pf
+    >>> graph = pf.datasets.synthetic(0.0, n=300, n_edges=3000, n_features=20)
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     folder = pf.FSGNNClassifier(epochs=5).fit(graph).save(f"{place}/model")
+    ...     pf.load_model(folder)
+    FSGNNClassifier(epochs=5)
+    """
+    every: list[type[NodeModel]] = [PEGFANClassifier, FSGNNClassifier, RecipeClassifier, NetworkClassifier]
+    every += [AutoClassifier, PEGFANRegressor, AutoRegressor]
+    kinds = {kind.__name__: kind for kind in every}
+    name = _saved.read_description(Path(folder))["class"]
+    if name not in kinds:
+        raise ValueError(f"{folder} holds a {name!r}; this version knows {', '.join(kinds)}")
+    return kinds[name].load(folder)
 
 
 def load_classifier(folder: str | os.PathLike[str]) -> NodeClassifier:
-    """Read a saved model of any class.
+    """Read a saved classifier of any class.
 
     Examples
     --------
@@ -189,13 +247,10 @@ def load_classifier(folder: str | os.PathLike[str]) -> NodeClassifier:
     ...     pf.load_classifier(folder)
     FSGNNClassifier(epochs=5)
     """
-    every: list[type[NodeClassifier]] = [PEGFANClassifier, FSGNNClassifier, RecipeClassifier]
-    every += [NetworkClassifier, AutoClassifier]
-    kinds = {kind.__name__: kind for kind in every}
-    name = _saved.read_description(Path(folder))["class"]
-    if name not in kinds:
-        raise ValueError(f"{folder} holds a {name!r}; this version knows {', '.join(kinds)}")
-    return kinds[name].load(folder)
+    found = load_model(folder)
+    if not isinstance(found, NodeClassifier):
+        raise ValueError(f"what {folder} holds is an {type(found).__name__}, not a classifier; use pegfan.load_model")
+    return found
 
 
 def predictions_of(output: Any, graph: Graph, part: Split) -> Predictions:
@@ -204,9 +259,16 @@ def predictions_of(output: Any, graph: Graph, part: Split) -> Predictions:
     return Predictions(output[part.val], graph.labels[part.val], part.val)
 
 
+def decision_of(output: Any, graph: Graph, part: Split) -> Decision:
+    """What is decided by the predictions for validation nodes; about numbers there is nothing to decide."""
+    if graph.targets is not None:
+        return Decision()
+    return Decision.of(predictions_of(output, graph, part), graph.metric)
+
+
 @contextmanager
 def fitting(
-    model: AutoClassifier,
+    model: AutoModel,
     graph: Any,
     split: Any,
     progress: Progress | None,
@@ -218,7 +280,7 @@ def fitting(
     Where its members are to be trained again, those of a mean may take `afford` seconds together.
     """
     seed = model._check_parameters()
-    given = as_graph(graph)
+    given = model._to_fit(graph)
     weights = check_weights(sample_weight, given.n)
     known, part, stood_in = to_learn(given, split, model.stand_in, seed, weights)
     fixed = None if model.recipes is None else [own_tree(Recipe.of(recipe)) for recipe in model.recipes]
@@ -242,6 +304,6 @@ def fitting(
             stood_in=stood_in,
             known=Known.of(known, part.train),
             scale=scale if scaled else None,
-            decision=Decision.of(predictions_of(output, known, part), known.metric),
+            decision=decision_of(output, known, part),
         )
         yield pool

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pegfan import _defaults as default
 from pegfan import results
 from pegfan._arrays import Float32Array, IntArray
-from pegfan.auto.classifier import AutoClassifier, fitting, predictions_of
+from pegfan.auto.classifier import AutoClassifier, AutoModel, AutoRegressor, decision_of, fitting
 from pegfan.auto.reasons import importances, reasons
 from pegfan.auto.search import Pool, Task, Trial, validate
 from pegfan.decisions import Decision, Predictions
@@ -80,9 +80,10 @@ class Outcome:
     Attributes
     ----------
     model
-        The fitted classifier.
+        The fitted classifier or regressor.
     probabilities, predicted
-        Of every node and class; and the classes that are decided on, as numbers.
+        Of every node and class; and the classes that are decided on, as numbers. Where numbers are predicted, both hold
+        them, the first in one column.
     result
         The result, without what only the command line knows (title, source, command).
     graph
@@ -94,9 +95,9 @@ class Outcome:
         several folds, the fold that it was held out from.
     """
 
-    model: AutoClassifier
-    probabilities: Float32Array
-    predicted: IntArray
+    model: AutoModel
+    probabilities: Any
+    predicted: Any
     result: results.Result
     graph: Graph
     judged: Split
@@ -111,9 +112,9 @@ def with_metric(graph: Graph, metric: str | None = None, positive: Any = None) -
     Parameters
     ----------
     graph
-        With labels.
+        With labels or targets.
     metric
-        A name of `pegfan.metrics.METRICS`; None for the one that suits the sizes of the classes.
+        A name of `pegfan.metrics.METRICS`; None for the one that suits the sizes of the classes, and R² for numbers.
     positive
         The class to look for among two; None for the rarer one.
 
@@ -124,6 +125,11 @@ def with_metric(graph: Graph, metric: str | None = None, positive: Any = None) -
     >>> graph.metric, graph.classes.tolist(), why[:30]
     ('average_precision', ['good', 'bad'], '10.0% of the labelled nodes ar')
     """
+    if graph.targets is not None:
+        if positive is not None:
+            raise ValueError(f"positive={positive!r} is for two classes, and numbers are predicted; leave it out")
+        why = "numbers are predicted" if metric in (None, "r2") else "it was asked for"
+        return graph.replace(metric=metric or "r2"), why
     labels = np.empty(0, np.int64) if graph.labels is None else graph.labels[graph.labels >= 0]
     counts, names = np.bincount(labels, minlength=graph.n_classes), list(map(str, graph.classes.tolist()))
     chosen, why = suitable(counts, names)
@@ -140,14 +146,15 @@ def with_splits(graph: Graph, plan: Plan) -> tuple[Graph, bool]:
 
     In a given split without validation nodes, a quarter of the training nodes become validation nodes.
     """
-    if graph.labels is None or not (graph.labels >= 0).any():
+    if graph.truth is None or not graph.labelled.any():
         raise ValueError("no node has a label, so there is nothing to learn; name the column of classes with label=")
-    if len(np.unique(graph.labels[graph.labels >= 0])) < 2:
-        raise ValueError("all labelled nodes are of one class, so there is nothing to tell apart")
+    if len(np.unique(graph.truth[graph.labelled])) < 2:
+        same = "of one class" if graph.targets is None else "of one number"
+        raise ValueError(f"all labelled nodes are {same}, so there is nothing to tell apart")
     if graph.splits:
         return graph.replace(splits=[with_validation(graph, part, plan.seed) for part in graph.splits]), False
     wanted = max(plan.splits or SPLITS, plan.split + 1, 3)
-    if (graph.labels >= 0).sum() < max(FEWEST, 3 * wanted):
+    if graph.labelled.sum() < max(FEWEST, 3 * wanted):
         return graph.replace(splits=draw_splits(graph, k=wanted, seed=plan.seed)), True
     return graph.replace(splits=draw_folds(graph, k=max(wanted, SPLITS), seed=plan.seed)), True
 
@@ -158,7 +165,7 @@ def carry_out(graph: Graph, plan: Plan, progress: Progress | None = None) -> Out
     Parameters
     ----------
     graph
-        With labels.
+        With labels or targets.
     plan
         What to do.
     progress
@@ -166,10 +173,14 @@ def carry_out(graph: Graph, plan: Plan, progress: Progress | None = None) -> Out
     """
     start = time.perf_counter()
     tell = progress or (lambda _: None)
+    numeric = graph.targets is not None
+    if numeric and (plan.threshold is not None or plan.flag_share is not None):
+        raise ValueError("a threshold or a share to flag is for two classes, and numbers are predicted; leave it out")
     known, drawn = with_splits(graph, plan)
     if not 0 <= plan.split < len(known.splits):
         raise ValueError(f"there is no split {plan.split}: the graph has splits 0 to {len(known.splits) - 1}")
-    model = AutoClassifier(
+    kind = AutoRegressor if numeric else AutoClassifier
+    model = kind(
         budget=SEARCH * plan.budget,
         random_state=plan.seed,
         recipes=plan.recipes,
@@ -184,26 +195,15 @@ def carry_out(graph: Graph, plan: Plan, progress: Progress | None = None) -> Out
         tell(Step(0, 0, "floors and further splits"))
         spread = _FurtherSplits(model, plan, start, tell)
         spread.run(pool)
-    decision, tests = spread.decide(bagged=drawn)
     own = mean_of([spread.trials[recipe].log_probabilities for recipe in spread.members])
     part, parts = known.splits[plan.split], results.parts(known, known.splits[plan.split])
-    first = model.members_
+    kept = model.members_
     if drawn and len(spread.used) > 1:
         model.fitted_ = replace(model.fitted_, **spread.bag(model.fitted_.known))
         model.how_ += f", over {len(spread.used)} folds"
         own, part, parts = spread.held_out()
-    output = decision.calibrated(own)
-    decision = decision.asked(output, plan.threshold, plan.flag_share)
-    model.fitted_ = replace(model.fitted_, decision=decision)
-    probabilities, predicted = np.exp(output), decision.classes(output)
-    confusion, per_class = results.judged(known, part, predicted)
-    kept = first
-    ranking, unsure = (
-        results.ranking(known, part, probabilities),
-        results.unsure(known, part, probabilities, decision.offsets),
-    )
+    found = _numbers(spread, known, part, own) if numeric else _classes(spread, model, known, part, own, drawn)
     tell(Step(0, 0, "reasons"))
-    shown = list(dict.fromkeys([row.id for row in ranking.rows] + [row.id for row in unsure]))
     explainer = Explainer(model.fitted_)
     trees = [results.tree(member.tree, member.recipe.name) for member in kept if member.tree is not None]
     result = results.Result(
@@ -220,31 +220,68 @@ def carry_out(graph: Graph, plan: Plan, progress: Progress | None = None) -> Out
         features_only=results.Spread.of(
             spread.values["features_only"], spread.floor.name, spread.intervals["features_only"]
         ),
-        confusion=confusion,
-        per_class=per_class,
         curves=tuple(results.curve(member.recipe.name, member.run) for member in kept),
         attention=tuple(results.attention(m.recipe.name, m.channels, m.run.attention) for m in kept),
-        unsure=unsure,
-        ranking=ranking,
-        precision_recall=results.precision_recall(known, part, probabilities),
         importances=importances(
-            Explainer(replace(model.fitted_, members=first)),
+            Explainer(replace(model.fitted_, members=kept)),
             *(known, known.splits[plan.split], IMPORTANCE * plan.budget, plan.seed),
         ),
-        reasons=reasons(explainer, shown, ranking.by),
+        reasons=reasons(explainer, found.shown, found.by),
         tree=next(iter(trees), None),
         metric_reason=plan.metric_reason,
-        calibrated=results.calibrated(decision, tests),
-        decided=results.decided(decision, known, part, predicted),
+        **found.parts,
     )
     total = time.perf_counter() - start
     result = replace(
         result, warnings=results.cautions(result, known), seconds=results.Seconds(total, searched, total - searched)
     )
-    return Outcome(model, probabilities, predicted, result, known, part, parts.tolist())
+    return Outcome(model, found.probabilities, found.predicted, result, known, part, parts.tolist())
 
 
-def _candidates(model: AutoClassifier) -> tuple[results.Candidate, ...]:
+class _Found(NamedTuple):
+    """What is predicted, which nodes of it are shown and by which class, and what the result says of it."""
+
+    probabilities: Any
+    predicted: Any
+    shown: list[str]
+    by: str | None
+    parts: dict[str, Any]
+
+
+def _classes(spread: _FurtherSplits, model: AutoModel, graph: Graph, part: Split, output: Any, bagged: bool) -> _Found:
+    """Classes and their probabilities, and how they are decided on."""
+    decision, tests = spread.decide(bagged)
+    output = decision.calibrated(output)
+    decision = decision.asked(output, spread.plan.threshold, spread.plan.flag_share)
+    model.fitted_ = replace(model.fitted_, decision=decision)
+    probabilities, predicted = np.exp(output), decision.classes(output)
+    confusion, per_class = results.judged(graph, part, predicted)
+    ranking, unsure = (
+        results.ranking(graph, part, probabilities),
+        results.unsure(graph, part, probabilities, decision.offsets),
+    )
+    shown = list(dict.fromkeys([row.id for row in ranking.rows] + [row.id for row in unsure]))
+    parts = {
+        "confusion": confusion,
+        "per_class": per_class,
+        "unsure": unsure,
+        "ranking": ranking,
+        "precision_recall": results.precision_recall(graph, part, probabilities),
+        "calibrated": results.calibrated(decision, tests),
+        "decided": results.decided(decision, graph, part, predicted),
+    }
+    return _Found(probabilities, predicted, shown, ranking.by, parts)
+
+
+def _numbers(spread: _FurtherSplits, graph: Graph, part: Split, output: Any) -> _Found:
+    """Numbers, and how far they are off."""
+    judged = spread.compare_numbers()
+    found = results.regression(graph, part, output[:, 0], judged, spread.plan.seed)
+    shown = list(dict.fromkeys(row.id for row in (*found.first, *found.worst)))
+    return _Found(output, output[:, 0], shown, None, {"regression": found})
+
+
+def _candidates(model: AutoModel) -> tuple[results.Candidate, ...]:
     chosen = {member.recipe for member in model.members_}
     best = model.trials_[0].recipe
     return tuple(
@@ -265,7 +302,7 @@ def _candidates(model: AutoClassifier) -> tuple[results.Candidate, ...]:
 class _FurtherSplits:
     """The test metric of the chosen recipes on several splits, beside what the majority and the features give."""
 
-    def __init__(self, model: AutoClassifier, plan: Plan, start: float, tell: Progress) -> None:
+    def __init__(self, model: AutoModel, plan: Plan, start: float, tell: Progress) -> None:
         self.plan, self.start, self.tell = plan, start, tell
         assert model.fitted_.graph is not None
         self.graph = model.fitted_.graph
@@ -280,8 +317,8 @@ class _FurtherSplits:
         self.used: list[int] = []
         self.kept: list[tuple[Split, Float32Array, Float32Array]] = []
         self.trained: list[list[Trained]] = []
-        self.sum: Float32Array | None = None
-        self.floors: list[tuple[Any, IntArray]] = []
+        self.sum: Any = None
+        self.floors: list[tuple[Any, Any]] = []
         self.intervals: dict[str, tuple[float, float] | None] = {}
 
     def run(self, pool: Pool) -> None:
@@ -314,7 +351,8 @@ class _FurtherSplits:
 
     def _add(self, i: int, part: Split, members: Sequence[Trial], floor: Trial) -> None:
         output = mean_of([member.log_probabilities for member in members])
-        self.sum = output if self.sum is None else np.logaddexp(self.sum, output)
+        join = np.add if self.graph.targets is not None else np.logaddexp
+        self.sum = output if self.sum is None else join(self.sum, output)
         self.trained.append([m.trained for m in members if m.trained is not None])
         self.used.append(i)
         self.kept.append((part, output[part.val], output[part.test]))
@@ -323,11 +361,11 @@ class _FurtherSplits:
         self.values["features_only"].append(score(*self.floors[-1], self.graph.metric))
         self.values["majority"].append(results.majority(self.graph, part))
 
-    def _floor(self, part: Split, output: Float32Array) -> tuple[Any, IntArray]:
+    def _floor(self, part: Split, output: Float32Array) -> tuple[Any, Any]:
         """What a network on features alone decides about test nodes, by its own validation nodes; and their labels."""
-        assert self.graph.labels is not None
-        own = Decision.of(predictions_of(output, self.graph, part), self.graph.metric)
-        return own.judged(output[part.test], self.graph.metric), self.graph.labels[part.test]
+        assert self.graph.truth is not None
+        own = decision_of(output, self.graph, part)
+        return own.judged(output[part.test], self.graph.metric), self.graph.truth[part.test]
 
     def bag(self, known: Known | None) -> dict[str, Any]:
         """What the fitted model becomes: the members of all folds, and what each knows of training nodes."""
@@ -341,10 +379,9 @@ class _FurtherSplits:
 
         The output of a test node of a fold is that of the members that did not learn from it; others have the mean.
         """
-        assert self.graph.labels is not None
-        assert self.sum is not None
-        output = self.sum - np.float32(np.log(len(self.used)))
-        parts = np.where(self.graph.labels >= 0, "train", "none").astype("<U8")
+        count, numeric = len(self.used), self.graph.targets is not None
+        output = self.sum / count if numeric else self.sum - np.float32(np.log(count))
+        parts = np.where(self.graph.labelled, "train", "none").astype("<U8")
         for k, (part, _, tested) in enumerate(self.kept, start=1):
             output[part.test] = tested
             parts[part.test] = f"fold {k}"
@@ -370,6 +407,16 @@ class _FurtherSplits:
         parts = {"test": judged, "features_only": self.floors}
         self.intervals = {name: interval(part, metric, seed=self.plan.seed) for name, part in parts.items()}
         return Decision.of(every, metric) if bagged and len(self.kept) > 1 else decisions[0], tests
+
+    def compare_numbers(self) -> dict[str, list[tuple[Any, Any]]]:
+        """Numbers that are predicted for test nodes and the true ones, split by split: of the model and its floors."""
+        assert self.graph.targets is not None
+        metric, judged = self.graph.metric, [(output, self.graph.targets[part.test]) for part, _, output in self.kept]
+        self.values["test"] = [score(*pair, metric) for pair in judged]
+        both: dict[str, Any] = {"test": judged, "features_only": self.floors}
+        self.intervals = {name: interval(pairs, metric, seed=self.plan.seed) for name, pairs in both.items()}
+        means = [results.mean_prediction(self.graph, part) for part, _, _ in self.kept]
+        return {"model": judged, "features": self.floors, "mean": means}
 
 
 def _features_alone(recipe: Recipe) -> bool:

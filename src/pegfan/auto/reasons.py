@@ -27,11 +27,10 @@ def importances(
     seed
         Of the shuffles.
     """
-    assert graph.labels is not None
-    test = split.test[graph.labels[split.test] >= 0]
+    test = split.test[graph.labelled[split.test]]
     if not len(test):
         return None
-    rows, left = permutation_importance(explainer, graph.labels, test, graph.metric, seconds=seconds, seed=seed)
+    rows, left = permutation_importance(explainer, graph.truth, test, graph.metric, seconds=seconds, seed=seed)
     return results.Importances(tuple(results.Importance(*row) for row in rows), left)
 
 

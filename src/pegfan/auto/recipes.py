@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
+from pegfan.channels.presets import ADJUSTED_FROM
 from pegfan.channels.scaling import is_bag
 from pegfan.graph import Graph
 from pegfan.measures import adjusted_homophily
@@ -20,8 +21,6 @@ from pegfan.trees.build import AUTO_WARD
 
 __all__ = ["difference", "first_recipes", "variations", "weightings", "work"]
 
-ADJUSTED_FROM = 0.3
-"""Recipes for homophily come first from this adjusted homophily of training labels on."""
 ROWS_MOST = 100_000
 """The most nodes for which rows of the adjacency are a channel: every node takes as many weights as a feature."""
 
@@ -212,7 +211,7 @@ def work(recipe: Recipe, graph: Graph, levels: int) -> float:
     tree = levels * (entries + edges * recipe.projects_hops + 2.0 * graph.n) if recipe.has_tree else 0.0
     if recipe.is_boosted:
         columns = 1.0 + both * recipe.hops + 2.0 * both * len(graph.edge_kinds) * recipe.kinds
-        outputs = 1 if graph.n_classes == 2 else graph.n_classes
+        outputs = graph.n_classes if graph.n_classes > 2 else 1
         return float(outputs * graph.n * (x.shape[1] * columns + 12.0) + 10_000.0)
     extra = (edges + 3.0 * graph.n) * recipe.adjacency + 8.0 * graph.n * (recipe.labels + recipe.structure)
     kinds = 2.0 * both * len(graph.edge_kinds) * (entries + edges) * recipe.kinds

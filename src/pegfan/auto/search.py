@@ -18,7 +18,7 @@ from pegfan.channels import FeatureScale
 from pegfan.decisions import Decision, best_offsets
 from pegfan.fitted import Trained, mean_of, train_recipe
 from pegfan.graph import Graph, Split
-from pegfan.metrics import METRICS, unequal
+from pegfan.metrics import METRICS, score, unequal
 from pegfan.recipe import Recipe
 from pegfan.running import Progress, Runner, Step
 from pegfan.training import Diverged, Settings
@@ -68,7 +68,7 @@ class Trial:
     epochs, seconds
         How long the training took; seconds by the clock.
     log_probabilities
-        Of all nodes.
+        Of all nodes; where there are numeric targets, the predicted numbers in one column.
     trained
         The trained network; None once it can no longer be chosen.
     gain
@@ -113,7 +113,9 @@ def run_task(shared: Shared, task: Task) -> Trial:
     try:
         trained, channels = train_recipe(task.recipe, graph, unseen, task.seed, **options)
     except Diverged:
-        nothing = np.full((graph.n, graph.n_classes), -np.log(graph.n_classes), np.float32)
+        nothing: Any = np.full((graph.n, graph.n_classes), -np.log(max(graph.n_classes, 1)), np.float32)
+        if graph.targets is not None:
+            nothing = np.full((graph.n, 1), graph.targets[split.train].mean())
         return Trial(task.recipe, np.nan, np.inf, 0, time.perf_counter() - start, nothing, None)
     if task.recipe.settings.class_weights:
         trained = unweighted(trained, graph, split)
@@ -143,6 +145,8 @@ def validate(
 
     Weights count in the loss.
     """
+    if graph.targets is not None:
+        return _validate_numbers(output[split.val, 0], graph, split, weights)
     assert graph.labels is not None
     labels = graph.labels[split.val]
     picked = output[split.val, labels].astype(np.float64)
@@ -152,6 +156,17 @@ def validate(
     if weights is not None:
         picked, total = weights[split.val] * picked, math.fsum(weights[split.val])
     return value, -math.fsum(picked) / (total or 1.0)
+
+
+def _validate_numbers(
+    values: FloatArray, graph: Graph, split: Split, weights: FloatArray | None
+) -> tuple[float, float]:
+    """The metric, and the mean squared error over the variance of training targets, as networks are trained by it."""
+    assert graph.targets is not None
+    train, truth = np.sort(graph.targets[split.train]), graph.targets[split.val]
+    shares = np.ones(len(truth)) if weights is None else weights[split.val]
+    error = math.fsum(shares * (values - truth) ** 2) / (math.fsum(shares) or 1.0)
+    return score(values, truth, graph.metric), error / (float(np.var(train)) or 1.0)
 
 
 def warm_up() -> None:
@@ -262,8 +277,7 @@ class Search:
     def run(self, training: Graph, pins: Mapping[str, Any]) -> list[Trial]:
         """Train recipes that differ widely, then round by round those most like the best, for as long as that helps."""
         self.pins = pins
-        assert training.labels is not None
-        self.unequal = unequal(np.bincount(training.labels[training.labels >= 0]))
+        self.unequal = training.labels is not None and unequal(np.bincount(training.labels[training.labels >= 0]))
         listed = first_recipes(self.pool.shared.graph, training, pins)
         first = listed[:_DIVERSE]
         self.planned = len(first)

@@ -22,12 +22,13 @@ def propagated_labels(graph: Graph, operator: Any, split: Split | int = default.
     """Propagate training labels, and leave every node's own label out.
 
     With Y the one-hot labels of the training nodes (zero elsewhere) and P the operator, the result is
-    (P − diag P) Y: a node sees its neighbours' labels, and a network cannot learn to copy its own.
+    (P − diag P) Y: a node sees its neighbours' labels, and a network cannot learn to copy its own. For numeric targets,
+    Y has the targets and ones.
 
     Parameters
     ----------
     graph : Graph
-        With labels.
+        With labels or targets.
     operator : matrix or sequence of matrices
         P, a product as in `Channel`: sparse matrices, and at most one `Projection`, in front.
     split : Split or int
@@ -37,6 +38,7 @@ def propagated_labels(graph: Graph, operator: Any, split: Split | int = default.
     Returns
     -------
     array, (n, n_classes)
+        Of targets (n, 2): their sum, weighed by P, and the sum of the weights.
 
     Examples
     --------
@@ -51,22 +53,27 @@ def propagated_labels(graph: Graph, operator: Any, split: Split | int = default.
 
     Two steps lead from node 0 to itself and to node 2, which is not a training node; from node 1 to itself only.
     """
-    if graph.labels is None:
+    if graph.truth is None:
         raise ValueError("the graph has no labels; give them with graph.replace(labels=...)")
     several = isinstance(operator, Sequence)
     factors = [as_factor(value, "labels") for value in (operator if several else [operator])]
     nodes = training_nodes(graph, split)
-    nodes = nodes[graph.labels[nodes] >= 0]
-    classes = graph.labels[nodes]
+    nodes = nodes[graph.labelled[nodes]]
     own, size = _diagonal(factors, nodes)
-    propagated = np.zeros((graph.n, graph.n_classes))
-    propagated[nodes, classes] = 1
+    if graph.labels is None:
+        rows, columns = np.repeat(nodes, 2), np.tile([0, 1], len(nodes))
+        values: Any = np.column_stack([graph.truth[nodes], np.ones(len(nodes))]).ravel()
+        own, size = np.repeat(own, 2) * values, np.asarray(np.repeat(size, 2) * np.abs(values))
+    else:
+        rows, columns, values = nodes, np.asarray(graph.labels[nodes]), np.ones(len(nodes))
+    propagated = np.zeros((graph.n, 2 if graph.labels is None else graph.n_classes))
+    propagated[rows, columns] = values
     for factor in reversed(factors):
         sparse = isinstance(factor, Matrix) and issparse(factor.matrix)
         propagated = order_free_product(factor.matrix, propagated) if sparse else factor @ propagated
-    rest = propagated[nodes, classes] - own
+    rest = propagated[rows, columns] - own
     # What rounding leaves of a node's own label would be enough to recognise it by, even where its shares cancel.
-    propagated[nodes, classes] = np.where(np.abs(rest) <= 1e-12 * size, 0.0, rest)
+    propagated[rows, columns] = np.where(np.abs(rest) <= 1e-12 * size, 0.0, rest)
     return propagated
 
 

@@ -17,12 +17,14 @@ from pegfan.channels.scaling import FeatureScale, scale
 from pegfan.framelets import FrameletSystem, Operator
 from pegfan.framelets._signals import ClassMeans
 from pegfan.graph import Graph, Split
-from pegfan.measures import edge_homophily
+from pegfan.measures import adjusted_homophily, edge_homophily
 from pegfan.trees import canonical_order
 from pegfan.trees.build import DIRECTIONS
 
 HOMOPHILY_FROM = 0.5
 """regime="auto" calls a graph homophilous from this edge homophily on."""
+ADJUSTED_FROM = 0.3
+"""Likewise from this adjusted homophily on, where there are numeric targets."""
 
 REGIMES = {"homophily": ("S~",), "heterophily": ("S",), "all": ("S", "S~")}
 """The hop matrices of a regime."""
@@ -71,7 +73,8 @@ def make_channels(
         On a tree of this graph's nodes.
     kind : {"a", "b", "c", "as"}
     regime : {"auto", "homophily", "heterophily", "all"}
-        "auto" measures the edge homophily among training nodes, and takes homophily from 0.5 on; no other
+        "auto" measures the edge homophily among training nodes, and takes homophily from 0.5 on (of numeric targets,
+        the adjusted homophily, from 0.3 on); no other
         label is looked at. "all" takes S, and powers of S~ as further channels.
     hops : int
         r, the highest power of S; not used by "a" and "as".
@@ -287,17 +290,18 @@ def find_regime(graph: Graph, regime: str, split: Split | int | None) -> tuple[s
     """The regime, and the homophily that decided it."""
     if regime != "auto":
         return regime, {}
-    if graph.labels is None:
+    if graph.truth is None:
         raise ValueError("regime='auto' measures homophily and the graph has no labels; name the regime")
     if split is None or (isinstance(split, int) and not graph.splits):
         why = "no split is given" if split is None else f"there is no split {split}: the graph has no splits"
         raise ValueError(f"regime='auto' looks at training labels only, and {why}; pass a Split, or name the regime")
-    homophily = edge_homophily(graph.subgraph(training_nodes(graph, split)))
+    numeric, training = graph.targets is not None, graph.subgraph(training_nodes(graph, split))
+    homophily = adjusted_homophily(training) if numeric else edge_homophily(training)
     if np.isnan(homophily):
         raise ValueError("no edge joins two labelled training nodes, so regime='auto' cannot decide; name the regime")
     decided_by = {"split": int(split)} if isinstance(split, (int, np.integer)) else {}
-    regime = "homophily" if homophily >= HOMOPHILY_FROM else "heterophily"
-    return regime, {"edge_homophily": homophily, **decided_by}
+    regime = "homophily" if homophily >= (ADJUSTED_FROM if numeric else HOMOPHILY_FROM) else "heterophily"
+    return regime, {"adjusted_homophily" if numeric else "edge_homophily": homophily, **decided_by}
 
 
 def _hop_factor(graph: Graph, hop: Any, direction: str) -> Operator:

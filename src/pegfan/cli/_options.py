@@ -45,7 +45,12 @@ PICTURES = (".png", ".svg", ".pdf")
 class Reading:
     """How the files of a graph are read. What is None is left to the reader."""
 
-    label: Annotated[str | None, typer.Option(help="The column of the node table that holds the classes.")] = None
+    label: Annotated[
+        str | None, typer.Option(help="The column of the node table that holds the classes, or numbers to predict.")
+    ] = None
+    label_kind: Annotated[
+        str | None, typer.Option(help="What it holds: classes or numbers; by default its values decide.")
+    ] = None
     id: Annotated[str | None, typer.Option(help="The column of node ids, if the guess is wrong.")] = None
     source: Annotated[str | None, typer.Option(help="The column where edges start, if the guess is wrong.")] = None
     target: Annotated[str | None, typer.Option(help="The column where edges end.")] = None
@@ -125,15 +130,16 @@ class Growing:
 def open_source(where: list[str], **options: Any) -> Source:
     """The source that a command line names; options that are None are left to the reader."""
     from pegfan.datasets import Source, load, synthetic
-    from pegfan.datasets._table import DUPLICATES, MISSING, UNKNOWN
+    from pegfan.datasets._table import DUPLICATES, LABEL_KINDS, MISSING, UNKNOWN
     from pegfan.datasets.registry import find
 
     if len(where) == 1:  # a data set under its own name: Film is actor; anything else is a path, and so is ./actor
         with contextlib.suppress(ValueError):
             where = [find(where[0]).name]
-    for option, allowed in (("missing", MISSING), ("unknown", UNKNOWN), ("duplicates", DUPLICATES)):
+    words = {"missing": MISSING, "unknown": UNKNOWN, "duplicates": DUPLICATES, "label_kind": LABEL_KINDS}
+    for option, allowed in words.items():
         if options.get(option) is not None:
-            check_choice(options[option], allowed, f"--{option}")
+            check_choice(options[option], allowed, f"--{option.replace('_', '-')}")
     source = Source.of(*where, **options)
     if not source.files:
         own = synthetic if source.name == "synthetic" else load

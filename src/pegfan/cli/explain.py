@@ -9,9 +9,10 @@ import typer
 from rich.markup import escape
 
 from pegfan.cli._options import Json, choices
-from pegfan.cli._shell import Fail, command, console, errors
+from pegfan.cli._shell import USAGE, Fail, command, console, errors
 from pegfan.cli._show import make_table, print_json, print_table
 from pegfan.cli.train import load_model, read_like, reopen
+from pegfan.metrics import amount
 
 if TYPE_CHECKING:
     from pegfan.explain import Explanation
@@ -47,14 +48,16 @@ def explain(
 ) -> None:
     """Say which columns, neighbours and scales carried the scores of nodes.
 
-    A score is the log-odds of a class. What is listed adds up, exactly, to its difference from the score of the average
-    node.
+    A score is the log-odds of a class, or the number that is predicted. What is listed adds up, exactly, to its
+    difference from the score of the average node.
     """
     from pegfan.explain import Explainer, find_nodes
     from pegfan.results import rarer_class
 
     trained, stored = load_model(model)
-    classes = [str(name) for name in trained.classes_.tolist()]
+    classes = [str(name) for name in trained.fitted_.classes.tolist()]
+    if target is not None and trained.fitted_.numeric:
+        raise Fail("--class names one of the classes, and this model predicts numbers; leave it out.", USAGE)
     if target is not None and target not in classes:
         raise Fail(f"There is no class {target!r}; {choices(target, classes)}.")
     if on:
@@ -84,32 +87,40 @@ def _as_dict(one: Explanation) -> dict[str, Any]:
 def _print(one: Explanation, top: int) -> None:
     from pegfan.explain import OTHERS
 
+    numeric = one.probability is None
+    told = f"predicted {amount(one.score)}, that"
+    if one.probability is not None:
+        told = f"{escape(one.target)} {one.probability:.1%}. The log-odds are {one.score:+.3f}, those"
+
+    def signed(value: float) -> str:
+        return f"{'+' if value >= 0 else ''}{amount(value)}" if numeric else f"{value:+.3f}"
+
+    average = amount(one.average) if numeric else f"{one.average:+.3f}"
     console.print(
-        f"[bold]{escape(one.id)}[/bold]: {escape(one.target)} {one.probability:.1%}. The log-odds are "
-        f"{one.score:+.3f}, those of the average node {one.average:+.3f}; the difference, "
-        f"{one.score - one.average:+.3f}, is\n",
+        f"[bold]{escape(one.id)}[/bold]: {told} of the average node {average}; the difference, "
+        f"{signed(one.score - one.average)}, is\n",
         soft_wrap=True,
     )
     table = make_table("by column", "", "value", "average", "contribution", "by its own value")
     named = [column for column in one.columns if column.name != OTHERS][:top]
     for column in named:
         values = ["" if value is None else f"{value:.4g}" for value in (column.value, column.usual)]
-        table.add_row(escape(column.name), *values, f"{column.contribution:+.3f}", f"{column.own:+.3f}")
+        table.add_row(escape(column.name), *values, signed(column.contribution), signed(column.own))
     left = [column for column in one.columns if column not in named]
     if left:
         sums = (sum(column.contribution for column in left), sum(column.own for column in left))
-        table.add_row(OTHERS, "", "", *(f"{value:+.3f}" for value in sums))
+        table.add_row(OTHERS, "", "", *map(signed, sums))
     print_table(table)
-    table = make_table("by node", "", "contribution", "class<", "<")
+    table = make_table("by node", "", "contribution", "number" if numeric else "class<", "<")
     for node in one.nodes:
         place = "itself" if node.node == one.node else "neighbour" if node.linked else "further away"
-        table.add_row(escape(node.id), f"{node.contribution:+.3f}", escape(node.label or "–"), place)
+        table.add_row(escape(node.id), signed(node.contribution), escape(node.label or "–"), place)
     for name, value in sorted(one.rest.items(), key=lambda part: -abs(part[1])):
-        table.add_row(escape(name), f"{value:+.3f}")
+        table.add_row(escape(name), signed(value))
     print_table(table)
     table = make_table("by channel", "", "contribution")
     for group, value in sorted(one.groups.items(), key=lambda part: -abs(part[1])):
-        table.add_row(_GROUPS[group], f"{value:+.3f}")
+        table.add_row(_GROUPS[group], signed(value))
         for share in [share for share in one.channels if share.group == group][:top]:
-            table.add_row(f"  [dim]{escape(share.words)}[/dim]", f"[dim]{share.contribution:+.3f}[/dim]")
+            table.add_row(f"  [dim]{escape(share.words)}[/dim]", f"[dim]{signed(share.contribution)}[/dim]")
     print_table(table)

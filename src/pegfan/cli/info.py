@@ -25,12 +25,14 @@ from pegfan.cli._show import (
     print_warnings,
     save_picture,
 )
+from pegfan.metrics import amount
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pegfan.datasets import ReadReport, Source
     from pegfan.graph import Graph
+    from pegfan.results import TargetFacts
 
 _FEW = 10  # nodes of a class below which its accuracy means little
 _MANY_CLASSES = 16
@@ -79,6 +81,7 @@ def _facts(source: Source, graph: Graph, report: ReadReport | None) -> dict[str,
         "components": {"count": len(pieces), "largest": pieces[:5]},
         "duplicates": asdict(measures.duplicates(graph)),
         "classes": _classes(graph),
+        "target": None if graph.targets is None else asdict(_target(graph)),
         "ccns": _ccns(graph) if known else None,
         "splits": [[len(part) for part in split] for split in graph.splits],
         "read": None if report is None else {**asdict(report), "schema": report.schema.to_dict()},
@@ -105,6 +108,14 @@ def _classes(graph: Graph) -> list[dict[str, Any]]:
     return [{"name": str(k), "nodes": int(n)} for k, n in zip(graph.classes.tolist(), counts, strict=True) if n]
 
 
+def _target(graph: Graph) -> TargetFacts:
+    from pegfan.results import data
+
+    found = data(graph).target
+    assert found is not None
+    return found
+
+
 def _warnings(source: Source, graph: Graph, facts: dict[str, Any], size: measures.Description) -> list[str]:
     from pegfan.datasets.registry import DATASETS
     from pegfan.results import data_cautions
@@ -112,7 +123,7 @@ def _warnings(source: Source, graph: Graph, facts: dict[str, Any], size: measure
     found = []
     if source.name in DATASETS and DATASETS[source.name].note and not source.files:
         found.append(DATASETS[source.name].note)
-    if graph.labels is None:
+    if graph.truth is None:
         found.append("No classes: name their column with --label to predict it.")
     small = [entry["name"] for entry in facts["classes"] if entry["nodes"] < _FEW]
     if small:
@@ -143,7 +154,7 @@ def _print(source: Source, graph: Graph, facts: dict[str, Any], report: ReadRepo
 def _next(source: Source, graph: Graph) -> str:
     """The command that goes on from here: training where there are classes."""
     where = shlex.join(source.where)
-    if graph.labels is None:
+    if graph.truth is None:
         return f"pegfan tree {where}"
     label = source.options.get("label")
     return f"pegfan train {where}{f' --label {shlex.quote(label)}' if isinstance(label, str) else ''} -o out"
@@ -163,9 +174,21 @@ def _print_sizes(source: Source, graph: Graph, facts: dict[str, Any]) -> None:
         "features": f"{size['features']:,}" if size["features"] else "none",
         "classes": f"{size['classes']:,}; {size['labelled']:,} nodes labelled" if size["classes"] else "none",
     }
+    if facts["target"] is not None:
+        del shown["classes"]
+        shown["numbers to predict"] = (
+            "{low} to {high}, median {median}, mean {mean}, deviation {std}; ".format(
+                **{name: amount(value) for name, value in facts["target"].items()}
+            )
+            + f"{size['labelled']:,} nodes have one"
+        )
     if facts["splits"]:
         shown["splits"] = f"{len(facts['splits'])}; first {' / '.join(f'{k:,}' for k in facts['splits'][0])}"
     shown["duplicates"] = shared + ("" if twins["features"] is None else f", {twins['features']:,} all features")
+    if size["edge_homophily"] is None and size["adjusted_homophily"] is not None:
+        shown["homophily"] = (
+            f"adjusted {size['adjusted_homophily']:.3f}: the correlation of numbers at the ends of edges"
+        )
     if size["edge_homophily"] is not None:
         kinds = ", ".join(f"{kind} {size[f'{kind}_homophily']:.3f}" for kind in ("edge", "node", "adjusted"))
         shown |= {"homophily": kinds, "label informativeness": f"{size['label_informativeness']:.3f}"}

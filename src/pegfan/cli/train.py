@@ -39,6 +39,7 @@ from pegfan.cli._options import (
 from pegfan.cli._shell import INTERNAL, USAGE, Fail, command, console, errors
 from pegfan.cli._show import (
     make_table,
+    print_facts,
     print_files,
     print_json,
     print_rivals,
@@ -47,11 +48,11 @@ from pegfan.cli._show import (
     progress_bar,
     writing,
 )
-from pegfan.metrics import METRICS
+from pegfan.metrics import METRICS, amount
 
 if TYPE_CHECKING:
     from pegfan.auto.outcome import Outcome, Plan
-    from pegfan.classifier import NodeClassifier
+    from pegfan.classifier import NodeModel
     from pegfan.datasets import Growth, ReadReport, Schema, Source
     from pegfan.graph import Graph
     from pegfan.results import Result
@@ -127,7 +128,7 @@ def train(
     force: Annotated[bool, typer.Option("--force", help="Replace a folder that this command wrote.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Learn from the nodes that have a class, and predict the class of all others.
+    """Learn from the nodes that have a class or a number, and predict that of all others.
 
     Recipes (a tree or none, hops, channels, settings) are tried within the time budget and chosen on validation nodes
     only. The folder then holds predictions.csv, ranked.csv with the nodes to look at first, the model, a report to open
@@ -190,13 +191,15 @@ def predict(
     force: Force = False,
     as_json: Json = False,
 ) -> None:
-    """Predict the classes of a graph's nodes with a model that was trained before.
+    """Predict the classes, or numbers, of a graph's nodes with a model that was trained before.
 
     The graph may have changed since: nodes are matched by their ids, feature columns by their names. With --add the
     files hold only what is new: rows are added to those of the training (kept with --keep-data, or the files as they
     were), new nodes join the tree beside their neighbours, and the new nodes are written. Of two unequal classes, the
     rarer one is predicted from the threshold on that the model was trained with.
     """
+    from pegfan.classifier import NodeClassifier
+
     check_output(output, force, (".csv",), "The table of predictions")
     if every and not add:
         raise Fail("--all is for --add; without it, all nodes are written.", USAGE)
@@ -211,6 +214,11 @@ def predict(
         shown = np.arange(known.n)
     notes = _left_out(trained.fitted_.feature_names, known.feature_names)
     notes += [] if read_as is None else read_as.notes
+    if not isinstance(trained, NodeClassifier):
+        if threshold is not None or flag_share is not None:
+            raise Fail("--threshold and --flag-share are for two classes, and this model predicts numbers.", USAGE)
+        _predict_numbers(trained, known, source, output, notes, reasons, as_json)
+        return
     with errors.status("predicting"):
         logs = trained.fitted_.log_probabilities(known)
     probabilities = np.exp(logs)
@@ -265,8 +273,8 @@ def _read_all(
 
 
 def _grow(
-    where: list[str], given: Mapping[str, Any], trained: NodeClassifier, stored: Result | None, folder: Path
-) -> tuple[Source, NodeClassifier, Growth]:
+    where: list[str], given: Mapping[str, Any], trained: NodeModel, stored: Result | None, folder: Path
+) -> tuple[Source, NodeModel, Growth]:
     """The tables of the training with new rows, and the model for the graph that they are now."""
     if stored is None or stored.source is None:
         raise Fail(
@@ -297,6 +305,24 @@ def _growth_words(growth: Growth, source: Source, written: int) -> str:
     return f"{words}. All {written:,} nodes are written" + ("." if new else ", as none is new.")
 
 
+def _predict_numbers(
+    model: NodeModel, graph: Graph, source: Source, output: Path, notes: list[str], reasons: bool, as_json: bool
+) -> None:
+    """Write the table of predicted numbers, and say how large they are."""
+    with errors.status("predicting"):
+        values = model.predict(graph)
+    texts = _reasons(model, graph, ()) if reasons else None
+    _write_text(output, _table(graph, None, values, (), _known_parts(model, graph), texts))
+    facts = {"lowest": values.min(), "median": np.median(values), "mean": values.mean(), "highest": values.max()}
+    if as_json:
+        told = {"nodes": graph.n, "predicted": facts, "notes": notes}
+        print_json({"output": str(output), "source": source.to_dict(), **told})
+        return
+    print_facts(f"{graph.n:,} nodes of {escape(source.name)}", {name: amount(fact) for name, fact in facts.items()})
+    print_warnings(notes)
+    print_files({"Predictions": output})
+
+
 @command("pegfan report out")
 def report(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="What pegfan train wrote, or the model in it.")],
@@ -322,7 +348,7 @@ def report(
         raise Fail(f"{source.name} has changed since the model was trained, so its report cannot be made; train again.")
     target = output or home / REPORT
     with errors.status("writing the report"):
-        write_report(target, result, known, _shown_tree(model), model.predict_proba(known))
+        write_report(target, result, known, _shown_tree(model), _shown_outputs(model, known))
     if as_json:
         print_json({"output": str(target)})
     else:
@@ -349,8 +375,14 @@ class _Wanted:
         """The graph with its metric: asked for, that of a data set or a file, or the one that suits its classes."""
         from pegfan.auto.outcome import with_metric
 
+        if graph.targets is not None:
+            asked = {"--positive": self.positive, "--class-weights": self.plan.pins.get("class_weights")}
+            asked |= {"--threshold": self.plan.threshold, "--flag-share": self.plan.flag_share}
+            wrong = next((option for option, value in asked.items() if value is not None), None)
+            if wrong is not None:
+                raise Fail(f"{wrong} is for classes, and numbers are predicted; leave it out, or --label-kind classes.")
         if self.metric is None and not self.repeats:
-            if not self.source.files or "metric" in self.source.options or graph.metric != "accuracy":
+            if not self.source.files or "metric" in self.source.options or graph.metric not in ("accuracy", "r2"):
                 why = "the data says so"
                 known = graph if self.positive is None else graph.with_positive(self.positive)
             else:
@@ -492,10 +524,13 @@ def _stored_source(stored: Any, reading: Mapping[str, Any], beside: Path) -> Sou
 
 def _print_plan(shown: Any, source: Source, graph: Graph, wanted: _Wanted, folder: Path) -> None:
     plan, metric = wanted.plan, METRICS[graph.metric]
-    labelled = 0 if graph.labels is None else int((graph.labels >= 0).sum())
+    labelled = int(graph.labelled.sum())
+    what = f"{labelled:,} labelled, {graph.n_classes} classes"
+    if graph.targets is not None:
+        what = f"{labelled:,} with a number to predict (--label-kind classes reads classes)"
     shown.print(
-        f"[bold]{escape(source.name)}[/bold]: {graph.n:,} nodes, {graph.n_edges:,} edges, {labelled:,} labelled, "
-        f"{graph.n_classes} classes, {len(graph.splits) or 'no'} splits",
+        f"[bold]{escape(source.name)}[/bold]: {graph.n:,} nodes, {graph.n_edges:,} edges, {what}, "
+        f"{len(graph.splits) or 'no'} splits",
         soft_wrap=True,
     )
     why = f": {plan.metric_reason}" if plan.metric_reason else ""
@@ -548,6 +583,9 @@ def _among_others(result: Result, graph: Graph, plan: Plan) -> Result:
     assert result.splits is not None
     assert result.chosen is not None
     assert result.seconds is not None
+    if graph.targets is not None:
+        errors.print("[yellow]![/yellow] Not shown among others: those predict classes only.")
+        return result
     if result.test is None or None in result.test.per_split:
         errors.print("[yellow]![/yellow] Not shown among others: there are splits without labelled test nodes.")
         return result
@@ -603,7 +641,7 @@ def _check_writable(folder: Path) -> None:
         Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.")).rmdir()
 
 
-def _reasons(model: NodeClassifier, graph: Graph, counts: Sequence[int], nodes: Any = None) -> list[str]:
+def _reasons(model: NodeModel, graph: Graph, counts: Sequence[int], nodes: Any = None) -> list[str]:
     """The largest reasons per node: for the rarer class of two, or for the one that is predicted."""
     from pegfan.explain import Explainer
     from pegfan.results import rarer_class
@@ -646,8 +684,14 @@ def _write_all(
     return failure
 
 
-def _shown_tree(model: NodeClassifier) -> Hierarchy | None:
+def _shown_tree(model: NodeModel) -> Hierarchy | None:
     return next((member.tree for member in model.fitted_.members if member.tree is not None), None)
+
+
+def _shown_outputs(model: NodeModel, graph: Graph) -> Any:
+    """Probabilities, or predicted numbers in one column."""
+    fitted = model.fitted_
+    return fitted.values(graph)[:, None] if fitted.numeric else np.exp(fitted.log_probabilities(graph))
 
 
 def _write_text(path: Path, text: str) -> None:
@@ -666,29 +710,37 @@ def _table(
     reasons: Sequence[str] | Mapping[int, str] | None = None,
     nodes: Any = None,
 ) -> str:
-    """The table of predictions as CSV, with reasons where they were asked for; of all nodes, or of some."""
+    """The table of predictions as CSV, with reasons where they were asked for; without classes, that of numbers.
+
+    It is of all nodes, or of some.
+    """
     out = StringIO()
     writer = csv.writer(out, lineterminator="\n")
     more = [] if reasons is None else ["top_reasons"]
     writer.writerow(["id", "predicted", *(f"p_{name}" for name in classes), "split", *more])
     ids = graph.ids.tolist()
     for i in range(graph.n) if nodes is None else nodes.tolist():
-        shown = [f"{value:.9g}" for value in probabilities[i]]
-        writer.writerow(
-            [str(ids[i]), classes[predicted[i]], *shown, parts[i], *([] if reasons is None else [reasons[i]])]
-        )
+        shown = [classes[predicted[i]], *(f"{value:.9g}" for value in probabilities[i])] if classes else []
+        own = shown or [f"{predicted[i]:.9g}"]
+        writer.writerow([str(ids[i]), *own, parts[i], *([] if reasons is None else [reasons[i]])])
     return out.getvalue()
 
 
 def _ranked(outcome: Outcome, result: Result, reasons: Sequence[str] | None) -> str:
     """The nodes to look at first as CSV: those without a label, or test nodes where every node has one."""
-    from pegfan.results import rank
+    from pegfan.results import rank, rank_numbers
 
-    assert result.splits is not None
     graph, ids = outcome.graph, list(map(str, outcome.graph.ids.tolist()))
-    nodes, classes, _, _ = rank(graph, outcome.judged, outcome.probabilities)
     out = StringIO()
     writer = csv.writer(out, lineterminator="\n")
+    split = outcome.judged
+    if graph.targets is not None:
+        writer.writerow(["rank", "id", "predicted", *([] if reasons is None else ["top_reasons"])])
+        for place, i in enumerate(rank_numbers(graph, split, outcome.predicted)[0].tolist(), start=1):
+            more = [] if reasons is None else [reasons[i]]
+            writer.writerow([place, ids[i], f"{outcome.predicted[i]:.9g}", *more])
+        return out.getvalue()
+    nodes, classes, _, _ = rank(graph, split, outcome.probabilities)
     writer.writerow(["rank", "id", "class", "probability", *([] if reasons is None else ["top_reasons"])])
     place, before = 0, None
     for i, k in zip(nodes.tolist(), classes.tolist(), strict=True):
@@ -710,10 +762,10 @@ def _read_result(folder: Path) -> Result:
         raise Fail(f"{folder / RESULT} cannot be read: {error}. Train again, into another folder.") from error
 
 
-def load_model(folder: Path) -> tuple[NodeClassifier, Result | None]:
+def load_model(folder: Path) -> tuple[NodeModel, Result | None]:
     """A model by its folder or the one around it, and the result beside it if there is one."""
     from pegfan._saved import MODEL as DESCRIPTION
-    from pegfan.auto import load_classifier
+    from pegfan.auto import load_model as load
 
     if not folder.exists():
         raise Fail(f"{folder}: no such folder. Name what pegfan train wrote with -o.")
@@ -722,7 +774,7 @@ def load_model(folder: Path) -> tuple[NodeClassifier, Result | None]:
         raise Fail(
             f"{folder} holds no model: neither {DESCRIPTION} nor a folder {MODEL!r}. Name what pegfan train wrote."
         )
-    model = load_classifier(place)
+    model = load(place)
     result = _read_result(place.parent) if (place.parent / RESULT).is_file() else None
     if result is not None and model.fitted_.feature_names is None and result.data.feature_names:
         # Models of 0.1 do not know the names of their columns, but the result beside them does.
@@ -736,7 +788,7 @@ def training_source(result: Result, home: Path) -> Source:
 
     if (home / DATA).is_dir():
         return Source.kept(home / DATA)
-    return _stored_source(result.source.to_dict() if result.source else None, {}, home)
+    return _stored_source(result.source.to_dict() if result.source else None, _as_read(result), home)
 
 
 def reopen(result: Result, home: Path) -> tuple[Source, Graph]:
@@ -762,7 +814,7 @@ def read_like(
 
     chosen = {name: value for name, value in given.items() if value is not None}
     before = dict(stored.source.options) if stored and stored.source else {}
-    options = {**before, **chosen}
+    options = {**_as_read(stored), **before, **chosen}
     if not open_source(where).files:
         return read(where, **chosen)
     schema = None if stored is None else _schema(stored)
@@ -772,6 +824,13 @@ def read_like(
         if "label" in chosen:
             raise
         return read(where, schema, **{**options, "label": False})
+
+
+def _as_read(result: Result | None) -> dict[str, Any]:
+    """How labels are read: as those of the training were, whatever a table of other nodes would be taken for."""
+    if result is None or result.source is None or not result.source.files:
+        return {}
+    return {"label_kind": "classes" if result.data.target is None else "numbers"}
 
 
 def _schema(result: Result) -> Schema | None:
@@ -791,7 +850,7 @@ def _left_out(trained: Sequence[str] | None, own: Sequence[str] | None) -> list[
     return [f"Feature columns that were not there in training are ignored: {shown}."]
 
 
-def _known_parts(model: NodeClassifier, graph: Graph) -> list[str]:
+def _known_parts(model: NodeModel, graph: Graph) -> list[str]:
     known = model.fitted_.known
     if known is None:
         return ["none"] * graph.n
@@ -803,7 +862,7 @@ def _known_parts(model: NodeClassifier, graph: Graph) -> list[str]:
 
 
 def _print_outcome(result: Result, folder: Path) -> None:
-    from pegfan.report.words import calibration, decision, unequal
+    from pegfan.report.words import calibration, decision, errors_of, unequal
     from pegfan.results import verdict
 
     assert result.chosen is not None
@@ -838,8 +897,11 @@ def _print_outcome(result: Result, folder: Path) -> None:
     )
     table.add_row("[bold]this model[/bold]", f"[bold]{model}[/bold]")
     table.add_row("features only, without the graph", floor)
-    table.add_row("majority class", measure.show(None if result.majority is None else result.majority.mean, 1))
+    floor = "majority class" if result.regression is None else "the mean of training nodes"
+    table.add_row(floor, measure.show(None if result.majority is None else result.majority.mean, 1))
     print_table(table)
+    if result.regression is not None:
+        console.print(escape(errors_of(result)), soft_wrap=True)
     for sentence in filter(None, (decision(result), calibration(result))):
         console.print(escape(sentence), soft_wrap=True)
     if result.against:

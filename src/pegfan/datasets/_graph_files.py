@@ -25,7 +25,7 @@ from pegfan._extras import need
 from pegfan._npz import read_npz, require_size
 from pegfan.datasets._table import Options, ReadReport, Table, few, shown, suggestion
 from pegfan.datasets._text import open_bytes, read_numbers
-from pegfan.graph import Graph, Split, mask_splits, single_column
+from pegfan.graph import Graph, Split, labels_or_targets, mask_splits, single_column
 
 _DEEPEST_XML = 100
 
@@ -217,7 +217,7 @@ def _graph_from_arrays(arrays: dict[str, Any], path: Path, options: Options, rep
         duplicates=options.duplicates,
         features=features,
         feature_names=names.ravel().tolist() if names.dtype.kind == "U" and features is not None else None,
-        labels=labels,
+        **labels_or_targets(labels, options.label_kind),
         splits=[] if options.split is False else _splits_from(arrays, path, n),
         metric=options.metric,
     )
@@ -297,7 +297,9 @@ def _splits_from(arrays: dict[str, Any], path: Path, n: int | None) -> list[Spli
 
 def _describe_arrays(graph: Graph, rows: int, report: ReadReport) -> None:
     report.columns["edges"] = "directed" if graph.directed else "undirected"
-    report.columns["label"] = "none" if graph.labels is None else f"{graph.n_classes} classes"
+    report.columns["label"] = "none" if graph.truth is None else f"{graph.n_classes} classes"
+    if graph.targets is not None:
+        report.columns["label"] = f"numbers, {int((~graph.labelled).sum())} of {graph.n} nodes without"
     report.columns["splits"] = str(len(graph.splits))
     if graph.features is not None:
         report.features["x"] = f"{graph.features.shape[1]} columns"
@@ -380,7 +382,13 @@ def _read_pyg(path: Path, options: Options, max_bytes: int, report: ReadReport) 
         values = None if options.label is False else getattr(data, str(options.label), None)
         if values is None and options.label is not False:
             raise BadInput(f"{path} has no attribute {options.label!r} for the label")
-        attributes["labels"] = None if values is None else np.asarray(values).reshape(len(values), -1)[:, 0]
+        values = None if values is None else np.asarray(values).reshape(len(values), -1)[:, 0]
+        attributes |= labels_or_targets(values, options.label_kind)
+    elif options.label_kind is not None:
+        values = getattr(data, "y", None)
+        attributes |= labels_or_targets(
+            None if values is None else single_column(np.asarray(values)), options.label_kind
+        )
     if options.features is False:
         attributes["features"] = None
     if options.split is False:

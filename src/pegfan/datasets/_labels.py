@@ -8,18 +8,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pegfan._arrays import IntArray
+from pegfan._arrays import FloatArray, IntArray
 from pegfan._checks import BadInput
 from pegfan.datasets._blocks import gaps
 from pegfan.datasets._categories import categories
 from pegfan.datasets._ids import LARGEST_EXACT, is_number, name_array
-from pegfan.datasets._table import Options, ReadReport, Table, few
+from pegfan.datasets._table import Options, ReadReport, Table, few, shown
 from pegfan.graph import Split
+from pegfan.metrics import amount
 
 LABEL_NAMES = ("label", "labels", "class", "y", "target", "kind")
 _SPLIT_NAME = re.compile(r"split[_ .-]?(\d*)", re.IGNORECASE)
 _SPLIT_WORDS = {"training": "train", "valid": "val", "validation": "val", **{part: part for part in Split._fields}}
 _ALL_DIFFERENT = 20  # a label column in which more values than this all differ is a column of names
+_MANY = 20  # numbers of which no more than this differ are classes
+_DIFFERENT = 0.05  # and so are whole numbers of which no larger share differs
+_NUMBER_NAMES = ("label", "labels", "target")  # a column "y" of numbers may be a place on a map
 
 
 def pick_splits(nodes: Table, options: Options) -> list[str]:
@@ -56,25 +60,72 @@ class NoLabels(BadInput):
     """The column of labels that was asked for is not there, or is empty."""
 
 
-def pick_label(nodes: Table, options: Options, report: ReadReport) -> str | None:
-    """Return the column with the labels, given or by its name and content."""
+def pick_label(nodes: Table, options: Options, report: ReadReport) -> tuple[str | None, bool]:
+    """Return the column with the labels, given or by its name and content, and whether it holds numbers to predict."""
     if options.label is False:
         report.columns["label"] = "none (as given)"
-        return None
+        return None, False
     if options.label is not None:
         try:
             column = nodes.find(options.label, "label")
         except ValueError as error:
             raise NoLabels(str(error)) from None
         report.columns["label"] = f"{column!r} (as given)"
-        return column
+        return column, _are_numbers(nodes.frame[column], options.label_kind)
     named = nodes.named(*LABEL_NAMES)
     for column in named:
-        if _class_problem(nodes.frame[column]) is None:
+        series = nodes.frame[column]
+        numeric = _are_numbers(series, options.label_kind) and (
+            options.label_kind is not None or column.strip().lower() in _NUMBER_NAMES
+        )
+        if numeric or _class_problem(series) is None:
             report.columns["label"] = f"{column!r} (by name)"
-            return column
+            return column, numeric
     report.columns["label"] = "none" + "".join(f"; {column!r} does not hold classes" for column in named)
-    return None
+    return None, False
+
+
+def _are_numbers(series: Any, asked: str | None) -> bool:
+    """Whether a column of labels holds numbers to predict, not classes."""
+    if asked is not None or not is_number(series) or series.dtype.kind == "b":
+        return asked == "numbers"
+    values = series.to_numpy(dtype=np.float64, na_value=np.nan)
+    values = values[np.isfinite(values)]
+    distinct = np.unique(values)
+    if len(distinct) <= _MANY:
+        return False
+    return bool((distinct != np.floor(distinct)).any() or len(distinct) > _DIFFERENT * len(values))
+
+
+def read_targets(nodes: Table, column: str, extra: int, options: Options) -> tuple[FloatArray, str]:
+    """Return the numbers to predict, NaN where there is none, and what to say of them."""
+    import pandas as pd
+
+    series = nodes.frame[column]
+    absent = gaps(series, placeholders=True)
+    if absent.all():
+        raise NoLabels(
+            f"{nodes.name}: every number in column {column!r} is missing; fill some in, or pass label=False for a "
+            "graph without labels"
+        )
+    known = series if is_number(series) else pd.to_numeric(series.where(~absent), errors="coerce")
+    values = known.to_numpy(dtype=np.float64, na_value=np.nan)
+    wrong = ~absent & ~np.isfinite(values)
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise BadInput(
+            f"{nodes.where(row)}: {shown(series.iloc[row])} in label column {column!r} is not a finite number; correct "
+            "it, leave it blank, or pass label_kind='classes'"
+        )
+    values = np.append(np.where(absent, np.nan, values), np.full(extra, np.nan))
+    present = values[~np.isnan(values)]
+    how = "" if options.label_kind else "; label_kind='classes' reads classes"
+    low, high = amount(present.min()), amount(present.max())
+    words = (
+        f": numbers to predict, {len(np.unique(present)):,} different ones from {low} to {high}, "
+        f"{len(values) - len(present)} of {len(values)} nodes without{how}"
+    )
+    return values, words
 
 
 def _unlabelled(series: Any) -> NDArray[np.bool_]:
@@ -97,7 +148,10 @@ def _class_problem(series: Any) -> tuple[int, str] | None:
         odd = present & ~((values == np.floor(values)) & (np.abs(values) < LARGEST_EXACT))
         if odd.any():
             row = int(odd.argmax())
-            return row, f"holds {float(values[row])!r}; labels are classes: whole numbers or texts"
+            return row, (
+                f"holds {float(values[row])!r}; labels are classes: whole numbers or texts (label_kind='numbers' reads "
+                "numbers to predict)"
+            )
     try:
         distinct = series[present].nunique()
     except TypeError:

@@ -14,6 +14,7 @@ from pegfan.datasets._schema import Schema
 
 _KINDS = ("number", "log", "category", "date", "day first", "month first", "words", "tokens", "vector")
 MISSING, UNKNOWN = ("mean", "zero", "error"), ("error", "add", "drop")
+LABEL_KINDS = ("classes", "numbers")
 DUPLICATES = ("max", "min", "sum", "mean", "count", "error")
 _SHOWN = 5
 MISSING_WORDS = ("", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None", "<NA>")
@@ -104,7 +105,8 @@ class TableOptions(TypedDict, total=False):
     missing: str
     categories_max: int
     positions: Sequence[str] | None
-    metric: str
+    metric: str | None
+    label_kind: Literal["classes", "numbers"] | None
     edge_columns: str | Sequence[str] | Literal[False] | None
     bipartite: bool | None
     schema: Schema | None
@@ -127,7 +129,8 @@ class Options:
     missing: str = "mean"
     categories_max: int = 50
     positions: Sequence[str] | None = None
-    metric: str = "accuracy"
+    metric: str | None = None
+    label_kind: str | None = None
     edge_columns: Any = None
     bipartite: bool | None = None
     schema: Schema | None = None
@@ -147,6 +150,8 @@ class Options:
             object.__setattr__(self, "edge_columns", False if names == ["none"] else names)
         for name, allowed in (("unknown", UNKNOWN), ("missing", MISSING), ("duplicates", DUPLICATES)):
             check_choice(getattr(self, name), name, allowed)
+        if self.label_kind is not None:
+            check_choice(self.label_kind, "label_kind", LABEL_KINDS)
         if isinstance(self.categories_max, bool) or not isinstance(self.categories_max, int) or self.categories_max < 2:
             raise ValueError(f"categories_max must be a whole number from 2 on, got {self.categories_max!r}")
         if isinstance(self.features, Mapping):

@@ -122,11 +122,12 @@ def read_graph(
     report : bool
         Whether to return the :class:`~pegfan.datasets.ReadReport` too.
     **options
-        As in :func:`~pegfan.datasets.tables.graph_from_tables`: id, label, split, features, source, target, weight,
-        directed, duplicates, edge_columns, bipartite, unknown, missing, categories_max, positions, metric, schema. By
+        As in :func:`~pegfan.datasets.tables.graph_from_tables`: id, label, label_kind, split, features, source, target,
+        weight, directed, duplicates, edge_columns, bipartite, unknown, missing, categories_max, positions, metric,
+        schema. By
         default the graph is directed if the format or the names of the columns say so; npz arrays are undirected. For
-        npz and PyG files only label (the name of the array), split=False, features=False, directed, duplicates and
-        metric apply.
+        npz and PyG files only label (the name of the array), label_kind, split=False, features=False, directed,
+        duplicates and metric apply.
 
     Returns
     -------

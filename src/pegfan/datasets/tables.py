@@ -71,7 +71,12 @@ def graph_from_tables(
     label : str or False, optional
         By default a column named label, class, y, target or kind that holds classes. Whole numbers 0..k-1 are
         kept, anything else is numbered in sorted order and kept as ``class_names``; a missing value, and -1
-        among numbers (unless the labels are just -1 and 1), is a node without a label.
+        among numbers (unless the labels are just -1 and 1), is a node without a label. Numbers that can hardly be
+        classes are numbers to predict, ``graph.targets``, see `label_kind`.
+    label_kind : {"classes", "numbers"}, optional
+        Whether the labels are classes or numbers to predict. By default they are numbers if more than 20 of them
+        differ, and some are not whole or more than one in 20 differs; without `label`, only in a column named label or
+        target.
     split : str, sequence of str or False, optional
         Columns with the words train, val (valid, validation) and test; blank for a node in no part. By
         default those named split, split_0, split_1, ...
@@ -114,7 +119,7 @@ def graph_from_tables(
         The columns that a column of categories becomes, at most: of more categories, the rarest share one.
     positions : sequence of str, optional
         Two or three columns with the coordinates for drawing.
-    metric : str, default "accuracy"
+    metric : str, optional
         Passed to :class:`Graph`.
     schema : Schema, optional
         The ``report.schema`` of other tables: features are read by its rules, with its means, categories and days.
@@ -655,8 +660,12 @@ def _read_attributes(
         report.columns["splits"] = ", ".join(map(repr, splits))
         rest = _without(rest, splits)
 
-    label = _labels.pick_label(rest, options, report)
-    if label is not None:
+    label, numeric = _labels.pick_label(rest, options, report)
+    if label is not None and numeric:
+        found["targets"], words = _labels.read_targets(rest, label, extra, options)
+        report.columns["label"] += words
+        rest = _without(rest, [label])
+    elif label is not None:
         codes, found["class_names"] = _labels.read_labels(rest, label)
         found["labels"] = np.append(codes, np.full(extra, -1))
         lacking = int(np.count_nonzero(found["labels"] < 0))

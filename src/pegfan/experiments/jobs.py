@@ -30,6 +30,7 @@ from pegfan.fitted import (
     draw_splits,
     fit_split,
     network_inputs,
+    only_classes,
     train_network_recipe,
     train_recipe,
     with_features,
@@ -370,6 +371,8 @@ def _marks(job: Job, trees: str | os.PathLike[str] | None = None) -> tuple[Hasha
 
 def _open(source: Source) -> tuple[Graph, str | None]:
     graph, _ = source.open()
+    if graph.targets is not None:
+        raise ValueError(only_classes("a stored run, of compare, search or reproduce,"))
     if graph.labels is None:
         raise ValueError(f"{source.name} has no labels, so there is nothing to learn; name their column with label=")
     return with_features(graph, "degree"), None if graph.features is not None else "degree"

@@ -83,6 +83,7 @@ class ChannelNetwork(nn.Module):
         inner = [len(widths) * hidden, *[hidden] * (layers - 2)]
         self.hidden_layers = nn.ModuleList(nn.Linear(d, hidden) for d in inner[:-1])
         self.output = nn.Linear(inner[-1], classes)
+        self.units: tuple[float, float] | None = None
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any], settings: Any = None) -> Self:
@@ -91,7 +92,8 @@ class ChannelNetwork(nn.Module):
         Parameters
         ----------
         state
-            Arrays or tensors by name; sizes are read from it. Tensors are used as they are.
+            Arrays or tensors by name; sizes are read from it. Tensors are used as they are. With ``"target"``, the mean
+            and scale of numeric targets, the network predicts numbers in their units.
         settings
             A mapping or an object with ``dropout`` and ``hop_normalize``; where it has none, the defaults hold.
 
@@ -112,14 +114,30 @@ class ChannelNetwork(nn.Module):
             layers = 2 + sum(name.startswith("hidden_layers.") for name in state) // 2
             with torch.device("meta"):  # the weights are known: draw none, and take no memory
                 model = cls(widths, classes, hidden, layers, **options)
-            tensors = {name: torch.as_tensor(value) for name, value in state.items()}
+            tensors = {name: torch.as_tensor(value) for name, value in state.items() if name != "target"}
             model.load_state_dict(tensors, assign=True)
+            if "target" in state:
+                model.units = (float(state["target"][0]), float(state["target"][1]))
         except (KeyError, IndexError, RuntimeError) as error:
             raise ValueError(f"this is not the state of a ChannelNetwork: {error}") from error
         return model.eval()
 
     def forward(self, channels: Iterable[Any]) -> Tensor:
-        """Log-probabilities of the classes, one row per node.
+        """Log-probabilities of the classes, or predicted numbers in one column; one row per node.
+
+        Parameters
+        ----------
+        channels
+            As in `outputs`.
+        """
+        found = at_least_single(self.outputs(channels))
+        if self.units is not None:
+            centre, scale = self.units
+            return found * scale + centre
+        return F.log_softmax(found, dim=1)
+
+    def outputs(self, channels: Iterable[Any]) -> Tensor:
+        """What the last layer gives, one row per node.
 
         Parameters
         ----------
@@ -138,7 +156,8 @@ class ChannelNetwork(nn.Module):
         h = self._activate(torch.cat(parts, dim=1))
         for hidden_layer in self.hidden_layers:
             h = self._activate(hidden_layer(h))
-        return F.log_softmax(at_least_single(self.output(h)), dim=1)
+        found: Tensor = self.output(h)
+        return found
 
     def _activate(self, h: Tensor) -> Tensor:
         return F.dropout(F.relu(h), self.dropout, training=self.training)

@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Mapping
 from importlib.resources import files
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ from pegfan._arrays import FloatArray, IntArray
 from pegfan._atomic import replacing
 from pegfan.decisions import Decision
 from pegfan.graph import Graph
-from pegfan.metrics import METRICS
+from pegfan.metrics import METRICS, amount
 from pegfan.report import graphview, treeview, words
 from pegfan.report.sections import colours, reasons, sections
 from pegfan.report.words import short
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 __all__ = ["write_comparison", "write_report"]
 
+_FIFTHS = 5
+"""Groups of predicted numbers, of equal size, that have a colour of their own."""
 _MARK = re.compile(r"\{\{(\w+)\}\}")
 
 
@@ -51,7 +54,7 @@ def write_report(
     tree
         The tree of the model; None for one without.
     probabilities
-        Of every node and class, (n, classes).
+        Of every node and class, (n, classes); or predicted numbers, (n, 1).
 
     Returns
     -------
@@ -74,7 +77,7 @@ def write_report(
     """
     if not isinstance(result, Result):
         raise TypeError(f"the result must be a pegfan.results.Result; got {type(result).__name__}")
-    shape, classes = np.shape(probabilities), len(result.data.classes)
+    shape, classes = np.shape(probabilities), 1 if result.data.target is not None else len(result.data.classes)
     if shape != (graph.n, classes) or not classes:
         raise ValueError(
             f"probabilities have shape {shape}; give one row per node and one column per class, {graph.n} × {classes}"
@@ -139,6 +142,8 @@ def write_comparison(path: str | os.PathLike[str], found: Comparison) -> Path:
 
 def _content(result: Result, graph: Graph, tree: Hierarchy | None, probabilities: FloatArray) -> dict[str, Any]:
     """Everything that the page shows, as values that JSON can hold."""
+    if result.data.target is not None:
+        return _number_content(result, graph, tree, probabilities[:, 0])
     predicted = probabilities.argmax(axis=1)
     if result.decided is not None and len(result.decided.offsets) == probabilities.shape[1]:
         logs = np.log(np.maximum(probabilities, 1e-300))
@@ -156,11 +161,57 @@ def _content(result: Result, graph: Graph, tree: Hierarchy | None, probabilities
     }
 
 
-def _tree(result: Result, tree: Hierarchy | None, predicted: IntArray) -> dict[str, Any]:
+def _number_content(result: Result, graph: Graph, tree: Hierarchy | None, values: FloatArray) -> dict[str, Any]:
+    """The same where numbers are predicted: pictures show in which fifth of them a node is."""
+    edges = np.unique(np.quantile(values, np.arange(1, _FIFTHS) / _FIFTHS))
+    fifths = np.searchsorted(edges, values, side="right")
+    truth = np.full(graph.n, np.nan) if graph.targets is None else graph.targets
+    known = ~np.isnan(truth)
+    true = np.where(known, np.searchsorted(edges, np.where(known, truth, 0.0), side="right"), -1)
+    ends = list(map(amount, edges.tolist()))
+    names = [f"below {ends[0]}", *(f"{a} to {b}" for a, b in pairwise(ends)), f"{ends[-1]} and more"]
+    drawn = _graph(result, graph, tree, fifths, values[:, None], true)
+    nodes = drawn.pop("nodes")
+    low, high = float(values.min()), float(values.max())
+    share = (values[nodes] - low) / ((high - low) or 1.0)
+    drawn |= {
+        "probability": np.rint(1000 * share).astype(int).tolist(),
+        "values": [float(f"{value:.7g}") for value in values[nodes].tolist()],
+        "truths": [None if np.isnan(value) else float(f"{value:.7g}") for value in truth[nodes].tolist()],
+        "range": [amount(low), amount(high)],
+    }
+    metric = METRICS[result.data.metric]
+    return sections(result) | {
+        "title": short(result.title),
+        "lede": words.lede(result),
+        "numeric": True,
+        "in_units": metric.in_units,
+        "classes": names,
+        "colours": list(range(len(names))),
+        "metric": metric.words,
+        "percent": metric.percent,
+        "reasons": reasons(result),
+        "tree": _tree(result, tree, fifths, values),
+        "graph": drawn,
+    }
+
+
+def _between(clusters: IntArray, values: FloatArray) -> float:
+    """The part of the variance of some values that lies between clusters."""
+    sizes = np.bincount(clusters)
+    shifted = values - values.mean()
+    total = float((shifted**2).sum())
+    return float((np.bincount(clusters, shifted) ** 2 / np.maximum(sizes, 1)).sum() / total) if total else 1.0
+
+
+def _tree(
+    result: Result, tree: Hierarchy | None, predicted: IntArray, values: FloatArray | None = None
+) -> dict[str, Any]:
     if tree is None:
         return {"absent": "This model has no tree."}
     levels = treeview.boxes(tree, predicted)
-    purity = [measures.purity(tree.labels(j), predicted) for j in range(1, tree.K + 1)]
+    labels = [tree.labels(j) for j in range(1, tree.K + 1)]
+    purity = [measures.purity(one, predicted) if values is None else _between(one, values) for one in labels]
     for level in levels:
         level["purity"] = round(purity[level["level"] - 1], 4)
     method = tree.info.get("method") if result.tree is None else result.tree.method
@@ -170,7 +221,7 @@ def _tree(result: Result, tree: Hierarchy | None, predicted: IntArray) -> dict[s
         "h": tree.h,
         "method": None if method is None else short(str(method)),
         "levels": levels,
-        "words": words.tree(tree.n_clusters, purity),
+        "words": words.tree(tree.n_clusters, purity, values is not None),
     }
 
 
@@ -180,21 +231,29 @@ def _graph(
     tree: Hierarchy | None,
     predicted: IntArray,
     probabilities: FloatArray,
+    true: IntArray | None = None,
 ) -> dict[str, Any]:
-    """What is drawn of the graph, with the nodes that the page lists among it."""
+    """What is drawn of the graph, with the nodes that the page lists among it; `nodes` too where `true` is given."""
     ids = list(map(str, graph.ids.tolist()))
     place = {name: i for i, name in enumerate(ids)}
     wanted = [row.id for row in result.unsure]
     wanted += [] if result.ranking is None else [row.id for row in result.ranking.rows]
+    wanted += (
+        [] if result.regression is None else [row.id for row in (*result.regression.first, *result.regression.worst)]
+    )
     shown = graphview.view(graph, tree, [place[name] for name in wanted if name in place])
     nodes = shown.pop("nodes")
-    return shown | {
-        "ids": [short(ids[i]) for i in nodes.tolist()],
-        "predicted": predicted[nodes].tolist(),
-        "probability": np.rint(1000 * np.clip(probabilities.max(axis=1)[nodes], 0, 1)).astype(int).tolist(),
-        "true": _true_classes(result, graph)[nodes].tolist(),
-        "split": _parts(result, graph, nodes),
-    }
+    return (
+        shown
+        | ({} if true is None else {"nodes": nodes})
+        | {
+            "ids": [short(ids[i]) for i in nodes.tolist()],
+            "predicted": predicted[nodes].tolist(),
+            "probability": np.rint(1000 * np.clip(probabilities.max(axis=1)[nodes], 0, 1)).astype(int).tolist(),
+            "true": (_true_classes(result, graph) if true is None else true)[nodes].tolist(),
+            "split": _parts(result, graph, nodes),
+        }
+    )
 
 
 def _parts(result: Result, graph: Graph, nodes: IntArray) -> list[int] | None:

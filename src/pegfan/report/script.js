@@ -53,8 +53,10 @@ const known = (value) => value !== null && value !== undefined;
 const whole = (value) => (known(value) ? value.toLocaleString("en-GB") : "–");
 const fixed = (value, digits) => (known(value) ? value.toFixed(digits) : "–");
 const percent = (value, digits = 1) => (known(value) ? (100 * value).toFixed(digits) : "–");
+/** A number of any size in four digits, large ones to the last. */
+const amount = (value) => (!known(value) ? "–" : Math.abs(value) >= 1e4 ? whole(Math.round(value)) : String(Number(value.toPrecision(4))));
 /** A value of the metric, in per cent unless it is a loss. */
-const measured = (value) => (content.percent === false ? fixed(value, 3) : percent(value));
+const measured = (value) => (content.in_units ? amount(value) : content.percent === false ? fixed(known(value) ? Math.round(1000 * value) / 1000 || 0 : null, 3) : percent(value));
 const score = (value) => (known(value) ? `${measured(value)}${content.metric === "accuracy" ? "%" : ""}` : "–");
 const plural = (count, one, many) => `${whole(count)} ${count === 1 ? one : many}`;
 
@@ -183,7 +185,7 @@ draw.score = (section) => {
       el("span", { class: `scale ${kind}`, role: "img", "aria-label": `${bar.name}: ${score(bar.mean)}${spread}` }, marks),
     ];
   });
-  const axis = el("span", { class: "axis", "aria-hidden": "true" }, ticks.map((tick) => placed(el("span", {}, section.top ? ((tick * top) / 100).toFixed(2) : String(tick)), { left: `${tick}%` })));
+  const axis = el("span", { class: "axis", "aria-hidden": "true" }, ticks.map((tick) => placed(el("span", {}, section.top ? (content.in_units ? amount((tick * top) / 100) : ((tick * top) / 100).toFixed(2)) : String(tick)), { left: `${tick}%` })));
   return [
     paragraph(section.words),
     el("div", { class: "dots" }, rows, axis),
@@ -478,10 +480,10 @@ draw.tree = (section) => {
   return [
     paragraph(
       `The tree has ${section.K} levels, and a cluster has at most ${plural(section.h, "child", "children")}${made}. ` +
-        "Each row is a level, each box is a cluster, as wide as its number of nodes and coloured by the classes predicted in it. " +
+        `Each row is a level, each box is a cluster, as wide as its number of nodes and coloured by the ${content.numeric ? "numbers" : "classes"} predicted in it. ` +
         (section.words ?? ""),
     ),
-    el("div", { class: "icicle", role: "img", "aria-label": `The tree, level by level, coloured by predicted class; the table below says the same in numbers.` }, rows),
+    el("div", { class: "icicle", role: "img", "aria-label": `The tree, level by level, coloured by predicted ${content.numeric ? "number" : "class"}; the table below says the same in numbers.` }, rows),
     el("div", { class: "key-line" }, classKey()),
     el(
       "details",
@@ -492,7 +494,7 @@ draw.tree = (section) => {
           { title: "Level", head: true, cell: (level) => String(level.level) },
           { title: "Clusters", number: true, cell: (level) => whole(level.clusters) },
           { title: "Nodes per cluster", number: true, cell: (level) => fixed(section.n / level.clusters, 1) },
-          { title: "Nodes of their cluster’s main class, %", number: true, cell: (level) => percent(level.purity) },
+          { title: content.numeric ? "Variance between clusters, %" : "Nodes of their cluster’s main class, %", number: true, cell: (level) => percent(level.purity) },
         ],
         section.levels,
         { label: "Levels of the tree" },
@@ -605,9 +607,9 @@ class GraphPicture {
   controls(buttons) {
     const { graph, state } = this;
     const colours = [
-      ["predicted", "predicted class"],
-      graph.true.some((k) => k >= 0) && ["true", "true class"],
-      ["confidence", "confidence"],
+      ["predicted", content.numeric ? "predicted fifth" : "predicted class"],
+      graph.true.some((k) => k >= 0) && ["true", content.numeric ? "fifth of the true number" : "true class"],
+      ["confidence", content.numeric ? "predicted number" : "confidence"],
       this.levels > 1 && ["cluster", "cluster at the level"],
       graph.framelets?.some((level) => level.length) && ["framelet", "a framelet ψ of the level"],
     ].filter(Boolean);
@@ -677,7 +679,9 @@ class GraphPicture {
       const clusters = content.tree.levels.find((level) => level.level === state.level)?.clusters;
       this.output.value = `${state.level} of ${this.levels}${clusters ? `, ${plural(clusters, "cluster", "clusters")}` : ""}`;
     }
-    if (state.colour === "confidence") {
+    if (state.colour === "confidence" && content.numeric) {
+      this.key.replaceChildren(el("span", {}, `predicted number: ${graph.range[0]}`, el("span", { class: "ramp confidence" }), graph.range[1]));
+    } else if (state.colour === "confidence") {
       this.key.replaceChildren(el("span", {}, `probability of the predicted class: ${Math.round(100 / content.classes.length)}%`, el("span", { class: "ramp confidence" }), "100%"));
     } else if (state.colour === "framelet") {
       const framelet = this.current();
@@ -691,7 +695,7 @@ class GraphPicture {
       this.key.replaceChildren(el("span", {}, "One colour per cluster; with more than ten, colours repeat."));
     } else {
       this.key.replaceChildren(...classKey());
-      if (state.colour === "true" && graph.true.some((k) => k < 0)) this.key.append(el("span", {}, el("span", { class: "ring" }), "no label"));
+      if (state.colour === "true" && graph.true.some((k) => k < 0)) this.key.append(el("span", {}, el("span", { class: "ring" }), content.numeric ? "not known" : "no label"));
     }
   }
 
@@ -739,8 +743,10 @@ class GraphPicture {
   /** The facts of a node, for the tip and for screen readers. */
   about(i) {
     const { graph, state } = this;
-    const facts = [el("b", {}, name(graph.ids[i])), el("span", {}, "predicted ", className(graph.predicted[i]), ` with ${(graph.probability[i] / 10).toFixed(1)}%`)];
-    const truth = graph.true[i] >= 0 ? ["; is ", className(graph.true[i])] : ["; has no label"];
+    const said = content.numeric ? [amount(graph.values[i])] : [className(graph.predicted[i]), ` with ${(graph.probability[i] / 10).toFixed(1)}%`];
+    const facts = [el("b", {}, name(graph.ids[i])), el("span", {}, "predicted ", ...said)];
+    const fact = content.numeric ? amount(graph.truths[i]) : className(graph.true[i]);
+    const truth = graph.true[i] >= 0 ? ["; is ", fact] : [content.numeric ? "; not known" : "; has no label"];
     facts.push(el("span", {}, ...truth));
     if (graph.split) facts.push(el("span", {}, ["", "; training node", "; validation node", "; test node"][graph.split[i]]));
     if (this.levels > 1) facts.push(el("span", {}, `; cluster ${graph.clusters[state.level - 1][i] + 1} at level ${state.level}`));
@@ -898,7 +904,7 @@ class GraphPicture {
     if (state.colour === "predicted") return graph.predicted.map(ofClass);
     if (state.colour === "true") return graph.true.map(ofClass);
     if (state.colour === "confidence") {
-      const least = 1000 / content.classes.length;
+      const least = content.numeric ? 0 : 1000 / content.classes.length;
       return graph.probability.map((value) => between(colours.faint, colours.accent, Math.max(0, (value - least) / (1000 - least || 1))));
     }
     if (state.colour === "cluster") {
@@ -1015,7 +1021,7 @@ draw.graph = (section) => {
 
 // ----------------------------------------------------------------------------- reasons
 
-const signed = (value) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)}`;
+const signed = (value) => `${value < 0 ? "−" : "+"}${content.numeric ? amount(Math.abs(value)) : Math.abs(value).toFixed(2)}`;
 
 /** Why a node has its score, or null where nothing is known. */
 function reasonsOf(id) {
@@ -1024,7 +1030,9 @@ function reasonsOf(id) {
   return el(
     "span",
     { class: "reasons" },
-    el("span", {}, "why “", name(why.class.name), `”: log-odds ${signed(why.score)}, the average node ${signed(why.average)}`),
+    content.numeric
+      ? el("span", {}, `why ${amount(why.score)}: the average node has ${amount(why.average)}`)
+      : el("span", {}, "why “", name(why.class.name), `”: log-odds ${signed(why.score)}, the average node ${signed(why.average)}`),
     ...why.parts.map(([words, value]) => el("span", { class: "reason" }, name(words), el("span", { class: value < 0 ? "low" : "high" }, signed(value)))),
   );
 }
@@ -1053,8 +1061,94 @@ function nodeLink(id) {
 
 const classCell = (entry) => (entry ? el("span", { class: "class" }, swatch(entry.class), name(entry.name)) : "–");
 
+const largest = (row) => (content.reasons?.[row.id]?.parts ?? []).slice(0, 3).map(([words, value]) => `${words} ${signed(value)}`).join("; ");
+
+/** Nodes by their predicted number. */
+function numbersFirst(section) {
+  return [
+    paragraph(section.words),
+    table(numberColumns(section.rows), section.rows, { label: "The nodes to look at first", sortable: true }),
+    section.rows.some(largest) ? note("A reason is what it adds to the number of the average node. A column counts by the node’s own value, a neighbour by all that its features do.") : null,
+  ];
+}
+
+function numberColumns(rows) {
+  const off = (row) => (known(row.true) ? row.value - row.true : null);
+  const labelled = rows.some((row) => known(row.true));
+  return [
+    { title: "Node", head: true, cell: (row) => nodeLink(row.id), value: (row) => row.id },
+    { title: "Predicted", number: true, cell: (row) => amount(row.value), value: (row) => row.value },
+    labelled && { title: "True", number: true, cell: (row) => amount(row.true), value: (row) => row.true },
+    labelled && { title: "Off by", number: true, cell: (row) => (known(off(row)) ? signed(off(row)) : "–"), value: off },
+    rows.some(largest) && { title: "Largest reasons", class: "settings", cell: largest },
+  ].filter(Boolean);
+}
+
+/** Predicted against true numbers of test nodes, their residuals, and the largest errors. */
+draw.numbers = (section) => {
+  const scores = [
+    { title: "", head: true, cell: (row) => row.name },
+    { title: "R² (95% interval)", number: true, cell: (row) => row.r2 ?? "–" },
+    { title: "Mean absolute error (95% interval)", number: true, cell: (row) => row.mae ?? "–" },
+  ];
+  return [
+    paragraph(section.words),
+    table(scores, section.scores, { label: "Scores on test nodes", chosen: (row) => row === section.scores[0] }),
+    el("div", { class: "curves" }, againstTruth(section), residuals(section)),
+    el("h3", {}, "The largest errors"),
+    table(numberColumns(section.worst), section.worst, { label: "Test nodes with the largest errors", sortable: true }),
+  ];
+};
+
+function againstTruth(section) {
+  const every = section.points.flat();
+  const [low, high] = [Math.min(...every), Math.max(...every)];
+  const at = (value) => (100 * (value - low)) / (high - low || 1);
+  const dots = section.points.map(([truth, value]) => `M${at(truth).toFixed(2)} ${(100 - at(value)).toFixed(2)}h0`).join("");
+  const title = `Predicted (up) and true numbers (across) of ${plural(section.points.length, "test node", "test nodes")}`;
+  const box = el(
+    "div",
+    { class: "plot wide", role: "img", "aria-label": `${title}, from ${amount(low)} to ${amount(high)}; on the diagonal they are the same.` },
+    svg("svg", { viewBox: "0 0 100 100", preserveAspectRatio: "none", "aria-hidden": "true" }, svg("path", { class: "train", d: "M0 100L100 0" }), svg("path", { class: "points", d: dots })),
+    placed(el("span", { class: "y" }, amount(high)), { top: "0" }),
+    placed(el("span", { class: "y" }, amount(low)), { top: "100%" }),
+    placed(el("span", { class: "x first" }, amount(low)), { left: "0" }),
+    placed(el("span", { class: "x last" }, amount(high)), { left: "100%" }),
+  );
+  box.addEventListener("pointermove", (event) => {
+    const { left, top, width, height } = box.getBoundingClientRect();
+    const [x, y] = [(100 * (event.clientX - left)) / width, 100 - (100 * (event.clientY - top)) / height];
+    const far = ([truth, value]) => (at(truth) - x) ** 2 + (at(value) - y) ** 2;
+    const i = section.points.reduce((nearest, point, k) => (far(point) < far(section.points[nearest]) ? k : nearest), 0);
+    tip.show(event.clientX, event.clientY, el("b", {}, name(section.ids[i])), el("div", {}, `predicted ${amount(section.points[i][1])}, is ${amount(section.points[i][0])}`));
+  });
+  box.addEventListener("pointerleave", () => tip.hide());
+  return el("figure", {}, el("figcaption", { class: "note" }, title), box);
+}
+
+/** How many test nodes are off by how much. */
+function residuals(section) {
+  const off = section.points.map(([truth, value]) => value - truth);
+  const far = Math.max(...off.map(Math.abs)) || 1;
+  const bins = new Array(21).fill(0);
+  for (const value of off) bins[Math.min(20, Math.floor((21 * (value + far)) / (2 * far)))] += 1;
+  const most = Math.max(...bins);
+  const d = bins.map((count, i) => (count ? `M${((100 * i) / 21 + 0.3).toFixed(2)} 100V${(100 - (100 * count) / most).toFixed(2)}h${(100 / 21 - 0.6).toFixed(2)}V100z` : "")).join("");
+  const title = "Residuals: predicted minus true numbers, and how many test nodes have them";
+  const box = el(
+    "div",
+    { class: "plot", role: "img", "aria-label": `${title}, from ${amount(-far)} to ${amount(far)}.` },
+    svg("svg", { viewBox: "0 0 100 100", preserveAspectRatio: "none", "aria-hidden": "true" }, svg("path", { class: "columns", d }), svg("path", { class: "cross", d: "M50 0V100" })),
+    placed(el("span", { class: "y" }, whole(most)), { top: "0" }),
+    placed(el("span", { class: "x first" }, amount(-far)), { left: "0" }),
+    placed(el("span", { class: "x" }, "0"), { left: "50%" }),
+    placed(el("span", { class: "x last" }, `+${amount(far)}`), { left: "100%" }),
+  );
+  return el("figure", {}, el("figcaption", { class: "note" }, title), box);
+}
+
 draw.ranking = (section) => {
-  const largest = (row) => (content.reasons?.[row.id]?.parts ?? []).slice(0, 3).map(([words, value]) => `${words} ${signed(value)}`).join("; ");
+  if (section.numeric) return numbersFirst(section);
   const columns = [
     { title: "Node", head: true, cell: (row) => nodeLink(row.id), value: (row) => row.id },
     { title: "Class", cell: (row) => classCell(row.class), value: (row) => row.class?.name },
@@ -1110,7 +1204,7 @@ draw.importance = (section) => {
   const most = Math.max(1e-9, ...section.rows.map((row) => Math.abs(row.drop ?? 0)));
   const columns = [
     { title: "Column", head: true, cell: (row) => name(row.name), value: (row) => row.name },
-    { title: `Drop of ${section.metric}, points`, number: true, cell: (row) => [`${percent(row.drop)} ± ${percent(row.std)}`, meter((row.drop ?? 0) / most)], value: (row) => row.drop },
+    { title: content.percent === false ? `Change of ${section.metric}` : `Drop of ${section.metric}, points`, number: true, cell: (row) => [`${measured(row.drop)} ± ${measured(row.std)}`, meter((row.drop ?? 0) / most)], value: (row) => row.drop },
     { title: "Growth of the loss", number: true, cell: (row) => fixed(row.loss, 3), value: (row) => row.loss },
     section.rows.some((row) => row.columns > 1) && { title: "Features made of it", number: true, cell: (row) => whole(row.columns), value: (row) => row.columns },
   ].filter(Boolean);

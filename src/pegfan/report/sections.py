@@ -10,7 +10,7 @@ import numpy as np
 from pegfan.metrics import METRICS
 from pegfan.report import words
 from pegfan.report.words import short
-from pegfan.results import Attention, Curve, Result, Rival, Spread, verdict
+from pegfan.results import Attention, Curve, Predicted, Result, Rival, Spread, verdict
 
 __all__ = ["SECTIONS", "colours", "reasons", "sections"]
 
@@ -26,8 +26,12 @@ _OWN_COLOURS = 10
 
 
 def sections(result: Result) -> dict[str, Any]:
-    """Every section that is made of the result alone, by name. An absent one is ``{"absent": sentence}``."""
-    return {name: make(result) for name, make in SECTIONS.items()}
+    """Every section that is made of the result alone, by name. An absent one is ``{"absent": sentence}``.
+
+    Where numbers are predicted, what is said of classes and probabilities makes room for them.
+    """
+    made = SECTIONS if result.data.target is None else _NUMBER_SECTIONS
+    return {name: make(result) for name, make in made.items()}
 
 
 def colours(sizes: Sequence[int]) -> list[int]:
@@ -53,8 +57,8 @@ def _data(result: Result) -> dict[str, Any]:
                 "nodes": data.nodes,
                 "directed links" if data.directed else "undirected links": data.edges,
                 "features": data.features,
-                "classes": len(data.classes),
-                "labelled nodes": data.labelled,
+                "classes": len(data.classes) if data.target is None else None,
+                "labelled nodes" if data.target is None else "nodes with a known number": data.labelled,
                 "components": data.components,
             }
         ),
@@ -96,8 +100,9 @@ def _score(result: Result) -> dict[str, Any]:
     named = [
         ("model", "This model", result.test),
         ("features", "Features only, no graph", result.features_only),
-        ("majority", "Always the largest class", result.majority),
+        ("majority", f"Always the {'largest class' if result.data.target is None else 'mean'}", result.majority),
     ]
+    metric = METRICS[result.data.metric]
     bars = [_bar(kind, name, spread) for kind, name, spread in named if spread and spread.mean is not None]
     if not bars or bars[0]["kind"] != "model":
         return _absent("There were no labelled test nodes, so there is no accuracy to show.") | {"bars": bars}
@@ -105,7 +110,7 @@ def _score(result: Result) -> dict[str, Any]:
         "metric": words.metric_name(result),
         "bars": bars,
         "words": f"{words.judged(result)} {words.score(result)}",
-        "top": None if METRICS[result.data.metric].percent else 1.1 * max(map(_far, bars)),
+        "top": None if metric.percent else 1.0 if metric.larger else 1.1 * max(map(_far, bars)),
         "validation": result.validation and result.validation.mean,
     }
 
@@ -336,7 +341,7 @@ def _importance(result: Result) -> dict[str, Any]:
         "rows": rows[:_MOST_TABLE],
         "left_out": found.left_out,
         "metric": words.metric_name(result),
-        "words": words.importance(found, words.metric_name(result)),
+        "words": words.importance(found, result.data.metric),
     }
 
 
@@ -392,6 +397,42 @@ def _absent(sentence: str) -> dict[str, Any]:
     return {"absent": sentence}
 
 
+def _numbers(result: Result) -> dict[str, Any]:
+    """How far predicted numbers are off: scores, predicted against true ones, residuals, and the largest errors."""
+    found = result.regression
+    if found is None or not found.points:
+        return _absent("There were no test nodes whose number is known, so nothing says how far predictions are off.")
+    names = ("This model", "Features only, no graph", "Always the mean")
+    scores = [
+        {"name": name, **{metric: spreads[k].shown(metric, 1) for metric, spreads in found.scores.items()}}
+        for k, name in enumerate(names)
+    ]
+    return {
+        "words": words.errors_of(result),
+        "scores": scores,
+        "points": [[_brief(row.true), _brief(row.value)] for row in found.points],
+        "ids": [short(row.id) for row in found.points],
+        "worst": [_predicted(row) for row in found.worst],
+    }
+
+
+def _first_numbers(result: Result) -> dict[str, Any]:
+    found = result.regression
+    if found is None or not found.first:
+        return _absent("There is no node without a known number, and no test node, to list.")
+    rows = [_predicted(row) for row in found.first[:_MOST_TABLE]]
+    return {"rows": rows, "words": words.ranked_numbers(found), "total": found.total, "numeric": True}
+
+
+def _predicted(row: Predicted) -> dict[str, Any]:
+    return {"id": short(row.id), "value": _brief(row.value), "true": _brief(row.true)}
+
+
+def _brief(value: float | None) -> float | None:
+    """A number in as many digits as anybody reads."""
+    return None if value is None else float(f"{value:.7g}")
+
+
 SECTIONS = {
     "data": _data,
     "score": _score,
@@ -406,6 +447,19 @@ SECTIONS = {
     "curves": _curves,
     "attention": _attention,
     "unsure": _unsure,
+    "warnings": _warnings,
+    "repeat": _repeat,
+}
+
+_NUMBER_SECTIONS = {
+    "data": _data,
+    "score": _score,
+    "numbers": _numbers,
+    "ranking": _first_numbers,
+    "importance": _importance,
+    "choice": _choice,
+    "curves": _curves,
+    "attention": _attention,
     "warnings": _warnings,
     "repeat": _repeat,
 }

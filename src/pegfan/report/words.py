@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pegfan.metrics import METRICS
-from pegfan.results import ChannelWeight, Importances, PrecisionRecall, Ranking, Result, Spread
+from pegfan.metrics import METRICS, amount
+from pegfan.results import ChannelWeight, Importances, PrecisionRecall, Ranking, Regression, Result, Spread
 
 __all__ = [
     "attention",
@@ -15,9 +15,11 @@ __all__ = [
     "data",
     "decision",
     "duration",
+    "errors_of",
     "judged",
     "lede",
     "metric_name",
+    "ranked_numbers",
     "score",
     "short",
     "tree",
@@ -71,6 +73,12 @@ def short(text: str, longest: int = 160) -> str:
 def lede(result: Result) -> str:
     """The report in two sentences."""
     mean, std = _known(result.test)
+    numeric = result.data.target is not None
+    if mean is None and numeric:
+        return (
+            f"The model predicts a number for each of the {result.data.nodes:,} nodes. Without test nodes whose number "
+            "is known there is no way to know how far it is off."
+        )
     if mean is None:
         return (
             f"The model gives each of the {result.data.nodes:,} nodes one of "
@@ -85,11 +93,11 @@ def lede(result: Result) -> str:
     else:
         of = f" for “{short(result.data.positive)}”" if result.data.positive else ""
         shown = metric.show(mean, 1)
-        article = "an" if metric.words[0] in "aeiou" else "a"
+        article = "an" if metric.words[0] in "aeiouR" else "a"
         first = f"On nodes that it has not seen, the model reaches {article} {metric.words}{of} of {shown}{spread}."
     floors = {
         "the features alone, without the graph, give": _known(result.features_only)[0],
-        "always answering with the largest class gives": _known(result.majority)[0],
+        f"always answering with {'the mean' if numeric else 'the largest class'} gives": _known(result.majority)[0],
     }
     beside = [f"{words} {metric.show(value, 1)}{unit}" for words, value in floors.items() if value is not None]
     return f"{first} For comparison: {'; '.join(beside)}." if beside else first
@@ -172,7 +180,7 @@ def score(result: Result) -> str:
         return dots
     unit = 100 if metric.percent else 1
     gap, spread = unit * (metric.gain(mean) - metric.gain(floor)), unit * max(std, other)
-    points = f"{abs(gap):.1f} points" if metric.percent else f"{abs(gap):.3f}"
+    points = f"{abs(gap):.1f} points" if metric.percent else metric.show(abs(gap), 1)
     if abs(gap) < 0.0005 * unit:
         return f"{dots} The graph does not help here: the features alone do as well."
     if gap < 0:
@@ -185,11 +193,17 @@ def score(result: Result) -> str:
 def data(result: Result) -> str:
     """What the data is like."""
     about, splits, sentences = result.data, result.splits, []
+    if about.target is not None:
+        low, middle, high = map(amount, (about.target.low, about.target.median, about.target.high))
+        sentences.append(f"The numbers to predict go from {low} to {high}; half of them are below {middle}.")
+        if about.adjusted_homophily is not None:
+            sentences.append(f"Those at the two ends of a link have a correlation of {about.adjusted_homophily:.2f}.")
     if about.edge_homophily is not None:
         kind = "homophily" if about.edge_homophily >= 0.5 else "heterophily"
         sentences.append(f"{percent(about.edge_homophily, 0)} of the links join nodes of the same class: {kind}.")
     if about.labelled < about.nodes:
-        sentences.append(f"{about.nodes - about.labelled:,} nodes have no label; the model gives them one.")
+        what = "label" if about.target is None else "known number"
+        sentences.append(f"{about.nodes - about.labelled:,} nodes have no {what}; the model gives them one.")
     if splits is not None and splits.sizes:
         train, val, test = splits.sizes[0]
         made = "drawn here" if splits.made else "given with the data"
@@ -211,6 +225,21 @@ def choice(result: Result) -> str:
         said = f"Chosen: {short(chosen.how)}{stop if chosen.reason else ''}{short(chosen.reason, 1_000)}"
         sentences.append(said if said.endswith((".", "!", "?")) else f"{said}.")
     return " ".join(sentences)
+
+
+def errors_of(result: Result) -> str:
+    """How far predicted numbers are off, in units of the numbers."""
+    found = result.regression
+    if found is None or "mae" not in found.scores or found.median_error is None or found.most_error is None:
+        return ""
+    model, features, mean = (spread.shown("mae", 1) for spread in found.scores["mae"])
+    bias, half, most = found.bias or 0.0, amount(found.median_error, 3), amount(found.most_error, 3)
+    side = "high" if bias > 0 else "low"
+    return (
+        f"Predictions are off by {model} on average; those of the features alone by {features}, always the mean by "
+        f"{mean}. On test nodes, half of them are off by less than {half}, nine in ten by "
+        f"less than {most}; on average they are {amount(abs(bias), 3)} too {side}."
+    )
 
 
 def confusion(table: Sequence[Sequence[int]], classes: Sequence[str]) -> str:
@@ -272,10 +301,27 @@ def _scales(channels: Sequence[ChannelWeight], total: float) -> str:
     return f"Among the scales the {more} ones, {first} to {last}, weigh more."
 
 
-def tree(clusters: Sequence[int], purity: Sequence[float]) -> str:
-    """How well the clusters of each level agree with predictions."""
+def tree(clusters: Sequence[int], purity: Sequence[float], numeric: bool = False) -> str:
+    """How well the clusters of each level agree with predictions.
+
+    Parameters
+    ----------
+    clusters
+        How many there are, per level.
+    purity
+        The part of the nodes that are of their cluster's class; or the part of the variance of predicted numbers that
+        lies between clusters.
+    numeric
+        Whether numbers are predicted.
+    """
     if len(clusters) < 3:
         return ""
+    if numeric:
+        level = next((j for j, share in enumerate(purity) if share >= 0.5), len(purity) - 1)
+        return (
+            f"At level {level + 1}, with {clusters[level]:,} clusters, {percent(purity[level], 0)} of the variance of "
+            "the predicted numbers lies between clusters."
+        )
     level = next(j for j, share in enumerate(purity) if share >= purity[0] + 0.8 * (1 - purity[0]))
     if level == len(purity) - 1:
         return "Clusters and predictions do not follow each other: only single nodes are of one class."
@@ -295,6 +341,16 @@ def ranking(found: Ranking) -> str:
     )
     shown = f"the first {len(found.rows)} of {found.total:,}" if len(found.rows) < found.total else "all of them"
     return f"{which}, {how}: {shown}. Point at a node for the reasons; ranked.csv lists every node."
+
+
+def ranked_numbers(found: Regression) -> str:
+    """Which nodes are listed by their predicted number."""
+    which = "All numbers are known, so these are test nodes" if found.held_out else "Nodes whose number is not known"
+    shown = f"the first {len(found.first)} of {found.total:,}" if len(found.first) < found.total else "all of them"
+    return (
+        f"{which}, by the predicted one, the largest first: {shown}. Point at a node for the reasons; ranked.csv lists "
+        "every node."
+    )
 
 
 def finding(curves: Sequence[PrecisionRecall]) -> str:
@@ -318,14 +374,17 @@ def finding(curves: Sequence[PrecisionRecall]) -> str:
     )
 
 
-def importance(found: Importances, metric: str) -> str:
-    """Which column matters most."""
+def importance(found: Importances, name: str) -> str:
+    """Which column matters most, by the metric of a name."""
+    metric = METRICS[name]
     top = max(found.rows, key=lambda row: row.drop or 0.0)
     more = f" {_some(found.left_out, 'column was', 'columns were')} not tried." if found.left_out else ""
-    start = f"How much the {metric} on test nodes drops when a column is shuffled among nodes before it is used."
+    way = "drops" if metric.larger else "grows"
+    start = f"How much the {metric.words} on test nodes {way} when a column is shuffled among nodes before it is used."
     if (top.drop or 0.0) <= (top.std or 0.0):
         return f"{start} No single column matters beyond chance.{more}"
-    return f"{start} Most depends on “{short(top.name)}”: {100 * (top.drop or 0.0):.1f} points.{more}"
+    size = f"{100 * (top.drop or 0.0):.1f} points" if metric.percent else metric.show(top.drop, 1)
+    return f"{start} Most depends on “{short(top.name)}”: {size}.{more}"
 
 
 def _known(spread: Spread | None) -> tuple[float | None, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any
@@ -15,7 +15,8 @@ from pegfan._plain import versions
 from pegfan.decisions import Decision, calibration_error, reliability
 from pegfan.fitted import ChannelFacts
 from pegfan.graph import Graph, Split
-from pegfan.metrics import METRICS, score
+from pegfan.metrics import METRICS, interval, score
+from pegfan.results.ranking import rank_numbers
 from pegfan.results.values import (
     Attention,
     Bin,
@@ -26,7 +27,11 @@ from pegfan.results.values import (
     Decided,
     Note,
     PerClass,
+    Predicted,
+    Regression,
     Result,
+    Spread,
+    TargetFacts,
     TreeFacts,
     Unsure,
 )
@@ -35,6 +40,9 @@ from pegfan.trees import Hierarchy
 _MOST_CLASSES = 100
 """The most classes for which the matrix of similarities is kept."""
 _UNSURE = 20
+_FIRST = 50
+_POINTS = 1_000
+"""The most test nodes in the picture of predicted and true numbers."""
 _TINY = 50
 _IMBALANCE = 10.0
 _COPIES = 0.1
@@ -72,7 +80,14 @@ def data(graph: Graph, classes: Iterable[str] | None = None) -> Data:
         positive=names[1] if METRICS[graph.metric].two_classes and len(names) == 2 else None,
         ccns=measures.ccns(graph).tolist() if similar else None,
         feature_names=graph.feature_names,
+        target=None if graph.targets is None else _target_facts(graph.targets[graph.labelled]),
     )
+
+
+def _target_facts(values: NDArray[Any]) -> TargetFacts | None:
+    if not len(values):
+        return None
+    return TargetFacts(*map(float, (values.mean(), values.std(), values.min(), np.median(values), values.max())))
 
 
 def parts(graph: Graph, split: Split) -> NDArray[np.str_]:
@@ -117,11 +132,71 @@ def judged(
 
 def majority(graph: Graph, split: Split) -> float:
     """The metric on labelled test nodes of always predicting what training nodes have most, with their frequencies."""
+    if graph.targets is not None:
+        return score(*mean_prediction(graph, split), graph.metric)
     assert graph.labels is not None
     train, test = (graph.labels[nodes][graph.labels[nodes] >= 0] for nodes in (split.train, split.test))
     counts = np.bincount(train, minlength=graph.n_classes)
     frequency = np.log(np.maximum(counts, 1e-9) / max(counts.sum(), 1))
     return score(np.tile(frequency, (len(test), 1)), test, graph.metric)
+
+
+def mean_prediction(graph: Graph, split: Split) -> tuple[NDArray[Any], NDArray[Any]]:
+    """For the test nodes with a target, the mean of the training targets; and their targets."""
+    assert graph.targets is not None
+    train, test = (graph.targets[nodes][graph.labelled[nodes]] for nodes in (split.train, split.test))
+    return np.full(len(test), np.sort(train).mean()), test
+
+
+def regression(
+    graph: Graph, split: Split, values: NDArray[Any], outputs: Mapping[str, Sequence[tuple[Any, Any]]], seed: int
+) -> Regression:
+    """How good predicted numbers are, and which nodes to look at.
+
+    Parameters
+    ----------
+    graph, split
+        With targets; the split of the model.
+    values
+        The predicted number of every node.
+    outputs
+        Split by split, predictions and targets of test nodes: of the ``"model"``, the ``"features"`` alone, and the
+        ``"mean"``.
+    seed
+        Of the intervals.
+    """
+    assert graph.targets is not None
+    ids, truth = list(map(str, graph.ids.tolist())), graph.targets
+
+    def rows(nodes: Any) -> tuple[Predicted, ...]:
+        return tuple(
+            Predicted(ids[i], float(values[i]), None if np.isnan(truth[i]) else float(truth[i])) for i in nodes.tolist()
+        )
+
+    def spread(name: str, metric: str) -> Spread:
+        pairs = outputs[name]
+        return Spread.of([score(*pair, metric) for pair in pairs], interval=interval(pairs, metric, seed=seed))
+
+    test = np.sort(split.test[graph.labelled[split.test]])
+    nodes, held_out = rank_numbers(graph, split, values)
+    scores = {name: tuple(spread(of, name) for of in ("model", "features", "mean")) for name in ("r2", "mae")}
+    errors = values[test] - truth[test]
+    told: dict[str, float] = {}
+    if len(test):
+        sizes = np.abs(errors)
+        told = {"bias": errors.mean(), "rmse": np.sqrt((errors**2).mean())}
+        told |= {"median_error": np.median(sizes), "most_error": np.quantile(sizes, 0.9)}
+    ordered = test[np.lexsort((test, truth[test]))]
+    even = np.unique(np.linspace(0, len(test) - 1, min(len(test), _POINTS)).round().astype(int))
+    return Regression(
+        scores,  # type: ignore[arg-type]
+        **told,
+        points=rows(ordered[even] if len(test) else test),
+        worst=rows(test[np.lexsort((test, -np.abs(errors)))][:_UNSURE]),
+        first=rows(nodes[:_FIRST]),
+        total=len(nodes),
+        held_out=held_out,
+    )
 
 
 def calibrated(decision: Decision, tests: Sequence[tuple[Any, Any, Any]]) -> Calibrated:
@@ -254,16 +329,15 @@ def cautions(result: Result, graph: Graph) -> tuple[Note, ...]:
     graph
         The graph with the splits that were used.
     """
-    assert graph.labels is not None
     assert result.splits is not None
     about, used, split = result.data, result.splits.used, graph.splits[result.splits.used[0]]
-    test = split.test[graph.labels[split.test] >= 0]
+    test = split.test[graph.labelled[split.test]]
+    points = "" if graph.labels is None else f": one node is {100 / max(len(test), 1):.1f} points"
     copies = measures.leaking_share(graph, split.train, test)
     found = {
         "no test nodes": not len(test)
         and "The split has no labelled test nodes, so nothing says how good the predictions are.",
-        "tiny test set": 0 < len(test) < _TINY
-        and f"The test set has {len(test)} nodes: one node is {100 / len(test):.1f} points.",
+        "tiny test set": 0 < len(test) < _TINY and f"The test set has {len(test)} nodes{points}.",
         "one split": len(used) == 1
         and len(test)
         and "The metric comes from a single split, so its spread is not known; a larger budget allows more.",
@@ -300,6 +374,8 @@ def _floor_reached(result: Result) -> str | None:
         return None
     gain = METRICS[result.data.metric].gain
     reached, largest, features = map(gain, means)
+    if reached <= largest + 1e-9 and result.data.target is not None:
+        return "On test nodes the model is no better than always predicting the mean."
     if reached <= largest + 1e-9:
         rare = result.data.metric == "accuracy" and len(result.data.classes) == 2
         hint = " Where one of two classes is rare, average_precision says more than accuracy." if rare else ""
@@ -310,6 +386,8 @@ def _floor_reached(result: Result) -> str | None:
 
 
 def _imbalance(about: Data) -> str | None:
+    if not about.class_counts:
+        return None
     fewest, most = min(about.class_counts), max(about.class_counts)
     if most < _IMBALANCE * fewest:
         return None

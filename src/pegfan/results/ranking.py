@@ -58,6 +58,14 @@ def rank(graph: Graph, split: Split, probabilities: NDArray[Any]) -> tuple[IntAr
     return nodes[order], classes[order], by, held_out
 
 
+def rank_numbers(graph: Graph, split: Split, values: NDArray[Any]) -> tuple[IntArray, bool]:
+    """The nodes without a target by their predicted number, the largest first; or test nodes, and whether these."""
+    nodes = np.flatnonzero(~graph.labelled)
+    held_out = not len(nodes)
+    nodes = np.sort(split.test) if held_out else nodes
+    return nodes[np.lexsort((nodes, -values[nodes]))], held_out
+
+
 def ranking(graph: Graph, split: Split, probabilities: NDArray[Any]) -> Ranking:
     """The first of the nodes that `rank` lists; of more than two classes, the first ones of each."""
     assert graph.labels is not None

@@ -39,6 +39,17 @@ class Part:
 
 
 @dataclass(frozen=True)
+class TargetFacts(Part):
+    """The known numbers that are to be predicted: their mean, spread and range."""
+
+    mean: float
+    std: float
+    low: float
+    median: float
+    high: float
+
+
+@dataclass(frozen=True)
 class Data(Part):
     """What is known of the graph, by the names of `pegfan.measures.Description`.
 
@@ -58,6 +69,8 @@ class Data(Part):
         Of the columns, where they have names.
     schema
         How the columns of files were read, `pegfan.datasets.Schema.to_dict`.
+    target
+        The numbers to predict; None where there are classes.
     """
 
     nodes: int
@@ -79,11 +92,14 @@ class Data(Part):
     feature_names: tuple[str, ...] | None = None
     schema: Mapping[str, Any] | None = None
     positive: str | None = None
+    target: TargetFacts | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_metric(self.metric)
         _square(self.ccns or (), len(self.classes), "ccns")
+        if self.target is not None and (self.classes or not METRICS[self.metric].numbers):
+            raise ValueError(f"target is there, and so are classes or the metric {self.metric!r}, which is for classes")
         if len(self.class_counts) != len(self.classes):
             raise ValueError(f"class_counts has {len(self.class_counts)} entries for {len(self.classes)} classes")
 
@@ -401,6 +417,48 @@ class Ranking(Part):
 
 
 @dataclass(frozen=True)
+class Predicted(Part):
+    """A node with the number that is predicted for it, and the true one where it is known."""
+
+    id: str
+    value: float
+    true: float | None = None
+
+
+@dataclass(frozen=True)
+class Regression(Part):
+    """How good predicted numbers are, and which nodes to look at.
+
+    Attributes
+    ----------
+    scores
+        By the name of a metric, ``"r2"`` and ``"mae"``: the spread over splits of this model, of the features alone,
+        and of always predicting the mean of training nodes.
+    bias, rmse, median_error, most_error
+        On the test nodes of the model: the mean of predicted minus true numbers, the root of the mean square,
+        the median of the absolute errors, and what nine in ten of them do not exceed.
+    points
+        Test nodes, evenly chosen by their true number where there are many.
+    worst
+        The test nodes with the largest errors.
+    first, total, held_out
+        Nodes without a known number by the predicted one, the largest first, and how many there are; test nodes where
+        every number is known.
+    """
+
+    scores: Mapping[str, tuple[Spread, Spread, Spread]]
+    bias: float | None = None
+    rmse: float | None = None
+    median_error: float | None = None
+    most_error: float | None = None
+    points: tuple[Predicted, ...] = ()
+    worst: tuple[Predicted, ...] = ()
+    first: tuple[Predicted, ...] = ()
+    total: int = 0
+    held_out: bool = False
+
+
+@dataclass(frozen=True)
 class Gain(Part):
     """What is found among the nodes with the highest probability.
 
@@ -539,6 +597,8 @@ class Result(Part):
         Of the columns, on test nodes.
     reasons
         Of the nodes that are ranked first, and of those that the model is unsure about.
+    regression
+        How good predicted numbers are; None where classes are predicted. The majority is then their mean.
 
     Examples
     --------
@@ -581,6 +641,7 @@ class Result(Part):
     precision_recall: tuple[PrecisionRecall, ...] = ()
     importances: Importances | None = None
     reasons: tuple[Reasons, ...] = ()
+    regression: Regression | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

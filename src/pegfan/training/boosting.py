@@ -24,8 +24,8 @@ from pegfan.graph import Split
 from pegfan.metrics import score
 from pegfan.running import Progress, Step
 from pegfan.training import _boosting as compiled
-from pegfan.training.loop import follow
-from pegfan.training.rows import Rows, loss_weights
+from pegfan.training.loop import InUnits, follow
+from pegfan.training.rows import TARGET, Rows, Units, loss_weights
 from pegfan.training.settings import Run, Settings
 
 __all__ = ["Boosted", "boost"]
@@ -51,6 +51,7 @@ class Boosted:
     state
         Arrays by name: ``base``, the logits that all start from; ``widths`` of the channels; ``gains``, by how much
         each column lowered the loss; and, with a row per tree, ``column``, ``threshold``, ``child`` and ``value``.
+        Trees that predict numbers also have ``target``, the mean and scale of the targets.
 
     Attributes
     ----------
@@ -58,6 +59,9 @@ class Boosted:
     widths : tuple of int
         The numbers of columns of the channels.
     classes : int
+        The number of outputs: one for numbers.
+    units : Units or None
+        Of the targets; None where classes are predicted.
 
     Examples
     --------
@@ -75,7 +79,7 @@ class Boosted:
             **{"base": (np.float64, 1), "widths": (np.int64, 1), "gains": (np.float64, 1)},
             **{"column": (np.int32, 2), "threshold": (np.float32, 2), "child": (np.int32, 2), "value": (np.float64, 2)},
         }
-        if state.keys() != wanted.keys():
+        if state.keys() - {TARGET} != wanted.keys():
             raise ValueError(
                 f"boosted trees have the arrays {', '.join(sorted(wanted))}, not {', '.join(sorted(state))}"
             )
@@ -86,13 +90,19 @@ class Boosted:
                 raise ValueError(f"{name} of boosted trees is {array.dtype} with {array.ndim} dimensions")
         self.widths = tuple(int(width) for width in self.state["widths"])
         self.classes = len(self.state["base"])
+        self.units = Units.stored(state[TARGET]) if TARGET in state else None
         self._check()
 
     def _check(self) -> None:
         """Whether walks down the trees end, whoever wrote the arrays."""
         column, child, value = (self.state[name] for name in ("column", "child", "value"))
         shapes = {self.state[name].shape for name in ("column", "threshold", "child", "value")}
-        if len(shapes) > 1 or self.classes < 2 or min(self.widths, default=0) < 0:
+        if (
+            len(shapes) > 1
+            or (self.classes == 1) != (self.units is not None)
+            or not self.classes
+            or min(self.widths, default=0) < 0
+        ):
             raise ValueError("the arrays of boosted trees do not fit each other")
         if len(self.state["gains"]) != sum(self.widths) or len(column) % self.outputs:
             raise ValueError("the arrays of boosted trees do not fit their channels and classes")
@@ -105,7 +115,7 @@ class Boosted:
 
     @property
     def outputs(self) -> int:
-        """Trees per round: one for two classes, else one per class."""
+        """Trees per round: one for two classes or numbers, else one per class."""
         return 1 if self.classes == 2 else self.classes
 
     @cached_property
@@ -113,8 +123,8 @@ class Boosted:
         """Per channel, the share of its columns in what the trees lowered the loss by; they sum to one."""
         return channel_shares(self.state["gains"], self.widths)
 
-    def predict(self, channels: Channels, nodes: Any = None) -> Float32Array:
-        """Log-probabilities of the classes.
+    def predict(self, channels: Channels, nodes: Any = None) -> Any:
+        """Log-probabilities of the classes, or predicted numbers in one column.
 
         Parameters
         ----------
@@ -127,10 +137,11 @@ class Boosted:
             raise ValueError(f"the trees are for channels of {self.widths} columns, these have {channels.widths}")
         wanted = np.arange(channels.n) if nodes is None else node_indices(nodes, channels.n)
         rows, back = np.unique(channels.canonical.places[wanted], return_inverse=True)
-        out = np.empty((len(rows), self.classes), np.float32)
+        out = np.empty((len(rows), self.classes), np.float32 if self.units is None else np.float64)
         for start in range(0, len(rows), _BLOCK):
             block = slice(start, start + _BLOCK)
-            out[block] = log_softmax(self.logits(dense_rows(channels, rows[block])), axis=1)
+            logits = self.logits(dense_rows(channels, rows[block]))
+            out[block] = log_softmax(logits, axis=1) if self.units is None else self.units.values(logits)
         return out[back]
 
     def logits(self, x: Float32Array) -> FloatArray:
@@ -206,7 +217,7 @@ def boost(
     Parameters
     ----------
     channels, labels, split
-        What is known; the labels of test nodes are looked at once, at the end.
+        What is known; the labels, or targets (of a floating type), of test nodes are looked at once, at the end.
     settings
         Of which ``epochs`` (rounds), ``patience``, ``stop`` and ``class_weights`` count.
     leaves
@@ -221,13 +232,19 @@ def boost(
     """
     chosen = Settings.of(settings)
     y = np.asarray(labels)
-    count = max(int(y.max(initial=0)) + 1, classes or 0, 2)
+    numeric = y.dtype.kind == "f"
+    count = 1 if numeric else max(int(y.max(initial=0)) + 1, classes or 0, 2)
     start = time.process_time()
     rows = [Rows.of(channels, nodes, y, sample_weight) for nodes in (split.train, split.val)]
-    trainer = _Rounds(channels, rows[0], rows[1], chosen, leaves, count, seed)
+    truth = rows[1].labels
+    if numeric:
+        units = Units.of(rows[0].labels, loss_weights(rows[0].labels, False, rows[0].weights))
+        rows = [part._replace(labels=units.standard(part.labels)) for part in rows]
+    trainer: Any = _Rounds(channels, rows[0], rows[1], chosen, leaves, count, seed)
+    trainer = InUnits(trainer, units) if numeric else trainer
     tell = None if progress is None else lambda text: progress(Step(0, 1, text))
     names = ("attention",) if history else ()
-    course = follow(trainer, chosen, rows[1].labels, metric, "boosting", history, tell, names)
+    course = follow(trainer, chosen, truth, metric, "boosting", history, tell, names)
     state = trainer.state(course.kept)
     model = Boosted(state)
     return Run(
@@ -243,7 +260,7 @@ def boost(
 
 
 class _Rounds:
-    """Rounds of boosting: one tree each for two classes, else one per class."""
+    """Rounds of boosting: one tree each for two classes or numbers, else one per class."""
 
     def __init__(
         self, channels: Channels, train: Rows, val: Rows, settings: Settings, leaves: int, classes: int, seed: int
@@ -260,8 +277,10 @@ class _Rounds:
         self.sizes = np.array([len(edges) + 1 for edges in self.edges], np.int64)
         self.useful = np.flatnonzero(self.sizes > 1)
         self.fewest = max(3, min(FEWEST, n // 40))
-        sums = np.bincount(train.labels, self.weights, minlength=classes) + 1e-3
-        self.base = np.log(sums / sums.sum())
+        self.base = np.zeros(1)  # targets have mean 0
+        if classes > 1:
+            sums = np.bincount(train.labels, self.weights, minlength=classes) + 1e-3
+            self.base = np.log(sums / sums.sum())
         if classes == 2:
             self.base = np.array([0.0, self.base[1] - self.base[0]])
         self.said = np.zeros((self.outputs, n))
@@ -276,11 +295,13 @@ class _Rounds:
     def step(self, epoch: int) -> tuple[float, float, Any]:
         """A round; the training loss is that before it."""
         logits = self._logits(self.said)
+        rng = np.random.default_rng([self.seed, epoch])
+        asked = self.rooms[3].shape[1]
+        if self.classes == 1:
+            return self._step_of_numbers(logits, rng, asked)
         logs = log_softmax(logits, axis=1)
         loss = -float(self.weights @ logs[np.arange(len(logs)), self.labels]) / len(logs)
         p = np.exp(logs)
-        rng = np.random.default_rng([self.seed, epoch])
-        asked = self.rooms[3].shape[1]
         for k in range(self.outputs):
             of = 1 if self.classes == 2 else k
             own = p[:, of]
@@ -293,6 +314,16 @@ class _Rounds:
         val_logs = log_softmax(self._logits(self.val_said), axis=1)
         val_loss = -float(self.val_weights @ val_logs[np.arange(len(val_logs)), self.val_labels])
         return loss, val_loss, val_logs
+
+    def _step_of_numbers(self, output: FloatArray, rng: Any, asked: int) -> tuple[float, float, Any]:
+        """A round for the squared error: a tree on what is left of the targets."""
+        gaps = output[:, 0] - self.labels
+        loss = float(self.weights @ gaps**2) / len(gaps)
+        chosen = np.sort(rng.choice(self.useful, min(asked, len(self.useful)), replace=False))
+        g, h = (np.rint(part * compiled.UNIT).astype(np.int64) for part in (self.weights * gaps, self.weights))
+        self._grow(0, g, h, chosen)
+        said = self._logits(self.val_said)
+        return loss, float(self.val_weights @ (said[:, 0] - self.val_labels) ** 2), said
 
     def _grow(self, k: int, g: IntArray, h: IntArray, chosen: IntArray) -> None:
         size = 2 * self.leaves - 1

@@ -10,16 +10,16 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from pegfan import _defaults as default
-from pegfan._arrays import FloatArray, IntArray
+from pegfan._arrays import FloatArray
 from pegfan._checks import check_choice, check_integer
 from pegfan._extras import need
 from pegfan.channels import Channels
-from pegfan.graph import Split, as_split
+from pegfan.graph import Split, as_split, metric_problem
 from pegfan.metrics import METRICS, score
 from pegfan.running import Progress, Runner, Step
-from pegfan.training.loop import follow
+from pegfan.training.loop import InUnits, follow
 from pegfan.training.network import Network
-from pegfan.training.rows import Rows, loss_weights
+from pegfan.training.rows import Rows, Units, loss_weights
 from pegfan.training.settings import Run, Settings, TrainingResult
 
 _log = logging.getLogger(__name__)
@@ -35,7 +35,7 @@ def train(
     *,
     classes: int | None = None,
     sample_weight: Any = None,
-    metric: str = "accuracy",
+    metric: str | None = None,
     seed: int = default.SEED,
     engine: Literal["auto", "fast", "plain"] = "auto",
     device: str | None = None,
@@ -51,7 +51,8 @@ def train(
     channels
         What the network sees.
     labels
-        Class numbers of all nodes; −1 where there is none.
+        Class numbers of all nodes, −1 where there is none. Numbers of a floating type are targets, NaN where there is
+        none: they are brought to mean 0 and variance 1 over the training nodes, and the loss is the squared error.
     splits
         One split or several.
     settings
@@ -62,7 +63,7 @@ def train(
         Per node, how much it counts in the losses of training and validation: 2 is as if there were two of it, 0 as if
         it were in neither part. By default 1. Metrics do not use it.
     metric
-        A name of `pegfan.metrics.METRICS`, such as ``"accuracy"``.
+        A name of `pegfan.metrics.METRICS`; by default ``"accuracy"``, and ``"r2"`` for targets.
     seed
         Of the first split; split i has seed + i, so that splits do not depend on each other.
     engine
@@ -106,7 +107,9 @@ def train(
         raise ValueError(f"seed must be an integer of at least 0 (and below 2^63), got {seed!r}")
     seed = int(seed)  # NumPy's integers would overflow where masks are drawn
     weights = check_weights(sample_weight, channels.n) if isinstance(channels, Channels) else None
-    y, parts, count = _check(channels, labels, splits, classes, weights, metric, chosen.stop)
+    if metric is None:
+        metric = "r2" if np.asarray(labels).dtype.kind == "f" else "accuracy"
+    y, parts, count = _check(channels, labels, splits, classes, weights, metric, chosen)
     name = _choose_engine(engine, device, chosen, batch)
     begin = Step(0, len(parts), f"{name} engine, {len(channels)} channels, {len(parts)} splits")
     _log.info("training: %s; %s", begin, chosen)
@@ -145,7 +148,7 @@ class TrainingTask(NamedTuple):
 
     channels: Channels
     progress: Progress | None
-    y: IntArray
+    y: Any
     sample_weight: FloatArray | None
     splits: list[Split]
     seed: int
@@ -161,17 +164,21 @@ class TrainingTask(NamedTuple):
 def _run(task: TrainingTask, index: int) -> Run:
     start, split, seed = time.process_time(), task.splits[index], task.seed + index
     train, val = (Rows.of(task.channels, nodes, task.y, task.sample_weight) for nodes in (split.train, split.val))
-    weights = loss_weights(train.labels, task.settings.class_weights, train.weights)
+    weights, truth = loss_weights(train.labels, task.settings.class_weights, train.weights), val.labels
+    units = Units.of(train.labels, weights) if task.y.dtype.kind == "f" else None
+    if units is not None:
+        train, val = (part._replace(labels=units.standard(part.labels)) for part in (train, val))
     if task.engine == "fast":
-        return _follow(task, index, _FastSteps(task, train, val, weights, seed), val.labels, start)
+        return _follow(task, index, _FastSteps(task, train, val, weights, seed), truth, units, start)
     from pegfan.training.plain import PlainSteps, seeded
 
     with seeded(seed):
-        return _follow(task, index, PlainSteps(task, train, val, weights, seed), val.labels, start)
+        return _follow(task, index, PlainSteps(task, train, val, weights, seed), truth, units, start)
 
 
-def _follow(task: TrainingTask, index: int, trainer: Any, val_labels: IntArray, start: float) -> Run:
+def _follow(task: TrainingTask, index: int, trainer: Any, val_labels: Any, units: Units | None, start: float) -> Run:
     """Train on a split; the test nodes come last."""
+    trainer = trainer if units is None else InUnits(trainer, units)
     settings, test, y, metric = task.settings, task.splits[index].test, task.y, task.metric
     progress, count = task.progress, len(task.splits)
     tell = None if progress is None else lambda text: progress(Step(index, count, f"split {index}: {text}"))
@@ -276,14 +283,19 @@ def _check(
     classes: int | None,
     weights: FloatArray | None,
     metric: str,
-    stop: str,
-) -> tuple[IntArray, list[Split], int]:
+    settings: Settings,
+) -> tuple[Any, list[Split], int]:
     if not isinstance(channels, Channels) or not len(channels):
         raise TypeError(f"train takes Channels, at least one of them; got {type(channels).__name__}: see make_channels")
     y = np.asarray(labels)
-    if y.shape != (channels.n,) or y.dtype.kind not in "iu":
-        raise ValueError(f"labels must be {channels.n} integers, one per node, got {y.dtype} {y.shape}")
+    numeric = y.dtype.kind == "f"
+    if y.shape != (channels.n,) or y.dtype.kind not in "iuf":
+        raise ValueError(f"labels must be {channels.n} integers, one per node, or numbers, got {y.dtype} {y.shape}")
     check_choice(metric, "metric", METRICS)
+    if METRICS[metric].numbers != numeric:
+        raise ValueError(metric_problem(metric, numeric))
+    if numeric and settings.class_weights:
+        raise ValueError("class_weights are for classes, and what is to be predicted are numbers; leave them out")
     if not isinstance(splits, Split) and not isinstance(splits, (list, tuple)):
         raise TypeError(f"splits are a Split or a sequence of them, got {type(splits).__name__}")
     parts = [splits] if isinstance(splits, Split) else list(splits)
@@ -291,20 +303,24 @@ def _check(
         raise ValueError("no split given; graph.splits holds them, or see pegfan.datasets.random_splits")
     if classes is not None:
         check_integer(classes, "classes")
-    if y.max(initial=0) > 10 * len(y) + 1000:
+    if numeric:
+        y, classes = y.astype(np.float64), 1
+        if np.isinf(y).any():
+            raise ValueError(f"target {np.isinf(y).argmax()} is not finite; NaN is for those that are not known")
+    elif y.max(initial=0) > 10 * len(y) + 1000:
         raise ValueError(f"there are {len(y)} labels and one of them is class {y.max()}; number classes from 0 on")
-    y = y.astype(np.int64)
-    count = max(int(y.max(initial=0)) + 1, classes or 0)
+    y = y if numeric else y.astype(np.int64)
+    count = 1 if numeric else max(int(y.max(initial=0)) + 1, classes or 0)
     checked = [as_split(part, len(y), f"split {i}") for i, part in enumerate(parts)]
     checked = [
         as_split(without_weightless(part, weights), len(y), f"split {i}", labels=y) for i, part in enumerate(checked)
     ]
     for i, part in enumerate(checked):
-        check_metric(metric, count, stop, y[part.val], f"split {i}")
+        check_metric(metric, count, settings.stop, y[part.val], f"split {i}")
     return y, checked, count
 
 
-def check_metric(metric: str, classes: int, stop: str, val_labels: IntArray, name: str) -> None:
+def check_metric(metric: str, classes: int, stop: str, val_labels: Any, name: str) -> None:
     """Refuse a metric for two classes where it says nothing."""
     chosen = METRICS[metric]
     if not chosen.two_classes:

@@ -88,7 +88,8 @@ def _packed(canonical: Canonical, train: IntArray, val: IntArray, dtype: Any) ->
 class FastNetwork:
     """The weights of a two-layer `ChannelNetwork`, its forward pass for some rows, its gradients and its optimiser.
 
-    `weights` are those of the training rows in the loss, and sum to one.
+    `weights` are those of the training rows in the loss, and sum to one. With labels the loss is the cross entropy,
+    with targets (float64) the squared error of one output.
     """
 
     def __init__(
@@ -104,6 +105,8 @@ class FastNetwork:
         self.dtype, self.normalize = np.dtype(dtype), bool(hop_normalize)
         self.train, self.val = len(train.places), len(val.places)
         self.y = np.concatenate([train.labels, val.labels])
+        self.numeric = self.y.dtype.kind == "f"
+        self.y = self.y.astype(self.dtype) if self.numeric else self.y
         self.loss_weights = np.asarray(weights, self.dtype)
         self.val_weights = loss_weights(val.labels, False, val.weights).astype(self.dtype)
         packed = _packed(channels.canonical, train.places, val.places, self.dtype)
@@ -192,7 +195,8 @@ class FastNetwork:
 
         logits = self.train_logits
         _kernels.compute_logits(self.H, self.alpha, self.V, self.masks, self.scale, 0, self.c, logits)
-        return float(_kernels.cross_entropy(logits, self.y[: self.train], self.loss_weights, self.error))
+        measure = _kernels.squared_error if self.numeric else _kernels.cross_entropy
+        return float(measure(logits, self.y[: self.train], self.loss_weights, self.error))
 
     def step(self, settings: Any) -> None:
         """One step of Adam, channel by channel: backward, update, forward again."""
@@ -218,7 +222,8 @@ class FastNetwork:
         one, logits = self.dtype.type(1), self.val_logits
         _kernels.compute_logits(self.H, self.alpha, self.V, self.no_masks, one, self.train, self.c, logits)
         nothing = np.zeros((0, 0), self.dtype)
-        return float(_kernels.cross_entropy(logits, self.y[self.train :], self.val_weights, nothing)), logits
+        measure = _kernels.squared_error if self.numeric else _kernels.cross_entropy
+        return float(measure(logits, self.y[self.train :], self.val_weights, nothing)), logits
 
     def snapshot(self) -> Any:
         """A copy of all weights; there is room for one."""

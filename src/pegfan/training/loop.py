@@ -9,10 +9,10 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from pegfan._arrays import IntArray
 from pegfan.metrics import METRICS, score
+from pegfan.training.rows import TARGET, Units
 
-__all__ = ["Course", "Diverged", "Stopping", "Trainer", "follow"]
+__all__ = ["Course", "Diverged", "InUnits", "Stopping", "Trainer", "follow"]
 
 _TELL = 2.0  # seconds between two sentences about a training
 _EVERY = 50  # epochs between two lines of the log
@@ -50,6 +50,23 @@ class Trainer(Protocol):
         """A copy of all weights."""
 
 
+class InUnits:
+    """A trainer of numbers whose outputs are in the units of the targets, and whose state knows these."""
+
+    def __init__(self, trainer: Any, units: Units) -> None:
+        self.trainer, self.units = trainer, units
+        self.snapshot, self.attention = trainer.snapshot, trainer.attention
+
+    def step(self, epoch: int) -> tuple[float, float, Any]:
+        """An epoch, as that of the trainer."""
+        loss, val_loss, output = self.trainer.step(epoch)
+        return loss, val_loss, self.units.values(output)
+
+    def state(self, snapshot: Any) -> dict[str, Any]:
+        """A snapshot as arrays by name."""
+        return {**self.trainer.state(snapshot), TARGET: np.array(self.units)}
+
+
 class Course(NamedTuple):
     """How a training went: its numbers at the best epoch, the weights of that epoch, and the epochs if wanted."""
 
@@ -61,7 +78,7 @@ class Course(NamedTuple):
 def follow(
     trainer: Trainer,
     settings: Stopping,
-    val_labels: IntArray,
+    val_labels: Any,
     metric: str,
     name: str,
     history: bool = False,

@@ -12,6 +12,7 @@ from pegfan._arrays import Float32Array
 from pegfan.channels import Channel, Channels
 from pegfan.channels.channels import node_indices
 from pegfan.running import one_thread
+from pegfan.training.rows import TARGET, Units
 from pegfan.training.settings import Settings
 
 _ROWS = 65536  # rows that are computed at a time
@@ -23,7 +24,8 @@ class Network:
     Parameters
     ----------
     state
-        Arrays by the names of the torch module's ``state_dict``, such as that of a `Run`.
+        Arrays by the names of the torch module's ``state_dict``, such as that of a `Run`. That of a network for numeric
+        targets also has ``"target"``: mean and scale of the targets, in whose units predictions are.
     settings
         Settings, or a mapping of those that differ from the defaults; ``hidden``, ``layers`` and ``hop_normalize`` are
         looked at.
@@ -36,6 +38,9 @@ class Network:
     widths : tuple of int
         The numbers of columns of the channels.
     classes : int
+        The number of outputs: one for numeric targets.
+    units : Units or None
+        Of the targets; None where classes are predicted.
 
     Examples
     --------
@@ -50,7 +55,10 @@ class Network:
 
     def __init__(self, state: Mapping[str, Any], settings: Settings | Mapping[str, Any] | None = None) -> None:
         self.settings = Settings.of(settings)
-        self.state: dict[str, Float32Array] = {name: np.asarray(value, np.float32) for name, value in state.items()}
+        self.state: dict[str, Float32Array] = {
+            name: np.asarray(value, np.float32) for name, value in state.items() if name != TARGET
+        }
+        self.units = Units.stored(state[TARGET]) if TARGET in state else None
         count = sum(name.startswith("channel_layers.") and name.endswith(".weight") for name in self.state)
         self.widths = tuple(int(self._matrix(f"channel_layers.{i}.weight").shape[1]) for i in range(max(count, 1)))
         self.classes = int(self._matrix("output.weight").shape[0])
@@ -62,6 +70,8 @@ class Network:
                 raise ValueError(f"{name} has shape {found}, and in a network of {self._told} it has {shape}")
         if unknown := self.state.keys() - wanted:
             raise ValueError(f"a network of {self._told} has no {min(unknown)!r}")
+        if self.units is not None and self.classes != 1:
+            raise ValueError(f"a network that predicts numbers has one output, this one has {self.classes}")
 
     @classmethod
     def draw(
@@ -114,8 +124,8 @@ class Network:
         e = np.exp(self.state["attention_logits"] - self.state["attention_logits"].max())
         return np.asarray(e / e.sum())
 
-    def predict(self, channels: Channels, nodes: Any = None) -> Float32Array:
-        """Log-probabilities of the classes, without dropout, in float32 and on one thread.
+    def predict(self, channels: Channels, nodes: Any = None) -> Any:
+        """Log-probabilities of the classes, or predicted numbers in one column; in float32, on one thread.
 
         A channel P X with weights W is computed for all nodes as P(X W) or (P X) W, whichever lets P act on fewer
         columns; it is dropped before the next one. So memory is that of a few matrices of n rows and at most
@@ -131,14 +141,14 @@ class Network:
         Returns
         -------
         array
-            One row per node asked for.
+            One row per node asked for; numbers, which are in the units of the targets, as float64.
         """
         if channels.widths != self.widths:
             raise ValueError(f"the network is for channels of {self.widths} columns, these have {channels.widths}")
         wanted = np.arange(channels.n) if nodes is None else node_indices(nodes, channels.n)
         first, *later = [*(f"hidden_layers.{i}" for i in range(self.settings.layers - 2)), "output"]
         if not len(wanted):
-            return np.empty((0, self.classes), np.float32)
+            return np.empty((0, self.classes), np.float32 if self.units is None else np.float64)
         canonical = channels.canonical
         rows, back = np.unique(canonical.places[wanted], return_inverse=True)
         with one_thread():
@@ -149,6 +159,8 @@ class Network:
             for name in later:
                 weight, bias = self.state[f"{name}.weight"], self.state[f"{name}.bias"]
                 sums = np.maximum(sums, 0) @ weight.T + bias
+            if self.units is not None:
+                return self.units.values(sums[back])
             sums -= sums.max(axis=1, keepdims=True)
             sums -= np.log(np.exp(sums).sum(axis=1, keepdims=True))
         return sums[back]

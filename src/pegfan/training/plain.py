@@ -34,7 +34,9 @@ class PlainSteps:
         self.weights = torch.tensor(weights, device=self.device).float()
         shares = None if val.weights is None else loss_weights(val.labels, False, val.weights)
         self.val_weights = None if shares is None else torch.tensor(shares, device=self.device).float()
-        self.y, self.val_y = (torch.tensor(part.labels, device=self.device) for part in (train, val))
+        self.numeric = train.labels.dtype.kind == "f"
+        kind = torch.float32 if self.numeric else torch.int64
+        self.y, self.val_y = (torch.tensor(part.labels, dtype=kind, device=self.device) for part in (train, val))
         self.optimizer = torch.optim.Adam(self.model.parameter_groups(settings))
         self.order = np.random.default_rng(seed)
         self.kept: dict[str, Any] = {}
@@ -59,10 +61,9 @@ class PlainSteps:
         total = 0.0
         for chunk in self._chunks(among):
             self.optimizer.zero_grad()
-            output = self.model(self._inputs(self.train.places[chunk], "train"))
+            output = self._outputs(self._inputs(self.train.places[chunk], "train"))
             where = torch.tensor(chunk, device=self.device)
-            picked = output.gather(1, self.y[where, None])[:, 0]
-            loss = -(self.weights[where] * picked).sum()
+            loss = (self.weights[where] * self._losses(output, self.y[where])).sum()
             (loss * (count / len(chunk))).backward()  # a batch stands for all
             self.optimizer.step()
             total += float(loss.detach())
@@ -71,10 +72,17 @@ class PlainSteps:
     def _validate(self) -> tuple[float, Any]:
         self.model.eval()
         with torch.no_grad():
-            output = torch.cat([self.model(self._inputs(chunk, "val")) for chunk in self._chunks(self.val.places)])
-            picked = output.gather(1, self.val_y[:, None])[:, 0]
-            loss = -picked.mean() if self.val_weights is None else -(self.val_weights * picked).sum()
+            output = torch.cat([self._outputs(self._inputs(chunk, "val")) for chunk in self._chunks(self.val.places)])
+            losses = self._losses(output, self.val_y)
+            loss = losses.mean() if self.val_weights is None else (self.val_weights * losses).sum()
         return float(loss), output.cpu().numpy()
+
+    def _outputs(self, inputs: Any) -> Any:
+        return self.model.outputs(inputs) if self.numeric else self.model(inputs)
+
+    def _losses(self, output: Any, truth: Any) -> Any:
+        """−log p of the true class, or the squared error, per row."""
+        return (output[:, 0] - truth) ** 2 if self.numeric else -output.gather(1, truth[:, None])[:, 0]
 
     def _chunks(self, rows: IntArray) -> Iterable[IntArray]:
         size = self.batch or len(rows)
