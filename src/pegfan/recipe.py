@@ -578,7 +578,8 @@ class Known:
             codes=np.where(places >= 0, self.codes[at], -1),
             names=None if graph.node_names is None else tuple(map(str, graph.node_names.tolist())),
             columns=np.where(places >= 0, columns[at], -1),
-            folds=None if self.folds is None else self.folds[:, at] & (places >= 0),
+            folds=None if self.folds is None else np.where(places >= 0, self.folds[:, at], np.int8(0)),
+            values=None if self.values is None else np.where(places >= 0, self.values[at], np.nan),
             salt=None,
         )
 
