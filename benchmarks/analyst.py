@@ -35,7 +35,7 @@ import pandas as pd
 from scipy.sparse import csr_array, hstack, issparse
 
 import pegfan as pf
-from pegfan.auto.outcome import Plan, carry_out
+from pegfan.auto.outcome import Plan, carry_out, with_metric
 from pegfan.datasets import Source, Transactions
 
 HOME = Path(__file__).parent
@@ -229,13 +229,16 @@ def in_order(bank: Transactions, graph: Any) -> tuple[Any, dict[str, Any]]:
 
 def trained(graph: Any, budget: float, seed: int, workers: int) -> tuple[Any, dict[str, Any]]:
     """Probabilities of every node and class, as the command writes them into predictions.csv."""
-    outcome = carry_out(graph, Plan(budget=budget, seed=seed, workers=workers))
+    known, why = with_metric(graph)
+    outcome = carry_out(known, Plan(budget=budget, seed=seed, workers=workers, metric_reason=why))
     chosen = outcome.result.chosen
     about = {
         "chosen": None if chosen is None else chosen.how,
         "recipes": [m.recipe.name for m in outcome.model.members_],
     }
-    return outcome.probabilities, {**about, "metric": graph.metric, "tried": len(outcome.model.trials_)}
+    place = [known.classes.tolist().index(name) for name in graph.classes.tolist()]
+    about |= {"folds": len(outcome.result.splits.used), "estimate": outcome.result.test.mean}
+    return outcome.probabilities[:, place], {**about, "metric": known.metric, "tried": len(outcome.model.trials_)}
 
 
 def hops_alone(graph: Any, seed: int) -> tuple[Any, dict[str, Any]]:

@@ -14,8 +14,8 @@ def families() -> dict[str, tuple[str, ...]]:
     >>> pf.families()["filters"], pf.families()["kind"]
     (('binary-haar', 'haar-basis'), ('a', 'b', 'c', 'as'))
     >>> list(pf.families())
-    ['method', 'kind', 'regime', 'direction', 'scaling', 'hop', 'filters', 'rules', 'metric', 'engine', 'strategy',
-     'grid', 'datasets', 'models']
+    ['method', 'kind', 'regime', 'direction', 'scaling', 'head', 'hop', 'filters', 'rules', 'metric', 'engine',
+     'strategy', 'grid', 'datasets', 'models']
     """
     from pegfan.channels import hops
     from pegfan.comparison import CONTENDERS

@@ -6,6 +6,7 @@ import inspect
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
@@ -151,6 +152,35 @@ class NodeModel(ABC):
         """
         return self._check_fitted().score(None if graph is None else as_graph(graph, self._numeric), split)
 
+    def extended(self, graph: Any, places: Any) -> Self:
+        """The model for a graph that has grown from the one it was fitted to, without fitting again.
+
+        Old nodes keep their places in the trees, and new ones join the clusters of their neighbours
+        (`pegfan.trees.extend_tree`); without this, predictions for another graph build new trees.
+
+        Parameters
+        ----------
+        graph
+            As in `fit`; with the same features.
+        places
+            The place of every node in the graph that was fitted, -1 for nodes that are new. Every old node must be
+            there: `pegfan.datasets.Source.grown` makes both from tables.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import pegfan as pf
+        >>> whole = pf.datasets.synthetic(0.0, n=300, n_edges=3000, n_features=20)
+        >>> model = pf.PEGFANClassifier(epochs=5).fit(whole.subgraph(np.arange(280)), split="random")
+        >>> after = model.extended(whole, np.where(np.arange(300) < 280, np.arange(300), -1))
+        >>> after.predict_proba().shape
+        (300, 4)
+        """
+        fitted = self._check_fitted().extended(as_graph(graph, self._numeric), np.asarray(places))
+        result = copy(self)
+        result.fitted_ = fitted
+        return result
+
     def _to_fit(self, graph: Any) -> Graph:
         """The graph that is given to `fit`, if it has what the model can learn."""
         given, own = as_graph(graph, self._numeric), type(self).__name__
@@ -180,7 +210,7 @@ class NodeModel(ABC):
         folder
             Where. ``model.json`` says what was fitted and with which packages, ``weights.safetensors`` holds
             the weights, ``tree_*.npz`` the trees, ``history.npz`` the course of the training; `AutoClassifier` also
-            writes the training labels and the nodes' names. The graph is not saved.
+            writes the training labels, and digests of the nodes' names to find them by. The graph is not saved.
         overwrite
             Whether to replace a model that is there. A folder with other files in it is never replaced.
         """

@@ -295,6 +295,7 @@ class Explainer:
         self.numeric = fitted.numeric
         self.classes = [VALUE] if self.numeric else [str(name) for name in fitted.classes.tolist()]
         self.known_to, self.scale = fitted.known_to, fitted.scale
+        self._held_out = fitted.held_out(self.graph)
         members = [member for member in fitted.members if isinstance(member, Trained)]
         with one_thread():
             self.networks = [
@@ -357,13 +358,14 @@ class Explainer:
         rows = [network.rows(nodes) for network in self.networks]
         passes = [network.forward(network.inputs(values)) for network, values in zip(self.networks, rows, strict=True)]
         if self.numeric:
-            return self._numbers(rows, passes)
-        logs = np.stack([log_softmax(done.logits) for done in passes], axis=1)
-        usual = np.stack([log_softmax(network.average.logits)[0] for network in self.networks])
+            return self._numbers(nodes, rows, passes)
+        share = self._weights(nodes)[:, :, None]
+        logs = np.stack([log_softmax(done.logits) for done in passes], axis=1) + share
+        usual = np.stack([log_softmax(network.average.logits)[0] for network in self.networks])[None] + share
         codes = _log_sum(logs, 1).argmax(axis=1) if target is None else np.full(len(nodes), target)
         score, weights = _log_odds(logs, codes)
-        average, usual_weights = _log_odds(np.broadcast_to(usual, logs.shape), codes)
-        onto = np.exp(_log_mean(logs, usual[None]) - _log_mean(weights, usual_weights))
+        average, usual_weights = _log_odds(usual, codes)
+        onto = np.exp(_log_mean(logs, usual) - _log_mean(weights, usual_weights))
         onto *= np.where(np.arange(logs.shape[2]) == codes[:, None], 1.0, -1.0)[:, None, :]
         ways = [
             network.back(done, onto[:, m]) for m, (network, done) in enumerate(zip(self.networks, passes, strict=True))
@@ -373,16 +375,27 @@ class Explainer:
         ]
         return _Scores(codes, score, average, rows, passes, ways, left)
 
-    def _numbers(self, rows: list[list[Any]], passes: list[_Pass]) -> _Scores:
+    def _weights(self, nodes: IntArray) -> FloatArray:
+        """The logarithm of every member's weight, per node: its fold counts as one, and others not where it tests."""
+        folds = np.array([network.member.fold for network in self.networks])
+        equal = -np.log(np.bincount(folds)[folds])
+        if self._held_out is None:
+            return np.tile(equal, (len(nodes), 1))
+        held_out = self._held_out[nodes][:, None]
+        return np.where((held_out < 0) | (held_out == folds), equal, -1e4)
+
+    def _numbers(self, nodes: IntArray, rows: list[list[Any]], passes: list[_Pass]) -> _Scores:
         """Predicted numbers, likewise: every member has its share of the mean."""
-        nothing = np.zeros(len(passes[0].logits), np.int64)
-        scales = [network.units.scale / len(self.networks) for network in self.networks if network.units is not None]
-        shares = [np.full(done.logits.shape, scale) for done, scale in zip(passes, scales, strict=True)]
-        score = np.mean([network.values(done) for network, done in zip(self.networks, passes, strict=True)], axis=0)
-        average = np.mean([network.values(network.average) for network in self.networks])
-        ways = [network.back(done, onto) for network, done, onto in zip(self.networks, passes, shares, strict=True)]
-        left = [network.left(done, onto) for network, done, onto in zip(self.networks, passes, shares, strict=True)]
-        return _Scores(nothing, score, np.full(len(score), average), rows, passes, ways, left)
+        weights = np.exp(self._weights(nodes))
+        weights /= weights.sum(axis=1, keepdims=True)
+        each = np.stack([network.values(done) for network, done in zip(self.networks, passes, strict=True)], axis=1)
+        usual = np.array([network.values(network.average)[0] for network in self.networks])
+        scales = np.array([network.units.scale for network in self.networks if network.units is not None])
+        onto = list((weights * scales).T[:, :, None])
+        ways = [network.back(done, own) for network, done, own in zip(self.networks, passes, onto, strict=True)]
+        left = [network.left(done, own) for network, done, own in zip(self.networks, passes, onto, strict=True)]
+        codes = np.zeros(len(nodes), np.int64)
+        return _Scores(codes, (weights * each).sum(axis=1), weights @ usual, rows, passes, ways, left)
 
     def _explain(self, nodes: IntArray, target: int | None, top: int | None) -> Iterator[Explanation]:
         done = self._scores(nodes, target)
@@ -729,7 +742,7 @@ class Linked:
         known, graph = self.known, self._explainer.graph
         assert known is not None
         rows = csr_array(hop_matrix(graph, "A", self.member.recipe._side), dtype=np.float64, copy=True)
-        rows.data[known.places(graph)[rows.indices] < 0] = 0.0
+        rows.data[known.columns_of(graph)[rows.indices] < 0] = 0.0
         rows.eliminate_zeros()
         return rows
 
@@ -738,8 +751,7 @@ class Linked:
         """The column of every node in the channel of adjacency rows."""
         known = self.known
         assert known is not None
-        columns = np.arange(known.n) if known.columns is None else known.columns
-        return columns[np.maximum(known.places(self._explainer.graph), 0)]
+        return np.maximum(known.columns_of(self._explainer.graph), 0)
 
     def facts(self, channel: Channel) -> Iterator[tuple[str, Any]]:
         """What else channels hold, by name: columns that belong together."""

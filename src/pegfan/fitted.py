@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
@@ -30,7 +30,7 @@ from pegfan.training import Network, Run, train
 from pegfan.training.boosting import Boosted, boost
 from pegfan.training.engine import check_metric, check_weights, without_weightless
 from pegfan.training.rows import TARGET
-from pegfan.trees import Hierarchy, canonical_order
+from pegfan.trees import Hierarchy, canonical_order, extend_tree
 
 __all__ = [
     "ChannelFacts",
@@ -358,17 +358,29 @@ class Fitted:
         return self.decision.calibrated(self.raw(graph))  # type: ignore[no-any-return]
 
     def raw(self, graph: Graph | None = None) -> Any:
-        """Logarithms of the mean of the members' probabilities, per node and class; or a column of mean numbers."""
+        """Logarithms of the mean of the members' probabilities, per node and class; or a column of mean numbers.
+
+        Members of several folds are averaged fold by fold. A node that the model learned from is left to the members of
+        the fold that it was held out from.
+        """
         known = self.prepared(graph)
         channels = self.channels_on(known)
-        return mean_of(
-            [
-                member.predict(known, self.scale, self.known)
-                if isinstance(member, TrainedNetwork)
-                else member.network.predict(next(channels))
-                for member in self.members
-            ]
-        )
+        folds: dict[int, list[Float32Array]] = {}
+        for member in self.members:
+            if isinstance(member, TrainedNetwork):
+                folds.setdefault(0, []).append(member.predict(known, self.scale, self.known))
+            else:
+                folds.setdefault(member.fold, []).append(member.network.predict(next(channels)))
+        means = {fold: mean_of(outputs) for fold, outputs in folds.items()}
+        output = mean_of(list(means.values()))
+        held_out = self.held_out(known)
+        for fold, mean in means.items() if held_out is not None else ():
+            output[held_out == fold] = mean[held_out == fold]
+        return output
+
+    def held_out(self, graph: Graph) -> IntArray | None:
+        """The fold that every node of a graph is a test node of, -1 for none; None where there are no folds."""
+        return None if self.known is None or self.known.folds is None else self.known.held_out(graph)
 
     def prepared(self, graph: Graph | None) -> Graph:
         """A graph as the members see it, with the features of the training; by default the one that was fitted."""
@@ -455,6 +467,28 @@ class Fitted:
             raise ValueError(f"class {codes.max()} is not one of the {len(self.classes)} classes that were fitted")
         return np.asarray(codes)
 
+    def extended(self, graph: Graph, places: IntArray) -> Self:
+        """What was fitted, for a graph that has grown from the fitted one: old nodes keep their places in the trees.
+
+        Parameters
+        ----------
+        graph
+            The graph as it is now.
+        places
+            The place of every node in the fitted graph; -1 for new ones. Every old node must be there.
+        """
+        known = self.prepared(graph)
+        trees = {id(tree): extend_tree(tree, known, places) for tree in self._trees()}
+        members = [m if m.tree is None else replace(m, tree=trees[id(m.tree)]) for m in self.members]
+        return replace(
+            self,
+            members=tuple(members),
+            known=None if self.known is None else self.known.extended(known, np.asarray(places)),
+            fingerprint=fingerprint(known),
+            split=None,
+            graph=known,
+        )
+
     # --------------------------------------------------------------------- files
 
     def save(
@@ -524,7 +558,9 @@ class Fitted:
                 inputs["values"] = self.known.values
             if self.known.folds is not None:
                 inputs["folds"] = self.known.folds
-            _saved.write_file(folder / _NODES, json.dumps(self.known.names).encode())
+            hashed = self.known.hashed(self.fingerprint)
+            stored = None if hashed.names is None else {"salt": hashed.salt, "digests": hashed.names}
+            _saved.write_file(folder / _NODES, json.dumps(stored).encode())
         write_npz(folder / _INPUTS, inputs)
 
     @classmethod
@@ -583,13 +619,11 @@ class Fitted:
         known = None
         if "codes" in inputs:
             codes = inputs.pop("codes").astype(np.int64)
-            names = json.loads(_saved.read_file(source, _NODES, about))
-            if names is not None and (len(names) != len(codes) or not all(isinstance(name, str) for name in names)):
-                raise ValueError(f"{_NODES} does not fit {_INPUTS}")
+            names, salt = _read_names(json.loads(_saved.read_file(source, _NODES, about)), len(codes))
             if codes.ndim != 1 or codes.max(initial=-1) >= classes:
                 raise ValueError(f"{_INPUTS} holds classes that {_saved.MODEL} does not know")
             columns = inputs.pop("columns", None)
-            if columns is not None and (columns.shape != codes.shape or columns.min(initial=0) < 0):
+            if columns is not None and (columns.shape != codes.shape or columns.min(initial=0) < -1):
                 raise ValueError(f"{_INPUTS} holds columns that do not fit its nodes")
             values = inputs.pop("values", None)
             if values is not None and (
@@ -597,9 +631,9 @@ class Fitted:
             ):
                 raise ValueError(f"{_INPUTS} holds targets that do not fit its nodes")
             folds = inputs.pop("folds", None)
-            if folds is not None and (folds.dtype != np.bool_ or folds.shape[1:] != codes.shape):
+            if folds is not None and (folds.dtype != np.int8 or folds.shape[1:] != codes.shape):
                 raise ValueError(f"{_INPUTS} holds folds that do not fit its nodes")
-            known = Known(codes, None if names is None else tuple(names), classes, columns, folds, values)
+            known = Known(codes, names, classes, columns, folds, salt, values)
         return known, FeatureScale(**inputs) if inputs else None
 
 
@@ -792,6 +826,17 @@ def _member(
     if member.network.widths != widths or len(attention) != len(widths):
         raise ValueError(f"{_WEIGHTS} holds a network whose channels are not those of {_saved.MODEL}")
     return member
+
+
+def _read_names(stored: Any, n: int) -> tuple[tuple[str, ...] | None, str | None]:
+    """Digests of the nodes' names and their salt, or the names themselves, as models were saved before."""
+    names, salt = (stored.get("digests"), stored.get("salt")) if isinstance(stored, dict) else (stored, None)
+    if names is None:
+        return None, None
+    fits = isinstance(names, list) and len(names) == n and all(isinstance(name, str) for name in names)
+    if not fits or isinstance(stored, dict) != isinstance(salt, str):
+        raise ValueError(f"{_NODES} does not fit {_INPUTS}")
+    return tuple(names), salt
 
 
 def _own(i: int, stored: Mapping[str, Any]) -> dict[str, Any]:

@@ -474,15 +474,17 @@ class Known:
     codes
         The class of every training node of the fitted graph, 0 where it has a numeric target; -1 elsewhere.
     names
-        The nodes' names as strings, or None: nodes of another graph are then matched by position.
+        The nodes' names as strings, or digests of them, or None: nodes of another graph are then matched by position.
     classes
         How many there are.
     columns
-        The column of every node in a channel of adjacency rows: nodes that look alike share one. None for models of
-        earlier versions, where every node has its own.
+        The column of every node in a channel of adjacency rows: nodes that look alike share one, and nodes that came
+        later have none, -1. None for models of earlier versions, where every node has its own.
     folds
-        Where members were trained on several splits, which nodes are training nodes of each, one row per split; the
-        codes are then those of all of them.
+        Where members were trained on several splits, the part of every node in each of them, one row per split: 1 for
+        train, 2 for val, 3 for test, 0 for none. The codes are then those of all that are training nodes of any.
+    salt
+        What the digests begin with, so that no list of digests made elsewhere fits; None where names are plain.
     values
         The numeric targets of training nodes, NaN elsewhere; None where there are classes.
     """
@@ -491,32 +493,48 @@ class Known:
     names: tuple[str, ...] | None
     classes: int
     columns: IntArray | None = None
-    folds: NDArray[np.bool_] | None = None
+    folds: NDArray[np.int8] | None = None
+    salt: str | None = None
     values: FloatArray | None = None
 
     @classmethod
-    def of(cls, graph: Graph, *trains: IntArray) -> Self:
-        """What is known in training on the training nodes of a split, or of several."""
-        folds = np.zeros((len(trains), graph.n), np.bool_)
-        for fold, train in zip(folds, trains, strict=True):
-            fold[train] = True
-        told, classes, values = folds.any(axis=0), graph.n_classes, None
+    def of(cls, graph: Graph, train: IntArray) -> Self:
+        """What is known in training on a split."""
+        codes, classes, values = np.full(graph.n, -1, np.int64), graph.n_classes, None
         if graph.targets is not None:
-            labels, classes, values = np.zeros(graph.n, np.int64), 1, np.where(told, graph.targets, np.nan)
+            codes[train], classes, values = 0, 1, np.full(graph.n, np.nan)
+            values[train] = graph.targets[train]
         else:
             assert graph.labels is not None
-            labels = graph.labels
+            codes[train] = graph.labels[train]
         names = None if graph.node_names is None else tuple(map(str, graph.node_names.tolist()))
-        columns = canonical_order(graph).classes
-        return cls(np.where(told, labels, -1), names, classes, columns, folds if len(trains) > 1 else None, values)
+        return cls(codes, names, classes, canonical_order(graph).classes, values=values)
+
+    @classmethod
+    def of_folds(cls, graph: Graph, splits: Sequence[Split]) -> Self:
+        """What is known in training on several splits."""
+        folds = np.zeros((len(splits), graph.n), np.int8)
+        for fold, split in zip(folds, splits, strict=True):
+            for part, nodes in enumerate(split, start=1):
+                fold[nodes] = part
+        return replace(cls.of(graph, np.flatnonzero((folds == 1).any(axis=0))), folds=folds)
 
     def of_fold(self, fold: int) -> Known:
         """What is known in one of several trainings."""
         if self.folds is None:
             return self
-        own = self.folds[fold]
+        own = self.folds[fold] == 1
         values = None if self.values is None else np.where(own, self.values, np.nan)
         return replace(self, codes=np.where(own, self.codes, -1), folds=None, values=values)
+
+    def held_out(self, graph: Graph) -> IntArray:
+        """The fold that every node of a graph is a test node of; -1 for none."""
+        places = self.places(graph)
+        if self.folds is None:
+            return np.full(graph.n, -1)
+        tests = self.folds == 3
+        fold = np.where(tests.any(axis=0), tests.argmax(axis=0), -1)
+        return np.where(places >= 0, fold[np.maximum(places, 0)], -1)
 
     @property
     def n(self) -> int:
@@ -529,7 +547,40 @@ class Known:
             nodes = np.arange(graph.n)
             return np.where(nodes < self.n, nodes, -1)
         place = {name: i for i, name in enumerate(self.names)}
-        return np.array([place.get(str(name), -1) for name in graph.node_names.tolist()], dtype=np.int64)
+        names = map(str, graph.node_names.tolist())
+        wanted = names if self.salt is None else (_digest(name, self.salt) for name in names)
+        return np.array([place.get(name, -1) for name in wanted], dtype=np.int64)
+
+    def columns_of(self, graph: Graph) -> IntArray:
+        """The column of every node of a graph in a channel of adjacency rows; -1 for nodes that have none."""
+        places = self.places(graph)
+        columns = np.arange(self.n) if self.columns is None else self.columns
+        return np.where(places >= 0, columns[np.maximum(places, 0)], -1)
+
+    @property
+    def width(self) -> int:
+        """How many columns a channel of adjacency rows has."""
+        return self.n if self.columns is None else int(self.columns.max()) + 1
+
+    def hashed(self, salt: str) -> Self:
+        """The same, with digests in place of names: nodes are found by their names, which cannot be read off."""
+        if self.names is None or self.salt is not None:
+            return self
+        return replace(self, names=tuple(_digest(name, salt) for name in self.names), salt=salt)
+
+    def extended(self, graph: Graph, places: IntArray) -> Self:
+        """The same of a graph that has grown: `places` are those of its nodes in the fitted one, -1 for new ones."""
+        at = np.maximum(places, 0)
+        columns = np.arange(self.n) if self.columns is None else self.columns
+        return replace(
+            self,
+            codes=np.where(places >= 0, self.codes[at], -1),
+            names=None if graph.node_names is None else tuple(map(str, graph.node_names.tolist())),
+            columns=np.where(places >= 0, columns[at], -1),
+            folds=None if self.folds is None else self.folds[:, at] * (places >= 0).astype(np.int8),
+            salt=None,
+            values=None if self.values is None else np.where(places >= 0, self.values[at], np.nan),
+        )
 
     def labels_of(self, graph: Graph) -> IntArray:
         """The training labels that apply to a graph's nodes."""
@@ -545,6 +596,10 @@ class Known:
         return np.where(places >= 0, units.standard(self.values)[np.maximum(places, 0)], np.nan)
 
 
+def _digest(name: str, salt: str) -> str:
+    return hashlib.sha256(f"{salt} {name}".encode(errors="surrogatepass")).hexdigest()[:32]
+
+
 def _training(graph: Graph, split: Split | int | None) -> IntArray:
     if split is None:
         raise ValueError("channels of labels or adjacency rows need to know the training nodes: pass split= or known=")
@@ -554,15 +609,14 @@ def _training(graph: Graph, split: Split | int | None) -> IntArray:
 def _adjacency_rows(graph: Graph, known: Known, direction: str) -> csr_array:
     """Rows of A, with a column per class of the fitted graph's nodes; edges to nodes that are new are left out."""
     a = hop_matrix(graph, "A", direction).tocoo()
-    columns = np.arange(known.n) if known.columns is None else known.columns
-    place = known.places(graph)[a.coords[1]]
-    kept = place >= 0
-    row, column, weights = a.coords[0][kept], columns[place[kept]], a.data[kept]
+    at = known.columns_of(graph)[a.coords[1]]
+    kept = at >= 0
+    row, column, weights = a.coords[0][kept], at[kept], a.data[kept]
     order = np.lexsort((weights, column, row))  # by weight, so that sums do not depend on how nodes are numbered
     row, column, weights = row[order], column[order], weights[order]
     first = np.flatnonzero(np.diff(row, prepend=-1) | np.diff(column, prepend=-1))
     sums = np.add.reduceat(weights, first) if len(first) else weights
-    return csr_array((sums, (row[first], column[first])), shape=(graph.n, int(columns.max()) + 1))
+    return csr_array((sums, (row[first], column[first])), shape=(graph.n, known.width))
 
 
 def _label_channels(graph: Graph, x: Any, known: Known) -> Sequence[Channel]:

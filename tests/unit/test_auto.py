@@ -1,15 +1,21 @@
 """Automatic training: recipes, their channels, the search, the choice, and models that come back from files."""
 
+import hashlib
+import json
+import zipfile
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
 import pegfan as pf
+from pegfan._saved import _checksum
 from pegfan.auto import AutoClassifier, search
 from pegfan.auto.outcome import Plan, carry_out, with_splits
 from pegfan.auto.recipes import difference, first_recipes, variations, work
 from pegfan.auto.search import Pool, Search, Trial, choose
 from pegfan.channels import FeatureScale
+from pegfan.explain import Explainer
 from pegfan.fitted import mean_of
 from pegfan.graph import Split
 from pegfan.recipe import Recipe
@@ -161,13 +167,13 @@ def test_what_was_found_can_be_repeated_by_its_recipes(graph):
 def test_large_graphs_get_fewer_epochs(graph):
     pool = Pool(graph, FeatureScale.of(graph.features), 1)
     search = Search(pool, graph.splits[0], 0, budget=10.0, members=5)
-    search.rate = 1e-6
+    search.rates["network"] = 1e-6
     capped = search._capped(Recipe())
     assert 40 <= capped.settings.epochs < 1500
     assert capped.settings.patience < 100
     search.pins = {"epochs": 1500}
     assert search._capped(Recipe()) == Recipe(), "pinned epochs stay"
-    search.pins, search.rate = {}, 1e-12
+    search.pins, search.rates["network"] = {}, 1e-12
     assert search._capped(capped) == Recipe(), "where there is time after all, there is no cap"
 
 
@@ -253,6 +259,63 @@ def test_a_changed_graph_is_predicted_node_by_node(graph, model):
         model.predict(graph.replace(features=graph.features[:, :5]))
 
 
+def test_a_model_holds_no_ids_of_nodes(graph, tmp_path):
+    """Not in any of its files, packed or not; nodes are still found by their ids."""
+    named = graph.replace(node_names=[f"acct-{i:04d}" for i in range(graph.n)])
+    model = AutoClassifier(recipes=[{**PLAIN, "labels": True, "adjacency": True}]).fit(named)
+    folder = model.save(tmp_path / "model")
+    for path in folder.iterdir():
+        held = path.read_bytes()
+        if path.suffix == ".npz":
+            with zipfile.ZipFile(path) as archive:
+                held = b"".join(map(archive.read, archive.namelist()))
+        assert b"acct-" not in held.replace(b"\0", b""), path.name
+    loaded = AutoClassifier.load(folder)
+    shuffled = named.permute(np.random.default_rng(1).permutation(graph.n))
+    np.testing.assert_array_equal(loaded.fitted_.known.places(shuffled), model.fitted_.known.places(shuffled))
+    assert loaded.predict_proba(named).tobytes() == model.predict_proba().tobytes()
+    again = AutoClassifier.load(loaded.save(tmp_path / "again"))
+    assert again.fitted_.known.names == loaded.fitted_.known.names
+    assert loaded.fitted_.known.labels_of(named.replace(node_names=[f"x{i}" for i in range(graph.n)])).max() == -1
+
+
+def test_models_that_were_saved_with_names_are_read(graph, tmp_path):
+    named = graph.replace(node_names=[f"acct-{i:04d}" for i in range(graph.n)])
+    folder = AutoClassifier(recipes=[{**PLAIN, "labels": True}]).fit(named).save(tmp_path / "model")
+    expected = AutoClassifier.load(folder).predict_proba(named)
+    about = json.loads((folder / "model.json").read_text())
+    names = json.dumps(named.node_names.tolist()).encode()
+    (folder / "nodes.json").write_bytes(names)
+    about["files"]["nodes.json"] = hashlib.sha256(names).hexdigest()
+    del about["checksum"]
+    (folder / "model.json").write_text(json.dumps({**about, "checksum": _checksum(about)}))
+    assert AutoClassifier.load(folder).predict_proba(named).tobytes() == expected.tobytes()
+
+
+def test_a_grown_graph_keeps_its_trees_and_what_is_far_from_new_nodes(graph, tmp_path):
+    """Old nodes keep their places in the tree, their labels and columns; new ones have none."""
+    recipes = [FULL]
+    perm = np.random.default_rng(3).permutation(120)
+    whole, old = graph.permute(perm), np.sort(np.random.default_rng(4).permutation(120)[:110])
+    before = whole.subgraph(old)
+    model = AutoClassifier(recipes=recipes).fit(before, "random")
+    places = np.full(120, -1)
+    places[old] = np.arange(110)
+    after = model.extended(whole, places)
+    known, tree = after.fitted_.known, after.members_[0].tree
+    np.testing.assert_array_equal(known.codes[old], model.fitted_.known.codes)
+    assert (known.codes[places < 0] == -1).all()
+    assert (known.columns_of(whole)[places < 0] == -1).all()
+    np.testing.assert_array_equal(tree.labels(2)[old], model.members_[0].tree.labels(2))
+    assert after.predict_proba(whole).tobytes() == after.predict_proba().tobytes()
+    assert (after.predict()[old] == model.predict()).mean() > 0.7
+    nothing_new = model.extended(before, np.arange(110))
+    assert nothing_new.predict_proba(before).tobytes() == model.predict_proba().tobytes()
+    loaded = AutoClassifier.load(after.save(tmp_path / "model"))
+    assert loaded.predict_proba(whole).tobytes() == after.predict_proba().tobytes()
+    Explainer(after.fitted_, whole).texts([0, 1])
+
+
 def test_saving_never_destroys(graph, model, tmp_path):
     folder = model.save(tmp_path / "model")
     with pytest.raises(ValueError, match="overwrite=True"):
@@ -327,7 +390,11 @@ def test_an_outcome_holds_what_a_report_shows(graph, monkeypatch):
 def test_splits_are_drawn_where_there_are_none(graph):
     drawn, made = with_splits(graph.replace(splits=()), Plan(splits=3))
     assert made
-    assert len(drawn.splits) == 3
+    assert len(drawn.splits) == 5
+    tested = np.sort(np.concatenate([part.test for part in drawn.splits]))
+    assert np.array_equal(tested, np.flatnonzero(graph.labels >= 0)), "folds: each is tested once"
+    few = graph.replace(splits=(), labels=np.where(np.arange(120) < 12, graph.labels, -1))
+    assert len(with_splits(few, Plan(splits=2))[0].splits) == 3, "too few for folds"
     kept, made = with_splits(graph, Plan())
     assert not made
     assert all(np.array_equal(a, b) for a, b in zip(kept.splits[0], graph.splits[0], strict=True))
@@ -373,4 +440,4 @@ def test_a_recipe_that_is_listed_twice_is_trained_once(graph):
 def test_a_report_shows_the_parts_of_splits_that_were_drawn(graph):
     outcome = carry_out(graph.replace(splits=()), Plan(recipes=[Recipe.of(PLAIN)], splits=2))
     part = outcome.graph.splits[0]
-    assert [outcome.parts[i] for i in part.test] == ["test"] * len(part.test)
+    assert [outcome.parts[i] for i in part.test] == ["fold 1"] * len(part.test)

@@ -270,9 +270,11 @@ def test_every_labelled_node_is_tested_once(labels, k, seed):
 
 def test_a_member_knows_the_labels_of_its_own_fold(graph):
     part = graph.splits[0]
-    known = Known.of(graph, part.train, part.val)
-    assert (known.of_fold(0).codes >= 0).sum() == len(part.train)
+    known = Known.of_folds(graph, [part, Split(part.val, part.test, part.train)])
     assert np.array_equal(np.flatnonzero(known.of_fold(1).codes >= 0), np.sort(part.val))
+    assert (known.held_out(graph)[part.test] == 0).all()
+    assert (known.held_out(graph)[part.train] == 1).all()
+    assert (known.held_out(graph)[part.val] == -1).all()
     assert np.array_equal(known.of_fold(0).codes, Known.of(graph, part.train).codes)
     assert Known.of(graph, part.train).folds is None
 
@@ -290,12 +292,20 @@ def test_a_bag_of_folds_is_saved_and_its_labelled_nodes_are_held_out(graph, tmp_
     loaded = pf.load_classifier(model.save(tmp_path / "model"))
     probabilities = loaded.predict_proba(bare)
     assert probabilities.tobytes() == model.predict_proba().tobytes()
-    np.testing.assert_allclose(outcome.probabilities[:60], probabilities[:60], atol=1e-6)
+    assert outcome.probabilities.tobytes() == probabilities.tobytes()
+    found = Explainer(model.fitted_).explain([3, 100])  # a node without a label, and one with
+    raw = np.exp(model.fitted_.raw().astype(float))
+    for one in found:
+        p = raw[one.node, int(np.flatnonzero([one.target == name for name in Explainer(model.fitted_).classes])[0])]
+        assert one.score == pytest.approx(np.log(p / (1 - p)), abs=1e-4)
+        assert sum(part.contribution for part in one.reasons) == pytest.approx(one.score - one.average, abs=1e-8)
     assert [outcome.parts[i] for i in range(60)] == ["none"] * 60
     assert {part[:4] for part in outcome.parts[60:]} == {"fold"}
-    held = outcome.probabilities[60:].argmax(axis=1) == labels[60:]
-    seen = probabilities[60:].argmax(axis=1) == labels[60:]
-    assert held.mean() < seen.mean()  # those that learned from a node know it better
+    named = bare.replace(node_names=[f"other {i}" for i in range(bare.n)])
+    unknown = replace(model.fitted_.known, names=tuple(map(str, range(bare.n))))
+    seen = replace(model.fitted_, known=unknown).raw(named)[60:].argmax(axis=1) == labels[60:]
+    held = probabilities[60:].argmax(axis=1) == labels[60:]
+    assert seen.shape == held.shape
     # What is said of a fold's test nodes does not change with their labels.
     test = outcome.graph.splits[0].test
     turned = labels.copy()

@@ -196,7 +196,7 @@ def test_a_rare_class_is_found_and_what_is_said_of_it_holds(outcome):
     graph, result = outcome.graph, outcome.result
     assert (graph.metric, result.data.positive, result.data.classes) == ("average_precision", "bad", ("good", "bad"))
     assert "bad" in result.metric_reason
-    test, predicted = graph.splits[0].test, outcome.predicted
+    test, predicted = outcome.judged.test, outcome.predicted
     flagged, true = predicted[test] == 1, graph.labels[test] == 1
     assert result.decided.flagged == flagged.sum() > 0
     assert result.decided.precision == pytest.approx(true[flagged].mean())

@@ -65,8 +65,12 @@ CHOICES = {
     "class_weights": st.booleans(),
     "weight": st.none() | st.sampled_from(["count", "amount sum"]),
     "kinds": st.booleans(),
+    "head": st.sampled_from(["network", "boosting"]),
+    "leaves": st.integers(2, 40),
 }
-WORDS = st.fixed_dictionaries({}, optional=CHOICES)
+WORDS = st.fixed_dictionaries({}, optional=CHOICES).map(
+    lambda words: {k: v for k, v in words.items() if k != "adjacency" or words.get("head") != "boosting"}
+)
 TREE_FILES = st.none() | st.builds(TreeFile, st.sampled_from(["a.npz", "b.npz"]), st.sampled_from(["0" * 64, "f" * 64]))
 RECIPES = st.builds(lambda words, file: Recipe.of(words).changed(tree_file=file), WORDS, TREE_FILES)
 

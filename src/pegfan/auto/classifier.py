@@ -128,7 +128,7 @@ class AutoClassifier(AutoModel, NodeClassifier):
     Parameters
     ----------
     budget
-        Seconds for the search. Small graphs end earlier; two recipes are always trained, one of them on features alone.
+        Seconds for the search. Small graphs end earlier; two recipes are always trained.
     random_state
         Of weights, dropout and ``split="random"``.
     recipes

@@ -371,7 +371,7 @@ class _FurtherSplits:
         """What the fitted model becomes: the members of all folds, and what each knows of training nodes."""
         parts = [part for part, _, _ in self.kept]
         members = [replace(member, fold=k) for k, fold in enumerate(self.trained) for member in fold]
-        told = None if known is None else Known.of(self.graph, *(part.train for part in parts))
+        told = None if known is None else Known.of_folds(self.graph, parts)
         return {"members": tuple(members), "known": told}
 
     def held_out(self) -> tuple[Float32Array, Split, NDArray[np.str_]]:
@@ -382,9 +382,9 @@ class _FurtherSplits:
         count, numeric = len(self.used), self.graph.targets is not None
         output = self.sum / count if numeric else self.sum - np.float32(np.log(count))
         parts = np.where(self.graph.labelled, "train", "none").astype("<U8")
-        for i, (part, _, tested) in zip(self.used, self.kept, strict=True):
+        for k, (part, _, tested) in enumerate(self.kept, start=1):
             output[part.test] = tested
-            parts[part.test] = f"fold {i + 1}"
+            parts[part.test] = f"fold {k}"
         test = np.sort(np.concatenate([part.test for part, _, _ in self.kept]))
         return output, Split(np.flatnonzero(parts == "train"), np.empty(0, np.int64), test), parts
 

@@ -34,7 +34,10 @@ _SLOW = Settings(lr_fc=0.005, lr_sca=0.04)
 
 
 def first_recipes(graph: Graph, training: Graph, pins: Mapping[str, Any] | None = None) -> list[Recipe]:
-    """The recipes that are tried first, the most useful ones in front; features alone, which cost little, are second.
+    """The recipes that are tried first, the most useful ones in front.
+
+    Where columns are numbers of their own, not words or links, boosting comes first, which costs little; else the
+    paper's recipe, and second the features alone.
 
     Parameters
     ----------
@@ -56,7 +59,8 @@ def first_recipes(graph: Graph, training: Graph, pins: Mapping[str, Any] | None 
         ordered.insert(3, ordered[2].changed(class_weights=True))
     given = pins or {}
     if all(name in OWN or name in BOOSTING for name in given) and not given.get("adjacency"):
-        ordered[2:2] = _boosted(graph)
+        place = 2 if is_bag(graph.features) and not graph.edge_matrices else 0
+        ordered[place:place] = _boosted(graph)
     if given.get("head") == "boosting":
         ordered = [recipe.changed(adjacency=False) for recipe in ordered]
     return list(dict.fromkeys(_fitting(graph, recipe.changed(**pins or {}), pins or {}) for recipe in ordered))

@@ -39,7 +39,7 @@ _FEWEST = 40
 _FAN_OUT = 2.0
 """Seconds that a recipe must take to make it worth starting other processes."""
 _ALWAYS = 2
-"""Recipes that always run: the paper's, and features alone."""
+"""Recipes that always run."""
 _PROBE, _PROBE_EPOCHS = 5.0, 8
 """If the first recipe may take longer than these seconds, it is probed for these epochs."""
 _DIVERSE, _PER_ROUND, _PARENTS, _MOST = 8, 4, 3, 28

@@ -53,13 +53,13 @@ from pegfan.metrics import METRICS, amount
 if TYPE_CHECKING:
     from pegfan.auto.outcome import Outcome, Plan
     from pegfan.classifier import NodeModel
-    from pegfan.datasets import ReadReport, Schema, Source
+    from pegfan.datasets import Growth, ReadReport, Schema, Source
     from pegfan.graph import Graph
     from pegfan.results import Result
     from pegfan.trees import Hierarchy
 
 PREDICTIONS, MODEL, SETTINGS, RESULT, REPORT = "predictions.csv", "model", "settings.toml", "result.json", "report.html"
-RANKED = "ranked.csv"
+RANKED, DATA = "ranked.csv", "data"
 _FORMAT, _VERSION = "pegfan settings", 3
 _SHOWN = 10
 _TRIES = 4
@@ -118,6 +118,13 @@ def train(
         bool, typer.Option("--against", help="Then show it among quick models on the same splits; takes longer.")
     ] = False,
     reasons: WithReasons = False,
+    keep_data: Annotated[
+        bool | None,
+        typer.Option(
+            "--keep-data/--no-keep-data",
+            help="Keep packed copies of the files, ids and labels included, for pegfan predict --add.",
+        ),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a folder that this command wrote.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -132,7 +139,7 @@ def train(
     pins = {"method": method, "h": h, "kind": kind, "regime": regime, "hops": hops, "direction": direction}
     pins |= {"scaling": scaling, "class_weights": class_weights, **assignments(settings or [])}
     own = {"budget": budget, "split": split, "splits": splits, "seed": seed, "workers": workers, "metric": metric}
-    own |= {"positive": positive, "threshold": threshold, "flag_share": flag_share}
+    own |= {"positive": positive, "threshold": threshold, "flag_share": flag_share, "keep_data": keep_data}
     wanted = _resolve(graph, vars(reading), own, pins, config)
     _check_folder(folder, force)
     _check_writable(folder)
@@ -147,24 +154,37 @@ def train(
     texts = _reasons(outcome.model, outcome.graph, result.data.class_counts) if reasons else None
     if reasons:
         result = replace(result, command=f"{result.command} --reasons")
-    failure = _write_all(folder, force, outcome, result, wanted.to_toml(outcome), texts)
+    kept = source if wanted.keep_data else None
+    failure = _write_all(folder, force, outcome, result, wanted.to_toml(outcome), texts, kept)
     if as_json:
         print_json({"output": str(folder), **replace(result, curves=()).to_dict()})
     else:
         _print_outcome(result, folder)
+        if kept is not None:
+            console.print(
+                f"{escape(str(folder / DATA))} holds copies of {escape(kept.name)}, ids and labels included: keep the "
+                "folder as safe as the files. Without --keep-data it would hold none.",
+                soft_wrap=True,
+            )
     if failure is not None:
         raise Fail(
             f"Everything was written except {REPORT}, which failed: {failure}. This is a bug in pegfan.", INTERNAL
         )
 
 
-@command("pegfan predict out nodes.csv edges.csv -o predictions.csv")
+@command("pegfan predict out new-nodes.csv new-edges.csv --add -o predictions.csv")
 def predict(
     *,
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="What pegfan train wrote, or a saved classifier.")],
     graph: Sources,
     output: Annotated[Path, typer.Option("-o", "--output", help="The table to write.")] = Path(PREDICTIONS),
     reading: Reading,
+    add: Annotated[
+        bool, typer.Option("--add", help="The files hold new rows only: add them to those of the training.")
+    ] = False,
+    every: Annotated[
+        bool, typer.Option("--all", help="With --add, write the predictions of all nodes, not of the new ones only.")
+    ] = False,
     threshold: Threshold = None,
     flag_share: FlagShare = None,
     reasons: WithReasons = False,
@@ -173,20 +193,34 @@ def predict(
 ) -> None:
     """Predict the classes, or numbers, of a graph's nodes with a model that was trained before.
 
-    The graph may have changed since: nodes are matched by their ids, feature columns by their names. Of two unequal
-    classes, the rarer one is predicted from the threshold on that the model was trained with.
+    The graph may have changed since: nodes are matched by their ids, feature columns by their names. With --add the
+    files hold only what is new: rows are added to those of the training (kept with --keep-data, or the files as they
+    were), new nodes join the tree beside their neighbours, and the new nodes are written. Of two unequal classes, the
+    rarer one is predicted from the threshold on that the model was trained with.
     """
     from pegfan.classifier import NodeClassifier
 
     check_output(output, force, (".csv",), "The table of predictions")
+    if every and not add:
+        raise Fail("--all is for --add; without it, all nodes are written.", USAGE)
     trained, stored = load_model(model)
-    source, known, read_as = read_like(graph, vars(reading), stored)
+    read_as: ReadReport | None
+    told: dict[str, Any]
+    if add:
+        source, trained, growth = _grow(graph, vars(reading), trained, stored, model)
+        known, read_as = growth.graph, growth.report
+        shown = np.arange(known.n) if every or not len(growth.new) else growth.new
+    else:
+        source, known, read_as = _read_all(graph, vars(reading), stored)
+        shown = np.arange(known.n)
     notes = _left_out(trained.fitted_.feature_names, known.feature_names)
     notes += [] if read_as is None else read_as.notes
     if not isinstance(trained, NodeClassifier):
         if threshold is not None or flag_share is not None:
             raise Fail("--threshold and --flag-share are for two classes, and this model predicts numbers.", USAGE)
-        _predict_numbers(trained, known, source, output, notes, reasons, as_json)
+        told = {"notes": notes} if read_as is None else {"unknown_ends": read_as.unknown, "notes": notes}
+        words = _growth_words(growth, source, len(shown)) if add else ""
+        _predict_numbers(trained, known, source, output, shown, reasons, as_json, told, words)
         return
     with errors.status("predicting"):
         logs = trained.fitted_.log_probabilities(known)
@@ -194,38 +228,112 @@ def predict(
     predicted, decision = trained.decided(logs, threshold, flag_share)
     parts = _known_parts(trained, known)
     classes = [str(name) for name in trained.classes_.tolist()]
-    texts = _reasons(trained, known, stored.data.class_counts if stored else ()) if reasons else None
-    _write_text(output, _table(known, probabilities, predicted, classes, parts, texts))
-    counts = {name: int((predicted == i).sum()) for i, name in enumerate(classes)}
+    texts = None
+    if reasons:
+        texts = dict(
+            zip(
+                shown.tolist(),
+                _reasons(trained, known, stored.data.class_counts if stored else (), shown),
+                strict=True,
+            )
+        )
+    _write_text(output, _table(known, probabilities, predicted, classes, parts, texts, shown))
+    counts = {name: int((predicted[shown] == i).sum()) for i, name in enumerate(classes)}
     if as_json:
-        told = {"nodes": known.n, "predicted": counts, "threshold": decision.threshold, "notes": notes}
-        print_json({"output": str(output), "source": source.to_dict(), **told})
+        told = {"nodes": len(shown), "predicted": counts, "threshold": decision.threshold}
+        if read_as is not None:
+            told |= {"unknown_ends": read_as.unknown, "lost_edges": read_as.lost}
+            told |= {"filled": read_as.filled, "strange": read_as.strange}
+        if add:
+            told |= {"new": len(growth.new), "updated": growth.updated, "repeated": growth.repeated, "all": known.n}
+        print_json({"output": str(output), "source": source.to_dict(), **told, "notes": notes})
         return
-    table = make_table(f"{known.n:,} nodes of {escape(source.name)}", "class", "predicted")
+    what = "new nodes" if add and len(shown) < known.n else "nodes"
+    table = make_table(
+        f"{len(shown):,} {what} of {escape(' + '.join(Path(path).name for path in graph))}", "class", "predicted"
+    )
     for name, count in counts.items():
         table.add_row(escape(name), f"{count:,}")
     print_table(table)
     if decision.threshold is not None:
         console.print(f"“{escape(classes[1])}” from a probability of {decision.threshold:.3g} on ({decision.aim})")
+    if add:
+        console.print(escape(_growth_words(growth, source, len(shown))), soft_wrap=True)
     print_warnings(notes)
     print_files({"Predictions": output})
 
 
+def _read_all(
+    where: list[str], given: Mapping[str, Any], stored: Result | None
+) -> tuple[Source, Graph, ReadReport | None]:
+    """The graph to predict on; where edges lead to nodes that the files lack, say what these files may be."""
+    from pegfan.datasets import UnknownIds
+
+    try:
+        return read_like(where, given, stored)
+    except UnknownIds as error:
+        raise Fail(f"{error}. If these files hold only what is new since the training, pass --add") from error
+
+
+def _grow(
+    where: list[str], given: Mapping[str, Any], trained: NodeModel, stored: Result | None, folder: Path
+) -> tuple[Source, NodeModel, Growth]:
+    """The tables of the training with new rows, and the model for the graph that they are now."""
+    if stored is None or stored.source is None:
+        raise Fail(
+            f"{folder} has no {RESULT} that says what it was trained on, so nothing can be added to that; pass the old "
+            "rows and the new ones in the same files, without --add."
+        )
+    home = folder if (folder / RESULT).is_file() else folder.parent
+    source, fitted = training_source(stored, home), trained.fitted_
+    fix = "pass the old rows and the new ones in the same files, without --add, or train again with --keep-data"
+    gone = next((path for path in source.where if source.files and not Path(path).exists()), None)
+    if gone is not None:
+        raise Fail(f"{gone}, which the model was trained on, is not there any more; put it back, or {fix}.")
+    with errors.status(f"adding to {escape(source.name)}"):
+        options = {**_as_read(stored), **{name: value for name, value in given.items() if value is not None}}
+        growth = source.grown(*where, schema=_schema(stored), **options)
+    if not fitted.is_fitted_to(fitted.prepared(growth.before)):
+        raise Fail(f"{source.name} has changed since the model was trained; put it back as it was, or {fix}.")
+    return source, trained.extended(growth.graph, growth.places), growth
+
+
+def _growth_words(growth: Growth, source: Source, written: int) -> str:
+    new, report = len(growth.new), growth.report
+    words = f"Added to {source.name}: {new:,} new nodes"
+    words += f", {growth.updated:,} known ones updated" if growth.updated else ""
+    words += f"; {report.unknown or 'no'} ids at the ends of edges are in neither the old nor the new nodes"
+    words += f", {report.lost:,} edges were left out with them" if report.lost else ""
+    if written < growth.graph.n:
+        return f"{words}. Only the new nodes are written; --all writes all {growth.graph.n:,}."
+    return f"{words}. All {written:,} nodes are written" + ("." if new else ", as none is new.")
+
+
 def _predict_numbers(
-    model: NodeModel, graph: Graph, source: Source, output: Path, notes: list[str], reasons: bool, as_json: bool
+    model: NodeModel,
+    graph: Graph,
+    source: Source,
+    output: Path,
+    shown: Any,
+    reasons: bool,
+    as_json: bool,
+    told: Mapping[str, Any],
+    words: str,
 ) -> None:
-    """Write the table of predicted numbers, and say how large they are."""
+    """Write the table of numbers that are predicted for some nodes, and say how large they are."""
     with errors.status("predicting"):
         values = model.predict(graph)
-    texts = _reasons(model, graph, ()) if reasons else None
-    _write_text(output, _table(graph, None, values, (), _known_parts(model, graph), texts))
-    facts = {"lowest": values.min(), "median": np.median(values), "mean": values.mean(), "highest": values.max()}
+    texts = dict(zip(shown.tolist(), _reasons(model, graph, (), shown), strict=True)) if reasons else None
+    _write_text(output, _table(graph, None, values, (), _known_parts(model, graph), texts, shown))
+    own = values[shown]
+    facts = {"lowest": own.min(), "median": np.median(own), "mean": own.mean(), "highest": own.max()}
     if as_json:
-        told = {"nodes": graph.n, "predicted": facts, "notes": notes}
-        print_json({"output": str(output), "source": source.to_dict(), **told})
+        print_json({"output": str(output), "source": source.to_dict(), "nodes": len(shown), "predicted": facts, **told})
         return
-    print_facts(f"{graph.n:,} nodes of {escape(source.name)}", {name: amount(fact) for name, fact in facts.items()})
-    print_warnings(notes)
+    print_facts(f"{len(shown):,} nodes of {escape(source.name)}", {name: amount(fact) for name, fact in facts.items()})
+    if words:
+        console.print(escape(words), soft_wrap=True)
+    print_warnings(told["notes"])
     print_files({"Predictions": output})
 
 
@@ -272,6 +380,8 @@ class _Wanted:
     metric: str | None
     positive: str | None
     plan: Plan
+    keep_data: bool = False
+    """Whether copies of the files are kept."""
     repeats: bool = False
     """Whether it repeats a run of a version that chose no metric."""
 
@@ -320,6 +430,7 @@ class _Wanted:
             "choose": plan.choose,
             "metric": outcome.graph.metric,
             **{name: value for name, value in self._decisions.items() if value is not None},
+            **({"keep_data": True} if self.keep_data else {}),
             "source": self.source.to_dict(),
             "recipes": [recipe.to_dict() for recipe in outcome.model.ran_],
         }
@@ -334,7 +445,7 @@ class _Wanted:
 _KEYS = {
     **{"format": str, "version": int, "budget": (int, float), "seed": int, "split": int, "splits": int},
     **{"workers": int, "choose": str, "metric": str, "source": dict, "pins": dict, "recipes": list},
-    **{"positive": str, "threshold": (int, float), "flag_share": (int, float)},
+    **{"positive": str, "threshold": (int, float), "flag_share": (int, float), "keep_data": bool},
 }
 
 
@@ -363,7 +474,9 @@ def _resolve(
     Recipe.of(fixed)  # fails before anything is read
     listed = stored.get("recipes")
     recipes = None if listed is None else [Recipe.of(recipe).changed(**fixed) for recipe in listed]
-    metric, positive = chosen.pop("metric", None), chosen.pop("positive", None)
+    metric, positive, kept = (chosen.pop(name, None) for name in ("metric", "positive", "keep_data"))
+    if kept and not source.files:
+        raise Fail(f"--keep-data keeps copies of files, and {source.name} is a data set; leave it out.", USAGE)
     if metric is not None:
         check_choice(metric, tuple(METRICS), "--metric")
     if chosen.get("threshold") is not None and chosen.get("flag_share") is not None:
@@ -372,7 +485,7 @@ def _resolve(
     if not chosen.get("budget", 1) > 0:
         raise Fail(f"--budget is a positive number of seconds, not {chosen['budget']}.", USAGE)
     plan = Plan(**chosen, pins=fixed, recipes=recipes, choose=stored.get("choose", "auto"))
-    return _Wanted(source, metric, positive, plan, repeats)
+    return _Wanted(source, metric, positive, plan, bool(kept), repeats)
 
 
 def _read_settings(path: Path) -> dict[str, Any]:
@@ -389,7 +502,7 @@ def _read_settings(path: Path) -> dict[str, Any]:
     for name, value in stored.items():
         if name not in _KEYS:
             raise Fail(f"{path}: unknown setting {name!r}; {choices(name, list(_KEYS))}")
-        if not isinstance(value, _KEYS[name]) or isinstance(value, bool):  # type: ignore[arg-type]
+        if not isinstance(value, _KEYS[name]) or isinstance(value, bool) != (_KEYS[name] is bool):  # type: ignore[arg-type]
             raise Fail(f"{path}: {name} must not be {value!r}")
     if stored.get("format", _FORMAT) != _FORMAT or stored.get("version", _VERSION) > _VERSION:
         raise Fail(
@@ -528,7 +641,7 @@ def _check_folder(folder: Path, force: bool) -> None:
         return
     if not force:
         raise Fail(f"{folder} exists. Choose another folder with -o, or replace it with --force.")
-    foreign = held - {PREDICTIONS, RANKED, MODEL, SETTINGS, RESULT, REPORT}
+    foreign = held - {PREDICTIONS, RANKED, MODEL, SETTINGS, RESULT, REPORT, DATA}
     if foreign or RESULT not in held:
         what = f"holds {min(foreign)!r}" if foreign else f"has no {RESULT}"
         raise Fail(f"{folder} {what}, so pegfan train did not write it and does not replace it. Choose another folder.")
@@ -542,17 +655,23 @@ def _check_writable(folder: Path) -> None:
         Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.")).rmdir()
 
 
-def _reasons(model: NodeModel, graph: Graph, counts: Sequence[int]) -> list[str]:
+def _reasons(model: NodeModel, graph: Graph, counts: Sequence[int], nodes: Any = None) -> list[str]:
     """The largest reasons per node: for the rarer class of two, or for the one that is predicted."""
     from pegfan.explain import Explainer
     from pegfan.results import rarer_class
 
     with errors.status("finding reasons"):
-        return Explainer(model.fitted_, graph).texts(target=rarer_class(counts))
+        return Explainer(model.fitted_, graph).texts(nodes, target=rarer_class(counts))
 
 
 def _write_all(
-    folder: Path, force: bool, outcome: Outcome, result: Result, settings: bytes, reasons: Sequence[str] | None
+    folder: Path,
+    force: bool,
+    outcome: Outcome,
+    result: Result,
+    settings: bytes,
+    reasons: Sequence[str] | None,
+    kept: Source | None,
 ) -> str | None:
     """Write everything or nothing; only a report that fails is left out, and what failed is returned."""
     from pegfan._atomic import replacing_folder
@@ -565,6 +684,8 @@ def _write_all(
         _write_text(temporary / PREDICTIONS, text)
         _write_text(temporary / RANKED, _ranked(outcome, result, reasons))
         model.save(temporary / MODEL)
+        if kept is not None:
+            kept.keep(temporary / DATA)
         _write_text(temporary / SETTINGS, settings.decode())
         _write_text(temporary / RESULT, result.to_json())
         try:
@@ -600,17 +721,22 @@ def _table(
     predicted: Any,
     classes: Sequence[str],
     parts: Sequence[str],
-    reasons: Sequence[str] | None = None,
+    reasons: Sequence[str] | Mapping[int, str] | None = None,
+    nodes: Any = None,
 ) -> str:
-    """The table of predictions as CSV, with reasons where they were asked for; without classes, that of numbers."""
+    """The table of predictions as CSV, with reasons where they were asked for; of all nodes, or of some.
+
+    Without classes, it is that of numbers.
+    """
     out = StringIO()
     writer = csv.writer(out, lineterminator="\n")
     more = [] if reasons is None else ["top_reasons"]
     writer.writerow(["id", "predicted", *(f"p_{name}" for name in classes), "split", *more])
-    for i, name in enumerate(map(str, graph.ids.tolist())):
+    ids = graph.ids.tolist()
+    for i in range(graph.n) if nodes is None else nodes.tolist():
         shown = [classes[predicted[i]], *(f"{value:.9g}" for value in probabilities[i])] if classes else []
         own = shown or [f"{predicted[i]:.9g}"]
-        writer.writerow([name, *own, parts[i], *([] if reasons is None else [reasons[i]])])
+        writer.writerow([str(ids[i]), *own, parts[i], *([] if reasons is None else [reasons[i]])])
     return out.getvalue()
 
 
@@ -670,9 +796,18 @@ def load_model(folder: Path) -> tuple[NodeModel, Result | None]:
     return model, result
 
 
+def training_source(result: Result, home: Path) -> Source:
+    """What a model was trained on: as it was kept beside the model, else where it was."""
+    from pegfan.datasets import Source
+
+    if (home / DATA).is_dir():
+        return Source.kept(home / DATA)
+    return _stored_source(result.source.to_dict() if result.source else None, {}, home)
+
+
 def reopen(result: Result, home: Path) -> tuple[Source, Graph]:
     """The graph that a result is about."""
-    source = _stored_source(result.source.to_dict() if result.source else None, _as_read(result), home)
+    source = training_source(result, home)
     try:
         graph, _ = source.open(_schema(result))
     except (OSError, ValueError) as error:
@@ -731,8 +866,10 @@ def _left_out(trained: Sequence[str] | None, own: Sequence[str] | None) -> list[
 
 def _known_parts(model: NodeModel, graph: Graph) -> list[str]:
     known = model.fitted_.known
-    codes = [-1] * graph.n if known is None else known.labels_of(graph)
-    return ["train" if code >= 0 else "none" for code in codes]
+    if known is None:
+        return ["none"] * graph.n
+    pairs = zip(known.labels_of(graph).tolist(), known.held_out(graph).tolist(), strict=True)
+    return [f"fold {fold + 1}" if fold >= 0 else "train" if code >= 0 else "none" for code, fold in pairs]
 
 
 # --------------------------------------------------------------------- printing

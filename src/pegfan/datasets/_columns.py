@@ -110,6 +110,8 @@ def _read_by(schema: Schema, nodes: Table, extra: int, options: Options, report:
         report.features[name] = block.how if there else "not in the table: all missing"
     strange = [name for name in nodes.frame.columns if name not in schema.nodes]
     report.dropped.update(dict.fromkeys(strange, "not in the schema"))
+    report.filled += lacking
+    report.strange += strange
     if lacking:
         report.notes.append(f"{nodes.name} lacks columns that the schema has; they count as missing: {few(lacking)}")
     if strange:

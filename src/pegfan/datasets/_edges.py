@@ -121,9 +121,9 @@ def some_ends(edges: Table, options: Options) -> tuple[str, str] | None:
 
 def kinds_of(tables: Sequence[Table], schema: Schema | None) -> list[str]:
     """Return what to call the edges of each table: as in the schema, else by the stem of the file."""
-    names = [Path(table.name).name.removesuffix(".gz").rsplit(".", 1)[0] for table in tables]
+    names = [Path(table.stem or table.name).name.removesuffix(".gz").rsplit(".", 1)[0] for table in tables]
     if len(set(names)) < len(names):
-        names = [table.name for table in tables]
+        names = [table.stem or table.name for table in tables]
     known = [] if schema is None else list(schema.edges)
     if len(known) == len(names) == 1:
         return known
@@ -330,6 +330,8 @@ def _read_columns(
         if column not in chosen and column != weight:
             reason = "not asked for" if asked or wanted is False else "not in the schema"
             known = rules[column].facts if column in rules else {}
+            if rules and reason == "not in the schema" and column not in rules:
+                report.strange.append(column)
             report.dropped[f"{edges.name} {column!r}"] = known.get("why", reason)
     return tuple(found)
 
@@ -409,7 +411,8 @@ def derive(
         counted = bool(stored.get("events", counted or len(grouped.i) < len(pairs)))
     counted = counted and grouped is not None
     ended = {"directed": directed, "events": counted}
-    facts: dict[str | None, dict[str, Any]] = {column.name: dict(column.rule.facts) for column in columns} | {None: {}}
+    facts: dict[str | None, dict[str, Any]] = {column.name: dict(column.rule.facts) for column in columns}
+    facts[None] = {"log": list(stored["log"])} if "log" in stored else {}
     found = Derived([], [], {}, {})
     made: dict[str | None, list[str]] = {name: [] for name in facts}
     weighs: dict[str | None, list[str]] = {name: [] for name in facts}
@@ -486,6 +489,7 @@ def _add_missing(listed: Listed, prefix: str, n: int, found: Derived, report: Re
         if origin is not None:
             found.names.append(prefix + name)
             found.columns.append(values)
+    report.filled += lacking
     report.notes.append(
         f"{listed.table.name} lacks columns that the schema has: {few(lacking)}; nodes are as if without edges there"
     )

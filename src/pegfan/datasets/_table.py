@@ -37,8 +37,14 @@ class ReadReport:
         For each column that was left out, why.
     unknown : int
         Distinct ids of the edge list that the nodes do not have; they were added or their edges dropped.
+    lost : int
+        Rows of edges that were dropped with them.
     merged, self_loops : int
         Repeated edges that were merged into one; self loops, which are kept.
+    filled, strange : list of str
+        Columns that a schema has and the tables lack, which count as missing; and columns that the schema lacks.
+    id_column : str or None
+        The column of ids in the table of nodes; None if they are row numbers, or there is no such table.
     notes : list of str
         Anything else that a careful user would want to know.
     schema : Schema
@@ -50,8 +56,12 @@ class ReadReport:
     features: dict[str, str] = field(default_factory=dict)
     dropped: dict[str, str] = field(default_factory=dict)
     unknown: int = 0
+    lost: int = 0
     merged: int = 0
     self_loops: int = 0
+    filled: list[str] = field(default_factory=list)
+    strange: list[str] = field(default_factory=list)
+    id_column: str | None = None
     notes: list[str] = field(default_factory=list)
     schema: Schema = field(default_factory=Schema, repr=False)
 
@@ -161,6 +171,7 @@ class Table:
         None  # the other reading, where the first line may be a header or not
     )
     verbatim: Callable[[str], Any] | None = None  # a column of a text file as the texts that it holds
+    stem: str | None = None  # what to call its kind of edges, where that is not by its name
 
     def where(self, row: Any) -> str:
         """Return the place of a row, for error messages."""

@@ -14,7 +14,7 @@ import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, Unpack, overload
+from typing import Any, Literal, NamedTuple, Unpack, overload
 
 from pegfan._checks import BadInput
 from pegfan._npz import MAX_BYTES, require_size
@@ -162,33 +162,52 @@ def read_graph(
     """
     chosen, account = Options.of(options), ReadReport()
     edge_files = [] if edges is None else [edges] if isinstance(edges, str | os.PathLike) else list(edges)
-    every = [_existing(path) for path in (*paths, *edge_files, nodes) if path is not None]
+    every = [existing(path) for path in (*paths, *edge_files, nodes) if path is not None]
+    how = FileOptions(format, delimiter, header, comments, max_bytes)
+    parts, bags = gather(
+        every, chosen, account, how, list(map(Path, edge_files)), None if nodes is None else Path(nodes)
+    )
+    with complaints_about(*every):
+        graph = parts.graph if parts.graph is not None else build_parts(parts, bags, chosen, account)
+    return (graph, account) if report else graph
+
+
+class FileOptions(NamedTuple):
+    """What the caller says about files, as in `read_graph`."""
+
+    format: str | Mapping[Any, str] | None = None
+    delimiter: str | Mapping[Any, str] | None = None
+    header: bool | Mapping[Any, bool] | None = None
+    comments: str = "#%"
+    max_bytes: int = MAX_BYTES
+
+
+def gather(
+    every: Sequence[Path],
+    options: Options,
+    report: ReadReport,
+    how: FileOptions,
+    edges: Sequence[Path] = (),
+    nodes: Path | None = None,
+) -> tuple[Parts, dict[str, Any]]:
+    """Read files, and say which is which: tables in their roles or a whole graph, and columns of lists by node id."""
     if not every:
         raise ValueError("read_graph needs at least one file")
     if len({path.name for path in every}) < len(every):
         raise ValueError(f"two files have the same name: {few([str(path) for path in every])}")
-    formats = {path: _format(path, _for_file(format, path)) for path in every}
-    known = _known_names(chosen)
-    settings = {
-        path: TextSettings(_for_file(delimiter, path), _for_file(header, path), comments, max_bytes, known)
-        for path in every
-    }
+    formats = {path: _format(path, _for_file(how.format, path)) for path in every}
     wholes = [path for path in every if formats[path] not in ("text", "parquet", "json")]
     if len(wholes) > 1:
         raise BadInput(f"{wholes[0]} and {wholes[1]} each hold a graph; give one of them")
-    tables = {path: _read_table(path, formats[path], settings[path], account) for path in every if path not in wholes}
+    tables = {path: read_table(path, options, report, how) for path in every if path not in wholes}
     bags = {path.name: tables.pop(path) for path in every if formats[path] == "json"}
-    with _complaints_about(*every):
-        parts = read_whole(wholes[0], formats[wholes[0]], chosen, max_bytes, account) if wholes else Parts()
+    with complaints_about(*every):
+        parts = read_whole(wholes[0], formats[wholes[0]], options, how.max_bytes, report) if wholes else Parts()
         if parts.graph is None:
-            node_file = None if nodes is None else Path(nodes)
-            parts = _complete(parts, tables, bags, [Path(path) for path in edge_files], node_file, chosen, account)
-            graph = _build(parts, bags, chosen, account)
+            parts = _complete(parts, tables, bags, list(edges), nodes, options, report)
         elif tables or bags:
             raise BadInput(f"{wholes[0]} holds a whole graph, nodes included; leave out the other files")
-        else:
-            graph = parts.graph
-    return (graph, account) if report else graph
+    return parts, bags
 
 
 def _for_file(option: Any, path: Path) -> Any:
@@ -207,7 +226,8 @@ def _suffix(path: Path) -> str:
     return next((suffix.lower() for suffix in reversed(path.suffixes) if suffix.lower() != ".gz"), "")
 
 
-def _existing(path: Any) -> Path:
+def existing(path: Any) -> Path:
+    """Return the path of a file that is there and not empty, or say which may have been meant."""
     found = Path(path)
     if found.is_dir():
         raise IsADirectoryError(f"{found} is a folder; name the files in it")
@@ -265,7 +285,7 @@ def _by_content(path: Path, start: bytes) -> str:
 
 
 @contextlib.contextmanager
-def _complaints_about(*paths: Path) -> Iterator[None]:
+def complaints_about(*paths: Path) -> Iterator[None]:
     """Name the files where the message does not: Graph does not know where its arrays come from."""
     try:
         yield
@@ -278,17 +298,27 @@ def _complaints_about(*paths: Path) -> Iterator[None]:
 # -------------------------------------------------------------------- tables, and which is which
 
 
-def _read_table(path: Path, kind: str, settings: TextSettings, report: ReadReport) -> Any:
+def read_table(
+    path: Path, options: Options, report: ReadReport, how: FileOptions, names: frozenset[str] = frozenset()
+) -> Any:
+    """Read a file of rows, or a JSON file of lists; `names` are those that show the first line to be a header."""
+    kind = _format(path, _for_file(how.format, path))
+    known = _known_names(options) | names
+    settings = TextSettings(
+        _for_file(how.delimiter, path), _for_file(how.header, path), how.comments, how.max_bytes, known
+    )
     if kind == "json":
         bag = _read_json(path, settings.max_bytes)
         report.files[path.name] = f"lists of tokens of {len(bag):,} nodes"
         return bag
     if kind == "parquet":
-        table, how = _read_parquet(path, settings.max_bytes)
-    else:
+        table, words = _read_parquet(path, settings.max_bytes)
+    elif kind == "text":
         with reading(path, "a text table"):
-            table, how = read_text(path, settings)
-    report.files[path.name] = how
+            table, words = read_text(path, settings)
+    else:
+        raise BadInput(f"{path} holds a whole graph, not rows of a table; give text or Parquet files")
+    report.files[path.name] = words
     return table
 
 
@@ -459,7 +489,8 @@ def _require_edges(table: Table, options: Options) -> None:
         )
 
 
-def _build(parts: Parts, bags: Mapping[str, Mapping[Any, Any]], options: Options, report: ReadReport) -> Graph:
+def build_parts(parts: Parts, bags: Mapping[str, Mapping[Any, Any]], options: Options, report: ReadReport) -> Graph:
+    """Make the graph of tables in their roles."""
     assert parts.edges is not None
     directed = options.directed if options.directed is not None else parts.directed
     options = replace(options, directed=directed, id=options.id if parts.id is None else parts.id)

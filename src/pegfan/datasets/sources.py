@@ -10,9 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+from pegfan.datasets._kept import keep, read_kept
 from pegfan.datasets._schema import Schema
 from pegfan.datasets._table import ReadReport, nearest
 from pegfan.datasets.benchmarks import info, load, names
+from pegfan.datasets.growth import Growth, read_growth
 from pegfan.datasets.readers import read_graph, readable
 from pegfan.datasets.synthetic import synthetic
 from pegfan.graph import Graph
@@ -100,6 +102,70 @@ class Source:
             graph = load(self.where[0], **self.options)
         _log.info("read %s: %d nodes, %d edges", self.name, graph.n, graph.n_edges)
         return graph, report
+
+    def keep(self, folder: str | os.PathLike[str]) -> list[str]:
+        """Copy the files, packed, to a folder that is not there yet; `kept` reads them from it.
+
+        Parameters
+        ----------
+        folder
+            Where; it holds all that the files hold, ids and labels included.
+        """
+        if self._by_name():
+            raise ValueError(f"{self.name} is a data set, which has no files to keep")
+        return keep(Path(folder), self.files, self.options)
+
+    @classmethod
+    def kept(cls, folder: str | os.PathLike[str]) -> Self:
+        """The source that `keep` wrote; files that were changed since are a ValueError.
+
+        Parameters
+        ----------
+        folder
+            Where.
+        """
+        files, options = read_kept(Path(folder))
+        return cls.of(*files, **options)
+
+    def grown(self, *paths: str | os.PathLike[str], schema: Schema | None = None, **options: Any) -> Growth:
+        r"""Read the graph, and the graph with new rows added to its tables.
+
+        New rows of nodes that were known take the place of the old; new rows of edges are added. Which table rows
+        belong to is told by the names of their columns. Columns that they lack count as missing, those that they have
+        besides are not used, and edges with ends in neither table of nodes are left out: the report names them all.
+
+        Parameters
+        ----------
+        *paths
+            Files or folders with new rows: of nodes, of edges, or of both.
+        schema
+            How the tables were read before, see `Schema`.
+        **options
+            In place of those of the source.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     place = pathlib.Path(folder)
+        ...     _ = (place / "nodes.csv").write_text("id,size\nann,1\nbob,2\ncat,5\n")
+        ...     _ = (place / "edges.csv").write_text("source,target\nann,bob\nbob,cat\n")
+        ...     _ = (place / "new.csv").write_text("id,size\ncat,3\ndan,4\n")
+        ...     _ = (place / "links.csv").write_text("source,target\ndan,ann\ndan,eve\n")
+        ...     before = Source.of(place / "nodes.csv", place / "edges.csv")
+        ...     growth = before.grown(place / "new.csv", place / "links.csv")
+        >>> growth.graph, growth.updated
+        (Graph(n=4, edges=3, undirected, features=1), 1)
+        >>> growth.places.tolist(), growth.report.unknown, growth.graph.features.ravel().tolist()
+        ([0, 1, 2, -1], 1, [1.0, 2.0, 3.0, 4.0])
+        """
+        if self._by_name():
+            raise ValueError(f"{self.name} is a data set, not tables that rows can be added to")
+        files = [file for path in paths for file in _files(Path(path))]
+        given = {name: value for name, value in options.items() if value is not None}
+        growth = read_growth(self.files, files, schema, {**self.options, **given})
+        _log.info("added to %s: %d new nodes, %d updated", self.name, len(growth.new), growth.updated)
+        return growth
 
     def _by_name(self) -> bool:
         # Whatever lies in the working folder: what "cora" means must not depend on it.

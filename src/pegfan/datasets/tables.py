@@ -369,6 +369,7 @@ def _assemble(
     for one, pairs in zip(every, ends, strict=True):
         known = np.asarray((pairs >= 0).all(axis=1))
         kept = None if known.all() else known
+        report.lost += int((~known).sum())
         rows = pairs if kept is None else pairs[kept]
         weights = one.weights if kept is None or one.weights is None else one.weights[kept]
         directed, why = points(one, rows, options)
@@ -492,6 +493,7 @@ def _ids_of_nodes(
     if len(nodes.frame) == 0:
         raise BadInput(f"{nodes.name} has no rows; a graph needs a node")
     column, why = _pick_id(nodes, edges, ends, options)
+    report.id_column = column
     report.columns["id"] = f"{'row numbers' if column is None else repr(column)} ({why})"
     if column is None:
         return None, Ids(pd.Series(np.arange(len(nodes.frame))), "int")
@@ -563,6 +565,10 @@ def _share_in(ends: Ids, nodes: Table, column: str) -> float:
         return 0.0
 
 
+class UnknownIds(BadInput):
+    """Edges have ends that the table of nodes does not have."""
+
+
 def _match(
     nodes: Table, ids: Ids, listed: _Numbered, options: Options, report: ReadReport
 ) -> tuple[Ids, IntArray | None]:
@@ -587,7 +593,7 @@ def _match(
         marked = np.append(strangers, False)  # the last: things that are no nodes of the table, whose place is -1
         culprit = next(k for k, codes in enumerate(listed.codes) if marked[codes].any())
         edges, codes = listed.edges[culprit].table, listed.codes[culprit]
-        raise BadInput(_stranger_message(nodes, edges, marked, ids, ends, codes, report))
+        raise UnknownIds(_stranger_message(nodes, edges, marked, ids, ends, codes, report))
     if options.unknown == "add":
         known[strangers] = len(ids.values) + np.arange(report.unknown)
         ids = Ids(pd.concat([ids.values, strange], ignore_index=True), ids.kind)

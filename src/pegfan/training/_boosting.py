@@ -9,6 +9,7 @@ threshold, where its two children are (next to each other), and the mean of what
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
 
 UNIT = 1 << 24
@@ -64,14 +65,14 @@ def grow(bins, widths, chosen, g, h, leaves, fewest, l2, rate, rooms, tree, gain
     column, bin_at, child, value = tree
     n = order.size
     size = 2 * leaves - 1
-    start, stop = [0] * size, [0] * size
-    room, gain, split, last = [0] * size, [0.0] * size, [-1] * size, [-1] * size
-    totals = [[0, 0, 0] for _ in range(size)]
+    start, stop, room = np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, np.int64)
+    split, last = np.zeros(size, np.int64), np.zeros(size, np.int64)
+    gain, totals = np.zeros(size), np.zeros((size, 3), np.int64)
     for i in range(n):
         order[i] = i
-        totals[0][0] += g[i]
-        totals[0][1] += h[i]
-    totals[0][2] = n
+        totals[0, 0] += g[i]
+        totals[0, 1] += h[i]
+    totals[0, 2] = n
     stop[0] = n
     column[:] = -1
     child[:] = -1
@@ -98,16 +99,15 @@ def grow(bins, widths, chosen, g, h, leaves, fewest, l2, rate, rooms, tree, gain
             if own[r] <= last[p]:
                 order[a] = r
                 a += 1
-                totals[left][0] += g[r]
-                totals[left][1] += h[r]
+                totals[left, 0] += g[r]
+                totals[left, 1] += h[r]
             else:
                 spare[b] = r
                 b += 1
         order[a : a + b] = spare[:b]
         start[left], stop[left], start[right], stop[right] = start[p], a, a, a + b
-        totals[left][2] = a - start[p]
-        for t in range(3):
-            totals[right][t] = totals[p][t] - totals[left][t]
+        totals[left, 2] = a - start[p]
+        totals[right] = totals[p] - totals[left]
         small, large = (left, right) if a - start[p] <= b else (right, left)
         room[small], room[large] = grown, room[p]
         _histograms(bins, widths, chosen, order, start[small], stop[small], g, h, near_g, near_h, sums[room[small]])
@@ -122,24 +122,18 @@ def grow(bins, widths, chosen, g, h, leaves, fewest, l2, rate, rooms, tree, gain
         grown += 1
     for place in range(count - 1, -1, -1):
         if child[place] < 0:
-            value[place] = -rate * (totals[place][0] / UNIT) / (totals[place][1] / UNIT + l2)
+            value[place] = -rate * (totals[place, 0] / UNIT) / (totals[place, 1] / UNIT + l2)
         else:
             k = child[place]
-            value[place] = (totals[k][2] * value[k] + totals[k + 1][2] * value[k + 1]) / totals[place][2]
-    starts, stops, leaf = [0], [0], [0]
-    starts.pop(), stops.pop(), leaf.pop()
-    for place in range(count):
-        if child[place] < 0:
-            starts.append(start[place])
-            stops.append(stop[place])
-            leaf.append(place)
-    return starts, stops, leaf
+            value[place] = (totals[k, 2] * value[k] + totals[k + 1, 2] * value[k + 1]) / totals[place, 2]
+    leaf = np.flatnonzero(child[:count] < 0)
+    return start[leaf], stop[leaf], leaf
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def add_rows(order, starts, stops, leaf, value, out):  # type: ignore[no-untyped-def]
     """Add a tree's values to the rows that it was grown on."""
-    for k in range(len(leaf)):
+    for k in range(leaf.size):
         for i in range(starts[k], stops[k]):
             out[order[i]] += value[leaf[k]]
 

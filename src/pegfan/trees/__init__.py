@@ -2,6 +2,7 @@
 
 from pegfan.trees.build import build_tree
 from pegfan.trees.canonical import Colouring, canonical_order
+from pegfan.trees.extend import extend_tree
 from pegfan.trees.hierarchy import Cluster, Hierarchy
 
-__all__ = ["Cluster", "Colouring", "Hierarchy", "build_tree", "canonical_order"]
+__all__ = ["Cluster", "Colouring", "Hierarchy", "build_tree", "canonical_order", "extend_tree"]
