@@ -205,6 +205,7 @@ def predict(
         raise Fail("--all is for --add; without it, all nodes are written.", USAGE)
     trained, stored = load_model(model)
     read_as: ReadReport | None
+    told: dict[str, Any]
     if add:
         source, trained, growth = _grow(graph, vars(reading), trained, stored, model)
         known, read_as = growth.graph, growth.report
@@ -307,7 +308,8 @@ def _grow(
     if gone is not None:
         raise Fail(f"{gone}, which the model was trained on, is not there any more; put it back, or {fix}.")
     with errors.status(f"adding to {escape(source.name)}"):
-        growth = source.grown(*where, schema=_schema(stored), **given)
+        options = {**_as_read(stored), **{name: value for name, value in given.items() if value is not None}}
+        growth = source.grown(*where, schema=_schema(stored), **options)
     if not fitted.is_fitted_to(fitted.prepared(growth.before)):
         raise Fail(f"{source.name} has changed since the model was trained; put it back as it was, or {fix}.")
     return source, trained.extended(growth.graph, growth.places), growth

@@ -343,8 +343,8 @@ def _with_things(ids: Ids, listed: _Numbered, report: ReadReport) -> tuple[Ids, 
         tables = ", ".join(listed.edges[k].table.name for k, _ in members)
         called = f" and called {shown(texts.iloc[0])}, ..., as nodes have the same ids" if clash.any() else ""
         report.notes.append(
-            f"{len(own.values):,} ids in column {column!r} of {tables} are a kind of their own: added as nodes that join "
-            f"others and are not predicted{called} ({few(list(own.values))}); --no-bipartite (bipartite=False) reads "
+            f"{len(own.values):,} ids in column {column!r} of {tables} are a kind of their own: nodes that join others "
+            f"and are not predicted{called} ({few(list(own.values))}); --no-bipartite (bipartite=False) reads "
             "them as nodes like the others"
         )
     return ids, places
