@@ -581,7 +581,6 @@ class Known:
             folds=None if self.folds is None else np.where(places >= 0, self.folds[:, at], np.int8(0)),
             values=None if self.values is None else np.where(places >= 0, self.values[at], np.nan),
             salt=None,
-            values=None if self.values is None else np.where(places >= 0, self.values[at], np.nan),
         )
 
     def labels_of(self, graph: Graph) -> IntArray:
