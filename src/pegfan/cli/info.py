@@ -168,7 +168,8 @@ def _print_sizes(source: Source, graph: Graph, facts: dict[str, Any]) -> None:
     several = f", largest {largest}" if size["components"] > 1 else ""
     shared = f"{twins['neighbours']:,} nodes share all neighbours with another"
     shown = {
-        "nodes": f"{size['nodes']:,}",
+        "nodes": f"{size['nodes']:,}"
+        + (f"; {size['things']:,} things among them, which are not predicted" if size["things"] else ""),
         "edges": f"{edges}, {kind}, {size['self_loops']:,} self loops; density {size['density']:.2g}",
         "components": f"{size['components']:,}{several}; {size['isolated']:,} nodes without edges",
         "features": f"{size['features']:,}" if size["features"] else "none",

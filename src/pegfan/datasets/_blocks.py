@@ -53,7 +53,7 @@ def gaps(series: Any, *, placeholders: bool = False) -> NDArray[np.bool_]:
 
 
 def filled(lacking: int, missing: str, flag: str | None = None) -> str:
-    """Say what stands for missing values."""
+    """Say what stands for missing values of rows; nodes without a row have none at all, and are told elsewhere."""
     if not lacking:
         return ""
     return f", {lacking} missing: {'the mean' if missing == 'mean' else '0'}" + (f" and {flag!r}" if flag else "")

@@ -253,7 +253,7 @@ def read_date(column: Column, rule: Rule, missing: str) -> Block:
     what = {"date": "date", "time of day": "time of day"}.get(
         facts["form"], f"date, {WORDS.get(facts['form'], facts['form'])}"
     )
-    how = f"{what}: {', '.join([*parts, *facts['cycles']])}" + filled(int(lacking.sum()), missing, flag)
+    how = f"{what}: {', '.join([*parts, *facts['cycles']])}" + filled(int(lacking.sum()) - column.extra, missing, flag)
     return Block(np.column_stack(values), names, how)
 
 

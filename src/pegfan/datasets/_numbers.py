@@ -77,9 +77,8 @@ def read_number(column: Column, rule: Rule, missing: str) -> Block:
     )
     name = column.name if unit is None else f"{column.name} (log)"
     flag = f"{column.name} missing" if rule.facts["flag"] else None
-    count = int(lacking.sum()) + column.extra
     how = "number" + ("" if unit is None else ", log") + (", seconds" if column.series.dtype.kind == "m" else "")
-    how += _placeholders(column) + filled(count, missing, flag)
+    how += _placeholders(column) + filled(int(lacking.sum()), missing, flag)
     if flag is None:
         return Block(values.reshape(-1, 1), [name], how)
     marks = np.append(lacking, np.ones(column.extra, dtype=bool)).astype(values.dtype)

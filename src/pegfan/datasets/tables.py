@@ -270,7 +270,7 @@ def build(
         ids, known = _match(nodes, ids, listed, options, report)
         own = len(ids.values)
         ids, things = _with_things(ids, listed, report)
-        attributes = _read_attributes(nodes, column, ids, options, report, bags or {})
+        attributes = _read_attributes(nodes, column, ids, len(ids.values) - own, options, report, bags or {})
     if len(ids.values) > own:
         attributes["things"] = np.arange(len(ids.values)) >= own
     ends = [_nodes_of(codes, known, places) for codes, places in zip(listed.codes, things, strict=True)]
@@ -641,11 +641,15 @@ def _read_attributes(
     nodes: Table,
     id_column: str | None,
     ids: Ids,
+    things: int,
     options: Options,
     report: ReadReport,
     bags: Mapping[str, Mapping[Any, Any]],
 ) -> dict[str, Any]:
-    """Return labels, splits, positions and features; nodes that the table does not have come last, with nothing."""
+    """Return labels, splits, positions and features; nodes that the table does not have come last, with nothing.
+
+    The last of all are things.
+    """
     extra = len(ids.values) - len(nodes.frame)
     rest = _without(nodes, [] if id_column is None else [id_column])
     rest = replace(rest, frame=rest.frame.assign(**_join(nodes, ids, options, report, bags)))
@@ -673,8 +677,8 @@ def _read_attributes(
     elif label is not None:
         codes, found["class_names"] = _labels.read_labels(rest, label)
         found["labels"] = np.append(codes, np.full(extra, -1))
-        lacking = int(np.count_nonzero(found["labels"] < 0))
-        report.columns["label"] += f": {codes.max() + 1} classes, {lacking} of {len(ids.values)} nodes without"
+        lacking, asked = int(np.count_nonzero(found["labels"] < 0)) - things, len(ids.values) - things
+        report.columns["label"] += f": {codes.max() + 1} classes, {lacking} of {asked} nodes without"
         rest = _without(rest, [label])
 
     found["features"], found["feature_names"] = read_features(rest, extra, options, report)
