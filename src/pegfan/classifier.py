@@ -278,7 +278,10 @@ class NodeClassifier(NodeModel):
             For two classes: the share of the nodes that class 1 is decided on for, those with its highest
             probabilities; more where several are equal.
         """
-        return np.asarray(self.classes_[self.decided(self._log_probabilities(graph), threshold, flag_share)[0]])
+        logs = self._log_probabilities(graph)
+        known = self._check_fitted().graph if graph is None else as_graph(graph, self._numeric)
+        some = logs if known is None else logs[known.subjects]
+        return np.asarray(self.classes_[self.decided(some, threshold, flag_share)[1].classes(logs)])
 
     def decided(
         self, log_probabilities: Any, threshold: float | None = None, flag_share: float | None = None

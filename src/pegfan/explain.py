@@ -386,16 +386,16 @@ class Explainer:
 
     def _numbers(self, nodes: IntArray, rows: list[list[Any]], passes: list[_Pass]) -> _Scores:
         """Predicted numbers, likewise: every member has its share of the mean."""
-        weights = np.exp(self._weights(nodes))
-        weights /= weights.sum(axis=1, keepdims=True)
-        each = np.stack([network.values(done) for network, done in zip(self.networks, passes, strict=True)], axis=1)
-        usual = np.array([network.values(network.average)[0] for network in self.networks])
-        scales = np.array([network.units.scale for network in self.networks if network.units is not None])
-        onto = list((weights * scales).T[:, :, None])
-        ways = [network.back(done, own) for network, done, own in zip(self.networks, passes, onto, strict=True)]
-        left = [network.left(done, own) for network, done, own in zip(self.networks, passes, onto, strict=True)]
-        codes = np.zeros(len(nodes), np.int64)
-        return _Scores(codes, (weights * each).sum(axis=1), weights @ usual, rows, passes, ways, left)
+        share = np.exp(self._weights(nodes))
+        share /= share.sum(axis=1, keepdims=True)
+        values = np.stack([network.values(done) for network, done in zip(self.networks, passes, strict=True)], axis=1)
+        usual = np.array([float(network.values(network.average)[0]) for network in self.networks])
+        scales = [network.units.scale for network in self.networks if network.units is not None]
+        onto = [scale * share[:, [m]] for m, scale in enumerate(scales)]
+        ways = [network.back(done, one) for network, done, one in zip(self.networks, passes, onto, strict=True)]
+        left = [network.left(done, one) for network, done, one in zip(self.networks, passes, onto, strict=True)]
+        score, average = np.einsum("bm,bm->b", share, values), share @ usual
+        return _Scores(np.zeros(len(nodes), np.int64), score, average, rows, passes, ways, left)
 
     def _explain(self, nodes: IntArray, target: int | None, top: int | None) -> Iterator[Explanation]:
         done = self._scores(nodes, target)

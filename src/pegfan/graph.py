@@ -138,6 +138,9 @@ class Graph:
         Distinct names of the nodes and of the classes.
     positions : array, (n, 2) or (n, 3), optional
         Where to draw the nodes.
+    things : boolean array, (n,), optional
+        Which nodes are of another kind than those that are asked about, such as the devices of accounts: they have no
+        label, and join others, but nothing is said of them.
     edge_matrices : mapping of str to matrix, optional
         Other adjacency matrices over the same nodes, by name: other weights of the edges, such as ``"amount sum"``,
         and the edges of each kind. Like the adjacency, they are not negative, and symmetric if the graph is
@@ -158,6 +161,8 @@ class Graph:
     metric : str
     node_names, class_names : array or None
     positions : float64 array or None
+    things : boolean array or None
+        :attr:`subjects` are the other nodes.
     edge_matrices : mapping of str to csr_array of float64
         Empty if there are none; :meth:`weighted` makes one of them the adjacency.
     edge_kinds : tuple of str
@@ -188,6 +193,7 @@ class Graph:
     node_names: NDArray[Any] | None
     class_names: NDArray[Any] | None
     positions: FloatArray | None
+    things: NDArray[np.bool_] | None
     edge_kinds: tuple[str, ...]
 
     def __init__(
@@ -204,6 +210,7 @@ class Graph:
         node_names: Any = None,
         class_names: Any = None,
         positions: Any = None,
+        things: Any = None,
         edge_matrices: Mapping[str, Any] | None = None,
         edge_kinds: Sequence[str] = (),
     ) -> None:
@@ -234,6 +241,7 @@ class Graph:
             node_names=None if node_names is None else _check_names(node_names, "node_names", n),
             class_names=names,
             positions=None if positions is None else _check_positions(positions, n),
+            things=None if things is None else _check_things(things, n, codes if targets is None else targets),
             edge_matrices=matrices,
             edge_kinds=_check_edge_kinds(edge_kinds, matrices),
         )
@@ -293,6 +301,11 @@ class Graph:
     def labelled(self) -> NDArray[np.bool_]:
         """Which nodes have a label or a target."""
         return np.zeros(self.n, dtype=bool) if self.truth is None else are_known(self.truth)
+
+    @property
+    def subjects(self) -> IntArray:
+        """The nodes that something is said of: all but the `things`."""
+        return np.arange(self.n) if self.things is None else np.flatnonzero(~self.things)
 
     @property
     def classes(self) -> NDArray[Any]:
@@ -911,6 +924,7 @@ class Graph:
             splits=[Split(*map(renumber, split)) for split in self.splits],
             node_names=rows(self.node_names),
             positions=rows(self.positions),
+            things=rows(self.things),
             edge_matrices={name: matrix[nodes][:, nodes] for name, matrix in self.edge_matrices.items()},
         )
 
@@ -1091,6 +1105,19 @@ def _check_feature_names(names: Any, features: Any) -> tuple[str, ...]:
 def _kind_of(name: str) -> str:
     """Return what a category or token is one of: "city" for "city=Paris", "tags" for "tags:red"."""
     return re.split("[=:]", name, maxsplit=1)[0] if re.search("[=:]", name) else ""
+
+
+def _check_things(things: Any, n: int, truth: Any) -> NDArray[np.bool_] | None:
+    array = _as_array(things, "things")
+    if array.dtype != np.bool_ or array.shape != (n,):
+        raise ValueError(f"things must be {n} booleans, one per node, got {array.dtype} of shape {array.shape}")
+    if truth is not None and (array & are_known(truth)).any():
+        raise ValueError("things are nodes that nothing is said of, and some of these have a label")
+    if not array.any():
+        return None
+    array = array.copy()
+    array.flags.writeable = False
+    return array
 
 
 def _check_positions(positions: Any, n: int) -> FloatArray:

@@ -401,8 +401,9 @@ class Description:
         nonzeros / nodes².
     self_loops, components, isolated : int
         Components are weakly connected; a node is isolated if it has no edge other than a self loop.
-    features, classes, labelled, splits : int
-        Columns of the features, classes, nodes with a label or a target, splits; 0 where there are none.
+    features, classes, labelled, splits, things : int
+        Columns of the features, classes, nodes with a label or a target, splits, nodes of another kind that nothing is
+        said of (`Graph.things`); 0 where there are none.
     edge_homophily, node_homophily, adjusted_homophily, label_informativeness : float or None
         None if no edge joins two labelled nodes; of numeric targets, only the adjusted homophily is there.
     """
@@ -424,6 +425,7 @@ class Description:
     node_homophily: float | None
     adjusted_homophily: float | None
     label_informativeness: float | None
+    things: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Return the facts by name, as plain Python numbers that JSON can hold."""
@@ -480,6 +482,7 @@ def describe(graph: Graph) -> Description:
         classes=graph.n_classes,
         labelled=int(np.count_nonzero(graph.labelled)),
         splits=len(graph.splits),
+        things=graph.n - len(graph.subjects),
         **{m.__name__: m(graph) if measured and m in of_numbers else None for m in on_labels},
     )
 

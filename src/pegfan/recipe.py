@@ -500,15 +500,16 @@ class Known:
     @classmethod
     def of(cls, graph: Graph, train: IntArray) -> Self:
         """What is known in training on a split."""
-        codes, classes, values = np.full(graph.n, -1, np.int64), graph.n_classes, None
+        told, classes, values = np.zeros(graph.n, np.bool_), graph.n_classes, None
+        told[train] = True
         if graph.targets is not None:
-            codes[train], classes, values = 0, 1, np.full(graph.n, np.nan)
-            values[train] = graph.targets[train]
+            labels, classes, values = np.zeros(graph.n, np.int64), 1, np.where(told, graph.targets, np.nan)
         else:
             assert graph.labels is not None
-            codes[train] = graph.labels[train]
+            labels = graph.labels
         names = None if graph.node_names is None else tuple(map(str, graph.node_names.tolist()))
-        return cls(codes, names, classes, canonical_order(graph).classes, values=values)
+        codes, columns = np.where(told, labels, -1), canonical_order(graph).classes
+        return cls(codes, names, classes, columns, values=values)
 
     @classmethod
     def of_folds(cls, graph: Graph, splits: Sequence[Split]) -> Self:
@@ -577,9 +578,9 @@ class Known:
             codes=np.where(places >= 0, self.codes[at], -1),
             names=None if graph.node_names is None else tuple(map(str, graph.node_names.tolist())),
             columns=np.where(places >= 0, columns[at], -1),
-            folds=None if self.folds is None else self.folds[:, at] * (places >= 0).astype(np.int8),
-            salt=None,
+            folds=None if self.folds is None else np.where(places >= 0, self.folds[:, at], np.int8(0)),
             values=None if self.values is None else np.where(places >= 0, self.values[at], np.nan),
+            salt=None,
         )
 
     def labels_of(self, graph: Graph) -> IntArray:

@@ -252,7 +252,7 @@ def _classes(spread: _FurtherSplits, model: AutoModel, graph: Graph, part: Split
     """Classes and their probabilities, and how they are decided on."""
     decision, tests = spread.decide(bagged)
     output = decision.calibrated(output)
-    decision = decision.asked(output, spread.plan.threshold, spread.plan.flag_share)
+    decision = decision.asked(output[graph.subjects], spread.plan.threshold, spread.plan.flag_share)
     model.fitted_ = replace(model.fitted_, decision=decision)
     probabilities, predicted = np.exp(output), decision.classes(output)
     confusion, per_class = results.judged(graph, part, predicted)

@@ -52,7 +52,7 @@ from pegfan.metrics import METRICS, amount
 
 if TYPE_CHECKING:
     from pegfan.auto.outcome import Outcome, Plan
-    from pegfan.classifier import NodeModel
+    from pegfan.classifier import NodeClassifier, NodeModel
     from pegfan.datasets import Growth, ReadReport, Schema, Source
     from pegfan.graph import Graph
     from pegfan.results import Result
@@ -198,7 +198,7 @@ def predict(
     were), new nodes join the tree beside their neighbours, and the new nodes are written. Of two unequal classes, the
     rarer one is predicted from the threshold on that the model was trained with.
     """
-    from pegfan.classifier import NodeClassifier
+    from pegfan.classifier import NodeClassifier as Classes
 
     check_output(output, force, (".csv",), "The table of predictions")
     if every and not add:
@@ -209,58 +209,75 @@ def predict(
     if add:
         source, trained, growth = _grow(graph, vars(reading), trained, stored, model)
         known, read_as = growth.graph, growth.report
-        shown = np.arange(known.n) if every or not len(growth.new) else growth.new
+        fresh = np.intersect1d(growth.new, known.subjects)
+        shown = known.subjects if every or not len(fresh) else fresh
     else:
         source, known, read_as = _read_all(graph, vars(reading), stored)
-        shown = np.arange(known.n)
+        growth, shown = None, known.subjects
     notes = _left_out(trained.fitted_.feature_names, known.feature_names)
     notes += [] if read_as is None else read_as.notes
-    if not isinstance(trained, NodeClassifier):
+    if not isinstance(trained, Classes):
         if threshold is not None or flag_share is not None:
             raise Fail("--threshold and --flag-share are for two classes, and this model predicts numbers.", USAGE)
-        told = {"notes": notes} if read_as is None else {"unknown_ends": read_as.unknown, "notes": notes}
-        words = _growth_words(growth, source, len(shown)) if add else ""
-        _predict_numbers(trained, known, source, output, shown, reasons, as_json, told, words)
-        return
-    with errors.status("predicting"):
-        logs = trained.fitted_.log_probabilities(known)
-    probabilities = np.exp(logs)
-    predicted, decision = trained.decided(logs, threshold, flag_share)
-    parts = _known_parts(trained, known)
-    classes = [str(name) for name in trained.classes_.tolist()]
-    texts = None
-    if reasons:
-        texts = dict(
-            zip(
-                shown.tolist(),
-                _reasons(trained, known, stored.data.class_counts if stored else (), shown),
-                strict=True,
-            )
-        )
-    _write_text(output, _table(known, probabilities, predicted, classes, parts, texts, shown))
-    counts = {name: int((predicted[shown] == i).sum()) for i, name in enumerate(classes)}
+        predicted: dict[str, Any] = _predict_numbers(trained, known, output, shown, reasons)
+    else:
+        counts = stored.data.class_counts if stored else ()
+        asked = (threshold, flag_share)
+        predicted = _predict_classes(trained, known, output, shown, asked, counts if reasons else None)
+    told = {"nodes": len(shown), **predicted}
     if as_json:
-        told = {"nodes": len(shown), "predicted": counts, "threshold": decision.threshold}
         if read_as is not None:
             told |= {"unknown_ends": read_as.unknown, "lost_edges": read_as.lost}
             told |= {"filled": read_as.filled, "strange": read_as.strange}
-        if add:
+        if growth is not None:
             told |= {"new": len(growth.new), "updated": growth.updated, "repeated": growth.repeated, "all": known.n}
         print_json({"output": str(output), "source": source.to_dict(), **told, "notes": notes})
         return
-    what = "new nodes" if add and len(shown) < known.n else "nodes"
-    table = make_table(
-        f"{len(shown):,} {what} of {escape(' + '.join(Path(path).name for path in graph))}", "class", "predicted"
-    )
-    for name, count in counts.items():
-        table.add_row(escape(name), f"{count:,}")
-    print_table(table)
-    if decision.threshold is not None:
-        console.print(f"“{escape(classes[1])}” from a probability of {decision.threshold:.3g} on ({decision.aim})")
-    if add:
+    what = "new nodes" if growth is not None and len(shown) < len(known.subjects) else "nodes"
+    title = f"{len(shown):,} {what} of {escape(' + '.join(Path(path).name for path in graph))}"
+    if "threshold" not in told:
+        print_facts(title, {name: amount(fact) for name, fact in told["predicted"].items()})
+    else:
+        table = make_table(title, "class", "predicted")
+        for name, count in told["predicted"].items():
+            table.add_row(escape(name), f"{count:,}")
+        print_table(table)
+    if told.get("threshold") is not None:
+        name, aim = escape(str(trained.fitted_.classes[1])), told["aim"]
+        console.print(f"“{name}” from a probability of {told['threshold']:.3g} on ({aim})")
+    if growth is not None:
         console.print(escape(_growth_words(growth, source, len(shown))), soft_wrap=True)
     print_warnings(notes)
     print_files({"Predictions": output})
+
+
+def _predict_classes(
+    model: NodeClassifier, graph: Graph, output: Path, shown: Any, asked: tuple[Any, Any], counts: Sequence[int] | None
+) -> dict[str, Any]:
+    """Write the table of classes and probabilities, and say how many there are of each; reasons where counts are."""
+    with errors.status("predicting"):
+        logs = model.fitted_.log_probabilities(graph)
+    _, decision = model.decided(logs[graph.subjects], *asked)
+    predicted, classes = decision.classes(logs), [str(name) for name in model.classes_.tolist()]
+    texts = None if counts is None else _some_reasons(model, graph, counts, shown)
+    _write_text(output, _table(graph, np.exp(logs), predicted, classes, _known_parts(model, graph), texts, shown))
+    found = {name: int((predicted[shown] == i).sum()) for i, name in enumerate(classes)}
+    return {"predicted": found, "threshold": decision.threshold, "aim": decision.aim}
+
+
+def _predict_numbers(model: NodeModel, graph: Graph, output: Path, shown: Any, reasons: bool) -> dict[str, Any]:
+    """Write the table of predicted numbers, and say how large they are."""
+    with errors.status("predicting"):
+        values = model.predict(graph)
+    texts = _some_reasons(model, graph, (), shown) if reasons else None
+    _write_text(output, _table(graph, None, values, (), _known_parts(model, graph), texts, shown))
+    own = values[shown]
+    facts = {"lowest": own.min(), "median": np.median(own), "mean": own.mean(), "highest": own.max()}
+    return {"predicted": {name: float(value) for name, value in facts.items()} if len(own) else {}}
+
+
+def _some_reasons(model: NodeModel, graph: Graph, counts: Sequence[int], nodes: Any) -> dict[int, str]:
+    return dict(zip(nodes.tolist(), _reasons(model, graph, counts, nodes), strict=True))
 
 
 def _read_all(
@@ -304,37 +321,9 @@ def _growth_words(growth: Growth, source: Source, written: int) -> str:
     words += f", {growth.updated:,} known ones updated" if growth.updated else ""
     words += f"; {report.unknown or 'no'} ids at the ends of edges are in neither the old nor the new nodes"
     words += f", {report.lost:,} edges were left out with them" if report.lost else ""
-    if written < growth.graph.n:
-        return f"{words}. Only the new nodes are written; --all writes all {growth.graph.n:,}."
+    if written < len(growth.graph.subjects):
+        return f"{words}. Only the new nodes are written; --all writes all {len(growth.graph.subjects):,}."
     return f"{words}. All {written:,} nodes are written" + ("." if new else ", as none is new.")
-
-
-def _predict_numbers(
-    model: NodeModel,
-    graph: Graph,
-    source: Source,
-    output: Path,
-    shown: Any,
-    reasons: bool,
-    as_json: bool,
-    told: Mapping[str, Any],
-    words: str,
-) -> None:
-    """Write the table of numbers that are predicted for some nodes, and say how large they are."""
-    with errors.status("predicting"):
-        values = model.predict(graph)
-    texts = dict(zip(shown.tolist(), _reasons(model, graph, (), shown), strict=True)) if reasons else None
-    _write_text(output, _table(graph, None, values, (), _known_parts(model, graph), texts, shown))
-    own = values[shown]
-    facts = {"lowest": own.min(), "median": np.median(own), "mean": own.mean(), "highest": own.max()}
-    if as_json:
-        print_json({"output": str(output), "source": source.to_dict(), "nodes": len(shown), "predicted": facts, **told})
-        return
-    print_facts(f"{len(shown):,} nodes of {escape(source.name)}", {name: amount(fact) for name, fact in facts.items()})
-    if words:
-        console.print(escape(words), soft_wrap=True)
-    print_warnings(told["notes"])
-    print_files({"Predictions": output})
 
 
 @command("pegfan report out")
@@ -680,7 +669,10 @@ def _write_all(
     failure, model, graph = None, outcome.model, outcome.graph
     shown = errors.status(f"writing {escape(str(folder))}")
     with shown, writing(folder), replacing_folder(folder) as temporary:
-        text = _table(graph, outcome.probabilities, outcome.predicted, result.data.classes, outcome.parts, reasons)
+        text = _table(
+            *(graph, outcome.probabilities, outcome.predicted, result.data.classes, outcome.parts, reasons),
+            graph.subjects,
+        )
         _write_text(temporary / PREDICTIONS, text)
         _write_text(temporary / RANKED, _ranked(outcome, result, reasons))
         model.save(temporary / MODEL)
@@ -724,9 +716,9 @@ def _table(
     reasons: Sequence[str] | Mapping[int, str] | None = None,
     nodes: Any = None,
 ) -> str:
-    """The table of predictions as CSV, with reasons where they were asked for; of all nodes, or of some.
+    """The table of predictions as CSV, with reasons where they were asked for; without classes, that of numbers.
 
-    Without classes, it is that of numbers.
+    It is of all nodes, or of some.
     """
     out = StringIO()
     writer = csv.writer(out, lineterminator="\n")
@@ -802,7 +794,7 @@ def training_source(result: Result, home: Path) -> Source:
 
     if (home / DATA).is_dir():
         return Source.kept(home / DATA)
-    return _stored_source(result.source.to_dict() if result.source else None, {}, home)
+    return _stored_source(result.source.to_dict() if result.source else None, _as_read(result), home)
 
 
 def reopen(result: Result, home: Path) -> tuple[Source, Graph]:

@@ -263,13 +263,17 @@ def build(
     attributes: dict[str, Any] = {}
     if nodes is None:
         ids, known = _ids_of_edges(tables[0], listed, n)
+        own = len(ids.values)
         ids, things = _with_things(ids, listed, report)
     else:
         column, ids = _ids_of_nodes(nodes, tables[0], listed.ids, options, report)
         ids, known = _match(nodes, ids, listed, options, report)
+        own = len(ids.values)
         ids, things = _with_things(ids, listed, report)
         attributes = _read_attributes(nodes, column, ids, options, report, bags or {})
-    ends = [_nodes_of(codes, known, own) for codes, own in zip(listed.codes, things, strict=True)]
+    if len(ids.values) > own:
+        attributes["things"] = np.arange(len(ids.values)) >= own
+    ends = [_nodes_of(codes, known, places) for codes, places in zip(listed.codes, things, strict=True)]
     return _assemble(every, ends, ids, attributes, options, report)
 
 
@@ -339,8 +343,9 @@ def _with_things(ids: Ids, listed: _Numbered, report: ReadReport) -> tuple[Ids, 
         tables = ", ".join(listed.edges[k].table.name for k, _ in members)
         called = f" and called {shown(texts.iloc[0])}, ..., as nodes have the same ids" if clash.any() else ""
         report.notes.append(
-            f"{len(own.values):,} ids in column {column!r} of {tables} are a kind of their own: added as nodes{called} "
-            f"({few(list(own.values))}); bipartite=False reads them as nodes like the others"
+            f"{len(own.values):,} ids in column {column!r} of {tables} are a kind of their own: nodes that join others "
+            f"and are not predicted{called} ({few(list(own.values))}); --no-bipartite (bipartite=False) reads "
+            "them as nodes like the others"
         )
     return ids, places
 

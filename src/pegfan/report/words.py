@@ -201,9 +201,11 @@ def data(result: Result) -> str:
     if about.edge_homophily is not None:
         kind = "homophily" if about.edge_homophily >= 0.5 else "heterophily"
         sentences.append(f"{percent(about.edge_homophily, 0)} of the links join nodes of the same class: {kind}.")
-    if about.labelled < about.nodes:
+    if about.labelled < about.nodes - about.things:
         what = "label" if about.target is None else "known number"
-        sentences.append(f"{about.nodes - about.labelled:,} nodes have no {what}; the model gives them one.")
+        sentences.append(
+            f"{about.nodes - about.things - about.labelled:,} nodes have no {what}; the model gives them one."
+        )
     if splits is not None and splits.sizes:
         train, val, test = splits.sizes[0]
         made = "drawn here" if splits.made else "given with the data"

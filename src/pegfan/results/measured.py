@@ -241,7 +241,7 @@ def decided(decision: Decision, graph: Graph, split: Split, predicted: NDArray[A
         threshold=decision.threshold,
         offsets=decision.offsets,
         flagged=int(flagged.sum()),
-        flagged_nodes=int((predicted == 1).sum()),
+        flagged_nodes=int((predicted[graph.subjects] == 1).sum()),
         precision=right / int(flagged.sum()) if flagged.any() else None,
         recall=right / int(true.sum()) if true.any() else None,
     )
@@ -277,7 +277,7 @@ def unsure(
             second_probability=low[i],
             true=names[graph.labels[i]] if graph.labels[i] >= 0 else None,
         )
-        for i in np.lexsort([rows, margin, late])[:_UNSURE]
+        for i in graph.subjects[np.lexsort([part[graph.subjects] for part in (rows, margin, late)])][:_UNSURE]
     )
 
 
@@ -353,7 +353,7 @@ def cautions(result: Result, graph: Graph) -> tuple[Note, ...]:
 
 def data_cautions(about: Data | measures.Description, copies: float) -> dict[str, str]:
     """What to know of a graph before a training, by kind; `copies` is its `pegfan.measures.leaking_share`."""
-    unlabelled = about.nodes - about.labelled
+    unlabelled = about.nodes - about.labelled - about.things
     found = {
         "leaking duplicates": copies >= _COPIES
         and f"{copies:.0%} of the test nodes have exactly the neighbours of a training node. If they are copies, the "

@@ -49,7 +49,7 @@ def rank(graph: Graph, split: Split, probabilities: NDArray[Any]) -> tuple[IntAr
         Whether these are test nodes.
     """
     assert graph.labels is not None
-    nodes = np.flatnonzero(graph.labels < 0)
+    nodes = graph.subjects[graph.labels[graph.subjects] < 0]
     held_out = not len(nodes)
     nodes = np.sort(split.test) if held_out else nodes
     by = rarer_class(np.bincount(graph.labels[graph.labels >= 0], minlength=graph.n_classes).tolist())
@@ -60,7 +60,7 @@ def rank(graph: Graph, split: Split, probabilities: NDArray[Any]) -> tuple[IntAr
 
 def rank_numbers(graph: Graph, split: Split, values: NDArray[Any]) -> tuple[IntArray, bool]:
     """The nodes without a target by their predicted number, the largest first; or test nodes, and whether these."""
-    nodes = np.flatnonzero(~graph.labelled)
+    nodes = graph.subjects[~graph.labelled[graph.subjects]]
     held_out = not len(nodes)
     nodes = np.sort(split.test) if held_out else nodes
     return nodes[np.lexsort((nodes, -values[nodes]))], held_out

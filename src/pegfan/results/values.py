@@ -93,6 +93,7 @@ class Data(Part):
     schema: Mapping[str, Any] | None = None
     positive: str | None = None
     target: TargetFacts | None = None
+    things: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
