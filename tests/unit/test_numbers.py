@@ -21,6 +21,7 @@ from pegfan.fitted import Fitted, draw_splits, mean_of, only_classes
 from pegfan.graph import are_known
 from pegfan.importance import permutation_importance
 from pegfan.measures import adjusted_homophily
+from pegfan.recipe import Known
 from pegfan.report import write_report
 from pegfan.training import Network
 from pegfan.training.rows import Units
@@ -375,6 +376,21 @@ def test_numbers_may_come_as_a_tuple_or_from_networkx(graph):
     assert np.array_equal(other_.fitted_.graph.targets, graph.targets)
 
 
+def test_what_is_known_of_folds_keeps_their_parts_when_the_graph_grows(graph):
+    small = graph.subgraph(np.arange(200))
+    nodes = np.arange(200)
+    splits = [pf.Split(nodes[60:], nodes[:30], nodes[30:60]), pf.Split(nodes[:140], nodes[140:170], nodes[170:])]
+    known = Known.of_folds(small, splits)
+    grown = known.extended(graph, np.where(np.arange(N) < 200, np.arange(N), -1))
+    assert np.array_equal(grown.folds[:, :200], known.folds)
+    assert not grown.folds[:, 200:].any()
+    assert np.array_equal(grown.held_out(graph)[:200], known.held_out(small))
+    for fold, split in enumerate(splits):
+        values = grown.of_fold(fold).values_of(graph)
+        assert np.array_equal(np.flatnonzero(~np.isnan(values)), split.train)
+        assert (values[split.train].mean(), values[split.train].std()) == (pytest.approx(0, abs=1e-9), pytest.approx(1))
+
+
 # ---------------------------------------------------------------------- reasons
 
 
@@ -541,6 +557,13 @@ def test_a_column_of_prices_is_learned_from_end_to_end(files, tmp_path):
         ["predict", str(out), str(tmp_path / "few.csv"), str(tmp_path / "links.csv"), "-o", str(tmp_path / "f.csv")],
     )
     assert done.exit_code == 0, done.output
+    (tmp_path / "new.csv").write_text("id,rooms,garden,price\nnew1,6,yes,\nnew2,1,no,\n")
+    (tmp_path / "ties.csv").write_text("house,next\nnew1,00007\nnew2,00007\n")
+    added = [str(tmp_path / name) for name in ("new.csv", "ties.csv")]
+    done = CliRunner().invoke(app, ["predict", str(out), *added, "--add", "-o", str(tmp_path / "a.csv"), "--reasons"])
+    assert done.exit_code == 0, done.output
+    one, two = read(tmp_path / "a.csv")
+    assert float(one["predicted"]) > float(two["predicted"]), "six rooms and one, next to the same house"
     repeated = tmp_path / "repeated"
     run(files, "train", "--config", out / "settings.toml", "-o", repeated)
     same = [[row["predicted"] for row in read(f / "predictions.csv")] for f in (out, repeated)]
