@@ -394,7 +394,9 @@ class Search:
     def _forget(self) -> None:
         """Drop the weights of those that can no longer be chosen."""
         kept = set(map(id, sorted(self.done, key=lambda c: c.val_loss)[: self.members]))
-        kept.add(id(min(self.done, key=lambda c: c.rank)))
+        for head in {c.recipe.head for c in self.done}:
+            alike = [c for c in self.done if c.recipe.head == head]
+            kept |= {id(min(alike, key=lambda c: c.rank)), id(min(alike, key=lambda c: c.val_loss))}
         for trial in self.done:
             if id(trial) not in kept:
                 trial.trained = None
