@@ -174,7 +174,14 @@ def test_a_comparison_that_fails_costs_nothing_of_the_training(files, tmp_path, 
 @pytest.mark.long
 def test_people_see_the_plan_the_choice_and_the_floors(files, tmp_path):
     done = run("train", *files, "--label", "kind", "-o", tmp_path / "o", "--budget", 1, *QUICK, "--splits", 2)
-    for words in ("Budget 1 s", "Candidates, by validation", "Chosen:", "features only", "majority class", "95% interval"):
+    for words in (
+        "Budget 1 s",
+        "Candidates, by validation",
+        "Chosen:",
+        "features only",
+        "majority class",
+        "95% interval",
+    ):
         assert words in done.output
 
 
