@@ -6,6 +6,8 @@ import pytest
 from typer.testing import CliRunner
 
 from pegfan.cli import app
+from pegfan.cli._shell import as_options
+from pegfan.datasets import UnknownIds, graph_from_tables
 
 runner = CliRunner()
 IDS = [f"{i:04d}" for i in range(30)]
@@ -115,3 +117,17 @@ def test_numbers_with_words_are_classes_if_that_is_said(tables, tmp_path):
     code, said = told(word_among_prices(*tables), tmp_path, "--label-kind", "classes")
     assert code == 1
     assert "values that all differ: names, not classes" in said
+
+
+def test_words_for_python_are_words_of_the_command_line():
+    notes = (
+        "--no-bipartite (bipartite=False) reads them; label_kind='classes' reads classes; pass unknown='add' or 'drop'"
+    )
+    words = "--no-bipartite reads them; --label-kind classes reads classes; pass --unknown add or drop"
+    assert as_options(notes) == words
+
+
+def test_files_of_new_rows_only_are_told_of_add(tables):
+    nodes, edges = tables
+    with pytest.raises(UnknownIds, match="no column of nodes holds the ids of edges"):
+        graph_from_tables(nodes.assign(account_no=[f"x{name}" for name in IDS]), edges)

@@ -304,6 +304,7 @@ def test_columns_that_say_nothing_are_left_out_and_said_so():
         "currency": ["EUR"] * rows,
         "fee": [0.0] * rows,
         "empty": [None] * rows,
+        "seen": ["2020-01-05"] * rows,
     }
     graph, report = read(None, edges)
     assert set(report.dropped) == {f"edges {name!r}" for name in list(edges)[2:]}

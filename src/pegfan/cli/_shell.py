@@ -222,6 +222,7 @@ def _of_system(error: OSError) -> str:
 def as_options(sentence: str) -> str:
     """Turn advice for Python into advice for the command line: ``label=`` is ``--label`` here."""
     sentence = re.sub(r"header=\{[^{}]*: (True|False)\}", lambda m: f"--{'no-' * (m[1] == 'False')}header", sentence)
+    sentence = sentence.replace("--no-bipartite (bipartite=False)", "--no-bipartite")
     # What only Python has is left out.
     sentence = re.sub(r",? or pass features=\{[^{}]*\}(?: or a list of features without it)?", "", sentence)
     sentence = re.sub(r",? or pass id=False for row numbers", "", sentence)

@@ -108,8 +108,8 @@ def _print(one: Explanation, top: int) -> None:
         table.add_row(escape(column.name), *values, signed(column.contribution), signed(column.own))
     left = [column for column in one.columns if column not in named]
     if left:
-        sums = (sum(column.contribution for column in left), sum(column.own for column in left))
-        table.add_row(OTHERS, "", "", *map(signed, sums))
+        both = (sum(column.contribution for column in left), sum(column.own for column in left))
+        table.add_row(OTHERS, "", "", *map(signed, both))
     print_table(table)
     table = make_table("by node", "", "contribution", "number" if numeric else "class<", "<")
     for node in one.nodes:
@@ -121,6 +121,10 @@ def _print(one: Explanation, top: int) -> None:
     table = make_table("by channel", "", "contribution")
     for group, value in sorted(one.groups.items(), key=lambda part: -abs(part[1])):
         table.add_row(_GROUPS[group], signed(value))
-        for share in [share for share in one.channels if share.group == group][:top]:
-            table.add_row(f"  [dim]{escape(share.words)}[/dim]", f"[dim]{signed(share.contribution)}[/dim]")
+        sums: dict[str, float] = {}  # networks of several folds have channels of the same names
+        for share in one.channels:
+            if share.group == group:
+                sums[share.words] = sums.get(share.words, 0.0) + share.contribution
+        for words, part in sorted(sums.items(), key=lambda one: -abs(one[1]))[:top]:
+            table.add_row(f"  [dim]{escape(words)}[/dim]", f"[dim]{signed(part)}[/dim]")
     print_table(table)

@@ -118,6 +118,8 @@ def _guess(edges: Table, column: str, gaps: NDArray[np.bool_], asked: bool) -> s
             kind = "number"
         elif is_dates(edges, column):
             kind = "date"
+            if not asked and len(series) > 1 and not gaps.any() and series.nunique() == 1:
+                raise LeftOut(f"every row has {shown(series.iloc[0])}")
     if kind == "category" and not asked:
         _require_categories(series[~gaps], len(series))
     return kind

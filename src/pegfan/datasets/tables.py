@@ -568,19 +568,27 @@ def _nearly_ids(nodes: Table, edges: Table, ends: Ids) -> tuple[str, str]:
             f"{edges.name} has no rows, so nothing tells which column of {nodes.name} holds the ids; add rows, or name "
             "the column with id="
         )
-    for column in nodes.frame.columns:
-        series = nodes.frame[column]
-        if (_ids.is_text(series) or series.dtype.kind in "iu") and 2 * series.nunique() > len(series):
-            share = _share_in(ends, nodes, column)
-            if share >= 0.9:
-                return column, f"by content: {share:.0%} of the edge ends are in it"
-    for column in nodes.frame.columns:
-        if nodes.frame[column].dtype.kind in "iufO" and (near := _misspelt(ends, edges, nodes, column)):
+    columns = [column for column in nodes.frame.columns if _mostly_differs(nodes.frame[column])]
+    for column in columns:
+        if nodes.frame[column].dtype.kind != "f" and (share := _share_in(ends, nodes, column)) >= 0.9:
+            return column, f"by content: {share:.0%} of the edge ends are in it"
+    for column in columns:
+        if near := _misspelt(ends, edges, nodes, column):
             raise BadInput(f"no column of {nodes.name} holds the ids of {edges.name}: {near} (column {column!r})")
-    raise BadInput(
+    raise UnknownIds(
         f"no column of {nodes.name} holds the ids of {edges.name} (such as {few(ends.values)}): name it with id=, or "
         f"pass id=False for row numbers; its columns are {few(list(nodes.frame.columns))}"
     )
+
+
+def _mostly_differs(series: Any) -> bool:
+    """Whether a column may hold ids but for some that are blank, repeated or written in another way."""
+    if series.dtype.kind not in "iufO" and not _ids.is_text(series):
+        return False
+    try:
+        return bool(2 * series.nunique() > len(series))
+    except TypeError:  # lists
+        return False
 
 
 def _misspelt(ends: Ids, edges: Table, nodes: Table, column: str) -> str | None:
