@@ -26,7 +26,7 @@ from pegfan.running import Progress, Step
 
 __all__ = ["Outcome", "Plan", "carry_out", "with_metric", "with_splits"]
 
-SEARCH = 0.6
+SEARCH = 0.5
 """The part of the budget that the search has; the rest is for the other splits."""
 IMPORTANCE = 0.05
 """The part of the budget that the importance of columns may take at most."""

@@ -247,11 +247,21 @@ class Search:
         The most networks in the final mean; those with the lowest validation loss are kept.
     progress
         Called with a `Step` whenever something happened; its result is the newest `Trial`.
+    afford
+        Seconds that a recipe may take, where it would be trained again on other splits; its epochs are capped.
     """
 
     def __init__(
-        self, pool: Pool, split: Split, seed: int, budget: float, members: int, progress: Progress | None = None
+        self,
+        pool: Pool,
+        split: Split,
+        seed: int,
+        budget: float,
+        members: int,
+        progress: Progress | None = None,
+        afford: float | None = None,
     ) -> None:
+        self.afford = afford
         self.pool, self.split, self.seed, self.budget, self.members = pool, split, seed, budget, members
         self.progress = progress or (lambda _: None)
         warm_up()
@@ -384,7 +394,8 @@ class Search:
         if "epochs" in self.pins:
             return recipe
         whole = recipe.changed(epochs=Settings.epochs, patience=self.pins.get("patience", Settings.patience))
-        affordable = self.budget * self.pool.runner.workers / _SHARE / (self._work(recipe) * self.rates[recipe.head])
+        most = min(self.budget * self.pool.runner.workers / _SHARE, np.inf if self.afford is None else self.afford)
+        affordable = most / (self._work(recipe) * self.rates[recipe.head])
         if affordable >= Settings.epochs:
             return whole
         epochs = max(int(affordable) // 20 * 20, _FEWEST)
