@@ -1,6 +1,6 @@
 """Take the pictures of the tutorial about a bank: trains as the page does, and photographs parts of the report.
 
-    python tools/pictures.py             writes docs/images/analyst-*.png
+`python tools/pictures.py` writes docs/images/analyst-*.png.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ WIDTH, MOST = 1000, 1100
 
 
 def main() -> None:
+    """Train, open the report, take the pictures."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         tables = [str(folder / "bank" / f"{name}.csv") for name in ("nodes", "payments", "devices")]
         pegfan("datasets", "transactions", "-o", str(folder / "bank"), "--set", "n=2000", "--set", "n_payments=20000")
         pegfan("train", *tables, "--label", "fraud", "-o", str(folder / "out"), "--budget", "60")
         with sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=chromium())
+            browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
             page = browser.new_page(viewport={"width": WIDTH, "height": 900}, reduced_motion="reduce")
             page.goto((folder / "out" / "report.html").as_uri())
             for name, (first, last) in PARTS.items():
@@ -38,6 +39,7 @@ def main() -> None:
 
 
 def pegfan(*words: str) -> None:
+    """Run a command."""
     subprocess.run([sys.executable, "-m", "pegfan", *words], check=True)
 
 

@@ -18,7 +18,7 @@ from pegfan.channels import FeatureScale
 from pegfan.decisions import Decision, best_offsets
 from pegfan.fitted import Trained, mean_of, train_recipe
 from pegfan.graph import Graph, Split
-from pegfan.metrics import METRICS, score, unequal
+from pegfan.metrics import METRICS, interval, score, unequal
 from pegfan.recipe import Recipe
 from pegfan.running import Progress, Runner, Step
 from pegfan.training import Diverged, Settings
@@ -431,9 +431,9 @@ def choose(
     members
         The most members of a mean.
     how
-        ``"auto"``: the best mean of two or more of those with the lowest validation loss if it beats the best single
-        one, by the metric and at equal metrics by the loss; ``"mean"``: the mean of all that are allowed in any case;
-        ``"best"``: the single one.
+        ``"auto"``: the best single one, or a mean of those with the lowest validation loss: what has the lowest loss,
+        unless another is clearly better by the metric. ``"mean"``: the mean of all that are allowed; ``"best"``: the
+        single one that is best by the metric.
     weights
         Of the nodes, in the loss.
     afford
@@ -444,26 +444,42 @@ def choose(
         raise Diverged(f"the training loss of all {len(trials)} recipes became infinite; use smaller learning rates")
     best = min(sound, key=lambda c: c.rank)
     ordered, measure = sorted(sound, key=lambda c: c.val_loss)[:members], METRICS[graph.metric]
-
-    def rank(group: list[Trial]) -> tuple[float, float, int]:
-        value, loss = validate(mean_of([c.log_probabilities for c in group]), graph, split, weights)
-        return -measure.gain(value), loss, -len(group)
-
     if how == "auto" and afford is not None:
         cheap = [c for c in ordered if c.seconds <= afford] or ordered[:1]
         best = min((c for c in sound if c.seconds <= afford), key=lambda c: c.rank, default=best)
         spent = np.cumsum([c.seconds for c in cheap])
         ordered = cheap[: max(1, int((spent <= afford).sum()))]
-    sizes = range(2, len(ordered) + 1) if how == "auto" else [len(ordered)]
-    group = min((ordered[:size] for size in sizes), key=rank, default=ordered)
-    metric, loss = validate(mean_of([c.log_probabilities for c in group]), graph, split, weights)
-    told = (
-        f"{measure.show(metric)} (loss {loss:.4f}) against {measure.show(best.val_metric)} (loss {best.val_loss:.4f})"
-    )
-    if len(group) == 1:
+
+    def judged(group: list[Trial]) -> tuple[list[Trial], float, float]:
+        return group, *validate(mean_of([c.log_probabilities for c in group]), graph, split, weights)
+
+    def told(group: tuple[list[Trial], float, float]) -> str:
+        return f"{measure.show(group[1])} (loss {group[2]:.4f})"
+
+    single, whole = judged([best]), judged(ordered)
+    if how == "best" or len(trials) == 1:
         return [best], "best", "the only recipe" if len(trials) == 1 else "the best on validation"
-    if how == "mean" or (how == "auto" and (-measure.gain(metric), loss) <= best.rank):
-        why = "beats the best single one on validation" if how == "auto" else "was asked for"
-        return group, f"mean of {len(group)}", f"the mean of the {len(group)} of lowest loss {why}: {told}"
-    why = "does not beat the best single one on validation" if how == "auto" else "was not asked for"
-    return [best], "best", f"the mean of the {len(group)} of lowest loss {why}: {told}"
+    if how == "mean":
+        name = f"the mean of the {len(ordered)} of lowest loss"
+        return ordered, f"mean of {len(ordered)}", f"{name} was asked for: {told(whole)} against {told(single)}"
+    groups = [single, *(judged(ordered[:size]) for size in range(1, len(ordered) + 1))]
+    least = max(measure.gain(value) for _, value, _ in groups) - _noise(best, graph, split)
+    near = [group for group in groups if measure.gain(group[1]) >= least]
+    chosen = min(near, key=lambda group: (group[2], -len(group[0])))
+    if len(chosen[0]) > 1:
+        name = f"the mean of the {len(chosen[0])} of lowest loss"
+        return chosen[0], f"mean of {len(chosen[0])}", f"{name}: {told(chosen)}, the best single one {told(single)}"
+    others = f"; the mean of the {len(ordered)} of lowest loss {told(whole)}" if len(ordered) > 1 else ""
+    return chosen[0], "best", f"the best on validation: {told(chosen)}{others}"
+
+
+def _noise(trial: Trial, graph: Graph, split: Split) -> float:
+    """How far metrics of two recipes on these validation nodes may be apart by chance; the loss then decides.
+
+    About 0.6 of the standard error of one of them: two that are judged on the same nodes vary together.
+    """
+    assert graph.truth is not None
+    if graph.targets is not None:
+        return 0.0
+    found = interval([(trial.log_probabilities[split.val], graph.truth[split.val])], graph.metric, resamples=200)
+    return 0.0 if found is None else 0.6 * (found[1] - found[0]) / 3.92
