@@ -278,6 +278,10 @@ def _parts(result: Result, graph: Graph, nodes: IntArray) -> list[int] | None:
     if place >= len(graph.splits):
         return None
     parts = np.zeros(graph.n, np.int64)
+    if result.splits is not None and result.splits.made and len(result.splits.used) > 1:
+        for fold in result.splits.used:  # a node has the prediction of the fold that it is a test node of
+            parts[graph.splits[fold].test] = 3
+        return list(parts[nodes].tolist())
     for code, part in enumerate(graph.splits[place], start=1):
         parts[part] = code
     return list(parts[nodes].tolist())

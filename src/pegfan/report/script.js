@@ -22,7 +22,7 @@ function dress(made, attributes, children) {
     if (value === null || value === undefined || value === false) continue;
     made.setAttribute(name, value === true ? "" : value);
   }
-  made.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== ""));
+  made.append(...children.flat(4).filter((child) => child !== null && child !== undefined && child !== ""));
   return made;
 }
 
@@ -36,7 +36,9 @@ const name = (words) =>
 /** The colour of a class; grey where there are more classes than colours, a ring for things, which have none. */
 const hue = (k) => (k === -1 ? "hue-none" : `hue-${content.colours[k] >= 0 ? content.colours[k] : "other"}`);
 const swatch = (k) => el("span", { class: `swatch ${hue(k)}`, "aria-hidden": "true" });
-const className = (k) => el("span", { class: "class" }, swatch(k), k === -1 ? "not predicted" : name(content.classes[k]));
+/** A swatch and a name, in one piece unless the name is long. */
+const labelled = (k, words) => el("span", { class: words.length <= 24 ? "class word" : "class" }, swatch(k), name(words));
+const className = (k) => labelled(k, k === -1 ? "not predicted" : content.classes[k]);
 
 /** Sets a length from data through the style object: the page's policy allows no style attributes. */
 function placed(element, properties) {
@@ -384,7 +386,7 @@ draw.probabilities = (section) => {
 draw.per_class = (section) => {
   const share = (key, title) => ({ title, number: true, cell: (row) => [percent(row[key]), meter(row[key], hue(row.class))], value: (row) => row[key] });
   const columns = [
-    { title: "Class", head: true, cell: (row) => el("span", { class: "class" }, swatch(row.class), name(row.name)), value: (row) => row.name },
+    { title: "Class", head: true, cell: classCell, value: (row) => row.name },
     { title: "Test nodes", number: true, cell: (row) => whole(row.support), value: (row) => row.support },
     share("precision", "Precision, %"),
     share("recall", "Recall, %"),
@@ -1118,7 +1120,7 @@ function nodeLink(id) {
   return button;
 }
 
-const classCell = (entry) => (entry ? el("span", { class: "class" }, swatch(entry.class), name(entry.name)) : "–");
+const classCell = (entry) => (entry ? labelled(entry.class, entry.name) : "–");
 
 /** The largest reasons of a node, each in one piece where the line is long enough. */
 const largest = (row) => (content.reasons?.[row.id]?.parts ?? []).slice(0, 3).flatMap(([words, value], i) => [i ? " · " : "", el("span", { class: "piece" }, name(words), " ", signed(value))]);
@@ -1147,10 +1149,11 @@ function numberColumns(rows) {
 
 /** Predicted against true numbers of test nodes, their residuals, and the largest errors. */
 draw.numbers = (section) => {
+  const value = (words = "–") => words.split(/(?= \()/).flatMap((part) => [el("span", { class: "word" }, part.trim()), " "]);
   const scores = [
-    { title: "", head: true, cell: (row) => row.name },
-    { title: "R² (95% interval)", number: true, cell: (row) => row.r2 ?? "–" },
-    { title: "Mean absolute error (95% interval)", number: true, cell: (row) => row.mae ?? "–" },
+    { title: "", head: true, class: "line", cell: (row) => row.name },
+    { title: "R² (95% interval)", number: true, class: "broken", cell: (row) => value(row.r2) },
+    { title: "Mean absolute error (95% interval)", number: true, class: "broken", cell: (row) => value(row.mae) },
   ];
   return [
     paragraph(section.words),
@@ -1219,7 +1222,7 @@ draw.finding = (section) => {
   const several = section.curves.length > 1;
   const columns = [
     several && { title: "Class", head: true, cell: (row) => classCell(row.curve), value: (row) => row.curve.name },
-    { title: "Looked at", head: !several, cell: (row) => `the first ${percent(row.share, 0)}%`, value: (row) => row.share },
+    { title: "Looked at", head: !several, cell: (row) => name(`first ${percent(row.share, 0)}%`), value: (row) => row.share },
     { title: "Nodes", number: true, cell: (row) => whole(row.nodes), value: (row) => row.nodes },
     { title: "Found", number: true, cell: (row) => fixed(row.found, row.found % 1 ? 1 : 0), value: (row) => row.found },
     { title: "Precision, %", number: true, cell: (row) => [percent(row.precision), meter(row.precision)], value: (row) => row.precision },
@@ -1257,7 +1260,7 @@ function precisionPlot(curve, titled) {
 draw.importance = (section) => {
   const most = Math.max(1e-9, ...section.rows.map((row) => row.drop ?? 0));
   const columns = [
-    { title: "Column", head: true, cell: (row) => name(row.name), value: (row) => row.name },
+    { title: "Column", head: true, class: "line", cell: (row) => name(row.name), value: (row) => row.name },
     { title: `${section.larger ? "Drop" : "Growth"} of ${section.metric}${content.percent === false ? "" : ", points"}`, number: true, cell: (row) => [`${measured(row.drop)} ± ${measured(row.std)}`, meter((row.drop ?? 0) / most)], value: (row) => row.drop },
     { title: "Growth of the loss", number: true, cell: (row) => fixed(row.loss, 3), value: (row) => row.loss },
     section.rows.some((row) => row.columns > 1) && { title: "Features made of it", number: true, cell: (row) => whole(row.columns), value: (row) => row.columns },

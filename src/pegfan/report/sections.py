@@ -197,7 +197,7 @@ def _choice(result: Result) -> dict[str, Any]:
     tried = result.candidates[:_MOST_TABLE]
     if not tried:
         return _absent("Nothing was compared: the settings were given.") | {"words": words.choice(result)}
-    recipes = [_flat(candidate.recipe.to_dict()) for candidate in tried]
+    recipes = [_flat({**candidate.recipe.to_dict(), "head": candidate.recipe.head}) for candidate in tried]
     keys = list(dict.fromkeys(key for recipe in recipes for key in recipe))
     usual = {key: Counter(recipe.get(key) for recipe in recipes).most_common(1)[0][0] for key in keys}
     table = [
@@ -443,7 +443,10 @@ def _numbers(result: Result) -> dict[str, Any]:
         return _absent("There were no test nodes whose number is known, so nothing says how far predictions are off.")
     names = ("This model", "Features only, no graph", "Always the mean")
     scores = [
-        {"name": name, **{metric: spreads[k].shown(metric, 1) for metric, spreads in found.scores.items()}}
+        {
+            "name": name,
+            **{metric: spreads[k].shown(metric, 1).replace("-", "−") for metric, spreads in found.scores.items()},
+        }
         for k, name in enumerate(names)
     ]
     return {

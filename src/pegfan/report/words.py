@@ -176,7 +176,8 @@ def score(result: Result) -> str:
     )
     dots = "There is one split, so nothing is known about the spread from split to split."
     if splits > 1:
-        dots = f"The large dot is the mean over {splits} splits, {line}, and the small dots are the single splits."
+        many = "folds" if result.splits is not None and result.splits.made else "splits"
+        dots = f"The large dot is the mean over {splits} {many}, {line}, and the small dots are the single {many}."
     elif known:
         dots = f"The line is the 95% interval from resampled nodes. {dots}"
     floor, other = _known(result.features_only)
@@ -205,8 +206,10 @@ def data(result: Result) -> str:
     if about.edge_homophily is not None:
         sentences.append(_homophily(about.edge_homophily, about.adjusted_homophily))
     if about.things:
-        sentences.append(f"{_some(about.things, 'node is a thing', 'nodes are things')} that only links name; they carry "
-        "what links tell, and nothing is predicted for them.")
+        sentences.append(
+            f"{_some(about.things, 'node is a thing', 'nodes are things')} that only links name; they carry "
+            "what links tell, and nothing is predicted for them."
+        )
     if about.labelled < about.nodes - about.things:
         what = "label" if about.target is None else "known number"
         sentences.append(
@@ -236,14 +239,15 @@ def _homophily(same: float, adjusted: float | None) -> str:
 
 def _splits(splits: Splits, numeric: bool) -> str:
     """Which nodes were trained and tested on, and whose predictions labelled nodes have."""
-    train, val, test = splits.sizes[splits.used[0] if splits.used else 0]
+    first = splits.used[0] if splits.used else 0
+    train, val, test = splits.sizes[first if first < len(splits.sizes) else 0]
     known = "Nodes whose number is known" if numeric else "Labelled nodes"
     sizes = f"{train:,} nodes to train on, {val:,} to choose on and {test:,} to test on"
     if splits.made and len(splits.used) > 1:
+        of = "" if len(splits.used) == len(splits.sizes) else f" and {len(splits.used)} of them trained"
         return (
-            f"{known} were dealt into {len(splits.sizes)} folds, each time {sizes}; {len(splits.used)} of them were "
-            "trained. What is shown for a labelled node comes from the members that did not learn from it; other nodes "
-            "have the mean of all members."
+            f"{known} were dealt into {len(splits.sizes)} folds{of}, each time {sizes}. What is predicted for such a "
+            "node comes from the members that did not learn from it; other nodes have the mean of all members."
         )
     made = "drawn here" if splits.made else "given with the data"
     used = "" if len(splits.sizes) == len(splits.used) else f", {len(splits.used)} of them used"
