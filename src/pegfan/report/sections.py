@@ -313,7 +313,7 @@ def _attention(result: Result) -> dict[str, Any]:
 
 
 def _boosted(result: Result) -> set[str]:
-    """The names of candidates that are boosted trees: they have rounds, and what questions gain, not epochs and weights."""
+    """The names of candidates that are boosted trees: these have rounds and gains, not epochs and weights."""
     return {candidate.name for candidate in result.candidates if candidate.recipe.is_boosted}
 
 

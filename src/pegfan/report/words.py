@@ -225,8 +225,8 @@ def _homophily(same: float, adjusted: float | None) -> str:
 
     Examples
     --------
-    >>> _homophily(0.88, -0.055)
-    '88% of the links join nodes of the same class; links drawn at random would join 89%: neither homophily nor heterophily.'
+    >>> _homophily(0.95, 0.16)
+    '95% of the links join nodes of the same class; links drawn at random would join 94%: weak homophily.'
     """
     start = f"{percent(same, 0)} of the links join nodes of the same class"
     if adjusted is None or adjusted >= 1:

@@ -366,8 +366,8 @@ def data_cautions(about: Data | measures.Description, copies: float) -> dict[str
         "isolated nodes": about.isolated >= _ISOLATED * about.nodes
         and f"{about.isolated:,} nodes have no edge: for them only features count.",
         "unlabelled nodes": 0 < unlabelled < about.nodes
-        and f"{unlabelled:,} of {about.nodes - about.things:,} nodes have no {what}; they are predicted, and no score counts "
-        "them.",
+        and f"{unlabelled:,} of {about.nodes - about.things:,} nodes have no {what}; they are predicted, and no score "
+        "counts them.",
     }
     return {kind: text for kind, text in found.items() if text}
 
