@@ -240,7 +240,7 @@ draw.against = (section) => {
   const axis = el("span", { class: "axis", "aria-hidden": "true" }, ticks.map((tick) => placed(el("span", {}, measured(tick)), { left: at(tick) })));
   const any = (key) => section.rows.some((row) => known(row[key]));
   const columns = [
-    { title: "Model", head: true, cell: (row) => name(row.name), value: (row) => row.name },
+    { title: "Model", head: true, class: "line", cell: (row) => name(row.name), value: (row) => row.name },
     { title: `Test ${section.metric}`, number: true, cell: (row) => score(row.mean), value: (row) => row.mean },
     any("difference") && { title: "Difference", number: true, cell: (row) => (known(row.difference) ? points(row.difference) : "–"), value: (row) => row.difference },
     any("interval") && { title: "95% interval", number: true, cell: range },
@@ -1221,7 +1221,7 @@ draw.finding = (section) => {
   const gains = section.curves.flatMap((curve) => curve.gains.map((gain) => ({ ...gain, curve })));
   const several = section.curves.length > 1;
   const columns = [
-    several && { title: "Class", head: true, cell: (row) => classCell(row.curve), value: (row) => row.curve.name },
+    several && { title: "Class", head: true, class: "line", cell: (row) => classCell(row.curve), value: (row) => row.curve.name },
     { title: "Looked at", head: !several, cell: (row) => name(`first ${percent(row.share, 0)}%`), value: (row) => row.share },
     { title: "Nodes", number: true, cell: (row) => whole(row.nodes), value: (row) => row.nodes },
     { title: "Found", number: true, cell: (row) => fixed(row.found, row.found % 1 ? 1 : 0), value: (row) => row.found },
@@ -1277,7 +1277,7 @@ draw.importance = (section) => {
 draw.unsure = (section) => {
   const labelled = section.rows.some((row) => row.true);
   const columns = [
-    { title: "Node", head: true, cell: (row) => nodeLink(row.id), value: (row) => row.id },
+    { title: "Node", head: true, class: "line", cell: (row) => nodeLink(row.id), value: (row) => row.id },
     { title: "Predicted", cell: (row) => classCell(row.predicted), value: (row) => row.predicted?.name },
     { title: "with, %", number: true, cell: (row) => percent(row.probability), value: (row) => row.probability },
     { title: "Or else", cell: (row) => classCell(row.second), value: (row) => row.second?.name },
