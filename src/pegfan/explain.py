@@ -367,12 +367,10 @@ class Explainer:
         average, usual_weights = _log_odds(usual, codes)
         onto = np.exp(_log_mean(logs, usual) - _log_mean(weights, usual_weights))
         onto *= np.where(np.arange(logs.shape[2]) == codes[:, None], 1.0, -1.0)[:, None, :]
-        ways = [
+        found = [
             network.back(done, onto[:, m]) for m, (network, done) in enumerate(zip(self.networks, passes, strict=True))
         ]
-        left = [
-            network.left(done, onto[:, m]) for m, (network, done) in enumerate(zip(self.networks, passes, strict=True))
-        ]
+        ways, left = [way for way, _ in found], [more for _, more in found]
         return _Scores(codes, score, average, rows, passes, ways, left)
 
     def _weights(self, nodes: IntArray) -> FloatArray:
@@ -392,8 +390,8 @@ class Explainer:
         usual = np.array([float(network.values(network.average)[0]) for network in self.networks])
         scales = [network.units.scale for network in self.networks if network.units is not None]
         onto = [scale * share[:, [m]] for m, scale in enumerate(scales)]
-        ways = [network.back(done, one) for network, done, one in zip(self.networks, passes, onto, strict=True)]
-        left = [network.left(done, one) for network, done, one in zip(self.networks, passes, onto, strict=True)]
+        found = [network.back(done, one) for network, done, one in zip(self.networks, passes, onto, strict=True)]
+        ways, left = [way for way, _ in found], [more for _, more in found]
         score, average = np.einsum("bm,bm->b", share, values), share @ usual
         return _Scores(np.zeros(len(nodes), np.int64), score, average, rows, passes, ways, left)
 
@@ -419,8 +417,9 @@ class Explainer:
                 by_column = (dense(values[k]) - network.means[k]) * u + more
                 if network.is_features(channel):
                     columns.add(network.columns, by_column)
-                    entries = units if not channel.factors else channel.operator.T @ units
-                    shares += entries * (dense(channel.input @ u.T) - network.usual @ u.T)
+                    entries = units if not channel.factors else np.asarray(channel.operator.T @ units)
+                    near = np.flatnonzero(entries.any(axis=1))
+                    shares[near] += entries[near] * (dense(channel.input[near] @ u.T) - network.usual @ u.T)
                     own = entries[nodes, np.arange(len(nodes))][:, None] * u
                     columns.add_own(network.columns, own * (network.features[nodes] - network.usual))
                     links = network.row_sums(k)[nodes] * (u @ network.usual) - u @ network.means[k]
@@ -504,7 +503,8 @@ class Explainer:
                         rest[TOGETHER] = rest.get(TOGETHER, 0.0) + left[k].sum(axis=1)
                     if entries is None:
                         continue
-                    shares += entries * _dots(features @ weights.T, place, g, row)
+                    kept = np.flatnonzero(entries)
+                    shares[kept] += entries[kept] * _dots(features @ weights.T, place[kept], g, row[kept])
                     own += (entries[at][:, None] * g) @ weights
                     mean, usual = (g @ (weights @ point) for point in (network.means[k], network.usual))
                     rest[LINKS] = rest.get(LINKS, 0.0) + network.row_sums(k)[nodes] * usual - mean
@@ -617,7 +617,7 @@ class _Scores(NamedTuple):
 class Linked:
     """What was trained on the channels of a graph, in float64, with the channels' average node."""
 
-    weights: list[FloatArray]
+    weights: list[Any]
     average: _Pass
 
     def __init__(self, member: Trained, channels: Channels, explainer: Explainer) -> None:
@@ -638,12 +638,11 @@ class Linked:
         """All that follows the inputs."""
         raise NotImplementedError
 
-    def back(self, done: _Pass, onto: FloatArray) -> list[FloatArray]:
-        """The vectors g_k for weights on the logarithms of probabilities."""
-        raise NotImplementedError
+    def back(self, done: _Pass, onto: FloatArray) -> tuple[list[FloatArray], list[FloatArray] | None]:
+        """The vectors g_k for weights on the logarithms of probabilities.
 
-    def left(self, done: _Pass, onto: FloatArray) -> list[FloatArray] | None:
-        """Per channel and column, what g_k leaves out of its share; None for nothing."""
+        And, per channel and column, what they leave out of its share; None for nothing.
+        """
         raise NotImplementedError
 
     def strengths(self, k: int, spread: FloatArray) -> FloatArray:
@@ -806,8 +805,8 @@ class LinkedNetwork(Linked):
             x = np.maximum(x, 0) @ weight.T + bias
         return _Pass(inputs, norms, units, before, x)
 
-    def back(self, done: _Pass, onto: FloatArray) -> list[FloatArray]:
-        """The vectors g_k for weights on the logarithms of probabilities."""
+    def back(self, done: _Pass, onto: FloatArray) -> tuple[list[FloatArray], None]:
+        """The vectors g_k; nothing is left, for a network is linear in its inputs, difference by difference."""
         g, usual = self._onto_logits(done, onto), self.average
         for (weight, _), x, y in zip(reversed(self.layers), reversed(done.before), reversed(usual.before), strict=True):
             g = (g @ weight) * _chord(x, y)
@@ -815,7 +814,7 @@ class LinkedNetwork(Linked):
         return [
             self._through_norm(k, alpha * part, done)
             for k, (alpha, part) in enumerate(zip(self.attention, parts, strict=True))
-        ]
+        ], None
 
     def _through_norm(self, k: int, g: FloatArray, done: _Pass) -> FloatArray:
         if not self.normalize:
@@ -827,10 +826,6 @@ class LinkedNetwork(Linked):
         along = np.einsum("bh,bh->b", done.units[k] + self.average.units[k], g)
         both = done.inputs[k] + self.average.inputs[k]
         return np.asarray((2 * g - (slope * along / sums)[:, None] * both) / (r + q)[:, None])
-
-    def left(self, done: _Pass, onto: FloatArray) -> list[FloatArray] | None:
-        """Nothing: a network is linear in its inputs, difference by difference."""
-        return None
 
     def strengths(self, k: int, spread: FloatArray) -> FloatArray:
         """By how much a column's spread can move the first layer."""
@@ -850,7 +845,7 @@ class LinkedTrees(Linked):
         trees = member.network
         assert isinstance(trees, Boosted)
         self.trees = trees
-        self.weights = [np.eye(width) for width in channels.widths]
+        self.weights = [eye_array(width, format="csr") for width in channels.widths]
         self.average = _Pass([m[None] for m in self.means], [], [], [], trees.average[None])
 
     def inputs(self, rows: Sequence[Any]) -> list[FloatArray]:
@@ -865,32 +860,23 @@ class LinkedTrees(Linked):
     def _joined_rows(inputs: list[FloatArray]) -> Any:
         return np.ascontiguousarray(np.hstack(inputs), np.float32)
 
-    def back(self, done: _Pass, onto: FloatArray) -> list[FloatArray]:
-        """Shares of columns by how far they are from their means."""
-        return [slope for slope, _ in self._apart(done, onto)]
-
-    def left(self, done: _Pass, onto: FloatArray) -> list[FloatArray] | None:
-        """What slopes leave out: all of it where a column has its mean."""
-        return [more for _, more in self._apart(done, onto)]
-
-    def _apart(self, done: _Pass, onto: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
+    def back(self, done: _Pass, onto: FloatArray) -> tuple[list[FloatArray], list[FloatArray]]:
+        """Shares of columns by how far they are from their means, and what is left: all of it where they are there."""
         _, shares = self.trees.shares(self._joined_rows(done.inputs))
         whole = np.einsum("bo,bod->bd", self._onto_logits(done, onto), shares)
-        found = []
+        slopes, left = [], []
         for k, part in enumerate(np.split(whole, np.cumsum(self.channels.widths)[:-1], axis=1)):
             away = done.inputs[k] - self.means[k]
-            slope = part * away / (away**2 + self._near[k])
-            found.append((slope, part - slope * away))
-        return found
+            slopes.append(part * away / (away**2 + self._near[k]))
+            left.append(part - slopes[-1] * away)
+        return slopes, left
 
     @cached_property
     def _near(self) -> list[FloatArray]:
         """A sixteenth of the variance of every column, and never nothing."""
-        near = []
-        for channel, mean in zip(self.channels, self.means, strict=True):
-            some = np.linspace(0, channel.n - 1, min(channel.n, _BLOCK)).astype(np.int64)
-            near.append(np.square(_rows_alone(channel, some) - mean).mean(axis=0) / 16 + 1e-12)
-        return near
+        some = np.linspace(0, self.channels.n - 1, min(self.channels.n, _BLOCK)).astype(np.int64)
+        rows = zip(self.rows(some), self.means, strict=True)
+        return [np.square(dense(values) - mean).mean(axis=0) / 16 + 1e-12 for values, mean in rows]
 
     def strengths(self, k: int, spread: FloatArray) -> FloatArray:
         """By how much questions about a column lowered the loss."""

@@ -175,11 +175,11 @@ class _Scored:
         for k, (channel, before) in enumerate(zip(network.channels, self.inputs[m], strict=True)):
             weight = network.weights[k]
             if network.is_features(channel):
-                x: Any = change @ weight[:, places].T if len(places) > len(weight) else change
+                x: Any = change @ weight[:, places].T if len(places) > weight.shape[0] else change
                 for factor in reversed(channel.factors):
                     x = factor @ x
                 step = dense(x)[self.nodes]
-                moved.append(before + (step if len(places) > len(weight) else step @ weight[:, places].T))
+                moved.append(before + (step if len(places) > weight.shape[0] else step @ weight[:, places].T))
             elif channel.name == "Y X":
                 whole = np.zeros((channel.n, network.features.matrix.shape[1]))
                 whole[:, places] = change

@@ -460,6 +460,7 @@ def describe(graph: Graph) -> Description:
     node homophily         0.5000
     adjusted homophily     -0.3333
     label informativeness  0.1511
+    things                 0
     """
     adjacency = graph.adjacency
     i, j = adjacency.tocoo().coords

@@ -203,6 +203,7 @@ def test_describe_by_hand():
         "classes": 2,
         "labelled": 4,
         "splits": 1,
+        "things": 0,
         **dict(zip(MEASURES, measure_all(g), strict=True)),
     }
 

@@ -12,7 +12,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
@@ -112,6 +112,8 @@ def test_a_recipe_survives_a_round_trip_through_plain_values(recipe):
 
 @given(RECIPES, RECIPES, WORDS)
 def test_recipes_that_differ_differ_in_key_name_and_stored_form(one, other, changes):
+    assume(not (one.adjacency and changes.get("head") == "boosting"))  # which is refused
+    assume(not (one.is_boosted and changes.get("adjacency") and "head" not in changes))
     for two in (other, one.changed(**changes)):
         same = one == two
         assert (one.key == two.key) is same
@@ -129,8 +131,12 @@ def test_hops_are_told_apart(words):
 
 @given(WORDS, WORDS)
 def test_changes_come_one_by_one_or_together(first, second):
+    assume(not {**first, **second}.get("adjacency") or {**first, **second}.get("head") != "boosting")
     assert Recipe.of(first).changed(**second) == Recipe.of(first).changed(**second).changed(**second)
-    if not {"method", "hops", "kind", "direction", "adjacency"} & {*first, *second}:  # nothing becomes idle
+    if not {"head"} & {*first, *second} and not {"method", "hops", "kind", "direction", "adjacency"} & {
+        *first,
+        *second,
+    }:  # nothing becomes idle
         assert Recipe.of(first).changed(**second) == Recipe.of({**first, **second})
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
@@ -26,10 +26,12 @@ from pegfan.running import Progress, Step
 
 __all__ = ["Outcome", "Plan", "carry_out", "with_metric", "with_splits"]
 
-SEARCH = 0.6
+SEARCH = 0.5
 """The part of the budget that the search has; the rest is for the other splits."""
 IMPORTANCE = 0.05
 """The part of the budget that the importance of columns may take at most."""
+RESERVE = 0.08
+"""The part of the budget that is kept for what follows the trainings: reasons, and the importance of columns."""
 SPLITS = 5
 """How many splits the chosen recipes are trained on by default, if time allows."""
 FEWEST = 3 * SPLITS
@@ -189,7 +191,7 @@ def carry_out(graph: Graph, plan: Plan, progress: Progress | None = None) -> Out
         workers=plan.workers,
     )
     others = min(plan.splits or SPLITS, len(known.splits)) - 1
-    afford = (1 - SEARCH) * plan.budget * plan.workers / others if drawn and others else None
+    afford = (1 - SEARCH - RESERVE) * plan.budget * plan.workers / others if drawn and others else None
     with fitting(model, known, plan.split, progress, afford=afford) as pool:
         searched = time.perf_counter() - start
         tell(Step(0, 0, "floors and further splits"))
@@ -328,16 +330,23 @@ class _FurtherSplits:
         cost = sum(self.trials[recipe].seconds for recipe in self.members)
         slow = cost / len(self.members) > 2.0
         self._first(pool)
-        for place, i in enumerate(order[1:], start=1):
-            left = self.plan.budget - (time.perf_counter() - self.start)
-            if self.plan.splits is None and cost / (self.plan.workers if slow else 1) > left:
-                break
-            self.tell(Step(place, len(order), f"split {i}, {place + 1} of at most {len(order)}"))
-            part = fit_split(self.graph, i, self.plan.seed)
-            recipes = [*self.members, self.floor]
-            tasks = [Task(recipe, part, self.plan.seed + i) for recipe in dict.fromkeys(recipes)]
-            done = {trial.recipe: trial for trial in pool.run(iter(tasks), parallel=slow)}
-            self._add(i, part, [done[r] for r in self.members], done[self.floor])
+        recipes = list(dict.fromkeys([*self.members, self.floor]))
+        parts: dict[int, Split] = {}
+
+        def tasks() -> Iterator[Task]:
+            for i in order[1:]:
+                left = (1 - RESERVE) * self.plan.budget - (time.perf_counter() - self.start)
+                if self.plan.splits is None and cost / (min(self.plan.workers, len(recipes)) if slow else 1) > left:
+                    return
+                parts[i] = fit_split(self.graph, i, self.plan.seed)
+                self.tell(Step(len(parts), len(order), f"split {i}, {len(parts) + 1} of at most {len(order)}"))
+                yield from (Task(recipe, parts[i], self.plan.seed + i) for recipe in recipes)
+
+        done: dict[int, dict[Recipe, Trial]] = {}
+        for trial in pool.run(tasks(), parallel=slow):
+            done.setdefault(trial.seed - self.plan.seed, {})[trial.recipe] = trial
+        for i, part in parts.items():
+            self._add(i, part, [done[i][recipe] for recipe in self.members], done[i][self.floor])
 
     def _first(self, pool: Pool) -> None:
         """The split of the search: the members are trained, only the floor may be missing."""

@@ -73,6 +73,8 @@ class Trial:
         The trained network; None once it can no longer be chosen.
     gain
         The metric, or its negative where smaller is better.
+    seed
+        Of the task.
     """
 
     recipe: Recipe
@@ -83,6 +85,7 @@ class Trial:
     log_probabilities: Float32Array = field(repr=False)
     trained: Trained | None = field(repr=False)
     gain: float | None = None
+    seed: int = 0
 
     @property
     def rank(self) -> tuple[float, float]:
@@ -116,13 +119,13 @@ def run_task(shared: Shared, task: Task) -> Trial:
         nothing: Any = np.full((graph.n, graph.n_classes), -np.log(max(graph.n_classes, 1)), np.float32)
         if graph.targets is not None:
             nothing = np.full((graph.n, 1), graph.targets[split.train].mean())
-        return Trial(task.recipe, np.nan, np.inf, 0, time.perf_counter() - start, nothing, None)
+        return Trial(task.recipe, np.nan, np.inf, 0, time.perf_counter() - start, nothing, None, seed=task.seed)
     if task.recipe.settings.class_weights:
         trained = unweighted(trained, graph, split)
     output = trained.network.predict(channels)
     metric, loss = validate(output, graph, split, shared.sample_weight)
     took, gain = time.perf_counter() - start, METRICS[graph.metric].gain(metric)
-    return Trial(task.recipe, metric, loss, trained.run.epochs, took, output, trained, gain)
+    return Trial(task.recipe, metric, loss, trained.run.epochs, took, output, trained, gain, task.seed)
 
 
 def unweighted(trained: Trained, graph: Graph, split: Split) -> Trained:
@@ -244,11 +247,21 @@ class Search:
         The most networks in the final mean; those with the lowest validation loss are kept.
     progress
         Called with a `Step` whenever something happened; its result is the newest `Trial`.
+    afford
+        Seconds that a recipe may take, where it would be trained again on other splits; its epochs are capped.
     """
 
     def __init__(
-        self, pool: Pool, split: Split, seed: int, budget: float, members: int, progress: Progress | None = None
+        self,
+        pool: Pool,
+        split: Split,
+        seed: int,
+        budget: float,
+        members: int,
+        progress: Progress | None = None,
+        afford: float | None = None,
     ) -> None:
+        self.afford = afford
         self.pool, self.split, self.seed, self.budget, self.members = pool, split, seed, budget, members
         self.progress = progress or (lambda _: None)
         warm_up()
@@ -381,7 +394,8 @@ class Search:
         if "epochs" in self.pins:
             return recipe
         whole = recipe.changed(epochs=Settings.epochs, patience=self.pins.get("patience", Settings.patience))
-        affordable = self.budget * self.pool.runner.workers / _SHARE / (self._work(recipe) * self.rates[recipe.head])
+        most = min(self.budget * self.pool.runner.workers / _SHARE, np.inf if self.afford is None else self.afford)
+        affordable = most / (self._work(recipe) * self.rates[recipe.head])
         if affordable >= Settings.epochs:
             return whole
         epochs = max(int(affordable) // 20 * 20, _FEWEST)

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 def make_table(title: str, *columns: str) -> Table:
     """An open table; columns are aligned right, except the first and those that end in ``<``."""
-    table = Table(title=f"[bold]{title}[/bold]", title_justify="left", title_style="", box=box.SIMPLE_HEAD)
+    shown = f"[bold]{title}[/bold]" if title else None
+    table = Table(title=shown, title_justify="left", title_style="", box=box.SIMPLE_HEAD)
     table.show_edge, table.padding = False, (0, 1, 0, 0)
     for place, name in enumerate(columns):
         left = place == 0 or name.endswith("<")

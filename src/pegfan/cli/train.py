@@ -238,7 +238,8 @@ def predict(
     if "threshold" not in told:
         print_facts(title, {name: amount(fact) for name, fact in told["predicted"].items()})
     else:
-        table = make_table(title, "class", "predicted")
+        console.print(title, soft_wrap=True)
+        table = make_table("", "class", "predicted")
         for name, count in told["predicted"].items():
             table.add_row(escape(name), f"{count:,}")
         print_table(table)
