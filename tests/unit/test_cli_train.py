@@ -151,7 +151,7 @@ def test_the_model_stands_among_quick_ones_on_its_own_splits(files, tmp_path, mo
     assert rows.keys() == {"model", "small"}
     assert rows["model"]["test"] == result["test"]
     assert len(rows["small"]["test"]["per_split"]) == 2
-    drawn = pf.fitted.draw_splits(pf.read_graph(*files, label="kind"), k=2, seed=3)
+    drawn = pf.fitted.draw_folds(pf.read_graph(*files, label="kind"), k=5, seed=3)
     for one, other in zip(seen[0].splits, drawn, strict=True):
         assert all(np.array_equal(a, b) for a, b in zip(one, other, strict=True)), "those of the model, by its seed"
     assert "Against the others, 2 splits" in told
@@ -174,7 +174,14 @@ def test_a_comparison_that_fails_costs_nothing_of_the_training(files, tmp_path, 
 @pytest.mark.long
 def test_people_see_the_plan_the_choice_and_the_floors(files, tmp_path):
     done = run("train", *files, "--label", "kind", "-o", tmp_path / "o", "--budget", 1, *QUICK, "--splits", 2)
-    for words in ("Budget 1 s", "Candidates, by validation", "Chosen:", "features only", "majority class", "±"):
+    for words in (
+        "Budget 1 s",
+        "Candidates, by validation",
+        "Chosen:",
+        "features only",
+        "majority class",
+        "95% interval",
+    ):
         assert words in done.output
 
 

@@ -308,7 +308,8 @@ class _FurtherSplits:
         self.plan, self.start, self.tell = plan, start, tell
         assert model.fitted_.graph is not None
         self.graph = model.fitted_.graph
-        self.trials = {trial.recipe: trial for trial in model.trials_}
+        # A recipe may have been tried twice, as another that came to the same: what was kept is the trained one.
+        self.trials = {trial.recipe: trial for trial in sorted(model.trials_, key=lambda c: c.trained is not None)}
         self.members = [member.recipe for member in model.members_]
         first = min(model.members_, key=lambda m: m.run.val_loss).recipe
         same = Recipe(method="none", hops=0, scaling=first.scaling, settings=first.settings)

@@ -42,6 +42,8 @@ _ALWAYS = 2
 """Recipes that always run."""
 _PROBE, _PROBE_EPOCHS = 5.0, 8
 """If the first recipe may take longer than these seconds, it is probed for these epochs."""
+_MANY = 20
+"""Validation nodes from which on chance is told from the metric."""
 _DIVERSE, _PER_ROUND, _PARENTS, _MOST = 8, 4, 3, 28
 """How many recipes run at first and per round after that, how many of the best are varied, and the most in all."""
 
@@ -323,7 +325,7 @@ class Search:
 
     def _promising(self, listed: Sequence[Recipe]) -> list[Recipe]:
         """Untried recipes, ranked by the place of a tried one plus the number of differences from it."""
-        ranked = [c.recipe for c in sorted(self.done, key=lambda c: c.val_loss)]
+        ranked = [c.recipe for c in _by_loss(self.done)]
         graph = self.pool.shared.graph
         near = [v.changed(**self.pins) for recipe in ranked[:_PARENTS] for v in variations(recipe, graph, self.unequal)]
         rated: dict[Recipe, int] = {}
@@ -336,6 +338,9 @@ class Search:
         def tasks() -> Iterator[Task]:
             for given in recipes:
                 recipe = given if fixed else self._settled(self._capped(given))
+                if recipe in self.order and not fixed:  # another that comes to the same
+                    self.planned -= 1
+                    continue
                 late = self.elapsed + self._estimate(recipe) > self.budget
                 if late and not fixed and len(self.order) >= _ALWAYS:
                     self.skipped.append(recipe)
@@ -404,8 +409,8 @@ class Search:
 
     def _forget(self) -> None:
         """Drop the weights of those that can no longer be chosen."""
-        kept = set(map(id, sorted(self.done, key=lambda c: c.val_loss)[: self.members]))
-        kept.add(id(min(self.done, key=lambda c: c.rank)))
+        kept = set(map(id, _by_loss(self.done)[: self.members]))
+        kept |= {id(min(found, key=_first)) for found in (self.done, _cheap(self.done, self.afford)) if found}
         for trial in self.done:
             if id(trial) not in kept:
                 trial.trained = None
@@ -442,11 +447,11 @@ def choose(
     sound = [trial for trial in trials if np.isfinite(trial.val_loss)]
     if not sound:
         raise Diverged(f"the training loss of all {len(trials)} recipes became infinite; use smaller learning rates")
-    best = min(sound, key=lambda c: c.rank)
-    ordered, measure = sorted(sound, key=lambda c: c.val_loss)[:members], METRICS[graph.metric]
+    best = min(sound, key=_first)
+    ordered, measure = _by_loss(sound)[:members], METRICS[graph.metric]
     if how == "auto" and afford is not None:
-        cheap = [c for c in ordered if c.seconds <= afford] or ordered[:1]
-        best = min((c for c in sound if c.seconds <= afford), key=lambda c: c.rank, default=best)
+        cheap = _cheap(ordered, afford) or ordered[:1]
+        best = min(_cheap(sound, afford), key=_first, default=best)
         spent = np.cumsum([c.seconds for c in cheap])
         ordered = cheap[: max(1, int((spent <= afford).sum()))]
 
@@ -473,13 +478,27 @@ def choose(
     return chosen[0], "best", f"the best on validation: {told(chosen)}{others}"
 
 
+def _by_loss(trials: Sequence[Trial]) -> list[Trial]:
+    """The lowest validation loss first; of equal ones, the order does not depend on which was ready first."""
+    return sorted(trials, key=lambda c: (c.val_loss, c.recipe.key))
+
+
+def _first(trial: Trial) -> tuple[tuple[float, float], str]:
+    """Sorts the best by the metric first, likewise."""
+    return trial.rank, trial.recipe.key
+
+
+def _cheap(trials: Sequence[Trial], afford: float | None) -> list[Trial]:
+    return [trial for trial in trials if afford is None or trial.seconds <= afford]
+
+
 def _noise(trial: Trial, graph: Graph, split: Split) -> float:
     """How far metrics of two recipes on these validation nodes may be apart by chance; the loss then decides.
 
     About 0.6 of the standard error of one of them: two that are judged on the same nodes vary together.
     """
     assert graph.truth is not None
-    if graph.targets is not None:
+    if graph.targets is not None or len(split.val) < _MANY:
         return 0.0
     found = interval([(trial.log_probabilities[split.val], graph.truth[split.val])], graph.metric, resamples=200)
     return 0.0 if found is None else 0.6 * (found[1] - found[0]) / 3.92
