@@ -316,3 +316,37 @@ def test_a_bag_of_folds_is_saved_and_its_labelled_nodes_are_held_out(graph, tmp_
     told = pf.AutoClassifier(recipes=recipes, choose="mean").fit(bare.replace(splits=splits))
     assert other.fitted_.raw()[test].tobytes() == told.fitted_.raw()[test].tobytes()
     assert len(fixed) == 2
+
+
+@pytest.mark.long
+def test_finalists_are_compared_on_several_folds(graph):
+    bare = graph.replace(splits=())
+    recipes = [BOOSTED, BOOSTED.changed(leaves=2), Recipe(method="none").changed(epochs=20)]
+    outcome = carry_out(bare, Plan(recipes=recipes, splits=4, budget=600.0))
+    model, ran = outcome.model, outcome.model.ran_
+    groups = [[ran[place] for place in group] for group in outcome.finalists]
+    assert {recipe.head for group in groups for recipe in group} == {"boosting", "network"}
+    assert any(len(group) == 2 for group in groups)
+    # By hand: every group is trained on the folds again, and the mean of its validation metric decides.
+    found = []
+    for group in groups:
+        values = []
+        for i, part in enumerate(outcome.graph.splits[:3]):
+            unseen, p = Split(part.train, part.val, NOTHING), 0.0
+            for recipe in group:
+                trained, channels = train_recipe(recipe, outcome.graph, unseen, i)
+                p = p + np.exp(trained.network.predict(channels)[part.val])
+            values.append((p.argmax(axis=1) == bare.labels[part.val]).mean())
+        found.append(np.mean(values))
+    chosen = [member.recipe for member in model.fitted_.members if member.fold == 0]
+    assert found[groups.index(chosen)] == max(found)
+    assert f"the best of {len(groups)} finalists on the validation nodes of 3 folds" in model.reason_
+    assert len(model.fitted_.members) == 4 * len(chosen)
+    again = carry_out(bare, Plan(recipes=ran, finalists=outcome.finalists, splits=4, budget=0.1))
+    assert again.probabilities.tobytes() == outcome.probabilities.tobytes()
+    assert again.model.reason_ == model.reason_
+
+
+def test_what_is_given_is_not_compared_again(graph):
+    outcome = carry_out(graph, Plan(recipes=[BOOSTED, BOOSTED.changed(leaves=2)], splits=1, budget=600.0))
+    assert outcome.finalists is None

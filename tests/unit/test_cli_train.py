@@ -280,6 +280,7 @@ def test_a_folder_to_write_and_a_graph_are_needed(files, tmp_path):
         ("version = 9", "up to version 3"),
         ("splits = 0", "at least 1"),
         ("recipes = [1]", "must be tables"),
+        ("finalists = [[0]]", "finalists must be lists of places in recipes"),
         ("[[recipes]]\nmethod = 'x'", "method must be one of"),
         ("[source]\nwhat = 1", "names no files"),
     ],

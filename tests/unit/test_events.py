@@ -57,6 +57,7 @@ def twin_columns(rows, nodes, sides, newest, oldest, categories):
                 partners = {row[side == "out"] for row in mine}
             amounts = [row[2] for row in mine if row[2] is not None]
             days = [row[3] for row in mine]
+            gaps = np.diff(sorted(days)).tolist()
             told = [row[4] for row in mine if row[4] is not None]
             values = {
                 "count": len(mine),
@@ -64,15 +65,29 @@ def twin_columns(rows, nodes, sides, newest, oldest, categories):
                 "amount sum": math.fsum(amounts),
                 "amount mean": statistics.fmean(amounts) if amounts else 0,
                 "amount largest": max(amounts, default=0),
+                "amount smallest": min(amounts, default=0),
                 "amount spread": statistics.pstdev(amounts) if amounts else 0,
                 "day recency": newest - max(days, default=oldest),
                 "day span": max(days) - min(days) if days else 0,
                 "day per active day": len(days) / len({math.floor(day) for day in days}) if days else 0,
+                "day shortest gap": min(gaps, default=newest - oldest),
+                "day usual gap": usual(gaps, newest - oldest),
                 **{f"kind={name} share": told.count(name) / len(told) if told else 0 for name in categories},
             }
             for name, value in values.items():
                 found.setdefault(f"{side} {name}", []).append(value)
+    if len(sides) == 2:
+        found["day turnaround"] = []
+        for node in nodes:
+            come = [row[3] for row in rows if row[1] == node != row[0]]
+            gone = [row[3] for row in rows if row[0] == node != row[1]]
+            waits = [day - max(d for d in come if d <= day) for day in gone if any(d <= day for d in come)]
+            found["day turnaround"].append(usual(waits, newest - oldest))
     return found
+
+
+def usual(waits, none):
+    return math.expm1(statistics.fmean(math.log1p(wait) for wait in waits)) if waits else none
 
 
 ROWS = st.lists(
@@ -148,6 +163,10 @@ def test_what_payments_say_of_accounts_by_hand():
     assert column(graph, "out date recency") == [8, 0, 0, 10]  # d has no payment: as long ago as the oldest
     assert column(graph, "out date span") == [2, 0, 0, 0]
     assert column(graph, "in date per active day") == [0, 1, 2, 0]
+    assert column(graph, "out date weekend share") == [0, 0, 0, 0]  # Monday, Wednesday, and twice a Thursday
+    assert np.expm1(column(graph, "out date shortest gap")).round(9).tolist() == [48, 240, 240, 240]
+    assert np.expm1(column(graph, "date turnaround")).round(9).tolist() == [240, 192, 240, 240]  # b: from the 3rd on
+    assert "out date hour sin" not in graph.feature_names
     assert column(graph, "out channel=app share") == [0.5, 0, 0, 0]
     assert list(graph.edge_matrices) == ["count", "amount sum", "amount mean", "amount log-sum", "recent"]
     assert graph.edge_matrices["amount sum"].toarray()[:3, :3].tolist() == [[0, 40, 0], [0, 0, 5], [0, 0, 0]]
@@ -159,13 +178,22 @@ def test_what_payments_say_of_accounts_by_hand():
     assert report.dropped == {}
 
 
+def test_hours_and_weekends_of_events_by_hand():
+    dates = ["2024-01-06 06:00", "2024-01-07 06:00", "2024-01-08 18:00", "2024-01-08 00:00"]
+    graph, _ = read(NODES, {**PAYMENTS, "date": dates})
+    assert column(graph, "out date weekend share") == [1, 0, 0, 0]
+    assert np.allclose(column(graph, "out date hour sin"), [1, -1, 0, 0])
+    assert np.allclose(column(graph, "out date hour cos"), [0, 0, 1, 0])
+    assert np.allclose(np.expm1(column(graph, "date turnaround")), [60, 36, 60, 60])
+
+
 def test_edge_columns_join_sparse_features_and_stand_where_there_are_none():
     nodes = {**NODES, "city": ["Rome", "Oslo", "Rome", "Oslo"]}
     graph = graph_from_tables(nodes, PAYMENTS)
     assert issparse(graph.features)
     assert column(graph, "in count") == [0, 2, 2, 0]
     alone = graph_from_tables(None, PAYMENTS)
-    assert alone.features.shape == (3, 22)
+    assert alone.features.shape == (3, 31)
 
 
 @pytest.mark.parametrize(
@@ -528,10 +556,10 @@ def test_info_lists_every_edge_column(files):
     assert {"payments.csv rows", *(f"payments.csv {name!r}" for name in ("amount", "date", "channel"))} <= set(
         told["read"]["features"]
     )
-    assert told["graph"]["features"] == 1 + 22
+    assert told["graph"]["features"] == 1 + 31
     assert info(*files, "--edge-columns", "none")["graph"]["features"] == 1
-    assert info(*files, "--edge-columns", "amount")["graph"]["features"] == 1 + 12
-    assert info(*files, "--undirected")["graph"]["features"] == 1 + 11
+    assert info(*files, "--edge-columns", "amount")["graph"]["features"] == 1 + 14
+    assert info(*files, "--undirected")["graph"]["features"] == 1 + 15
     assert (
         info(*files, "--weight", "amount", "--duplicates", "sum")["read"]["columns"]["weight"] == "'amount' (as given)"
     )

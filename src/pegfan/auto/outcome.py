@@ -36,6 +36,8 @@ SPLITS = 5
 """How many splits the chosen recipes are trained on by default, if time allows."""
 FEWEST = 3 * SPLITS
 """Labelled nodes from which on folds are dealt; fewer are drawn anew for every split."""
+COMPARED = 3
+"""The folds on which finalists are compared, that of the search included; what wins is trained on the others too."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,9 @@ class Plan:
         Processes.
     pins, recipes, choose
         As in `AutoClassifier`.
+    finalists
+        What is compared on several folds, as places of recipes among `recipes`; None for the best of the
+        search, see `finalists`.
     threshold, flag_share
         As in `pegfan.classifier.NodeClassifier.predict`; None for what is best on out-of-fold predictions.
     metric_reason
@@ -70,6 +75,7 @@ class Plan:
     pins: Mapping[str, Any] = field(default_factory=dict)
     recipes: Sequence[Recipe] | None = None
     choose: Literal["auto", "mean", "best"] = "auto"
+    finalists: Sequence[Sequence[int]] | None = None
     threshold: float | None = None
     flag_share: float | None = None
     metric_reason: str = ""
@@ -95,6 +101,8 @@ class Outcome:
     parts
         Of every node: the part of the split of the model (train, val, test or none); or, where a model was trained on
         several folds, the fold that it was held out from.
+    finalists
+        What was compared on several folds, as in `Plan`; None if nothing was.
     """
 
     model: AutoModel
@@ -104,6 +112,7 @@ class Outcome:
     graph: Graph
     judged: Split
     parts: list[str]
+    finalists: list[list[int]] | None = None
 
 
 def with_metric(graph: Graph, metric: str | None = None, positive: Any = None) -> tuple[Graph, str]:
@@ -195,7 +204,8 @@ def carry_out(graph: Graph, plan: Plan, progress: Progress | None = None) -> Out
     with fitting(model, known, plan.split, progress, afford=afford) as pool:
         searched = time.perf_counter() - start
         tell(Step(0, 0, "floors and further splits"))
-        spread = _FurtherSplits(model, plan, start, tell)
+        left = (1 - RESERVE) * plan.budget - searched if drawn and others else 0.0
+        spread = _FurtherSplits(model, plan, start, tell, finalists(model, plan, left * plan.workers))
         spread.run(pool)
     own = mean_of([spread.trials[recipe].log_probabilities for recipe in spread.members])
     part, parts = known.splits[plan.split], results.parts(known, known.splits[plan.split])
@@ -237,7 +247,54 @@ def carry_out(graph: Graph, plan: Plan, progress: Progress | None = None) -> Out
     result = replace(
         result, warnings=results.cautions(result, known), seconds=results.Seconds(total, searched, total - searched)
     )
-    return Outcome(model, found.probabilities, found.predicted, result, known, part, parts.tolist())
+    compared = None
+    if len(spread.groups) > 1:
+        compared = [[model.ran_.index(recipe) for recipe in group] for group in spread.groups]
+    return Outcome(model, found.probabilities, found.predicted, result, known, part, parts.tolist(), compared)
+
+
+def finalists(model: AutoModel, plan: Plan, left: float) -> list[list[Recipe]]:
+    """The groups of recipes whose means are compared on several folds, what was chosen on the first one in front.
+
+    A rare class has few validation nodes in one fold, and among many recipes some are best there by luck. So of
+    networks and of boosting, each, the one of lowest loss and the best by the metric are trained on `COMPARED` folds,
+    as far as time allows; the mean of the two of lowest loss is compared too.
+
+    Parameters
+    ----------
+    model
+        After its search.
+    plan
+        Whose ``finalists`` are taken, if there are any.
+    left
+        Seconds that are left; 0 where splits are given, and the choice is that of the first one.
+    """
+    chosen = [member.recipe for member in model.members_]
+    if plan.finalists is not None:
+        given, graph = plan.recipes or model.ran_, model.fitted_.graph
+        assert graph is not None
+        part = fit_split(graph, plan.split, plan.seed)
+        known = [Recipe.of(recipe).settled(graph, part, model.fitted_.stood_in) for recipe in given]
+        return [[known[place] for place in group] for group in plan.finalists]
+    if not left > 0 or plan.choose != "auto":
+        return [chosen]
+    groups, took = [chosen], {trial.recipe: trial.seconds for trial in model.trials_}
+    spent = sum(took[recipe] for recipe in chosen)
+    heads = [[t for t in model.trials_ if t.recipe.head == head and t.trained] for head in ("boosting", "network")]
+    heads = [trials for trials in heads if trials]
+    likely = [min(trials, key=lambda trial: trial.val_loss) for trials in heads]
+    for trial in [*likely, *(min(trials, key=lambda trial: trial.rank) for trials in heads)]:
+        if [trial.recipe] in groups:
+            continue
+        cost = 0.0 if trial.recipe in chosen else trial.seconds
+        if (COMPARED - 1) * (spent + cost) <= left:
+            spent += cost
+            groups.append([trial.recipe])
+    pair = [trial.recipe for trial in likely]
+    trained = {recipe for group in groups for recipe in group}
+    if len(pair) > 1 and trained.issuperset(pair) and set(pair) != set(chosen):
+        groups.append(pair)
+    return groups
 
 
 class _Found(NamedTuple):
@@ -304,13 +361,16 @@ def _candidates(model: AutoModel) -> tuple[results.Candidate, ...]:
 class _FurtherSplits:
     """The test metric of the chosen recipes on several splits, beside what the majority and the features give."""
 
-    def __init__(self, model: AutoModel, plan: Plan, start: float, tell: Progress) -> None:
-        self.plan, self.start, self.tell = plan, start, tell
+    def __init__(
+        self, model: AutoModel, plan: Plan, start: float, tell: Progress, groups: Sequence[Sequence[Recipe]]
+    ) -> None:
+        self.model, self.plan, self.start, self.tell = model, plan, start, tell
+        self.groups = [list(group) for group in groups]
         assert model.fitted_.graph is not None
         self.graph = model.fitted_.graph
         # A recipe may have been tried twice, as another that came to the same: what was kept is the trained one.
         self.trials = {trial.recipe: trial for trial in sorted(model.trials_, key=lambda c: c.trained is not None)}
-        self.members = [member.recipe for member in model.members_]
+        self.members = self.groups[0]
         first = min(model.members_, key=lambda m: m.run.val_loss).recipe
         same = Recipe(method="none", hops=0, scaling=first.scaling, settings=first.settings)
         self.tried = {trial.recipe: trial for trial in model.trials_ if _features_alone(trial.recipe)}
@@ -328,36 +388,87 @@ class _FurtherSplits:
         splits = self.graph.splits
         wanted = min(self.plan.splits or SPLITS, len(splits))
         order = [self.plan.split, *(i for i in range(len(splits)) if i != self.plan.split)][:wanted]
-        cost = sum(self.trials[recipe].seconds for recipe in self.members)
-        slow = cost / len(self.members) > 2.0
-        self._first(pool)
-        recipes = list(dict.fromkeys([*self.members, self.floor]))
-        parts: dict[int, Split] = {}
-
-        def tasks() -> Iterator[Task]:
-            for i in order[1:]:
-                left = (1 - RESERVE) * self.plan.budget - (time.perf_counter() - self.start)
-                if self.plan.splits is None and cost / (min(self.plan.workers, len(recipes)) if slow else 1) > left:
-                    return
-                parts[i] = fit_split(self.graph, i, self.plan.seed)
-                self.tell(Step(len(parts), len(order), f"split {i}, {len(parts) + 1} of at most {len(order)}"))
-                yield from (Task(recipe, parts[i], self.plan.seed + i) for recipe in recipes)
-
-        done: dict[int, dict[Recipe, Trial]] = {}
-        for trial in pool.run(tasks(), parallel=slow):
-            done.setdefault(trial.seed - self.plan.seed, {})[trial.recipe] = trial
+        first = self._first(pool)
+        parts = {self.plan.split: fit_split(self.graph, self.plan.split, self.plan.seed)}
+        done: dict[int, dict[Recipe, Trial]] = {self.plan.split: {**self.trials, self.floor: first}}
+        if len(self.groups) > 1:
+            finalists = list(dict.fromkeys(recipe for group in self.groups for recipe in group))
+            self._train(finalists, order[1:COMPARED], pool, parts, done)
+            self._settle(parts, done, pool)
+        self._train(self.members, order[len(parts) :], pool, parts, done)
         for i, part in parts.items():
             self._add(i, part, [done[i][recipe] for recipe in self.members], done[i][self.floor])
 
-    def _first(self, pool: Pool) -> None:
-        """The split of the search: the members are trained, only the floor may be missing."""
+    def _train(
+        self,
+        wanted: Sequence[Recipe],
+        order: Sequence[int],
+        pool: Pool,
+        parts: dict[int, Split],
+        done: dict[int, dict[Recipe, Trial]],
+    ) -> None:
+        """Train recipes and the floor on further splits, as many as time allows."""
+        cost = sum(self.trials[recipe].seconds for recipe in wanted)
+        slow = cost / len(wanted) > 2.0
+        recipes = list(dict.fromkeys([*wanted, self.floor]))
+        whole = len(parts) + len(order)
+        each = cost / (min(self.plan.workers, len(recipes)) if slow else 1)
+
+        def tasks() -> Iterator[Task]:
+            for i in order:
+                if self.plan.splits is None and each > self.left:
+                    return
+                parts[i] = fit_split(self.graph, i, self.plan.seed)
+                self.tell(Step(len(parts), whole, f"split {i}, {len(parts)} of at most {whole}"))
+                yield from (Task(recipe, parts[i], self.plan.seed + i) for recipe in recipes)
+
+        for trial in pool.run(tasks(), parallel=slow):
+            done.setdefault(trial.seed - self.plan.seed, {})[trial.recipe] = trial
+
+    @property
+    def left(self) -> float:
+        """Seconds of the budget that are left for trainings."""
+        return (1 - RESERVE) * self.plan.budget - (time.perf_counter() - self.start)
+
+    def _settle(self, parts: Mapping[int, Split], done: Mapping[int, Mapping[Recipe, Trial]], pool: Pool) -> None:
+        """Let the validation nodes of several folds decide between the finalists."""
+        measure, ranks = METRICS[self.graph.metric], []
+        for group in self.groups:
+            found = [
+                validate(mean_of([done[i][recipe].log_probabilities for recipe in group]), self.graph, part)
+                for i, part in parts.items()
+            ]
+            values = [metric for metric, _ in found if np.isfinite(metric)]  # a fold may lack a class
+            metric, loss = float(np.mean(values)) if values else np.nan, float(np.mean([loss for _, loss in found]))
+            ranks.append((-measure.gain(metric) if values else np.inf, loss, metric))
+        best = min(range(len(ranks)), key=lambda k: ranks[k][:2])
+        self.members = self.groups[best]
+        folds = f"on the validation nodes of {len(parts)} folds" if len(parts) > 1 else "on validation"
+        told = f"the best of {len(ranks)} finalists {folds}: {measure.show(ranks[best][2])} (loss {ranks[best][1]:.4f})"
+        if best:
+            told += f" against {measure.show(ranks[0][2])} (loss {ranks[0][1]:.4f}) for what was best on the first"
+        self.model.how_ = "best" if len(self.members) == 1 else f"mean of {len(self.members)}"
+        self.model.reason_ = told
+        if best:
+            own, part = [self.trials[recipe] for recipe in self.members], parts[self.plan.split]
+            output = mean_of([trial.log_probabilities for trial in own])
+            self.model.validation_ = validate(output, self.graph, part)
+            self.model.fitted_ = replace(
+                self.model.fitted_,
+                members=tuple(trial.trained for trial in own if trial.trained is not None),
+                scale=pool.shared.scale if any(recipe.scaling == "columns" for recipe in self.members) else None,
+                decision=decision_of(output, self.graph, part),
+            )
+
+    def _first(self, pool: Pool) -> Trial:
+        """The floor on the split of the search, where all else was trained."""
         part = fit_split(self.graph, self.plan.split, self.plan.seed)
         for recipe in self.choices:
             if recipe not in self.tried:
                 self.tried[recipe] = next(pool.run(iter([Task(recipe, part, self.plan.seed)]), parallel=False))
         best = min(self.tried.values(), key=lambda c: c.rank)
         self.floor = best.recipe
-        self._add(self.plan.split, part, [self.trials[recipe] for recipe in self.members], best)
+        return best
 
     def _add(self, i: int, part: Split, members: Sequence[Trial], floor: Trial) -> None:
         output = mean_of([member.log_probabilities for member in members])

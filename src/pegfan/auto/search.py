@@ -411,6 +411,9 @@ class Search:
         """Drop the weights of those that can no longer be chosen."""
         kept = set(map(id, _by_loss(self.done)[: self.members]))
         kept |= {id(min(found, key=_first)) for found in (self.done, _cheap(self.done, self.afford)) if found}
+        for head in {c.recipe.head for c in self.done}:
+            alike = [c for c in self.done if c.recipe.head == head]
+            kept |= {id(min(alike, key=_first)), id(_by_loss(alike)[0])}
         for trial in self.done:
             if id(trial) not in kept:
                 trial.trained = None

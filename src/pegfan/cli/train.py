@@ -418,6 +418,7 @@ class _Wanted:
             "splits": len(outcome.result.splits.used) if outcome.result.splits else 1,
             "workers": plan.workers,
             "choose": plan.choose,
+            **({"finalists": outcome.finalists} if outcome.finalists else {}),
             "metric": outcome.graph.metric,
             **{name: value for name, value in self._decisions.items() if value is not None},
             **({"keep_data": True} if self.keep_data else {}),
@@ -435,6 +436,7 @@ class _Wanted:
 _KEYS = {
     **{"format": str, "version": int, "budget": (int, float), "seed": int, "split": int, "splits": int},
     **{"workers": int, "choose": str, "metric": str, "source": dict, "pins": dict, "recipes": list},
+    "finalists": list,
     **{"positive": str, "threshold": (int, float), "flag_share": (int, float), "keep_data": bool},
 }
 
@@ -474,7 +476,8 @@ def _resolve(
     repeats = listed is not None and stored.get("version", _VERSION) < 3 and metric is None and not graph
     if not chosen.get("budget", 1) > 0:
         raise Fail(f"--budget is a positive number of seconds, not {chosen['budget']}.", USAGE)
-    plan = Plan(**chosen, pins=fixed, recipes=recipes, choose=stored.get("choose", "auto"))
+    compared = None if recipes is None or fixed else stored.get("finalists")
+    plan = Plan(**chosen, pins=fixed, recipes=recipes, choose=stored.get("choose", "auto"), finalists=compared)
     return _Wanted(source, metric, positive, plan, bool(kept), repeats)
 
 
@@ -504,6 +507,10 @@ def _read_settings(path: Path) -> dict[str, Any]:
             raise Fail(f"{path}: {name} must be at least {least}, not {stored[name]}")
     if not all(isinstance(recipe, dict) for recipe in stored.get("recipes", ())) or stored.get("recipes") == []:
         raise Fail(f"{path}: recipes must be tables, [[recipes]], at least one; or leave them out")
+    places = range(len(stored.get("recipes", ())))
+    for group in stored.get("finalists", ()):
+        if not isinstance(group, list) or not group or any(place not in places for place in group):
+            raise Fail(f"{path}: finalists must be lists of places in recipes, not {group!r}; or leave them out")
     if stored.get("version", _VERSION) == 1:
         if "recipes" in stored:
             stored["recipes"] = [_legacy.recipe_of(recipe) for recipe in stored["recipes"]]

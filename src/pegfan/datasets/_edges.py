@@ -426,7 +426,7 @@ def derive(
             if logs is not None:
                 heavy = name in logs
             else:
-                heavy = tail in ("count", "partners", "sum", "mean", "largest", "spread") and _events.is_heavy(values)
+                heavy = tail in _events.WAITS or (tail in _events.SIZES and _events.is_heavy(values))
             if heavy:
                 facts[origin].setdefault("log", []).append(name) if logs is None else None
             made[origin].append(f"{prefix}{name} (log)" if heavy else prefix + name)

@@ -30,6 +30,10 @@ KINDS = ("number", "date", "time", "category")
 """What an edge column may be read as."""
 HEAVY = 10.0
 """Columns whose largest value is so many times the median are taken as logarithms."""
+SIZES = ("count", "partners", "sum", "mean", "largest", "smallest", "spread")
+"""Last words of the names of columns of nodes that may have a heavy tail."""
+WAITS = ("gap", "turnaround")
+"""Last words of those that always have: an hour and a day differ as much as a day and a month."""
 
 _TIME_NAME = re.compile(r"(?:^|[^a-z])(?:time|date|day|year|month|step|timestamp|datetime|ts|epoch|when)(?:$|[^a-z])")
 _MANY = 20  # rows, from which on chance does not explain that all of them differ
@@ -186,7 +190,8 @@ def _read_dates(edges: Table, column: str, gaps: NDArray[np.bool_], facts: Mappi
     told = "" if form in ("date", "year first") else f" ({_dates.WORDS.get(form, form).split(' (')[0]})"
     _require(edges, column, gaps | np.isfinite(days), f"not a date as the values there are{told}")
     days[gaps] = np.nan
-    rule = Rule("date", _reference(days, {**facts, "form": form}))
+    clock = bool(facts.get("clock", (np.nan_to_num(days) % 1 != 0).any()))
+    rule = Rule("date", _reference(days, {**facts, "form": form, "clock": clock}))
     newest = np.datetime64(round(rule.facts["reference"] * _DAY), "s").item()
     words = f"date{told}, newest {newest:%Y-%m-%d}" + (f", {int(gaps.sum()):,} missing" if gaps.any() else "")
     return Column(column, days, rule, words)
@@ -358,25 +363,36 @@ def node_columns(
 
     =========  =======================================================================================================
     the rows   count, partners (different nodes at the other end)
-    numbers    sum, mean, largest, spread (standard deviation)
-    times      recency (from the node's last event to the reference), span (first to last), events per active day
+    numbers    sum, mean, largest, smallest, spread (standard deviation)
+    times      recency (from the node's last event to the reference), span (first to last), events per active day,
+               shortest gap and usual gap (geometric mean) from one event to the next
+    dates      share at weekends; with times of the day, sine and cosine of the hour, as means
     categories the share of each
+    both sides of times: the turnaround, usual time (geometric mean) from what came in last to what goes out
     =========  =======================================================================================================
 
-    Nodes without events have zeros; their recency is that of the oldest event.
+    Gaps and turnarounds of dates are in hours. Nodes without events have zeros; their recency is that of the oldest
+    event, and gaps that there are not are as long as from the oldest to the newest.
     """
     n = pairs.n
+    orders = {column.name: _Order.of(column.values) for column in columns if column.rule.kind in ("date", "time")}
     for end, side in enumerate(sides):
         counts = np.bincount(side.node, minlength=n).astype(np.float64)
         yield f"{side.name} count", None, counts
         yield f"{side.name} partners", None, pairs.partners(end)
         for column in columns:
             stem = f"{side.name} {column.name}"
-            for words, values in _by_node(column, side, counts, n):
+            for words, values in _by_node(column, side, counts, n, orders.get(column.name)):
                 yield (f"{stem}={words}" if column.rule.kind == "category" else f"{stem} {words}"), column.name, values
+    if len(sides) == 2:
+        for column in columns:
+            if column.name in orders:
+                yield f"{column.name} turnaround", column.name, _turnaround(column, orders[column.name], sides, n)
 
 
-def _by_node(column: Column, side: Side, counts: FloatArray, n: int) -> Iterator[tuple[str, FloatArray]]:
+def _by_node(
+    column: Column, side: Side, counts: FloatArray, n: int, order: _Order | None
+) -> Iterator[tuple[str, FloatArray]]:
     values, node = side.take(column.values), side.node
     if column.rule.kind == "category":
         yield from _shares(values, node, n, column.rule.facts["categories"])
@@ -386,23 +402,95 @@ def _by_node(column: Column, side: Side, counts: FloatArray, n: int) -> Iterator
         values, node = values[~lacking], node[~lacking]
         counts = np.bincount(node, minlength=n).astype(np.float64)
     held = np.maximum(counts, 1)
-    largest = np.full(n, -np.inf)
+    largest, smallest = np.full(n, -np.inf), np.full(n, np.inf)
     np.maximum.at(largest, node, values)
+    np.minimum.at(smallest, node, values)
     if column.rule.kind == "number":
         total = np.bincount(node, values, minlength=n).astype(np.float64)
         mean = total / held
         yield "sum", total
         yield "mean", mean
         yield "largest", np.where(counts > 0, largest, 0.0)
+        yield "smallest", np.where(counts > 0, smallest, 0.0)
         yield "spread", np.sqrt(np.bincount(node, (values - mean[node]) ** 2, minlength=n) / held)
         return
     facts = column.rule.facts
-    first = np.full(n, np.inf)
-    np.minimum.at(first, node, values)
     yield "recency", facts["reference"] - np.where(counts > 0, largest, facts["oldest"])
     with np.errstate(invalid="ignore"):
-        yield "span", np.where(counts > 0, largest - first, 0.0)
+        yield "span", np.where(counts > 0, largest - smallest, 0.0)
     yield "per active day", counts / np.maximum(_active_days(values, node, n), 1)
+    assert order is not None
+    whose, when = order.sorted(node, side.take(order.codes)[~lacking])
+    same = np.diff(whose) == 0
+    whose, waits = whose[1:][same], np.diff(order.times[when])[same] * _unit(column)
+    shortest = np.full(n, np.inf)
+    np.minimum.at(shortest, whose, waits)
+    yield "shortest gap", np.where(np.isfinite(shortest), shortest, _longest(column))
+    yield "usual gap", _usual(waits, whose, n, _longest(column))
+    if column.rule.kind == "date":
+        # 1970 began on a Thursday.
+        yield "weekend share", np.bincount(node, (np.floor(values) + 3) % 7 >= 5, minlength=n) / held
+    if facts.get("clock"):
+        turn = 2 * np.pi * (values % 1)
+        yield "hour sin", np.bincount(node, np.sin(turn), minlength=n) / held
+        yield "hour cos", np.bincount(node, np.cos(turn), minlength=n) / held
+
+
+class _Order(NamedTuple):
+    """The different times of events in order, and the place of every event among them; any, where it has no time.
+
+    With it an event is one whole number, by node and then by time, and numbers are quickly sorted.
+    """
+
+    times: FloatArray
+    codes: IntArray
+
+    @classmethod
+    def of(cls, times: FloatArray) -> _Order:
+        distinct, codes = np.unique(times, return_inverse=True)
+        return cls(distinct, codes.astype(np.int64))
+
+    def keys(self, node: IntArray, codes: IntArray) -> IntArray:
+        """Numbers of events, sorted."""
+        return np.sort(node.astype(np.int64) * max(len(self.times), 1) + codes)
+
+    def parts(self, keys: IntArray) -> tuple[IntArray, IntArray]:
+        """The nodes and the places of times of numbers of events."""
+        node, code = np.divmod(keys, max(len(self.times), 1))
+        return node, code
+
+    def sorted(self, node: IntArray, codes: IntArray) -> tuple[IntArray, IntArray]:
+        """The nodes and the places of times of events, by node and then by time."""
+        return self.parts(self.keys(node, codes))
+
+
+def _turnaround(column: Column, order: _Order, sides: Sequence[Side], n: int) -> FloatArray:
+    """The usual time from what came in last to what goes out; of nodes without, the longest that there is."""
+    # A row from a node to itself is no answer to itself.
+    counts = ~np.isnan(column.values) & (sides[0].node != sides[1].node)
+    gone, come = (order.keys(side.node[counts], order.codes[counts]) for side in sides)
+    place = np.searchsorted(come, gone, side="right") - 1
+    last = come[place] if len(come) else gone
+    (payer, then), (payee, before) = order.parts(gone), order.parts(last)
+    answers = (place >= 0) & (payee == payer)
+    waits = order.times[then[answers]] - order.times[before[answers]]
+    return _usual(waits * _unit(column), payer[answers], n, _longest(column))
+
+
+def _usual(waits: FloatArray, node: IntArray, n: int, none: float) -> FloatArray:
+    """The geometric mean of one plus the waits of every node, less one; or `none`."""
+    counts = np.bincount(node, minlength=n)
+    logs = np.bincount(node, np.log1p(waits), minlength=n) / np.maximum(counts, 1)
+    return np.where(counts > 0, np.expm1(logs), none)
+
+
+def _unit(column: Column) -> float:
+    """What gaps are multiplied by: those of dates are told in hours."""
+    return 24.0 if column.rule.kind == "date" else 1.0
+
+
+def _longest(column: Column) -> float:
+    return float(column.rule.facts["reference"] - column.rule.facts["oldest"]) * _unit(column)
 
 
 def _active_days(times: FloatArray, node: IntArray, n: int) -> FloatArray:

@@ -101,9 +101,10 @@ def graph_from_tables(
         categories. They become other weights of the edges, ``graph.edge_matrices``: count (how often an edge is
         given); of every number, without signs, sum, mean and log-sum; and recent, a sum of halves to the power of
         age over the median age. And they become features: of the events that leave a node (out), reach it (in), or
-        either in an undirected graph (both), count and partners; sum, mean, largest and spread of numbers; recency,
-        span and number per active day of times; and the share of each of the 8 most frequent categories. Those with a
-        heavy tail are taken as sign(x) log(1 + |x|). False, or "none", for none of it.
+        either in an undirected graph (both), count and partners; sum, mean, largest, smallest and spread of numbers;
+        recency, span, number per active day, gaps, weekends and hours of times, and the turnaround from in to out; and
+        the share of each of the 8 most frequent categories. Those with a heavy tail are taken as
+        sign(x) log(1 + |x|). False, or "none", for none of it.
     bipartite : bool, optional
         Whether one end of the edges is no row of `nodes` but of another kind, such as the devices of accounts: its ids
         are added as nodes, apart from others of the same name. By default so say the values: nearly all of the one end

@@ -348,8 +348,7 @@ def cautions(result: Result, graph: Graph) -> tuple[Note, ...]:
         "class imbalance": _imbalance(about),
         **data_cautions(about, copies),
         "spread": len(used) > 1
-        and f"Recipes were chosen on the validation nodes of split {used[0]}; some of those are test nodes of the "
-        "other splits.",
+        and "Recipes were chosen on validation nodes; some of those of one split are test nodes of another.",
     }
     return tuple(Note(kind, text) for kind, text in found.items() if text)
 
