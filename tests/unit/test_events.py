@@ -260,7 +260,7 @@ def test_options_of_edge_columns_and_weights():
         ({"amount": ["1", "2", "3", "a lot"]}, {}, r"edges, row 3: 'a lot' in column 'amount' is not a finite number"),
         ({"amount": [1, 2, 3, float("inf")]}, {}, r"edges, row 3: inf in column 'amount' is not a finite number"),
         ({}, {"edge_columns": "amonut"}, r"edges has no edge column 'amonut'; did you mean 'amount'"),
-        ({}, {"duplicates": "error"}, "given more than once"),
+        ({}, {"duplicates": "error"}, "row 1: the edge was already given in edges, row 0"),
     ],
 )
 def test_bad_columns_are_named_with_their_row(change, options, message):

@@ -480,7 +480,7 @@ def test_the_report_speaks_of_numbers_and_not_of_classes(outcome, tmp_path):
 
 def test_what_cannot_be_learned_is_said_before_anything_runs(graph):
     same = graph.replace(targets=np.ones(N))
-    with pytest.raises(ValueError, match="all labelled nodes are of one number"):
+    with pytest.raises(ValueError, match="all 240 labelled nodes are of the number 1"):
         with_splits(same, Plan())
     with pytest.raises(ValueError, match="a threshold or a share to flag is for two classes"):
         carry_out(graph, Plan(threshold=0.3))

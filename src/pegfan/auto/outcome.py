@@ -162,8 +162,12 @@ def with_splits(graph: Graph, plan: Plan) -> tuple[Graph, bool]:
     if graph.truth is None or not graph.labelled.any():
         raise ValueError("no node has a label, so there is nothing to learn; name the column of classes with label=")
     if len(np.unique(graph.truth[graph.labelled])) < 2:
-        same = "of one class" if graph.targets is None else "of one number"
-        raise ValueError(f"all labelled nodes are {same}, so there is nothing to tell apart")
+        count, only = int(graph.labelled.sum()), graph.truth[graph.labelled][0]
+        same = f"of the class {str(graph.classes[only])!r}" if graph.targets is None else f"of the number {only:g}"
+        raise ValueError(
+            f"all {count:,} labelled nodes are {same}, so there is nothing to tell apart; label some others too, or "
+            "name another column with label="
+        )
     if graph.splits:
         return graph.replace(splits=[with_validation(graph, part, plan.seed) for part in graph.splits]), False
     wanted = max(plan.splits or SPLITS, plan.split + 1, 3)

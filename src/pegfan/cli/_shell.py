@@ -206,7 +206,7 @@ def _explain(error: BaseException, debug: bool) -> int:
         code = INTERNAL
         sentence = f"{type(error).__name__}: {sentence}"
         hint = "" if debug else " This is a bug in pegfan; --debug shows where."
-    errors.print(f"[red]{escape(_as_options(sentence))}[/red]{hint}", soft_wrap=True)
+    errors.print(f"[red]{escape(as_options(sentence))}[/red]{hint}", soft_wrap=True)
     return int(code)
 
 
@@ -219,13 +219,21 @@ def _of_system(error: OSError) -> str:
     return f"{name}{error.strerror}. {fix}" if fix else f"{name}{error.strerror}"
 
 
-def _as_options(sentence: str) -> str:
+def as_options(sentence: str) -> str:
     """Turn advice for Python into advice for the command line: ``label=`` is ``--label`` here."""
     sentence = re.sub(r"header=\{[^{}]*: (True|False)\}", lambda m: f"--{'no-' * (m[1] == 'False')}header", sentence)
-    words = {"weight=False": "--weight none", "bipartite=False": "--no-bipartite", "edge_columns=": "--edge-columns"}
+    # What only Python has is left out.
+    sentence = re.sub(r",? or pass features=\{[^{}]*\}(?: or a list of features without it)?", "", sentence)
+    sentence = re.sub(r",? or pass id=False for row numbers", "", sentence)
+    words = {
+        **{"pass label=False": "leave out --label", "weight=False": "--weight none"},
+        **{"bipartite=False": "--no-bipartite", "edge_columns=": "--edge-columns"},
+        **{"pass label_kind=": "--label-kind ", "label_kind=": "--label-kind "},
+    }
     for python, here in words.items():
         sentence = re.sub(rf"\b{python}", here, sentence)
-    sentence = re.sub(r"\b(unknown|missing|duplicates)='(\w+)'(?: or '(\w+)')?", _as_choice, sentence)
+    sentence = re.sub(r"--label-kind '(\w+)'", r"--label-kind \1", sentence)
+    sentence = re.sub(r"\b(unknown|missing|duplicates)='\w+'(?:(?:,| or) '\w+')*", _as_choice, sentence)
     sentence = re.sub(r"\bmissing=", "--missing", sentence)
     names = "id|label|source|target|metric|method|weight"
     sentence = re.sub(rf"\b({names})=(?=[\w'\"])", r"--\1 ", sentence)
@@ -233,7 +241,7 @@ def _as_options(sentence: str) -> str:
 
 
 def _as_choice(match: re.Match[str]) -> str:
-    return f"--{match[1]} {match[2]}" + (f" or {match[3]}" if match[3] else "")
+    return f"--{match[0].replace('=', ' ')}".replace("'", "")
 
 
 def load_packages(*names: str) -> None:

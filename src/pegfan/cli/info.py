@@ -14,7 +14,7 @@ from rich.text import Text
 
 from pegfan import measures
 from pegfan.cli._options import PICTURES, Force, Json, Reading, Sources, check_output, read
-from pegfan.cli._shell import Fail, command, console
+from pegfan.cli._shell import Fail, as_options, command, console
 from pegfan.cli._show import (
     bar,
     make_table,
@@ -144,7 +144,7 @@ def _print(source: Source, graph: Graph, facts: dict[str, Any], report: ReadRepo
         console.print(_heat_map(facts["ccns"], [entry["name"] for entry in facts["classes"]]))
     if report is not None:
         console.print("[bold]What was read, and guessed[/bold]")
-        for line in str(report).splitlines():
+        for line in as_options(str(report)).splitlines():
             console.print(f"[cyan]{escape(line[:10])}[/cyan]{escape(line[10:])}", soft_wrap=True)
         console.print()
     print_warnings(facts["warnings"])

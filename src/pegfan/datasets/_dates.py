@@ -32,6 +32,7 @@ _NAMED = (
 _TIME = r"(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:[.,]\d+)?)?"
 _SAYS_TIME = re.compile(r"date|time|epoch|(?:^|[^a-z])(?:ts|day|when)(?:$|[^a-z])|(?:^|_)(?:at|on)$")
 _EPOCHS = {"seconds": 1, "milliseconds": 1000, "microseconds": 10**6, "nanoseconds": 10**9}
+_YEAR_2, _YEAR_9999 = -62_104_060_800, 253_370_764_800  # when these years begin, in seconds since 1970
 _EARLIEST, _LATEST = 315_532_800, 4_102_444_800  # the years 1980 to 2100, in seconds since 1970
 
 
@@ -107,7 +108,14 @@ def _order(texts: Any) -> str | None:
 
 def _read(column: Column, form: str) -> FloatArray:
     """Return the moments of a column as seconds since 1970, NaN where there is none."""
-    return _checked(column, moments(column.series, form), gaps(column.series, placeholders=True))
+    seconds = moments(column.series, form)
+    return _checked(column, seconds, gaps(column.series, placeholders=True) | stand_ins(seconds))
+
+
+def stand_ins(seconds: FloatArray) -> NDArray[np.bool_]:
+    """Where dates are of the years 1 or 9999, which stand for none: never, or not yet."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray((seconds < _YEAR_2) | (seconds >= _YEAR_9999))
 
 
 def moments(series: Any, form: str) -> FloatArray:
@@ -254,15 +262,18 @@ def read_date(column: Column, rule: Rule, missing: str) -> Block:
         facts["form"], f"date, {WORDS.get(facts['form'], facts['form'])}"
     )
     how = f"{what}: {', '.join([*parts, *facts['cycles']])}" + filled(int(lacking.sum()) - column.extra, missing, flag)
+    if count := int(stand_ins(moments(column.series, facts["form"])).sum()):
+        how += f"; {count:,} of them {STAND_INS}"
     return Block(np.column_stack(values), names, how)
 
 
+STAND_INS = "of the year 1 or 9999, which stand for none"
 WORDS = {
     "named 0": "day and name of month",
     "named 1": "name of month and day",
     **{unit: f"{unit} since 1970" for unit in _EPOCHS},
-    "month first, a guess": "month first (nothing in the column tells; features={...: 'day first'} if not)",
-    "day first, a guess": "day first (nothing in the column tells; features={...: 'month first'} if not)",
+    "month first, a guess": "month first (nothing in the column tells; written as 2015-07-31, dates would)",
+    "day first, a guess": "day first (nothing in the column tells; written as 2015-07-31, dates would)",
 }
 
 

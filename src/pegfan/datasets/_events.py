@@ -189,11 +189,16 @@ def _read_dates(edges: Table, column: str, gaps: NDArray[np.bool_], facts: Mappi
     days = _dates.moments(edges.frame[column], form) / _DAY
     told = "" if form in ("date", "year first") else f" ({_dates.WORDS.get(form, form).split(' (')[0]})"
     _require(edges, column, gaps | np.isfinite(days), f"not a date as the values there are{told}")
+    never = _dates.stand_ins(days * _DAY)
+    gaps = gaps | never
     days[gaps] = np.nan
+    if gaps.all():
+        raise LeftOut("every value is missing")
     clock = bool(facts.get("clock", (np.nan_to_num(days) % 1 != 0).any()))
     rule = Rule("date", _reference(days, {**facts, "form": form, "clock": clock}))
     newest = np.datetime64(round(rule.facts["reference"] * _DAY), "s").item()
     words = f"date{told}, newest {newest:%Y-%m-%d}" + (f", {int(gaps.sum()):,} missing" if gaps.any() else "")
+    words += f" ({int(never.sum()):,} {_dates.STAND_INS})" if never.any() else ""
     return Column(column, days, rule, words)
 
 

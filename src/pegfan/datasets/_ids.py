@@ -209,9 +209,10 @@ def spelling_hint(strange: Ids, from_table: Table, ids: Ids, to_table: Table) ->
         return None
     one, other = (found.values.astype("str").reset_index(drop=True) for found in (strange, ids))
     rules = [*_SPELLINGS.items(), ("all that", _as_one_spells)]
+    alike = are_in(one, other)
     for words, rule in rules:
         spelled, among = rule(one), rule(other)
-        found = are_in(spelled, among)
+        found = are_in(spelled, among) & ~alike
         if found.any():
             row = int(found.argmax())
             twin = other[int(np.asarray(among == spelled[row]).argmax())]

@@ -23,6 +23,7 @@ _SPLIT_WORDS = {"training": "train", "valid": "val", "validation": "val", **{par
 _ALL_DIFFERENT = 20  # a label column in which more values than this all differ is a column of names
 _MANY = 20  # numbers of which no more than this differ are classes
 _DIFFERENT = 0.05  # and so are whole numbers of which no larger share differs
+_NEARLY = 0.9  # the share of numbers from which on words among them are mistakes
 _NUMBER_NAMES = ("label", "labels", "target")  # a column "y" of numbers may be a place on a map
 
 
@@ -161,7 +162,7 @@ def _class_problem(series: Any) -> tuple[int, str] | None:
     return None
 
 
-def read_labels(nodes: Table, column: str) -> tuple[IntArray, NDArray[Any] | None]:
+def read_labels(nodes: Table, column: str, kind: str | None = None) -> tuple[IntArray, NDArray[Any] | None]:
     """Return class numbers, -1 where there is none, and the names of the classes if they are not 0..k-1."""
     series = nodes.frame[column]
     missing = _unlabelled(series)
@@ -170,6 +171,8 @@ def read_labels(nodes: Table, column: str) -> tuple[IntArray, NDArray[Any] | Non
             f"{nodes.name}: every label in column {column!r} is missing; fill some in, or pass label=False for a graph "
             "without labels"
         )
+    if kind is None:
+        _require_no_numbers(nodes, column, ~missing)
     problem = _class_problem(series)
     if problem is not None:
         raise BadInput(f"{nodes.where(problem[0])}: label column {column!r} {problem[1]}")
@@ -179,3 +182,22 @@ def read_labels(nodes: Table, column: str) -> tuple[IntArray, NDArray[Any] | Non
         return codes, None if np.array_equal(names, np.arange(len(names))) else names
     distinct, codes[~missing] = categories(series[~missing])
     return codes, name_array(distinct)
+
+
+def _require_no_numbers(nodes: Table, column: str, present: NDArray[np.bool_]) -> None:
+    """Refuse texts as classes where nearly all are numbers, such as prices, and a few words are among them."""
+    import pandas as pd
+
+    series = nodes.frame[column]
+    if is_number(series) or series.dtype.kind == "b":
+        return
+    values = pd.to_numeric(series.where(present), errors="coerce")
+    numeric = present & np.asarray(values.notna(), dtype=bool)
+    odd = present & ~numeric
+    if not odd.any() or numeric.sum() < _NEARLY * present.sum() or not _are_numbers(values, None):
+        return
+    row = int(odd.argmax())
+    raise BadInput(
+        f"{nodes.where(row)}: {shown(series.iloc[row])} in label column {column!r} is not a number, as nearly all "
+        "values there are; correct it, leave it blank, or pass label_kind='classes'"
+    )

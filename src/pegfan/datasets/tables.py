@@ -360,6 +360,22 @@ def _nodes_of(codes: IntArray, known: IntArray | None, things: tuple[int, IntArr
     return pairs
 
 
+def _require_once(table: Table, pairs: IntArray, known: NDArray[np.bool_], directed: bool) -> None:
+    """Refuse a table that gives an edge more than once."""
+    import pandas as pd
+
+    frame = pd.DataFrame(pairs if directed else np.sort(pairs, axis=1))
+    again = np.asarray(frame.duplicated())
+    if again.any():
+        late = int(again.argmax())
+        early = int(np.asarray((frame == frame.iloc[late]).all(axis=1)).argmax())
+        rows = np.flatnonzero(known)
+        raise BadInput(
+            f"{table.where(rows[late])}: the edge was already given in {table.where(rows[early])} ({int(again.sum())} "
+            "repeated rows); keep one of them, or choose duplicates='max', 'min', 'sum', 'mean' or 'count'"
+        )
+
+
 def _assemble(
     every: list[Listed],
     ends: list[IntArray],
@@ -383,6 +399,8 @@ def _assemble(
         words += ("directed" if directed else "undirected") + why
         before = f"{report.columns['edges']}; " if "edges" in report.columns else ""
         report.columns["edges"] = f"{before}{one.table.name}: {words}" if several else words
+        if options.duplicates == "error":
+            _require_once(one.table, rows, known, directed)
         graph = Graph.from_edges(rows, weights, n=n, directed=directed, duplicates=options.duplicates)
         present = len(rows) if weights is None else int(np.count_nonzero(weights))
         report.merged += present - graph.n_edges
@@ -540,8 +558,22 @@ def _pick_id(nodes: Table, edges: Table, ends: Ids, options: Options) -> tuple[s
     # A column called "name" may be no more than that; one called "id" is an id, and other ends are an error.
     if _may_be_rows(ends, nodes) and not set(named) - set(nodes.named("name", "node_name", "index", "unnamed: 0")):
         return None, "no column holds the edge ends"
-    if named:
-        return named[0], "by name"
+    return (named[0], "by name") if named else _nearly_ids(nodes, edges, ends)
+
+
+def _nearly_ids(nodes: Table, edges: Table, ends: Ids) -> tuple[str, str]:
+    """Return the column that would hold the ids if none were blank or given twice, for that to be said; or refuse."""
+    if len(ends.values) == 0:
+        raise BadInput(
+            f"{edges.name} has no rows, so nothing tells which column of {nodes.name} holds the ids; add rows, or name "
+            "the column with id="
+        )
+    for column in nodes.frame.columns:
+        series = nodes.frame[column]
+        if (_ids.is_text(series) or series.dtype.kind in "iu") and 2 * series.nunique() > len(series):
+            share = _share_in(ends, nodes, column)
+            if share >= 0.9:
+                return column, f"by content: {share:.0%} of the edge ends are in it"
     for column in nodes.frame.columns:
         if nodes.frame[column].dtype.kind in "iufO" and (near := _misspelt(ends, edges, nodes, column)):
             raise BadInput(f"no column of {nodes.name} holds the ids of {edges.name}: {near} (column {column!r})")
@@ -676,7 +708,7 @@ def _read_attributes(
         report.columns["label"] += words
         rest = _without(rest, [label])
     elif label is not None:
-        codes, found["class_names"] = _labels.read_labels(rest, label)
+        codes, found["class_names"] = _labels.read_labels(rest, label, options.label_kind)
         found["labels"] = np.append(codes, np.full(extra, -1))
         lacking, asked = int(np.count_nonzero(found["labels"] < 0)) - things, len(ids.values) - things
         report.columns["label"] += f": {codes.max() + 1} classes, {lacking} of {asked} nodes without"
