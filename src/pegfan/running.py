@@ -176,7 +176,9 @@ class Runner:
             self._quiet.__enter__()
             # loky replaces workers whose memory has grown, and warns. Where warnings are errors, that would end its
             # thread, and we would wait forever.
-            warnings.filterwarnings("ignore", "A worker stopped while some jobs were given", UserWarning)
+            warnings.filterwarnings(
+                "ignore", "A worker (stopped|was restarted) while some jobs were given", UserWarning
+            )
             self._executor = ProcessPoolExecutor(
                 self.workers, timeout=None, initializer=_begin, initargs=(os.getpid(), self.shared)
             )

@@ -3,13 +3,16 @@
 import functools
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 import pegfan as pf
+from pegfan.auto.outcome import Plan, carry_out
 from pegfan.report import write_report
 from pegfan.results import Result
 from support.results import trained
@@ -77,6 +80,44 @@ def small() -> tuple[Result, pf.Graph, pf.Hierarchy, Any]:
 @pytest.fixture(scope="session")
 def report(small: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_report(tmp_path_factory.mktemp("report") / "report.html", *small)
+
+
+@pytest.fixture(scope="session")
+def bank(tmp_path_factory: pytest.TempPathFactory) -> tuple[Result, Path]:
+    """Rare frauds, payments, devices, five folds, boosted trees and a network together: the result and its report."""
+    folder = tmp_path_factory.mktemp("bank")
+    tables = pf.datasets.transactions(300, n_payments=1500, fraud=0.1, seed=1).write(folder)
+    graph = pf.read_graph(*tables, label="fraud").replace(metric="average_precision")
+    return _searched(graph, folder, pf.Recipe(method="none", head="boosting", hops=1, labels=True))
+
+
+@pytest.fixture(scope="session")
+def numbers(tmp_path_factory: pytest.TempPathFactory) -> tuple[Result, Path]:
+    """Prices of houses, some of them not known: the result and its report."""
+    rng = np.random.default_rng(0)
+    place = rng.random((150, 2))
+    rooms = rng.integers(1, 7, 150)
+    price = 350_000 + 60_000 * rooms + 90_000 * np.sin(5 * place[:, 0]) + rng.normal(0, 20_000, 150)
+    near = np.argsort(((place[:, None] - place[None]) ** 2).sum(-1), axis=1)[:, 1:5]
+    graph = pf.Graph.from_edges(
+        np.column_stack([np.repeat(np.arange(150), 4), near.ravel()]),
+        n=150,
+        features=np.column_stack([rooms, rng.random(150)]),
+        feature_names=["rooms", "noise"],
+        targets=np.where(np.arange(150) % 4, price, np.nan),
+        node_names=[f"h{i:04}" for i in range(150)],
+    )
+    return _searched(graph, tmp_path_factory.mktemp("numbers"), pf.Recipe(h=4, hops=2))
+
+
+def _searched(graph: pf.Graph, folder: Path, first: pf.Recipe) -> tuple[Result, Path]:
+    """What a small search over a recipe and a network finds, and its report."""
+    network = pf.Recipe.of({"method": "none", "hops": 2, "hop_normalize": False, "lr_fc": 0.005, "epochs": 40})
+    recipes = [first, network]
+    found = carry_out(graph, Plan(budget=60, recipes=recipes, choose="mean", metric_reason="it was asked for"))
+    result = replace(found.result, title="Accounts + payments", command="pegfan train -o out")
+    tree = next((member.tree for member in found.model.fitted_.members if member.tree is not None), None)
+    return result, write_report(folder / "report.html", result, found.graph, tree, found.probabilities)
 
 
 @pytest.fixture

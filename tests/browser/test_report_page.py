@@ -2,12 +2,14 @@
 
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import pegfan as pf
 from pegfan import results
+from pegfan.metrics import METRICS
 from pegfan.report import write_comparison
 from pegfan.results import Result
 from support.results import plain_result
@@ -31,6 +33,131 @@ def test_opens_without_a_complaint_and_fills_every_section(tab, report):
         assert page.locator(f"#{section} .body > *").count() > 0, section
         assert page.locator(f"#{section} .absent").count() == 0, section
     assert page.locator("#contents a").count() == len(SECTIONS)
+
+
+@pytest.fixture(params=["small", "bank", "numbers"])
+def every_report(request):
+    """The reports of four classes, of rare frauds, and of numbers."""
+    return request.getfixturevalue("report") if request.param == "small" else request.getfixturevalue(request.param)[1]
+
+
+def size_of(width):
+    return {"viewport": {"width": width, "height": 900}, "color_scheme": "dark" if width < 500 else "light"}
+
+
+CHECKS = Path(__file__).with_name("checks.js").read_text(encoding="utf-8").strip().rstrip(";")
+
+
+def check(page, *names):
+    """No check of `checks.js` finds anything."""
+    assert {name: page.evaluate(f"{CHECKS}.{name}()") for name in names} == {name: [] for name in names}
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_nothing_is_cut_broken_or_overlapping(tab, every_report, width):
+    page = tab(every_report, **size_of(width)).page
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.locator(".chart").count() >= 3
+    check(page, "wide", "broken", "charts")
+
+
+def test_prints_every_section_whole(tab, every_report):
+    page = tab(
+        every_report, viewport={"width": 688, "height": 1000}, color_scheme="dark"
+    ).page  # A4 but for its margins
+    page.emulate_media(media="print")
+    assert page.locator("main > section:visible h2:visible").count() == page.locator("main > section").count() >= 12
+    check(page, "wide", "broken", "charts")
+    clipped = (
+        """[...document.querySelectorAll(".scroll")].filter((one) => one.scrollHeight > one.clientHeight + 1).length"""
+    )
+    assert page.evaluate(clipped) == 0
+    assert page.evaluate("getComputedStyle(document.querySelector('.lede')).color") == "rgb(28, 27, 25)"
+    assert page.pdf(format="A4").startswith(b"%PDF")
+
+
+def test_first_screen_tells_how_good_compared_with_what_and_where_to_look(tab, bank, numbers):
+    for result, file in (bank, numbers):
+        for width in (390, 1280):
+            page = tab(file, **size_of(width)).page
+            shown = METRICS[result.data.metric].show
+            figures = page.locator("#figures").inner_text()
+            for spread in (result.test, result.features_only, result.majority):
+                assert shown(spread.mean, 1).replace("-", "−") in figures
+            first = page.locator("#first")
+            rows = result.ranking.rows if result.ranking else result.regression.first
+            assert all(row.id in first.inner_text() for row in rows[:5])
+            box = first.bounding_box()
+            assert box["y"] + box["height"] <= 900
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_keys_reach_the_reasons_of_listed_nodes(tab, bank, width):
+    result, file = bank
+    page = tab(file, **size_of(width)).page
+    why = {reason.id: reason for reason in result.reasons}
+    page.locator("#ranking thead button").last.focus()
+    for row in result.ranking.rows[:12]:
+        page.keyboard.press("Tab")
+        while page.evaluate("document.activeElement.tagName") != "BUTTON":
+            page.keyboard.press("Tab")
+        page.wait_for_timeout(30)  # the page may scroll to it
+        assert page.evaluate("document.activeElement.textContent") == row.id
+        tip = page.locator("#tip")
+        assert tip.is_visible()
+        assert tip.inner_text().startswith(row.id)
+        assert why[row.id].parts[0].words in tip.inner_text()
+        box = tip.bounding_box()
+        assert box["x"] >= 0
+        assert box["y"] >= 0
+        assert box["x"] + box["width"] <= width
+        assert box["y"] + box["height"] <= 900
+    page.keyboard.press("Escape")
+    assert not tip.is_visible()
+
+
+def test_boosted_trees_folds_and_things_are_said_for_what_they_are(tab, bank):
+    result, file = bank
+    opened = tab(file)
+    heads = {candidate.name: candidate.recipe.is_boosted for candidate in result.candidates if candidate.chosen}
+    assert sorted(heads.values()) == [False, True]
+    assert opened.page.locator("#choice thead").inner_text().count("Epochs or rounds") == 1
+    words = opened.text("#curves")
+    assert ("rounds →" in words, "epochs →" in words) == (True, True)
+    said = {}
+    for place, member in enumerate(result.attention):
+        opened.page.locator("#attention select").select_option(str(place))
+        said[member.member] = "boosted trees gained" in opened.text("#attention")
+    assert said == heads
+    page = opened.text("body")
+    assert page.count("comes from the members that did not learn from it") == 1
+    assert "over 5 folds" in opened.text("#choice")
+    assert "the networks" not in page
+    things = result.data.things
+    assert things > 0
+    assert f"{things:,} nodes are things" in opened.text("#data")
+    assert "things, not predicted" in opened.text("#graph .key-line")
+    drawn = opened.page.evaluate("JSON.parse(document.getElementById('content').textContent).graph")
+    assert drawn["predicted"].count(-1) == things
+    opened.page.locator("#find").fill(drawn["ids"][drawn["predicted"].index(-1)])
+    opened.page.locator("#find").press("Enter")
+    assert "nothing is predicted for it" in opened.text("#graph .key-line")
+
+
+def test_numbers_have_their_own_sections(tab, numbers):
+    result, file = numbers
+    opened = tab(file)
+    shown = opened.page.locator("main > section").evaluate_all("all => all.map(one => one.id)")
+    assert "numbers" in shown
+    assert not {"finding", "probabilities", "confusion", "per_class", "unsure"} & set(shown)
+    assert opened.page.locator("#numbers .chart").count() == 2
+    worst = result.regression.worst[0]
+    row = opened.page.locator("#numbers .table").nth(1).locator("tbody tr").first
+    assert row.inner_text().startswith(worst.id)
+    scatter = opened.page.locator("#numbers .plot").first
+    scatter.scroll_into_view_if_needed()
+    scatter.hover()
+    assert re.search(r"h\d{4}\npredicted [\d,]+, is [\d,]+", opened.text("#tip"))
 
 
 def test_slider_walks_the_levels(tab, report, small):
@@ -211,9 +338,22 @@ CONTRAST = """() => {
 }"""
 
 
+def luminance(colour):
+    parts = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_words_stand_out_from_their_ground(tab, report, scheme):
-    assert tab(report, color_scheme=scheme).page.evaluate(CONTRAST) == []
+def test_words_and_lines_stand_out_from_their_ground(tab, every_report, scheme):
+    page = tab(every_report, color_scheme=scheme).page
+    assert page.evaluate(CONTRAST) == []
+    ground = luminance(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+    lines = set(page.evaluate(f"{CHECKS}.lines()"))
+    assert lines
+    for line in lines:
+        low, high = sorted((ground, luminance(line)))
+        assert (high + 0.05) / (low + 0.05) >= 3, line
 
 
 @pytest.mark.parametrize("width", [320, 390, 768, 2560])
@@ -274,6 +414,12 @@ def test_names_from_data_stay_text(tab, write, small):
         attention=[results.Attention(HOSTILE[0], [channel])],
         curves=[replace(result.curves[0], name=HOSTILE[0])],
         per_class=[replace(row, name=name) for row, name in zip(result.per_class, HOSTILE, strict=True)],
+        ranking=results.Ranking(None, (results.Ranked(f"{HOSTILE[0]}0", HOSTILE[0], 0.5, HOSTILE[1]),), 1),
+        precision_recall=[replace(result.precision_recall[0], name=HOSTILE[0])],
+        importances=results.Importances((results.Importance(HOSTILE[1], 1, 0.1, 0.01, 0.1),)),
+        reasons=[results.Reasons(f"{HOSTILE[0]}0", HOSTILE[1], 1.0, 0.0, (results.ReasonPart(HOSTILE[2], 0.5),))],
+        decided=results.Decided(HOSTILE[0], offsets=(0.0,) * 4),
+        metric_reason=HOSTILE[0],
         unsure=[replace(result.unsure[0], id=f"{HOSTILE[0]}0", predicted=HOSTILE[0], true=HOSTILE[1])],
     )
     opened = tab(write(result, graph, tree, probabilities))
@@ -281,7 +427,14 @@ def test_names_from_data_stay_text(tab, write, small):
     assert opened.page.evaluate("window.hit") is None
     assert opened.page.locator("script").count() == 2
     assert opened.page.locator("main img, main svg[onload], body > svg").count() == 0
-    assert HOSTILE[0] in opened.text("#per_class")
+    for section in ("score", "per_class", "ranking", "finding", "probabilities"):
+        assert HOSTILE[0] in opened.text(f"#{section}"), section
+    assert HOSTILE[1] in opened.text("#importance")
+    assert HOSTILE[2] in opened.text("#ranking")
+    assert opened.text("#first").startswith(f"Look at these first: {HOSTILE[0]}0")
+    opened.page.locator("#ranking tbody button").hover()
+    assert HOSTILE[2] in opened.text("#tip")
+    assert opened.page.evaluate("document.documentElement.scrollWidth") <= 1280
     opened.page.locator("#unsure tbody button").click()
     assert opened.text("#graph .key-line").startswith(f"{HOSTILE[0]}0")
 

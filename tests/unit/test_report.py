@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from importlib.resources import files
 
 import numpy as np
@@ -42,6 +43,10 @@ def written(folder, graph=None, tree=TREE, probabilities=None, **parts):
         probabilities = np.full((graph.n, 2), 0.5)
     result = plain_result(graph, None if graph.n_classes else 2, **parts)
     return write_report(folder / "report.html", result, graph, tree, probabilities)
+
+
+def shown_of(folder, *parts):
+    return content(write_report(folder / "report.html", *parts))
 
 
 def of(**parts):
@@ -306,13 +311,84 @@ def test_what_is_not_known_is_said_to_be_absent(tmp_path):
     assert "Without labelled test nodes" in shown["lede"]
 
 
-def test_candidates_show_what_differs():
-    recipes = [{"h": 4, "method": "ward"}, {"h": 8, "method": "matching"}]
+def test_candidates_show_what_is_unusual_in_them():
+    recipes = [{"h": 4, "method": "ward"}, {"h": 8, "method": "matching"}, {"h": 8, "method": "ward"}]
     tried = [results.Candidate(f"{i}", r, 0.5, 0.5, 1.0, 3, i == 1) for i, r in enumerate(recipes)]
     choice = sections.sections(of(candidates=tried))["choice"]
-    assert [row["settings"] for row in choice["rows"]] == [["method ward", "h 4"], ["method matching", "h 8"]]
-    assert "hops 3" in choice["common"]
-    assert [row["chosen"] for row in choice["rows"]] == [False, True]
+    assert [row["settings"] for row in choice["rows"]] == [["h 4"], ["method matching"], []]
+    assert {"hops 3", "method ward", "h 8", "head network"} <= set(choice["usual"])
+    assert [row["boosted"] for row in choice["rows"]] == [False] * 3
+
+
+def test_classes_that_no_node_has_are_not_listed(tmp_path):
+    graph = pf.Graph.from_edges([[i, i + 1] for i in range(9)], labels=[0, 2] * 5, class_names=["ant", "bee", "cicada"])
+    result = plain_result(graph, confusion=[[3, 0, 1], [0, 0, 0], [0, 0, 2]])
+    shown = shown_of(tmp_path, result, graph, None, np.eye(3)[graph.labels])
+    assert [bar["class"] for bar in shown["data"]["class_counts"]] == [0, 2]
+    assert {"name": "classes", "value": 2} in shown["data"]["facts"]
+    assert shown["data"]["ccns"]["classes"] == [0, 2]
+    assert (shown["data"]["ccns"]["left_out"], shown["confusion"]["left_out"]) == (0, 0)
+    assert shown["confusion"]["counts"] == [[3, 1], [0, 2]]
+    assert shown["colours"] == [0, -2, 2]
+
+
+def test_things_are_not_predicted(tmp_path):
+    things = np.arange(6) >= 4
+    graph = pf.Graph.from_edges([[0, 4], [1, 4], [2, 5], [3, 5]], labels=[0, 1, 0, -1, -1, -1], things=things)
+    tree = pf.Hierarchy.from_nested([[0, 1, 4], [2, 3, 5]])
+    shown = shown_of(tmp_path, plain_result(graph), graph, tree, np.eye(2)[[0, 1, 0, 0, 1, 1]])
+    assert shown["graph"]["predicted"] == [0, 1, 0, 0, -1, -1]
+    assert shown["tree"]["levels"][0]["boxes"][0][4:] == [-1, 2, 0, 3, 1, 1]
+    assert shown["tree"]["levels"][0]["purity"] == 0.75
+    assert "2 nodes are things" in shown["data"]["words"]
+    assert {"name": "nodes", "value": 4} in shown["data"]["facts"]
+    numbers = graph.replace(labels=None, targets=[1.0, 2.0, 3.0, np.nan, np.nan, np.nan])
+    shown = shown_of(
+        tmp_path, plain_result(numbers), numbers, None, np.array([[1.0], [2.0], [3.0], [4.0], [99.0], [-9.0]])
+    )
+    assert shown["graph"]["predicted"][4:] == [-1, -1]
+    assert shown["graph"]["range"] == ["1", "4"]
+
+
+def test_folds_say_once_whose_predictions_labelled_nodes_have():
+    folds = results.Splits(((60, 20, 20),) * 5, used=(0, 1, 2, 3, 4), made=True)
+    said = words.data(of(splits=folds))
+    assert "dealt into 5 folds, each time 60 nodes to train on, 20 to choose on and 20 to test on" in said
+    assert said.count("members that did not learn from it") == 1
+    assert "3 of them trained" in words.data(of(splits=replace(folds, used=(0, 1, 2))))
+    for other in (replace(folds, used=(0,)), replace(folds, made=False)):
+        assert "did not learn" not in words.data(of(splits=other))
+    assert "mean over 2 folds" in words.score(of(splits=folds, test=results.Spread.of([0.5, 0.6])))
+
+
+def test_boosted_trees_are_no_networks():
+    boosted = pf.Recipe(head="boosting")
+    tried = (results.Candidate("trees", boosted, 0.5, 0.5, 1.0, 3, True),)
+    channel = results.ChannelWeight("X", "X", "", "features", None, 1.0)
+    curves = tuple(results.Curve(name, (1.0, 0.5), (1.0, 0.6), (0.5, 0.6), 1) for name in ("trees", "net"))
+    attention = tuple(results.Attention(name, (channel,)) for name in ("trees", "net"))
+    decided = results.Decided("F1", threshold=0.2)
+    calibrated = results.Calibrated(False, 10, loss_before=0.5, loss_after=0.6)
+    result = of(candidates=tried, curves=curves, attention=attention, decided=decided, calibrated=calibrated)
+    shown = sections.sections(result)
+    assert [member["boosted"] for member in shown["curves"]["members"]] == [True, False]
+    assert [member["boosted"] for member in shown["attention"]["members"]] == [True, False]
+    assert "network" not in words.decision(result) + words.calibration(result)
+
+
+@pytest.mark.parametrize(
+    ("same", "adjusted", "kind"),
+    [
+        (0.88, -0.055, "neither homophily nor heterophily"),
+        (0.95, 0.16, "weak homophily"),
+        (0.9, 0.8, "homophily"),
+        (0.1, -0.4, "heterophily"),
+    ],
+)
+def test_homophily_is_what_chance_does_not_give(same, adjusted, kind):
+    result = of()
+    result = replace(result, data=replace(result.data, edge_homophily=same, adjusted_homophily=adjusted))
+    assert f"%: {kind}." in words.data(result)
 
 
 def test_confusion_of_many_classes_keeps_the_largest_and_all_predictions():
@@ -353,6 +429,8 @@ def test_parts_are_those_of_the_models_split(tmp_path):
     assert content(written(tmp_path, graph))["graph"]["split"] == [1, 2, 3, 0, 0, 0, 0, 0]
     assert split(1, 0) == [0, 0, 0, 1, 1, 2, 3, 0]
     assert split(7) is None
+    folds = results.Splits.of(graph.splits, (0, 1), made=True)
+    assert content(written(tmp_path, graph, splits=folds))["graph"]["split"] == [0, 0, 3, 0, 0, 0, 3, 0]
     assert content(written(tmp_path))["graph"]["split"] is None
 
 

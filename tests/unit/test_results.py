@@ -244,7 +244,15 @@ def test_cautions():
     none = pf.Split(*graph.splits[0][:2], np.array([7]))
     assert "nothing says how good" in cautious(graph.replace(splits=[none]), test=np.nan)["no test nodes"]
     rare = graph.replace(labels=[0] * 7 + [2], class_names=["a", "b", "c"])
-    assert "from 0 (b) to 7" in cautious(rare)["class imbalance"]
+    assert "class imbalance" not in cautious(rare), "no node is of class b, so it is not a small one"
+    path = pf.Graph.from_edges([[i, i + 1] for i in range(19)], labels=[0] * 19 + [2], class_names=["a", "b", "c"])
+    parts = np.arange(10), np.arange(10, 14)
+    path = path.replace(
+        splits=[pf.Split(*parts, np.arange(14, 20)), pf.Split(np.arange(10, 20), *np.split(np.arange(10), [4]))]
+    )
+    assert "from 1 (c) to 19" in cautious(path)["class imbalance"]
+    assert "12 nodes" in cautious(path, used=(0, 1))["tiny test set"], "the test nodes of both folds"
+    assert "6 nodes" in cautious(path, used=(0, 1), made=False)["tiny test set"]
     star = pf.Graph.from_edges([[0, 3], [1, 3], [2, 3]], n=5, labels=[0, 1, 0, 1, 0])
     copies = star.replace(splits=[pf.Split(np.array([0]), np.array([3]), np.array([1, 2, 4]))])
     assert "67% of the test nodes" in cautious(copies)["leaking duplicates"]

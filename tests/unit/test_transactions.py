@@ -147,7 +147,7 @@ def boosted_auc(bank, dial):
     y, half = bank.truth[account], account % 2 == 0
     with threadpool_limits(1):
         model = boosting(max_iter=30, max_leaf_nodes=8, min_samples_leaf=50, early_stopping=False).fit(x[half], y[half])
-        return score(model.predict_proba(x[~half]), y[~half].astype(int), "roc_auc")
+        return score(np.log(model.predict_proba(x[~half])), y[~half].astype(int), "roc_auc")
 
 
 @pytest.mark.long

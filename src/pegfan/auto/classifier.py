@@ -287,7 +287,7 @@ def fitting(
     wanted = fixed is None or any(recipe.scaling == "columns" for recipe in fixed)
     scale = FeatureScale.of(known.features) if wanted else None
     with Pool(known, scale, model.workers, stood_in, weights) as pool:
-        search = Search(pool, part, seed, float(model.budget), model.members, progress)
+        search = Search(pool, part, seed, float(model.budget), model.members, progress, afford)
         pins = model.pins or {}
         trials = search.run_fixed(fixed) if fixed else search.run(known.subgraph(part.train), pins)
         chosen, model.how_, model.reason_ = choose(trials, known, part, model.members, model.choose, weights, afford)

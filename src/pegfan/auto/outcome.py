@@ -26,7 +26,7 @@ from pegfan.running import Progress, Step
 
 __all__ = ["Outcome", "Plan", "carry_out", "with_metric", "with_splits"]
 
-SEARCH = 0.6
+SEARCH = 0.5
 """The part of the budget that the search has; the rest is for the other splits."""
 IMPORTANCE = 0.05
 """The part of the budget that the importance of columns may take at most."""
@@ -36,6 +36,8 @@ SPLITS = 5
 """How many splits the chosen recipes are trained on by default, if time allows."""
 FEWEST = 3 * SPLITS
 """Labelled nodes from which on folds are dealt; fewer are drawn anew for every split."""
+NEAR = 1.15
+"""A finalist has at most so many times the lowest validation loss, or a better metric than what has that one."""
 COMPARED = 3
 """The folds on which finalists are compared, that of the search included; what wins is trained on the others too."""
 
@@ -262,7 +264,7 @@ def finalists(model: AutoModel, plan: Plan, left: float) -> list[list[Recipe]]:
 
     A rare class has few validation nodes in one fold, and among many recipes some are best there by luck. So of
     networks and of boosting, each, the one of lowest loss and the best by the metric are trained on `COMPARED` folds,
-    as far as time allows; the mean of the two of lowest loss is compared too.
+    unless they are far behind, and as far as time allows; the mean of the two of lowest loss is compared too.
 
     Parameters
     ----------
@@ -287,11 +289,14 @@ def finalists(model: AutoModel, plan: Plan, left: float) -> list[list[Recipe]]:
     heads = [[t for t in model.trials_ if t.recipe.head == head and t.trained] for head in ("boosting", "network")]
     heads = [trials for trials in heads if trials]
     likely = [min(trials, key=lambda trial: trial.val_loss) for trials in heads]
+    ahead = min(model.trials_, key=lambda trial: trial.val_loss)
+    rest = max(SPLITS - COMPARED, 0) * spent  # of the time, what the other folds of the first group take
     for trial in [*likely, *(min(trials, key=lambda trial: trial.rank) for trials in heads)]:
-        if [trial.recipe] in groups:
+        behind = trial.val_loss > NEAR * ahead.val_loss and trial.rank[0] > ahead.rank[0]
+        if [trial.recipe] in groups or behind:
             continue
         cost = 0.0 if trial.recipe in chosen else trial.seconds
-        if (COMPARED - 1) * (spent + cost) <= left:
+        if (COMPARED - 1) * (spent + cost) + rest <= left:
             spent += cost
             groups.append([trial.recipe])
     pair = [trial.recipe for trial in likely]
@@ -372,7 +377,8 @@ class _FurtherSplits:
         self.groups = [list(group) for group in groups]
         assert model.fitted_.graph is not None
         self.graph = model.fitted_.graph
-        self.trials = {trial.recipe: trial for trial in model.trials_}
+        # A recipe may have been tried twice, as another that came to the same: what was kept is the trained one.
+        self.trials = {trial.recipe: trial for trial in sorted(model.trials_, key=lambda c: c.trained is not None)}
         self.members = self.groups[0]
         first = min(model.members_, key=lambda m: m.run.val_loss).recipe
         same = Recipe(method="none", hops=0, scaling=first.scaling, settings=first.settings)

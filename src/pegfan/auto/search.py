@@ -18,7 +18,7 @@ from pegfan.channels import FeatureScale
 from pegfan.decisions import Decision, best_offsets
 from pegfan.fitted import Trained, mean_of, train_recipe
 from pegfan.graph import Graph, Split
-from pegfan.metrics import METRICS, score, unequal
+from pegfan.metrics import METRICS, interval, score, unequal
 from pegfan.recipe import Recipe
 from pegfan.running import Progress, Runner, Step
 from pegfan.training import Diverged, Settings
@@ -42,6 +42,8 @@ _ALWAYS = 2
 """Recipes that always run."""
 _PROBE, _PROBE_EPOCHS = 5.0, 8
 """If the first recipe may take longer than these seconds, it is probed for these epochs."""
+_MANY = 20
+"""Validation nodes from which on chance is told from the metric."""
 _DIVERSE, _PER_ROUND, _PARENTS, _MOST = 8, 4, 3, 28
 """How many recipes run at first and per round after that, how many of the best are varied, and the most in all."""
 
@@ -247,11 +249,21 @@ class Search:
         The most networks in the final mean; those with the lowest validation loss are kept.
     progress
         Called with a `Step` whenever something happened; its result is the newest `Trial`.
+    afford
+        Seconds that a recipe may take, where it would be trained again on other splits; its epochs are capped.
     """
 
     def __init__(
-        self, pool: Pool, split: Split, seed: int, budget: float, members: int, progress: Progress | None = None
+        self,
+        pool: Pool,
+        split: Split,
+        seed: int,
+        budget: float,
+        members: int,
+        progress: Progress | None = None,
+        afford: float | None = None,
     ) -> None:
+        self.afford = afford
         self.pool, self.split, self.seed, self.budget, self.members = pool, split, seed, budget, members
         self.progress = progress or (lambda _: None)
         warm_up()
@@ -313,7 +325,7 @@ class Search:
 
     def _promising(self, listed: Sequence[Recipe]) -> list[Recipe]:
         """Untried recipes, ranked by the place of a tried one plus the number of differences from it."""
-        ranked = [c.recipe for c in sorted(self.done, key=lambda c: c.val_loss)]
+        ranked = [c.recipe for c in _by_loss(self.done)]
         graph = self.pool.shared.graph
         near = [v.changed(**self.pins) for recipe in ranked[:_PARENTS] for v in variations(recipe, graph, self.unequal)]
         rated: dict[Recipe, int] = {}
@@ -326,6 +338,9 @@ class Search:
         def tasks() -> Iterator[Task]:
             for given in recipes:
                 recipe = given if fixed else self._settled(self._capped(given))
+                if recipe in self.order and not fixed:  # another that comes to the same
+                    self.planned -= 1
+                    continue
                 late = self.elapsed + self._estimate(recipe) > self.budget
                 if late and not fixed and len(self.order) >= _ALWAYS:
                     self.skipped.append(recipe)
@@ -384,7 +399,8 @@ class Search:
         if "epochs" in self.pins:
             return recipe
         whole = recipe.changed(epochs=Settings.epochs, patience=self.pins.get("patience", Settings.patience))
-        affordable = self.budget * self.pool.runner.workers / _SHARE / (self._work(recipe) * self.rates[recipe.head])
+        most = min(self.budget * self.pool.runner.workers / _SHARE, np.inf if self.afford is None else self.afford)
+        affordable = most / (self._work(recipe) * self.rates[recipe.head])
         if affordable >= Settings.epochs:
             return whole
         epochs = max(int(affordable) // 20 * 20, _FEWEST)
@@ -393,10 +409,11 @@ class Search:
 
     def _forget(self) -> None:
         """Drop the weights of those that can no longer be chosen."""
-        kept = set(map(id, sorted(self.done, key=lambda c: c.val_loss)[: self.members]))
+        kept = set(map(id, _by_loss(self.done)[: self.members]))
+        kept |= {id(min(found, key=_first)) for found in (self.done, _cheap(self.done, self.afford)) if found}
         for head in {c.recipe.head for c in self.done}:
             alike = [c for c in self.done if c.recipe.head == head]
-            kept |= {id(min(alike, key=lambda c: c.rank)), id(min(alike, key=lambda c: c.val_loss))}
+            kept |= {id(min(alike, key=_first)), id(_by_loss(alike)[0])}
         for trial in self.done:
             if id(trial) not in kept:
                 trial.trained = None
@@ -422,9 +439,9 @@ def choose(
     members
         The most members of a mean.
     how
-        ``"auto"``: the best mean of two or more of those with the lowest validation loss if it beats the best single
-        one, by the metric and at equal metrics by the loss; ``"mean"``: the mean of all that are allowed in any case;
-        ``"best"``: the single one.
+        ``"auto"``: the best single one, or a mean of those with the lowest validation loss: what has the lowest loss,
+        unless another is clearly better by the metric. ``"mean"``: the mean of all that are allowed; ``"best"``: the
+        single one that is best by the metric.
     weights
         Of the nodes, in the loss.
     afford
@@ -433,28 +450,58 @@ def choose(
     sound = [trial for trial in trials if np.isfinite(trial.val_loss)]
     if not sound:
         raise Diverged(f"the training loss of all {len(trials)} recipes became infinite; use smaller learning rates")
-    best = min(sound, key=lambda c: c.rank)
-    ordered, measure = sorted(sound, key=lambda c: c.val_loss)[:members], METRICS[graph.metric]
-
-    def rank(group: list[Trial]) -> tuple[float, float, int]:
-        value, loss = validate(mean_of([c.log_probabilities for c in group]), graph, split, weights)
-        return -measure.gain(value), loss, -len(group)
-
+    best = min(sound, key=_first)
+    ordered, measure = _by_loss(sound)[:members], METRICS[graph.metric]
     if how == "auto" and afford is not None:
-        cheap = [c for c in ordered if c.seconds <= afford] or ordered[:1]
-        best = min((c for c in sound if c.seconds <= afford), key=lambda c: c.rank, default=best)
+        cheap = _cheap(ordered, afford) or ordered[:1]
+        best = min(_cheap(sound, afford), key=_first, default=best)
         spent = np.cumsum([c.seconds for c in cheap])
         ordered = cheap[: max(1, int((spent <= afford).sum()))]
-    sizes = range(2, len(ordered) + 1) if how == "auto" else [len(ordered)]
-    group = min((ordered[:size] for size in sizes), key=rank, default=ordered)
-    metric, loss = validate(mean_of([c.log_probabilities for c in group]), graph, split, weights)
-    told = (
-        f"{measure.show(metric)} (loss {loss:.4f}) against {measure.show(best.val_metric)} (loss {best.val_loss:.4f})"
-    )
-    if len(group) == 1:
+
+    def judged(group: list[Trial]) -> tuple[list[Trial], float, float]:
+        return group, *validate(mean_of([c.log_probabilities for c in group]), graph, split, weights)
+
+    def told(group: tuple[list[Trial], float, float]) -> str:
+        return f"{measure.show(group[1])} (loss {group[2]:.4f})"
+
+    single, whole = judged([best]), judged(ordered)
+    if how == "best" or len(trials) == 1:
         return [best], "best", "the only recipe" if len(trials) == 1 else "the best on validation"
-    if how == "mean" or (how == "auto" and (-measure.gain(metric), loss) <= best.rank):
-        why = "beats the best single one on validation" if how == "auto" else "was asked for"
-        return group, f"mean of {len(group)}", f"the mean of the {len(group)} of lowest loss {why}: {told}"
-    why = "does not beat the best single one on validation" if how == "auto" else "was not asked for"
-    return [best], "best", f"the mean of the {len(group)} of lowest loss {why}: {told}"
+    if how == "mean":
+        name = f"the mean of the {len(ordered)} of lowest loss"
+        return ordered, f"mean of {len(ordered)}", f"{name} was asked for: {told(whole)} against {told(single)}"
+    groups = [single, *(judged(ordered[:size]) for size in range(1, len(ordered) + 1))]
+    least = max(measure.gain(value) for _, value, _ in groups) - _noise(best, graph, split)
+    near = [group for group in groups if measure.gain(group[1]) >= least]
+    chosen = min(near, key=lambda group: (group[2], -len(group[0])))
+    if len(chosen[0]) > 1:
+        name = f"the mean of the {len(chosen[0])} of lowest loss"
+        return chosen[0], f"mean of {len(chosen[0])}", f"{name}: {told(chosen)}, the best single one {told(single)}"
+    others = f"; the mean of the {len(ordered)} of lowest loss {told(whole)}" if len(ordered) > 1 else ""
+    return chosen[0], "best", f"the best on validation: {told(chosen)}{others}"
+
+
+def _by_loss(trials: Sequence[Trial]) -> list[Trial]:
+    """The lowest validation loss first; of equal ones, the order does not depend on which was ready first."""
+    return sorted(trials, key=lambda c: (c.val_loss, c.recipe.key))
+
+
+def _first(trial: Trial) -> tuple[tuple[float, float], str]:
+    """Sorts the best by the metric first, likewise."""
+    return trial.rank, trial.recipe.key
+
+
+def _cheap(trials: Sequence[Trial], afford: float | None) -> list[Trial]:
+    return [trial for trial in trials if afford is None or trial.seconds <= afford]
+
+
+def _noise(trial: Trial, graph: Graph, split: Split) -> float:
+    """How far metrics of two recipes on these validation nodes may be apart by chance; the loss then decides.
+
+    About 0.6 of the standard error of one of them: two that are judged on the same nodes vary together.
+    """
+    assert graph.truth is not None
+    if graph.targets is not None or len(split.val) < _MANY:
+        return 0.0
+    found = interval([(trial.log_probabilities[split.val], graph.truth[split.val])], graph.metric, resamples=200)
+    return 0.0 if found is None else 0.6 * (found[1] - found[0]) / 3.92

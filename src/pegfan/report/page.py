@@ -152,18 +152,26 @@ def _content(result: Result, graph: Graph, tree: Hierarchy | None, probabilities
         "title": short(result.title),
         "lede": words.lede(result),
         "classes": list(map(short, result.data.classes)),
-        "colours": colours(np.bincount(predicted, minlength=len(result.data.classes)).tolist()),
+        "colours": _class_colours(result, predicted[graph.subjects]),
         "metric": words.metric_name(result),
         "percent": METRICS[result.data.metric].percent,
         "reasons": reasons(result),
-        "tree": _tree(result, tree, predicted),
+        "tree": _tree(result, graph, tree, predicted),
         "graph": _graph(result, graph, tree, predicted, probabilities),
     }
 
 
+def _class_colours(result: Result, predicted: IntArray) -> list[int]:
+    """The colours of classes by how often they are predicted; −2 for those that no node has, which no key lists."""
+    counts = np.bincount(predicted, minlength=len(result.data.classes)).tolist()
+    shades = zip(colours(counts), counts, result.data.class_counts, strict=True)
+    return [shade if count or labelled else -2 for shade, count, labelled in shades]
+
+
 def _number_content(result: Result, graph: Graph, tree: Hierarchy | None, values: FloatArray) -> dict[str, Any]:
     """The same where numbers are predicted: pictures show in which fifth of them a node is."""
-    edges = np.unique(np.quantile(values, np.arange(1, _FIFTHS) / _FIFTHS))
+    asked = values[graph.subjects]
+    edges = np.unique(np.quantile(asked, np.arange(1, _FIFTHS) / _FIFTHS))
     fifths = np.searchsorted(edges, values, side="right")
     truth = np.full(graph.n, np.nan) if graph.targets is None else graph.targets
     known = ~np.isnan(truth)
@@ -172,10 +180,10 @@ def _number_content(result: Result, graph: Graph, tree: Hierarchy | None, values
     names = [f"below {ends[0]}", *(f"{a} to {b}" for a, b in pairwise(ends)), f"{ends[-1]} and more"]
     drawn = _graph(result, graph, tree, fifths, values[:, None], true)
     nodes = drawn.pop("nodes")
-    low, high = float(values.min()), float(values.max())
+    low, high = float(asked.min()), float(asked.max())
     share = (values[nodes] - low) / ((high - low) or 1.0)
     drawn |= {
-        "probability": np.rint(1000 * share).astype(int).tolist(),
+        "probability": np.rint(1000 * share.clip(0, 1)).astype(int).tolist(),
         "values": [float(f"{value:.7g}") for value in values[nodes].tolist()],
         "truths": [None if np.isnan(value) else float(f"{value:.7g}") for value in truth[nodes].tolist()],
         "range": [amount(low), amount(high)],
@@ -191,7 +199,7 @@ def _number_content(result: Result, graph: Graph, tree: Hierarchy | None, values
         "metric": metric.words,
         "percent": metric.percent,
         "reasons": reasons(result),
-        "tree": _tree(result, tree, fifths, values),
+        "tree": _tree(result, graph, tree, fifths, values),
         "graph": drawn,
     }
 
@@ -204,14 +212,22 @@ def _between(clusters: IntArray, values: FloatArray) -> float:
     return float((np.bincount(clusters, shifted) ** 2 / np.maximum(sizes, 1)).sum() / total) if total else 1.0
 
 
+def _of_subjects(graph: Graph, codes: IntArray) -> IntArray:
+    """Codes of nodes; −1 for things, which nothing is predicted for."""
+    return codes if graph.things is None else np.where(graph.things, -1, codes)
+
+
 def _tree(
-    result: Result, tree: Hierarchy | None, predicted: IntArray, values: FloatArray | None = None
+    result: Result, graph: Graph, tree: Hierarchy | None, predicted: IntArray, values: FloatArray | None = None
 ) -> dict[str, Any]:
     if tree is None:
         return {"absent": "This model has no tree."}
-    levels = treeview.boxes(tree, predicted)
-    labels = [tree.labels(j) for j in range(1, tree.K + 1)]
-    purity = [measures.purity(one, predicted) if values is None else _between(one, values) for one in labels]
+    asked = graph.subjects
+    levels = treeview.boxes(tree, _of_subjects(graph, predicted))
+    labels = [tree.labels(j)[asked] for j in range(1, tree.K + 1)]
+    purity = [
+        measures.purity(one, predicted[asked]) if values is None else _between(one, values[asked]) for one in labels
+    ]
     for level in levels:
         level["purity"] = round(purity[level["level"] - 1], 4)
     method = tree.info.get("method") if result.tree is None else result.tree.method
@@ -248,7 +264,7 @@ def _graph(
         | ({} if true is None else {"nodes": nodes})
         | {
             "ids": [short(ids[i]) for i in nodes.tolist()],
-            "predicted": predicted[nodes].tolist(),
+            "predicted": _of_subjects(graph, predicted)[nodes].tolist(),
             "probability": np.rint(1000 * np.clip(probabilities.max(axis=1)[nodes], 0, 1)).astype(int).tolist(),
             "true": (_true_classes(result, graph) if true is None else true)[nodes].tolist(),
             "split": _parts(result, graph, nodes),
@@ -262,6 +278,10 @@ def _parts(result: Result, graph: Graph, nodes: IntArray) -> list[int] | None:
     if place >= len(graph.splits):
         return None
     parts = np.zeros(graph.n, np.int64)
+    if result.splits is not None and result.splits.made and len(result.splits.used) > 1:
+        for fold in result.splits.used:  # a node has the prediction of the fold that it is a test node of
+            parts[graph.splits[fold].test] = 3
+        return list(parts[nodes].tolist())
     for code, part in enumerate(graph.splits[place], start=1):
         parts[part] = code
     return list(parts[nodes].tolist())

@@ -22,16 +22,23 @@ function dress(made, attributes, children) {
     if (value === null || value === undefined || value === false) continue;
     made.setAttribute(name, value === true ? "" : value);
   }
-  made.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== ""));
+  made.append(...children.flat(4).filter((child) => child !== null && child !== undefined && child !== ""));
   return made;
 }
 
-/** A name from data: isolated, so that right-to-left names leave their neighbours in order. */
-const name = (words) => el("bdi", { dir: "auto" }, words);
+/**
+ * A name from data: isolated, so that right-to-left names leave their neighbours in order. Its words and numbers stay
+ * in one piece, unless one alone is too long for a line.
+ */
+const name = (words) =>
+  el("bdi", { dir: "auto" }, words.split(/(\s+)/).map((word) => (word.trim() && word.length <= 24 ? el("span", { class: "word" }, word) : word)));
 
-const hue = (k) => `hue-${k === null || k === undefined || content.colours[k] < 0 ? "other" : content.colours[k]}`;
+/** The colour of a class; grey where there are more classes than colours, a ring for things, which have none. */
+const hue = (k) => (k === -1 ? "hue-none" : `hue-${content.colours[k] >= 0 ? content.colours[k] : "other"}`);
 const swatch = (k) => el("span", { class: `swatch ${hue(k)}`, "aria-hidden": "true" });
-const className = (k) => el("span", { class: "class" }, swatch(k), name(content.classes[k]));
+/** A swatch and a name, in one piece unless the name is long. */
+const labelled = (k, words) => el("span", { class: words.length <= 24 ? "class word" : "class" }, swatch(k), name(words));
+const className = (k) => labelled(k, k === -1 ? "not predicted" : content.classes[k]);
 
 /** Sets a length from data through the style object: the page's policy allows no style attributes. */
 function placed(element, properties) {
@@ -51,19 +58,21 @@ const note = (...parts) => el("p", { class: "note" }, ...parts);
 
 const known = (value) => value !== null && value !== undefined;
 const whole = (value) => (known(value) ? value.toLocaleString("en-GB") : "–");
-const fixed = (value, digits) => (known(value) ? value.toFixed(digits) : "–");
-const percent = (value, digits = 1) => (known(value) ? (100 * value).toFixed(digits) : "–");
+/** With a true minus, and no minus before a zero. */
+const fixed = (value, digits) => (known(value) ? value.toFixed(digits).replace(/^-(0\.?0*)$/, "$1").replace("-", "−") : "–");
+const percent = (value, digits = 1) => fixed(known(value) ? 100 * value : value, digits);
 /** A number of any size in four digits, large ones to the last. */
-const amount = (value) => (!known(value) ? "–" : Math.abs(value) >= 1e4 ? whole(Math.round(value)) : String(Number(value.toPrecision(4))));
+const amount = (value) => (!known(value) ? "–" : (Math.abs(value) >= 1e3 ? whole(Math.round(value)) : String(Number(value.toPrecision(4)))).replace(/^-/, "−"));
 /** A value of the metric, in per cent unless it is a loss. */
-const measured = (value) => (content.in_units ? amount(value) : content.percent === false ? fixed(known(value) ? Math.round(1000 * value) / 1000 || 0 : null, 3) : percent(value));
-const score = (value) => (known(value) ? `${measured(value)}${content.metric === "accuracy" ? "%" : ""}` : "–");
+const measured = (value) => (content.in_units ? amount(value) : content.percent === false ? fixed(value, 3) : percent(value));
+const score = (value) => (known(value) ? `${measured(value)}${content.percent === false ? "" : "%"}` : "–");
 const plural = (count, one, many) => `${whole(count)} ${count === 1 ? one : many}`;
 
 // --------------------------------------------------------------------------------- tip
 
 const tip = {
   box: document.getElementById("tip"),
+  of: null,
   show(x, y, ...lines) {
     this.box.replaceChildren(...lines);
     this.box.hidden = false;
@@ -72,8 +81,14 @@ const tip = {
     const top = y + 14 + height > innerHeight ? Math.max(4, y - 14 - height) : y + 14;
     placed(this.box, { left: `${left}px`, top: `${top}px` });
   },
+  /** Shows itself beside an element, wherever that is. */
+  follow() {
+    const { right, bottom } = this.of.getBoundingClientRect();
+    this.show(right, bottom, ...this.box.childNodes);
+  },
   hide() {
     this.box.hidden = true;
+    this.of = null;
   },
 };
 
@@ -83,9 +98,11 @@ const tip = {
  * A table. Columns have a title, a cell (element or string), and for sortable tables a value to sort by.
  */
 function table(columns, rows, { label, sortable = false, chosen = () => false } = {}) {
-  const body = el("tbody");
+  // On a phone rows are grids, and without their roles they would no longer be rows of a table to everybody.
+  const body = el("tbody", { role: "rowgroup" });
+  const look = (column) => [column.number && "number", column.class].filter(Boolean).join(" ") || null;
   const heads = columns.map((column) => {
-    const head = el("th", { scope: "col", class: column.number && "number" });
+    const head = el("th", { scope: "col", role: "columnheader", class: look(column) });
     if (!sortable || !column.value) {
       head.append(column.title);
       return head;
@@ -105,16 +122,18 @@ function table(columns, rows, { label, sortable = false, chosen = () => false } 
       ...ordered.map((row) =>
         el(
           "tr",
-          { class: chosen(row) && "chosen" },
+          { class: chosen(row) && "chosen", role: "row" },
           columns.map((column) =>
-            el(column.head ? "th" : "td", { class: [column.number && "number", column.class].filter(Boolean).join(" ") || null, scope: column.head && "row" }, column.cell(row)),
+            el(column.head ? "th" : "td", { class: look(column), scope: column.head && "row", role: column.head ? "rowheader" : "cell" }, column.cell(row)),
           ),
         ),
       ),
     );
   };
   fill(rows);
-  return scrolling(label, el("table", { class: "table" }, el("thead", {}, el("tr", {}, heads)), body), rows.length > 40 ? "tall" : "");
+  const made = el("table", { class: "table", role: "table" }, el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, heads)), body);
+  const beside = columns.filter((column) => !column.class?.includes("line")).length;
+  return scrolling(label, placed(made, { "--columns": beside }), rows.length > 40 ? "tall" : "");
 }
 
 /** Rows by a value; what is missing goes last whatever the direction. */
@@ -163,6 +182,8 @@ const draw = {};
 draw.warnings = (section) =>
   el("ul", { class: "warnings" }, section.rows.map((row) => el("li", {}, row.kind ? el("b", {}, row.kind) : null, row.text)));
 
+const axisName = () => el("span", { class: "axis-name" }, `${content.metric}${content.percent === false ? "" : ", %"} →`);
+
 draw.score = (section) => {
   const ticks = [0, 25, 50, 75, 100];
   const top = section.top ?? 1;
@@ -188,7 +209,7 @@ draw.score = (section) => {
   const axis = el("span", { class: "axis", "aria-hidden": "true" }, ticks.map((tick) => placed(el("span", {}, section.top ? (content.in_units ? amount((tick * top) / 100) : ((tick * top) / 100).toFixed(2)) : String(tick)), { left: `${tick}%` })));
   return [
     paragraph(section.words),
-    el("div", { class: "dots" }, rows, axis),
+    el("div", { class: "dots" }, rows, axis, axisName()),
     known(section.validation) ? note(`On validation nodes, by which the choice was made, the ${section.metric} is ${score(section.validation)}. The test nodes are the ones to believe.`) : null,
   ];
 };
@@ -219,20 +240,20 @@ draw.against = (section) => {
   const axis = el("span", { class: "axis", "aria-hidden": "true" }, ticks.map((tick) => placed(el("span", {}, measured(tick)), { left: at(tick) })));
   const any = (key) => section.rows.some((row) => known(row[key]));
   const columns = [
-    { title: "Model", head: true, cell: (row) => name(row.name), value: (row) => row.name },
+    { title: "Model", head: true, class: "line", cell: (row) => name(row.name), value: (row) => row.name },
     { title: `Test ${section.metric}`, number: true, cell: (row) => score(row.mean), value: (row) => row.mean },
     any("difference") && { title: "Difference", number: true, cell: (row) => (known(row.difference) ? points(row.difference) : "–"), value: (row) => row.difference },
     any("interval") && { title: "95% interval", number: true, cell: range },
-    { title: "Note", class: "settings", cell: (row) => row.reason || notes[row.kind] },
+    { title: "Note", class: "settings line", cell: (row) => row.reason || notes[row.kind] },
     any("seconds") && { title: "Seconds", number: true, cell: (row) => fixed(row.seconds, 2), value: (row) => row.seconds },
     any("search_seconds") && { title: "Search", number: true, cell: (row) => fixed(row.search_seconds, 1), value: (row) => row.search_seconds },
     any("memory") && { title: "MB", number: true, cell: (row) => (known(row.memory) ? whole(Math.round(row.memory / 2 ** 20)) : "–"), value: (row) => row.memory },
     any("validation") && { title: "Validation", number: true, cell: (row) => score(row.validation), value: (row) => row.validation },
-    any("how") && { title: "Settings", class: "settings", cell: (row) => row.how ?? "" },
+    any("how") && { title: "Settings", class: "settings line", cell: (row) => row.how ?? "" },
   ].filter(Boolean);
   return [
     paragraph(section.words),
-    drawn.length ? el("div", { class: "dots rivals" }, drawn, axis) : null,
+    drawn.length ? el("div", { class: "dots rivals" }, drawn, axis, axisName()) : null,
     drawn.length > 3 ? note("A large dot is the mean over splits, small dots are single splits. A line is the 95% interval of the difference to the best, drawn from the best one's mean: where it crosses the upright line, the difference means nothing, and the model is grey. Intervals are for one pair of models each, and corrected for splits that share nodes (Nadeau and Bengio, 2003).") : null,
     table(columns, section.rows, { label: "Models against each other", sortable: true, chosen: (row) => row.kind === "best" }),
     section.budget ? note(section.budget) : null,
@@ -291,19 +312,20 @@ draw.choice = (section) => {
   // Bars start a little below the worst candidate: between good candidates the differences are small.
   const foot = Math.max(0, lowest - 0.25 * (highest - lowest) - 0.01);
   const any = (key) => section.rows.some((row) => known(row[key]) && row[key] !== "");
+  const boosted = section.rows.filter((row) => row.boosted).length;
+  const rounds = !boosted ? "Epochs" : boosted === section.rows.length ? "Rounds" : "Epochs or rounds";
   const columns = [
-    { title: "Candidate", head: true, cell: (row) => [name(row.name), row.chosen ? [" ", el("span", { class: "tag" }, "chosen")] : null].flat(), value: (row) => row.name },
+    { title: "Candidate", head: true, class: "line", cell: (row) => [name(row.name), row.chosen ? [" ", el("span", { class: "tag" }, "chosen")] : null, row.why ? [" ", el("small", {}, row.why)] : null].flat(), value: (row) => row.name },
     { title: `Validation ${section.metric}`, number: true, cell: (row) => [score(row.val_metric), meter((row.val_metric - foot) / (highest - foot || 1))], value: (row) => row.val_metric },
     any("val_loss") && { title: "Loss", number: true, cell: (row) => fixed(row.val_loss, 3), value: (row) => row.val_loss },
-    any("epochs") && { title: "Epochs", number: true, cell: (row) => whole(row.epochs), value: (row) => row.epochs },
+    any("epochs") && { title: rounds, number: true, cell: (row) => whole(row.epochs), value: (row) => row.epochs },
     any("seconds") && { title: "Seconds", number: true, cell: (row) => fixed(row.seconds, 1), value: (row) => row.seconds },
-    section.rows.some((row) => row.settings.length) && { title: "Settings", class: "settings", cell: (row) => row.settings.flatMap((setting, i) => [i ? " · " : "", el("span", {}, setting)]) },
-    any("why") && { title: "Why", class: "settings", cell: (row) => row.why },
+    section.rows.some((row) => row.settings.length) && { title: "What is unusual in it", class: "settings line", cell: (row) => row.settings.flatMap((setting, i) => [i ? " · " : "", el("span", {}, setting)]) },
   ].filter(Boolean);
   return [
     paragraph(section.words),
     table(columns, section.rows, { label: "Candidates", sortable: true, chosen: (row) => row.chosen }),
-    section.common.length ? note(`The same for all: ${section.common.join(" · ")}.`) : null,
+    section.usual.length ? note(`Where nothing else is said: ${section.usual.join(" · ")}.`) : null,
   ];
 };
 
@@ -326,37 +348,45 @@ draw.confusion = (section) => {
 
 /** The reliability diagram: what was said against how often it came true; the larger a dot, the more nodes. */
 draw.probabilities = (section) => {
-  const most = Math.max(...section.after.map((row) => row.nodes));
   const kinds = section.used ? ["before", "after"] : ["after"];
-  const line = (rows) => rows.map((row, i) => `${i ? "L" : "M"}${(100 * row.said).toFixed(2)} ${(100 - 100 * row.true).toFixed(2)}`).join("");
-  const drawing = svg(
-    "svg",
-    { viewBox: "0 0 100 100", preserveAspectRatio: "none", "aria-hidden": "true" },
-    svg("path", { class: "best", d: "M0 100L100 0" }),
-    known(section.threshold) ? svg("path", { class: "cross", d: `M${100 * section.threshold} 0V100` }) : null,
-    kinds.map((kind) => svg("path", { class: kind === "after" ? "val" : "train", d: line(section[kind]) })),
-  );
-  const dots = section.after.map((row) => {
-    const size = `${(0.35 + 0.65 * Math.sqrt(row.nodes / most)).toFixed(2)}rem`;
-    const dot = placed(el("span", { class: "bin" }), { left: `${100 * row.said}%`, top: `${100 - 100 * row.true}%`, width: size, height: size });
-    dot.addEventListener("pointermove", (event) => tip.show(event.clientX, event.clientY, el("b", {}, `${percent(row.said)}% said`), el("div", {}, `${percent(row.true)}% true, ${plural(row.nodes, "node", "nodes")}`)));
-    dot.addEventListener("pointerleave", () => tip.hide());
-    return dot;
+  const most = Math.max(...section.after.map((row) => row.nodes));
+  // Of a rare class all probabilities are small: the picture ends where they do.
+  const far = Math.max(section.threshold ?? 0, ...kinds.flatMap((kind) => section[kind].flatMap((row) => [row.said, row.true])));
+  const end = [0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8].find((value) => value >= far) ?? 1;
+  const axis = (words) => ({ name: words, low: 0, high: end, show: (value) => amount(100 * value) });
+  const what = known(section.class) ? `“${content.classes[section.class]}”` : "the likeliest class";
+  const { figure } = chart({
+    kind: "reliability",
+    label: `Reliability diagram: ${section.after.map((row) => `${percent(row.said, 0)}% said, ${percent(row.true, 0)}% true`).join("; ")}`,
+    x: axis("probability that was said, %"),
+    y: axis(`how often it was ${what}, % of test nodes`),
+    paths: (x, y) => [
+      svg("path", { class: "best", d: "M0 100L100 0" }),
+      known(section.threshold) ? svg("path", { class: "cross", d: `M${x(section.threshold)} 0V100` }) : null,
+      kinds.map((kind) => svg("path", { class: kind === "after" ? "val" : "train", d: section[kind].map((row, i) => `${i ? "L" : "M"}${x(row.said)} ${y(row.true)}`).join("") })),
+    ],
+    over: (x, y) =>
+      section.after.map((row) => {
+        const size = `${(0.35 + 0.65 * Math.sqrt(row.nodes / most)).toFixed(2)}rem`;
+        const dot = placed(el("span", { class: "bin" }), { left: `${x(row.said)}%`, top: `${y(row.true)}%`, width: size, height: size });
+        dot.addEventListener("pointermove", (event) => tip.show(event.clientX, event.clientY, el("b", {}, `${percent(row.said)}% said`), el("div", {}, `${percent(row.true)}% true, ${plural(row.nodes, "node", "nodes")}`)));
+        dot.addEventListener("pointerleave", () => tip.hide());
+        return dot;
+      }),
   });
-  const edges = [["y", "100%", { top: "0" }], ["y", "0%", { top: "100%" }], ["x first", "0%", { left: "0" }], ["x last", "100% said", { left: "100%" }]];
-  const what = known(section.class) ? ["of ", className(section.class)] : ["of the likeliest class"];
   return [
     paragraph(section.words),
     paragraph(section.decision),
-    el("div", { class: "legend" }, section.used ? el("span", { class: "key train" }, "before calibration") : null, el("span", { class: "key" }, section.used ? "as predicted" : "as the networks say")),
-    el("figure", { class: "reliability" }, el("div", { class: "plot", role: "img", "aria-label": `Reliability diagram: ${section.after.map((row) => `${percent(row.said, 0)}% said, ${percent(row.true, 0)}% true`).join("; ")}` }, drawing, dots, edges.map(([kind, words, place]) => placed(el("span", { class: kind }, words), place))), el("figcaption", { class: "note" }, "Across: the probability ", ...what, ". Up: how often it was right, on test nodes. On the diagonal, probabilities can be taken at their word; larger dots are more nodes.", known(section.threshold) ? " The upright line is the threshold." : "")),
+    el("div", { class: "legend" }, section.used ? el("span", { class: "key train" }, "before calibration") : null, el("span", { class: "key" }, section.used ? "as predicted" : "as the model says")),
+    figure,
+    note("On the diagonal, probabilities can be taken at their word. Larger dots are more nodes.", known(section.threshold) ? " The upright line is the threshold." : ""),
   ];
 };
 
 draw.per_class = (section) => {
   const share = (key, title) => ({ title, number: true, cell: (row) => [percent(row[key]), meter(row[key], hue(row.class))], value: (row) => row[key] });
   const columns = [
-    { title: "Class", head: true, cell: (row) => el("span", { class: "class" }, swatch(row.class), name(row.name)), value: (row) => row.name },
+    { title: "Class", head: true, cell: classCell, value: (row) => row.name },
     { title: "Test nodes", number: true, cell: (row) => whole(row.support), value: (row) => row.support },
     share("precision", "Precision, %"),
     share("recall", "Recall, %"),
@@ -370,6 +400,37 @@ draw.per_class = (section) => {
 
 // ------------------------------------------------------------------------------ curves
 
+/** Round numbers between two ends, about four of them. */
+function ticksOf(low, high) {
+  const rough = (high - low || 1) / 4;
+  const unit = 10 ** Math.floor(Math.log10(rough));
+  const step = unit * [1, 2, 2.5, 5, 10].find((k) => k * unit >= 0.999 * rough);
+  const first = Math.ceil(low / step - 1e-9);
+  return Array.from({ length: Math.max(0, Math.floor(high / step + 1e-9) - first + 1) }, (_, i) => Number(((first + i) * step).toPrecision(12)));
+}
+
+/**
+ * A picture with two axes; each has a name, two ends, and a way to show its numbers. `paths` are drawn in units of the
+ * picture, 0 to 100, which stretches with the page; words, and what `over` puts over it, do not.
+ */
+function chart({ title, label, kind = "", x, y, paths, over = () => [] }) {
+  const along = ({ low, high }) => (value) => Number(((100 * (Math.min(high, Math.max(low, value)) - low)) / (high - low || 1)).toFixed(2));
+  const [across, up] = [along(x), (value) => Number((100 - along(y)(value)).toFixed(2))];
+  const [columns, rows] = [x, y].map((axis) => ticksOf(axis.low, axis.high).map((value) => [value, axis.show(value)]));
+  const grid = [...columns.map(([value]) => `M${across(value)} 0V100`), ...rows.map(([value]) => `M0 ${up(value)}H100`)].join("");
+  const box = el(
+    "div",
+    { class: "plot", role: "img", "aria-label": `${label} Up: ${y.name}, ${y.show(y.low)} to ${y.show(y.high)}; across: ${x.name}, ${x.show(x.low)} to ${x.show(x.high)}.` },
+    svg("svg", { viewBox: "0 0 100 100", preserveAspectRatio: "none", "aria-hidden": "true" }, svg("path", { class: "grid", d: grid }), paths(across, up)),
+    rows.map(([value, words]) => placed(el("span", { class: "y" }, words), { top: `${up(value)}%` })),
+    columns.map(([value, words]) => placed(el("span", { class: `x ${across(value) > 94 ? "last" : ""}` }, words), { left: `${across(value)}%` })),
+    over(across, up),
+  );
+  placed(box, { "--left": `${Math.max(1, ...rows.map(([, words]) => words.length))}ch` });
+  const figure = el("figure", { class: `chart ${kind}` }, title ? el("figcaption", {}, title) : null, el("p", { class: "up" }, "↑ ", y.name), box, el("p", { class: "across" }, x.name, " →"));
+  return { figure, box, across, up };
+}
+
 draw.curves = (section) => [
   el("div", { class: "legend" }, el("span", { class: "key train" }, "training"), el("span", { class: "key" }, "validation")),
   section.members.map((member) => [
@@ -377,58 +438,51 @@ draw.curves = (section) => [
     el(
       "div",
       { class: "curves" },
-      plot(member, "loss", { train: member.train_loss, val: member.val_loss }, (value) => value.toPrecision(3)),
-      plot(member, `validation ${section.metric}`, { val: member.val_metric }, (value) => measured(value)),
+      learned(member, "loss", { train: member.train_loss, val: member.val_loss }, (value) => value.toPrecision(3), amount),
+      learned(member, `validation ${section.metric}${content.percent === false ? "" : ", %"}`, { val: member.val_metric }, measured, (value) => amount(content.percent === false ? value : 100 * value)),
     ),
   ]),
 ];
 
-/** Lines over epochs. The drawing stretches with the page; its words do not. */
-function plot(member, title, lines, format) {
+/** Lines over the epochs of a network, or the rounds of boosted trees. */
+function learned(member, title, lines, format, show) {
   const values = Object.values(lines).flat().filter(known);
   if (values.length < 2) return null;
+  const [one, many] = member.boosted ? ["round", "rounds"] : ["epoch", "epochs"];
   // One wild first epoch must not flatten the rest.
   const ordered = [...values].sort((a, b) => a - b);
   const high = Math.min(ordered.at(-1), 2 * ordered[Math.floor(0.97 * (ordered.length - 1))] || ordered.at(-1));
-  const low = ordered[0];
-  const span = high - low || 1;
-  const x = (epoch) => (100 * epoch) / Math.max(1, member.epochs - 1);
-  const y = (value) => 100 - (100 * (Math.min(value, high) - low)) / span;
-  const path = (line) =>
-    line.reduce((steps, value, i) => (known(value) ? `${steps}${steps && known(line[i - 1]) ? "L" : "M"}${x(member.at[i]).toFixed(2)} ${y(value).toFixed(2)}` : steps), "");
+  const last = Math.max(1, member.epochs - 1);
+  const best = known(member.best) ? Math.min(member.best, member.epochs - 1) : null;
   const cross = svg("path", { class: "cross", visibility: "hidden" });
-  const drawing = svg(
-    "svg",
-    { viewBox: "0 0 100 100", preserveAspectRatio: "none", "aria-hidden": "true" },
-    known(member.best) ? svg("path", { class: "best", d: `M${x(Math.min(member.best, member.epochs - 1))} 0V100` }) : null,
-    Object.entries(lines).map(([kind, line]) => svg("path", { class: kind, d: path(line) })),
-    cross,
-  );
-  const best = known(member.best) ? ` Best epoch: ${member.best}.` : "";
-  const box = el(
-    "div",
-    { class: "plot", role: "img", "aria-label": `${title} over ${member.epochs} epochs, from ${format(low)} to ${format(high)}.${best}` },
-    drawing,
-    known(member.best) ? placed(el("span", { class: `mark ${member.best > 0.7 * member.epochs ? "late" : member.best < 0.3 * member.epochs ? "early" : ""}` }, `epoch ${whole(member.best)} is kept`), { left: `${x(Math.min(member.best, member.epochs - 1))}%` }) : null,
-    placed(el("span", { class: "y" }, format(high)), { top: "0" }),
-    placed(el("span", { class: "y" }, format(low)), { top: "100%" }),
-    placed(el("span", { class: "x first" }, "0"), { left: "0" }),
-    placed(el("span", { class: "x last" }, `${whole(member.epochs - 1)} epochs`), { left: "100%" }),
-  );
+  const { figure, box, across } = chart({
+    kind: "marked",
+    label: `${title} over ${member.epochs} ${many}, from ${format(ordered[0])} to ${format(high)}.${known(best) ? ` Best ${one}: ${member.best}.` : ""}`,
+    x: { name: many, low: 0, high: last, show: whole },
+    y: { name: title, low: ordered[0], high, show },
+    paths: (x, y) => [
+      known(best) ? svg("path", { class: "best", d: `M${x(best)} 0V100` }) : null,
+      Object.entries(lines).map(([kind, line]) =>
+        svg("path", { class: kind, d: line.reduce((steps, value, i) => (known(value) ? `${steps}${steps && known(line[i - 1]) ? "L" : "M"}${x(member.at[i])} ${y(value)}` : steps), "") }),
+      ),
+      cross,
+    ],
+    over: (x) => (known(best) ? [placed(el("span", { class: `mark ${best > 0.7 * last ? "late" : best < 0.3 * last ? "early" : ""}` }, `${one} ${whole(member.best)} is kept`), { left: `${x(best)}%` })] : []),
+  });
   box.addEventListener("pointermove", (event) => {
     const { left, width } = box.getBoundingClientRect();
-    const epoch = Math.round(((event.clientX - left) / width) * (member.epochs - 1));
+    const epoch = Math.round(((event.clientX - left) / width) * last);
     const i = member.at.reduce((nearest, at, k) => (Math.abs(at - epoch) < Math.abs(member.at[nearest] - epoch) ? k : nearest), 0);
-    cross.setAttribute("d", `M${x(member.at[i])} 0V100`);
+    cross.setAttribute("d", `M${across(member.at[i])} 0V100`);
     cross.setAttribute("visibility", "visible");
     const labels = { train: "training", val: "validation" };
-    tip.show(event.clientX, event.clientY, el("b", {}, `Epoch ${member.at[i]}`), ...Object.entries(lines).filter(([, line]) => known(line[i])).map(([kind, line]) => el("div", {}, `${labels[kind]} ${format(line[i])}`)));
+    tip.show(event.clientX, event.clientY, el("b", {}, `${one[0].toUpperCase()}${one.slice(1)} ${member.at[i]}`), ...Object.entries(lines).filter(([, line]) => known(line[i])).map(([kind, line]) => el("div", {}, `${labels[kind]} ${format(line[i])}`)));
   });
   box.addEventListener("pointerleave", () => {
     cross.setAttribute("visibility", "hidden");
     tip.hide();
   });
-  return el("figure", {}, el("figcaption", { class: "note" }, title[0].toUpperCase() + title.slice(1)), box);
+  return figure;
 }
 
 // --------------------------------------------------------------------------- attention
@@ -447,7 +501,7 @@ draw.attention = (section) => {
         if (!channels.length) return [];
         const share = channels.reduce((sum, channel) => sum + channel.weight, 0) / total;
         const bars = channels.flatMap((channel) => [
-          el("span", { class: "name", title: channel.what || null }, name(channel.name)),
+          el("span", { class: "name", title: channel.what || null }, name(channel.name), member.channels.length <= 12 && channel.what ? el("small", {}, channel.what) : null),
           el(
             "span",
             { class: "track thin" },
@@ -458,7 +512,7 @@ draw.attention = (section) => {
         ]);
         return [el("h3", {}, `${title} – ${percent(share, 0)}%`), el("div", { class: "bars channels" }, bars)];
       }),
-      note("The dashed line is an even share. A weight scales what a channel contributes; it is a hint at what matters, not a proof."),
+      note(`The dashed line is an even share. ${member.boosted ? "A weight is the channel’s share in what the questions of the boosted trees gained" : "A weight scales what a channel contributes"}; it is a hint at what matters, not a proof.`),
     );
   };
   show(section.members[0]);
@@ -540,7 +594,7 @@ function icicle(section, level) {
 /** The entries of a key: classes and their colours. */
 function classKey() {
   const own = content.classes.map((_, k) => k).filter((k) => content.colours[k] >= 0);
-  const rest = content.classes.length - own.length;
+  const rest = content.colours.filter((shade) => shade === -1).length;
   const others = rest ? [el("span", {}, el("span", { class: "swatch hue-other" }), plural(rest, "other class", "other classes"))] : [];
   return [...own.map(className), ...others];
 }
@@ -695,6 +749,7 @@ class GraphPicture {
       this.key.replaceChildren(el("span", {}, "One colour per cluster; with more than ten, colours repeat."));
     } else {
       this.key.replaceChildren(...classKey());
+      if (state.colour === "predicted" && graph.predicted.some((k) => k < 0)) this.key.append(el("span", {}, el("span", { class: "ring" }), "things, not predicted"));
       if (state.colour === "true" && graph.true.some((k) => k < 0)) this.key.append(el("span", {}, el("span", { class: "ring" }), content.numeric ? "not known" : "no label"));
     }
   }
@@ -743,11 +798,14 @@ class GraphPicture {
   /** The facts of a node, for the tip and for screen readers. */
   about(i) {
     const { graph, state } = this;
-    const said = content.numeric ? [amount(graph.values[i])] : [className(graph.predicted[i]), ` with ${(graph.probability[i] / 10).toFixed(1)}%`];
-    const facts = [el("b", {}, name(graph.ids[i])), el("span", {}, "predicted ", ...said)];
-    const fact = content.numeric ? amount(graph.truths[i]) : className(graph.true[i]);
-    const truth = graph.true[i] >= 0 ? ["; is ", fact] : [content.numeric ? "; not known" : "; has no label"];
-    facts.push(el("span", {}, ...truth));
+    const facts = [el("b", {}, name(graph.ids[i]))];
+    if (graph.predicted[i] < 0) facts.push(el("span", {}, "a thing that only links name; nothing is predicted for it"));
+    else {
+      const said = content.numeric ? [amount(graph.values[i])] : [className(graph.predicted[i]), ` with ${(graph.probability[i] / 10).toFixed(1)}%`];
+      const fact = content.numeric ? amount(graph.truths[i]) : className(graph.true[i]);
+      const truth = graph.true[i] >= 0 ? ["; is ", fact] : [content.numeric ? "; not known" : "; has no label"];
+      facts.push(el("span", {}, "predicted ", ...said), el("span", {}, ...truth));
+    }
     if (graph.split) facts.push(el("span", {}, ["", "; training node", "; validation node", "; test node"][graph.split[i]]));
     if (this.levels > 1) facts.push(el("span", {}, `; cluster ${graph.clusters[state.level - 1][i] + 1} at level ${state.level}`));
     if (state.colour === "framelet") {
@@ -905,7 +963,7 @@ class GraphPicture {
     if (state.colour === "true") return graph.true.map(ofClass);
     if (state.colour === "confidence") {
       const least = content.numeric ? 0 : 1000 / content.classes.length;
-      return graph.probability.map((value) => between(colours.faint, colours.accent, Math.max(0, (value - least) / (1000 - least || 1))));
+      return graph.probability.map((value, i) => (graph.predicted[i] < 0 ? null : between(colours.faint, colours.accent, Math.max(0, (value - least) / (1000 - least || 1)))));
     }
     if (state.colour === "cluster") {
       const slots = graph.clusters[state.level - 1];
@@ -1008,10 +1066,11 @@ draw.graph = (section) => {
   const drawn = section.edges.length / 2;
   const pairs = `${drawn < section.links ? `${whole(drawn)} of ` : ""}${plural(section.links, "pair", "pairs")} of linked nodes`;
   const which = sampled
-    ? `A sample of ${whole(section.ids.length)} of ${whole(section.total)} nodes, whole clusters where possible, and ${pairs} among them.`
+    ? `A sample of ${whole(section.ids.length)} of ${whole(section.total)} nodes, ${section.framelets ? "whole clusters where possible, " : ""}and ${pairs} among them.`
     : `All ${plural(section.total, "node", "nodes")}, and ${pairs}.`;
   const walk = section.framelets ? " Boxes are clusters: the slider walks from the root to the single nodes. A framelet lives on a cluster and compares two of its children." : "";
   picture.explain();
+  if (!section.framelets) document.getElementById("of-graph").textContent = "The graph";
   return [
     paragraph(which + walk),
     ...parts,
@@ -1042,13 +1101,15 @@ function nodeLink(id) {
   const why = () => reasonsOf(id);
   const drawn = content.graph?.ids?.includes(id);
   if (!drawn && !why()) return name(id);
-  const button = el("button", { type: "button", class: "link", title: drawn ? "Show it in the picture" : null }, name(id));
+  const button = el("button", { type: "button", class: "link", title: drawn && !why() ? "Show it in the picture" : null, "aria-describedby": "tip" }, name(id));
   const show = (x, y) => why() && tip.show(x, y, el("b", {}, name(id)), why());
   button.addEventListener("pointermove", (event) => event.pointerType === "mouse" && show(event.clientX, event.clientY));
   button.addEventListener("pointerleave", () => tip.hide());
   button.addEventListener("focus", () => {
     const box = button.getBoundingClientRect();
-    if (button.matches(":focus-visible")) show(box.right, box.bottom);
+    if (!button.matches(":focus-visible")) return;
+    show(box.right, box.bottom);
+    if (why()) tip.of = button;
   });
   button.addEventListener("blur", () => tip.hide());
   button.addEventListener("click", () => {
@@ -1059,16 +1120,18 @@ function nodeLink(id) {
   return button;
 }
 
-const classCell = (entry) => (entry ? el("span", { class: "class" }, swatch(entry.class), name(entry.name)) : "–");
+const classCell = (entry) => (entry ? labelled(entry.class, entry.name) : "–");
 
-const largest = (row) => (content.reasons?.[row.id]?.parts ?? []).slice(0, 3).map(([words, value]) => `${words} ${signed(value)}`).join("; ");
+/** The largest reasons of a node, each in one piece where the line is long enough. */
+const largest = (row) => (content.reasons?.[row.id]?.parts ?? []).slice(0, 3).flatMap(([words, value], i) => [i ? " · " : "", el("span", { class: "piece" }, name(words), " ", signed(value))]);
+const explained = (row) => largest(row).length > 0;
 
 /** Nodes by their predicted number. */
 function numbersFirst(section) {
   return [
     paragraph(section.words),
     table(numberColumns(section.rows), section.rows, { label: "The nodes to look at first", sortable: true }),
-    section.rows.some(largest) ? note("A reason is what it adds to the number of the average node. A column counts by the node’s own value, a neighbour by all that its features do.") : null,
+    section.rows.some(explained) ? note("A reason is what it adds to the number of the average node. A column counts by the node’s own value, a neighbour by all that its features do.") : null,
   ];
 }
 
@@ -1080,16 +1143,17 @@ function numberColumns(rows) {
     { title: "Predicted", number: true, cell: (row) => amount(row.value), value: (row) => row.value },
     labelled && { title: "True", number: true, cell: (row) => amount(row.true), value: (row) => row.true },
     labelled && { title: "Off by", number: true, cell: (row) => (known(off(row)) ? signed(off(row)) : "–"), value: off },
-    rows.some(largest) && { title: "Largest reasons", class: "settings", cell: largest },
+    rows.some(explained) && { title: "Largest reasons", class: "settings line", cell: largest },
   ].filter(Boolean);
 }
 
 /** Predicted against true numbers of test nodes, their residuals, and the largest errors. */
 draw.numbers = (section) => {
+  const value = (words = "–") => words.split(/(?= \()/).flatMap((part) => [el("span", { class: "word" }, part.trim()), " "]);
   const scores = [
-    { title: "", head: true, cell: (row) => row.name },
-    { title: "R² (95% interval)", number: true, cell: (row) => row.r2 ?? "–" },
-    { title: "Mean absolute error (95% interval)", number: true, cell: (row) => row.mae ?? "–" },
+    { title: "", head: true, class: "line", cell: (row) => row.name },
+    { title: "R² (95% interval)", number: true, class: "broken", cell: (row) => value(row.r2) },
+    { title: "Mean absolute error (95% interval)", number: true, class: "broken", cell: (row) => value(row.mae) },
   ];
   return [
     paragraph(section.words),
@@ -1103,27 +1167,22 @@ draw.numbers = (section) => {
 function againstTruth(section) {
   const every = section.points.flat();
   const [low, high] = [Math.min(...every), Math.max(...every)];
-  const at = (value) => (100 * (value - low)) / (high - low || 1);
-  const dots = section.points.map(([truth, value]) => `M${at(truth).toFixed(2)} ${(100 - at(value)).toFixed(2)}h0`).join("");
-  const title = `Predicted (up) and true numbers (across) of ${plural(section.points.length, "test node", "test nodes")}`;
-  const box = el(
-    "div",
-    { class: "plot wide", role: "img", "aria-label": `${title}, from ${amount(low)} to ${amount(high)}; on the diagonal they are the same.` },
-    svg("svg", { viewBox: "0 0 100 100", preserveAspectRatio: "none", "aria-hidden": "true" }, svg("path", { class: "train", d: "M0 100L100 0" }), svg("path", { class: "points", d: dots })),
-    placed(el("span", { class: "y" }, amount(high)), { top: "0" }),
-    placed(el("span", { class: "y" }, amount(low)), { top: "100%" }),
-    placed(el("span", { class: "x first" }, amount(low)), { left: "0" }),
-    placed(el("span", { class: "x last" }, amount(high)), { left: "100%" }),
-  );
+  const { figure, box, across, up } = chart({
+    title: `Predicted against true numbers of ${plural(section.points.length, "test node", "test nodes")}; on the dashed line they are the same`,
+    label: "Predicted against true numbers; on the diagonal they are the same.",
+    x: { name: "true number", low, high, show: amount },
+    y: { name: "predicted number", low, high, show: amount },
+    paths: (x, y) => [svg("path", { class: "train", d: "M0 100L100 0" }), svg("path", { class: "points", d: section.points.map(([truth, value]) => `M${x(truth)} ${y(value)}h0`).join("") })],
+  });
   box.addEventListener("pointermove", (event) => {
     const { left, top, width, height } = box.getBoundingClientRect();
-    const [x, y] = [(100 * (event.clientX - left)) / width, 100 - (100 * (event.clientY - top)) / height];
-    const far = ([truth, value]) => (at(truth) - x) ** 2 + (at(value) - y) ** 2;
+    const [x, y] = [(100 * (event.clientX - left)) / width, (100 * (event.clientY - top)) / height];
+    const far = ([truth, value]) => (across(truth) - x) ** 2 + (up(value) - y) ** 2;
     const i = section.points.reduce((nearest, point, k) => (far(point) < far(section.points[nearest]) ? k : nearest), 0);
     tip.show(event.clientX, event.clientY, el("b", {}, name(section.ids[i])), el("div", {}, `predicted ${amount(section.points[i][1])}, is ${amount(section.points[i][0])}`));
   });
   box.addEventListener("pointerleave", () => tip.hide());
-  return el("figure", {}, el("figcaption", { class: "note" }, title), box);
+  return figure;
 }
 
 /** How many test nodes are off by how much. */
@@ -1132,34 +1191,29 @@ function residuals(section) {
   const far = Math.max(...off.map(Math.abs)) || 1;
   const bins = new Array(21).fill(0);
   for (const value of off) bins[Math.min(20, Math.floor((21 * (value + far)) / (2 * far)))] += 1;
-  const most = Math.max(...bins);
-  const d = bins.map((count, i) => (count ? `M${((100 * i) / 21 + 0.3).toFixed(2)} 100V${(100 - (100 * count) / most).toFixed(2)}h${(100 / 21 - 0.6).toFixed(2)}V100z` : "")).join("");
-  const title = "Residuals: predicted minus true numbers, and how many test nodes have them";
-  const box = el(
-    "div",
-    { class: "plot", role: "img", "aria-label": `${title}, from ${amount(-far)} to ${amount(far)}.` },
-    svg("svg", { viewBox: "0 0 100 100", preserveAspectRatio: "none", "aria-hidden": "true" }, svg("path", { class: "columns", d }), svg("path", { class: "cross", d: "M50 0V100" })),
-    placed(el("span", { class: "y" }, whole(most)), { top: "0" }),
-    placed(el("span", { class: "x first" }, amount(-far)), { left: "0" }),
-    placed(el("span", { class: "x" }, "0"), { left: "50%" }),
-    placed(el("span", { class: "x last" }, `+${amount(far)}`), { left: "100%" }),
-  );
-  return el("figure", {}, el("figcaption", { class: "note" }, title), box);
+  const wide = 100 / 21;
+  return chart({
+    title: "Residuals: how many test nodes are predicted too low (left) and too high (right), and by how much",
+    label: "Residuals of test nodes.",
+    x: { name: "predicted minus true number", low: -far, high: far, show: amount },
+    y: { name: "test nodes", low: 0, high: Math.max(...bins), show: amount },
+    paths: (x, y) => [svg("path", { class: "columns", d: bins.map((count, i) => (count ? `M${(wide * i + 0.3).toFixed(2)} 100V${y(count)}h${(wide - 0.6).toFixed(2)}V100z` : "")).join("") }), svg("path", { class: "cross", d: "M50 0V100" })],
+  }).figure;
 }
 
 draw.ranking = (section) => {
   if (section.numeric) return numbersFirst(section);
   const columns = [
     { title: "Node", head: true, cell: (row) => nodeLink(row.id), value: (row) => row.id },
-    { title: "Class", cell: (row) => classCell(row.class), value: (row) => row.class?.name },
-    { title: "%", number: true, cell: (row) => percent(row.probability), value: (row) => row.probability },
+    !section.by && { title: "Class", cell: (row) => classCell(row.class), value: (row) => row.class?.name },
+    { title: "Probability, %", number: true, cell: (row) => percent(row.probability), value: (row) => row.probability },
     section.rows.some((row) => row.true) && { title: "True", cell: (row) => classCell(row.true), value: (row) => row.true?.name },
-    section.rows.some(largest) && { title: "Largest reasons", class: "settings", cell: largest },
+    section.rows.some(explained) && { title: "Largest reasons", class: "settings line", cell: largest },
   ].filter(Boolean);
   return [
     paragraph(section.words),
     table(columns, section.rows, { label: "The nodes to look at first", sortable: true }),
-    section.rows.some(largest) ? note("A reason counts in log-odds, beside those of the average node. A column counts by the node’s own value, a neighbour by all that its features do.") : null,
+    section.rows.some(explained) ? note("A reason counts in log-odds, beside those of the average node: +0.69 doubles the odds, −0.69 halves them. A column counts by the node’s own value, a neighbour by all that its features do.") : null,
   ];
 };
 
@@ -1167,8 +1221,8 @@ draw.finding = (section) => {
   const gains = section.curves.flatMap((curve) => curve.gains.map((gain) => ({ ...gain, curve })));
   const several = section.curves.length > 1;
   const columns = [
-    several && { title: "Class", head: true, cell: (row) => classCell(row.curve), value: (row) => row.curve.name },
-    { title: "Looked at", head: !several, cell: (row) => `the first ${percent(row.share, 0)}%`, value: (row) => row.share },
+    several && { title: "Class", head: true, class: "line", cell: (row) => classCell(row.curve), value: (row) => row.curve.name },
+    { title: "Looked at", head: !several, cell: (row) => name(`first ${percent(row.share, 0)}%`), value: (row) => row.share },
     { title: "Nodes", number: true, cell: (row) => whole(row.nodes), value: (row) => row.nodes },
     { title: "Found", number: true, cell: (row) => fixed(row.found, row.found % 1 ? 1 : 0), value: (row) => row.found },
     { title: "Precision, %", number: true, cell: (row) => [percent(row.precision), meter(row.precision)], value: (row) => row.precision },
@@ -1183,32 +1237,39 @@ draw.finding = (section) => {
   ];
 };
 
-/** Precision over recall; the dashed line is what nodes drawn at random would give. */
+/** Precision over recall, in the steps whose area is the average precision; dashed is what nodes drawn at random give. */
 function precisionPlot(curve, titled) {
-  const path = curve.recall.reduce((steps, x, i) => `${steps}${steps ? "L" : "M"}${(100 * x).toFixed(2)} ${(100 - 100 * curve.precision[i]).toFixed(2)}`, "");
-  const floor = 100 - (100 * curve.positives) / Math.max(1, curve.total);
-  const title = `Precision over recall${titled ? ` of “${curve.name}”` : ""}: average precision ${fixed(curve.average_precision, 2)}`;
-  const box = el(
-    "div",
-    { class: "plot", role: "img", "aria-label": title },
-    svg("svg", { viewBox: "0 0 100 100", preserveAspectRatio: "none", "aria-hidden": "true" }, svg("path", { class: "train", d: `M0 ${floor.toFixed(2)}H100` }), svg("path", { class: "val", d: path })),
-    placed(el("span", { class: "y" }, "100%"), { top: "0" }),
-    placed(el("span", { class: "y" }, "0"), { top: "100%" }),
-    placed(el("span", { class: "x first" }, "recall 0"), { left: "0" }),
-    placed(el("span", { class: "x last" }, "100%"), { left: "100%" }),
-  );
-  return el("figure", {}, el("figcaption", { class: "note" }, title), box);
+  const axis = (words) => ({ name: words, low: 0, high: 1, show: (value) => amount(100 * value) });
+  const title = `${titled ? `“${curve.name}”: average` : "Average"} precision ${percent(curve.average_precision)}%; drawn at random, the dashed line, ${percent(curve.positives / Math.max(1, curve.total))}%`;
+  return chart({
+    title,
+    label: `${title}.`,
+    x: axis("recall: found among all there are, %"),
+    y: axis("precision: right among those looked at, %"),
+    paths: (x, y) => {
+      let [d, before] = ["", 0];
+      curve.recall.forEach((recall, i) => {
+        if (recall > before) d += `${d ? "V" : "M0 "}${y(curve.precision[i])}H${x(recall)}`;
+        before = recall;
+      });
+      return [svg("path", { class: "train", d: `M0 ${y(curve.positives / Math.max(1, curve.total))}H100` }), svg("path", { class: "val", d })];
+    },
+  }).figure;
 }
 
 draw.importance = (section) => {
-  const most = Math.max(1e-9, ...section.rows.map((row) => Math.abs(row.drop ?? 0)));
+  const most = Math.max(1e-9, ...section.rows.map((row) => row.drop ?? 0));
   const columns = [
-    { title: "Column", head: true, cell: (row) => name(row.name), value: (row) => row.name },
-    { title: content.percent === false ? `Change of ${section.metric}` : `Drop of ${section.metric}, points`, number: true, cell: (row) => [`${measured(row.drop)} ± ${measured(row.std)}`, meter((row.drop ?? 0) / most)], value: (row) => row.drop },
+    { title: "Column", head: true, class: "line", cell: (row) => name(row.name), value: (row) => row.name },
+    { title: `${section.larger ? "Drop" : "Growth"} of ${section.metric}${content.percent === false ? "" : ", points"}`, number: true, cell: (row) => [`${measured(row.drop)} ± ${measured(row.std)}`, meter((row.drop ?? 0) / most)], value: (row) => row.drop },
     { title: "Growth of the loss", number: true, cell: (row) => fixed(row.loss, 3), value: (row) => row.loss },
     section.rows.some((row) => row.columns > 1) && { title: "Features made of it", number: true, cell: (row) => whole(row.columns), value: (row) => row.columns },
   ].filter(Boolean);
-  return [paragraph(section.words), table(columns, section.rows, { label: "Importance of columns", sortable: true })];
+  return [
+    paragraph(section.words),
+    table(columns, section.rows, { label: "Importance of columns", sortable: true }),
+    section.rows.some((row) => row.drop < 0) ? note("Below zero: shuffling the column did not harm, as it happens by chance where there are few test nodes.") : null,
+  ];
 };
 
 // -------------------------------------------------------------------------------- ends
@@ -1216,11 +1277,11 @@ draw.importance = (section) => {
 draw.unsure = (section) => {
   const labelled = section.rows.some((row) => row.true);
   const columns = [
-    { title: "Node", head: true, cell: (row) => nodeLink(row.id), value: (row) => row.id },
+    { title: "Node", head: true, class: "line", cell: (row) => nodeLink(row.id), value: (row) => row.id },
     { title: "Predicted", cell: (row) => classCell(row.predicted), value: (row) => row.predicted?.name },
-    { title: "%", number: true, cell: (row) => percent(row.probability), value: (row) => row.probability },
+    { title: "with, %", number: true, cell: (row) => percent(row.probability), value: (row) => row.probability },
     { title: "Or else", cell: (row) => classCell(row.second), value: (row) => row.second?.name },
-    { title: "%", number: true, cell: (row) => percent(row.second_probability), value: (row) => row.second_probability },
+    { title: "with, %", number: true, cell: (row) => percent(row.second_probability), value: (row) => row.second_probability },
     labelled && { title: "True", cell: (row) => classCell(row.true), value: (row) => row.true?.name },
   ].filter(Boolean);
   return [
@@ -1242,9 +1303,19 @@ function fillFigures() {
   const figures = facts.filter((fact) => ["nodes", "links", "classes"].some((word) => fact.name.endsWith(word)) && fact.name !== "labelled nodes");
   const shown = [
     model && { name: content.metric === "accuracy" ? "test accuracy" : `test ${content.metric}`, value: score(model.mean), main: true },
+    ...(content.score?.bars ?? []).filter((bar) => bar.kind !== "model").map((bar) => ({ name: bar.name.toLowerCase(), value: score(bar.mean) })),
     ...figures.map((fact) => ({ name: fact.name, value: whole(fact.value) })),
   ].filter(Boolean);
   document.getElementById("figures").append(...shown.map((fact) => el("div", { class: fact.main && "main" }, el("dt", {}, fact.name), el("dd", {}, fact.value))));
+}
+
+/** The first few nodes to look at, on the first screen. */
+function fillFirst() {
+  const rows = content.ranking?.rows?.slice(0, 5) ?? [];
+  if (!rows.length) return;
+  const said = (row) => (content.numeric ? amount(row.value) : `${percent(row.probability)}%`);
+  const listed = rows.flatMap((row, i) => [i ? " · " : "", el("span", { class: "piece" }, nodeLink(row.id), " ", said(row))]);
+  document.getElementById("first").append("Look at these first: ", ...listed, content.ranking.total > rows.length ? " · " : "", content.ranking.total > rows.length ? el("a", { href: "#ranking" }, "and more") : "");
 }
 
 /** Fills a section; one that fails says so, and the others stay. */
@@ -1311,10 +1382,13 @@ function switchTheme() {
   show();
 }
 
+if (content.numeric) document.documentElement.dataset.numbers = "";
 fillFigures();
 // A page of a comparison has some of the sections only.
 document.querySelectorAll("main > section").forEach((section) => (section.id in content ? fillSection(section) : section.remove()));
+fillFirst();
 fillContents();
 switchTheme();
-addEventListener("scroll", () => tip.hide(), { passive: true });
+// A page that scrolls to the node that has the focus keeps its reasons.
+addEventListener("scroll", () => (tip.of && tip.of === document.activeElement ? tip.follow() : tip.hide()), { passive: true, capture: true });
 addEventListener("keydown", (event) => event.key === "Escape" && tip.hide());

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -54,10 +55,11 @@ def _data(result: Result) -> dict[str, Any]:
     return {
         "facts": _facts(
             {
-                "nodes": data.nodes,
+                "nodes": data.nodes - data.things,
+                "things that only links name": data.things or None,
                 "directed links" if data.directed else "undirected links": data.edges,
                 "features": data.features,
-                "classes": len(data.classes) if data.target is None else None,
+                "classes": _present(data.class_counts) if data.target is None else None,
                 "labelled nodes" if data.target is None else "nodes with a known number": data.labelled,
                 "components": data.components,
             }
@@ -75,7 +77,7 @@ def _facts(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _class_counts(sizes: Sequence[int]) -> list[dict[str, Any]]:
-    known = list(enumerate(sizes))
+    known = [(k, size) for k, size in enumerate(sizes) if size]  # a class may be named that no node has
     if len(known) > _MOST_BARS:
         known.sort(key=lambda entry: (-entry[1], entry[0]))
     bars: list[dict[str, Any]] = [{"class": k, "count": size} for k, size in known[:_MOST_BARS]]
@@ -87,9 +89,14 @@ def _class_counts(sizes: Sequence[int]) -> list[dict[str, Any]]:
 
 def _square(matrix: Sequence[Sequence[float | None]], sizes: Sequence[int]) -> dict[str, Any]:
     """A matrix over classes, of the most frequent ones where there are many."""
-    kept = _largest(sizes, _MOST_CLASSES)
+    kept = [k for k in _largest(sizes, _MOST_CLASSES) if sizes[k]]
     values = [[matrix[a][b] for b in kept] for a in kept]
-    return {"classes": kept, "values": values, "left_out": len(matrix) - len(kept)}
+    return {"classes": kept, "values": values, "left_out": _present(sizes) - len(kept)}
+
+
+def _present(sizes: Sequence[int]) -> int:
+    """How many classes have a node; all of them where none has."""
+    return sum(map(bool, sizes)) or len(sizes)
 
 
 def _largest(sizes: Sequence[int], most: int) -> list[int]:
@@ -190,13 +197,14 @@ def _choice(result: Result) -> dict[str, Any]:
     tried = result.candidates[:_MOST_TABLE]
     if not tried:
         return _absent("Nothing was compared: the settings were given.") | {"words": words.choice(result)}
-    recipes = [_flat(candidate.recipe.to_dict()) for candidate in tried]
+    recipes = [_flat({**candidate.recipe.to_dict(), "head": candidate.recipe.head}) for candidate in tried]
     keys = list(dict.fromkeys(key for recipe in recipes for key in recipe))
-    varied = [key for key in keys if len({recipe.get(key) for recipe in recipes}) > 1]
+    usual = {key: Counter(recipe.get(key) for recipe in recipes).most_common(1)[0][0] for key in keys}
     table = [
         {
             "name": short(candidate.name),
-            "settings": [f"{key} {recipe[key]}" for key in varied if key in recipe],
+            "settings": _unusual(recipe, usual),
+            "boosted": candidate.recipe.is_boosted,
             **_members(candidate, "val_metric", "val_loss", "seconds", "epochs", "chosen"),
             "why": short(candidate.why, 300),
         }
@@ -204,10 +212,22 @@ def _choice(result: Result) -> dict[str, Any]:
     ]
     return {
         "rows": table,
-        "common": [f"{key} {recipes[0][key]}" for key in keys if key not in varied and len(tried) > 1],
+        "usual": [f"{key} {value}" for key, value in usual.items() if value is not None and len(tried) > 1],
         "words": words.choice(result),
         "metric": words.metric_name(result),
     }
+
+
+def _unusual(recipe: Mapping[str, str], usual: Mapping[str, str | None]) -> list[str]:
+    """The settings that are not those of most candidates.
+
+    Examples
+    --------
+    >>> _unusual({"hops": "3", "kind": "c"}, {"hops": "1", "kind": "c", "leaves": "8"})
+    ['hops 3', 'no leaves']
+    """
+    own = {key: recipe.get(key) for key, value in usual.items() if recipe.get(key) != value}
+    return [f"no {key}" if value is None else f"{key} {value}" for key, value in own.items()]
 
 
 def _flat(recipe: Mapping[str, Any], prefix: str = "", depth: int = 0) -> dict[str, str]:
@@ -225,15 +245,17 @@ def _confusion(result: Result) -> dict[str, Any]:
     table, support = result.confusion, list(map(sum, result.confusion))
     if not sum(support):
         return _absent("There were no labelled test nodes to compare predictions with.")
-    kept = _largest(support, _MOST_CLASSES)
+    held = result.data.class_counts
+    met = [k for k in range(len(table)) if support[k] or held[k] or any(row[k] for row in table)]
+    kept = [k for k in _largest(support, _MOST_CLASSES) if k in met]
     counts = [[table[a][b] for b in kept] for a in kept]
-    if len(kept) < len(table):  # predictions outside the shown classes must not vanish from the rows
+    if len(kept) < len(met):  # predictions outside the shown classes must not vanish from the rows
         for row, a in zip(counts, kept, strict=True):
             row.append(support[a] - sum(row))
     return {
         "classes": kept,
         "counts": counts,
-        "left_out": len(table) - len(kept),
+        "left_out": len(met) - len(kept),
         "right": sum(table[a][a] for a in range(len(table))),
         "total": sum(support),
         "words": words.confusion(table, list(map(short, result.data.classes))),
@@ -254,7 +276,12 @@ def _per_class(result: Result) -> dict[str, Any]:
 
 
 def _curves(result: Result) -> dict[str, Any]:
-    known = [drawn for curve in result.curves[:_MOST_MEMBERS] if (drawn := _curve(curve))]
+    boosted = _boosted(result)
+    known = [
+        drawn | {"boosted": curve.name in boosted}
+        for curve in result.curves[:_MOST_MEMBERS]
+        if (drawn := _curve(curve))
+    ]
     if not known:
         return _absent("The curves of the training were not kept.")
     return {"members": known, "metric": words.metric_name(result)}
@@ -276,8 +303,18 @@ def _curve(curve: Curve) -> dict[str, Any] | None:
 
 
 def _attention(result: Result) -> dict[str, Any]:
-    members = [_member(entry) for entry in result.attention[:_MOST_MEMBERS] if entry.channels]
+    boosted = _boosted(result)
+    members = [
+        _member(entry) | {"boosted": entry.member in boosted}
+        for entry in result.attention[:_MOST_MEMBERS]
+        if entry.channels
+    ]
     return {"members": members} if members else _absent("The weights of the channels are not known.")
+
+
+def _boosted(result: Result) -> set[str]:
+    """The names of candidates that are boosted trees: these have rounds and gains, not epochs and weights."""
+    return {candidate.name for candidate in result.candidates if candidate.recipe.is_boosted}
 
 
 def _member(entry: Attention) -> dict[str, Any]:
@@ -313,7 +350,8 @@ def _ranking(result: Result) -> dict[str, Any]:
         }
         for row in ranking.rows[:_MOST_TABLE]
     ]
-    return {"rows": rows, "words": words.ranking(ranking), "total": ranking.total}
+    by = None if ranking.by is None else _named(result, ranking.by)
+    return {"rows": rows, "words": words.ranking(ranking), "total": ranking.total, "by": by}
 
 
 def _finding(result: Result) -> dict[str, Any]:
@@ -340,6 +378,7 @@ def _importance(result: Result) -> dict[str, Any]:
     return {
         "rows": rows[:_MOST_TABLE],
         "left_out": found.left_out,
+        "larger": METRICS[result.data.metric].larger,
         "metric": words.metric_name(result),
         "words": words.importance(found, result.data.metric),
     }
@@ -404,7 +443,10 @@ def _numbers(result: Result) -> dict[str, Any]:
         return _absent("There were no test nodes whose number is known, so nothing says how far predictions are off.")
     names = ("This model", "Features only, no graph", "Always the mean")
     scores = [
-        {"name": name, **{metric: spreads[k].shown(metric, 1) for metric, spreads in found.scores.items()}}
+        {
+            "name": name,
+            **{metric: spreads[k].shown(metric, 1).replace("-", "−") for metric, spreads in found.scores.items()},
+        }
         for k, name in enumerate(names)
     ]
     return {

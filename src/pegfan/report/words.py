@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pegfan.metrics import METRICS, amount
-from pegfan.results import ChannelWeight, Importances, PrecisionRecall, Ranking, Regression, Result, Spread
+from pegfan.metrics import METRICS, Metric, amount
+from pegfan.results import ChannelWeight, Importances, PrecisionRecall, Ranking, Regression, Result, Splits, Spread
 
 __all__ = [
     "attention",
@@ -86,28 +86,32 @@ def lede(result: Result) -> str:
             "Without labelled test nodes there is no way to know how often it is right."
         )
     metric = METRICS[result.data.metric]
-    unit = "%" if result.data.metric == "accuracy" else ""
     spread = _spread(result, std)
-    if unit:
+    if result.data.metric == "accuracy":
         first = f"Of the nodes that it has not seen, the model puts {percent(mean)} into the right class{spread}."
     else:
         of = f" for “{short(result.data.positive)}”" if result.data.positive else ""
-        shown = metric.show(mean, 1)
+        shown = _shown(metric, mean)
         article = "an" if metric.words[0] in "aeiouR" else "a"
         first = f"On nodes that it has not seen, the model reaches {article} {metric.words}{of} of {shown}{spread}."
     floors = {
         "the features alone, without the graph, give": _known(result.features_only)[0],
         f"always answering with {'the mean' if numeric else 'the largest class'} gives": _known(result.majority)[0],
     }
-    beside = [f"{words} {metric.show(value, 1)}{unit}" for words, value in floors.items() if value is not None]
+    beside = [f"{words} {_shown(metric, value)}" for words, value in floors.items() if value is not None]
     return f"{first} For comparison: {'; '.join(beside)}." if beside else first
+
+
+def _shown(metric: Metric, value: float) -> str:
+    """A value of the metric with its unit, and the sign that books have for a negative one."""
+    return f"{metric.show(value, 1)}{'%' if metric.percent else ''}".replace("-", "−")
 
 
 def _spread(result: Result, std: float) -> str:
     """Between which values the test metric lies, as far as that is known."""
     assert result.test is not None
     if result.test.interval is not None:
-        low, high = (METRICS[result.data.metric].show(end, 1) for end in result.test.interval)
+        low, high = (_shown(METRICS[result.data.metric], end) for end in result.test.interval)
         return f" (between {low} and {high} on other nodes and splits like these, in 95 of 100 cases)"
     return f", give or take {100 * std:.1f} points from split to split" if std else ""
 
@@ -127,11 +131,11 @@ def decision(result: Result) -> str:
     if rule.threshold is None:
         return (
             f"Rare classes are decided on before they are the likeliest: by how much has the best {rule.aim} on nodes "
-            "that the networks were not trained on."
+            "that it was not trained on."
         )
     name = short(result.data.classes[1])
     why = {"F1": "the best F1", "asked for": "which was asked for"}.get(rule.aim, f"for {rule.aim}")
-    why = f"{why} on nodes that the networks were not trained on" if rule.aim == "F1" else why
+    why = f"{why} on nodes that it was not trained on" if rule.aim == "F1" else why
     first = f"A node is predicted as “{name}” from a probability of {rule.threshold:.3g} on ({why})."
     if rule.precision is None or rule.recall is None:
         return first
@@ -152,7 +156,7 @@ def calibration(result: Result) -> str:
     error = found.error_after
     told = "" if error is None else f" On test nodes, they are wrong by {100 * error:.1f} points on average."
     if not found.used:
-        return f"Probabilities are the networks’ own: calibrating them gave {losses}.{told}"
+        return f"Probabilities are the model’s own: calibrating them gave {losses}.{told}"
     before = "" if found.error_before is None else f" ({100 * found.error_before:.1f} before)"
     told = told[:-1] + f"{before}." if told else ""
     return f"Probabilities are calibrated, which gave {losses}.{told}"
@@ -172,7 +176,8 @@ def score(result: Result) -> str:
     )
     dots = "There is one split, so nothing is known about the spread from split to split."
     if splits > 1:
-        dots = f"The large dot is the mean over {splits} splits, {line}, and the small dots are the single splits."
+        many = "folds" if result.splits is not None and result.splits.made else "splits"
+        dots = f"The large dot is the mean over {splits} {many}, {line}, and the small dots are the single {many}."
     elif known:
         dots = f"The line is the 95% interval from resampled nodes. {dots}"
     floor, other = _known(result.features_only)
@@ -199,21 +204,55 @@ def data(result: Result) -> str:
         if about.adjusted_homophily is not None:
             sentences.append(f"Those at the two ends of a link have a correlation of {about.adjusted_homophily:.2f}.")
     if about.edge_homophily is not None:
-        kind = "homophily" if about.edge_homophily >= 0.5 else "heterophily"
-        sentences.append(f"{percent(about.edge_homophily, 0)} of the links join nodes of the same class: {kind}.")
+        sentences.append(_homophily(about.edge_homophily, about.adjusted_homophily))
+    if about.things:
+        sentences.append(
+            f"{_some(about.things, 'node is a thing', 'nodes are things')} that only links name; they carry "
+            "what links tell, and nothing is predicted for them."
+        )
     if about.labelled < about.nodes - about.things:
         what = "label" if about.target is None else "known number"
         sentences.append(
             f"{about.nodes - about.things - about.labelled:,} nodes have no {what}; the model gives them one."
         )
     if splits is not None and splits.sizes:
-        train, val, test = splits.sizes[0]
-        made = "drawn here" if splits.made else "given with the data"
-        sentences.append(
-            f"{_some(len(splits.sizes), 'split', 'splits')}, {made}; the first trains on "
-            f"{train:,} nodes, chooses on {val:,} and tests on {test:,}."
-        )
+        sentences.append(_splits(splits, about.target is not None))
     return " ".join(sentences)
+
+
+def _homophily(same: float, adjusted: float | None) -> str:
+    """How often links join nodes of one class, beside how often they would if links were drawn at random.
+
+    Examples
+    --------
+    >>> _homophily(0.95, 0.16)
+    '95% of the links join nodes of the same class; links drawn at random would join 94%: weak homophily.'
+    """
+    start = f"{percent(same, 0)} of the links join nodes of the same class"
+    if adjusted is None or adjusted >= 1:
+        return f"{start}."
+    kind = "homophily" if adjusted > 0 else "heterophily"
+    size = abs(adjusted)
+    kind = "neither homophily nor heterophily" if size < 0.1 else f"weak {kind}" if size < 0.3 else kind
+    return f"{start}; links drawn at random would join {percent((same - adjusted) / (1 - adjusted), 0)}: {kind}."
+
+
+def _splits(splits: Splits, numeric: bool) -> str:
+    """Which nodes were trained and tested on, and whose predictions labelled nodes have."""
+    first = splits.used[0] if splits.used else 0
+    train, val, test = splits.sizes[first if first < len(splits.sizes) else 0]
+    known = "Nodes whose number is known" if numeric else "Labelled nodes"
+    sizes = f"{train:,} nodes to train on, {val:,} to choose on and {test:,} to test on"
+    if splits.made and len(splits.used) > 1:
+        of = "" if len(splits.used) == len(splits.sizes) else f" and {len(splits.used)} of them trained"
+        return (
+            f"{known} were dealt into {len(splits.sizes)} folds{of}, each time {sizes}. What is predicted for such a "
+            "node comes from the members that did not learn from it; other nodes have the mean of all members."
+        )
+    made = "drawn here" if splits.made else "given with the data"
+    used = "" if len(splits.sizes) == len(splits.used) else f", {len(splits.used)} of them used"
+    each = "It has" if len(splits.sizes) == 1 else "The model’s has"
+    return f"{_some(len(splits.sizes), 'split', 'splits')}, {made}{used}. {each} {sizes}."
 
 
 def choice(result: Result) -> str:
@@ -365,7 +404,7 @@ def finding(curves: Sequence[PrecisionRecall]) -> str:
     share = curve.positives / curve.total
     sentence = (
         f"{curve.positives:,} of {curve.total:,} test nodes ({percent(share)}) are “{short(curve.name)}”. Looking at "
-        f"nodes by their probability, the average precision is {curve.average_precision:.2f}."
+        f"nodes by their probability, the average precision is {percent(curve.average_precision)}."
     )
     if not curve.gains:
         return sentence

@@ -331,9 +331,12 @@ def cautions(result: Result, graph: Graph) -> tuple[Note, ...]:
     """
     assert result.splits is not None
     about, used, split = result.data, result.splits.used, graph.splits[result.splits.used[0]]
-    test = split.test[graph.labelled[split.test]]
+    # Where labelled nodes were dealt into folds, each is a test node of one.
+    parts = [graph.splits[k].test for k in used] if result.splits.made else [split.test]
+    test = np.unique(np.concatenate(parts))
+    test = test[graph.labelled[test]]
     points = "" if graph.labels is None else f": one node is {100 / max(len(test), 1):.1f} points"
-    copies = measures.leaking_share(graph, split.train, test)
+    copies = measures.leaking_share(graph, split.train, split.test[graph.labelled[split.test]])
     found = {
         "no test nodes": not len(test)
         and "The split has no labelled test nodes, so nothing says how good the predictions are.",
@@ -353,6 +356,7 @@ def cautions(result: Result, graph: Graph) -> tuple[Note, ...]:
 def data_cautions(about: Data | measures.Description, copies: float) -> dict[str, str]:
     """What to know of a graph before a training, by kind; `copies` is its `pegfan.measures.leaking_share`."""
     unlabelled = about.nodes - about.labelled - about.things
+    what = "label" if about.classes else "known number"
     found = {
         "leaking duplicates": copies >= _COPIES
         and f"{copies:.0%} of the test nodes have exactly the neighbours of a training node. If they are copies, the "
@@ -361,7 +365,8 @@ def data_cautions(about: Data | measures.Description, copies: float) -> dict[str
         "isolated nodes": about.isolated >= _ISOLATED * about.nodes
         and f"{about.isolated:,} nodes have no edge: for them only features count.",
         "unlabelled nodes": 0 < unlabelled < about.nodes
-        and f"{unlabelled:,} of {about.nodes:,} nodes have no label; they are predicted, and no score counts them.",
+        and f"{unlabelled:,} of {about.nodes - about.things:,} nodes have no {what}; they are predicted, and no score "
+        "counts them.",
     }
     return {kind: text for kind, text in found.items() if text}
 
@@ -385,9 +390,10 @@ def _floor_reached(result: Result) -> str | None:
 
 
 def _imbalance(about: Data) -> str | None:
-    if not about.class_counts:
+    counts = [count for count in about.class_counts if count]  # a class may be named that no node has
+    if not counts:
         return None
-    fewest, most = min(about.class_counts), max(about.class_counts)
+    fewest, most = min(counts), max(counts)
     if most < _IMBALANCE * fewest:
         return None
     name = about.classes[about.class_counts.index(fewest)]
