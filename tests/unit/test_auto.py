@@ -408,7 +408,7 @@ def test_splits_are_drawn_where_there_are_none(graph):
 def test_one_class_or_none_is_refused(graph):
     with pytest.raises(ValueError, match="no node has a label"):
         with_splits(graph.replace(labels=np.full(120, -1), class_names=None), Plan())
-    with pytest.raises(ValueError, match="of one class"):
+    with pytest.raises(ValueError, match="all 120 labelled nodes are of the class '0'"):
         with_splits(graph.replace(labels=np.zeros(120, int), class_names=None), Plan())
 
 
