@@ -827,6 +827,8 @@ spelled = st.sampled_from(
     form=st.sampled_from(["csv", "tsv", "quoted", "parquet"]),
 )
 @example(ids=["7", "007"], seed=0, form="csv")
+@example(ids=[" 0", "1"], seed=0, form="csv")
+@example(ids=[" 0", "0"], seed=0, form="csv")
 @example(ids=["1", "01", "1.0", " 1"], seed=0, form="csv")
 def test_any_ids_come_back_verbatim_from_any_table(tmp_path, ids, seed, form):
     """What was read is what is written, and no two ids are one; a `#` that starts a line must be quoted."""

@@ -270,7 +270,8 @@ def _inspect(layout: _Layout) -> _Layout:
                 commented += len(comment.findall(block))
                 commented -= last[-1:] != b"\n" and comment.match(block) is not None
             uneven = uneven or (bool(ragged) and (block[:1] == b" " or any(mark in block for mark in ragged)))
-            loose = loose or any(pad in block for pad in padding) or _has_loose_numbers(last + block, layout.delimiter)
+            whole = last + block  # the first cell has no line before it, and a pad may lie across two blocks
+            loose = loose or any(pad in whole for pad in padding) or _has_loose_numbers(whole, layout.delimiter)
             last = block[-3:]
     # Among quotes, a line may start with # inside a text: only the comments at the top count there.
     return replace(
