@@ -403,7 +403,7 @@ class Description:
         Components are weakly connected; a node is isolated if it has no edge other than a self loop.
     features, classes, labelled, splits, things : int
         Columns of the features, classes, nodes with a label or a target, splits, nodes of another kind that nothing is
-        said of (`Graph.things`); 0 where there are none.
+        said of (``Graph.things``); 0 where there are none.
     edge_homophily, node_homophily, adjusted_homophily, label_informativeness : float or None
         None if no edge joins two labelled nodes; of numeric targets, only the adjusted homophily is there.
     """

@@ -12,7 +12,7 @@ import numpy as np
 from pegfan._arrays import FloatArray, IntArray
 from pegfan._checks import check_choice
 
-__all__ = ["METRICS", "Metric", "amount", "interval", "score", "suitable", "unequal"]
+__all__ = ["METRICS", "Cells", "Metric", "amount", "interval", "score", "suitable", "unequal"]
 
 RARE = 0.2
 """Two classes are unequal if fewer than this share of the labelled nodes are of one of them."""

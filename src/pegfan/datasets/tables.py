@@ -104,7 +104,7 @@ def graph_from_tables(
         either in an undirected graph (both), count and partners; sum, mean, largest, smallest and spread of numbers;
         recency, span, number per active day, gaps, weekends and hours of times, and the turnaround from in to out; and
         the share of each of the 8 most frequent categories. Those with a heavy tail are taken as
-        sign(x) log(1 + |x|). False, or "none", for none of it.
+        sign(x) log(1 + size). False, or "none", for none of it.
     bipartite : bool, optional
         Whether one end of the edges is no row of `nodes` but of another kind, such as the devices of accounts: its ids
         are added as nodes, apart from others of the same name. By default so say the values: nearly all of the one end

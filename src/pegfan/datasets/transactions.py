@@ -93,8 +93,8 @@ class Transactions:
     accounts: pd.DataFrame
     payments: pd.DataFrame
     devices: pd.DataFrame
-    truth: BoolArray
-    labelled: BoolArray
+    truth: NDArray[np.bool_]
+    labelled: NDArray[np.bool_]
     ring: IntArray
 
     def __repr__(self) -> str:
