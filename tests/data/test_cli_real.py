@@ -54,7 +54,8 @@ def test_a_raw_social_graph_by_its_folder(data, tmp_path):
     assert [entry["name"] for entry in told["classes"]] == ["False", "True"]
     assert told["read"]["columns"]["id"].startswith("'new_id'")
     assert (tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")
-    told = json.loads(call("transform", data / "twitch" / "ES", "--signal", "views", "--method", "matching", "--json"))
+    words = ["--signal", "views (log)", "--method", "matching", "--json"]
+    told = json.loads(call("transform", data / "twitch" / "ES", *words))
     assert sum(told["energy"]) == pytest.approx(1)
     assert told["reconstruction_error"] < 1e-12
 

@@ -115,10 +115,12 @@ def test_a_benchmark_written_as_tables_comes_back(data, tmp_path, name, form):
     for frame, path in zip((nodes, edges), paths, strict=True):
         frame.to_csv(path, index=False) if form == "csv" else frame.to_parquet(path, index=False)
 
-    g = read_graph(*paths, label="kind", directed=True)
+    g, report = read_graph(*paths, label="kind", directed=True, report=True)
     plain = read_graph(*raw(data, name), directed=True)
     assert (g.adjacency != plain.adjacency).nnz == 0
-    assert np.array_equal(g.features, words)
+    constant = words.min(axis=0) == words.max(axis=0)  # words that no page has are left out, and said to be
+    assert np.array_equal(g.features, words[:, ~constant])
+    assert sum("constant" in why for why in report.dropped.values()) == constant.sum()
     assert np.array_equal(plain.features, words)
     assert g.class_names[g.labels].tolist() == nodes["kind"].tolist()
     assert g.node_names.tolist() == nodes["page"].tolist()
