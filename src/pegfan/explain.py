@@ -27,6 +27,7 @@ where, not to any single one.
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -614,7 +615,7 @@ class _Scores(NamedTuple):
     left: list[list[FloatArray] | None]
 
 
-class Linked:
+class Linked(ABC):
     """What was trained on the channels of a graph, in float64, with the channels' average node."""
 
     weights: list[Any]
@@ -630,24 +631,24 @@ class Linked:
 
     # ------------------------------------------------------------ forward and back
 
+    @abstractmethod
     def inputs(self, rows: Sequence[Any]) -> list[FloatArray]:
         """What a column of a channel enters linearly."""
-        raise NotImplementedError
 
+    @abstractmethod
     def forward(self, inputs: list[FloatArray]) -> _Pass:
         """All that follows the inputs."""
-        raise NotImplementedError
 
+    @abstractmethod
     def back(self, done: _Pass, onto: FloatArray) -> tuple[list[FloatArray], list[FloatArray] | None]:
         """The vectors g_k for weights on the logarithms of probabilities.
 
         And, per channel and column, what they leave out of its share; None for nothing.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def strengths(self, k: int, spread: FloatArray) -> FloatArray:
         """How much each column of channel k matters, where the features have this spread."""
-        raise NotImplementedError
 
     def _onto_logits(self, done: _Pass, onto: FloatArray) -> FloatArray:
         """Weights on logits, of weights on the logarithms of probabilities; a number has its weights already."""
