@@ -15,7 +15,7 @@ from pegfan import results
 from pegfan._arrays import Float32Array, IntArray
 from pegfan.auto.classifier import AutoClassifier, AutoModel, AutoRegressor, decision_of, fitting
 from pegfan.auto.reasons import importances, reasons
-from pegfan.auto.search import Pool, Task, Trial, validate
+from pegfan.auto.search import Pool, Task, Trial, by_loss, metric_first, validate
 from pegfan.decisions import Decision, Predictions
 from pegfan.explain import Explainer
 from pegfan.fitted import Trained, draw_folds, draw_splits, fit_split, mean_of, with_validation
@@ -288,10 +288,10 @@ def finalists(model: AutoModel, plan: Plan, left: float) -> list[list[Recipe]]:
     spent = sum(took[recipe] for recipe in chosen)
     heads = [[t for t in model.trials_ if t.recipe.head == head and t.trained] for head in ("boosting", "network")]
     heads = [trials for trials in heads if trials]
-    likely = [min(trials, key=lambda trial: trial.val_loss) for trials in heads]
-    ahead = min(model.trials_, key=lambda trial: trial.val_loss)
+    likely = [by_loss(trials)[0] for trials in heads]
+    ahead = by_loss(model.trials_)[0]
     rest = max(SPLITS - COMPARED, 0) * spent  # of the time, what the other folds of the first group take
-    for trial in [*likely, *(min(trials, key=lambda trial: trial.rank) for trials in heads)]:
+    for trial in [*likely, *(min(trials, key=metric_first) for trials in heads)]:
         behind = trial.val_loss > NEAR * ahead.val_loss and trial.rank[0] > ahead.rank[0]
         if [trial.recipe] in groups or behind:
             continue

@@ -24,7 +24,7 @@ from pegfan.running import Progress, Runner, Step
 from pegfan.training import Diverged, Settings
 from pegfan.trees import Hierarchy
 
-__all__ = ["Pool", "Search", "Task", "Trial", "choose", "validate"]
+__all__ = ["Pool", "Search", "Task", "Trial", "by_loss", "choose", "metric_first", "validate"]
 
 _log = logging.getLogger(__name__)
 
@@ -325,7 +325,7 @@ class Search:
 
     def _promising(self, listed: Sequence[Recipe]) -> list[Recipe]:
         """Untried recipes, ranked by the place of a tried one plus the number of differences from it."""
-        ranked = [c.recipe for c in _by_loss(self.done)]
+        ranked = [c.recipe for c in by_loss(self.done)]
         graph = self.pool.shared.graph
         near = [v.changed(**self.pins) for recipe in ranked[:_PARENTS] for v in variations(recipe, graph, self.unequal)]
         rated: dict[Recipe, int] = {}
@@ -409,11 +409,11 @@ class Search:
 
     def _forget(self) -> None:
         """Drop the weights of those that can no longer be chosen."""
-        kept = set(map(id, _by_loss(self.done)[: self.members]))
-        kept |= {id(min(found, key=_first)) for found in (self.done, _cheap(self.done, self.afford)) if found}
+        kept = set(map(id, by_loss(self.done)[: self.members]))
+        kept |= {id(min(found, key=metric_first)) for found in (self.done, _cheap(self.done, self.afford)) if found}
         for head in {c.recipe.head for c in self.done}:
             alike = [c for c in self.done if c.recipe.head == head]
-            kept |= {id(min(alike, key=_first)), id(_by_loss(alike)[0])}
+            kept |= {id(min(alike, key=metric_first)), id(by_loss(alike)[0])}
         for trial in self.done:
             if id(trial) not in kept:
                 trial.trained = None
@@ -450,11 +450,11 @@ def choose(
     sound = [trial for trial in trials if np.isfinite(trial.val_loss)]
     if not sound:
         raise Diverged(f"the training loss of all {len(trials)} recipes became infinite; use smaller learning rates")
-    best = min(sound, key=_first)
-    ordered, measure = _by_loss(sound)[:members], METRICS[graph.metric]
+    best = min(sound, key=metric_first)
+    ordered, measure = by_loss(sound)[:members], METRICS[graph.metric]
     if how == "auto" and afford is not None:
         cheap = _cheap(ordered, afford) or ordered[:1]
-        best = min(_cheap(sound, afford), key=_first, default=best)
+        best = min(_cheap(sound, afford), key=metric_first, default=best)
         spent = np.cumsum([c.seconds for c in cheap])
         ordered = cheap[: max(1, int((spent <= afford).sum()))]
 
@@ -481,12 +481,12 @@ def choose(
     return chosen[0], "best", f"the best on validation: {told(chosen)}{others}"
 
 
-def _by_loss(trials: Sequence[Trial]) -> list[Trial]:
+def by_loss(trials: Sequence[Trial]) -> list[Trial]:
     """The lowest validation loss first; of equal ones, the order does not depend on which was ready first."""
     return sorted(trials, key=lambda c: (c.val_loss, c.recipe.key))
 
 
-def _first(trial: Trial) -> tuple[tuple[float, float], str]:
+def metric_first(trial: Trial) -> tuple[tuple[float, float], str]:
     """Sorts the best by the metric first, likewise."""
     return trial.rank, trial.recipe.key
 
