@@ -24,3 +24,20 @@ WIDE void mix_all(const uint64_t *values, int64_t n, uint64_t *out, int64_t n_ou
 HASH_ROWS(hash_rows__i4_i4, int32_t, int32_t)
 HASH_ROWS(hash_rows__i8_i8, int64_t, int64_t)
 HASH_ROWS(hash_rows__i8_i4, int64_t, int32_t)
+
+#define HASH_DENSE_ROWS(NAME, VALUE)                                                                                 \
+    void NAME(const VALUE *x, int64_t n, int64_t width, uint64_t *out, int64_t n_out) {                              \
+        (void)n_out;                                                                                                 \
+        for (int64_t i = 0; i < n; i++) {                                                                            \
+            uint64_t total = 0, bits;                                                                                \
+            for (int64_t t = 0; t < width; t++) {                                                                    \
+                const double value = (double)x[i * width + t];                                                       \
+                memcpy(&bits, &value, sizeof bits);                                                                  \
+                if (value != 0.0) total += mix(bits ^ mix((uint64_t)t + COLUMN));                                    \
+            }                                                                                                        \
+            out[i] = mix(total);                                                                                     \
+        }                                                                                                            \
+    }
+
+HASH_DENSE_ROWS(hash_dense_rows__f4, float)
+HASH_DENSE_ROWS(hash_dense_rows__f8, double)

@@ -8,6 +8,8 @@ void hash_rows__i8_i8(const int64_t *indptr, int64_t n_ptr, const int64_t *indic
                       const uint64_t *bits, int64_t n_bits, int64_t with_self, uint64_t *out, int64_t n_out);
 void hash_rows__i8_i4(const int64_t *indptr, int64_t n_ptr, const int32_t *indices, int64_t n_indices,
                       const uint64_t *bits, int64_t n_bits, int64_t with_self, uint64_t *out, int64_t n_out);
+void hash_dense_rows__f4(const float *x, int64_t n, int64_t width, uint64_t *out, int64_t n_out);
+void hash_dense_rows__f8(const double *x, int64_t n, int64_t width, uint64_t *out, int64_t n_out);
 
 /* trees.c */
 void gather_colours__i4(const int32_t *indptr, int64_t n_ptr, const int32_t *indices, int64_t n_indices, const uint64_t
@@ -35,7 +37,7 @@ void order_by_label__i4(const int32_t *labels, int64_t n, int32_t *first, int64_
     n_members);
 int64_t number_by_appearance__i4(const int32_t *labels, int64_t n, int32_t *place, int64_t n_place, int32_t *out,
     int64_t n_out);
-int64_t sort_colours__i4(const uint64_t *colours, int64_t n, uint64_t *sorted, int64_t n_sorted, int32_t *order,
+int64_t sort_hashes__i4(const uint64_t *colours, int64_t n, uint64_t *sorted, int64_t n_sorted, int32_t *order,
     int64_t n_order);
 int64_t upper_pairs__i4(const int32_t *indptr, int64_t n_ptr, const int32_t *indices, int64_t n_indices, const double
     *data, int64_t n_data, const double *root, int64_t n_root, int32_t *pairs, int64_t n_pairs, int64_t two, double
@@ -99,7 +101,7 @@ void order_by_label__i8(const int64_t *labels, int64_t n, int64_t *first, int64_
     n_members);
 int64_t number_by_appearance__i8(const int64_t *labels, int64_t n, int64_t *place, int64_t n_place, int64_t *out,
     int64_t n_out);
-int64_t sort_colours__i8(const uint64_t *colours, int64_t n, uint64_t *sorted, int64_t n_sorted, int64_t *order,
+int64_t sort_hashes__i8(const uint64_t *colours, int64_t n, uint64_t *sorted, int64_t n_sorted, int64_t *order,
     int64_t n_order);
 int64_t upper_pairs__i8(const int64_t *indptr, int64_t n_ptr, const int64_t *indices, int64_t n_indices, const double
     *data, int64_t n_data, const double *root, int64_t n_root, int64_t *pairs, int64_t n_pairs, int64_t two, double
@@ -140,7 +142,7 @@ void count_terms__i8(const int64_t *indptr, int64_t n_ptr, const int64_t *indice
     *terms, int64_t n_terms, int64_t most, int64_t *out, int64_t n_out);
 void height_range(const double *score, int64_t n, double *out, int64_t two);
 void leading_bits(const double *weights, int64_t n, double largest, uint64_t *out, int64_t n_out);
-int64_t count_colours(uint64_t *colours, int64_t n, uint64_t *room, int64_t n_room);
+int64_t count_hashes(uint64_t *colours, int64_t n, uint64_t *room, int64_t n_room);
 int64_t ward_merges(double *centres, int64_t d, int64_t n, int64_t *merged, int64_t n_merged, int64_t two, double
     *heights, int64_t n_heights, const uint8_t *stop, int64_t one);
 int64_t name_merges(const int64_t *merged, int64_t n_merged, int64_t two, int64_t *parent, int64_t n, double *linkage,

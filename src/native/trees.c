@@ -139,9 +139,9 @@ static int64_t count_below(uint64_t *keys, uint64_t *other, int64_t n, int bit) 
     return count;
 }
 
-int64_t count_colours(uint64_t *colours, int64_t n, uint64_t *room, int64_t n_room) {
+int64_t count_hashes(uint64_t *hashes, int64_t n, uint64_t *room, int64_t n_room) {
     (void)n_room;
-    return count_below(colours, room, n, 64);
+    return count_below(hashes, room, n, 64);
 }
 
 /* ------------------------------------------------------------------------------------------------------- Ward */

@@ -253,13 +253,13 @@ static void NAME(sort_below)(uint64_t *keys, INDEX *with, uint64_t *other_keys, 
     }
 }
 
-int64_t NAME(sort_colours)(const uint64_t *colours, int64_t n, uint64_t *sorted, int64_t n_sorted, INDEX *order,
+int64_t NAME(sort_hashes)(const uint64_t *hashes, int64_t n, uint64_t *sorted, int64_t n_sorted, INDEX *order,
                            int64_t n_order) {
     (void)n_sorted, (void)n_order;
     uint64_t *keys = malloc((size_t)n * sizeof(uint64_t) + 1);
     INDEX *with = malloc((size_t)n * sizeof(INDEX) + 1);
     if (keys && with) {
-        memcpy(sorted, colours, (size_t)n * sizeof(uint64_t));
+        memcpy(sorted, hashes, (size_t)n * sizeof(uint64_t));
         for (int64_t i = 0; i < n; i++) order[i] = (INDEX)i;
         NAME(sort_below)(sorted, order, keys, with, n, 64);
     }

@@ -1,10 +1,11 @@
 """Sparse matrices and labels, moved and sorted by counting: a fixed time per entry, at any size.
 
-Loops take the arrays of CSR matrices, whose index arrays have one dtype; values are moved as plain bits.
+Loops take the arrays of CSR matrices, whose two index arrays have one dtype; values are moved as plain bits.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,19 @@ from scipy.sparse import csr_array
 
 from pegfan._compiled import compiled
 
-__all__ = ["by_label", "enough", "listed", "merged", "moved", "number_by_appearance", "transposed"]
+__all__ = [
+    "by_label",
+    "canonical",
+    "count_hashes",
+    "drop_loops",
+    "enough",
+    "listed",
+    "merged",
+    "moved",
+    "number_by_appearance",
+    "sorted_hashes",
+    "transposed",
+]
 
 _BITS = {4: np.uint32, 8: np.uint64}
 
@@ -145,6 +158,25 @@ def number_by_appearance(labels, place, out):  # type: ignore[no-untyped-def]
     return count
 
 
+@compiled("count_hashes")
+def count_hashes(hashes, room):  # type: ignore[no-untyped-def]
+    """Count distinct numbers; what both arrays hold afterwards is of no use."""
+    room[:] = np.sort(hashes)
+    count = min(room.size, 1)
+    for i in range(1, room.size):
+        count += room[i] != room[i - 1]
+    return count
+
+
+@compiled("sort_hashes")
+def sort_hashes(hashes, ordered, order):  # type: ignore[no-untyped-def]
+    """Sort numbers; of equal ones, order has the first first."""
+    order[:] = np.argsort(hashes, kind="mergesort")
+    for i in range(order.size):
+        ordered[i] = hashes[order[i]]
+    return 0
+
+
 # ------------------------------------------------------------------------------------------------- what is made of them
 
 
@@ -154,10 +186,6 @@ def enough(result: Any) -> int:
         raise MemoryError("there is not enough memory for this graph")
     return int(result or 0)
 
-
-def bits(values: NDArray[Any]) -> NDArray[Any]:
-    """Values of four or eight bytes as integers, without a copy."""
-    return values.view(_BITS[values.dtype.itemsize])
 
 
 def moved(matrix: csr_array, order: Any, out: Any = None) -> csr_array:
@@ -171,6 +199,8 @@ def moved(matrix: csr_array, order: Any, out: Any = None) -> csr_array:
     array([[4., 0.],
            [2., 0.]])
     """
+    if matrix.dtype.itemsize not in _BITS:
+        return _numbered(matrix, lambda places: moved(places, order))
     n, index = matrix.shape[0], matrix.indices.dtype
     rows = np.asarray(order, dtype=index)
     place = np.full(n, -1, index)
@@ -180,16 +210,18 @@ def moved(matrix: csr_array, order: Any, out: Any = None) -> csr_array:
         size = int((matrix.indptr[1:] - matrix.indptr[:-1])[rows].sum())
     columns, values = (np.empty(size, index), np.empty(size, matrix.dtype)) if out is None else out
     pointers = np.empty(len(rows) + 1, index)
-    given = (rows, place, matrix.indptr, matrix.indices, bits(matrix.data))
-    end = enough(move_rows(*given, pointers, columns, bits(values)))
+    given = (rows, place, matrix.indptr, matrix.indices, _bits(matrix.data))
+    end = enough(move_rows(*given, pointers, columns, _bits(values)))
     return canonical(values[:end], columns[:end], pointers, (len(rows), len(rows)))
 
 
 def listed(matrix: csr_array, places: Any) -> csr_array:
     """The same matrix, with the entries of every row in the order of their columns' places."""
+    if matrix.dtype.itemsize not in _BITS:
+        return _numbered(matrix, lambda numbers: listed(numbers, places))
     columns, values = np.empty_like(matrix.indices), np.empty_like(matrix.data)
-    given = (places.astype(matrix.indices.dtype), matrix.indptr, matrix.indices, bits(matrix.data))
-    enough(list_rows(*given, columns, bits(values)))
+    given = (places.astype(matrix.indices.dtype), matrix.indptr, matrix.indices, _bits(matrix.data))
+    enough(list_rows(*given, columns, _bits(values)))
     return csr_array((values, columns, matrix.indptr), shape=matrix.shape)
 
 
@@ -202,9 +234,11 @@ def transposed(matrix: csr_array) -> csr_array:
     array([[0., 2., 0.],
            [1., 3., 4.]])
     """
+    if matrix.dtype.itemsize not in _BITS:
+        return _numbered(matrix, transposed)
     pointers = np.empty(matrix.shape[1] + 1, matrix.indices.dtype)
     columns, values = np.empty_like(matrix.indices), np.empty_like(matrix.data)
-    transpose(matrix.indptr, matrix.indices, bits(matrix.data), pointers, columns, bits(values))
+    transpose(matrix.indptr, matrix.indices, _bits(matrix.data), pointers, columns, _bits(values))
     return canonical(values, columns, pointers, matrix.shape[::-1])
 
 
@@ -240,6 +274,34 @@ def by_label(labels: NDArray[Any], count: int) -> tuple[NDArray[Any], NDArray[An
     first, members = np.empty(count + 1, labels.dtype), np.empty(len(labels), labels.dtype)
     order_by_label(labels, first, members)
     return members, first
+
+
+def sorted_hashes(hashes: NDArray[np.uint64], index: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_]]:
+    """The places of hashes, the smallest first; in that order the number of each, and whether it is there again.
+
+    Examples
+    --------
+    >>> order, number, again = sorted_hashes(np.array([7, 3, 7, 1], np.uint64), np.int32)
+    >>> order.tolist(), number.tolist(), again.tolist()
+    ([3, 1, 0, 2], [0, 1, 2, 2], [False, False, True, True])
+    """
+    ordered, order = np.empty_like(hashes), np.empty(len(hashes), index)
+    enough(sort_hashes(hashes, ordered, order))
+    new = np.ones(len(ordered) + 1, bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=new[1:-1])
+    return order, np.cumsum(new[:-1], dtype=index) - 1, ~(new[1:] & new[:-1])
+
+
+def _bits(values: NDArray[Any]) -> NDArray[Any]:
+    """Values of four or eight bytes as integers, without a copy."""
+    return values.view(_BITS[values.dtype.itemsize])
+
+
+def _numbered(matrix: csr_array, change: Callable[[csr_array], csr_array]) -> csr_array:
+    """Change a matrix whose values have another size: their places are moved in their stead."""
+    places = csr_array((np.arange(matrix.nnz), matrix.indices, matrix.indptr), shape=matrix.shape)
+    changed = change(places)
+    return csr_array((matrix.data[changed.data], changed.indices, changed.indptr), shape=changed.shape)
 
 
 def canonical(values: Any, columns: Any, pointers: Any, shape: tuple[int, ...]) -> csr_array:

@@ -50,25 +50,6 @@ def leading_bits(weights, largest, out):  # type: ignore[no-untyped-def]
         out[e] = rounded.view(np.uint64)[0]
 
 
-@compiled("count_colours")
-def count_colours(colours, room):  # type: ignore[no-untyped-def]
-    """Count distinct numbers; what both arrays hold afterwards is of no use."""
-    room[:] = np.sort(colours)
-    count = min(room.size, 1)
-    for i in range(1, room.size):
-        count += room[i] != room[i - 1]
-    return count
-
-
-@compiled("sort_colours")
-def sort_colours(colours, ordered, order):  # type: ignore[no-untyped-def]
-    """Sort numbers; of equal ones, order has the first first."""
-    order[:] = np.argsort(colours, kind="mergesort")
-    for i in range(order.size):
-        ordered[i] = colours[order[i]]
-    return 0
-
-
 @compiled(inline="always")
 def _root(parent, i):  # type: ignore[no-untyped-def]
     while parent[i] != i:

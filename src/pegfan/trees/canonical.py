@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from pegfan._arrays import IntArray
-from pegfan._matrices import by_label, canonical, enough, moved, transposed
+from pegfan._hashing import row_hashes
+from pegfan._matrices import by_label, canonical, count_hashes, moved, sorted_hashes, transposed
 from pegfan.graph import Graph
 from pegfan.trees.hierarchy import offsets_within
 
@@ -120,7 +121,7 @@ def _colouring(graph: Graph, colours: Colours) -> Colouring:
     refiner = _Refiner(_all_weights(graph), graph.directed)
     # Long paths and grids of millions of nodes would take as many rounds as they are long.
     stable = colours = refiner.refine(colours, or_what_is_affordable=True)
-    order, number, shared = _sorted(stable, refiner.index)
+    order, number, shared = sorted_hashes(stable, refiner.index)
     classes = np.empty(len(order), np.int64)
     classes[order] = number
     tied = int(np.count_nonzero(shared))
@@ -134,17 +135,6 @@ def _colouring(graph: Graph, colours: Colours) -> Colouring:
     for array in (found, classes):
         array.setflags(write=False)
     return Colouring(found, classes, tied, symmetric, arbitrary)
-
-
-def _sorted(colours: Colours, index: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_]]:
-    """The nodes by colour; in that order the number of each colour, and whether another node has it."""
-    from pegfan.trees import _kernels
-
-    ordered, order = np.empty_like(colours), np.empty(len(colours), index)
-    enough(_kernels.sort_colours(colours, ordered, order))
-    new = np.ones(len(ordered) + 1, bool)
-    np.not_equal(ordered[1:], ordered[:-1], out=new[1:-1])
-    return order, np.cumsum(new[:-1], dtype=index) - 1, ~(new[1:] & new[:-1])
 
 
 def _all_weights(graph: Graph) -> csr_array:
@@ -216,13 +206,9 @@ class _Refiner:
 
 
 def _initial_colours(graph: Graph, use_features: bool, labels: IntArray | None) -> Colours:
-    from pegfan._hashing import hash_rows
-
     colours = np.ones(graph.n, np.uint64)
     if use_features and graph.features is not None:
-        X: Any = graph.features if issparse(graph.features) else csr_array(graph.features)
-        bits = (X.data.astype(np.float64) + 0.0).view(np.uint64)  # + 0.0: no negative zero
-        hash_rows(X.indptr, X.indices, bits, False, colours)
+        colours = row_hashes(graph.features)
     if labels is not None:
         colours = _scramble(colours + _scramble(labels.astype(np.int64).view(np.uint64)))
     # A loop leads to a node of one's own colour, as an edge to an equal node does: tell them apart from the start.
@@ -318,7 +304,7 @@ def _individualise(refiner: _Refiner, colours: Colours) -> tuple[Colours, int, i
                 apart = _single_out(colours, nodes[0])
             colours = refiner.refine(apart)
     except _SpentError:
-        order, _, shared = _sorted(colours, refiner.index)
+        order, _, shared = sorted_hashes(colours, refiner.index)
         order = order[shared]
         colours = colours.copy()
         colours[order] = _numbered(colours[order], np.arange(1, len(order) + 1), salt=4)
@@ -411,6 +397,4 @@ def _scramble(colours: Colours) -> Colours:
 
 
 def _count(colours: Colours) -> int:
-    from pegfan.trees import _kernels
-
-    return int(_kernels.count_colours(colours.copy(), np.empty_like(colours)))
+    return int(count_hashes(colours.copy(), np.empty_like(colours)))
