@@ -8,6 +8,7 @@ void hash_rows__i8_i8(const int64_t *indptr, int64_t n_ptr, const int64_t *indic
                       const uint64_t *bits, int64_t n_bits, int64_t with_self, uint64_t *out, int64_t n_out);
 void hash_rows__i8_i4(const int64_t *indptr, int64_t n_ptr, const int32_t *indices, int64_t n_indices,
                       const uint64_t *bits, int64_t n_bits, int64_t with_self, uint64_t *out, int64_t n_out);
+void fold_words(const uint64_t *words, int64_t n, uint64_t *lanes, int64_t eight);
 void hash_dense_rows__f4(const float *x, int64_t n, int64_t width, uint64_t *out, int64_t n_out);
 void hash_dense_rows__f8(const double *x, int64_t n, int64_t width, uint64_t *out, int64_t n_out);
 

@@ -92,27 +92,34 @@ int64_t NAME(components)(const INDEX *indptr, int64_t n_ptr, const INDEX *indice
 
 /* --------------------------------------------------------------------------------------------- moving and sorting */
 
-/* The entries of a row by column: their columns are in `out`, their values in `values`. */
-#define SORT_ROW(VALUE)                                                                                               \
-    if (length <= 24) {                                                                                               \
-        for (int64_t k = 1; k < length; k++) {                                                                        \
-            const INDEX column = out[k];                                                                              \
-            const VALUE value = values[k];                                                                            \
-            int64_t l = k;                                                                                            \
-            for (; l > 0 && out[l - 1] > column; l--) out[l] = out[l - 1], values[l] = values[l - 1];                 \
-            out[l] = column, values[l] = value;                                                                       \
-        }                                                                                                             \
-    } else {                                                                                                          \
-        if (length > room) {                                                                                          \
-            free(keys);                                                                                               \
-            room = 2 * length;                                                                                        \
-            keys = malloc((size_t)room * 3 * sizeof(uint64_t));                                                       \
-            if (!keys) return -1;                                                                                     \
-        }                                                                                                             \
-        VALUE *kept = (VALUE *)(keys + 2 * room);                                                                     \
-        for (int64_t k = 0; k < length; k++) keys[k] = (uint64_t)out[k] << 32 | (uint64_t)k, kept[k] = values[k];     \
-        sort_keys(keys, keys + room, length);                                                                         \
-        for (int64_t k = 0; k < length; k++) out[k] = (INDEX)(keys[k] >> 32), values[k] = kept[keys[k] & 0xFFFFFFFF]; \
+/* The places of a row's entries in the order of their keys, from keys << 32 | entry. Short rows count for every key how
+   many are smaller, which needs no branches. */
+ALWAYS_INLINE void NAME(sort_entries)(uint64_t *keys, uint64_t *other, int64_t n) {
+    if (n > 32) {
+        sort_keys(keys, other, n);
+        return;
+    }
+    int32_t columns[32];
+    const int64_t wide = n > 16 ? 32 : 16;
+    for (int64_t k = 0; k < n; k++) columns[k] = (int32_t)((keys[k] >> 32) ^ 0x80000000), other[k] = keys[k];
+    for (int64_t k = n; k < wide; k++) columns[k] = INT32_MAX;
+    for (int64_t k = 0; k < n; k++) {
+        const int32_t column = columns[k];
+        int32_t place = 0;
+        if (wide == 16)
+            for (int64_t l = 0; l < 16; l++) place += columns[l] < column;
+        else
+            for (int64_t l = 0; l < 32; l++) place += columns[l] < column;
+        keys[place] = other[k];
+    }
+}
+
+#define GROW_KEYS(LENGTH)                                                                                             \
+    if (LENGTH > room) {                                                                                              \
+        free(keys);                                                                                                   \
+        room = 2 * (LENGTH);                                                                                          \
+        keys = malloc((size_t)room * 2 * sizeof(uint64_t));                                                           \
+        if (!keys) return -1;                                                                                         \
     }
 
 #define MOVE_ROWS(FUNCTION, VALUE)                                                                                    \
@@ -135,17 +142,19 @@ int64_t NAME(components)(const INDEX *indptr, int64_t n_ptr, const INDEX *indice
                 for (int64_t e = at; e < stop && e < at + AHEAD; e++) PREFETCH(&place[indices[e]]);                   \
             }                                                                                                         \
             const int64_t start = indptr[order[i]], stop = indptr[order[i] + 1];                                      \
-            INDEX *out = out_indices + end;                                                                           \
-            VALUE *values = out_data + end;                                                                           \
             int64_t length = 0;                                                                                       \
+            GROW_KEYS(stop - start + 32)                                                                              \
             for (int64_t e = start; e < stop; e++) {                                                                  \
                 if (e + AHEAD < stop) PREFETCH(&place[indices[e + AHEAD]]);                                           \
                 const INDEX column = place[indices[e]];                                                               \
-                if (column < 0) continue;                                                                             \
-                out[length] = column, values[length] = data[e], length++;                                             \
+                keys[length] = (uint64_t)column << 32 | (uint64_t)(e - start);                                        \
+                length += column >= 0;                                                                                \
             }                                                                                                         \
-            SORT_ROW(VALUE)                                                                                           \
-            end += length;                                                                                            \
+            NAME(sort_entries)(keys, keys + room, length);                                                            \
+            for (int64_t k = 0; k < length; k++) {                                                                    \
+                out_indices[end] = (INDEX)(keys[k] >> 32);                                                            \
+                out_data[end++] = data[start + (int64_t)(keys[k] & 0xFFFFFFFF)];                                      \
+            }                                                                                                         \
             out_ptr[i + 1] = (INDEX)end;                                                                              \
         }                                                                                                             \
         free(keys);                                                                                                   \
@@ -164,17 +173,12 @@ MOVE_ROWS(NAME2(move_rows, u4), uint32_t)
         uint64_t *keys = NULL;                                                                                        \
         for (int64_t i = 0; i + 1 < n_ptr; i++) {                                                                     \
             const int64_t start = indptr[i], length = indptr[i + 1] - start;                                          \
-            if (length > room) {                                                                                      \
-                free(keys);                                                                                           \
-                room = 2 * length;                                                                                    \
-                keys = malloc((size_t)room * 2 * sizeof(uint64_t));                                                   \
-                if (!keys) return -1;                                                                                 \
-            }                                                                                                         \
+            GROW_KEYS(length + 32)                                                                                    \
             for (int64_t k = 0; k < length; k++) {                                                                    \
                 if (start + k + AHEAD < n_indices) PREFETCH(&place[indices[start + k + AHEAD]]);                      \
                 keys[k] = (uint64_t)place[indices[start + k]] << 32 | (uint64_t)k;                                    \
             }                                                                                                         \
-            sort_keys(keys, keys + room, length);                                                                     \
+            NAME(sort_entries)(keys, keys + room, length);                                                            \
             for (int64_t k = 0; k < length; k++) {                                                                    \
                 const int64_t e = start + (int64_t)(keys[k] & 0xFFFFFFFF);                                            \
                 out_indices[start + k] = indices[e], out_data[start + k] = data[e];                                   \
@@ -364,77 +368,98 @@ void NAME(common_weight)(const INDEX *indptr, int64_t n_ptr, const INDEX *indice
     }
 }
 
-/* Rows with many entries for their number of columns add them up in place and find them by a bit each; others sort. */
+/* Each entry adds to the total of its cluster and sets a bit, in three layers of which each tells where the one below
+   has any: reading them back gives the clusters in order, and nothing has to be sorted. */
 int64_t NAME(sum_between)(const INDEX *members, int64_t n, const INDEX *first, int64_t n_first, const INDEX *labels,
                           int64_t n_labels, const INDEX *indptr, int64_t n_ptr, const INDEX *indices,
-                          int64_t n_indices, const double *data, int64_t n_data, INDEX *between_ptr, int64_t n_between_ptr,
-                          INDEX *between, int64_t n_between, double *weights, int64_t n_weights) {
+                          int64_t n_indices, const double *data, int64_t n_data, INDEX *between_ptr,
+                          int64_t n_between_ptr, INDEX *between, int64_t n_between, double *weights,
+                          int64_t n_weights) {
     (void)n_labels, (void)n_ptr, (void)n_indices, (void)n_data, (void)n_between_ptr, (void)n_between, (void)n_weights;
-    const int64_t count = n_first - 1, words = (count + 63) / 64;
-    int64_t end = 0, room = 0;
-    uint64_t *keys = NULL, *bits = calloc((size_t)words + 1, sizeof(uint64_t));
-    double *values = NULL, *total = malloc((size_t)count * sizeof(double) + 1);
+    const int64_t count = n_first - 1, low_words = count / 64 + 1, middle_words = low_words / 64 + 1,
+                  high_words = middle_words / 64 + 1;
+    int64_t end = 0, room = 1024;
+    uint64_t *low = calloc((size_t)(low_words + middle_words + high_words), sizeof(uint64_t));
+    uint64_t *middle = low + low_words, *high = middle + middle_words;
+    double *total = malloc((size_t)count * sizeof(double) + 1), *values = malloc((size_t)room * sizeof(double));
+    INDEX *found = malloc((size_t)room * sizeof(INDEX));
     between_ptr[0] = 0;
-    if (!bits || !total) end = -1;
+    if (!low || !total || !values || !found) end = -1;
     for (int64_t c = 0; c < count && end >= 0; c++) {
         int64_t length = 0, k = 0;
         for (int64_t p = first[c]; p < first[c + 1]; p++) length += indptr[members[p] + 1] - indptr[members[p]];
-        const int dense = words <= length;
-        if (length > room && !dense) {
-            free(keys), free(values);
+        if (length > room) {
+            free(found), free(values);
             room = 2 * length;
-            keys = malloc((size_t)room * 2 * sizeof(uint64_t));
-            values = malloc((size_t)room * sizeof(double));
-            if (!keys || !values) {
+            found = malloc((size_t)room * sizeof(INDEX)), values = malloc((size_t)room * sizeof(double));
+            if (!found || !values) {
                 end = -1;
                 break;
             }
         }
+        const int few = low_words <= length; /* so few words that all are looked at */
         for (int64_t p = first[c]; p < first[c + 1]; p++) {
+            const int64_t stop = indptr[members[p] + 1];
+            if (few) {
+                for (int64_t e = indptr[members[p]]; e < stop; e++) {
+                    const INDEX own = labels[indices[e]];
+                    if (own == c) continue;
+                    const uint64_t bit = UINT64_C(1) << (own & 63), before = low[own >> 6];
+                    total[own] = (before & bit ? total[own] : 0.0) + data[e];
+                    low[own >> 6] = before | bit;
+                }
+                continue;
+            }
             if (p + 16 < n) PREFETCH(&indptr[members[p + 16]]);
             if (p + 8 < n) {
                 const int64_t at = indptr[members[p + 8]];
                 PREFETCH(&indices[at]), PREFETCH(&data[at]), PREFETCH(&data[at] + 8);
             }
             if (p + 4 < n) {
-                const int64_t at = indptr[members[p + 4]], stop = indptr[members[p + 4] + 1];
-                for (int64_t e = at; e < stop && e < at + AHEAD; e++) PREFETCH(&labels[indices[e]]);
+                const int64_t at = indptr[members[p + 4]], ahead = indptr[members[p + 4] + 1];
+                for (int64_t e = at; e < ahead && e < at + AHEAD; e++) PREFETCH(&labels[indices[e]]);
             }
-            const int64_t stop = indptr[members[p] + 1];
             for (int64_t e = indptr[members[p]]; e < stop; e++) {
                 if (e + AHEAD < stop) PREFETCH(&labels[indices[e + AHEAD]]);
                 const INDEX own = labels[indices[e]];
-                if (own == c) continue;
-                if (dense) {
-                    const uint64_t bit = UINT64_C(1) << (own & 63);
-                    total[own] = (bits[own >> 6] & bit ? total[own] : 0.0) + data[e];
-                    bits[own >> 6] |= bit;
-                } else {
-                    keys[k] = (uint64_t)own << 32 | (uint64_t)k;
-                    values[k++] = data[e];
-                }
+                PREFETCH(&total[own]);
+                found[k] = own, values[k] = data[e];
+                k += own != c;
             }
         }
-        if (dense) {
-            for (int64_t word = 0; word < words; word++) {
-                for (uint64_t rest = bits[word]; rest; rest &= rest - 1) {
-                    const int64_t own = 64 * word + lowest_bit(rest);
-                    between[end] = (INDEX)own, weights[end++] = total[own];
+        for (int64_t l = 0; l < k; l++) {
+            const int64_t own = found[l], word = own >> 6;
+            const uint64_t bit = UINT64_C(1) << (own & 63), before = low[word];
+            total[own] = (before & bit ? total[own] : 0.0) + values[l];
+            low[word] = before | bit;
+            middle[word >> 6] |= UINT64_C(1) << (word & 63);
+            high[word >> 12] |= UINT64_C(1) << (word >> 6 & 63);
+        }
+        for (int64_t word = 0; few && word < low_words; word++) {
+            for (uint64_t rest = low[word]; rest; rest &= rest - 1) {
+                const int64_t own = 64 * word + lowest_bit(rest);
+                between[end] = (INDEX)own, weights[end++] = total[own];
+            }
+            low[word] = 0;
+        }
+        for (int64_t h = 0; !few && h < high_words; h++) {
+            for (uint64_t some = high[h]; some; some &= some - 1) {
+                const int64_t m = 64 * h + lowest_bit(some);
+                for (uint64_t more = middle[m]; more; more &= more - 1) {
+                    const int64_t word = 64 * m + lowest_bit(more);
+                    for (uint64_t rest = low[word]; rest; rest &= rest - 1) {
+                        const int64_t own = 64 * word + lowest_bit(rest);
+                        between[end] = (INDEX)own, weights[end++] = total[own];
+                    }
+                    low[word] = 0;
                 }
-                bits[word] = 0;
+                middle[m] = 0;
             }
-        } else {
-            sort_keys(keys, keys + room, k);
-            for (int64_t l = 0; l < k;) {
-                const uint64_t own = keys[l] >> 32;
-                double sum = 0.0;
-                for (; l < k && keys[l] >> 32 == own; l++) sum += values[keys[l] & 0xFFFFFFFF];
-                between[end] = (INDEX)own, weights[end++] = sum;
-            }
+            high[h] = 0;
         }
         between_ptr[c + 1] = (INDEX)end;
     }
-    free(keys), free(bits), free(values), free(total);
+    free(low), free(total), free(values), free(found);
     return end;
 }
 

@@ -44,6 +44,29 @@ def hash_rows(indptr, indices, bits, with_self, out):  # type: ignore[no-untyped
         out[i] = mix(total)
 
 
+@compiled("fold_words")
+def fold_words(words, lanes):  # type: ignore[no-untyped-def]
+    """Fold words into eight lanes, one after the other: as fast as memory is read."""
+    for i in range(words.size):
+        lane = (lanes[i & 7] ^ words[i]) * A
+        lanes[i & 7] = lane ^ (lane >> np.uint64(32))
+
+
+def digest_of(array: NDArray[Any]) -> bytes:
+    """What tells an array from others of its shape and dtype.
+
+    Examples
+    --------
+    >>> digest_of(np.arange(9.0)) == digest_of(np.arange(9.0)), digest_of(np.zeros(9)) == digest_of(np.ones(9))
+    (True, False)
+    """
+    content = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    whole = len(content) // 8 * 8
+    lanes = np.arange(1, 9, dtype=np.uint64)
+    fold_words(content[:whole].view(np.uint64), lanes)
+    return lanes.tobytes() + content[whole:].tobytes()
+
+
 @compiled("hash_dense_rows")
 def hash_dense_rows(x, out):  # type: ignore[no-untyped-def]
     """Hash every row of a matrix, as `hash_rows` does with its entries other than zero."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import logging
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from pegfan import _defaults as default
-from pegfan._arrays import LINE, FloatArray, IntArray
+from pegfan._arrays import LINE, FloatArray, IntArray, Room
 from pegfan._checks import check_choice, check_integer, check_number
 from pegfan._matrices import by_label, canonical, drop_loops, enough, merged, moved, transposed
 from pegfan.graph import Graph
@@ -83,22 +82,6 @@ class LevelGraph:
         if self.spare is None:
             return [np.empty(shape, dtype) for shape, dtype in wanted]
         return self.spare.arrays(*wanted)
-
-
-class Room:
-    """Memory for the arrays of one level at a time: fresh memory is slow, for the system clears it page by page."""
-
-    def __init__(self, size: int) -> None:
-        self._block = np.empty(size, np.uint8)
-
-    def arrays(self, *wanted: tuple[Any, Any]) -> list[NDArray[Any]]:
-        """Arrays of these shapes and dtypes; those that were made before are lost."""
-        found, start = [], 0
-        for shape, dtype in wanted:
-            end = start + math.prod(np.atleast_1d(shape).tolist()) * np.dtype(dtype).itemsize
-            found.append(self._block[start:end].view(dtype).reshape(shape))
-            start = -(-end // LINE) * LINE
-        return found
 
 
 Builder = Callable[[LevelGraph, int], IntArray]
@@ -200,9 +183,10 @@ def build_tree(
 
     _log.info("building a tree over %d nodes: %s, h=%d", graph.n, name, h)
     report(Step(0, 0, f"ordering {graph.n:,} nodes"))
-    colouring = canonical_order(graph)
-    shared = name == "matching" and not callable(method)  # builders of others may keep what they were given
-    level = _first_level(graph, colouring.order, direction, weights, score, feature_weight, shared)
+    # Builders of others may keep what they were given, and so get memory of their own.
+    home = Room(_room_for(graph)) if name == "matching" and not callable(method) else None
+    colouring = canonical_order(graph, room=home)
+    level = _first_level(graph, colouring.order, direction, weights, score, feature_weight, home)
     parents: list[NDArray[Any]] = []
     most = max_levels if max_levels is not None else graph.n + 2
     while level.n > h and len(parents) + 2 < most:
@@ -272,16 +256,10 @@ def _first_level(
     weights: str,
     score: str,
     feature_weight: float,
-    shared: bool = False,
+    home: Room | None = None,
 ) -> LevelGraph:
-    adjacency, side = graph.adjacency, direction if graph.directed else "symmetric"
-    count, index = adjacency.nnz, adjacency.indices.dtype
-    home = spare = out = None
-    if shared and not graph.directed:
-        size = max(count * (8 + index.itemsize), count // 2 * (8 + 4 * index.itemsize)) + 3 * LINE
-        home, spare = Room(size), Room(size)
-        out = home.arrays((count, np.float64), (count, index))[::-1]
-    arcs = moved(adjacency, order, out)
+    side = direction if graph.directed else "symmetric"
+    arcs = moved(graph.adjacency, order, None if home is None else _arrays_of(home, graph))
     if weights == "unit":
         arcs.data[:] = 1.0
     largest = float(arcs.data.max(initial=0.0))
@@ -289,16 +267,30 @@ def _first_level(
         arcs.data /= largest
     edges = merged(arcs, transposed(arcs)) if graph.directed else arcs
     if not edges.data.all() or edges.diagonal().any():
-        edges = edges.copy() if edges is arcs and not shared else edges
+        edges = edges.copy() if edges is arcs and home is None else edges
         end = drop_loops(edges.indptr, edges.indices, edges.data)
         edges = canonical(edges.data[:end], edges.indices[:end], edges.indptr, edges.shape)
-        arcs = edges if shared and not graph.directed else arcs  # matching does not look at loops
+        arcs = arcs if home is None or graph.directed else edges  # matching does not look at loops
+    spare = None if home is None else Room(_room_for(graph))
     level = LevelGraph(arcs, edges, None, feature_weight, side, score, home=home, spare=spare)
     if feature_weight:
         from pegfan.trees.embeddings import propagated_features
 
         level.features = propagated_features(level.edges, graph.features[order], level.notes)  # type: ignore[index]
     return level
+
+
+def _room_for(graph: Graph) -> int:
+    """Bytes for the edges of a level, or for what matching makes of them: pairs twice, and their scores."""
+    arcs = int(graph.adjacency.nnz) * (2 if graph.directed else 1)
+    index = 8 if arcs > np.iinfo(np.int32).max else graph.adjacency.indices.dtype.itemsize
+    return max(arcs * (8 + index), arcs // 2 * (8 + 4 * index)) + 3 * LINE
+
+
+def _arrays_of(room: Room, graph: Graph) -> list[NDArray[Any]]:
+    """Columns and values for as many arcs as a graph has."""
+    arcs = graph.adjacency.nnz
+    return room.arrays((arcs, np.float64), (arcs, graph.adjacency.indices.dtype))[::-1]
 
 
 def _gather(level: LevelGraph, labels: NDArray[Any], h: int) -> NDArray[Any]:

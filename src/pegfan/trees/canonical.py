@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from pegfan._arrays import IntArray
-from pegfan._hashing import row_hashes
+from pegfan._arrays import IntArray, Room
+from pegfan._hashing import digest_of, row_hashes
 from pegfan._matrices import by_label, canonical, count_hashes, moved, sorted_hashes, transposed
 from pegfan.graph import Graph
 from pegfan.trees.hierarchy import offsets_within
@@ -67,7 +67,9 @@ class Colouring:
     arbitrary: int
 
 
-def canonical_order(graph: Graph, use_features: bool = True, labels: IntArray | None = None) -> Colouring:
+def canonical_order(
+    graph: Graph, use_features: bool = True, labels: IntArray | None = None, room: Room | None = None
+) -> Colouring:
     """Order the nodes of a graph by what they are, not by how they are numbered.
 
     Parameters
@@ -79,6 +81,8 @@ def canonical_order(graph: Graph, use_features: bool = True, labels: IntArray | 
         Whether features count.
     labels
         A number for every node that counts as well.
+    room
+        Memory of at least 8 bytes per arc that may be used on the way.
 
     Examples
     --------
@@ -95,7 +99,7 @@ def canonical_order(graph: Graph, use_features: bool = True, labels: IntArray | 
     key = _digest(graph, use_features, labels)
     found = _known.get(key)
     if found is None:
-        found = _colouring(graph, _initial_colours(graph, use_features, labels))
+        found = _colouring(graph, _initial_colours(graph, use_features, labels), room)
         with _KNOWING:
             _known[key] = found
             while len(_known) > 1 and sum(len(one.order) for one in _known.values()) > _MOST_KNOWN:
@@ -112,13 +116,13 @@ def _digest(graph: Graph, use_features: bool, labels: IntArray | None) -> bytes:
         parts = [matrix.indptr, matrix.indices, matrix.data] if issparse(matrix) else [matrix]
         for part in parts if matrix is not None else ():
             digest.update(f" {part.shape} {part.dtype}".encode())
-            digest.update(np.ascontiguousarray(part).data)
+            digest.update(digest_of(part))
         digest.update(b";")
     return digest.digest()
 
 
-def _colouring(graph: Graph, colours: Colours) -> Colouring:
-    refiner = _Refiner(_all_weights(graph), graph.directed)
+def _colouring(graph: Graph, colours: Colours, room: Room | None) -> Colouring:
+    refiner = _Refiner(_all_weights(graph, room), graph.directed)
     # Long paths and grids of millions of nodes would take as many rounds as they are long.
     stable = colours = refiner.refine(colours, or_what_is_affordable=True)
     order, number, shared = sorted_hashes(stable, refiner.index)
@@ -137,10 +141,11 @@ def _colouring(graph: Graph, colours: Colours) -> Colouring:
     return Colouring(found, classes, tied, symmetric, arbitrary)
 
 
-def _all_weights(graph: Graph) -> csr_array:
+def _all_weights(graph: Graph, room: Room | None) -> csr_array:
     """Bits that tell edges apart by their weights, all of them where the graph has several matrices."""
     given = graph.adjacency
-    weights = canonical(_leading_bits(given.data, given.data), given.indices, given.indptr, given.shape)
+    out = None if room is None else room.arrays((given.nnz, np.uint64))[0]
+    weights = canonical(_leading_bits(given.data, given.data, out), given.indices, given.indptr, given.shape)
     others = [matrix for _, matrix in sorted(graph.edge_matrices.items())]
     if not others:
         return weights
@@ -218,14 +223,14 @@ def _initial_colours(graph: Graph, use_features: bool, labels: IntArray | None) 
     return colours + loops
 
 
-def _leading_bits(weights: Any, all_weights: Any) -> Colours:
+def _leading_bits(weights: Any, all_weights: Any, out: Colours | None = None) -> Colours:
     """40 significant bits of each weight, relative to the largest of all.
 
     What rounding changes, where weights were summed in another order, stays unseen, and so does the unit.
     """
     from pegfan.trees import _kernels
 
-    out = np.empty(len(weights), np.uint64)
+    out = np.empty(len(weights), np.uint64) if out is None else out
     _kernels.leading_bits(weights, float(all_weights.max(initial=0.0)) or 1.0, out)
     return out
 
