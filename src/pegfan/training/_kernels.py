@@ -19,7 +19,7 @@ from numba import types
 from numba.extending import intrinsic, overload
 
 from pegfan._compiled import compiled
-from pegfan._products import product
+from pegfan._products import sparse_product
 
 
 @compiled(error_model="numpy")
@@ -30,7 +30,7 @@ def _multiply(matrix, numbers, B, out):  # type: ignore[no-untyped-def]
     if is_dense:
         np.dot(dense[place : place + rows * columns].reshape((rows, columns)), B, out)
     else:
-        product(pointers[first : first + rows + 1], indices, data, B, out)
+        sparse_product(pointers[first : first + rows + 1], indices, data, B, out, 0, rows)
 
 
 @compiled(error_model="numpy")

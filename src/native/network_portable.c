@@ -1,0 +1,2 @@
+/* The network for all other processors. */
+#include "network.inc"
