@@ -5,7 +5,8 @@
 All are ratios inside one run on one core. (Ten splits beside the paper's GPU: ``pegfan reproduce table4``.) The
 authors' trees are read from PEGFAN_TREES, or from ../reference/trees beside PEGFAN_DATA. The plain loop is the network
 as one would write it: dense channels of all nodes, forward with dropout and a loss on the training nodes, autograd,
-Adam, and two more forwards, for validation and for test. It is in torch, whose products of these shapes are faster than NumPy's.
+Adam, and two more forwards, for validation and for test. It is in torch, whose products of these shapes are faster than
+NumPy's.
 """
 
 from __future__ import annotations

@@ -40,6 +40,26 @@ void network_masked(network *net);
 void network_losses(network *net, double *out);
 void network_step(network *net, const network_rates *rates);
 
+/* network.c: the head on rows that are there */
+void normalize(float *H, int64_t rows, int64_t width, const float *bias, int64_t n_bias, int64_t wanted, float *inverse,
+               int64_t n_inverse);
+void compute_logits(const float *H, int64_t channels, int64_t all, int64_t width, const float *alpha, int64_t n_alpha,
+                    const float *V, int64_t channels_V, int64_t classes, int64_t width_V, const uint8_t *masks,
+                    int64_t channels_masks, int64_t masked, int64_t width_masks, double scale, int64_t start,
+                    const float *c, int64_t n_c, float *logits, int64_t rows, int64_t n_logits);
+double backward(const float *H, int64_t all, int64_t width, const float *inverse, int64_t n_inverse, int64_t normalized,
+                double alpha, const float *V, int64_t classes, int64_t width_V, const uint8_t *mask, int64_t rows_mask,
+                int64_t width_mask, double scale, const float *error, int64_t rows, int64_t classes_error,
+                float *gradient, int64_t rows_gradient, int64_t width_gradient, float *grad_V, int64_t classes_grad,
+                int64_t width_grad, float *grad_b, int64_t n_grad);
+double cross_entropy(const float *logits, int64_t rows, int64_t classes, const int64_t *labels, int64_t n_labels,
+                     const float *weights, int64_t n_weights, float *error, int64_t rows_error, int64_t classes_error);
+double squared_error(const float *outputs, int64_t rows, int64_t columns, const float *targets, int64_t n_targets,
+                     const float *weights, int64_t n_weights, float *error, int64_t rows_error, int64_t columns_error);
+void attention_gradient(const float *alpha, int64_t n, const float *by_alpha, int64_t n_by, float *out, int64_t n_out);
+void adam_step(float *w, int64_t n, float *m, int64_t n_m, float *v, int64_t n_v, const float *g, int64_t n_g,
+               double step, double decay, double root);
+
 /* product.c: rows first, ..., last - 1 of a sparse matrix times a dense one */
 void sparse_product__f4_i4_i4(const int32_t *pointers, int64_t n_ptr, const int32_t *indices, int64_t n_indices,
                               const float *data, int64_t n_data, const float *B, int64_t rows_B, int64_t width,

@@ -7,9 +7,17 @@ typedef struct {
     void (*forward)(network *);
     void (*masked)(network *);
     void (*step)(network *, const network_rates *);
+    void (*normalize)(float *, int64_t, int64_t, const float *, int, float *);
+    void (*logits)(const float *, int64_t, int64_t, int64_t, const float *, const float *, int64_t, const uint8_t *,
+                   int64_t, float, int64_t, const float *, float *, int64_t);
+    float (*backward)(const float *, const float *, int64_t, int, float, const float *, int64_t, const uint8_t *, float,
+                      const float *, int64_t, float *, float *, float *);
+    void (*adam)(float *, float *, float *, const float *, int64_t, double, double, double);
 } kind;
 
-#define KIND(NAME) {#NAME, network_forward_##NAME, network_masked_##NAME, network_step_##NAME}
+#define KIND(NAME)                                                                                                   \
+    {#NAME,                 network_forward_##NAME, network_masked_##NAME, network_step_##NAME,                      \
+     head_normalize_##NAME, head_logits_##NAME,     head_backward_##NAME,  head_adam_##NAME}
 static const kind PORTABLE = KIND(portable);
 #if defined(__x86_64__) && !defined(_MSC_VER)
 static const kind AVX2 = KIND(avx2), AVX512 = KIND(avx512);
@@ -45,6 +53,45 @@ int64_t network_use(const char *processor) {
 void network_forward(network *net) { use()->forward(net); }
 void network_masked(network *net) { use()->masked(net); }
 void network_step(network *net, const network_rates *rates) { use()->step(net, rates); }
+
+void normalize(float *H, int64_t rows, int64_t width, const float *bias, int64_t n_bias, int64_t wanted, float *inverse,
+               int64_t n_inverse) {
+    (void)n_bias, (void)n_inverse;
+    use()->normalize(H, rows, width, bias, wanted != 0, inverse);
+}
+
+void compute_logits(const float *H, int64_t channels, int64_t all, int64_t width, const float *alpha, int64_t n_alpha,
+                    const float *V, int64_t channels_V, int64_t classes, int64_t width_V, const uint8_t *masks,
+                    int64_t channels_masks, int64_t masked, int64_t width_masks, double scale, int64_t start,
+                    const float *c, int64_t n_c, float *logits, int64_t rows, int64_t n_logits) {
+    (void)n_alpha, (void)channels_V, (void)width_V, (void)channels_masks, (void)n_c, (void)n_logits;
+    use()->logits(H, channels, all, width, alpha, V, classes, masked && width_masks ? masks : 0, masked, (float)scale,
+                  start, c, logits, rows);
+}
+
+double backward(const float *H, int64_t all, int64_t width, const float *inverse, int64_t n_inverse, int64_t normalized,
+                double alpha, const float *V, int64_t classes, int64_t width_V, const uint8_t *mask, int64_t rows_mask,
+                int64_t width_mask, double scale, const float *error, int64_t rows, int64_t classes_error,
+                float *gradient, int64_t rows_gradient, int64_t width_gradient, float *grad_V, int64_t classes_grad,
+                int64_t width_grad, float *grad_b, int64_t n_grad) {
+    (void)all, (void)n_inverse, (void)width_V, (void)classes_error, (void)rows_gradient, (void)width_gradient;
+    (void)classes_grad, (void)width_grad, (void)n_grad;
+    return use()->backward(H, inverse, width, normalized != 0, (float)alpha, V, classes,
+                           rows_mask && width_mask ? mask : 0, (float)scale, error, rows, gradient, grad_V, grad_b);
+}
+
+void attention_gradient(const float *alpha, int64_t n, const float *by_alpha, int64_t n_by, float *out, int64_t n_out) {
+    (void)n_by, (void)n_out;
+    float inner = 0;
+    for (int64_t i = 0; i < n; i++) inner += alpha[i] * by_alpha[i];
+    for (int64_t i = 0; i < n; i++) out[i] = alpha[i] * (by_alpha[i] - inner);
+}
+
+void adam_step(float *w, int64_t n, float *m, int64_t n_m, float *v, int64_t n_v, const float *g, int64_t n_g,
+               double step, double decay, double root) {
+    (void)n_m, (void)n_v, (void)n_g;
+    use()->adam(w, m, v, g, n, step, decay, root);
+}
 
 /* Four bits: which of the four parts of 16 bits are at least the threshold. */
 ALWAYS_INLINE uint64_t at_least(uint64_t x, uint64_t thresholds) {
@@ -93,6 +140,43 @@ ALWAYS_INLINE double power(double x) {
     return y * two.value;
 }
 
+double cross_entropy(const float *logits, int64_t rows, int64_t classes, const int64_t *labels, int64_t n_labels,
+                     const float *weights, int64_t n_weights, float *error, int64_t rows_error, int64_t classes_error) {
+    (void)n_labels, (void)n_weights;
+    int wanted = rows_error * classes_error > 0;
+    double loss = 0;
+    for (int64_t r = 0; r < rows; r++) {
+        const float *row = logits + r * classes;
+        float most = row[0], *to = error + r * classes;
+        double sum = 0;
+        for (int64_t k = 1; k < classes; k++) most = row[k] > most ? row[k] : most;
+        for (int64_t k = 0; k < classes; k++) {
+            double e = power((double)row[k] - most);
+            sum += e;
+            if (wanted) to[k] = (float)e;
+        }
+        loss -= weights[r] * ((double)row[labels[r]] - most - log(sum));
+        if (!wanted) continue;
+        float by = (float)(weights[r] / sum);
+        for (int64_t k = 0; k < classes; k++) to[k] *= by;
+        to[labels[r]] -= weights[r];
+    }
+    return loss;
+}
+
+double squared_error(const float *outputs, int64_t rows, int64_t columns, const float *targets, int64_t n_targets,
+                     const float *weights, int64_t n_weights, float *error, int64_t rows_error, int64_t columns_error) {
+    (void)columns, (void)n_targets, (void)n_weights;
+    int wanted = rows_error * columns_error > 0;
+    double loss = 0;
+    for (int64_t r = 0; r < rows; r++) {
+        double gap = (double)outputs[r] - targets[r];
+        loss += weights[r] * gap * gap;
+        if (wanted) error[r] = (float)(2 * weights[r] * gap);
+    }
+    return loss;
+}
+
 /* α = softmax(a), the logits c + Σ α_i Z_i, and the losses of training and validation rows; error becomes the gradient
    of the first. */
 void network_losses(network *net, double *out) {
@@ -109,29 +193,16 @@ void network_losses(network *net, double *out) {
         const float *z = net->Z + i * entries;
         for (int64_t t = 0; t < entries; t++) net->logits[t] += net->alpha[i] * z[t];
     }
-    out[0] = out[1] = 0;
-    for (int64_t r = 0; r < net->rows; r++) {
-        const float *row = net->logits + r * classes;
-        float *error = r < net->train ? net->error + r * classes : 0;
-        double weight = net->weights[r], *loss = out + (r >= net->train);
-        if (net->numeric) {
-            double gap = (double)row[0] - net->targets[r];
-            *loss += weight * gap * gap;
-            if (error) error[0] = (float)(2 * weight * gap);
-            continue;
-        }
-        float most = row[0];
-        double sum = 0;
-        for (int64_t k = 1; k < classes; k++) most = row[k] > most ? row[k] : most;
-        for (int64_t k = 0; k < classes; k++) {
-            double e = power((double)row[k] - most);
-            sum += e;
-            if (error) error[k] = (float)e;
-        }
-        *loss -= weight * ((double)row[net->labels[r]] - most - log(sum));
-        if (!error) continue;
-        float by = (float)(weight / sum);
-        for (int64_t k = 0; k < classes; k++) error[k] *= by;
-        error[net->labels[r]] -= (float)weight;
+    int64_t train = net->train * classes, later = net->rows - net->train;
+    if (net->numeric) {
+        out[0] = squared_error(net->logits, net->train, 1, net->targets, net->train, net->weights, net->train,
+                               net->error, net->train, 1);
+        out[1] = squared_error(net->logits + train, later, 1, net->targets + net->train, later,
+                               net->weights + net->train, later, net->error, 0, 0);
+        return;
     }
+    out[0] = cross_entropy(net->logits, net->train, classes, net->labels, net->train, net->weights, net->train,
+                           net->error, net->train, classes);
+    out[1] = cross_entropy(net->logits + train, later, classes, net->labels + net->train, later,
+                           net->weights + net->train, later, net->error, 0, 0);
 }

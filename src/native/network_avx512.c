@@ -9,6 +9,7 @@
 
 #define LINE_AVX512
 #include "network.inc"
+#include "head.inc"
 #if defined(__clang__)
 #pragma clang attribute pop
 #endif

@@ -16,6 +16,7 @@ import pegfan as pf
 from pegfan import _compiled, _hashing, _products
 from pegfan._compiled import Loop, compiled, native
 from pegfan._products import product
+from pegfan.training import _kernels
 from pegfan.training.fast import FastNetwork, NativeNetwork
 from pegfan.training.network import Network
 from pegfan.training.rows import Rows, loss_weights
@@ -267,3 +268,84 @@ def test_an_unknown_processor_is_refused():
     before = native.ffi.string(native.lib.network_processor())
     assert not native.lib.network_use(b"z80")
     assert native.ffi.string(native.lib.network_processor()) == before
+
+
+@built
+@pytest.mark.parametrize(("hidden", "rate"), [(64, 0.5), (10, 0.3), (40, 0.0)])
+def test_the_head_on_rows_goes_the_way_of_its_bodies(processor, hidden, rate):
+    rng = np.random.default_rng(hidden)
+    channels, rows, classes = 3, 23, 5
+
+    def normal(*shape):
+        return rng.standard_normal(shape).astype(np.float32)
+
+    H, bias, V, c = normal(channels, rows, hidden), normal(hidden), normal(channels, classes, hidden), normal(classes)
+    ours, theirs, inverses = H[0].copy(), H[0].copy(), np.zeros((2, rows), np.float32)
+    for wanted in (True, False):
+        _kernels.normalize(ours, bias, wanted, inverses[0])
+        _kernels.normalize.by_numba(theirs, bias, wanted, inverses[1])
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(*inverses, rtol=1e-5)
+    masks = (
+        (rng.random((channels, rows, hidden)) < 0.5).astype(np.uint8) if rate else np.zeros((channels, 0, 0), np.uint8)
+    )
+    alpha, scale = np.array([0.2, 0.5, 0.3], np.float32), np.float32(1 / (1 - rate))
+    logits = np.zeros((2, rows, classes), np.float32)
+    for way, out in zip((_kernels.compute_logits, _kernels.compute_logits.by_numba), logits, strict=True):
+        way(H, alpha, V, masks, scale, 0, c, out)
+    np.testing.assert_allclose(*logits, rtol=1e-4, atol=1e-5)
+    later = np.zeros((rows - 3, classes), np.float32)
+    _kernels.compute_logits(H, alpha, V, np.zeros((channels, 0, 0), np.uint8), scale, 3, c, later)
+    _kernels.compute_logits.by_numba(H, alpha, V, np.zeros((channels, 0, 0), np.uint8), scale, 3, c, logits[0, 3:])
+    np.testing.assert_allclose(later, logits[0, 3:], rtol=1e-4, atol=1e-5)
+
+    labels, weights = rng.integers(classes, size=rows), np.full(rows, 1 / rows, np.float32)
+    errors, nothing = np.zeros((2, rows, classes), np.float32), np.zeros((0, 0), np.float32)
+    losses = [
+        way(logits[1], labels, weights, out)
+        for way, out in zip((_kernels.cross_entropy, _kernels.cross_entropy.by_numba), errors, strict=True)
+    ]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-5)
+    assert _kernels.cross_entropy(logits[1], labels, weights, nothing) == losses[0]
+    np.testing.assert_allclose(*errors, atol=1e-7)
+    found = []
+    for way in (_kernels.backward, _kernels.backward.by_numba):
+        gradient, grad_V, grad_b = np.zeros((rows, hidden), np.float32), np.zeros_like(V[0]), np.zeros_like(bias)
+        by_alpha = way(H[0], inverses[1], True, alpha[0], V[0], masks[0], scale, errors[1], gradient, grad_V, grad_b)
+        found.append([np.array([by_alpha]), gradient, grad_V, grad_b])
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
+@built
+@given(seeds, st.integers(1, 70))
+def test_a_step_of_adam_goes_the_way_of_its_body(seed, n):
+    rng = np.random.default_rng(seed)
+    w, m, g = rng.standard_normal((3, n)).astype(np.float32)
+    v = rng.random(n).astype(np.float32)
+    one, other = [w.copy(), m.copy(), v.copy()], [w.copy(), m.copy(), v.copy()]
+    rates = _kernels.adam_rates(0.01, 1e-3, 7)
+    _kernels.adam_step(*one, g, *rates)
+    _kernels.adam_step.by_numba(*other, g, *rates)
+    for ours, theirs in zip(one, other, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=2e-6, atol=1e-7)
+
+
+@built
+def test_the_gradient_by_attention_equals_its_body():
+    alpha, by_alpha = np.array([0.2, 0.5, 0.3], np.float32), np.array([1, -2, 0.5], np.float32)
+    ours, theirs = np.zeros((2, 3), np.float32)
+    _kernels.attention_gradient(alpha, by_alpha, ours)
+    _kernels.attention_gradient.by_numba(alpha, by_alpha, theirs)
+    np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+
+
+@built
+def test_squared_errors_equal_their_body():
+    rng = np.random.default_rng(0)
+    outputs, targets = rng.standard_normal((2, 9)).astype(np.float32)
+    weights, errors = np.full(9, 1 / 9, np.float32), np.zeros((2, 9, 1), np.float32)
+    ways = _kernels.squared_error, _kernels.squared_error.by_numba
+    losses = [way(outputs[:, None].copy(), targets, weights, out) for way, out in zip(ways, errors, strict=True)]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-6)
+    np.testing.assert_allclose(*errors, rtol=1e-6)
