@@ -412,6 +412,11 @@ class Channels(Sequence[Channel]):
         """The numbers of columns d_1, ..., d_(n_C), as the models want them."""
         return tuple(channel.shape[1] for channel in self._channels)
 
+    @property
+    def entries(self) -> int:
+        """How many entries of all channels may be other than zero, found without computing them."""
+        return sum(self._trie.bounds)
+
     def memory(self, dtype: Any = np.float32, format: Literal["auto", "dense", "sparse", "rows"] = "auto") -> int:  # noqa: A002
         """The bytes that the channels take when materialised; an upper bound where they are sparse.
 
