@@ -1,8 +1,8 @@
 """Compiled loops: the C extension where it was built, numba elsewhere, from one declaration.
 
-A loop is a Python function under `compiled`. Its body is the loop, in the part of Python that numba compiles; src/native
-may hold the same loop in C, declared in native.h under the name that `compiled` is given. What is called is the C
-function where the extension has it, and else the body, compiled by numba, which is only then imported.
+A loop is a Python function under `compiled`. Its body is the loop, in the part of Python that numba compiles;
+src/native may hold the same loop in C, declared in native.h under the name that `compiled` is given. What is called is
+the C function where the extension has it, and else the body, compiled by numba, which is only then imported.
 
 The C function takes the arguments in the same order, every array as a pointer and then its shape, numbers as int64_t,
 uint64_t or double. A loop for several dtypes has several C functions, named ``name__what``; the one whose pointers have
@@ -11,6 +11,7 @@ the dtypes of the arrays is called. Arrays are C-ordered. ``PEGFAN_NATIVE=0`` le
 
 from __future__ import annotations
 
+import dis
 import os
 from collections.abc import Callable
 from functools import cached_property
@@ -77,11 +78,9 @@ class Loop:
         """The loop as numba compiles it."""
         import numba
 
-        used = {
-            name: value.by_numba
-            for name in self.body.__code__.co_names
-            if isinstance(value := self.body.__globals__.get(name), Loop)
-        }
+        names = {code.argval for code in dis.get_instructions(self.body) if code.opname == "LOAD_GLOBAL"}
+        called = {name: value for name in names if isinstance(value := self.body.__globals__.get(name), Loop)}
+        used = {name: loop.by_numba for name, loop in called.items()}
         copy = FunctionType(self.body.__code__, {**self.body.__globals__, **used}, self.body.__name__)
         copy.__module__, copy.__qualname__ = self.body.__module__, self.body.__qualname__
         return numba.njit(cache=True, nogil=True, **self.options)(copy)
