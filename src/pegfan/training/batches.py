@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
@@ -91,6 +91,13 @@ class BatchSteps:
         self.pool = ThreadPoolExecutor(threads) if threads > 1 and count > 1 else None
         self._order: Iterator[IntArray] = self._batches()
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        if self.pool is not None:
+            self.pool.shutdown()
+
     # ------------------------------------------------------------------------ epochs
 
     def step(self, epoch: int) -> tuple[float, float, Any]:
@@ -156,7 +163,7 @@ class BatchSteps:
         inputs = self.canonical.rows(places, np.dtype(np.float32))
 
         def forward(i: int) -> None:
-            _product(inputs[i], views[i], H[i])
+            multiply(inputs[i], views[i], H[i])
             _kernels.normalize(H[i], views[-4][i], self.settings.hop_normalize, inverse[i])
 
         self._each(forward)
@@ -222,7 +229,8 @@ class BatchSteps:
             m += np.float32(0.1) * (g - m)
             v += np.float32(0.001) * (g * g - v)
             w -= np.float32(rate / (1 - 0.9**self.steps)) * m / (np.sqrt(v) * root + np.float32(1e-8))
-        self.mean += np.float32(max(1 - _MOMENTUM, 1 / self.steps)) * (self.w - self.mean)
+        share = max(1 - _MOMENTUM, 9 / (9 + self.steps))  # the first weights are soon forgotten
+        self.mean += np.float32(share) * (self.w - self.mean)
 
     def _validate(self) -> tuple[float, Any]:
         """The loss of the validation rows, without dropout, and their logits."""
@@ -247,7 +255,8 @@ def _softmax(a: Any) -> Any:
     return e / e.sum()
 
 
-def _product(x: Any, w: Any, out: Any) -> None:
+def multiply(x: Any, w: Any, out: Any) -> None:
+    """Compute out = x w for rows of a channel, sparse or dense."""
     if issparse(x):
         from pegfan._products import product
 
@@ -258,6 +267,6 @@ def _product(x: Any, w: Any, out: Any) -> None:
 
 def _transposed_product(x: Any, g: Any, out: Any) -> None:
     if issparse(x):
-        _product(csr_array(x.T), g, out)
+        multiply(csr_array(x.T), g, out)
     else:
         np.matmul(x.T, g, out=out)

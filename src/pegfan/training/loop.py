@@ -86,6 +86,7 @@ def follow(
     more: Sequence[str] = (),
     last: bool = False,
     ties: bool = False,
+    until: float | None = None,
 ) -> Course:
     """Train epoch by epoch until validation stops improving.
 
@@ -105,6 +106,8 @@ def follow(
         Keep the weights of the last epoch, not those of the best one.
     ties
         Whether, of epochs with equal metrics, one with a lower validation loss is better.
+    until
+        What ``time.monotonic()`` is when the training is to end, after the epoch that it is in.
     """
     record: dict[str, list[Any]] = {"train_loss": [], "val_loss": [], "val_metric": [], **{key: [] for key in more}}
     best, best_epoch, kept, at_best = (np.inf, np.inf), 0, None, (np.nan, np.nan)
@@ -137,6 +140,8 @@ def follow(
             best, best_epoch, kept = rank, epoch, trainer.snapshot()
             at_best = (val_loss, score(val_logits, val_labels, metric))
         elif epoch - best_epoch >= settings.patience:
+            break
+        if until is not None and time.monotonic() >= until:
             break
     if last:
         kept, at_best = trainer.snapshot(), (val_loss, score(val_logits, val_labels, metric))
