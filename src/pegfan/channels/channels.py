@@ -18,6 +18,7 @@ from scipy.sparse import csr_array, eye_array, issparse
 from pegfan._arrays import IntArray
 from pegfan._checks import check_choice
 from pegfan.channels._canonical import Canonical
+from pegfan.channels._kept import KEEPING
 from pegfan.channels._trie import SPARSE_BELOW, Scales, Stem, Trie, dense_bytes, sparse_bytes
 from pegfan.channels.factors import RAISED, Matrix, all_finite, as_factor
 from pegfan.framelets import Operator
@@ -565,7 +566,9 @@ class Channels(Sequence[Channel]):
     def _gather(self, rows: Sequence[IntArray], dtype: Any) -> list[Any]:
         """Some rows of every channel, for each channel its own."""
         if dtype not in self._prepared:
-            self._prepared[dtype] = self._prepare(dtype)
+            with KEEPING:  # in several threads, once
+                if dtype not in self._prepared:
+                    self._prepared[dtype] = self._prepare(dtype)
         values, scales = self._prepared[dtype]
         return [
             values[i][rows[i]] if i in values else scales[i].rows(rows[i], cast(int, channel.scale))

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +34,10 @@ _MOST_KNOWN = 4_000_000
 _known: dict[bytes, Colouring] = {}
 """The newest results, up to so many nodes in all: a tree, its channels and a split of one graph ask for one order."""
 _KNOWING = Lock()
+_digests: WeakKeyDictionary[Graph, dict[bool, bytes]] = WeakKeyDictionary()
+
+_HASHED = 65_536
+"""Rows of features that are hashed at a time."""
 
 _OVERHEAD = 50_000  # arcs that could be visited in the time that a component takes whatever its size
 
@@ -91,7 +96,7 @@ def canonical_order(graph: Graph, use_features: bool = True, labels: IntArray | 
     >>> colouring.tied, colouring.arbitrary
     (4, 0)
     """
-    key = _digest(graph, use_features, labels)
+    key = _digest(graph, use_features, labels) if labels is not None else _known_digest(graph, use_features)
     found = _known.get(key)
     if found is None:
         found = _colouring(graph, _initial_colours(graph, use_features, labels))
@@ -100,6 +105,14 @@ def canonical_order(graph: Graph, use_features: bool = True, labels: IntArray | 
             while len(_known) > 1 and sum(len(one.order) for one in _known.values()) > _MOST_KNOWN:
                 del _known[next(iter(_known))]
     return found
+
+
+def _known_digest(graph: Graph, use_features: bool) -> bytes:
+    """The digest of a graph, which cannot change; made once, for that of a large one takes a while."""
+    digests = _digests.setdefault(graph, {})
+    if use_features not in digests:
+        digests[use_features] = _digest(graph, use_features, None)
+    return digests[use_features]
 
 
 def _digest(graph: Graph, use_features: bool, labels: IntArray | None) -> bytes:
@@ -200,9 +213,11 @@ def _initial_colours(graph: Graph, use_features: bool, labels: IntArray | None) 
 
     colours = np.ones(graph.n, np.uint64)
     if use_features and graph.features is not None:
-        X: Any = graph.features if issparse(graph.features) else csr_array(graph.features)
-        bits = (X.data.astype(np.float64) + 0.0).view(np.uint64)  # + 0.0: no negative zero
-        hash_rows(X.indptr, X.indices, bits, False, colours)
+        for start in range(0, graph.n, _HASHED):  # a dense matrix takes four times the room as a sparse one
+            part = graph.features[start : start + _HASHED] if graph.n > _HASHED else graph.features
+            X: Any = part if issparse(part) else csr_array(part)
+            bits = (X.data.astype(np.float64) + 0.0).view(np.uint64)  # + 0.0: no negative zero
+            hash_rows(X.indptr, X.indices, bits, False, colours[start : start + _HASHED])
     if labels is not None:
         colours = _scramble(colours + _scramble(labels.astype(np.int64).view(np.uint64)))
     # A loop leads to a node of one's own colour, as an edge to an equal node does: tell them apart from the start.
