@@ -6,6 +6,7 @@ import csv
 import os
 import shlex
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from io import StringIO
@@ -134,6 +135,7 @@ def train(
     only. The folder then holds predictions.csv, ranked.csv with the nodes to look at first, the model, a report to open
     in a browser, and settings.toml, which repeats the run bit for bit.
     """
+    start = time.perf_counter()
     if folder is None:
         raise Fail("Name the folder to write with -o, as in: pegfan train cornell -o out", USAGE)
     pins = {"method": method, "h": h, "kind": kind, "regime": regime, "hops": hops, "direction": direction}
@@ -147,7 +149,7 @@ def train(
     wanted, known = wanted.judged(known)
     shown = console if not as_json else errors
     _print_plan(shown, source, known, wanted, folder)
-    outcome = _carry_out(known, wanted.plan)
+    outcome = _carry_out(known, wanted.plan, start)
     result = _complete(outcome, source, report, folder)
     if against:
         result = _among_others(result, outcome.graph, wanted.plan)
@@ -555,7 +557,7 @@ def _print_plan(shown: Any, source: Source, graph: Graph, wanted: _Wanted, folde
     )
 
 
-def _carry_out(graph: Graph, plan: Plan) -> Outcome:
+def _carry_out(graph: Graph, plan: Plan, start: float) -> Outcome:
     from pegfan.auto.outcome import SEARCH, carry_out
     from pegfan.running import Step
 
@@ -568,7 +570,7 @@ def _carry_out(graph: Graph, plan: Plan) -> Outcome:
         return f"{step.done} of {step.planned} recipes{speed}{clock}"
 
     with progress_bar("training", words) as progress:
-        return carry_out(graph, plan, progress)
+        return carry_out(graph, plan, progress, start)
 
 
 def _complete(outcome: Outcome, source: Source, report: ReadReport | None, folder: Path) -> Result:

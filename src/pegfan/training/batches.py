@@ -32,8 +32,9 @@ ENTRIES = 4096
 """The most entries of a row, over all channels, for which they are taken: an operator is cheaper on wider ones."""
 WIDEST = 16_384
 """The most columns of a channel for which they are taken: all its weights are updated in every step."""
-_MOMENTUM = 0.99
-"""Of the mean of the weights over steps, which is what is validated and kept: single steps are noisy."""
+_MEAN = 100
+"""Steps, at most those of a pass, that the mean of the weights looks back: that is validated and kept, for single steps
+are noisy."""
 
 
 def suits(channels: Channels, rows: int) -> bool:
@@ -122,7 +123,10 @@ class BatchSteps:
         count, classes, hidden = V.shape
         state: dict[str, Any] = {}
         for i in range(count):
-            state |= {f"channel_layers.{i}.weight": np.ascontiguousarray(W[i].T), f"channel_layers.{i}.bias": b[i].copy()}
+            state |= {
+                f"channel_layers.{i}.weight": np.ascontiguousarray(W[i].T),
+                f"channel_layers.{i}.bias": b[i].copy(),
+            }
         V = V.transpose(1, 0, 2).reshape(classes, count * hidden)
         return state | {"output.weight": V, "output.bias": c.copy(), "attention_logits": a.copy()}
 
@@ -229,7 +233,9 @@ class BatchSteps:
             m += np.float32(0.1) * (g - m)
             v += np.float32(0.001) * (g * g - v)
             w -= np.float32(rate / (1 - 0.9**self.steps)) * m / (np.sqrt(v) * root + np.float32(1e-8))
-        share = max(1 - _MOMENTUM, 9 / (9 + self.steps))  # the first weights are soon forgotten
+        passes = -(-len(self.train.places) // self.batch)
+        share = max(1 / min(_MEAN, passes), 9 / (9 + self.steps))  # the first weights are soon forgotten
+        share = 1.0 if passes == 1 else share
         self.mean += np.float32(share) * (self.w - self.mean)
 
     def _validate(self) -> tuple[float, Any]:

@@ -16,7 +16,7 @@ from pegfan._extras import need
 from pegfan.channels import Channels
 from pegfan.graph import Split, as_split, metric_problem
 from pegfan.metrics import METRICS, score
-from pegfan.running import Progress, Runner, Step
+from pegfan.running import Deadline, Progress, Runner, Step
 from pegfan.training.batches import JUDGED, ROWS, BatchSteps, suits
 from pegfan.training.loop import InUnits, follow
 from pegfan.training.network import Network
@@ -43,7 +43,7 @@ def train(
     batch: int | None = None,
     workers: int = 1,
     threads: int = 1,
-    until: float | None = None,
+    until: Deadline | None = None,
     history: bool = False,
     progress: Progress | None = None,
 ) -> TrainingResult:
@@ -86,7 +86,7 @@ def train(
     threads
         Of the engine ``"batches"``, which share the channels; likewise.
     until
-        What ``time.monotonic()`` is when a training is to end after its epoch, whatever the settings say.
+        When a training is to end after the epoch that it is in, whatever the settings say.
     history
         Whether to keep losses, metrics and attention of every epoch.
     progress
@@ -172,7 +172,7 @@ class TrainingTask(NamedTuple):
     batch: int | None
     history: bool
     threads: int = 1
-    until: float | None = None
+    until: Deadline | None = None
 
 
 def _run(task: TrainingTask, index: int) -> Run:
@@ -204,7 +204,9 @@ def _follow(task: TrainingTask, index: int, trainer: Any, val_labels: Any, units
     progress, count = task.progress, len(task.splits)
     tell = None if progress is None else lambda text: progress(Step(index, count, f"split {index}: {text}"))
     names = ("attention",) if task.history else ()
-    course = follow(trainer, settings, val_labels, metric, f"split {index}", task.history, tell, names, until=task.until)
+    course = follow(
+        trainer, settings, val_labels, metric, f"split {index}", task.history, tell, names, until=task.until
+    )
     state = trainer.state(course.kept)
     network = Network(state, settings)
     return Run(
