@@ -31,6 +31,8 @@ SEARCH = 0.5
 """The part of the budget that the search has; the rest is for the other splits."""
 IMPORTANCE = 0.05
 """The part of the budget that the importance of columns may take at most."""
+REASONS = 0.03
+"""The part of the budget that the reasons for nodes of a large graph may take at most."""
 RESERVE = 0.08
 """The part of the budget that is kept for what follows the trainings: reasons, and the importance of columns."""
 PER_NODE = 2e-5
@@ -258,10 +260,10 @@ def carry_out(graph: Graph, plan: Plan, progress: Progress | None = None, start:
         curves=tuple(results.curve(member.recipe.name, member.run) for member in kept),
         attention=tuple(results.attention(m.recipe.name, m.channels, m.run.attention) for m in kept),
         importances=importances(
-            Explainer(replace(model.fitted_, members=kept)),
+            explainer if kept == model.members_ else Explainer(replace(model.fitted_, members=kept)),
             *(known, known.splits[plan.split], IMPORTANCE * plan.budget, plan.seed),
         ),
-        reasons=reasons(explainer, found.shown, found.by),
+        reasons=reasons(explainer, found.shown, found.by, REASONS * plan.budget),
         tree=next(iter(trees), None),
         metric_reason=plan.metric_reason,
         **found.parts,
