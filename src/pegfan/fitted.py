@@ -86,7 +86,7 @@ class Trained:
     run
         Its training (`pegfan.training.Run`), with the weights.
     engine
-        What trained it: ``"fast"``, ``"batches"``, ``"plain"``, ``"boosting"`` or ``"linear"``; None once it was loaded.
+        What trained it: an engine of `pegfan.train`, ``"boosting"`` or ``"linear"``; None once it was loaded.
     average
         False for models of earlier versions, whose projections are not averaged over nodes that look alike.
     fold

@@ -65,8 +65,12 @@ def view(graph: Graph, tree: Hierarchy | None, wanted: Sequence[int] = (), most:
 
 def _links(adjacency: csr_array, directed: bool = True) -> csr_array:
     """The links between nodes, regardless of direction and weight, without self loops."""
-    if not directed and not adjacency.diagonal().any():
-        return csr_array((np.ones(adjacency.nnz), adjacency.indices, adjacency.indptr), shape=adjacency.shape)
+    if not directed:
+        rows = np.repeat(np.arange(adjacency.shape[0], dtype=np.int32), np.diff(adjacency.indptr))
+        proper = rows != adjacency.indices
+        ends = np.concatenate([[0], np.cumsum(np.bincount(rows[proper], minlength=adjacency.shape[0]))])
+        columns = adjacency.indices[proper]
+        return csr_array((np.ones(len(columns)), columns, ends.astype(columns.dtype)), shape=adjacency.shape)
     i, j = adjacency.tocoo().coords
     proper = i != j
     i, j = i[proper], j[proper]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -78,7 +79,7 @@ class BatchSteps:
         self.shapes = [(w, hidden) for w in channels.widths]
         self.shapes += [(count, hidden), (count, classes, hidden), (classes,), (count,)]
         sizes = np.cumsum([0, *(int(np.prod(shape)) for shape in self.shapes)])
-        self.places = [slice(int(a), int(b)) for a, b in zip(sizes[:-1], sizes[1:], strict=True)]
+        self.places = [slice(int(a), int(b)) for a, b in pairwise(sizes)]
         self.w, self.m, self.v, self.mean, self.kept = (np.zeros(sizes[-1], np.float32) for _ in range(5))
         self._take(state)
         self.mean[:] = self.w
@@ -217,6 +218,8 @@ class BatchSteps:
 
     def _adam(self) -> None:
         """Adam in three groups, as `torch.optim.Adam` has it, and the mean of the weights."""
+        from pegfan.training import _kernels
+
         settings, count = self.settings, len(self.H)
         self.steps += 1
         first, second = self.places[count].stop, self.places[count + 2].stop
@@ -225,14 +228,9 @@ class BatchSteps:
             (slice(first, second), settings.lr_fc, settings.wd_fc2),
             (slice(second, None), settings.lr_sca, settings.wd_sca),
         )
-        root = np.float32(1 / np.sqrt(1 - 0.999**self.steps))
         for part, rate, decay in groups:
             w, m, v, g = (array[part] for array in (self.w, self.m, self.v, self.grad))
-            if decay:
-                g += np.float32(decay) * w
-            m += np.float32(0.1) * (g - m)
-            v += np.float32(0.001) * (g * g - v)
-            w -= np.float32(rate / (1 - 0.9**self.steps)) * m / (np.sqrt(v) * root + np.float32(1e-8))
+            _kernels.adam_step(w, m, v, g, *_kernels.adam_rates(rate, decay, self.steps))
         passes = -(-len(self.train.places) // self.batch)
         share = max(1 / min(_MEAN, passes), 9 / (9 + self.steps))  # the first weights are soon forgotten
         share = 1.0 if passes == 1 else share
@@ -266,7 +264,7 @@ def multiply(x: Any, w: Any, out: Any) -> None:
     if issparse(x):
         from pegfan._products import product
 
-        product(x.indptr.astype(np.int64), x.indices.astype(np.int32), x.data, w, out)
+        product(x, w, out=out)
     else:
         np.matmul(x, w, out=out)
 
