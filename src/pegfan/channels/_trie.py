@@ -150,9 +150,9 @@ class Scales:
         self._levels: dict[int, tuple[Any, Any, Any]] = {}
         self._means: dict[int, Any] = {}
 
-    def rows(self, nodes: Any, scale: int) -> Any:
-        """The rows of F_j f that belong to some nodes."""
-        found = self._rows(nodes, scale)
+    def rows(self, nodes: Any, scale: int, lifted: dict[Any, Any] | None = None) -> Any:
+        """The rows of F_j f that belong to some nodes; scales of the same nodes share what is `lifted`."""
+        found = self._rows(nodes, scale, lifted)
         return found if self.classes is None else self.classes.put(self._mean(scale), found, nodes)
 
     def prepare(self, scales: Sequence[int]) -> None:
@@ -162,9 +162,17 @@ class Scales:
         for j in scales if self.classes is not None else ():
             self._mean(j)
 
-    def _rows(self, nodes: Any, scale: int) -> Any:
-        fine = self._lift(nodes, scale + 1)
-        return fine if scale == 0 else fine - self._lift(nodes, scale)
+    def _rows(self, nodes: Any, scale: int, lifted: dict[Any, Any] | None = None) -> Any:
+        def lift(level: int) -> Any:
+            key = (id(self), id(nodes), level)
+            if lifted is None or key not in lifted:
+                found = self._lift(nodes, level)
+                if lifted is None:
+                    return found
+                lifted[key] = found
+            return lifted[key]
+
+        return lift(1).copy() if scale == 0 else lift(scale + 1) - lift(scale)
 
     def _mean(self, scale: int) -> Any:
         assert self.classes is not None

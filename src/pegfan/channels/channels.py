@@ -570,8 +570,9 @@ class Channels(Sequence[Channel]):
                 if dtype not in self._prepared:
                     self._prepared[dtype] = self._prepare(dtype)
         values, scales = self._prepared[dtype]
+        lifted: dict[Any, Any] = {}
         return [
-            values[i][rows[i]] if i in values else scales[i].rows(rows[i], cast(int, channel.scale))
+            values[i][rows[i]] if i in values else scales[i].rows(rows[i], cast(int, channel.scale), lifted)
             for i, channel in enumerate(self)
         ]
 
