@@ -198,7 +198,6 @@ def enough(result: Any) -> int:
     return int(result or 0)
 
 
-
 def moved(matrix: csr_array, order: Any, out: Any = None) -> csr_array:
     """The rows and columns of a square matrix in an order, or of some of its nodes; ``matrix[order][:, order]``.
 
