@@ -315,7 +315,7 @@ def _numbered(matrix: csr_array, change: Callable[[csr_array], csr_array]) -> cs
 
 
 def canonical(values: Any, columns: Any, pointers: Any, shape: tuple[int, ...]) -> csr_array:
-    """A CSR matrix of sorted rows without repetitions, made of these very arrays: SciPy would copy parts of larger ones."""
+    """A CSR matrix of sorted rows without repetitions, of these very arrays: SciPy would copy parts of larger ones."""
     made = csr_array(shape, dtype=values.dtype)
     made.data, made.indices, made.indptr = values, columns, pointers
     made.has_canonical_format = True

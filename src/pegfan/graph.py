@@ -21,8 +21,8 @@ from scipy.sparse.csgraph import connected_components
 
 from pegfan._arrays import FloatArray, IntArray
 from pegfan._checks import check_choice, check_integer
-from pegfan._matrices import moved, transposed
 from pegfan._extras import need
+from pegfan._matrices import moved, transposed
 from pegfan.metrics import METRICS, check_metric
 
 if TYPE_CHECKING:
