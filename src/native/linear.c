@@ -174,7 +174,7 @@ int64_t orthonormal(const double *g, int64_t width, int64_t g_width, double *r, 
     return count;
 }
 
-/* T = Qᵀ q Q of three diagonals, the middle one and beside[i] = T[i, i + 1]; Q takes the place of q. */
+/* T = Q^T q Q of three diagonals, the middle one and beside[i] = T[i, i + 1]; Q takes the place of q. */
 static void three_diagonals(double *q, double *a, double *v, double *p, int64_t n, double *diagonal, double *beside) {
     memcpy(a, q, (size_t)(n * n) * sizeof(double));
     for (int64_t k = 0; k < n * n; k++) q[k] = 0.0;
@@ -187,7 +187,7 @@ static void three_diagonals(double *q, double *a, double *v, double *p, int64_t 
         const double pivot = next >= 0.0 ? -sqrt(size) : sqrt(size);
         for (int64_t i = k + 1; i < n; i++) v[i] = a[i * n + k];
         v[k + 1] -= pivot;
-        const double half = size - pivot * next; /* vᵀv / 2: the reflection is I − v vᵀ / half */
+        const double half = size - pivot * next; /* v^T v / 2: the reflection is I - v v^T / half */
         for (int64_t i = k + 1; i < n; i++) {
             double total = 0.0;
             for (int64_t j = k + 1; j < n; j++) total += a[i * n + j] * v[j];

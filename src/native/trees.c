@@ -70,6 +70,15 @@ ALWAYS_INLINE void units(int64_t terms, double largest, double *half, double *re
     *half = ldexp(1.0, low), *rest = ldexp(1.0, power - low);
 }
 
+#define MOST_PARTS 512
+
+/* The bits of keys below which parts of about eight of them differ, or more where that would be too many parts. */
+ALWAYS_INLINE int next_shift(int64_t n, int bit) {
+    int digits = 1;
+    while (digits < 9 && n >> (digits + 3) > 1) digits++;
+    return bit > digits ? bit - digits : 0;
+}
+
 #define INDEX int32_t
 #define NAME(function) function##__i4
 #define NAME2(function, value) function##__i4_##value
@@ -126,13 +135,15 @@ static int64_t count_below(uint64_t *keys, uint64_t *other, int64_t n, int bit) 
         for (k = 1; k < n; k++) count += keys[k] != keys[k - 1];
         return count;
     }
-    int64_t ends[(1 << DIGITS) + 1] = {0}, start = 0, count = 0;
-    const int shift = bit > DIGITS ? bit - DIGITS : 0;
-    const uint64_t digits = (UINT64_C(1) << (bit > DIGITS ? DIGITS : bit)) - 1;
+    int64_t ends[MOST_PARTS + 1], start = 0, count = 0;
+    const int shift = next_shift(n, bit);
+    const int64_t parts = INT64_C(1) << (bit - shift);
+    const uint64_t digits = (uint64_t)parts - 1;
+    memset(ends, 0, (size_t)(parts + 1) * sizeof(int64_t));
     for (k = 0; k < n; k++) ends[(keys[k] >> shift & digits) + 1]++;
-    for (k = 1; k <= 1 << DIGITS; k++) ends[k] += ends[k - 1];
+    for (k = 1; k <= parts; k++) ends[k] += ends[k - 1];
     for (k = 0; k < n; k++) other[ends[keys[k] >> shift & digits]++] = keys[k];
-    for (k = 0; k < 1 << DIGITS; k++) {
+    for (k = 0; k < parts; k++) {
         count += count_below(other + start, keys + start, ends[k] - start, shift);
         start = ends[k];
     }
