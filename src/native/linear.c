@@ -4,18 +4,27 @@
 
 #define EPS 0x1p-52
 
+/* Some columns of a row of the product, whose sums stay in registers while the entries of the sparse row go by. */
+#define COLUMNS(COUNT)                                                                                                \
+    for (; from + COUNT <= width; from += COUNT) {                                                                    \
+        double total[COUNT] = {0.0};                                                                                  \
+        for (int64_t e = indptr[i]; e < indptr[i + 1]; e++) {                                                         \
+            const double value = data[e], *row = x + (int64_t)indices[e] * width + from;                              \
+            for (int t = 0; t < COUNT; t++) total[t] += value * row[t];                                               \
+        }                                                                                                             \
+        for (int t = 0; t < COUNT; t++) out[i * width + from + t] = total[t];                                         \
+    }
+
 #define PRODUCT(FUNCTION, INDEX)                                                                                      \
     WIDE void FUNCTION(const INDEX *indptr, int64_t n_ptr, const INDEX *indices, int64_t n_indices,                   \
                        const double *data, int64_t n_data, const double *restrict x, int64_t n_x, int64_t width,      \
                        double *restrict out, int64_t n_out, int64_t out_width) {                                      \
         (void)n_indices, (void)n_data, (void)n_x, (void)n_out, (void)out_width;                                       \
         for (int64_t i = 0; i + 1 < n_ptr; i++) {                                                                     \
-            double *restrict total = out + i * width;                                                                 \
-            for (int64_t t = 0; t < width; t++) total[t] = 0.0;                                                       \
-            for (int64_t e = indptr[i]; e < indptr[i + 1]; e++) {                                                     \
-                const double value = data[e], *row = x + (int64_t)indices[e] * width;                                 \
-                for (int64_t t = 0; t < width; t++) total[t] += value * row[t];                                       \
-            }                                                                                                         \
+            int64_t from = 0;                                                                                         \
+            COLUMNS(16)                                                                                               \
+            COLUMNS(4)                                                                                                \
+            COLUMNS(1)                                                                                                \
         }                                                                                                             \
     }
 

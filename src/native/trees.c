@@ -175,15 +175,25 @@ WIDE static void squared_gaps(const double *centres, int64_t d, int64_t n, int64
 }
 
 /* The nearest cluster by Ward's criterion, from gaps; on ties the one before wins, then the smallest, then the first. */
-static int64_t nearest(const double *gap, const double *size, int64_t used, double mine, int64_t before,
+WIDE static int64_t nearest(const double *gap, const double *size, int64_t used, double mine, int64_t before,
                        double *lowest) {
     const double least = mine / (mine + 1.0);
     int64_t best = before;
     double low = best >= 0 ? gap[best] * (mine * size[best] / (mine + size[best])) : INFINITY;
     for (int64_t j = 0; j < used; j++) {
-        if (!(gap[j] * least <= low)) continue;
-        const double value = gap[j] * (mine * size[j] / (mine + size[j]));
-        if (value < low || (value == low && best != before && size[j] < size[best])) low = value, best = j;
+        while (j + 8 <= used) { /* eight that are all too far: what is the lowest only falls */
+            int near = 0;
+            for (int64_t k = 0; k < 8; k++) near |= gap[j + k] * least <= low;
+            if (near) break;
+            j += 8;
+        }
+        const int64_t stop = j + 8 < used ? j + 8 : used;
+        for (; j < stop; j++) {
+            if (!(gap[j] * least <= low)) continue;
+            const double value = gap[j] * (mine * size[j] / (mine + size[j]));
+            if (value < low || (value == low && best != before && size[j] < size[best])) low = value, best = j;
+        }
+        j--;
     }
     *lowest = low;
     return best;
