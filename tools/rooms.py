@@ -29,6 +29,7 @@ ROWS: dict[str, tuple[str, ...]] = {
         "_npz",
         "_rows",
         "_arrays",
+        "_compiled",
         "_hashing",
         "_products",
         "_saved",

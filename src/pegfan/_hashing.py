@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from pegfan._compiled import compiled
 
 A = np.uint64(0xBF58476D1CE4E5B9)
 B = np.uint64(0x94D049BB133111EB)
 
 
-@njit(cache=True, inline="always")
+@compiled(inline="always")
 def mix(x):  # type: ignore[no-untyped-def]
     """Scramble 64 bits, one to one (the finaliser of splitmix64)."""
     x = (x ^ (x >> np.uint64(30))) * A
@@ -17,14 +18,14 @@ def mix(x):  # type: ignore[no-untyped-def]
     return x ^ (x >> np.uint64(31))
 
 
-@njit(cache=True, nogil=True)
+@compiled("mix_all")
 def mix_all(values, out):  # type: ignore[no-untyped-def]
     """Scramble every entry."""
     for i in range(values.size):
         out[i] = mix(values[i])
 
 
-@njit(cache=True, nogil=True)
+@compiled("hash_rows")
 def hash_rows(indptr, indices, bits, with_self, out):  # type: ignore[no-untyped-def]
     """Hash every row of a sparse matrix.
 

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
 from pegfan._arrays import LINE
+from pegfan._compiled import compiled
 from pegfan._hashing import mix
 
 __all__ = ["keep_mask", "product"]
@@ -100,7 +101,7 @@ def _quarter_line(
     return _row_product(1, indices, data, B, out, share=4)
 
 
-@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+@compiled(error_model="numpy", forceinline=True)
 def _row(pointers, indices, data, B, width, i, out, r):  # type: ignore[no-untyped-def]
     """Compute out[r] = row i of a sparse matrix times B."""
     lane = 64 // B.itemsize
@@ -124,14 +125,14 @@ def _row(pointers, indices, data, B, width, i, out, r):  # type: ignore[no-untyp
         out[r, t] = total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def product(pointers, indices, data, B, out):  # type: ignore[no-untyped-def]
     """Compute out = M B for a sparse M in CSR form."""
     for i in range(pointers.size - 1):
         _row(pointers, indices, data, B, B.shape[1], i, out, i)
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def keep_mask(seed, threshold, mask):  # type: ignore[no-untyped-def]
     """Set mask = 1 where 16 random bits are at least the threshold: the entries that dropout keeps."""
     flat = mask.reshape(-1)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from pegfan._compiled import compiled
 
 _BITS = 62  # of a sum, beside its sign
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def product(indptr, indices, data, x, out):  # type: ignore[no-untyped-def]
     """Compute out = M x for a sparse M; every sum is taken over integers, in units of a power of two."""
     width = x.shape[1]

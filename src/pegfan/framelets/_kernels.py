@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
 from pegfan._arrays import LINE
+from pegfan._compiled import compiled
 
 ALIGNMENT = 16
 """Bytes that every streamed row must be aligned to, as NumPy's arrays are; its length is a multiple of `LINE`."""
@@ -94,7 +95,7 @@ def _prefetch(context: Any, x: Any, i: Any) -> Any:  # pragma: no cover - runs i
     return signature, codegen
 
 
-@njit(cache=True, error_model="numpy", inline="always")
+@compiled(error_model="numpy", inline="always")
 def _combine(out, r, a, x, i, b, y, j, streaming):  # type: ignore[no-untyped-def]
     """out[r] = a x[i] + b y[j]."""
     if streaming:
@@ -104,7 +105,7 @@ def _combine(out, r, a, x, i, b, y, j, streaming):  # type: ignore[no-untyped-de
             out[r, t] = a * x[i, t] + b * y[j, t]
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@compiled(error_model="numpy")
 def average(first, p, x, rows, up):  # type: ignore[no-untyped-def]
     """up[c] = Σ_i p_i x[i] over the children i of every cluster c: equation (1) on coefficients."""
     gather, n = rows.size > 0, np.uint64(x.shape[0])
@@ -122,7 +123,7 @@ def average(first, p, x, rows, up):  # type: ignore[no-untyped-def]
                     up[c, t] += weight * x[r, t]
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@compiled(error_model="numpy")
 def analyse(first, p, x, rows, up, y, streaming):  # type: ignore[no-untyped-def]
     """One level down the fast decomposition: up as in `average`, and y = p_j x[i] − p_i x[j] for pairs i < j."""
     gather, n, m = rows.size > 0, np.uint64(x.shape[0]), _ZERO
@@ -146,7 +147,7 @@ def analyse(first, p, x, rows, up, y, streaming):  # type: ignore[no-untyped-def
                 m += _ONE
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@compiled(error_model="numpy")
 def synthesise(first, p, up, y, x, rows, streaming):  # type: ignore[no-untyped-def]
     """One level up the fast reconstruction, the transpose of `analyse`: x = p up + Bᵀ y, cluster by cluster."""
     gather, m, rows_of_y = rows.size > 0, _ZERO, np.uint64(y.shape[0])
@@ -185,7 +186,7 @@ def synthesise(first, p, up, y, x, rows, streaming):  # type: ignore[no-untyped-
                 m += _ONE
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@compiled(error_model="numpy")
 def lift(leaf, weight, x, out, rows, streaming):  # type: ignore[no-untyped-def]
     """Compute out = Φᵀ x: every leaf s of cluster c gets weight[s] x[c]."""
     gather = rows.size > 0
@@ -195,7 +196,7 @@ def lift(leaf, weight, x, out, rows, streaming):  # type: ignore[no-untyped-def]
             _combine(out, rows[s] if gather else s, half, x, np.uint64(c), half, x, np.uint64(c), streaming)
 
 
-@njit(cache=True, error_model="numpy", nogil=True)
+@compiled(error_model="numpy")
 def detail(first, p, leaf, weight, x, rows_of_x, up, out, rows, streaming):  # type: ignore[no-untyped-def]
     """Compute out = Φ_fineᵀ (x − p up): what the children x of every cluster add to its average up."""
     gather, scattered, n = rows.size > 0, rows_of_x.size > 0, np.uint64(x.shape[0])

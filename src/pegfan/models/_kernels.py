@@ -6,19 +6,20 @@ Everything is C-ordered and on one core; sums over neighbours are taken in their
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from pegfan._compiled import compiled
 
 _FAST = {"contract", "reassoc", "nsz"}
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@compiled(fastmath=_FAST)
 def drop(x, mask, scale, out):  # type: ignore[no-untyped-def]
     """Compute out = x · mask · scale, entry by entry."""
     for i in range(x.size):
         out[i] = x[i] * (mask[i] * scale)
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@compiled(fastmath=_FAST)
 def relu_drop(x, mask, scale, out):  # type: ignore[no-untyped-def]
     """Compute out = max(x, 0) · mask · scale, entry by entry."""
     zero = x.dtype.type(0)
@@ -26,7 +27,7 @@ def relu_drop(x, mask, scale, out):  # type: ignore[no-untyped-def]
         out[i] = max(x[i], zero) * (mask[i] * scale)
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@compiled(fastmath=_FAST)
 def relu_drop_back(gradient, y, scale, out):  # type: ignore[no-untyped-def]
     """Compute out = gradient · scale where y is not zero: what is kept and positive."""
     zero = y.dtype.type(0)
@@ -34,7 +35,7 @@ def relu_drop_back(gradient, y, scale, out):  # type: ignore[no-untyped-def]
         out[i] = gradient[i] * scale if y[i] > zero else zero
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def unit_rows(pointers, data, out):  # type: ignore[no-untyped-def]
     """Compute out = the entries of a sparse matrix over the Euclidean norms of their rows, summed in float64."""
     for i in range(pointers.size - 1):
@@ -46,7 +47,7 @@ def unit_rows(pointers, data, out):  # type: ignore[no-untyped-def]
             out[e] = data[e] / norm
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def attention(pointers, indices, source, target, slope, weights):  # type: ignore[no-untyped-def]
     """Compute weights[e, k] = softmax of LeakyReLU(source[j, k] + target[i, k]) over entries e = (i, j) of row i."""
     heads = source.shape[1]
@@ -72,7 +73,7 @@ def attention(pointers, indices, source, target, slope, weights):  # type: ignor
                 weights[e, k] /= total[k]
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+@compiled(error_model="numpy", fastmath=_FAST)
 def attend(pointers, indices, weights, factors, z, out):  # type: ignore[no-untyped-def]
     """Compute out[i, k] = Σ_j weights[e, k] factors[e, k] z[j, k] over the entries e = (i, j) of row i; k is a head."""
     heads, width = z.shape[1], z.shape[2]
@@ -89,7 +90,7 @@ def attend(pointers, indices, weights, factors, z, out):  # type: ignore[no-unty
                     out[i, k, t] += a * z[j, k, t]
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath=_FAST)
+@compiled(error_model="numpy", fastmath=_FAST)
 def attend_back(pointers, indices, source, target, slope, weights, factors, z, gradient, by_z, by_source, by_target):  # type: ignore[no-untyped-def]
     """Add the gradients of `attend` by z, and by the two parts of the attention's scores, to their arrays of zeros."""
     heads, width = z.shape[1], z.shape[2]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from pegfan._compiled import compiled
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def nearest_degrees(order, first, degrees, own, around, out):  # type: ignore[no-untyped-def]
     """Fill row i of out with nodes of nearest degree: own class first, of equally near ones the higher.
 
@@ -42,7 +43,7 @@ def nearest_degrees(order, first, degrees, own, around, out):  # type: ignore[no
                     low -= 1
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def rings(indptr, indices, own, reach, begin, stamp, queue, counts, sizes, which, many):  # type: ignore[no-untyped-def]
     """Count the degrees in the rings 1, 2, .. of the nodes begin, begin + 1, ..; returns the number of entries.
 
@@ -82,12 +83,12 @@ def rings(indptr, indices, own, reach, begin, stamp, queue, counts, sizes, which
     return end
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled(inline="always")
 def _cost(a, b, many_a, many_b):  # type: ignore[no-untyped-def]
     return (max(a, b) / min(a, b) - 1.0) * max(many_a, many_b)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _greedy(a, many_a, b, many_b):  # type: ignore[no-untyped-def]
     """The cost of the path that always takes the cheapest step: no less than the cost of the best."""
     i = j = 0
@@ -109,7 +110,7 @@ def _greedy(a, many_a, b, many_b):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _time_warp(a, many_a, b, many_b, above, row):  # type: ignore[no-untyped-def]
     """The cost of the best path that aligns two lists, exactly.
 
@@ -153,7 +154,7 @@ def _time_warp(a, many_a, b, many_b, above, row):  # type: ignore[no-untyped-def
     return above[width - 1]
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def add_distances(begin, end, candidates, first, which, many, values, total):  # type: ignore[no-untyped-def]
     """Add to total[i, t] the distance of the lists of node i and its t-th candidate, for i from begin to end.
 
@@ -178,7 +179,7 @@ def add_distances(begin, end, candidates, first, which, many, values, total):  #
             total[i, t] += _time_warp(a[: high - low], many[low:high], b[: stop - start], many[start:stop], above, row)
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def weights(distances, out):  # type: ignore[no-untyped-def]
     """Rows of exp(-distance) over their sum; from the smallest distance on, so that no row vanishes."""
     for i in range(distances.shape[0]):
@@ -196,7 +197,7 @@ def weights(distances, out):  # type: ignore[no-untyped-def]
             out[i, t] /= total
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def nearest_nodes(order, first, near, gaps, nodes, distances):  # type: ignore[no-untyped-def]
     """Fill row i with nodes at the nearest points and their distances: those at its own point first, in a circle.
 

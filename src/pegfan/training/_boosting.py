@@ -10,12 +10,13 @@ threshold, where its two children are (next to each other), and the mean of what
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from pegfan._compiled import compiled
 
 UNIT = 1 << 24
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _histograms(bins, widths, chosen, order, start, stop, g, h, near_g, near_h, out):  # type: ignore[no-untyped-def]
     """Sums of gradients, of curvatures and of rows per bin, of the rows order[start:stop]."""
     for i in range(start, stop):
@@ -30,7 +31,7 @@ def _histograms(bins, widths, chosen, order, start, stop, g, h, near_g, near_h, 
             own[b, 2] += 1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _best_split(sums, widths, chosen, total, l2, fewest):  # type: ignore[no-untyped-def]
     """The gain of the best split, the place of its column among those chosen, and the last bin on the left."""
     unit = 1.0 / UNIT
@@ -54,7 +55,7 @@ def _best_split(sums, widths, chosen, total, l2, fewest):  # type: ignore[no-unt
     return best, at, last
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def grow(bins, widths, chosen, g, h, leaves, fewest, l2, rate, rooms, tree, gains):  # type: ignore[no-untyped-def]
     """Grow a tree, the best split first; returns where the rows of its leaves are.
 
@@ -130,7 +131,7 @@ def grow(bins, widths, chosen, g, h, leaves, fewest, l2, rate, rooms, tree, gain
     return start[leaf], stop[leaf], leaf
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def add_rows(order, starts, stops, leaf, value, out):  # type: ignore[no-untyped-def]
     """Add a tree's values to the rows that it was grown on."""
     for k in range(leaf.size):
@@ -138,7 +139,7 @@ def add_rows(order, starts, stops, leaf, value, out):  # type: ignore[no-untyped
             out[order[i]] += value[leaf[k]]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def add_bins(bins, column, bin_at, child, value, out):  # type: ignore[no-untyped-def]
     """Add a tree's values to other rows, given by their bins."""
     for r in range(out.size):
@@ -148,7 +149,7 @@ def add_bins(bins, column, bin_at, child, value, out):  # type: ignore[no-untype
         out[r] += value[place]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def walk(x, column, threshold, child, value, out):  # type: ignore[no-untyped-def]
     """Add what all trees say of rows of numbers; tree t speaks for output t % outputs."""
     outputs = out.shape[1]
@@ -160,7 +161,7 @@ def walk(x, column, threshold, child, value, out):  # type: ignore[no-untyped-de
             out[r, t % outputs] += value[t, place]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def walk_apart(x, column, threshold, child, value, out):  # type: ignore[no-untyped-def]
     """Add up, per row, output and column, by how much the questions about the column changed what is expected."""
     outputs = out.shape[1]

@@ -15,13 +15,14 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic, overload
 
+from pegfan._compiled import compiled
 from pegfan._products import product
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _multiply(matrix, numbers, B, out):  # type: ignore[no-untyped-def]
     """Compute out = M B for a matrix of a table."""
     pointers, indices, data, dense = numbers
@@ -32,7 +33,7 @@ def _multiply(matrix, numbers, B, out):  # type: ignore[no-untyped-def]
         product(pointers[first : first + rows + 1], indices, data, B, out)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def chain(matrices, numbers, B, room, out):  # type: ignore[no-untyped-def]
     """Compute out = M_last ... M_1 B, by turns in the two halves of the room."""
     width, last = B.shape[1], matrices.shape[0] - 1
@@ -48,7 +49,7 @@ def chain(matrices, numbers, B, room, out):  # type: ignore[no-untyped-def]
 _FAST = {"contract", "reassoc", "nsz"}
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy", forceinline=True)
+@compiled(fastmath=_FAST, error_model="numpy", forceinline=True)
 def _normalize(H, bias, wanted, inverse, width):  # type: ignore[no-untyped-def]
     one = H.dtype.type(1)
     for r in range(H.shape[0]):
@@ -65,7 +66,7 @@ def _normalize(H, bias, wanted, inverse, width):  # type: ignore[no-untyped-def]
             inverse[r] = factor
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def normalize(H, bias, wanted, inverse):  # type: ignore[no-untyped-def]
     """Turn H into N(H + bias); inverse holds 1/‖row‖, or 1 where rows are not to be normalised."""
     if H.shape[1] == 64:
@@ -74,7 +75,7 @@ def normalize(H, bias, wanted, inverse):  # type: ignore[no-untyped-def]
         _normalize(H, bias, wanted, inverse, H.shape[1])
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy", forceinline=True)
+@compiled(fastmath=_FAST, error_model="numpy", forceinline=True)
 def _logits(H, alpha, V, masks, scale, start, c, logits, width):  # type: ignore[no-untyped-def]
     zero = H.dtype.type(0)
     masked = masks.size > 0
@@ -97,7 +98,7 @@ def _logits(H, alpha, V, masks, scale, start, c, logits, width):  # type: ignore
                 logits[r, k] += total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def compute_logits(H, alpha, V, masks, scale, start, c, logits):  # type: ignore[no-untyped-def]
     """Compute Σ_i α_i mask_i relu(H_i) V_iᵀ + c for the rows from start on; V is channels × classes × hidden."""
     if H.shape[2] == 64:
@@ -106,7 +107,7 @@ def compute_logits(H, alpha, V, masks, scale, start, c, logits):  # type: ignore
         _logits(H, alpha, V, masks, scale, start, c, logits, H.shape[2])
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST, error_model="numpy", forceinline=True)
+@compiled(fastmath=_FAST, error_model="numpy", forceinline=True)
 def _backward(H, inverse, normalized, alpha, V, mask, scale, error, gradient, grad_V, grad_bias, width):  # type: ignore[no-untyped-def]
     rows, classes, zero = error.shape[0], V.shape[0], H.dtype.type(0)
     masked = mask.size > 0
@@ -147,7 +148,7 @@ def _backward(H, inverse, normalized, alpha, V, mask, scale, error, gradient, gr
     return grad_alpha
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def backward(H, inverse, normalized, alpha, V, mask, scale, error, gradient, grad_V, grad_bias):  # type: ignore[no-untyped-def]
     """Back through one channel, from the error of the logits of the training rows.
 
@@ -159,7 +160,7 @@ def backward(H, inverse, normalized, alpha, V, mask, scale, error, gradient, gra
     return _backward(H, inverse, normalized, alpha, V, mask, scale, error, gradient, grad_V, grad_bias, H.shape[1])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def cross_entropy(logits, labels, weights, error):  # type: ignore[no-untyped-def]
     """The weighted mean of −log softmax at the labels; error becomes its gradient, unless it is empty.
 
@@ -185,7 +186,7 @@ def cross_entropy(logits, labels, weights, error):  # type: ignore[no-untyped-de
     return loss
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def squared_error(outputs, targets, weights, error):  # type: ignore[no-untyped-def]
     """The weighted mean of (output − target)², of one output; error becomes its gradient, unless it is empty."""
     wanted = error.size > 0
@@ -240,7 +241,7 @@ def _compiled_root(x):  # type: ignore[no-untyped-def]  # pragma: no cover - run
     return quick
 
 
-@njit(cache=True, nogil=True, fastmath={"contract", "nsz", "arcp"}, error_model="numpy", forceinline=True)
+@compiled(fastmath={"contract", "nsz", "arcp"}, error_model="numpy", forceinline=True)
 def _adam(weights, moments, squares, start, g, constants):  # type: ignore[no-untyped-def]
     """One step of Adam for the weights from start on, with L2 decay in the gradient g, as torch.optim.Adam has it."""
     step, decay, root = constants
@@ -255,13 +256,13 @@ def _adam(weights, moments, squares, start, g, constants):  # type: ignore[no-un
         w[i] -= step * m[i] / (_root(v[i]) * root + eps)
 
 
-@njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
+@compiled(error_model="numpy", forceinline=True)
 def _constants(w, rate, decay, steps):  # type: ignore[no-untyped-def]
     number = w.dtype.type
     return number(rate / (1.0 - 0.9**steps)), number(decay), number(1.0 / np.sqrt(1.0 - 0.999**steps))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def forward(i, tables, numbers, weights, room, bias, normalized, H, inverse):  # type: ignore[no-untyped-def]
     """Compute H = N(A_i W_i + b_i) for the needed rows."""
     rows, width = tables.sizes[i], H.shape[1]
@@ -270,13 +271,13 @@ def forward(i, tables, numbers, weights, room, bias, normalized, H, inverse):  #
     normalize(H, bias, normalized, inverse)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def weight_gradient(i, tables, numbers, gradient, room, out):  # type: ignore[no-untyped-def]
     """Compute out = A_iᵀ G for the gradient G of the training rows."""
     chain(tables.back[tables.back_starts[i] : tables.back_starts[i + 1]], numbers, gradient, room, out)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def step(tables, numbers, weights, rows_, masks, scale, grads, room, rates, steps):  # type: ignore[no-untyped-def]
     """One step of Adam for all weights: for each channel backward, update and forward again; then the rest.
 
@@ -310,7 +311,7 @@ def step(tables, numbers, weights, rows_, masks, scale, grads, room, rates, step
     _adam(w, m, v, tables.rest[3], grad_a, constants)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def attention_gradient(alpha, by_alpha, out):  # type: ignore[no-untyped-def]
     """The gradient by a from that by α = softmax(a)."""
     inner = (alpha * by_alpha).sum()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from pegfan._compiled import compiled
 from pegfan._hashing import mix
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def gather_colours(indptr, indices, weights, colours, factor, out):  # type: ignore[no-untyped-def]
     """Add to out[i] a sum over the arcs of node i: of integers that wrap around, so that no order matters."""
     for i in range(indptr.size - 1):
@@ -18,7 +18,7 @@ def gather_colours(indptr, indices, weights, colours, factor, out):  # type: ign
         out[i] += factor * total
 
 
-@njit(cache=True, inline="always")
+@compiled(inline="always")
 def _root(parent, i):  # type: ignore[no-untyped-def]
     while parent[i] != i:
         parent[i] = parent[parent[i]]
@@ -26,7 +26,7 @@ def _root(parent, i):  # type: ignore[no-untyped-def]
     return i
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def join_in_order(pairs, left, right, size, parent, most):  # type: ignore[no-untyped-def]
     """Join the ends of each pair, in the order given, where the cluster stays within `most` nodes."""
     for e in pairs:
@@ -40,7 +40,7 @@ def join_in_order(pairs, left, right, size, parent, most):  # type: ignore[no-un
         parent[i] = _root(parent, i)
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def best_neighbours(pairs, left, right, parent, size, best):  # type: ignore[no-untyped-def]
     """For every node that is alone, the cluster at the other end of its first pair."""
     for e in pairs:
@@ -51,7 +51,7 @@ def best_neighbours(pairs, left, right, parent, size, best):  # type: ignore[no-
             best[j] = parent[i]
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def common_weight(indptr, indices, data, left, right, out):  # type: ignore[no-untyped-def]
     """Inner products of the rows left[e] and right[e]; columns of a row are in order."""
     for e in range(left.size):
@@ -70,7 +70,7 @@ def common_weight(indptr, indices, data, left, right, out):  # type: ignore[no-u
         out[e] = total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def ward_merges(centres, merged, heights, stop):  # type: ignore[no-untyped-def]
     """Merge points by Ward's criterion along chains of nearest neighbours.
 
@@ -162,7 +162,7 @@ def ward_merges(centres, merged, heights, stop):  # type: ignore[no-untyped-def]
         length -= 2
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def name_merges(merged, parent, linkage):  # type: ignore[no-untyped-def]
     """Number merges as SciPy does: points 0..n-1, then one number per merge; fills the ids and the sizes."""
     n = parent.size
@@ -176,7 +176,7 @@ def name_merges(merged, parent, linkage):  # type: ignore[no-untyped-def]
         linkage[k, 3] = size[a]
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def sum_between(members, first, labels, indptr, indices, data, between_ptr, between, weights):  # type: ignore[no-untyped-def]
     """The weights between clusters as a CSR matrix without a diagonal, columns in order; returns the number of entries.
 
@@ -207,7 +207,7 @@ def sum_between(members, first, labels, indptr, indices, data, between_ptr, betw
     return end
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def add_rows(labels, x, out):  # type: ignore[no-untyped-def]
     """Add every row of x to the row of its label, in order."""
     for i in range(labels.size):

@@ -8,14 +8,14 @@ one row per node; loops over columns are vectorised, which changes no sum.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from pegfan._compiled import compiled
 from pegfan._hashing import mix
 
 _EPS = 2.0**-52
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def product(indptr, indices, data, x, out):  # type: ignore[no-untyped-def]
     """Compute out = M x for a sparse M in CSR form; sums go along its rows."""
     width = x.shape[1]
@@ -31,7 +31,7 @@ def product(indptr, indices, data, x, out):  # type: ignore[no-untyped-def]
             out[i, t] = total[t]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def add_outer(scale, factor, x, out):  # type: ignore[no-untyped-def]
     """Add factor · scale scaleᵀ x to out."""
     n, width = x.shape
@@ -44,7 +44,7 @@ def add_outer(scale, factor, x, out):  # type: ignore[no-untyped-def]
             out[i, t] += factor * scale[i] * total[t]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def combine(a, ax, b, x, c, before, out):  # type: ignore[no-untyped-def]
     """Compute out = a ax + b x + c before."""
     for i in range(x.shape[0]):
@@ -52,7 +52,7 @@ def combine(a, ax, b, x, c, before, out):  # type: ignore[no-untyped-def]
             out[i, t] = a * ax[i, t] + b * x[i, t] + c * before[i, t]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def gram(x, y, out):  # type: ignore[no-untyped-def]
     """Compute out = xᵀ y, where that is symmetric: its upper half, mirrored. Four rows at a time, added in order."""
     n, width = x.shape
@@ -75,7 +75,7 @@ def gram(x, y, out):  # type: ignore[no-untyped-def]
             out[s, t] = out[t, s]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def rotate(x, m, out):  # type: ignore[no-untyped-def]
     """Compute out = x m for a small m. Four columns of x at a time, added in order."""
     rows, width = m.shape
@@ -98,7 +98,7 @@ def rotate(x, m, out):  # type: ignore[no-untyped-def]
             out[i, t] = total[t]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def row_sums(indptr, data, squared, out):  # type: ignore[no-untyped-def]
     """Sum the entries of every row, or their squares."""
     for i in range(indptr.size - 1):
@@ -108,7 +108,7 @@ def row_sums(indptr, data, squared, out):  # type: ignore[no-untyped-def]
         out[i] = total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def inner_products(left, right, x, out):  # type: ignore[no-untyped-def]
     """Compute out[e] = Σ_t x[left[e], t] x[right[e], t]."""
     for e in range(left.size):
@@ -118,7 +118,7 @@ def inner_products(left, right, x, out):  # type: ignore[no-untyped-def]
         out[e] = total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def scale_rows(x):  # type: ignore[no-untyped-def]
     """Give the rows length one, in place; rows of zeros stay."""
     for i in range(x.shape[0]):
@@ -131,7 +131,7 @@ def scale_rows(x):  # type: ignore[no-untyped-def]
                 x[i, t] /= norm
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def column_norms(x, out):  # type: ignore[no-untyped-def]
     """Compute the lengths of the columns."""
     out[:] = 0.0
@@ -142,7 +142,7 @@ def column_norms(x, out):  # type: ignore[no-untyped-def]
         out[t] = np.sqrt(out[t])
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def fill(x, salt, only):  # type: ignore[no-untyped-def]
     """Put numbers between −1 and 1, hashes of their places, into the columns for which only[t] is true."""
     width = x.shape[1]
@@ -153,7 +153,7 @@ def fill(x, salt, only):  # type: ignore[no-untyped-def]
                 x[i, t] = np.float64(bits) * 2.0**-51 - 1.0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def orthonormal(g, r, lost):  # type: ignore[no-untyped-def]
     """From the Gram matrix g of some columns x, an upper r such that those of x r are orthonormal.
 
@@ -191,7 +191,7 @@ def orthonormal(g, r, lost):  # type: ignore[no-untyped-def]
     return count
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def symmetric_eigen(a, values, vectors):  # type: ignore[no-untyped-def]
     """The eigenvalues of a small symmetric matrix, largest first, and its eigenvectors in columns.
 
@@ -219,7 +219,7 @@ def symmetric_eigen(a, values, vectors):  # type: ignore[no-untyped-def]
             q[k, i], q[k, best] = q[k, best], q[k, i]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _three_diagonals(q, diagonal, beside):  # type: ignore[no-untyped-def]
     """Find T = Qᵀ q Q of three diagonals, the middle one and beside[i] = T[i, i + 1]; Q takes the place of q."""
     n = q.shape[0]
@@ -266,7 +266,7 @@ def _three_diagonals(q, diagonal, beside):  # type: ignore[no-untyped-def]
         beside[i] = a[i + 1, i] if i + 1 < n else 0.0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _shifted_rotations(d, e, q, first, last):  # type: ignore[no-untyped-def]
     """One round of QL on the rows first to last of three diagonals: rotations from below, by Wilkinson's shift."""
     gap = (d[first + 1] - d[first]) / (2.0 * e[first])

@@ -1,0 +1,26 @@
+/* Hashes of 64 bits; the twins are in pegfan/_hashing.py. */
+#include "common.h"
+
+static const uint64_t COLUMN = UINT64_C(0x94D049BB133111EB);
+
+WIDE void mix_all(const uint64_t *values, int64_t n, uint64_t *out, int64_t n_out) {
+    (void)n_out;
+    for (int64_t i = 0; i < n; i++) out[i] = mix(values[i]);
+}
+
+#define HASH_ROWS(NAME, PTR, INDEX)                                                                                  \
+    void NAME(const PTR *indptr, int64_t n_ptr, const INDEX *indices, int64_t n_indices, const uint64_t *bits,       \
+              int64_t n_bits, int64_t with_self, uint64_t *out, int64_t n_out) {                                     \
+        (void)n_indices, (void)n_bits, (void)n_out;                                                                  \
+        for (int64_t i = 0; i + 1 < n_ptr; i++) {                                                                    \
+            uint64_t total = 0;                                                                                      \
+            for (int64_t e = indptr[i]; e < indptr[i + 1]; e++)                                                      \
+                total += mix(bits[e] ^ mix((uint64_t)indices[e] + COLUMN));                                          \
+            if (with_self && indptr[i] < indptr[i + 1]) total += mix(bits[indptr[i]] ^ mix((uint64_t)i + COLUMN));   \
+            out[i] = mix(total);                                                                                     \
+        }                                                                                                            \
+    }
+
+HASH_ROWS(hash_rows__i4_i4, int32_t, int32_t)
+HASH_ROWS(hash_rows__i8_i8, int64_t, int64_t)
+HASH_ROWS(hash_rows__i8_i4, int64_t, int32_t)
