@@ -29,6 +29,8 @@ void text_keys(const uint8_t *texts, int64_t n_texts, const int64_t *starts, int
                int64_t n_rows, int64_t depth, uint64_t *keys, int64_t n_keys);
 void spread_texts(const uint8_t *texts, int64_t n_texts, const int64_t *starts, int64_t n_starts, const int64_t *codes,
                   int64_t n_codes, uint32_t *out, int64_t n_out, int64_t width);
+void copy_texts(const uint8_t *texts, int64_t n_texts, const int64_t *starts, int64_t n_starts, const int64_t *codes,
+                int64_t n_codes, uint8_t *out, int64_t n_out);
 void take_all(const int32_t *values, int64_t n_values, const int32_t *places, int64_t n_places, int32_t *out,
               int64_t n_out);
 

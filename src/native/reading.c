@@ -172,6 +172,8 @@ void place_texts(const uint8_t *texts, int64_t n_texts, const int64_t *starts, i
     }
 }
 
+#define KEY(A) key_of(data + begins[A], (int64_t)ends[A] - (int64_t)begins[A], n_data - (int64_t)begins[A], seed)
+
 #define NUMBER_TEXTS(NAME, PLACE)                                                                                    \
     int64_t NAME(const uint8_t *data, int64_t n_data, const PLACE *begins, int64_t n_begins, const PLACE *ends,      \
                  int64_t n_ends, int64_t first, uint64_t seed, uint64_t *slots, int64_t n_slots, uint8_t *texts,     \
@@ -179,40 +181,38 @@ void place_texts(const uint8_t *texts, int64_t n_texts, const int64_t *starts, i
         (void)n_codes, (void)n_ends;                                                                                 \
         const uint64_t mask = (uint64_t)n_slots / 2 - 1;                                                             \
         int64_t count = starts[n_starts - 1], k = first; /* the last place of starts holds how many there are */     \
-        Key keys[AHEAD];                                                                                             \
-        for (int64_t some; k < n_begins; k += some) {                                                                \
-            some = n_begins - k < AHEAD ? n_begins - k : AHEAD;                                                      \
-            if (4 * (count + some) > n_slots || count + some + 2 > n_starts) break;                                  \
-            for (int64_t a = 0; a < some; a++) {                                                                     \
-                const int64_t begin = (int64_t)begins[k + a];                                                        \
-                keys[a] = key_of(data + begin, (int64_t)ends[k + a] - begin, n_data - begin, seed);                  \
-                PREFETCH(slots + 2 * (keys[a].hash & mask));                                                         \
+        Key keys[AHEAD]; /* of the texts from k on: their slots are on the way from the memory */                    \
+        for (int64_t a = k; a < n_begins && a < k + AHEAD; a++)                                                      \
+            keys[a % AHEAD] = KEY(a);                                                                                \
+        for (; k < n_begins; k++) {                                                                                  \
+            const int64_t begin = (int64_t)begins[k], length = (int64_t)ends[k] - begin;                             \
+            const Key key = keys[k % AHEAD];                                                                         \
+            uint64_t place = key.hash & mask;                                                                        \
+            if (k + AHEAD < n_begins) {                                                                              \
+                keys[k % AHEAD] = KEY(k + AHEAD);                                                                    \
+                PREFETCH(slots + 2 * (keys[k % AHEAD].hash & mask));                                                 \
             }                                                                                                        \
-            for (int64_t a = 0; a < some; a++) {                                                                     \
-                const int64_t begin = (int64_t)begins[k + a], length = (int64_t)ends[k + a] - begin;                 \
-                uint64_t place = keys[a].hash & mask;                                                                \
-                for (;; place = (place + 1) & mask) {                                                                \
-                    const uint64_t other = slots[2 * place + 1];                                                     \
-                    const int64_t code = (int64_t)(other & CODE) - 1;                                                \
-                    if (code < 0) {                                                                                  \
-                        if (starts[count] + length > n_texts) {                                                      \
-                            starts[n_starts - 1] = count;                                                            \
-                            return k + a;                                                                            \
-                        }                                                                                            \
-                        slots[2 * place] = keys[a].one;                                                              \
-                        slots[2 * place + 1] = keys[a].other | (uint64_t)(count + 1);                                \
-                        memcpy(texts + starts[count], data + begin, (size_t)length);                                 \
-                        starts[count + 1] = starts[count] + length;                                                  \
-                        codes[k + a] = (int32_t)count++;                                                             \
-                        break;                                                                                       \
+            for (;; place = (place + 1) & mask) {                                                                    \
+                const uint64_t other = slots[2 * place + 1];                                                         \
+                const int64_t code = (int64_t)(other & CODE) - 1;                                                    \
+                if (code < 0) {                                                                                      \
+                    if (4 * (count + 1) > n_slots || count + 3 > n_starts || starts[count] + length > n_texts) {     \
+                        starts[n_starts - 1] = count;                                                                \
+                        return k;                                                                                    \
                     }                                                                                                \
-                    if (slots[2 * place] != keys[a].one || (other & ~CODE) != keys[a].other) continue;               \
-                    if (length > SHORT && (starts[code + 1] - starts[code] != length ||                              \
-                                           memcmp(texts + starts[code], data + begin, (size_t)length)))              \
-                        continue;                                                                                    \
-                    codes[k + a] = (int32_t)code;                                                                    \
+                    slots[2 * place] = key.one;                                                                      \
+                    slots[2 * place + 1] = key.other | (uint64_t)(count + 1);                                        \
+                    memcpy(texts + starts[count], data + begin, (size_t)length);                                     \
+                    starts[count + 1] = starts[count] + length;                                                      \
+                    codes[k] = (int32_t)count++;                                                                     \
                     break;                                                                                           \
                 }                                                                                                    \
+                if (slots[2 * place] != key.one || (other & ~CODE) != key.other) continue;                           \
+                if (length > SHORT && (starts[code + 1] - starts[code] != length ||                                  \
+                                       memcmp(texts + starts[code], data + begin, (size_t)length)))                  \
+                    continue;                                                                                        \
+                codes[k] = (int32_t)code;                                                                            \
+                break;                                                                                               \
             }                                                                                                        \
         }                                                                                                            \
         starts[n_starts - 1] = count;                                                                                \
@@ -247,4 +247,14 @@ void take_all(const int32_t *values, int64_t n_values, const int32_t *places, in
               int64_t n_out) {
     (void)n_values, (void)n_out;
     for (int64_t k = 0; k < n_places; k++) out[k] = values[places[k]];
+}
+
+void copy_texts(const uint8_t *texts, int64_t n_texts, const int64_t *starts, int64_t n_starts, const int64_t *codes,
+                int64_t n_codes, uint8_t *out, int64_t n_out) {
+    (void)n_texts, (void)n_starts, (void)n_out;
+    for (int64_t k = 0, place = 0; k < n_codes; k++) {
+        const int64_t begin = starts[codes[k]], length = starts[codes[k] + 1] - begin;
+        memcpy(out + place, texts + begin, (size_t)length);
+        place += length;
+    }
 }

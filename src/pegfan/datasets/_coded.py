@@ -23,7 +23,7 @@ _ASCII = 127
 
 
 class Texts:
-    """Different texts, in the order of their first appearance.
+    """Different texts.
 
     Attributes
     ----------
@@ -31,10 +31,14 @@ class Texts:
         Their bytes, one text after the other.
     starts : int64 array
         Where each begins; one more entry says where the last ends.
+    are_sorted : bool
+        Whether they are known to be in order.
+    columns : int
+        How many columns they come from: each of them is in one.
     """
 
-    def __init__(self, data: _Bytes, starts: IntArray) -> None:
-        self.data, self.starts = data, starts
+    def __init__(self, data: _Bytes, starts: IntArray, *, are_sorted: bool = False, columns: int = 1) -> None:
+        self.data, self.starts, self.are_sorted, self.columns = data, starts, are_sorted, columns
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -82,8 +86,8 @@ class Texts:
     def sorted(self, codes: IntArray | None = None) -> IntArray:
         """The codes, all of them or some, in the order of their texts."""
         rows = np.arange(len(self)) if codes is None else codes
-        if len(rows) == 0:
-            return rows
+        if self.are_sorted or len(rows) == 0:
+            return np.sort(rows) if codes is not None else rows
         lengths = np.diff(self.starts)[rows]
         longest, depth = int(lengths.max()), self._shared(rows, int(lengths.min()))
         groups: IntArray | None = None  # after the first round: rows that are alike so far share a number
@@ -111,6 +115,19 @@ class Texts:
                 order = np.lexsort((np.diff(self.starts)[rows], groups))
                 result[places] = rows[order]
                 return result
+
+    def in_order(self, columns: list[NDArray[np.int32]]) -> Texts:
+        """The texts, sorted; columns of their numbers are changed to the new ones."""
+        order = self.sorted()
+        rank = np.empty(len(order), np.int32)
+        rank[order] = np.arange(len(order), dtype=np.int32)
+        for codes in columns:
+            _kernels.take_all(rank, codes, codes)
+        starts = np.zeros(len(order) + 1, np.int64)
+        np.cumsum(np.diff(self.starts)[order], out=starts[1:])
+        data = np.empty(len(self.data), np.uint8)
+        _kernels.copy_texts(self.data, self.starts, order, data)
+        return Texts(data, starts, are_sorted=True, columns=len(columns))
 
     def _shared(self, rows: IntArray, shortest: int) -> int:
         """How many bytes all of the texts begin with alike, in steps of eight."""

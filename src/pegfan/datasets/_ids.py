@@ -208,17 +208,28 @@ def _number_texts(first: Ids, second: Ids) -> tuple[IntArray, Ids]:
         for ids, own in ((first, one), (second, other)):
             numberer.number_series(ids.values, own)
         texts = numberer.texts()
+        codes = np.stack([one, other])
+        texts = texts.in_order(list(codes))
     else:
-        texts, one, other = one.texts, one.codes, other.codes
-    used = np.zeros(len(texts), dtype=bool)
-    used[one] = used[other] = True
-    order = texts.sorted(None if used.all() else np.flatnonzero(used))
-    rank = np.empty(len(texts), np.int32)
-    rank[order] = np.arange(len(order), dtype=np.int32)
-    codes = np.empty((2, len(one)), np.int32)
-    for k, own in enumerate((one, other)):
-        _kernels.take_all(rank, own, codes[k])
-    return codes.T, Ids(None, "str", Coded(order, texts))
+        texts, codes = one.texts, _together(one.codes, other.codes)
+        if texts.columns > 2 or one is other:  # other columns have texts that no end has
+            used = np.zeros(len(texts), dtype=bool)
+            used[one.codes] = used[other.codes] = True
+            order = np.flatnonzero(used)
+            rank = np.empty(len(texts), np.int32)
+            rank[order] = np.arange(len(order), dtype=np.int32)
+            return rank[codes.T], Ids(None, "str", Coded(order, texts))
+    return codes.T, Ids(None, "str", Coded(np.arange(len(texts)), texts))
+
+
+def _together(one: IntArray, other: IntArray) -> IntArray:
+    """Two arrays as the rows of one: without a copy where they are that already."""
+    base = one.base
+    if base is not None and base is other.base and base.ndim == 2 and len(base) == 2:
+        both = base[:, : len(one)]
+        if np.shares_memory(both[0], one) and np.shares_memory(both[1], other) and len(one) == len(other):
+            return both
+    return np.stack([one, other])
 
 
 def share_found(ids: Ids, column: Ids) -> float:

@@ -190,6 +190,16 @@ def take_all(values, places, out):  # type: ignore[no-untyped-def]
         out[k] = values[places[k]]
 
 
+@compiled("copy_texts")
+def copy_texts(texts, starts, codes, out):  # type: ignore[no-untyped-def]
+    """Write some texts one after the other."""
+    place = 0
+    for k in range(len(codes)):
+        for b in range(starts[codes[k]], starts[codes[k] + 1]):
+            out[place] = texts[b]
+            place += 1
+
+
 @compiled("spread_texts")
 def spread_texts(texts, starts, codes, out):  # type: ignore[no-untyped-def]
     """Write every byte of some texts into a place of its own, a text per row."""

@@ -405,6 +405,7 @@ def _number_cells(layout: _Layout, names: list[str]) -> dict[str, Coded]:
         texts.arrow.validate(full=True)
     except pa.ArrowInvalid:  # not UTF-8
         return {}
+    texts = texts.in_order([column[:rows] for column in codes])
     return {name: Coded(codes[k, :rows], texts) for k, name in enumerate(n for n in layout.names if n in names)}
 
 
