@@ -43,7 +43,7 @@ int64_t drop_repeats(uint64_t *keys, int64_t m);
 int64_t count_loops(const uint64_t *keys, int64_t m, int64_t bits);
 void fill_rows__i4(const uint64_t *keys, int64_t m, int64_t bits, int64_t both, const double *weights,
                    int64_t n_weights, int32_t *indptr, int64_t n_ptr, int32_t *indices, int64_t n_indices,
-                   double *data, int64_t n_data, int64_t *next, int64_t n_next);
+                   double *data, int64_t n_data, int32_t *next, int64_t n_next);
 void fill_rows__i8(const uint64_t *keys, int64_t m, int64_t bits, int64_t both, const double *weights,
                    int64_t n_weights, int64_t *indptr, int64_t n_ptr, int64_t *indices, int64_t n_indices,
                    double *data, int64_t n_data, int64_t *next, int64_t n_next);

@@ -38,22 +38,27 @@ WIDE int64_t count_loops(const uint64_t *keys, int64_t m, int64_t bits) {
 #define FILL(NAME, INDEX)                                                                                            \
     void NAME(const uint64_t *keys, int64_t m, int64_t bits, int64_t both, const double *weights, int64_t n_weights, \
               INDEX *indptr, int64_t n_ptr, INDEX *indices, int64_t n_indices, double *data, int64_t n_data,         \
-              int64_t *next, int64_t n_next) {                                                                       \
-        (void)n_indices, (void)n_data;                                                                               \
+              INDEX *next, int64_t n_next) {                                                                         \
+        (void)n_indices;                                                                                             \
         const uint64_t low = ((uint64_t)1 << bits) - 1;                                                              \
         const int64_t n = n_ptr - 1;                                                                                 \
+        if (!n_weights)                                                                                              \
+            for (int64_t e = 0; e < n_data; e++) data[e] = 1.0;                                                      \
         for (int64_t r = 0; r < n_next; r++) next[r] = 0;                                                            \
         if (both)                                                                                                    \
-            for (int64_t e = 0; e < m; e++) next[keys[e] & low] += keys[e] >> bits != (keys[e] & low);               \
+            for (int64_t e = 0; e < m; e++) {                                                                        \
+                if (e + AHEAD < m) PREFETCH(next + (keys[e + AHEAD] & low));                                         \
+                next[keys[e] & low] += keys[e] >> bits != (keys[e] & low);                                           \
+            }                                                                                                        \
         int64_t e = 0, place = 0;                                                                                    \
         for (int64_t r = 0; r < n; r++) {                                                                            \
             indptr[r] = (INDEX)place;                                                                                \
             const int64_t turned = both ? next[r] : 0;                                                               \
-            if (both) next[r] = place;                                                                               \
+            if (both) next[r] = (INDEX)place;                                                                        \
             place += turned;                                                                                         \
             for (; e < m && (int64_t)(keys[e] >> bits) == r; e++, place++) {                                         \
                 indices[place] = (INDEX)(keys[e] & low);                                                             \
-                data[place] = n_weights ? weights[e] : 1.0;                                                          \
+                if (n_weights) data[place] = weights[e];                                                             \
             }                                                                                                        \
         }                                                                                                            \
         indptr[n] = (INDEX)place;                                                                                    \
@@ -63,8 +68,9 @@ WIDE int64_t count_loops(const uint64_t *keys, int64_t m, int64_t bits) {
             if (e + AHEAD < m) PREFETCH(indices + next[keys[e + AHEAD] & low]);                                      \
             const uint64_t row = keys[e] & low, column = keys[e] >> bits;                                            \
             if (row == column) continue;                                                                             \
-            indices[next[row]] = (INDEX)column;                                                                      \
-            data[next[row]++] = n_weights ? weights[e] : 1.0;                                                        \
+            const INDEX spot = next[row]++;                                                                          \
+            indices[spot] = (INDEX)column;                                                                           \
+            if (n_weights) data[spot] = weights[e];                                                                  \
         }                                                                                                            \
     }
 

@@ -84,7 +84,7 @@ def rows_of(keys: Keys, weights: FloatArray | None, n: int, *, both: bool) -> cs
     dtype: Any = np.int32 if max(size, n) < _FITS else np.int64
     indptr, indices, data = np.empty(n + 1, dtype), np.empty(size, dtype), np.empty(size)
     given = np.empty(0) if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
-    _fill(keys, bits, both, given, indptr, indices, data, np.empty(n if both else 0, np.int64))
+    _fill(keys, bits, both, given, indptr, indices, data, np.empty(n if both else 0, dtype))
     matrix = csr_array((data, indices, indptr), shape=(n, n))
     matrix.has_sorted_indices = matrix.has_canonical_format = True
     return matrix

@@ -1015,12 +1015,14 @@ class Joined(NamedTuple):
 
     matrix: csr_array
     symmetric: bool
+    finite: bool = False  # known to be; a sum may not be
 
 
 def _check_adjacency(adjacency: Any, what: str = "adjacency") -> csr_array:
     if isinstance(adjacency, Joined):
         csr = adjacency.matrix
-        _require(np.isfinite(csr.data), csr, what, "is not finite")
+        if not adjacency.finite:
+            _require(np.isfinite(csr.data), csr, what, "is not finite")
         _freeze(csr.data, csr.indices, csr.indptr)
         return csr
     if not issparse(adjacency):
@@ -1330,7 +1332,7 @@ def join_edges(edges: Any, weights: Any, n: int | None, duplicates: str, *, mirr
         if not new.all():
             w = _merged(w, np.flatnonzero(new), len(keys), duplicates)
     keys = _pairs.without_repeats(keys)
-    return Joined(_pairs.rows_of(keys, w, n, both=mirror), symmetric=mirror)
+    return Joined(_pairs.rows_of(keys, w, n, both=mirror), symmetric=mirror, finite=w is None)
 
 
 def _merged(weights: FloatArray | None, first: IntArray, m: int, duplicates: str) -> FloatArray:
