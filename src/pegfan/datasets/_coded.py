@@ -202,7 +202,9 @@ class Numberer:
         done = 0
         while True:
             done = int(
-                _kernels.number_texts(data, begins, ends, done, self._seed, self._slots, self._texts, self._starts, codes)
+                _kernels.number_texts(
+                    data, begins, ends, done, self._seed, self._slots, self._texts, self._starts, codes
+                )
             )
             if done == len(begins):
                 return
@@ -213,7 +215,9 @@ class Numberer:
         import pyarrow as pa
 
         done = 0
-        whole = pa.chunked_array(texts.array.__arrow_array__() if hasattr(texts.array, "__arrow_array__") else [list(texts)])
+        whole = pa.chunked_array(
+            texts.array.__arrow_array__() if hasattr(texts.array, "__arrow_array__") else [list(texts)]
+        )
         for chunk in whole.cast(pa.large_string()).chunks:
             _, starts, data = chunk.buffers()
             places = np.frombuffer(starts, np.int64)[chunk.offset : chunk.offset + len(chunk) + 1]

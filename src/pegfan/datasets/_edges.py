@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
 from pegfan import _pairs
 from pegfan._arrays import FloatArray, IntArray
 from pegfan._checks import BadInput

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from pegfan._arrays import IntArray
 from pegfan._checks import BadInput
-from pegfan.datasets import _kernels
 from pegfan.datasets._coded import Coded, Numberer
 from pegfan.datasets._table import Table, shown
 
