@@ -31,6 +31,7 @@ ROWS: dict[str, tuple[str, ...]] = {
         "_arrays",
         "_compiled",
         "_hashing",
+        "_matrices",
         "_products",
         "_saved",
         "_cluster",

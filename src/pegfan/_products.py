@@ -6,7 +6,10 @@ any number of threads, and with or without the extension.
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -15,13 +18,31 @@ from scipy.sparse import issparse
 from pegfan._compiled import compiled
 from pegfan._hashing import mix
 
-__all__ = ["keep_mask", "product", "sparse_product"]
+__all__ = ["keep_mask", "multipliable", "one_thread", "product", "sparse_product"]
 
-_LANES = 16  # columns that numba adds up at a time
 _WORTH = 4_000_000  # multiplications from which on another thread is worth its start
 
 
-def product(matrix: Any, x: Any, threads: int = 1, out: Any = None) -> Any:
+_limits: list[None] = []  # one entry per `one_thread` that somebody is in; appending to a list is atomic
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Take one thread for products, in all threads of this process."""
+    _limits.append(None)
+    try:
+        yield
+    finally:
+        _limits.pop()
+
+
+def _available() -> int:
+    if _limits:
+        return 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def product(matrix: Any, x: Any, threads: int | None = None, out: Any = None) -> Any:
     """A sparse matrix in CSR form times a dense vector or matrix, both of one floating dtype.
 
     Parameters
@@ -31,7 +52,7 @@ def product(matrix: Any, x: Any, threads: int = 1, out: Any = None) -> Any:
     x
         An array of as many rows as the matrix has columns.
     threads
-        The most threads; they share the rows.
+        The most threads, which share the rows; by default as many as there are cores.
     out
         Where the result goes, C-ordered; by default into a new array.
 
@@ -46,7 +67,7 @@ def product(matrix: Any, x: Any, threads: int = 1, out: Any = None) -> Any:
     columns = np.ascontiguousarray(x, dtype=dtype).reshape(len(x), width)
     made = np.empty((rows, width), dtype) if out is None else out.reshape(rows, width)
     parts = (matrix.indptr, matrix.indices, matrix.data, columns, made)
-    count = max(1, min(threads, matrix.nnz * width // _WORTH))
+    count = max(1, min(threads or _available(), matrix.nnz * width // _WORTH))
     if count == 1:
         sparse_product(*parts, 0, rows)
     else:
@@ -73,22 +94,13 @@ def multipliable(matrix: Any, x: Any) -> bool:
 @compiled("sparse_product", error_model="numpy")
 def sparse_product(pointers, indices, data, B, out, first, last):  # type: ignore[no-untyped-def]
     """Compute the rows first, ..., last − 1 of out = M B for a sparse M in CSR form."""
-    width = B.shape[1]
-    whole = width - width % _LANES
-    sums = np.empty(_LANES, out.dtype)
     for i in range(first, last):
-        for start in range(0, whole, _LANES):
-            sums[:] = 0
-            for e in range(pointers[i], pointers[i + 1]):
-                factor, row = data[e], B[indices[e], start : start + _LANES]
-                for t in range(_LANES):
-                    sums[t] += factor * row[t]
-            out[i, start : start + _LANES] = sums
-        for t in range(whole, width):
-            total = out.dtype.type(0)
-            for e in range(pointers[i], pointers[i + 1]):
-                total += data[e] * B[indices[e], t]
-            out[i, t] = total
+        row = out[i]
+        row[:] = 0
+        for e in range(pointers[i], pointers[i + 1]):
+            factor, x = data[e], B[np.uint64(indices[e])]
+            for t in range(row.size):
+                row[t] += factor * x[t]
 
 
 def keep_mask(seed: Any, threshold: Any, mask: Any) -> None:

@@ -201,12 +201,14 @@ def _libraries(modules: int) -> Any:
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
     """Limit numerical libraries to one thread: the same bits on any machine, and no competition for its cores."""
+    from pegfan import _products
+
     torch = sys.modules.get("torch")
     before = torch.get_num_threads() if torch else 1
     if torch:
         torch.set_num_threads(1)
     try:
-        with _libraries(len(sys.modules)).limit(limits=1):
+        with _libraries(len(sys.modules)).limit(limits=1), _products.one_thread():
             yield
     finally:
         if torch:

@@ -235,6 +235,29 @@ def test_repeated_rows_are_taken_out(seed, distinct):
         assert parts[1].shape[0] <= distinct
 
 
+@given(seeds, st.integers(2, 6))
+def test_repeated_rows_beside_a_diagonal_are_taken_out(seed, distinct):
+    """Those of S~: neighbours that many share, and every node itself."""
+    rng = np.random.default_rng(seed)
+    few = rng.standard_normal((distinct, 60)) * (rng.random((distinct, 60)) < 0.5)
+    R = few[rng.integers(0, distinct, 60)]
+    np.fill_diagonal(R, 0)
+    M = sparse.csr_array(R + np.diag(rng.uniform(1, 2, 60)))
+    parts = chains._distinct(M)
+    product = parts[0] if len(parts) == 1 else parts[0] @ parts[1]
+    np.testing.assert_allclose(product.toarray(), M.toarray(), rtol=1e-12, atol=1e-14)
+
+
+def test_s_with_loops_shares_the_rows_of_nodes_with_the_same_neighbours():
+    hubs = [[i, hub] for i in range(100, 400) for hub in range(i % 3, 30, 3)]
+    graph = pf.Graph.from_edges(hubs, n=400)
+    S = hop_matrix(graph, "S~")
+    parts = chains._distinct(sparse.csr_array(S))
+    assert len(parts) == 2
+    assert sum(part.nnz for part in parts) < 0.8 * S.nnz
+    np.testing.assert_allclose((parts[0] @ parts[1]).toarray(), S.toarray(), rtol=1e-12)
+
+
 def test_rows_that_are_nearly_the_same_are_not_taken_for_the_same():
     M = np.ones((40, 20))
     M[::2, 3] += 1e-9

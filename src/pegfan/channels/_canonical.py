@@ -151,7 +151,7 @@ class _Lister(_Mover):
         if isinstance(factor, Projection):
             return factor.listed(self.order, self.memo)
         if isinstance(factor, Matrix) and issparse(factor.matrix):
-            return factor.listed(self.order, self.places) if factor.shape[1] == len(self.order) else factor
+            return factor.listed(self.places) if factor.shape[1] == len(self.order) else factor
         rows, columns = (self.places if size == len(self.order) else None for size in factor.shape)
         return Operator.permute(self._factor(factor), rows, columns, self.memo)
 

@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pegfan._arrays import IntArray
 from pegfan._checks import check_integer
+from pegfan._matrices import by_label, number_by_appearance
 from pegfan._npz import read_npz, write_npz
 
 if TYPE_CHECKING:
@@ -478,6 +479,10 @@ def _inverse(perm: IntArray) -> IntArray:
 
 def by_appearance(labels: IntArray) -> IntArray:
     """Renumber labels in the order in which they first appear, so that equal partitions look equal."""
+    if len(labels) and labels.min() >= 0 and labels.max() < 4 * len(labels):  # few places for many labels
+        place, codes = np.empty(int(labels.max()) + 1, labels.dtype), np.empty_like(labels)
+        number_by_appearance(labels, place, codes)
+        return codes
     _, first, codes = np.unique(labels, return_index=True, return_inverse=True)
     return _inverse(np.argsort(first))[codes]
 
@@ -519,7 +524,7 @@ def _sort_slots(levels: list[IntArray]) -> tuple[list[IntArray], IntArray | None
         if (key[1:] >= key[:-1]).all():
             place = slots = None
         else:
-            slots = np.argsort(key, kind="stable")
+            slots = by_label(key, int(key.max()) + 1)[0]
             key, place = key[slots], _inverse(slots)
         result.insert(0, key)
     return result, slots
