@@ -81,11 +81,11 @@ class Texts:
         found = (np.diff(self.starts) == 0) | (first <= ord(" ")) | (first > _ASCII)
         some = np.flatnonzero(found)
         found[some] = (self.series(some).str.strip() == "").to_numpy(dtype=bool)
-        return found
+        return np.asarray(found)
 
     def sorted(self, codes: IntArray | None = None) -> IntArray:
         """The codes, all of them or some, in the order of their texts."""
-        rows = np.arange(len(self)) if codes is None else codes
+        rows = np.arange(len(self)) if codes is None else np.ascontiguousarray(codes, dtype=np.int64)
         if self.are_sorted or len(rows) == 0:
             return np.sort(rows) if codes is not None else rows
         lengths = np.diff(self.starts)[rows]
@@ -145,13 +145,13 @@ class Coded:
 
     Attributes
     ----------
-    codes : int32 array
+    codes : integer array
         The number of every cell's text.
     texts : Texts
         The different texts, which other columns of the table may share.
     """
 
-    def __init__(self, codes: NDArray[np.int32], texts: Texts) -> None:
+    def __init__(self, codes: NDArray[Any], texts: Texts) -> None:
         self.codes, self.texts = codes, texts
 
 
@@ -199,13 +199,12 @@ class Numberer:
 
     def number(self, data: _Bytes, begins: Any, ends: Any, codes: NDArray[np.int32]) -> None:
         """Write the number of every text, which is ``data[begin:end]``."""
+        if len(codes) != len(begins) or len(ends) != len(begins):  # C would write beyond the end
+            raise ValueError(f"{len(begins)} texts and room for {len(codes)}")
         done = 0
         while True:
-            done = int(
-                _kernels.number_texts(
-                    data, begins, ends, done, self._seed, self._slots, self._texts, self._starts, codes
-                )
-            )
+            table = self._seed, self._slots, self._texts, self._starts
+            done = int(_kernels.number_texts(data, begins, ends, done, *table, codes))
             if done == len(begins):
                 return
             self._grow(int(ends[done]) - int(begins[done]))
@@ -215,14 +214,12 @@ class Numberer:
         import pyarrow as pa
 
         done = 0
-        whole = pa.chunked_array(
-            texts.array.__arrow_array__() if hasattr(texts.array, "__arrow_array__") else [list(texts)]
-        )
-        for chunk in whole.cast(pa.large_string()).chunks:
+        held = pa.array(texts, type=pa.large_string())
+        for chunk in held.chunks if isinstance(held, pa.ChunkedArray) else [held]:
             _, starts, data = chunk.buffers()
-            places = np.frombuffer(starts, np.int64)[chunk.offset : chunk.offset + len(chunk) + 1]
-            held = np.frombuffer(b"" if data is None else data, np.uint8)
-            self.number(held, places[:-1], places[1:], codes[done : done + len(chunk)])
+            own = np.frombuffer(starts, np.int64)[chunk.offset : chunk.offset + len(chunk) + 1]
+            letters = np.frombuffer(b"" if data is None else data, np.uint8)
+            self.number(letters, own[:-1], own[1:], codes[done : done + len(chunk)])
             done += len(chunk)
 
     def _grow(self, length: int) -> None:

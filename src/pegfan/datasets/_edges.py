@@ -446,10 +446,10 @@ def derive(
     found.rules[ends[1]] = Rule("target", {"apart": listed.apart == 1})
     for column in columns:
         found.rules[column.name] = Rule(column.rule.kind, {"log": [], **facts[column.name]})
-    for column in table.columns:
-        if column not in found.rules:
-            why = report.dropped.get(f"{table.name} {column!r}")
-            found.rules[column] = Rule("weight") if why is None else Rule("left out", {"why": why})
+    for name in table.columns:
+        if name not in found.rules:
+            why = report.dropped.get(f"{table.name} {name!r}")
+            found.rules[name] = Rule("weight") if why is None else Rule("left out", {"why": why})
     _add_missing(listed, prefix, n, found, report)
     return found
 

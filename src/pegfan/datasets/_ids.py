@@ -198,17 +198,16 @@ def number_ids(first: Ids, second: Ids) -> tuple[IntArray, Ids]:
     return codes, Ids(pd.Series(distinct), first.kind)
 
 
-def _number_texts(first: Ids, second: Ids) -> tuple[IntArray, Ids]:
+def _number_texts(first: Ids, second: Ids) -> tuple[NDArray[Any], Ids]:
     """Return the places of texts among the distinct ones, and these, sorted."""
     one, other = first.coded, second.coded
+    if len(first) != len(second):
+        raise ValueError(f"{len(first)} sources and {len(second)} targets")
     if one is None or other is None or one.texts is not other.texts:
-        numberer = Numberer()
-        one, other = (np.empty(len(ids), np.int32) for ids in (first, second))
-        for ids, own in ((first, one), (second, other)):
+        numberer, codes = Numberer(), np.empty((2, len(first)), np.int32)
+        for ids, own in zip((first, second), codes, strict=True):
             numberer.number_series(ids.values, own)
-        texts = numberer.texts()
-        codes = np.stack([one, other])
-        texts = texts.in_order(list(codes))
+        texts = numberer.texts().in_order(list(codes))
     else:
         texts, codes = one.texts, _together(one.codes, other.codes)
         if texts.columns > 2 or one is other:  # other columns have texts that no end has
@@ -221,7 +220,7 @@ def _number_texts(first: Ids, second: Ids) -> tuple[IntArray, Ids]:
     return codes.T, Ids(None, "str", Coded(np.arange(len(texts)), texts))
 
 
-def _together(one: IntArray, other: IntArray) -> IntArray:
+def _together(one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
     """Two arrays as the rows of one: without a copy where they are that already."""
     base = one.base
     if base is not None and base is other.base and base.ndim == 2 and len(base) == 2:

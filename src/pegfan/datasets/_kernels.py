@@ -44,8 +44,8 @@ def look_through(codes, start, delimiter, found):  # type: ignore[no-untyped-def
         if codes[k] == 48:
             signed = codes[k - 1] == 45
             before, after = codes[k - 2] if signed else codes[k - 1], codes[k + 1]
-            starts = before == delimiter or before == 10 or before == 34 or before == 32
-            goes_on = 48 <= after <= 57 or after == 120 or after == 88 or (signed and after != 46)
+            starts = before in (delimiter, 10, 34, 32)
+            goes_on = 48 <= after <= 57 or after in (120, 88) or (signed and after != 46)
             if starts and goes_on:
                 found[5] = 1
     return lines

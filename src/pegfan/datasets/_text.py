@@ -272,7 +272,7 @@ def _inspect(layout: _Layout) -> _Layout:
     size, lines, returns = 0, 0, 0
     with open_bytes(layout.path, layout.settings.max_bytes) as stream:
         for _ in range(layout.skip):
-            stream.readline()
+            returns += b"\r" in stream.readline().rstrip(b"\r\n")
         while block := stream.read(_BLOCK):
             whole = last + block  # the first cell has no line before it, and a pad may lie across two blocks
             found = np.zeros(6, np.uint8)
@@ -354,7 +354,7 @@ def _coded_columns(layout: _Layout) -> dict[str, Coded]:
 
 
 def _text_columns(layout: _Layout) -> list[str]:
-    """Return the columns that Arrow, which looks at every cell, can only find to be texts: some of the first ones are."""
+    """Return the columns that Arrow, which looks at every cell, can only find to be texts, as the first ones show."""
     import pyarrow as pa
 
     try:

@@ -414,9 +414,8 @@ def _assemble(
         adjacency = adjacency.maximum(graph.adjacency)
     directed = any(graph.directed for graph in graphs.values())
     if several:
-        matrices = {
-            kind: Joined(graph.adjacency, not graph.directed, True) for kind, graph in graphs.items()
-        } | matrices
+        kinds = {kind: Joined(graph.adjacency, not graph.directed, finite=True) for kind, graph in graphs.items()}
+        matrices = kinds | matrices
     report.self_loops = int(np.count_nonzero(adjacency.diagonal()))
     report.columns = {role: report.columns[role] for role in ("edges", *report.columns) if role in report.columns}
     rules = {one.kind: found.rules for one, found in zip(every, derived, strict=True)}
