@@ -216,7 +216,8 @@ class Graph:
         edge_kinds: Sequence[str] = (),
     ) -> None:
         metric = check_metric(("accuracy" if targets is None else "r2") if metric is None else metric)
-        matrix = _check_adjacency(adjacency)
+        held = adjacency.of if isinstance(adjacency, _Held) else None  # the graph that this one shares its edges with
+        matrix = _check_adjacency(adjacency) if held is None else held.adjacency
         n = matrix.shape[0]
         if targets is not None:
             targets = _check_targets(targets, n, labels, class_names)
@@ -227,10 +228,16 @@ class Graph:
         if labels is not None:
             codes, names = _check_labels(labels, n, names)
         columns = _column_names(features) if feature_names is None else feature_names
-        features = None if features is None else _check_features(features, n)
-        made = isinstance(adjacency, Joined) and adjacency.symmetric and not directed
-        is_directed = False if made else _check_directed(directed, matrix)
-        matrices = _check_edge_matrices(edge_matrices or {}, matrix, is_directed)
+        if isinstance(features, _Held):
+            features = features.of.features
+        else:
+            features = None if features is None else _check_features(features, n)
+        if held is not None:
+            is_directed, matrices = held.directed, dict(held.edge_matrices)
+        else:
+            made = isinstance(adjacency, Joined) and adjacency.symmetric and not directed
+            is_directed = False if made else _check_directed(directed, matrix)
+            matrices = _check_edge_matrices(edge_matrices or {}, matrix, is_directed)
         self.__dict__.update(
             adjacency=matrix,
             features=features,
@@ -664,7 +671,7 @@ class Graph:
     # ---------------------------------------------------------------- other graphs
 
     def replace(self, **changes: Any) -> Graph:
-        """Return a graph with some attributes changed; everything is checked again.
+        """Return a graph with some attributes changed; these are checked, and the others shared.
 
         Features with another number of columns lose the names of the old ones, unless `feature_names` is given. Targets
         take the place of labels, and labels that of targets; the metric then is the default, unless it is given.
@@ -688,7 +695,12 @@ class Graph:
             gone = {"targets": None, "metric": None}
         elif "targets" in changes and self.targets is not None and changes["targets"] is None:
             gone = {"metric": None}
-        made = Graph(**{**self.__dict__, "feature_names": None, **gone, **changes})
+        shared: dict[str, Any] = {}
+        if not {"adjacency", "directed", "edge_matrices", "edge_kinds"} & changes.keys():
+            shared["adjacency"] = _Held(self)
+        if self.features is not None and "features" not in changes and "adjacency" not in changes:
+            shared["features"] = _Held(self)
+        made = Graph(**{**self.__dict__, "feature_names": None, **gone, **shared, **changes})
         kept = self.feature_names if made.feature_names is None and "feature_names" not in changes else None
         if kept is not None and made.features is not None and len(kept) == made.features.shape[1]:
             made.__dict__["feature_names"] = kept
@@ -1016,6 +1028,12 @@ class Joined(NamedTuple):
     matrix: csr_array
     symmetric: bool
     finite: bool = False  # known to be; a sum may not be
+
+
+class _Held(NamedTuple):
+    """In place of what a graph holds: it was checked and cannot change, so that another graph may share it."""
+
+    of: Graph
 
 
 def _check_adjacency(adjacency: Any, what: str = "adjacency") -> csr_array:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +40,10 @@ __all__ = [
     "node_homophily",
     "purity",
 ]
+
+_FEW, _CELLS = 1_000, 50_000_000
+"""Classes, and nodes times classes, up to which counts are kept for all of them, whether they occur or not."""
+_counted: WeakKeyDictionary[Graph, csr_array] = WeakKeyDictionary()
 
 
 def class_edges(graph: Graph) -> IntArray:
@@ -199,8 +204,11 @@ def ccns(graph: Graph) -> FloatArray:
     i, j = graph.adjacency.tocoo().coords
     kept = (labels[i] >= 0) & (labels[j] >= 0)
     k, n = graph.n_classes, graph.n
-    ones = np.ones(int(kept.sum()))
-    counts = coo_array((ones, (i[kept], labels[j[kept]])), shape=(n, k)).tocsr()
+    if n * k <= _CELLS:
+        cells = np.bincount(i[kept] * np.int64(k) + labels[j[kept]], minlength=n * k).reshape(n, k)
+        counts = csr_array(cells.astype(np.float64))
+    else:
+        counts = coo_array((np.ones(int(kept.sum())), (i[kept], labels[j[kept]])), shape=(n, k)).tocsr()
     norms = np.sqrt((counts * counts).sum(axis=1))
     direction = counts.multiply(1 / np.maximum(norms, 1)[:, None]).tocsr()
     known = np.flatnonzero(labels >= 0)
@@ -525,9 +533,15 @@ def _labelled_arcs(graph: Graph) -> tuple[Any, NDArray[Any], NDArray[Any]]:
 
 def _class_edges(graph: Graph) -> csr_array:
     """Return the counts of :func:`class_edges`, sparse: there may be as many classes as nodes."""
-    labels, i, j = _labelled_arcs(graph)
-    k = graph.n_classes
-    return coo_array((np.ones(i.size, dtype=np.int64), (labels[i], labels[j])), shape=(k, k)).tocsr()
+    if graph not in _counted:  # several measures of one graph ask for them
+        labels, i, j = _labelled_arcs(graph)
+        k = graph.n_classes
+        if k <= _FEW:
+            _counted[graph] = csr_array(np.bincount(labels[i] * k + labels[j], minlength=k * k).reshape(k, k))
+        else:
+            ones = np.ones(i.size, dtype=np.int64)
+            _counted[graph] = coo_array((ones, (labels[i], labels[j])), shape=(k, k)).tocsr()
+    return _counted[graph].copy()
 
 
 def _end_distribution(graph: Graph) -> tuple[csr_array, FloatArray]:

@@ -19,7 +19,7 @@ from typing import Any, Self
 
 from pegfan._checks import check_integer
 
-__all__ = ["Progress", "Runner", "Step", "check_memory", "cores", "one_thread", "watch_memory"]
+__all__ = ["Deadline", "Progress", "Runner", "Step", "check_memory", "cores", "one_thread", "watch_memory"]
 
 _WATCH = 0.5
 """Seconds between two checks of a worker that its parent is alive."""
@@ -56,6 +56,43 @@ class Step:
 
 
 Progress = Callable[[Step], None]
+
+
+class Deadline:
+    """A time at which loops end, as soon as they have something to show; it can be moved while they run.
+
+    Parameters
+    ----------
+    seconds
+        From now on.
+
+    Attributes
+    ----------
+    at : float
+        What ``time.monotonic()`` is then.
+
+    Examples
+    --------
+    >>> deadline = Deadline(60)
+    >>> deadline.passed, 59 < deadline.left <= 60
+    (False, True)
+    >>> deadline.at = 0.0
+    >>> deadline.passed
+    True
+    """
+
+    def __init__(self, seconds: float = math.inf) -> None:
+        self.at = time.monotonic() + seconds
+
+    @property
+    def passed(self) -> bool:
+        """Whether it is over."""
+        return time.monotonic() >= self.at
+
+    @property
+    def left(self) -> float:
+        """The seconds that are left; negative once it has passed."""
+        return self.at - time.monotonic()
 
 
 def cores() -> int:

@@ -6,6 +6,7 @@ import csv
 import os
 import shlex
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from io import StringIO
@@ -60,6 +61,8 @@ PREDICTIONS, MODEL, SETTINGS, RESULT, REPORT = "predictions.csv", "model", "sett
 RANKED, DATA = "ranked.csv", "data"
 _FORMAT, _VERSION = "pegfan settings", 3
 _SHOWN = 10
+_ROWS = 65_536
+"""Rows of a table that are put together at a time."""
 _TRIES = 4
 """Settings that each of the other models tries, with --against."""
 
@@ -132,6 +135,7 @@ def train(
     only. The folder then holds predictions.csv, ranked.csv with the nodes to look at first, the model, a report to open
     in a browser, and settings.toml, which repeats the run bit for bit.
     """
+    start = time.perf_counter()
     if folder is None:
         raise Fail("Name the folder to write with -o, as in: pegfan train cornell -o out", USAGE)
     pins = {"method": method, "h": h, "kind": kind, "regime": regime, "hops": hops, "direction": direction}
@@ -145,7 +149,7 @@ def train(
     wanted, known = wanted.judged(known)
     shown = console if not as_json else errors
     _print_plan(shown, source, known, wanted, folder)
-    outcome = _carry_out(known, wanted.plan)
+    outcome = _carry_out(known, wanted.plan, start)
     result = _complete(outcome, source, report, folder)
     if against:
         result = _among_others(result, outcome.graph, wanted.plan)
@@ -562,7 +566,7 @@ def _print_plan(shown: Any, source: Source, graph: Graph, wanted: _Wanted, folde
     )
 
 
-def _carry_out(graph: Graph, plan: Plan) -> Outcome:
+def _carry_out(graph: Graph, plan: Plan, start: float) -> Outcome:
     from pegfan.auto.outcome import SEARCH, carry_out
     from pegfan.running import Step
 
@@ -575,7 +579,7 @@ def _carry_out(graph: Graph, plan: Plan) -> Outcome:
         return f"{step.done} of {step.planned} recipes{speed}{clock}"
 
     with progress_bar("training", words) as progress:
-        return carry_out(graph, plan, progress)
+        return carry_out(graph, plan, progress, start)
 
 
 def _complete(outcome: Outcome, source: Source, report: ReadReport | None, folder: Path) -> Result:
@@ -741,12 +745,39 @@ def _table(
     writer = csv.writer(out, lineterminator="\n")
     more = [] if reasons is None else ["top_reasons"]
     writer.writerow(["id", "predicted", *(f"p_{name}" for name in classes), "split", *more])
-    ids = graph.ids.tolist()
-    for i in range(graph.n) if nodes is None else nodes.tolist():
-        shown = [classes[predicted[i]], *(f"{value:.9g}" for value in probabilities[i])] if classes else []
-        own = shown or [f"{predicted[i]:.9g}"]
-        writer.writerow([str(ids[i]), *own, parts[i], *([] if reasons is None else [reasons[i]])])
+    wanted = np.arange(graph.n) if nodes is None else nodes
+    numbers = ",".join(["%.9g"] * max(len(classes), 1))
+    for start in range(0, len(wanted), _ROWS):
+        own = wanted[start : start + _ROWS]
+        names = _quoted([*map(str, graph.ids[own].tolist())])
+        shown = np.asarray(probabilities if classes else predicted)[own].reshape(len(own), -1).tolist()
+        texts = [numbers % tuple(row) for row in shown]  # a row at once: a million of them take a while
+        if classes:
+            of_class = _quoted(classes)
+            texts = [f"{of_class[k]},{text}" for k, text in zip(predicted[own].tolist(), texts, strict=True)]
+        ends = [parts[i] for i in own.tolist()]
+        if reasons is not None:
+            told = _quoted([reasons[i] for i in own.tolist()])
+            ends = [f"{end},{text}" for end, text in zip(ends, told, strict=True)]
+        lines = zip(names, texts, ends, strict=True)
+        out.writelines(f"{name},{text},{end}\n" for name, text, end in lines)
     return out.getvalue()
+
+
+def _quoted(words: Sequence[str]) -> list[str]:
+    """Words as cells of a CSV file."""
+    every = "".join(words)
+    if all(words) and not any(mark in every for mark in ',"\r\n') and not every.isspace():
+        return list(words)
+    out = StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    cells = []
+    for word in words:
+        writer.writerow([word, ""])  # a second cell: an empty one alone would be quoted
+        cells.append(out.getvalue()[:-2])
+        out.seek(0)
+        out.truncate()
+    return cells
 
 
 def _ranked(outcome: Outcome, result: Result, reasons: Sequence[str] | None) -> str:

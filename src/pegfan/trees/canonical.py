@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,8 @@ _MOST_KNOWN = 4_000_000
 _known: dict[bytes, Colouring] = {}
 """The newest results, up to so many nodes in all: a tree, its channels and a split of one graph ask for one order."""
 _KNOWING = Lock()
+_digests: WeakKeyDictionary[Graph, dict[bool, bytes]] = WeakKeyDictionary()
+
 
 _OVERHEAD = 50_000  # arcs that could be visited in the time that a component takes whatever its size
 
@@ -96,7 +99,7 @@ def canonical_order(
     >>> colouring.tied, colouring.arbitrary
     (4, 0)
     """
-    key = _digest(graph, use_features, labels)
+    key = _digest(graph, use_features, labels) if labels is not None else _known_digest(graph, use_features)
     found = _known.get(key)
     if found is None:
         found = _colouring(graph, _initial_colours(graph, use_features, labels), room)
@@ -105,6 +108,14 @@ def canonical_order(
             while len(_known) > 1 and sum(len(one.order) for one in _known.values()) > _MOST_KNOWN:
                 del _known[next(iter(_known))]
     return found
+
+
+def _known_digest(graph: Graph, use_features: bool) -> bytes:
+    """The digest of a graph, which cannot change; made once, for that of a large one takes a while."""
+    digests = _digests.setdefault(graph, {})
+    if use_features not in digests:
+        digests[use_features] = _digest(graph, use_features, None)
+    return digests[use_features]
 
 
 def _digest(graph: Graph, use_features: bool, labels: IntArray | None) -> bytes:
