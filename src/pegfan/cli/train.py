@@ -741,6 +741,8 @@ def _table(
 
     It is of all nodes, or of some.
     """
+    import numpy as np
+
     out = StringIO()
     writer = csv.writer(out, lineterminator="\n")
     more = [] if reasons is None else ["top_reasons"]
