@@ -24,3 +24,16 @@ WIDE void mix_all(const uint64_t *values, int64_t n, uint64_t *out, int64_t n_ou
 HASH_ROWS(hash_rows__i4_i4, int32_t, int32_t)
 HASH_ROWS(hash_rows__i8_i8, int64_t, int64_t)
 HASH_ROWS(hash_rows__i8_i4, int64_t, int32_t)
+
+/* mask = 1 where 16 random bits are at least the threshold: the entries that dropout keeps. */
+void keep_entries(uint64_t seed, uint64_t threshold, uint8_t *mask, int64_t n) {
+    seed += UINT64_C(0x9E3779B97F4A7C15);
+    int half = threshold == 32768; /* then every bit serves */
+    int64_t each = half ? 64 : 4;
+    for (int64_t start = 0; start < n; start += each) {
+        uint64_t bits = mix(seed + (uint64_t)(start / each));
+        int64_t count = n - start < each ? n - start : each;
+        for (int64_t k = 0; k < count; k++)
+            mask[start + k] = half ? bits >> k & 1 : (bits >> 16 * k & 0xFFFF) >= threshold;
+    }
+}

@@ -1,6 +1,7 @@
 /* What Python calls (see pegfan/_compiled.py); cffi reads this file, so it holds declarations and nothing else. */
 
 /* hashing.c */
+void keep_entries(uint64_t seed, uint64_t threshold, uint8_t *mask, int64_t n);
 void mix_all(const uint64_t *values, int64_t n, uint64_t *out, int64_t n_out);
 void hash_rows__i4_i4(const int32_t *indptr, int64_t n_ptr, const int32_t *indices, int64_t n_indices,
                       const uint64_t *bits, int64_t n_bits, int64_t with_self, uint64_t *out, int64_t n_out);
@@ -145,3 +146,72 @@ int64_t rings__i8(const int64_t *indptr, int64_t n_ptr, const int64_t *indices, 
                   int64_t n_own, const int64_t *reach, int64_t n_reach, int64_t begin, int32_t *stamp,
                   int64_t n_stamp, int32_t *queue, int64_t n_queue, int32_t *counts, int64_t n_counts, int64_t *sizes,
                   int64_t n_sizes, int64_t rings, int32_t *which, int64_t n_which, int32_t *many, int64_t n_many);
+/* network.c: a training of the two-layer network, see network.inc */
+enum { NETWORK_AHEAD = 8 }; /* entries that may be read past the last of indices */
+
+typedef struct {
+    int64_t channels, rows, train, classes, hidden, words, numeric, normalized, masked, next_masked, half;
+    const int64_t *forward, *forward_starts, *back, *back_starts, *places, *sizes, *rest;
+    const int64_t *pointers;
+    const int32_t *indices;
+    const float *data, *dense;
+    float *w, *m, *v, *H, *inverse, *gradient, *room, *scratch;
+    float *Z, *logits, *error, *alpha, *grads;
+    const int64_t *labels;
+    const float *targets, *weights;
+    uint64_t *bits, *next_bits;
+    float scale, next_scale;
+} network;
+
+typedef struct {
+    double lr_fc, lr_sca, wd_fc1, wd_fc2, wd_sca;
+    int64_t steps;
+} network_rates;
+
+const char *network_processor(void);
+int64_t network_use(const char *processor);
+void network_draw(uint64_t seed, uint64_t threshold, int64_t rows, int64_t hidden, int64_t words, uint64_t *bits);
+void network_forward(network *net);
+void network_masked(network *net);
+void network_losses(network *net, double *out);
+void network_step(network *net, const network_rates *rates);
+
+/* network.c: the head on rows that are there */
+void normalize(float *H, int64_t rows, int64_t width, const float *bias, int64_t n_bias, int64_t wanted, float *inverse,
+               int64_t n_inverse);
+void compute_logits(const float *H, int64_t channels, int64_t all, int64_t width, const float *alpha, int64_t n_alpha,
+                    const float *V, int64_t channels_V, int64_t classes, int64_t width_V, const uint8_t *masks,
+                    int64_t channels_masks, int64_t masked, int64_t width_masks, double scale, int64_t start,
+                    const float *c, int64_t n_c, float *logits, int64_t rows, int64_t n_logits);
+double backward(const float *H, int64_t all, int64_t width, const float *inverse, int64_t n_inverse, int64_t normalized,
+                double alpha, const float *V, int64_t classes, int64_t width_V, const uint8_t *mask, int64_t rows_mask,
+                int64_t width_mask, double scale, const float *error, int64_t rows, int64_t classes_error,
+                float *gradient, int64_t rows_gradient, int64_t width_gradient, float *grad_V, int64_t classes_grad,
+                int64_t width_grad, float *grad_b, int64_t n_grad);
+double cross_entropy(const float *logits, int64_t rows, int64_t classes, const int64_t *labels, int64_t n_labels,
+                     const float *weights, int64_t n_weights, float *error, int64_t rows_error, int64_t classes_error);
+double squared_error(const float *outputs, int64_t rows, int64_t columns, const float *targets, int64_t n_targets,
+                     const float *weights, int64_t n_weights, float *error, int64_t rows_error, int64_t columns_error);
+void attention_gradient(const float *alpha, int64_t n, const float *by_alpha, int64_t n_by, float *out, int64_t n_out);
+void adam_step(float *w, int64_t n, float *m, int64_t n_m, float *v, int64_t n_v, const float *g, int64_t n_g,
+               double step, double decay, double root);
+
+/* product.c: rows first, ..., last - 1 of a sparse matrix times a dense one */
+void sparse_product__f4_i4_i4(const int32_t *pointers, int64_t n_ptr, const int32_t *indices, int64_t n_indices,
+                              const float *data, int64_t n_data, const float *B, int64_t rows_B, int64_t width,
+                              float *out, int64_t rows_out, int64_t width_out, int64_t first, int64_t last);
+void sparse_product__f4_i8_i4(const int64_t *pointers, int64_t n_ptr, const int32_t *indices, int64_t n_indices,
+                              const float *data, int64_t n_data, const float *B, int64_t rows_B, int64_t width,
+                              float *out, int64_t rows_out, int64_t width_out, int64_t first, int64_t last);
+void sparse_product__f4_i8_i8(const int64_t *pointers, int64_t n_ptr, const int64_t *indices, int64_t n_indices,
+                              const float *data, int64_t n_data, const float *B, int64_t rows_B, int64_t width,
+                              float *out, int64_t rows_out, int64_t width_out, int64_t first, int64_t last);
+void sparse_product__f8_i4_i4(const int32_t *pointers, int64_t n_ptr, const int32_t *indices, int64_t n_indices,
+                              const double *data, int64_t n_data, const double *B, int64_t rows_B, int64_t width,
+                              double *out, int64_t rows_out, int64_t width_out, int64_t first, int64_t last);
+void sparse_product__f8_i8_i4(const int64_t *pointers, int64_t n_ptr, const int32_t *indices, int64_t n_indices,
+                              const double *data, int64_t n_data, const double *B, int64_t rows_B, int64_t width,
+                              double *out, int64_t rows_out, int64_t width_out, int64_t first, int64_t last);
+void sparse_product__f8_i8_i8(const int64_t *pointers, int64_t n_ptr, const int64_t *indices, int64_t n_indices,
+                              const double *data, int64_t n_data, const double *B, int64_t rows_B, int64_t width,
+                              double *out, int64_t rows_out, int64_t width_out, int64_t first, int64_t last);

@@ -27,7 +27,7 @@ def _load() -> Any:
     if os.environ.get("PEGFAN_NATIVE", "1") == "0":
         return None
     try:
-        from pegfan import _native  # type: ignore[attr-defined]
+        from pegfan import _native
     except ImportError:  # no compiler when this was installed, or no cffi
         return None
     return _native

@@ -195,12 +195,14 @@ def one_thread() -> Iterator[None]:
     """Limit numerical libraries to one thread: the same bits on any machine, and no competition for its cores."""
     from threadpoolctl import threadpool_limits
 
+    from pegfan import _products
+
     torch = sys.modules.get("torch")
     before = torch.get_num_threads() if torch else 1
     if torch:
         torch.set_num_threads(1)
     try:
-        with threadpool_limits(limits=1):
+        with threadpool_limits(limits=1), _products.one_thread():
             yield
     finally:
         if torch:

@@ -14,6 +14,7 @@ from scipy.sparse import csr_array, eye_array, issparse
 from scipy.sparse.linalg import LinearOperator
 
 from pegfan._arrays import FloatArray, IntArray
+from pegfan._products import multipliable, product
 from pegfan.channels._sums import order_free_sums
 from pegfan.channels.hops import SUFFIXES, hop_matrix, hop_name
 from pegfan.framelets import FrameletSystem, Operator
@@ -93,7 +94,8 @@ class Matrix(Operator):
         return _Listed(self.name, listed)
 
     def _multiply(self, x: Any) -> Any:
-        return self._like(x) @ x
+        matrix = self._like(x)
+        return product(matrix, x) if multipliable(matrix, x) else matrix @ x
 
     def _multiply_transposed(self, x: Any) -> Any:
         return self._like(x, transposed=True) @ x

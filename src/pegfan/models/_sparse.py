@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
-from pegfan._products import keep_mask, product
+from pegfan._products import keep_mask, sparse_product
 from pegfan.framelets._torch import sparse_csr
 from pegfan.models import _kernels
 
@@ -141,7 +141,7 @@ class Sparse:
             return self.times(x.float()).to(x.dtype)
         rows = x.detach().contiguous().numpy()
         out = np.empty((self.shape[0], rows.shape[1]), rows.dtype)
-        product(self.pointers, self.indices, self.data(rows.dtype), rows, out)
+        sparse_product(self.pointers, self.indices, self.data(rows.dtype), rows, out, 0, len(out))
         return torch.from_numpy(out)
 
     def __repr__(self) -> str:

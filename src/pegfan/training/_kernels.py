@@ -11,15 +11,10 @@ entries of all dense ones.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic, overload
 
 from pegfan._compiled import compiled
-from pegfan._products import product
+from pegfan._products import sparse_product
 
 
 @compiled(error_model="numpy")
@@ -30,7 +25,7 @@ def _multiply(matrix, numbers, B, out):  # type: ignore[no-untyped-def]
     if is_dense:
         np.dot(dense[place : place + rows * columns].reshape((rows, columns)), B, out)
     else:
-        product(pointers[first : first + rows + 1], indices, data, B, out)
+        sparse_product(pointers[first : first + rows + 1], indices, data, B, out, 0, rows)
 
 
 @compiled(error_model="numpy")
@@ -66,7 +61,7 @@ def _normalize(H, bias, wanted, inverse, width):  # type: ignore[no-untyped-def]
             inverse[r] = factor
 
 
-@compiled(error_model="numpy")
+@compiled("normalize", error_model="numpy")
 def normalize(H, bias, wanted, inverse):  # type: ignore[no-untyped-def]
     """Turn H into N(H + bias); inverse holds 1/‖row‖, or 1 where rows are not to be normalised."""
     if H.shape[1] == 64:
@@ -98,7 +93,7 @@ def _logits(H, alpha, V, masks, scale, start, c, logits, width):  # type: ignore
                 logits[r, k] += total
 
 
-@compiled(error_model="numpy")
+@compiled("compute_logits", error_model="numpy")
 def compute_logits(H, alpha, V, masks, scale, start, c, logits):  # type: ignore[no-untyped-def]
     """Compute Σ_i α_i mask_i relu(H_i) V_iᵀ + c for the rows from start on; V is channels × classes × hidden."""
     if H.shape[2] == 64:
@@ -148,7 +143,7 @@ def _backward(H, inverse, normalized, alpha, V, mask, scale, error, gradient, gr
     return grad_alpha
 
 
-@compiled(error_model="numpy")
+@compiled("backward", error_model="numpy")
 def backward(H, inverse, normalized, alpha, V, mask, scale, error, gradient, grad_V, grad_bias):  # type: ignore[no-untyped-def]
     """Back through one channel, from the error of the logits of the training rows.
 
@@ -160,7 +155,7 @@ def backward(H, inverse, normalized, alpha, V, mask, scale, error, gradient, gra
     return _backward(H, inverse, normalized, alpha, V, mask, scale, error, gradient, grad_V, grad_bias, H.shape[1])
 
 
-@compiled(error_model="numpy")
+@compiled("cross_entropy", error_model="numpy")
 def cross_entropy(logits, labels, weights, error):  # type: ignore[no-untyped-def]
     """The weighted mean of −log softmax at the labels; error becomes its gradient, unless it is empty.
 
@@ -186,7 +181,7 @@ def cross_entropy(logits, labels, weights, error):  # type: ignore[no-untyped-de
     return loss
 
 
-@compiled(error_model="numpy")
+@compiled("squared_error", error_model="numpy")
 def squared_error(outputs, targets, weights, error):  # type: ignore[no-untyped-def]
     """The weighted mean of (output − target)², of one output; error becomes its gradient, unless it is empty."""
     wanted = error.size > 0
@@ -197,48 +192,6 @@ def squared_error(outputs, targets, weights, error):  # type: ignore[no-untyped-
         if wanted:
             error[r, 0] = 2 * weights[r] * gap
     return loss
-
-
-@intrinsic  # type: ignore[untyped-decorator]
-def _as_integer(context: Any, x: Any) -> Any:  # pragma: no cover - runs inside the compiler
-    """The bits of a float32 as an int32."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.bitcast(args[0], ir.IntType(32))
-
-    return types.int32(types.float32), codegen
-
-
-@intrinsic  # type: ignore[untyped-decorator]
-def _as_float(context: Any, x: Any) -> Any:  # pragma: no cover - runs inside the compiler
-    """The float32 that has the bits of an int32."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.bitcast(args[0], ir.FloatType())
-
-    return types.float32(types.int32), codegen
-
-
-def _root(x: Any) -> Any:
-    """√x; in float32 to one or two units in the last place, for processors take five times longer for the exact one."""
-    return np.sqrt(x)
-
-
-@overload(_root, jit_options={"fastmath": {"contract", "nsz"}}, inline="always")
-def _compiled_root(x):  # type: ignore[no-untyped-def]  # pragma: no cover - runs inside the compiler
-    if x != types.float32:
-        return lambda x: np.sqrt(x)  # noqa: PLW0108 - numba wants a function of Python
-
-    def quick(x):  # type: ignore[no-untyped-def]
-        half = np.float32(0.5) * x
-        y = _as_float(np.int32(0x5F3759DF) - (_as_integer(x) >> np.int32(1)))
-        # Newton's steps for 1/√x
-        y = y * (np.float32(1.5) - half * y * y)
-        y = y * (np.float32(1.5) - half * y * y)
-        y = y * (np.float32(1.5) - half * y * y)
-        return x * y
-
-    return quick
 
 
 @compiled(fastmath={"contract", "nsz", "arcp"}, error_model="numpy", forceinline=True)
@@ -253,7 +206,19 @@ def _adam(weights, moments, squares, start, g, constants):  # type: ignore[no-un
         grad = g[i] + decay * w[i]
         m[i] = b1 * m[i] + (one - b1) * grad
         v[i] = b2 * v[i] + (one - b2) * grad * grad
-        w[i] -= step * m[i] / (_root(v[i]) * root + eps)
+        w[i] -= step * m[i] / (np.sqrt(v[i]) * root + eps)
+
+
+@compiled("adam_step", error_model="numpy")
+def adam_step(w, m, v, g, step, decay, root):  # type: ignore[no-untyped-def]
+    """One step of Adam for all of some weights, with the rates that `adam_rates` gives."""
+    number = w.dtype.type
+    _adam(w, m, v, 0, g, (number(step), number(decay), number(root)))
+
+
+def adam_rates(rate: float, decay: float, steps: int) -> tuple[float, float, float]:
+    """What a step of Adam multiplies by: the moments, the weights, and the root of the squares."""
+    return float(rate / (1.0 - 0.9**steps)), float(decay), float(1.0 / np.sqrt(1.0 - 0.999**steps))
 
 
 @compiled(error_model="numpy", forceinline=True)
@@ -311,7 +276,7 @@ def step(tables, numbers, weights, rows_, masks, scale, grads, room, rates, step
     _adam(w, m, v, tables.rest[3], grad_a, constants)
 
 
-@compiled(error_model="numpy")
+@compiled("attention_gradient", error_model="numpy")
 def attention_gradient(alpha, by_alpha, out):  # type: ignore[no-untyped-def]
     """The gradient by a from that by α = softmax(a)."""
     inner = (alpha * by_alpha).sum()

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, eye_array, issparse
+from scipy.sparse import csr_array, diags_array, eye_array, hstack, issparse, vstack
 
 from pegfan._arrays import IntArray
 from pegfan.channels import Channel
@@ -116,24 +116,48 @@ def _pruned(matrices: list[Any]) -> list[Any]:
 def _distinct(matrix: Any) -> list[Any]:
     """M as E U, where U has every row of M once up to a factor, if that saves a fifth of the entries; else M.
 
-    Nodes with the same neighbours have rows of S that are multiples of each other: in chameleon 1449 of 2277.
+    Nodes with the same neighbours have rows of S that are multiples of each other: in chameleon 1449 of 2277. Those of
+    S̃ have an entry of their own beside that. It is S̃ = D + R with a diagonal D, and R may be E U; then S̃ is E beside
+    the unit matrix times U on top of D.
     """
     if not issparse(matrix) or not matrix.nnz:
         return [matrix]
     if not matrix.has_sorted_indices:
         matrix = matrix.sorted_indices()  # a copy: the matrix is the user's, and may be read-only
+    shared = _shared(matrix)
+    if shared is not None:
+        return shared
+    n, own = matrix.shape[0], matrix.diagonal()
+    if matrix.shape[0] != matrix.shape[1] or np.count_nonzero(own) < n / 2:
+        return [matrix]
+    rest = csr_array(matrix - diags_array(own))
+    rest.eliminate_zeros()
+    parts = _shared(rest, more=2 * n)
+    if parts is None:
+        return [matrix]
+    spread, kept = parts
+    return [
+        csr_array(hstack([spread, eye_array(n)], format="csr")),
+        csr_array(vstack([kept, diags_array(own)], format="csr")),
+    ]
+
+
+def _shared(matrix: Any, more: int = 0) -> list[Any] | None:
+    """M as E U, or None where that does not save a fifth of the entries, and `more`."""
+    if not matrix.nnz:
+        return None
     sizes = np.diff(matrix.indptr)
     filled = sizes > 0
     owner = np.repeat(np.arange(len(sizes)), sizes)
     lead = np.ones(len(sizes))
     lead[filled] = matrix.data[matrix.indptr[:-1][filled]]
     if (lead == 0).any():
-        return [matrix]
+        return None
     scaled = matrix.data / lead[owner]
     rounded = csr_array((np.round(scaled * 2.0**20), matrix.indices, matrix.indptr), shape=matrix.shape)
     _, first, place = np.unique(equal_rows(rounded), return_index=True, return_inverse=True)
-    if matrix.nnz - sizes[first].sum() < 0.2 * matrix.nnz + len(sizes):
-        return [matrix]
+    if matrix.nnz - sizes[first].sum() < 0.2 * matrix.nnz + len(sizes) + more:
+        return None
     shown = np.where(sizes[first[place]] == sizes, first[place], np.arange(len(sizes)))
     mine, theirs = np.arange(matrix.nnz), np.arange(matrix.nnz) + (matrix.indptr[shown] - matrix.indptr[:-1])[owner]
     same = matrix.indices[mine] == matrix.indices[theirs]

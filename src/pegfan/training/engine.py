@@ -202,17 +202,18 @@ class _FastSteps:
     """Epochs on the fast path."""
 
     def __init__(self, task: TrainingTask, train: Rows, val: Rows, weights: Any, seed: int) -> None:
-        from pegfan.training.fast import FastNetwork
+        from pegfan.training.fast import fast_network
 
         channels, settings = task.channels, task.settings
         state = Network.draw(channels.widths, task.classes, settings, seed).state
-        self.network = FastNetwork(channels, state, train, val, weights, settings.hop_normalize)
+        self.network = fast_network(channels, state, train, val, weights, settings.hop_normalize)
         self.seed, self.settings = seed, settings
 
     def step(self, epoch: int) -> tuple[float, float, Any]:
-        self.network.drop(self.seed * 100_003 + epoch, self.settings.dropout)
+        masks, following = ((self.seed * 100_003 + e, self.settings.dropout) for e in (epoch, epoch + 1))
+        self.network.drop(*masks)
         loss = self.network.loss()
-        self.network.step(self.settings)
+        self.network.step(self.settings, following)
         return (loss, *self.network.validate())
 
     def attention(self) -> Any:

@@ -3,7 +3,7 @@
 What makes it fast: operators act on the weights' columns (see `chains`), only the rows of training and validation
 nodes are computed, one forward serves a step's validation and the next step's training loss, each channel's weights
 are updated and used again while they are in the caches, dropout takes 16 random bits per entry, and a whole step is
-one compiled call.
+one compiled call: in C where the extension is (`NativeNetwork`), else by numba (`FastNetwork`).
 """
 
 from __future__ import annotations
@@ -11,13 +11,15 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.linalg.cython_blas  # noqa: F401 - compiled code calls it; loaded here, so that limits of threads see it
 
 from pegfan._arrays import LINE, IntArray, aligned
+from pegfan._compiled import native
 from pegfan.channels import Channels
 from pegfan.channels._canonical import Canonical
 from pegfan.training.chains import Chain
 from pegfan.training.rows import Rows, loss_weights
+
+_AHEAD = 8  # entries that loops may look ahead, past the last one, too
 
 
 class Tables(NamedTuple):
@@ -72,6 +74,7 @@ class Packed:
             chain.forward_links, chain.back_links = [], []  # they are copied now
         self.forward, self.back = map(np.array, ways)
         self.forward_starts, self.back_starts = map(np.array, starts)
+        indices.append(np.zeros(_AHEAD, np.int32))
         self.numbers = tuple(map(np.concatenate, (pointers, indices, *data)))
 
 
@@ -89,8 +92,11 @@ class FastNetwork:
     """The weights of a two-layer `ChannelNetwork`, its forward pass for some rows, its gradients and its optimiser.
 
     `weights` are those of the training rows in the loss, and sum to one. With labels the loss is the cross entropy,
-    with targets (float64) the squared error of one output.
+    with targets (float64) the squared error of one output. Hidden units are filled up to a multiple of `lanes` with
+    ones that are and stay zero.
     """
+
+    lanes = 1
 
     def __init__(
         self,
@@ -112,7 +118,8 @@ class FastNetwork:
         packed = _packed(channels.canonical, train.places, val.places, self.dtype)
         self.chains, self.numbers = packed.chains, packed.numbers
         count, (classes, width) = len(self.chains), state["output.weight"].shape
-        hidden = width // count
+        self.hidden = width // count
+        hidden = -(-self.hidden // self.lanes) * self.lanes
         self.tables = self._lay_out(packed, classes, hidden)
         self.w, self.m, self.v, self.kept = (_aligned(int(self.tables.rest[-1]), self.dtype) for _ in range(4))
         self.W, self.b, self.V, self.c, self.a = self._views(self.w, count, classes, hidden)
@@ -154,11 +161,11 @@ class FastNetwork:
         return W, b, V, w[at_c : at_c + classes], w[at_a : at_a + count]
 
     def _take(self, state: dict[str, Any]) -> None:
-        count, classes, hidden = self.V.shape
+        (count, classes, _), hidden = self.V.shape, self.hidden
         for i, chain in enumerate(self.chains):
-            self.W[i][:] = state[f"channel_layers.{i}.weight"].T[chain.used]
-            self.b[i] = state[f"channel_layers.{i}.bias"]
-        self.V[:] = state["output.weight"].reshape(classes, count, hidden).transpose(1, 0, 2)
+            self.W[i][:, :hidden] = state[f"channel_layers.{i}.weight"].T[chain.used]
+            self.b[i, :hidden] = state[f"channel_layers.{i}.bias"]
+        self.V[..., :hidden] = state["output.weight"].reshape(classes, count, hidden).transpose(1, 0, 2)
         self.c[:], self.a[:] = state["output.bias"], state["attention_logits"]
 
     def _set_alpha(self) -> None:
@@ -182,11 +189,10 @@ class FastNetwork:
         if rate == 0:
             self.masks, self.scale = self.no_masks, self.dtype.type(1)
             return
-        threshold = min(round(rate * 65536), 65535)  # something is kept at any rate below 1
-        self.scale = self.dtype.type(65536 / (65536 - threshold))
+        start, threshold, scale = _drawing(seed, rate)
+        self.scale = self.dtype.type(scale)
         if not self.masks.size:
             self.masks = np.empty((len(self.chains), *self.gradient.shape), np.uint8)
-        start = (seed * 0x9E3779B97F4A7C15) % 2**64  # far from the start of any other step
         keep_mask(np.uint64(start), np.uint64(threshold), self.masks)
 
     def loss(self) -> float:
@@ -198,8 +204,11 @@ class FastNetwork:
         measure = _kernels.squared_error if self.numeric else _kernels.cross_entropy
         return float(measure(logits, self.y[: self.train], self.loss_weights, self.error))
 
-    def step(self, settings: Any) -> None:
-        """One step of Adam, channel by channel: backward, update, forward again."""
+    def step(self, settings: Any, following: tuple[int, float] | None = None) -> None:
+        """One step of Adam, channel by channel: backward, update, forward again.
+
+        `following` is what `drop` will be called with next, for those who can use it at once.
+        """
         from pegfan.training import _kernels
 
         self.steps += 1
@@ -210,7 +219,7 @@ class FastNetwork:
             *(self.masks, self.scale),
             (self.grad_b, self.grad_V, self.grad_c, self.grad_a, self.grad_alpha),
             self.room,
-            tuple(map(float, (settings.lr_fc, settings.lr_sca, settings.wd_fc1, settings.wd_fc2, settings.wd_sca))),
+            _rates(settings),
             self.steps,
         )
         self._set_alpha()
@@ -232,15 +241,130 @@ class FastNetwork:
 
     def state_dict(self, snapshot: Any) -> dict[str, Any]:
         """A snapshot as the ``state_dict`` of the network; weights of columns that are all zero are zero."""
-        count, classes, hidden = self.V.shape
-        W, b, V, c, a = self._views(snapshot, count, classes, hidden)
+        count, classes, _ = self.V.shape
+        W, b, V, c, a = self._views(snapshot, *self.V.shape)
         state: dict[str, Any] = {}
         for i, chain in enumerate(self.chains):
-            full = np.zeros((hidden, chain.width), self.dtype)
-            full[:, chain.used] = W[i].T
-            state |= {f"channel_layers.{i}.weight": full, f"channel_layers.{i}.bias": b[i].copy()}
-        V = V.transpose(1, 0, 2).reshape(classes, count * hidden)
+            full = np.zeros((self.hidden, chain.width), self.dtype)
+            full[:, chain.used] = W[i][:, : self.hidden].T
+            state |= {f"channel_layers.{i}.weight": full, f"channel_layers.{i}.bias": b[i, : self.hidden].copy()}
+        V = V[..., : self.hidden].transpose(1, 0, 2).reshape(classes, count * self.hidden)
         return state | {"output.weight": V, "output.bias": c.copy(), "attention_logits": a.copy()}
+
+
+class NativeNetwork(FastNetwork):
+    """The same with steps in C, in float32.
+
+    A forward goes through to Z_i = mask relu(H_i) V_iᵀ, so the masks of a step are drawn before the forward that
+    precedes it. Losses are computed after every forward; `drop` does nothing where its masks are known already.
+    """
+
+    lanes = 16
+
+    def _forward(self) -> None:
+        (count, classes, wide), rows = self.V.shape, len(self.y)
+        self._words = -(-wide // 64)
+        self._both = [_aligned((count, self.train, self._words), np.dtype(np.uint64)) for _ in range(2)]
+        self._shares = np.concatenate([self.loss_weights, self.val_weights])
+        self._outputs = _aligned((rows, classes), self.dtype)
+        self.train_logits, self.val_logits = np.split(self._outputs, [self.train])
+        self.alpha = np.zeros(count, self.dtype)
+        self._Z = _aligned((count, rows, classes), self.dtype)
+        self._scratch = _aligned(4 * wide, self.dtype)
+        self._grads = _aligned((classes + 1) * wide + _whole(classes) + _whole(count), self.dtype)
+        labels, targets = (np.zeros(rows, np.int64), self.y) if self.numeric else (self.y, self._shares)
+        tables, (pointers, indices, data, dense) = self.tables, self.numbers
+        arrays = {
+            **{name: getattr(tables, name) for name in ("forward", "forward_starts", "back", "back_starts")},
+            **{"places": tables.places, "sizes": tables.sizes, "rest": tables.rest},
+            **{"pointers": pointers, "indices": indices, "data": data, "dense": dense},
+            **{"w": self.w, "m": self.m, "v": self.v, "H": self.H, "inverse": self.inverse},
+            **{"gradient": self.gradient, "room": self.room, "scratch": self._scratch, "grads": self._grads},
+            **{"Z": self._Z, "logits": self._outputs, "error": self.error, "alpha": self.alpha},
+            **{"labels": labels, "targets": targets, "weights": self._shares},
+        }
+        self._net = net = native.ffi.new("network *")
+        self._held = [point(net, name, array) for name, array in arrays.items()]
+        net.channels, net.rows, net.train, net.classes, net.hidden = count, rows, self.train, classes, wide
+        net.words, net.half = self._words, self.room.size // 2
+        net.numeric, net.normalized = self.numeric, self.normalize
+        self._losses = native.ffi.new("double[2]")
+        self._draw(None)
+        native.lib.network_forward(net)
+        self._known()
+
+    def _draw(self, masks: tuple[int, float] | None) -> None:
+        """Draw the masks of the next forward."""
+        net, self._next = self._net, masks
+        net.next_masked, net.next_scale = int(masks is not None and masks[1] > 0), 1.0
+        if masks is None or not net.next_masked:
+            return
+        start, threshold, net.next_scale = _drawing(*masks)
+        bits = point(net, "next_bits", self._both[0])
+        native.lib.network_draw(start, threshold, len(self.chains) * self.train, self.hidden, self._words, bits)
+
+    def _known(self) -> None:
+        """After a forward: its masks are those of the step to come, and its losses are computed."""
+        net = self._net
+        self._both.reverse()
+        net.bits, net.masked, net.scale = net.next_bits, net.next_masked, net.next_scale
+        self._now = self._next
+        native.lib.network_losses(net, self._losses)
+
+    def drop(self, seed: int, rate: float) -> None:
+        """Draw the masks of a step; rate 0 keeps everything."""
+        if self._now == (seed, rate):
+            return
+        self._draw((seed, rate))
+        native.lib.network_masked(self._net)
+        self._known()
+
+    def loss(self) -> float:
+        """The loss of the training rows with the current masks."""
+        return float(self._losses[0])
+
+    def step(self, settings: Any, following: tuple[int, float] | None = None) -> None:
+        """One step of Adam; with the masks of the following one, `drop` need not go through the head again."""
+        self.steps += 1
+        self._draw(following)
+        native.lib.network_step(self._net, native.ffi.new("network_rates *", [*_rates(settings), self.steps]))
+        self._known()
+
+    def validate(self) -> tuple[float, Any]:
+        """The loss of the validation rows, without dropout, and their logits."""
+        return float(self._losses[1]), self.val_logits
+
+
+def fast_network(
+    channels: Channels, state: dict[str, Any], train: Rows, val: Rows, weights: Any, hop_normalize: bool
+) -> FastNetwork:
+    """The network in C where the extension is, else compiled by numba; see `FastNetwork`."""
+    kind = FastNetwork if native is None else NativeNetwork
+    return kind(channels, state, train, val, weights, hop_normalize)
+
+
+def point(struct: Any, name: str, array: Any) -> Any:
+    """Let a member of a C struct point to an array, which must have its dtype; what is returned keeps it alive."""
+    kind = dict(native.ffi.typeof(struct[0]).fields)[name].type
+    wanted = _DTYPES[kind.item.cname]
+    assert array.dtype == wanted, f"{name} is {array.dtype} and not {wanted}"
+    held = native.ffi.from_buffer(array)
+    setattr(struct, name, native.ffi.cast(kind, held))
+    return getattr(struct, name) if name == "next_bits" else (held, array)
+
+
+_DTYPES = {"int64_t": np.int64, "int32_t": np.int32, "uint64_t": np.uint64, "float": np.float32}
+
+
+def _drawing(seed: int, rate: float) -> tuple[int, int, float]:
+    """Where the random numbers of a step begin, the threshold of 16 bits, and what the kept entries are scaled by."""
+    threshold = min(round(rate * 65536), 65535)  # something is kept at any rate below 1
+    start = (seed * 0x9E3779B97F4A7C15) % 2**64  # far from the start of any other step
+    return start, threshold, 65536 / (65536 - threshold)
+
+
+def _rates(settings: Any) -> tuple[float, ...]:
+    return tuple(map(float, (settings.lr_fc, settings.lr_sca, settings.wd_fc1, settings.wd_fc2, settings.wd_sca)))
 
 
 def _whole(size: int) -> int:

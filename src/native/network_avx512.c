@@ -1,0 +1,16 @@
+/* The network for processors with AVX-512. */
+#if defined(__x86_64__) && !defined(_MSC_VER)
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx512f,avx512vl,avx2,fma"))), apply_to = function)
+#else
+#pragma GCC target("avx512f,avx512vl,avx2,fma")
+#endif
+#include <immintrin.h>
+
+#define LINE_AVX512
+#include "network.inc"
+#include "head.inc"
+#if defined(__clang__)
+#pragma clang attribute pop
+#endif
+#endif

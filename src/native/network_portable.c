@@ -1,0 +1,3 @@
+/* The network for all other processors. */
+#include "network.inc"
+#include "head.inc"

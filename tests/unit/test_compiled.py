@@ -1,0 +1,351 @@
+"""Loops in C equal their bodies, which numba compiles; the training step to rounding, the rest bit for bit."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+import pegfan as pf
+from pegfan import _compiled, _hashing, _products
+from pegfan._compiled import Loop, compiled, native
+from pegfan._products import product
+from pegfan.training import _kernels
+from pegfan.training.fast import FastNetwork, NativeNetwork
+from pegfan.training.network import Network
+from pegfan.training.rows import Rows, loss_weights
+
+seeds = st.integers(0, 2**32 - 1)
+built = pytest.mark.skipif(native is None, reason="no compiler built the extension here")
+ROOT = Path(__file__).parents[2]
+
+
+def same_bits(a, b):
+    return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+
+
+# ------------------------------------------------------------------- declarations
+
+
+def test_the_extension_is_built_where_there_is_a_compiler():
+    """A build that breaks is not to pass as a machine without a compiler."""
+    from shutil import which
+
+    if os.environ.get("PEGFAN_NATIVE") != "0" and (which("cc") or which("gcc")):
+        assert native is not None
+
+
+def test_a_loop_without_the_extension_is_compiled_by_numba(monkeypatch):
+    @compiled("mix_all")
+    def mix_all(values, out):
+        for i in range(values.size):
+            out[i] = values[i] + 1
+
+    monkeypatch.setattr(_compiled, "native", None)
+    out = np.zeros(2, np.uint64)
+    mix_all(np.arange(2, dtype=np.uint64), out)
+    assert out.tolist() == [1, 2]  # the body, not the C function of that name
+
+
+@built
+def test_arrays_of_other_dtypes_than_those_in_c_go_to_the_body():
+    values, out = np.arange(3, dtype=np.int16), np.zeros(3, np.uint64)
+    assert _hashing.mix_all._match((values.dtype, out.dtype)) is None
+    assert _hashing.mix_all._match((out.dtype, out.dtype)) is not None
+
+
+@built
+def test_every_declared_function_is_the_twin_of_a_loop_or_of_the_network():
+    """Nothing in C is left without a body to compare it with."""
+    import importlib
+    import pkgutil
+
+    names = {module.name for module in pkgutil.walk_packages(pf.__path__, "pegfan.")}
+    rooms = [importlib.import_module(n) for n in names if n.split(".")[-1] in KERNELS]
+    loops = {loop.name for room in rooms for loop in vars(room).values() if isinstance(loop, Loop) and loop.name}
+    declared = {name.split("__")[0] for name in dir(native.lib)}
+    assert {name for name in declared if name.startswith(("network_", "NETWORK_"))} >= {"network_step", "network_use"}
+    assert {name for name in declared if not name.startswith(("network_", "NETWORK_"))} == loops & declared
+    assert declared & loops
+
+
+KERNELS = {"_kernels", "_linear", "_boosting", "_hashing", "_products", "_counting"}
+
+
+SCRIPT = """
+import sys
+import pegfan as pf
+graph = pf.datasets.synthetic(0.2, n=120, n_edges=600, n_features=12, splits=1)
+channels = pf.make_channels(graph, pf.FrameletSystem(pf.build_tree(graph)), kind="c", regime="heterophily")
+result = pf.train(channels, graph.labels, graph.splits, {"epochs": 5})
+print("numba" in sys.modules, result.runs[0].val_loss)
+"""
+
+
+def test_a_training_needs_numba_only_where_the_extension_is_not():
+    losses = []
+    for use in ("1", "0"):
+        env = {**os.environ, "PEGFAN_NATIVE": use}
+        run = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True, env=env)
+        loaded, loss = run.stdout.split()
+        assert loaded == str(native is None or use == "0")
+        losses.append(float(loss))
+    assert losses[0] == pytest.approx(losses[1], rel=1e-5)
+
+
+# ------------------------------------------------------------------------ hashing
+
+
+@built
+@given(seeds, st.integers(0, 40), st.sampled_from([(np.int32, np.int32), (np.int64, np.int32), (np.int64, np.int64)]))
+def test_hashes_equal_their_bodies(seed, n, kinds):
+    rng = np.random.default_rng(seed)
+    M = sparse.random_array((n, n), density=0.2, rng=rng, format="csr")
+    bits = rng.integers(2**63, size=M.nnz).astype(np.uint64)
+    for with_self in (False, True):
+        ours, theirs = np.zeros((2, n), np.uint64)
+        args = M.indptr.astype(kinds[0]), M.indices.astype(kinds[1]), bits, with_self
+        _hashing.hash_rows(*args, ours)
+        _hashing.hash_rows.by_numba(*args, theirs)
+        assert same_bits(ours, theirs)
+    ours, theirs = np.zeros((2, M.nnz), np.uint64)
+    _hashing.mix_all(bits, ours)
+    _hashing.mix_all.by_numba(bits, theirs)
+    assert same_bits(ours, theirs)
+
+
+@built
+@given(st.integers(0, 2**63), st.one_of(st.just(32768), st.integers(1, 65535)), st.integers(0, 400))
+def test_dropped_entries_equal_their_body(seed, threshold, n):
+    ours, theirs = np.full((2, n), 7, np.uint8)
+    _products._keep(np.uint64(seed), np.uint64(threshold), ours)
+    _products._keep.by_numba(np.uint64(seed), np.uint64(threshold), theirs)
+    assert same_bits(ours, theirs)
+
+
+@built
+@given(st.integers(0, 2**63), st.one_of(st.just(32768), st.integers(1, 65535)), st.integers(1, 5), st.integers(1, 150))
+def test_masks_as_bits_are_those_as_bytes(seed, threshold, rows, hidden):
+    words = -(-hidden // 64)
+    bits, mask = np.zeros((rows, words), np.uint64), np.zeros((rows, hidden), np.uint8)
+    native.lib.network_draw(seed, threshold, rows, hidden, words, native.ffi.from_buffer("uint64_t[]", bits))
+    _products.keep_mask(np.uint64(seed), np.uint64(threshold), mask)
+    unpacked = np.unpackbits(bits.view(np.uint8).reshape(rows, -1), axis=1, bitorder="little")
+    assert (unpacked[:, :hidden] == mask).all()
+    assert not unpacked[:, hidden:].any()
+
+
+# ----------------------------------------------------------------------- products
+
+
+@given(
+    *(seeds, st.integers(0, 40), st.integers(0, 40), st.sampled_from([1, 3, 8, 15, 16, 17, 64, 67, 131])),
+    *(st.sampled_from([np.float32, np.float64]), st.integers(1, 3)),
+)
+def test_products_have_the_bits_of_scipys(seed, n, m, width, dtype, threads):
+    rng = np.random.default_rng(seed)
+    M = sparse.random_array((n, m), density=0.3, rng=rng, format="csr", dtype=dtype)
+    x = rng.standard_normal((m, width)).astype(dtype)
+    assert same_bits(product(M, x, threads), np.asarray(M @ x))
+    assert same_bits(product(M, x[:, 0], threads), np.asarray(M @ x[:, 0]))
+    out = np.empty((n, width), dtype)
+    assert same_bits(product(M, x, threads, out), out)
+    _products.sparse_product.by_numba(M.indptr, M.indices, M.data, x, out, 0, n)
+    assert same_bits(out, np.asarray(M @ x))
+
+
+def test_threads_share_a_large_product():
+    rng = np.random.default_rng(0)
+    M = sparse.random_array((3000, 3000), density=0.05, rng=rng, format="csr", dtype=np.float32)
+    x = rng.standard_normal((3000, 64)).astype(np.float32)
+    assert M.nnz * 64 > 3 * _products._WORTH
+    assert same_bits(product(M, x, 3), product(M, x, 1))
+
+
+# ------------------------------------------------------------------------ network
+
+
+def networks(seed, hidden, normalize, numeric=False, kind="c"):
+    graph = pf.datasets.synthetic(0.2, n=150, n_edges=700, n_features=20, seed=seed, splits=1)
+    rng = np.random.default_rng(seed)
+    sparse_features = sparse.csr_array(graph.features * (rng.random(graph.features.shape) < 0.3))
+    graph = graph.replace(features=sparse_features)
+    channels = pf.make_channels(graph, pf.FrameletSystem(pf.build_tree(graph)), kind=kind, regime="heterophily")
+    truth = rng.standard_normal(graph.n) if numeric else graph.labels
+    train, val = (Rows.of(channels, nodes, truth) for nodes in (graph.splits[0].train, graph.splits[0].val))
+    weights = loss_weights(train.labels, by_class=not numeric)
+    classes = 1 if numeric else graph.n_classes
+    state = Network.draw(channels.widths, classes, {"hidden": hidden}, seed).state
+    args = channels, state, train, val, weights, normalize
+    return FastNetwork(*args), NativeNetwork(*args)
+
+
+RATES = SimpleNamespace(lr_fc=0.01, lr_sca=0.04, wd_fc1=1e-3, wd_fc2=1e-4, wd_sca=1e-2)
+
+
+def epochs(network, count, dropout, hint):
+    losses = []
+    for e in range(count):
+        network.drop(e, dropout)
+        losses.append(network.loss())
+        network.step(RATES, (e + 1, dropout) if hint else None)
+        losses.append(network.validate()[0])
+    return np.array(losses)
+
+
+def processors():
+    return [name for name in ("portable", "avx2", "avx512") if native is None or native.lib.network_use(name.encode())]
+
+
+@pytest.fixture(params=processors())
+def processor(request):
+    before = native.ffi.string(native.lib.network_processor())
+    native.lib.network_use(request.param.encode())
+    yield request.param
+    native.lib.network_use(before)
+
+
+@built
+@pytest.mark.parametrize(
+    ("hidden", "normalize", "dropout", "numeric"),
+    [
+        *[(64, True, 0.5, False), (64, False, 0.0, False), (16, True, 0.7, False)],
+        *[(10, True, 0.3, False), (100, True, 0.5, True)],
+    ],
+)
+def test_the_network_in_c_goes_the_way_of_the_one_by_numba(processor, hidden, normalize, dropout, numeric):
+    by_numba, in_c = networks(3, hidden, normalize, numeric)
+    expected = epochs(by_numba, 25, dropout, False)
+    np.testing.assert_allclose(epochs(in_c, 25, dropout, True), expected, rtol=2e-4)
+    np.testing.assert_allclose(in_c.alpha, by_numba.alpha, rtol=1e-4)
+    ours, theirs = (n.state_dict(n.snapshot()) for n in (in_c, by_numba))
+    assert ours.keys() == theirs.keys()
+    for name in ours:
+        assert ours[name].shape == theirs[name].shape
+        np.testing.assert_allclose(ours[name], theirs[name], rtol=0.01, atol=3e-4)
+    assert not in_c.W[0][:, hidden:].any()  # what fills up the lines stays zero
+
+
+@built
+def test_one_step_in_c_is_one_by_numba_to_rounding(processor):
+    by_numba, in_c = networks(1, 64, True)
+    for network in (by_numba, in_c):
+        epochs(network, 1, 0.5, False)
+    for name in ("w", "m", "v"):
+        ours, theirs = getattr(in_c, name), getattr(by_numba, name)
+        assert np.abs(ours - theirs).max() <= 3e-6 * np.abs(theirs).max()
+
+
+@built
+def test_masks_that_are_known_before_and_those_that_come_late_give_the_same_bits(processor):
+    one, other = networks(2, 64, True)[1], networks(2, 64, True)[1]
+    assert same_bits(epochs(one, 8, 0.5, True), epochs(other, 8, 0.5, False))
+    assert same_bits(one.w, other.w)
+
+
+@built
+def test_processors_that_fuse_products_and_sums_give_the_same_bits():
+    fused = [name for name in processors() if name != "portable"]
+    before = native.ffi.string(native.lib.network_processor())
+    found = set()
+    for name in fused:
+        native.lib.network_use(name.encode())
+        network = networks(2, 64, True)[1]
+        epochs(network, 5, 0.5, True)
+        found.add(network.w.tobytes())
+    native.lib.network_use(before)
+    assert len(found) <= 1
+
+
+@built
+def test_an_unknown_processor_is_refused():
+    before = native.ffi.string(native.lib.network_processor())
+    assert not native.lib.network_use(b"z80")
+    assert native.ffi.string(native.lib.network_processor()) == before
+
+
+@built
+@pytest.mark.parametrize(("hidden", "rate"), [(64, 0.5), (10, 0.3), (40, 0.0)])
+def test_the_head_on_rows_goes_the_way_of_its_bodies(processor, hidden, rate):
+    rng = np.random.default_rng(hidden)
+    channels, rows, classes = 3, 23, 5
+
+    def normal(*shape):
+        return rng.standard_normal(shape).astype(np.float32)
+
+    H, bias, V, c = normal(channels, rows, hidden), normal(hidden), normal(channels, classes, hidden), normal(classes)
+    ours, theirs, inverses = H[0].copy(), H[0].copy(), np.zeros((2, rows), np.float32)
+    for wanted in (True, False):
+        _kernels.normalize(ours, bias, wanted, inverses[0])
+        _kernels.normalize.by_numba(theirs, bias, wanted, inverses[1])
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(*inverses, rtol=1e-5)
+    masks = (
+        (rng.random((channels, rows, hidden)) < 0.5).astype(np.uint8) if rate else np.zeros((channels, 0, 0), np.uint8)
+    )
+    alpha, scale = np.array([0.2, 0.5, 0.3], np.float32), np.float32(1 / (1 - rate))
+    logits = np.zeros((2, rows, classes), np.float32)
+    for way, out in zip((_kernels.compute_logits, _kernels.compute_logits.by_numba), logits, strict=True):
+        way(H, alpha, V, masks, scale, 0, c, out)
+    np.testing.assert_allclose(*logits, rtol=1e-4, atol=1e-5)
+    later = np.zeros((rows - 3, classes), np.float32)
+    _kernels.compute_logits(H, alpha, V, np.zeros((channels, 0, 0), np.uint8), scale, 3, c, later)
+    _kernels.compute_logits.by_numba(H, alpha, V, np.zeros((channels, 0, 0), np.uint8), scale, 3, c, logits[0, 3:])
+    np.testing.assert_allclose(later, logits[0, 3:], rtol=1e-4, atol=1e-5)
+
+    labels, weights = rng.integers(classes, size=rows), np.full(rows, 1 / rows, np.float32)
+    errors, nothing = np.zeros((2, rows, classes), np.float32), np.zeros((0, 0), np.float32)
+    losses = [
+        way(logits[1], labels, weights, out)
+        for way, out in zip((_kernels.cross_entropy, _kernels.cross_entropy.by_numba), errors, strict=True)
+    ]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-5)
+    assert _kernels.cross_entropy(logits[1], labels, weights, nothing) == losses[0]
+    np.testing.assert_allclose(*errors, atol=1e-7)
+    found = []
+    for way in (_kernels.backward, _kernels.backward.by_numba):
+        gradient, grad_V, grad_b = np.zeros((rows, hidden), np.float32), np.zeros_like(V[0]), np.zeros_like(bias)
+        by_alpha = way(H[0], inverses[1], True, alpha[0], V[0], masks[0], scale, errors[1], gradient, grad_V, grad_b)
+        found.append([np.array([by_alpha]), gradient, grad_V, grad_b])
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
+@built
+@given(seeds, st.integers(1, 70))
+def test_a_step_of_adam_goes_the_way_of_its_body(seed, n):
+    rng = np.random.default_rng(seed)
+    w, m, g = rng.standard_normal((3, n)).astype(np.float32)
+    v = rng.random(n).astype(np.float32)
+    one, other = [w.copy(), m.copy(), v.copy()], [w.copy(), m.copy(), v.copy()]
+    rates = _kernels.adam_rates(0.01, 1e-3, 7)
+    _kernels.adam_step(*one, g, *rates)
+    _kernels.adam_step.by_numba(*other, g, *rates)
+    for ours, theirs in zip(one, other, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=2e-6, atol=1e-7)
+
+
+@built
+def test_the_gradient_by_attention_equals_its_body():
+    alpha, by_alpha = np.array([0.2, 0.5, 0.3], np.float32), np.array([1, -2, 0.5], np.float32)
+    ours, theirs = np.zeros((2, 3), np.float32)
+    _kernels.attention_gradient(alpha, by_alpha, ours)
+    _kernels.attention_gradient.by_numba(alpha, by_alpha, theirs)
+    np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+
+
+@built
+def test_squared_errors_equal_their_body():
+    rng = np.random.default_rng(0)
+    outputs, targets = rng.standard_normal((2, 9)).astype(np.float32)
+    weights, errors = np.full(9, 1 / 9, np.float32), np.zeros((2, 9, 1), np.float32)
+    ways = _kernels.squared_error, _kernels.squared_error.by_numba
+    losses = [way(outputs[:, None].copy(), targets, weights, out) for way, out in zip(ways, errors, strict=True)]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-6)
+    np.testing.assert_allclose(*errors, rtol=1e-6)
