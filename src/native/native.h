@@ -282,6 +282,7 @@ int64_t list_rows__i4_u4(const int32_t *place, int64_t n_place, const int32_t *i
     *out_data, int64_t n_out_data);
 void order_by_label__i4(const int32_t *labels, int64_t n, int32_t *first, int64_t n_first, int32_t *members, int64_t
     n_members);
+int64_t holds_each_once__i4(const int32_t *values, int64_t n, uint8_t *seen, int64_t n_seen);
 int64_t number_by_appearance__i4(const int32_t *labels, int64_t n, int32_t *place, int64_t n_place, int32_t *out,
     int64_t n_out);
 int64_t sort_hashes__i4(const uint64_t *colours, int64_t n, uint64_t *sorted, int64_t n_sorted, int32_t *order,
@@ -346,6 +347,7 @@ int64_t list_rows__i8_u4(const int64_t *place, int64_t n_place, const int64_t *i
     *out_data, int64_t n_out_data);
 void order_by_label__i8(const int64_t *labels, int64_t n, int64_t *first, int64_t n_first, int64_t *members, int64_t
     n_members);
+int64_t holds_each_once__i8(const int64_t *values, int64_t n, uint8_t *seen, int64_t n_seen);
 int64_t number_by_appearance__i8(const int64_t *labels, int64_t n, int64_t *place, int64_t n_place, int64_t *out,
     int64_t n_out);
 int64_t sort_hashes__i8(const uint64_t *colours, int64_t n, uint64_t *sorted, int64_t n_sorted, int64_t *order,
