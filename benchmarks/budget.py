@@ -109,11 +109,17 @@ def main() -> None:
         accuracy = float((predicted[hidden] == truth["names"][hidden]).mean())
         limit = max(1.15 * given.budget, given.budget + 20)
         print(f"nodes {given.nodes:,.0f}, edges {given.nodes * given.degree / 2:,.0f}, features {given.features}")
-        print(f"seconds {took:.1f} of {given.budget:g} (at most {limit:g}); of cores {cpu:.1f}; memory {memory / 1e9:.2f} GB")
+        print(
+            f"seconds {took:.1f} of {given.budget:g} (at most {limit:g}); of cores {cpu:.1f}; memory {memory / 1e9:.2f} GB"
+        )
         print(f"accuracy {100 * accuracy:.2f} on nodes without a label; by its own test {result['test']['mean']}")
-        print(f"recipes {len(result['candidates'])}, splits {len(result['splits']['used'])}; {result['chosen']['reason']}")
+        print(
+            f"recipes {len(result['candidates'])}, splits {len(result['splits']['used'])}; {result['chosen']['reason']}"
+        )
         for one in result["candidates"]:
-            print(f"  {one['val_metric']:.4f} {one['val_loss']:.4f} {one['epochs']:4d} {one['seconds']:6.1f} s  {one['name']}")
+            print(
+                f"  {one['val_metric']:.4f} {one['val_loss']:.4f} {one['epochs']:4d} {one['seconds']:6.1f} s  {one['name']}"
+            )
 
 
 if __name__ == "__main__":

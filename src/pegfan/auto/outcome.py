@@ -35,7 +35,7 @@ REASONS = 0.03
 """The part of the budget that the reasons for nodes of a large graph may take at most."""
 RESERVE = 0.08
 """The part of the budget that is kept for what follows the trainings: reasons, and the importance of columns."""
-PER_NODE = 2e-5
+PER_NODE = 3e-5
 """Seconds per node that are kept for it, where that is more: predictions are written for every node."""
 SPLITS = 5
 """How many splits the chosen recipes are trained on by default, if time allows."""

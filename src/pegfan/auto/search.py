@@ -22,7 +22,7 @@ from pegfan.fitted import Trained, mean_of, train_recipe
 from pegfan.graph import Graph, Split
 from pegfan.metrics import METRICS, interval, score, unequal
 from pegfan.recipe import OWN, Recipe
-from pegfan.running import Deadline, Progress, Runner, Step, one_thread
+from pegfan.running import Deadline, Progress, Runner, Step, cores, one_thread
 from pegfan.training import Diverged, Settings
 from pegfan.training.batches import ENTRIES, JUDGED, ROWS, STEPS
 from pegfan.trees import Hierarchy
@@ -383,6 +383,8 @@ class Search:
         self.planned = 0
         self.rates = {**_RATES, "batches": _BATCHES}
         self._stopped = False
+        # What came before, reading among it, was on one core.
+        self._spent, self._mark, self._lanes = min(self.elapsed, time.process_time()), time.process_time(), 1
 
     @property
     def interrupted(self) -> bool:
@@ -393,6 +395,15 @@ class Search:
     def elapsed(self) -> float:
         """Seconds since the search began."""
         return time.perf_counter() - self.start
+
+    @property
+    def spent(self) -> float:
+        """Seconds that all work until now would have taken by itself, whoever else uses the machine's cores."""
+        return self._spent + (time.process_time() - self._mark) / self._lanes
+
+    def _side_by_side(self, lanes: int) -> None:
+        """From now on, work is done on so many cores."""
+        self._spent, self._mark, self._lanes = self.spent, time.process_time(), lanes
 
     def run_fixed(self, recipes: Sequence[Recipe]) -> list[Trial]:
         """Train exactly these, each once, however long it takes."""
@@ -447,6 +458,7 @@ class Search:
                 self.budget *= _LARGE_SHARE
                 if self.pool.until is not None:
                     self.pool.until.at -= (1 - _LARGE_SHARE) / _LARGE_SHARE * self.budget
+        self._side_by_side(min(self.pool.runner.workers, cores()))
         self._take(listed[2 : _DIVERSE + 1], parallel=True)
         while len(self.done) < _MOST and not self.skipped and not self.interrupted:
             before = self._lowest()
@@ -551,7 +563,7 @@ class Search:
         if not self._is_batched(recipe):
             return self._capped(recipe)
         steps = min(STEPS, -(-len(self.split.train) // ROWS))
-        left = max(self.budget - self.elapsed, 0.0) * self.pool.runner.workers
+        left = max(self.budget - self.spent, 0.0) * self.pool.runner.workers
         networks = sum(not (trial.recipe.is_linear or trial.recipe.is_boosted) for trial in self.done)
         share = left / max(_NETWORKS - networks, 1)
         affordable = int(share / (self._cells(recipe) * self.rates["batches"]))

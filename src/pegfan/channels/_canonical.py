@@ -156,7 +156,6 @@ class _Lister(_Mover):
                 return factor
             key = ("listed", id(factor), id(self.order))
             listed: Operator = value_of(factor.shape[0], key, lambda: factor.listed(self.order, self.places))
-            listed.made_of = factor, self.order  # so that no other objects get their ids
             return listed
         rows, columns = (self.places if size == len(self.order) else None for size in factor.shape)
         return Operator.permute(self._factor(factor), rows, columns, self.memo)
