@@ -448,8 +448,8 @@ class Search:
     def _run_large(self, listed: Sequence[Recipe]) -> list[Trial]:
         """Train a linear model, then networks, as many as there is time for; at least one."""
         self.planned = min(len(listed), _DIVERSE + 1)
-        self._take(listed[:1], parallel=True)
-        self._take(listed[1:2], parallel=True)
+        self._side_by_side(min(self.pool.runner.workers, cores()))
+        self._take(listed[:2], parallel=True)
         if self.others and self.done:
             # Where the first network shows that there is time for other folds, they get a part of it.
             spent = max(trial.cpu for trial in self.done)
@@ -458,7 +458,6 @@ class Search:
                 self.budget *= _LARGE_SHARE
                 if self.pool.until is not None:
                     self.pool.until.at -= (1 - _LARGE_SHARE) / _LARGE_SHARE * self.budget
-        self._side_by_side(min(self.pool.runner.workers, cores()))
         self._take(listed[2 : _DIVERSE + 1], parallel=True)
         while len(self.done) < _MOST and not self.skipped and not self.interrupted:
             before = self._lowest()
@@ -569,6 +568,7 @@ class Search:
         affordable = int(share / (self._cells(recipe) * self.rates["batches"]))
         epochs = min(max(affordable, -(-_FEWEST_STEPS // steps)), -(-_STEPS // steps))
         patience = self.pins.get("patience", max(-(-_PATIENCE // steps), 3))
+        _log.debug("%s: %.1f s spent of %.1f, %d epochs affordable", recipe.name, self.spent, self.budget, affordable)
         return recipe.changed(epochs=epochs, patience=patience)
 
     def _estimate(self, recipe: Recipe) -> float:

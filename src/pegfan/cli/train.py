@@ -50,6 +50,7 @@ from pegfan.cli._show import (
     writing,
 )
 from pegfan.metrics import METRICS, amount
+from pegfan.running import release_memory
 
 if TYPE_CHECKING:
     from pegfan.auto.outcome import Outcome, Plan
@@ -148,6 +149,7 @@ def train(
     _check_folder(folder, force)
     _check_writable(folder)
     source, known, report = read(wanted.source)
+    release_memory()
     wanted, known = wanted.judged(known)
     shown = console if not as_json else errors
     _print_plan(shown, source, known, wanted, folder)
