@@ -33,6 +33,7 @@ ROWS: dict[str, tuple[str, ...]] = {
         "_hashing",
         "_matrices",
         "_products",
+        "_pairs",
         "_saved",
         "_cluster",
         "running",

@@ -13,13 +13,23 @@ import time
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Self
 
 from pegfan._checks import check_integer
 
-__all__ = ["Deadline", "Progress", "Runner", "Step", "check_memory", "cores", "one_thread", "watch_memory"]
+__all__ = [
+    "Deadline",
+    "Progress",
+    "Runner",
+    "Step",
+    "check_memory",
+    "cores",
+    "one_thread",
+    "release_memory",
+    "watch_memory",
+]
 
 _WATCH = 0.5
 """Seconds between two checks of a worker that its parent is alive."""
@@ -227,11 +237,17 @@ def _call(task: Callable[..., Any], shared: Any, item: Any) -> Any:
         return task(item) if shared is None else task(shared, item)
 
 
+@lru_cache(maxsize=1)
+def _libraries(modules: int) -> Any:
+    """The numerical libraries that are loaded, looked for when some of the so many `modules` are new."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
     """Limit numerical libraries to one thread: the same bits on any machine, and no competition for its cores."""
-    from threadpoolctl import threadpool_limits
-
     from pegfan import _products
 
     torch = sys.modules.get("torch")
@@ -239,7 +255,7 @@ def one_thread() -> Iterator[None]:
     if torch:
         torch.set_num_threads(1)
     try:
-        with threadpool_limits(limits=1), _products.one_thread():
+        with _libraries(len(sys.modules)).limit(limits=1), _products.one_thread():
             yield
     finally:
         if torch:
@@ -261,6 +277,19 @@ def watch_memory() -> Callable[[], int | None]:
     except OSError:
         return lambda: None
     return _peak
+
+
+def release_memory() -> None:
+    """Give back what libraries keep for later of the memory that is free: pyarrow after reading, and the C library."""
+    if "pyarrow" in sys.modules:
+        import pyarrow
+
+        pyarrow.default_memory_pool().release_unused()
+    if sys.platform == "linux":
+        import ctypes
+
+        with contextlib.suppress(OSError, AttributeError):  # another C library
+            ctypes.CDLL("libc.so.6").malloc_trim(0)
 
 
 def check_memory(size: float, what: str) -> None:

@@ -1,6 +1,7 @@
 """Loops in C equal their bodies, which numba compiles; the training step to rounding, the rest bit for bit."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,15 +15,21 @@ from scipy import sparse
 
 import pegfan as pf
 from pegfan import _compiled, _hashing, _matrices, _products
+from pegfan._arrays import aligned
 from pegfan._compiled import Loop, compiled, native
 from pegfan._products import product
 from pegfan.channels import _kernels as of_channels
-from pegfan.training import _kernels
+from pegfan.framelets import _kernels as frames
+from pegfan.framelets._transforms import CompiledTransforms
+from pegfan.models import _kernels as models
+from pegfan.relations import _kernels as relations
+from pegfan.training import _boosting, _kernels
 from pegfan.training.fast import FastNetwork, NativeNetwork
 from pegfan.training.network import Network
 from pegfan.training.rows import Rows, loss_weights
 from pegfan.trees import _kernels as of_trees
 from pegfan.trees import _linear
+from support.strategies import signal, trees
 
 seeds = st.integers(0, 2**32 - 1)
 built = pytest.mark.skipif(native is None, reason="no compiler built the extension here")
@@ -66,19 +73,12 @@ def test_arrays_of_other_dtypes_than_those_in_c_go_to_the_body():
 @built
 def test_every_declared_function_is_the_twin_of_a_loop_or_of_the_network():
     """Nothing in C is left without a body to compare it with."""
-    import importlib
-    import pkgutil
-
-    names = {module.name for module in pkgutil.walk_packages(pf.__path__, "pegfan.")}
-    rooms = [importlib.import_module(n) for n in names if n.split(".")[-1] in KERNELS]
-    loops = {loop.name for room in rooms for loop in vars(room).values() if isinstance(loop, Loop) and loop.name}
+    sources = (ROOT / "src" / "pegfan").rglob("*.py")
+    loops = {name for path in sources for name in re.findall(r'^@compiled\(\s*"(\w+)"', path.read_text(), re.M)}
     declared = {name.split("__")[0] for name in dir(native.lib)}
     assert {name for name in declared if name.startswith(("network_", "NETWORK_"))} >= {"network_step", "network_use"}
     assert {name for name in declared if not name.startswith(("network_", "NETWORK_"))} == loops & declared
     assert declared & loops
-
-
-KERNELS = {"_kernels", "_linear", "_boosting", "_hashing", "_products", "_counting", "_matrices"}
 
 
 SCRIPT = """
@@ -352,6 +352,171 @@ def test_squared_errors_equal_their_body():
     losses = [way(outputs[:, None].copy(), targets, weights, out) for way, out in zip(ways, errors, strict=True)]
     assert losses[0] == pytest.approx(losses[1], rel=1e-6)
     np.testing.assert_allclose(*errors, rtol=1e-6)
+
+
+# -------------------------------------------------- framelets, boosting, models, relations
+
+floats = st.sampled_from([np.float32, np.float64])
+
+
+def twins(loop, *args, room=()):
+    """Run a loop in C and its body by numba on equal arrays; all arrays but those to work in are then equal in bits."""
+    copies = [arg.copy() if isinstance(arg, np.ndarray) else arg for arg in args]
+    assert loop._match(tuple(arg.dtype if isinstance(arg, np.ndarray) else None for arg in args)) is not None
+    found, expected = loop(*args), loop.by_numba(*copies)
+    assert found == expected or (found is None and expected is None)
+    for place, (ours, theirs) in enumerate(zip(args, copies, strict=True)):
+        assert not isinstance(ours, np.ndarray) or place in room or same_bits(ours, theirs), place
+    return found
+
+
+@built
+@given(trees(), seeds, floats, st.sampled_from([1, 3, 8, 16, 21]), st.booleans())
+def test_transforms_equal_their_bodies(tree, seed, dtype, columns, streaming):
+    """With stores past the caches too, in tree order and any other, from every level."""
+    if tree.K == 1:
+        return
+    streaming = streaming and columns % 16 == 0
+    for order in (tree.order, np.arange(tree.n)):
+        moves = CompiledTransforms(pf.FrameletSystem(tree)._levels, order, np.dtype(dtype))
+        f = signal(tree, seed, columns, dtype) * dtype(10.0 ** np.random.default_rng(seed).integers(-30, 30))
+        first, p, _, _ = moves._chain
+        for j0 in range(1, tree.K):
+            table, total, room, at = moves._climbed(j0, columns)
+            c, back = aligned((total, columns), np.dtype(dtype)), aligned(f.shape, np.dtype(dtype))
+            twins(frames.decompose, first, p, table, f, moves._rows, c, room, at, streaming, room={6, 7})
+            twins(frames.reconstruct, first, p, table, c, back, moves._rows, room, at, streaming, room={6, 7})
+        assert not np.isnan(c).any()
+        assert not np.isnan(back).any()
+        level = moves.levels[-1]
+        up = np.zeros((len(level.n_children), columns), dtype)
+        twins(frames.average, level.first, moves._p[-1], f, moves._rows, up)
+        leaf, weight = np.arange(tree.n + 1), np.random.default_rng(seed).random(tree.n).astype(dtype)
+        twins(
+            *(frames.detail, level.first, moves._p[-1], leaf, weight, f, moves._rows, up, back),
+            *(moves._rows, streaming),
+        )
+        twins(frames.lift, level.first, weight, up, back, moves._rows, streaming)
+
+
+@built
+@given(
+    *(seeds, st.integers(1, 300), st.integers(1, 6), st.integers(1, 9)),
+    *(st.integers(1, 5), st.sampled_from([1, 2**10, 2**30])),
+)
+def test_boosting_equals_its_bodies(seed, n, columns, leaves, fewest, size):
+    rng = np.random.default_rng(seed)
+    widths = rng.integers(1, 256, columns)
+    bins = (rng.random((columns, n)) * widths[:, None]).astype(np.uint8)
+    chosen = np.sort(rng.choice(columns, rng.integers(1, columns + 1), replace=False))
+    g, h = rng.integers(-size, size + 1, n), rng.integers(0, size + 1, n)
+    places, gain = np.zeros((2 * leaves - 1, _boosting.FACTS), np.int64), np.zeros(2 * leaves - 1)
+    order, spare, near = np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros((n, 4), np.int64)
+    sums = np.zeros((leaves, len(chosen), 255, 4), np.int64)
+    column, bin_at, child = np.zeros((3, 2 * leaves - 1), np.int32)
+    value, gains = np.zeros(2 * leaves - 1), np.zeros(columns)
+    count = twins(
+        *(_boosting.grow, bins, widths, chosen, g, h, leaves, fewest, 1.0, 0.05),
+        *(order, spare, near, sums, places, gain, column, bin_at, child, value, gains),
+    )
+    assert 1 <= count <= 2 * leaves - 1
+    said = rng.standard_normal(n)
+    twins(_boosting.add_rows, order, places, child, value, count, said)
+    twins(_boosting.add_bins, bins, column, bin_at, child, value, said)
+    x = rng.standard_normal((n, columns)).astype(np.float32)
+    x[rng.random(x.shape) < 0.1] = np.nan
+    trees = [np.stack([part, part]) for part in (column, bin_at.astype(np.float32) / 128 - 1, child, value)]
+    for outputs in (1, 2):
+        twins(_boosting.walk, x, *trees, np.zeros((n, outputs)))
+        twins(_boosting.walk_apart, x, *trees, np.zeros((n, outputs, columns)))
+
+
+@built
+@given(seeds, floats, st.integers(0, 30), st.integers(1, 4), st.integers(1, 19), st.booleans())
+def test_attention_and_dropout_equal_their_bodies(seed, dtype, n, heads, width, shared):
+    rng = np.random.default_rng(seed)
+    M = sparse.random_array((n, n), density=0.2, rng=rng, format="csr")
+    pointers, indices = M.indptr.astype(np.int64), M.indices.astype(np.int32)
+
+    def normal(*shape):
+        return rng.standard_normal(shape).astype(dtype)
+
+    x, y, out = normal(3, 7 * n)
+    x[rng.random(x.shape) < 0.1] = np.nan
+    mask, scale = (rng.random(x.size) < 0.5).astype(np.uint8), dtype(1 / 0.7)
+    twins(models.drop, x, mask, scale, out)
+    twins(models.relu_drop, x, mask, scale, out)
+    twins(models.relu_drop_back, x, y, scale, out)
+    twins(models.unit_rows, pointers, M.data.astype(dtype), np.zeros(M.nnz, dtype))
+    source, target, weights = normal(n, heads), normal(n, heads), np.zeros((M.nnz, heads), dtype)
+    twins(models.attention, pointers, indices, source, target, dtype(0.2), weights, np.zeros((2, heads), dtype))
+    factors, z, gradient = normal(M.nnz, 1 if shared else heads), normal(n, heads, width), normal(n, heads, width)
+    twins(models.attend, pointers, indices, weights, factors, z, np.zeros_like(z))
+    room = np.zeros((int(np.diff(pointers).max(initial=0)) + 1, heads), dtype)
+    twins(
+        *(models.attend_back, pointers, indices, source, target, dtype(0.2), weights, factors, z, gradient),
+        *(np.zeros_like(z), np.zeros_like(source), np.zeros_like(target), room),
+    )
+
+
+@built
+@given(seeds, st.integers(2, 30), st.integers(1, 4), st.sampled_from([np.int32, np.int64]), st.booleans())
+def test_relations_equal_their_bodies(seed, n, layers, index, around):
+    rng = np.random.default_rng(seed)
+    edges = sparse.csr_array(np.triu(rng.random((n, n)) < 0.15, 1))
+    edges = sparse.csr_array(edges + edges.T)
+    degrees, own = np.unique(np.diff(edges.indptr), return_inverse=True)
+    order = np.argsort(own, kind="stable")
+    first = np.concatenate([[0], np.cumsum(np.bincount(own))])
+    candidates = np.zeros((n, int(rng.integers(1, n))), np.int32)
+    twins(relations.nearest_degrees, order, first, degrees.astype(np.int64), around, candidates)
+    component = sparse.csgraph.connected_components(edges, directed=False)[1]
+    reach = np.bincount(component)[component]
+    stamp, queue, counts = np.full(n, -1, np.int32), np.zeros(n, np.int32), np.zeros(len(degrees), np.int32)
+    sizes, which, many = np.zeros((n, layers), np.int64), *np.ones((2, n * n), np.int32)
+    end = twins(
+        *(relations.rings, edges.indptr.astype(index), edges.indices.astype(index), own, reach, 0),
+        *(stamp, queue, counts, sizes, which, many),
+    )
+    assert end == sizes.sum()
+    stops = np.cumsum(sizes).reshape(sizes.shape)
+    lists = np.column_stack([stops[:, 0] - sizes[:, 0], stops[:, 0]])
+    distances = np.zeros(candidates.shape)
+    values, room = degrees + 0.5, np.zeros((4, len(degrees)))
+    twins(relations.add_distances, 0, n, candidates, lists, which, many, values, distances, room, room={8})
+    twins(relations.weights, distances, np.zeros_like(distances))
+    near = rng.permuted(np.tile(np.arange(len(degrees)), (len(degrees), 1)), axis=1)
+    gaps = rng.random(near.shape)
+    wanted = int(rng.integers(1, n))
+    twins(relations.nearest_nodes, order, first, near, gaps, np.zeros((n, wanted), np.int64), np.zeros((n, wanted)))
+
+
+WITHOUT_NUMBA = """
+import sys
+import numpy as np
+import pegfan as pf
+from pegfan.channels import Channel, Channels
+from pegfan.training.boosting import Boosted, boost
+tree = pf.Hierarchy.from_nested([[0, 1, 2], [3, [4, 5]]])
+system = pf.FrameletSystem(tree)
+for dtype in (np.float32, np.float64):
+    f = np.arange(12, dtype=dtype).reshape(6, 2)
+    system.reconstruct(system.decompose(f, 2))
+    system.projections(f)
+    system.denoise(f, threshold="sure")
+    system.operator("scaling", 2).T @ (system.operator("scaling", 2) @ f)
+x = np.arange(60.0)[:, None]
+channels = Channels([Channel("X", None, x)])
+run = boost(channels, (x[:, 0] > 17).astype(int), pf.Split(np.arange(0, 60, 2), np.arange(1, 60, 2), np.arange(3)))
+Boosted(run.state).shares(x.astype(np.float32))
+print("numba" in sys.modules, "llvmlite" in sys.modules)
+"""
+
+
+@built
+def test_transforms_and_boosting_do_not_load_numba():
+    run = subprocess.run([sys.executable, "-c", WITHOUT_NUMBA], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["False", "False"]
 
 
 # ------------------------------------------------------------- trees and channels
