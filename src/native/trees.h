@@ -92,8 +92,8 @@ int64_t NAME(components)(const INDEX *indptr, int64_t n_ptr, const INDEX *indice
 
 /* --------------------------------------------------------------------------------------------- moving and sorting */
 
-/* The places of a row's entries in the order of their keys, from keys << 32 | entry. Short rows count for every key how
-   many are smaller, which needs no branches. */
+/* The places of a row's entries in the order of their columns, from column << 32 | entry. Short rows count for every
+   entry how many come before, which needs no branches. */
 ALWAYS_INLINE void NAME(sort_entries)(uint64_t *keys, uint64_t *other, int64_t n) {
     if (n > 32) {
         sort_keys(keys, other, n);
@@ -103,6 +103,7 @@ ALWAYS_INLINE void NAME(sort_entries)(uint64_t *keys, uint64_t *other, int64_t n
     const int64_t wide = n > 16 ? 32 : 16;
     for (int64_t k = 0; k < n; k++) columns[k] = (int32_t)((keys[k] >> 32) ^ 0x80000000), other[k] = keys[k];
     for (int64_t k = n; k < wide; k++) columns[k] = INT32_MAX;
+    int64_t before = 0;
     for (int64_t k = 0; k < n; k++) {
         const int32_t column = columns[k];
         int32_t place = 0;
@@ -111,7 +112,11 @@ ALWAYS_INLINE void NAME(sort_entries)(uint64_t *keys, uint64_t *other, int64_t n
         else
             for (int64_t l = 0; l < 32; l++) place += columns[l] < column;
         keys[place] = other[k];
+        before += place;
     }
+    if (before == n * (n - 1) / 2) return; /* of every two entries one comes first, but where a column stands twice */
+    memcpy(keys, other, (size_t)n * sizeof(uint64_t));
+    sort_keys(keys, other, n);
 }
 
 #define GROW_KEYS(LENGTH)                                                                                             \

@@ -8,7 +8,8 @@ from scipy import sparse
 
 import pegfan as pf
 from pegfan._arrays import Room
-from pegfan._matrices import by_label, canonical, listed, merged, moved, sorted_hashes, transposed
+from pegfan._matrices import by_label, csr_of, listed, merged, moved, sorted_hashes, transposed
+from pegfan.trees import build
 from pegfan.trees.hierarchy import by_appearance
 from pegfan.trees.matching import matching
 
@@ -93,7 +94,7 @@ def test_a_room_gives_the_same_memory_again():
 def test_matrices_are_made_of_the_arrays_given():
     block = np.zeros(100)
     values, columns, pointers = block[:2], np.array([0, 1], np.int32), np.array([0, 1, 2], np.int32)
-    made = canonical(values, columns, pointers, (2, 2))
+    made = csr_of(values, columns, pointers, (2, 2))
     assert made.data.base is block
     made.data[:] = 3.0
     assert made.toarray().tolist() == [[3.0, 0.0], [0.0, 3.0]]
@@ -130,3 +131,29 @@ def test_first_levels_leave_the_graph_alone():
 def test_graphs_without_arcs_have_trees(n):
     graph = pf.Graph.from_edges(np.empty((0, 2), int), n=n)
     assert pf.build_tree(graph, "matching").n == n
+
+
+def test_entries_that_stand_twice_are_moved_both():
+    columns, pointers = np.array([2, 0, 2, 0, 1, 1] * 10), np.array([0, 6, 6, 60])
+    twice = sparse.csr_array((np.arange(1.0, 61.0), columns, pointers), shape=(3, 3))
+    order = [2, 0, 1]
+    np.testing.assert_array_equal(moved(twice, order).toarray(), twice.toarray()[order][:, order])
+    found = listed(twice, np.array([1, 2, 0]))
+    np.testing.assert_array_equal(found.toarray(), twice.toarray())
+    assert found.indices[:6].tolist() == [2, 2, 0, 0, 1, 1]
+    assert found.data[:6].tolist() == [1.0, 3.0, 2.0, 4.0, 5.0, 6.0]
+
+
+def test_nodes_that_are_not_there_are_refused():
+    A = random_matrix(0, 5, 5)
+    for wrong in ([-1], [5], [0, 7]):
+        with pytest.raises(IndexError):
+            moved(A, wrong)
+    assert moved(A, [0, 0, 0, 0, 0]).shape == (5, 5)  # not an order, and yet no write beyond an array
+
+
+def test_coarsening_wants_one_label_per_node():
+    level = build._first_level(pf.Graph.from_edges([[0, 1], [1, 2]]), np.arange(3), "symmetric", "given", "weight", 0.0)
+    for wrong in ([0, 1], [0, -1, 1]):
+        with pytest.raises(ValueError, match="a label of 0 or more for each of 3 nodes"):
+            build.coarsen(level, np.array(wrong))
