@@ -49,6 +49,142 @@ void fill_rows__i8(const uint64_t *keys, int64_t m, int64_t bits, int64_t both, 
                    int64_t n_weights, int64_t *indptr, int64_t n_ptr, int64_t *indices, int64_t n_indices,
                    double *data, int64_t n_data, int64_t *next, int64_t n_next);
 
+/* framelets.c */
+void frame_decompose__f4(const int64_t *first, int64_t n_first, const float *p, int64_t n_p, const int64_t *levels,
+                         int64_t count, int64_t columns, const float *x, int64_t n, int64_t d, const int64_t *rows,
+                         int64_t n_rows, float *out, int64_t n_out, int64_t d_out, float *room, int64_t n_room,
+                         int64_t d_room, int64_t *at, int64_t n_at, int64_t streaming);
+void frame_decompose__f8(const int64_t *first, int64_t n_first, const double *p, int64_t n_p, const int64_t *levels,
+                         int64_t count, int64_t columns, const double *x, int64_t n, int64_t d, const int64_t *rows,
+                         int64_t n_rows, double *out, int64_t n_out, int64_t d_out, double *room, int64_t n_room,
+                         int64_t d_room, int64_t *at, int64_t n_at, int64_t streaming);
+void frame_reconstruct__f4(const int64_t *first, int64_t n_first, const float *p, int64_t n_p, const int64_t *levels,
+                           int64_t count, int64_t columns, const float *c, int64_t n_c, int64_t d, float *out,
+                           int64_t n, int64_t d_out, const int64_t *rows, int64_t n_rows, float *room, int64_t n_room,
+                           int64_t d_room, int64_t *at, int64_t n_at,
+                           int64_t streaming);
+void frame_reconstruct__f8(const int64_t *first, int64_t n_first, const double *p, int64_t n_p, const int64_t *levels,
+                           int64_t count, int64_t columns, const double *c, int64_t n_c, int64_t d, double *out,
+                           int64_t n, int64_t d_out, const int64_t *rows, int64_t n_rows, double *room,
+                           int64_t n_room, int64_t d_room, int64_t *at,
+                           int64_t n_at, int64_t streaming);
+void frame_average__f4(const int64_t *first, int64_t n_first, const float *p, int64_t n_p, const float *x, int64_t n,
+                       int64_t d, const int64_t *rows, int64_t n_rows, float *up, int64_t n_up, int64_t d_up);
+void frame_average__f8(const int64_t *first, int64_t n_first, const double *p, int64_t n_p, const double *x, int64_t n,
+                       int64_t d, const int64_t *rows, int64_t n_rows, double *up, int64_t n_up, int64_t d_up);
+void frame_lift__f4(const int64_t *leaf, int64_t n_leaf, const float *weight, int64_t n_weight, const float *x,
+                    int64_t n_x, int64_t d, float *out, int64_t n, int64_t d_out, const int64_t *rows, int64_t n_rows,
+                    int64_t streaming);
+void frame_lift__f8(const int64_t *leaf, int64_t n_leaf, const double *weight, int64_t n_weight, const double *x,
+                    int64_t n_x, int64_t d, double *out, int64_t n, int64_t d_out, const int64_t *rows, int64_t n_rows,
+                    int64_t streaming);
+void frame_detail__f4(const int64_t *first, int64_t n_first, const float *p, int64_t n_p, const int64_t *leaf,
+                      int64_t n_leaf, const float *weight, int64_t n_weight, const float *x, int64_t n, int64_t d,
+                      const int64_t *rows_of_x, int64_t n_rows_of_x, const float *up, int64_t n_up, int64_t d_up,
+                      float *out, int64_t n_out, int64_t d_out, const int64_t *rows, int64_t n_rows,
+                      int64_t streaming);
+void frame_detail__f8(const int64_t *first, int64_t n_first, const double *p, int64_t n_p, const int64_t *leaf,
+                      int64_t n_leaf, const double *weight, int64_t n_weight, const double *x, int64_t n, int64_t d,
+                      const int64_t *rows_of_x, int64_t n_rows_of_x, const double *up, int64_t n_up, int64_t d_up,
+                      double *out, int64_t n_out, int64_t d_out, const int64_t *rows, int64_t n_rows,
+                      int64_t streaming);
+
+/* boosting.c */
+int64_t boost_grow(const uint8_t *bins, int64_t n_bins, int64_t n, const int64_t *widths, int64_t n_widths,
+                   const int64_t *chosen, int64_t n_chosen, const int64_t *g, int64_t n_g, const int64_t *h,
+                   int64_t n_h, int64_t leaves, int64_t fewest, double l2, double rate, int64_t *order,
+                   int64_t n_order, int64_t *spare, int64_t n_spare, int64_t *near, int64_t n_near, int64_t four,
+                   int64_t *sums, int64_t n_sums, int64_t n_columns, int64_t d_bins, int64_t d_sums, int64_t *places,
+                   int64_t n_places, int64_t facts, double *gain, int64_t n_gain, int32_t *column, int64_t n_column,
+                   int32_t *bin_at, int64_t n_bin_at, int32_t *child, int64_t n_child, double *value, int64_t n_value,
+                   double *gains, int64_t n_gains);
+void boost_add_rows(const int64_t *order, int64_t n, const int64_t *places, int64_t n_places, int64_t facts,
+                    const int32_t *child, int64_t n_child, const double *value, int64_t n_value, int64_t count,
+                    double *out, int64_t n_out);
+void boost_add_bins(const uint8_t *bins, int64_t columns, int64_t n, const int32_t *column, int64_t n_column,
+                    const int32_t *bin_at, int64_t n_bin_at, const int32_t *child, int64_t n_child,
+                    const double *value, int64_t n_value, double *out, int64_t n_out);
+void boost_walk(const float *x, int64_t n, int64_t d, const int32_t *column, int64_t trees, int64_t size,
+                const float *threshold, int64_t n_threshold, int64_t d_threshold, const int32_t *child,
+                int64_t n_child, int64_t d_child, const double *value, int64_t n_value, int64_t d_value, double *out,
+                int64_t n_out, int64_t outputs);
+void boost_walk_apart(const float *x, int64_t n, int64_t d, const int32_t *column, int64_t trees, int64_t size,
+                      const float *threshold, int64_t n_threshold, int64_t d_threshold, const int32_t *child,
+                      int64_t n_child, int64_t d_child, const double *value, int64_t n_value, int64_t d_value,
+                      double *out, int64_t n_out, int64_t outputs, int64_t d_out);
+
+/* models.c */
+void model_attend__f4(const int64_t *pointers, int64_t n_pointers, const int32_t *indices, int64_t n_indices,
+                      const float *weights, int64_t n_weights, int64_t d_weights, const float *factors,
+                      int64_t n_factors, int64_t d_factors, const float *z, int64_t n, int64_t heads, int64_t width,
+                      float *out, int64_t n_out, int64_t h_out, int64_t w_out);
+void model_attend__f8(const int64_t *pointers, int64_t n_pointers, const int32_t *indices, int64_t n_indices,
+                      const double *weights, int64_t n_weights, int64_t d_weights, const double *factors,
+                      int64_t n_factors, int64_t d_factors, const double *z, int64_t n, int64_t heads, int64_t width,
+                      double *out, int64_t n_out, int64_t h_out, int64_t w_out);
+void model_attend_back__f4(const int64_t *pointers, int64_t n_pointers, const int32_t *indices, int64_t n_indices,
+                           const float *source, int64_t n_source, int64_t d_source, const float *target,
+                           int64_t n_target, int64_t d_target, double slope, const float *weights, int64_t n_weights,
+                           int64_t d_weights, const float *factors, int64_t n_factors, int64_t d_factors,
+                           const float *z, int64_t n, int64_t heads, int64_t width, const float *gradient,
+                           int64_t n_gradient, int64_t h_gradient, int64_t w_gradient, float *by_z, int64_t n_by_z,
+                           int64_t h_by_z, int64_t w_by_z, float *by_source, int64_t n_by_source, int64_t d_by_source,
+                           float *by_target, int64_t n_by_target, int64_t d_by_target, float *room, int64_t n_room,
+                           int64_t d_room);
+void model_attend_back__f8(const int64_t *pointers, int64_t n_pointers, const int32_t *indices, int64_t n_indices,
+                           const double *source, int64_t n_source, int64_t d_source, const double *target,
+                           int64_t n_target, int64_t d_target, double slope, const double *weights, int64_t n_weights,
+                           int64_t d_weights, const double *factors, int64_t n_factors, int64_t d_factors,
+                           const double *z, int64_t n, int64_t heads, int64_t width, const double *gradient,
+                           int64_t n_gradient, int64_t h_gradient, int64_t w_gradient, double *by_z, int64_t n_by_z,
+                           int64_t h_by_z, int64_t w_by_z, double *by_source, int64_t n_by_source,
+                           int64_t d_by_source, double *by_target, int64_t n_by_target, int64_t d_by_target,
+                           double *room, int64_t n_room, int64_t d_room);
+void model_attention__f4(const int64_t *pointers, int64_t n_pointers, const int32_t *indices, int64_t n_indices,
+                         const float *source, int64_t n_source, int64_t heads, const float *target, int64_t n_target,
+                         int64_t d_target, double slope, float *weights, int64_t n_weights, int64_t d_weights,
+                         float *room, int64_t two, int64_t d_room);
+void model_attention__f8(const int64_t *pointers, int64_t n_pointers, const int32_t *indices, int64_t n_indices,
+                         const double *source, int64_t n_source, int64_t heads, const double *target,
+                         int64_t n_target, int64_t d_target, double slope, double *weights, int64_t n_weights,
+                         int64_t d_weights, double *room, int64_t two, int64_t d_room);
+void model_drop__f4(const float *x, int64_t n, const uint8_t *mask, int64_t n_mask, double scale, float *out,
+                    int64_t n_out);
+void model_drop__f8(const double *x, int64_t n, const uint8_t *mask, int64_t n_mask, double scale, double *out,
+                    int64_t n_out);
+void model_relu_drop__f4(const float *x, int64_t n, const uint8_t *mask, int64_t n_mask, double scale, float *out,
+                         int64_t n_out);
+void model_relu_drop__f8(const double *x, int64_t n, const uint8_t *mask, int64_t n_mask, double scale, double *out,
+                         int64_t n_out);
+void model_relu_drop_back__f4(const float *gradient, int64_t n, const float *y, int64_t n_y, double scale, float *out,
+                              int64_t n_out);
+void model_relu_drop_back__f8(const double *gradient, int64_t n, const double *y, int64_t n_y, double scale,
+                              double *out, int64_t n_out);
+void model_unit_rows__f4(const int64_t *pointers, int64_t n_pointers, const float *data, int64_t n_data, float *out,
+                         int64_t n_out);
+void model_unit_rows__f8(const int64_t *pointers, int64_t n_pointers, const double *data, int64_t n_data, double *out,
+                         int64_t n_out);
+
+/* relations.c */
+void nearest_degrees(const int64_t *order, int64_t n_order, const int64_t *first, int64_t n_first,
+                     const int64_t *degrees, int64_t n_degrees, int64_t around, int32_t *out, int64_t n,
+                     int64_t wanted);
+void add_distances(int64_t begin, int64_t end, const int32_t *candidates, int64_t n, int64_t wanted,
+                   const int64_t *first, int64_t n_first, int64_t two, const int32_t *which, int64_t n_which,
+                   const int32_t *many, int64_t n_many, const double *values, int64_t n_values, double *total,
+                   int64_t n_total, int64_t d_total, double *room, int64_t four, int64_t d_room);
+void relation_weights(const double *distances, int64_t n, int64_t d, double *out, int64_t n_out, int64_t d_out);
+void nearest_nodes(const int64_t *order, int64_t n_order, const int64_t *first, int64_t n_first, const int64_t *near,
+                   int64_t n_near, int64_t d_near, const double *gaps, int64_t n_gaps, int64_t d_gaps, int64_t *nodes,
+                   int64_t n, int64_t wanted, double *distances, int64_t n_distances, int64_t d_distances);
+int64_t rings__i4(const int32_t *indptr, int64_t n_ptr, const int32_t *indices, int64_t n_indices, const int64_t *own,
+                  int64_t n_own, const int64_t *reach, int64_t n_reach, int64_t begin, int32_t *stamp,
+                  int64_t n_stamp, int32_t *queue, int64_t n_queue, int32_t *counts, int64_t n_counts, int64_t *sizes,
+                  int64_t n_sizes, int64_t rings, int32_t *which, int64_t n_which, int32_t *many, int64_t n_many);
+int64_t rings__i8(const int64_t *indptr, int64_t n_ptr, const int64_t *indices, int64_t n_indices, const int64_t *own,
+                  int64_t n_own, const int64_t *reach, int64_t n_reach, int64_t begin, int32_t *stamp,
+                  int64_t n_stamp, int32_t *queue, int64_t n_queue, int32_t *counts, int64_t n_counts, int64_t *sizes,
+                  int64_t n_sizes, int64_t rings, int32_t *which, int64_t n_which, int32_t *many, int64_t n_many);
 /* network.c: a training of the two-layer network, see network.inc */
 enum { NETWORK_AHEAD = 8 }; /* entries that may be read past the last of indices */
 
@@ -146,6 +282,7 @@ int64_t list_rows__i4_u4(const int32_t *place, int64_t n_place, const int32_t *i
     *out_data, int64_t n_out_data);
 void order_by_label__i4(const int32_t *labels, int64_t n, int32_t *first, int64_t n_first, int32_t *members, int64_t
     n_members);
+int64_t holds_each_once__i4(const int32_t *values, int64_t n, uint8_t *seen, int64_t n_seen);
 int64_t number_by_appearance__i4(const int32_t *labels, int64_t n, int32_t *place, int64_t n_place, int32_t *out,
     int64_t n_out);
 int64_t sort_hashes__i4(const uint64_t *colours, int64_t n, uint64_t *sorted, int64_t n_sorted, int32_t *order,
@@ -210,6 +347,7 @@ int64_t list_rows__i8_u4(const int64_t *place, int64_t n_place, const int64_t *i
     *out_data, int64_t n_out_data);
 void order_by_label__i8(const int64_t *labels, int64_t n, int64_t *first, int64_t n_first, int64_t *members, int64_t
     n_members);
+int64_t holds_each_once__i8(const int64_t *values, int64_t n, uint8_t *seen, int64_t n_seen);
 int64_t number_by_appearance__i8(const int64_t *labels, int64_t n, int64_t *place, int64_t n_place, int64_t *out,
     int64_t n_out);
 int64_t sort_hashes__i8(const uint64_t *colours, int64_t n, uint64_t *sorted, int64_t n_sorted, int64_t *order,

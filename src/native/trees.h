@@ -208,6 +208,14 @@ void NAME(order_by_label)(const INDEX *labels, int64_t n, INDEX *first, int64_t 
     first[0] = 0;
 }
 
+int64_t NAME(holds_each_once)(const INDEX *values, int64_t n, uint8_t *seen, int64_t n_seen) {
+    for (int64_t i = 0; i < n; i++) {
+        if (values[i] < 0 || values[i] >= n_seen || seen[values[i]]) return 0;
+        seen[values[i]] = 1;
+    }
+    return n == n_seen;
+}
+
 int64_t NAME(number_by_appearance)(const INDEX *labels, int64_t n, INDEX *place, int64_t n_place, INDEX *out,
                                    int64_t n_out) {
     (void)n_out;
@@ -282,7 +290,7 @@ int64_t NAME(upper_pairs)(const INDEX *indptr, int64_t n_ptr, const INDEX *indic
     for (int64_t i = 0; i + 1 < n_ptr; i++) {
         const double own = n_root ? root[i] : 1.0;
         for (int64_t e = indptr[i]; e < indptr[i + 1]; e++) {
-            if (n_root && e + AHEAD < n_indices) PREFETCH(&root[indices[e + AHEAD]]);
+            if (n_root && e + AHEAD < n_indices && indices[e + AHEAD] > i) PREFETCH(&root[indices[e + AHEAD]]);
             const INDEX j = indices[e];
             if (j <= i) continue;
             pairs[2 * m] = (INDEX)i, pairs[2 * m + 1] = j;

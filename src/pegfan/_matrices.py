@@ -20,6 +20,7 @@ __all__ = [
     "count_hashes",
     "drop_loops",
     "enough",
+    "holds_each_once",
     "listed",
     "merged",
     "moved",
@@ -143,6 +144,16 @@ def order_by_label(labels, first, members):  # type: ignore[no-untyped-def]
     for c in range(first.size - 1, 0, -1):  # each was moved on to the next
         first[c] = first[c - 1]
     first[0] = 0
+
+
+@compiled("holds_each_once")
+def holds_each_once(values, seen):  # type: ignore[no-untyped-def]
+    """Whether values hold each of 0, ..., seen.size - 1 once; seen holds zeros."""
+    for value in values:
+        if value < 0 or value >= seen.size or seen[value]:
+            return False
+        seen[value] = 1
+    return values.size == seen.size
 
 
 @compiled("number_by_appearance")
@@ -304,7 +315,7 @@ def _numbered(matrix: csr_array, change: Callable[[csr_array], csr_array]) -> cs
 
 
 def canonical(values: Any, columns: Any, pointers: Any, shape: tuple[int, ...]) -> csr_array:
-    """A CSR matrix of sorted rows without repetitions, made of these very arrays: SciPy would copy parts of larger ones."""
+    """A CSR matrix of sorted rows without repetitions, of these very arrays: SciPy would copy parts of larger ones."""
     made = csr_array(shape, dtype=values.dtype)
     made.data, made.indices, made.indptr = values, columns, pointers
     made.has_canonical_format = True

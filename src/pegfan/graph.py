@@ -23,6 +23,7 @@ from pegfan import _pairs
 from pegfan._arrays import FloatArray, IntArray
 from pegfan._checks import check_choice, check_integer
 from pegfan._extras import need
+from pegfan._matrices import moved, transposed
 from pegfan.metrics import METRICS, check_metric
 
 if TYPE_CHECKING:
@@ -931,7 +932,7 @@ class Graph:
             return new[part][new[part] >= 0]
 
         return self.replace(
-            adjacency=self.adjacency[nodes][:, nodes],
+            adjacency=moved(self.adjacency, nodes),
             features=rows(self.features),
             labels=rows(self.labels),
             targets=rows(self.targets),
@@ -939,7 +940,7 @@ class Graph:
             node_names=rows(self.node_names),
             positions=rows(self.positions),
             things=rows(self.things),
-            edge_matrices={name: matrix[nodes][:, nodes] for name, matrix in self.edge_matrices.items()},
+            edge_matrices={name: moved(matrix, nodes) for name, matrix in self.edge_matrices.items()},
         )
 
 
@@ -1091,6 +1092,9 @@ def _check_directed(directed: bool | None, adjacency: csr_array, what: str = "ad
         raise TypeError(f"directed must be True, False or None, got {directed!r}")
     if directed:
         return True
+    across = transposed(adjacency)
+    if all(np.array_equal(getattr(adjacency, part), getattr(across, part)) for part in ("indptr", "indices", "data")):
+        return False
     odd = (adjacency - adjacency.T).tocoo()
     if directed is None or odd.nnz == 0:
         return bool(odd.nnz)

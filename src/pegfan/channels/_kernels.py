@@ -49,7 +49,7 @@ def sums(indptr, data, out):  # type: ignore[no-untyped-def]
             continue
         power = _BITS - math.frexp(float(stop - start))[1] - math.frexp(largest)[1]
         half, rest = math.ldexp(1.0, power // 2), math.ldexp(1.0, power - power // 2)
-        total = 0
+        total = np.int64(0)
         for e in range(start, stop):
             total += np.int64(np.rint(data[e] * half * rest))
         out[i] = total / half / rest

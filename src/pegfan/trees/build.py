@@ -236,8 +236,9 @@ def coarsen(level: LevelGraph, labels: IntArray) -> LevelGraph:
         features = np.zeros((count, level.features.shape[1]))
         _kernels.add_rows(labels, level.features, features)
         features = unit_rows(features)
-    changed = {"features": features, "direction": "symmetric", "home": level.spare, "spare": level.home}
-    return replace(level, arcs=edges, edges=edges, **changed)
+    coarse = replace(level, arcs=edges, edges=edges, features=features, direction="symmetric")
+    coarse.home, coarse.spare = level.spare, level.home
+    return coarse
 
 
 def unit_rows(X: FloatArray) -> FloatArray:
@@ -276,7 +277,7 @@ def _first_level(
     if feature_weight:
         from pegfan.trees.embeddings import propagated_features
 
-        level.features = propagated_features(level.edges, graph.features[order], level.notes)  # type: ignore[index]
+        level.features = propagated_features(level.edges, graph.features[order], level.notes)
     return level
 
 

@@ -192,11 +192,11 @@ class _Refiner:
         """The dtype of the numbers of nodes."""
         return self.weights.indices.dtype
 
-    def step(self, colours: Colours) -> Colours:
+    def step(self, colours: Colours, out: Colours | None = None) -> Colours:
         from pegfan._hashing import mix_all
         from pegfan.trees import _kernels
 
-        total = colours * np.uint64(3)
+        total = np.multiply(colours, np.uint64(3), out=out)
         for indptr, indices, weights, factor in self.sides:
             _kernels.gather_colours(indptr, indices, weights, colours, factor, total)
         mix_all(total, total)
@@ -207,13 +207,16 @@ class _Refiner:
 
     def refine(self, colours: Colours, count: int = 0, or_what_is_affordable: bool = False) -> Colours:
         """Step until no class splits any more; or, where that is enough, until the budget is spent."""
-        count = count or _count(colours)
+        room = np.empty((2, len(colours)), np.uint64)  # here and below memory is used again: fresh memory is slow
+        count = count or _count(colours, room)
+        given, spare = colours, None
         try:
             while count < len(colours):
-                refined = self.step(colours)
-                found = _count(refined)
+                refined = self.step(colours, spare)
+                found = _count(refined, room)
                 if found <= count:
                     break
+                spare = None if colours is given else colours
                 colours, count = refined, found
         except _SpentError:
             if not or_what_is_affordable:
@@ -410,5 +413,7 @@ def _scramble(colours: Colours) -> Colours:
     return out
 
 
-def _count(colours: Colours) -> int:
-    return int(count_hashes(colours.copy(), np.empty_like(colours)))
+def _count(colours: Colours, room: NDArray[np.uint64] | None = None) -> int:
+    room = np.empty((2, len(colours)), np.uint64) if room is None else room
+    room[0] = colours
+    return int(count_hashes(room[0], room[1]))
