@@ -84,7 +84,7 @@ def test_every_declared_function_is_the_twin_of_a_loop_or_of_the_network():
     assert declared & loops
 
 
-KERNELS = {"_kernels", "_linear", "_boosting", "_hashing", "_products", "_counting", "_matrices"}
+KERNELS = {"_kernels", "_pairs", "_linear", "_boosting", "_hashing", "_products", "_counting", "_matrices"}
 
 
 SCRIPT = """
