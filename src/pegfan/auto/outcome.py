@@ -23,7 +23,7 @@ from pegfan.fitted import Trained, draw_folds, draw_splits, fit_split, mean_of, 
 from pegfan.graph import Graph, Split
 from pegfan.metrics import METRICS, interval, score, suitable, unequal
 from pegfan.recipe import Known, Recipe
-from pegfan.running import Progress, Step
+from pegfan.running import Progress, Step, release_memory
 
 __all__ = ["Outcome", "Plan", "carry_out", "with_metric", "with_splits"]
 
@@ -35,7 +35,7 @@ REASONS = 0.03
 """The part of the budget that the reasons for nodes of a large graph may take at most."""
 RESERVE = 0.08
 """The part of the budget that is kept for what follows the trainings: reasons, and the importance of columns."""
-PER_NODE = 2e-5
+PER_NODE = 3e-5
 """Seconds per node that are kept for it, where that is more: predictions are written for every node."""
 SPLITS = 5
 """How many splits the chosen recipes are trained on by default, if time allows."""
@@ -242,6 +242,16 @@ def carry_out(graph: Graph, plan: Plan, progress: Progress | None = None, start:
     found = _numbers(spread, known, part, own) if numeric else _classes(spread, model, known, part, own, drawn)
     tell(Step(0, 0, "reasons"))
     explainer = Explainer(model.fitted_)
+    told = {
+        "reasons": reasons(explainer, found.shown, found.by, REASONS * plan.budget),
+        "importances": importances(
+            explainer if kept == model.members_ else Explainer(replace(model.fitted_, members=kept)),
+            *(known, known.splits[plan.split], IMPORTANCE * plan.budget, plan.seed),
+        ),
+    }
+    if large:
+        del explainer, pool  # with the hops of all nodes
+        release_memory()
     trees = [results.tree(member.tree, member.recipe.name) for member in kept if member.tree is not None]
     result = results.Result(
         **results.stamp(),
@@ -259,14 +269,10 @@ def carry_out(graph: Graph, plan: Plan, progress: Progress | None = None, start:
         ),
         curves=tuple(results.curve(member.recipe.name, member.run) for member in kept),
         attention=tuple(results.attention(m.recipe.name, m.channels, m.run.attention) for m in kept),
-        importances=importances(
-            explainer if kept == model.members_ else Explainer(replace(model.fitted_, members=kept)),
-            *(known, known.splits[plan.split], IMPORTANCE * plan.budget, plan.seed),
-        ),
-        reasons=reasons(explainer, found.shown, found.by, REASONS * plan.budget),
         tree=next(iter(trees), None),
         metric_reason=plan.metric_reason,
         **found.parts,
+        **told,
     )
     total = time.perf_counter() - start
     result = replace(

@@ -23,7 +23,7 @@ from pegfan.fitted import Trained, mean_of, train_recipe
 from pegfan.graph import Graph, Split
 from pegfan.metrics import METRICS, interval, score, unequal
 from pegfan.recipe import OWN, Recipe
-from pegfan.running import Deadline, Progress, Runner, Step, one_thread
+from pegfan.running import Deadline, Progress, Runner, Step, cores, one_thread
 from pegfan.training import Diverged, Settings
 from pegfan.training.batches import ENTRIES, JUDGED, ROWS, STEPS
 from pegfan.trees import Hierarchy
@@ -386,6 +386,8 @@ class Search:
         self.planned = 0
         self.rates = {**_RATES, "batches": _BATCHES}
         self._stopped = False
+        # What came before, reading among it, was on one core.
+        self._spent, self._mark, self._lanes = min(self.elapsed, time.process_time()), time.process_time(), 1
 
     @property
     def interrupted(self) -> bool:
@@ -396,6 +398,15 @@ class Search:
     def elapsed(self) -> float:
         """Seconds since the search began."""
         return time.perf_counter() - self.start
+
+    @property
+    def spent(self) -> float:
+        """Seconds that all work until now would have taken by itself, whoever else uses the machine's cores."""
+        return self._spent + (time.process_time() - self._mark) / self._lanes
+
+    def _side_by_side(self, lanes: int) -> None:
+        """From now on, work is done on so many cores."""
+        self._spent, self._mark, self._lanes = self.spent, time.process_time(), lanes
 
     def run_fixed(self, recipes: Sequence[Recipe]) -> list[Trial]:
         """Train exactly these, each once, however long it takes."""
@@ -440,8 +451,8 @@ class Search:
     def _run_large(self, listed: Sequence[Recipe]) -> list[Trial]:
         """Train a linear model, then networks, as many as there is time for; at least one."""
         self.planned = min(len(listed), _DIVERSE + 1)
-        self._take(listed[:1], parallel=True)
-        self._take(listed[1:2], parallel=True)
+        self._side_by_side(min(self.pool.runner.workers, cores()))
+        self._take(listed[:2], parallel=True)
         if self.others and self.done:
             # Where the first network shows that there is time for other folds, they get a part of it.
             spent = max(trial.cpu for trial in self.done)
@@ -554,12 +565,13 @@ class Search:
         if not self._is_batched(recipe):
             return self._capped(recipe)
         steps = min(STEPS, -(-len(self.split.train) // ROWS))
-        left = max(self.budget - self.elapsed, 0.0) * self.pool.runner.workers
+        left = max(self.budget - self.spent, 0.0) * self.pool.runner.workers
         networks = sum(not (trial.recipe.is_linear or trial.recipe.is_boosted) for trial in self.done)
         share = left / max(_NETWORKS - networks, 1)
         affordable = int(share / (self._cells(recipe) * self.rates["batches"]))
         epochs = min(max(affordable, -(-_FEWEST_STEPS // steps)), -(-_STEPS // steps))
         patience = self.pins.get("patience", max(-(-_PATIENCE // steps), 3))
+        _log.debug("%s: %.1f s spent of %.1f, %d epochs affordable", recipe.name, self.spent, self.budget, affordable)
         return recipe.changed(epochs=epochs, patience=patience)
 
     def _estimate(self, recipe: Recipe) -> float:
