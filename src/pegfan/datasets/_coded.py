@@ -65,6 +65,7 @@ class Texts:
             return None
         matrix = np.zeros((len(codes), width), np.uint32)  # as NumPy holds strings
         _kernels.spread_texts(self.data, self.starts, np.ascontiguousarray(codes, dtype=np.int64), matrix)
+        matrix.setflags(write=False)
         return matrix.view(f"<U{width}" if sys.byteorder == "little" else f">U{width}").reshape(-1)
 
     @cached_property
