@@ -1,10 +1,10 @@
-"""The types of arrays that signatures name, and memory: on cache lines, and of large results that come again."""
+"""The types of arrays that signatures name, memory that starts on a cache line, and memory that is used again."""
 
 from __future__ import annotations
 
+import math
 import mmap
 from contextlib import suppress
-from math import prod
 from threading import Lock
 from typing import Any
 from weakref import finalize
@@ -28,6 +28,22 @@ def aligned(shape: int | tuple[int, ...], dtype: Any, fresh: Any = np.empty) -> 
     return room[start : start + size].view(dtype).reshape(shape)
 
 
+class Room:
+    """Memory for the arrays of one level at a time: fresh memory is slow, for the system clears it page by page."""
+
+    def __init__(self, size: int) -> None:
+        self._block = np.empty(size, np.uint8)
+
+    def arrays(self, *wanted: tuple[Any, Any]) -> list[NDArray[Any]]:
+        """Arrays of these shapes and dtypes; those that were made before are lost."""
+        found, start = [], 0
+        for shape, dtype in wanted:
+            end = start + math.prod(np.atleast_1d(shape).tolist()) * np.dtype(dtype).itemsize
+            found.append(self._block[start:end].view(dtype).reshape(shape))
+            start = -(-end // LINE) * LINE
+        return found
+
+
 # ------------------------------------------------------------------ large results
 
 _LARGE = 8 * 2**20
@@ -45,7 +61,7 @@ def reused(shape: tuple[int, ...], dtype: Any) -> Any:
     large arrays is therefore kept when they and their views are gone, up to a gigabyte of it, for the next array of
     that size. Meanwhile the system may take it back (``MADV_FREE``), and does when memory is short.
     """
-    size = prod(shape) * dtype.itemsize
+    size = math.prod(shape) * dtype.itemsize
     if size < _LARGE or not hasattr(mmap, "MADV_FREE"):
         return aligned(shape, dtype)
     return np.asarray(_Lent(_take(-(-size // _HUGE) * _HUGE), shape, dtype))

@@ -422,7 +422,7 @@ class _OfRecipe(NodeModel):
 
         if self._trained().recipe.is_boosted:
             raise ValueError("the model is boosted trees, which torch has no module for; use head='network'")
-        return ChannelNetwork.from_state(self.run_.state, self._trained().recipe.settings)
+        return ChannelNetwork.from_state(self.run_.state, self._trained().network.settings)
 
     def _trained(self) -> Trained:
         member = self._check_fitted().members[0]

@@ -14,10 +14,13 @@ import numpy as np
 
 from pegfan._arrays import FloatArray, IntArray
 from pegfan.metrics import METRICS, score, unequal
+from pegfan.running import one_thread
 
 __all__ = ["Calibration", "Decision", "Predictions", "best_offsets", "calibration_error", "reliability"]
 
 _FOLDS = 5
+_MOST = 65_536
+"""The most predictions that a decision is learned from; of more, evenly spaced ones by class and score."""
 _FEWEST = 30
 """Fewer predictions than these calibrate nothing."""
 _RIDGE = 0.05
@@ -57,6 +60,11 @@ class Predictions(NamedTuple):
         """In an order that does not depend on how nodes are numbered."""
         order = np.lexsort((*np.asarray(self.log_probabilities).T, self.labels))
         return Predictions(*(column[order] for column in self))
+
+    def some(self, most: int) -> Predictions:
+        """At most so many of them, evenly spaced."""
+        count = len(self.labels)
+        return self if count <= most else Predictions(*(column[np.arange(most) * count // most] for column in self))
 
 
 @dataclass(frozen=True)
@@ -121,9 +129,9 @@ class Calibration:
             return value, np.concatenate([[by_scale], by_shifts if shifting else []])
 
         start = np.zeros(1 + classes * shifting)
-        found = minimize(
-            loss, start, jac=True, method="L-BFGS-B", bounds=[(-4.0, 4.0)] + [(-30.0, 30.0)] * (len(start) - 1)
-        )
+        bounds = [(-4.0, 4.0)] + [(-30.0, 30.0)] * (len(start) - 1)
+        with one_thread():  # the vectors are short: threads would only wait for each other
+            found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds)
         shifts = found.x[1:] - found.x[1:].mean() if shifting else np.zeros(classes)
         return cls(float(np.exp(found.x[0])), tuple(map(float, shifts)))
 
@@ -238,7 +246,7 @@ class Decision:
         are unequal. Of two unequal classes, the threshold has the largest F1 of class 1 (or the largest metric, where
         that is one of decisions); of more, the offsets are the share of log(class frequency) that is best for it.
         """
-        rows = given.sorted()
+        rows = given.sorted().some(_MOST)
         counts = np.bincount(rows.labels, minlength=rows.log_probabilities.shape[1])
         calibration, tested = _calibration(rows, unequal(counts)) if len(rows.labels) >= _FEWEST else (None, None)
         made = cls(calibration, tested=tested, predictions=len(rows.labels))

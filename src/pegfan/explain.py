@@ -28,11 +28,11 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,7 @@ from scipy.sparse import csr_array, eye_array, issparse
 
 from pegfan._arrays import FloatArray, IntArray
 from pegfan.channels import Channel, Channels, hop_matrix
+from pegfan.channels._kept import LARGE
 from pegfan.channels.channels import node_indices
 from pegfan.fitted import Fitted, Trained, TrainedNetwork
 from pegfan.graph import Graph
@@ -70,6 +71,7 @@ _UNDIRECTED = ("links", "links", "links of its neighbours", "links of its neighb
 _MADE = re.compile(r"(.+?)(?:=|:|\[\d+\]$)")
 _ZEROS = re.compile(r"(?<!\d)0+(?=\d)|\s")
 """What most often goes missing from ids on their way through other programs."""
+T = TypeVar("T")
 _CELLS = 4_000_000
 """Entries of a matrix of n rows that are looked at together."""
 _BYTES = 2**31
@@ -418,7 +420,7 @@ class Explainer:
                 by_column = (dense(values[k]) - network.means[k]) * u + more
                 if network.is_features(channel):
                     columns.add(network.columns, by_column)
-                    entries = units if not channel.factors else np.asarray(channel.operator.T @ units)
+                    entries = units if not channel.factors else _entries(channel, nodes, units)
                     near = np.flatnonzero(entries.any(axis=1))
                     shares[near] += entries[near] * (dense(channel.input[near] @ u.T) - network.usual @ u.T)
                     own = entries[nodes, np.arange(len(nodes))][:, None] * u
@@ -445,7 +447,8 @@ class Explainer:
         ids, labels = self._ids, self._labels
         for b, i in enumerate(nodes.tolist()):
             code = int(done.codes[b])
-            linked = set(self._linked[[i]].indices.tolist()) - {i}
+            near_to = self._linked if self.graph.directed else self.graph.adjacency
+            linked = set(near_to[[i]].indices.tolist()) - {i}
             near = np.flatnonzero(shares[:, b])
             near = near[np.argsort(-np.abs(shares[near, b]), kind="stable")]
             many = top is not None and len(near) > top
@@ -565,18 +568,19 @@ class Explainer:
         return np.asarray(self.graph.features.mean(axis=0), np.float64).ravel()
 
     @cached_property
-    def _ids(self) -> list[str]:
-        return list(map(str, self.graph.ids.tolist()))
+    def _ids(self) -> _Each[str]:
+        ids = self.graph.ids
+        return _Each(lambda i: str(ids[i : i + 1].tolist()[0]))
 
     @cached_property
-    def _labels(self) -> list[str | None]:
-        labels = self.graph.labels
-        if self.graph.targets is not None:
-            return [None if np.isnan(value) else f"{value:.6g}" for value in self.graph.targets.tolist()]
+    def _labels(self) -> _Each[str | None]:
+        labels, targets = self.graph.labels, self.graph.targets
+        if targets is not None:
+            return _Each(lambda i: None if np.isnan(targets[i]) else f"{targets[i]:.6g}")
         if labels is None:
-            return [None] * self.graph.n
+            return _Each(lambda _: None)
         names = [*map(str, self.graph.classes.tolist()), None]
-        return [names[code] for code in labels.tolist()]
+        return _Each(lambda i: names[labels[i]])
 
     @cached_property
     def _loops(self) -> NDArray[np.bool_]:
@@ -590,6 +594,16 @@ class Explainer:
         linked = csr_array(abs(a) + abs(a).T + eye_array(self.graph.n, format="csr"))
         linked.sort_indices()
         return linked
+
+
+class _Each(Generic[T]):
+    """A value per node, made when it is asked for: a list of those of all nodes would take long."""
+
+    def __init__(self, make: Callable[[int], T]) -> None:
+        self.make = make
+
+    def __getitem__(self, i: int) -> T:
+        return self.make(i)
 
 
 # ----------------------------------------------------------------------- the network
@@ -669,7 +683,7 @@ class Linked(ABC):
     def rows(self, nodes: IntArray) -> list[Any]:
         """Rows of the channels; where the products that they are read from would be large, by Pᵀ alone."""
         if self.is_small:
-            return self.channels.rows(nodes, np.float64)
+            return self.channels.rows(nodes, self._dtype)
         step = max(1, _CELLS // self.channels.n)
         return [
             np.vstack([_rows_alone(channel, nodes[start : start + step]) for start in range(0, len(nodes), step)])
@@ -679,7 +693,12 @@ class Linked(ABC):
     @cached_property
     def is_small(self) -> bool:
         """Whether the products that rows are read from fit into memory."""
-        return self.channels.memory(np.float64, "rows") <= _BYTES
+        return self.channels.memory(self._dtype, "rows") <= _BYTES
+
+    @property
+    def _dtype(self) -> Any:
+        """Of rows: of large graphs that of the training, whose products are there."""
+        return np.float32 if self.channels.n >= LARGE else np.float64
 
     # ------------------------------------------------------------- channels as maps
 
@@ -905,7 +924,21 @@ def _mean_row(channel: Channel) -> FloatArray:
     weights = np.full((channel.n, 1), 1 / channel.n)
     if channel.factors:
         weights = np.asarray(channel.operator.T @ weights)
+    if channel.n >= LARGE and not issparse(channel.input):
+        blocks = [slice(start, start + LARGE) for start in range(0, channel.n, LARGE)]
+        return np.sum([weights[block, 0] @ channel.input[block].astype(np.float64) for block in blocks], axis=0)
     return np.asarray(channel.input.T.astype(np.float64) @ weights).ravel()
+
+
+def _entries(channel: Channel, nodes: IntArray, units: FloatArray) -> FloatArray:
+    """Rows of a channel's operator as columns, from those of the identity; on large graphs by what is near alone."""
+    matrices = [getattr(factor, "matrix", None) for factor in channel.factors]
+    if channel.n < LARGE or not all(map(issparse, matrices)):
+        return np.asarray(channel.operator.T @ units)
+    rows = matrices[0][nodes]
+    for matrix in matrices[1:]:
+        rows = rows @ matrix
+    return np.asarray(rows.T.toarray())
 
 
 def _rows_alone(channel: Channel, nodes: IntArray) -> FloatArray:

@@ -29,6 +29,7 @@ from pegfan.recipe import Known, Recipe
 from pegfan.training import Network, Run, train
 from pegfan.training.boosting import Boosted, boost
 from pegfan.training.engine import check_metric, check_weights, without_weightless
+from pegfan.training.linear import fit_linear, linear_settings
 from pegfan.training.rows import TARGET
 from pegfan.trees import Hierarchy, canonical_order, extend_tree
 
@@ -85,7 +86,7 @@ class Trained:
     run
         Its training (`pegfan.training.Run`), with the weights.
     engine
-        What trained it: ``"fast"``, ``"plain"`` or ``"boosting"``; None once it was loaded.
+        What trained it: an engine of `pegfan.train`, ``"boosting"`` or ``"linear"``; None once it was loaded.
     average
         False for models of earlier versions, whose projections are not averaged over nodes that look alike.
     fold
@@ -103,7 +104,10 @@ class Trained:
     @cached_property
     def network(self) -> Network | Boosted:
         """The network, from its weights; or the boosted trees."""
-        return Boosted(self.run.state) if self.recipe.is_boosted else Network(self.run.state, self.recipe.settings)
+        if self.recipe.is_boosted:
+            return Boosted(self.run.state)
+        linear = self.recipe.is_linear
+        return Network(self.run.state, linear_settings(self.run.state) if linear else self.recipe.settings)
 
     @property
     def attention(self) -> dict[str, float]:
@@ -244,25 +248,27 @@ def train_recipe(
         channels = recipe.channels(graph, tree, split=split, scale=scale if recipe.scaling == "columns" else None)
     facts = tuple(map(ChannelFacts.of, channels))
     metric: Any = graph.metric
-    if recipe.is_boosted:
-        return Trained(
-            recipe, tree, facts, _boost(recipe, channels, graph, split, seed, **options), "boosting"
-        ), channels
+    if recipe.is_boosted or recipe.is_linear:
+        run = _fit_other(recipe, channels, graph, split, seed, **options)
+        return Trained(recipe, tree, facts, run, recipe.head), channels
     result = train(
         channels, graph.truth, split, recipe.settings, classes=graph.n_classes, metric=metric, seed=seed, **options
     )
     return Trained(recipe, tree, facts, result.runs[0], result.engine), channels
 
 
-def _boost(recipe: Recipe, channels: Channels, graph: Graph, split: Split, seed: int, **options: Any) -> Run:
-    """Boosting; which engine, device and workers are wanted makes no difference to it."""
+def _fit_other(recipe: Recipe, channels: Channels, graph: Graph, split: Split, seed: int, **options: Any) -> Run:
+    """Boosting, or a linear model; which engine, device and workers are wanted makes no difference to them."""
     assert graph.truth is not None
     weights = check_weights(options.get("sample_weight"), graph.n)
     part = without_weightless(split, weights)
     check_metric(graph.metric, graph.n_classes, recipe.settings.stop, graph.truth[part.val], "the split")
-    told = {name: options[name] for name in ("history", "progress") if name in options}
-    fixed: dict[str, Any] = {"leaves": recipe.leaves, "classes": graph.n_classes, "metric": graph.metric, "seed": seed}
-    return boost(channels, graph.truth, part, recipe.settings, sample_weight=weights, **fixed, **told)
+    fixed: dict[str, Any] = {"classes": graph.n_classes, "metric": graph.metric, "seed": seed}
+    fixed |= {"sample_weight": weights, "history": options.get("history", False)}
+    if recipe.is_linear:
+        return fit_linear(channels, graph.truth, part, recipe.settings, **fixed)
+    fixed |= {name: options[name] for name in ("progress", "until") if name in options}
+    return boost(channels, graph.truth, part, recipe.settings, leaves=recipe.leaves, **fixed)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,13 +9,15 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array, csr_array
+from scipy.sparse import coo_array, csr_array, issparse
 from scipy.sparse.csgraph import connected_components
 
 from pegfan._arrays import FloatArray, IntArray
+from pegfan._matrices import sorted_hashes
 from pegfan.graph import Graph
 
 __all__ = [
@@ -38,6 +40,10 @@ __all__ = [
     "node_homophily",
     "purity",
 ]
+
+_FEW, _CELLS = 1_000, 50_000_000
+"""Classes, and nodes times classes, up to which counts are kept for all of them, whether they occur or not."""
+_counted: WeakKeyDictionary[Graph, csr_array] = WeakKeyDictionary()
 
 
 def class_edges(graph: Graph) -> IntArray:
@@ -198,8 +204,11 @@ def ccns(graph: Graph) -> FloatArray:
     i, j = graph.adjacency.tocoo().coords
     kept = (labels[i] >= 0) & (labels[j] >= 0)
     k, n = graph.n_classes, graph.n
-    ones = np.ones(int(kept.sum()))
-    counts = coo_array((ones, (i[kept], labels[j[kept]])), shape=(n, k)).tocsr()
+    if n * k <= _CELLS:
+        cells = np.bincount(i[kept] * np.int64(k) + labels[j[kept]], minlength=n * k).reshape(n, k)
+        counts = csr_array(cells.astype(np.float64))
+    else:
+        counts = coo_array((np.ones(int(kept.sum())), (i[kept], labels[j[kept]])), shape=(n, k)).tocsr()
     norms = np.sqrt((counts * counts).sum(axis=1))
     direction = counts.multiply(1 / np.maximum(norms, 1)[:, None]).tocsr()
     known = np.flatnonzero(labels >= 0)
@@ -365,14 +374,13 @@ def equal_rows(matrix: Any) -> IntArray:
     >>> bool(rows[0] == rows[2] != rows[3]), int(rows[1])
     (True, -1)
     """
-    from pegfan._hashing import hash_rows
+    from pegfan._hashing import row_hashes
 
-    rows = csr_array(matrix)
-    bits = (rows.data.astype(np.float64) + 0.0).view(np.uint64)  # + 0.0: no negative zero
-    key = np.empty(rows.shape[0], np.uint64)
-    hash_rows(rows.indptr, rows.indices, bits, False, key)
-    group = np.unique(key, return_inverse=True)[1]
-    return np.where(np.diff(rows.indptr) > 0, group, -1)
+    order, number, _ = sorted_hashes(row_hashes(matrix), np.int64)
+    filled = np.diff(csr_array(matrix).indptr) > 0 if issparse(matrix) else np.asarray(matrix).any(axis=1)
+    group = np.empty(len(order), np.int64)
+    group[order] = number
+    return np.where(filled, group, -1)
 
 
 def _same_neighbours(graph: Graph) -> IntArray:
@@ -525,9 +533,15 @@ def _labelled_arcs(graph: Graph) -> tuple[Any, NDArray[Any], NDArray[Any]]:
 
 def _class_edges(graph: Graph) -> csr_array:
     """Return the counts of :func:`class_edges`, sparse: there may be as many classes as nodes."""
-    labels, i, j = _labelled_arcs(graph)
-    k = graph.n_classes
-    return coo_array((np.ones(i.size, dtype=np.int64), (labels[i], labels[j])), shape=(k, k)).tocsr()
+    if graph not in _counted:  # several measures of one graph ask for them
+        labels, i, j = _labelled_arcs(graph)
+        k = graph.n_classes
+        if k <= _FEW:
+            _counted[graph] = csr_array(np.bincount(labels[i] * k + labels[j], minlength=k * k).reshape(k, k))
+        else:
+            ones = np.ones(i.size, dtype=np.int64)
+            _counted[graph] = coo_array((ones, (labels[i], labels[j])), shape=(k, k)).tocsr()
+    return _counted[graph].copy()
 
 
 def _end_distribution(graph: Graph) -> tuple[csr_array, FloatArray]:

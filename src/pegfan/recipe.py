@@ -53,7 +53,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "regime": ("auto", *REGIMES),
     "direction": (*DIRECTIONS, "both"),
     "scaling": SCALINGS,
-    "head": ("network", "boosting"),
+    "head": ("network", "boosting", "linear"),
 }
 """The words that a recipe knows, by field."""
 
@@ -135,15 +135,15 @@ class Recipe:
     kinds
         Whether hops along every kind of edges alone are channels too.
     head
-        What is trained on the channels: the ``"network"`` of the paper, or ``"boosting"``, trees of questions about
-        single columns (`pegfan.training.boosting`).
+        What is trained on the channels: the ``"network"`` of the paper; ``"boosting"``, trees of questions about
+        single columns (`pegfan.training.boosting`); or ``"linear"``, logistic regression, or least squares for numbers.
     leaves
         The most leaves per boosted tree.
 
     Notes
     -----
     Fields that make no difference are set to their defaults: without a tree, those of the tree; where no powers of
-    hops are channels, those of the powers; and with boosting, the settings of the network.
+    hops are channels, those of the powers; and with another head, the settings of the network.
 
     Examples
     --------
@@ -209,7 +209,9 @@ class Recipe:
                     "rows of the adjacency are for networks: boosting would ask about every node by itself"
                 )
             self._put("settings", Settings(**{name: getattr(self.settings, name) for name in BOOSTING}))
-        for name in self._idle() + (("leaves",) if self.head == "network" else ()):
+        if self.head == "linear":
+            self._put("settings", Settings(class_weights=self.settings.class_weights))
+        for name in self._idle() + (("leaves",) if self.head != "boosting" else ()):
             self._put(name, type(self).__dataclass_fields__[name].default)
 
     def _idle(self) -> tuple[str, ...]:
@@ -286,6 +288,7 @@ class Recipe:
         words += [sign for sign, wanted in (("+A", self.adjacency), ("+Y", self.labels)) if wanted]
         words += ["+degrees"] * self.structure + ["+kinds"] * self.kinds
         words += [f"boosted{f' leaves={self.leaves}' if self.leaves != default.LEAVES else ''}"] * self.is_boosted
+        words += ["linear"] * self.is_linear
         changes = ["no norm" if k == "hop_normalize" else f"{k}={v}" for k, v in self.settings.changes().items()]
         return ", ".join([" ".join(words), *changes])
 
@@ -301,6 +304,11 @@ class Recipe:
     def is_boosted(self) -> bool:
         """Whether trees of questions are trained on its channels, not a network."""
         return self.head == "boosting"
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether a linear model is fitted to its channels, not a network."""
+        return self.head == "linear"
 
     @property
     def has_tree(self) -> bool:

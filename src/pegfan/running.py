@@ -13,13 +13,13 @@ import time
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Self
 
 from pegfan._checks import check_integer
 
-__all__ = ["Progress", "Runner", "Step", "check_memory", "cores", "one_thread", "watch_memory"]
+__all__ = ["Deadline", "Progress", "Runner", "Step", "check_memory", "cores", "one_thread", "watch_memory"]
 
 _WATCH = 0.5
 """Seconds between two checks of a worker that its parent is alive."""
@@ -56,6 +56,43 @@ class Step:
 
 
 Progress = Callable[[Step], None]
+
+
+class Deadline:
+    """A time at which loops end, as soon as they have something to show; it can be moved while they run.
+
+    Parameters
+    ----------
+    seconds
+        From now on.
+
+    Attributes
+    ----------
+    at : float
+        What ``time.monotonic()`` is then.
+
+    Examples
+    --------
+    >>> deadline = Deadline(60)
+    >>> deadline.passed, 59 < deadline.left <= 60
+    (False, True)
+    >>> deadline.at = 0.0
+    >>> deadline.passed
+    True
+    """
+
+    def __init__(self, seconds: float = math.inf) -> None:
+        self.at = time.monotonic() + seconds
+
+    @property
+    def passed(self) -> bool:
+        """Whether it is over."""
+        return time.monotonic() >= self.at
+
+    @property
+    def left(self) -> float:
+        """The seconds that are left; negative once it has passed."""
+        return self.at - time.monotonic()
 
 
 def cores() -> int:
@@ -190,11 +227,17 @@ def _call(task: Callable[..., Any], shared: Any, item: Any) -> Any:
         return task(item) if shared is None else task(shared, item)
 
 
+@lru_cache(maxsize=1)
+def _libraries(modules: int) -> Any:
+    """The numerical libraries that are loaded, looked for when some of the so many `modules` are new."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
     """Limit numerical libraries to one thread: the same bits on any machine, and no competition for its cores."""
-    from threadpoolctl import threadpool_limits
-
     from pegfan import _products
 
     torch = sys.modules.get("torch")
@@ -202,7 +245,7 @@ def one_thread() -> Iterator[None]:
     if torch:
         torch.set_num_threads(1)
     try:
-        with threadpool_limits(limits=1), _products.one_thread():
+        with _libraries(len(sys.modules)).limit(limits=1), _products.one_thread():
             yield
     finally:
         if torch:

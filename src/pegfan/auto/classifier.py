@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from numbers import Real
@@ -31,7 +32,8 @@ from pegfan.decisions import Decision, Predictions
 from pegfan.fitted import Fitted, Trained, mean_of, to_learn
 from pegfan.graph import Graph, Split
 from pegfan.recipe import Known, Recipe
-from pegfan.running import Progress
+from pegfan.running import Deadline, Progress
+from pegfan.training.batches import FROM
 from pegfan.training.engine import check_weights
 
 __all__ = ["AutoClassifier", "AutoModel", "AutoRegressor", "fitting", "load_classifier", "load_model"]
@@ -266,6 +268,22 @@ def decision_of(output: Any, graph: Graph, part: Split) -> Decision:
     return Decision.of(predictions_of(output, graph, part), graph.metric)
 
 
+def is_large(part: Split) -> bool:
+    """Whether a split is searched as that of a large graph: by its training nodes, as batches are chosen."""
+    return len(part.train) >= FROM
+
+
+def _ended(chosen: Sequence[Trial], search: Search) -> str:
+    """How far the members got, where the time ran out or Ctrl-C came."""
+    cut = [trial for trial in chosen if trial.asked is not None and trial.asked != trial.recipe]
+    if search.interrupted:
+        return "; Ctrl-C ended the search, and this is the best until then"
+    if not cut:
+        return ""
+    got = ", ".join(f"{trial.epochs} of {trial.asked.settings.epochs}" for trial in cut if trial.asked is not None)
+    return f"; time ran out after {got} epochs"
+
+
 @contextmanager
 def fitting(
     model: AutoModel,
@@ -274,11 +292,15 @@ def fitting(
     progress: Progress | None,
     sample_weight: Any = None,
     afford: float | None = None,
+    others: int = 0,
+    start: float | None = None,
 ) -> Iterator[Pool]:
     """Fit a model; what it was trained in (processes, trees, scale) can be used until the block ends.
 
-    Where its members are to be trained again, those of a mean may take `afford` seconds together.
+    Where its members are to be trained again, those of a mean may take `afford` seconds together; on how many `others`
+    is for a large graph. The time of the budget runs from `start` on (``time.perf_counter()``).
     """
+    begun = time.perf_counter() if start is None else start
     seed = model._check_parameters()
     given = model._to_fit(graph)
     weights = check_weights(sample_weight, given.n)
@@ -286,11 +308,20 @@ def fitting(
     fixed = None if model.recipes is None else [own_tree(Recipe.of(recipe)) for recipe in model.recipes]
     wanted = fixed is None or any(recipe.scaling == "columns" for recipe in fixed)
     scale = FeatureScale.of(known.features) if wanted else None
-    with Pool(known, scale, model.workers, stood_in, weights) as pool:
-        search = Search(pool, part, seed, float(model.budget), model.members, progress, afford)
+    large = is_large(part)
+    budget = float(model.budget)
+    until = None
+    if fixed is None:  # small graphs may take a little longer, as others have since 0.1
+        until = Deadline(begun + budget * (1 if large else 2.2) + (0 if large else 10) - time.perf_counter())
+    with Pool(known, scale, model.workers, stood_in, weights, large, until) as pool:
+        search = Search(pool, part, seed, budget, model.members, progress, afford, others, begun)
         pins = model.pins or {}
         trials = search.run_fixed(fixed) if fixed else search.run(known.subgraph(part.train), pins)
-        chosen, model.how_, model.reason_ = choose(trials, known, part, model.members, model.choose, weights, afford)
+        pool.interrupted = search.interrupted
+        chosen, model.how_, model.reason_ = choose(
+            trials, known, part, model.members, model.choose, weights, search.afford
+        )
+        model.reason_ += _ended(chosen, search)
         model.trials_ = sorted(trials, key=lambda trial: trial.rank)
         output = mean_of([trial.log_probabilities for trial in chosen])
         model.validation_ = validate(output, known, part, weights)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from pegfan import _defaults as default
 from pegfan import results
 from pegfan._arrays import Float32Array, IntArray
-from pegfan.auto.classifier import AutoClassifier, AutoModel, AutoRegressor, decision_of, fitting
+from pegfan.auto.classifier import AutoClassifier, AutoModel, AutoRegressor, decision_of, fitting, is_large
 from pegfan.auto.reasons import importances, reasons
 from pegfan.auto.search import Pool, Task, Trial, by_loss, metric_first, validate
 from pegfan.decisions import Decision, Predictions
@@ -30,8 +31,12 @@ SEARCH = 0.5
 """The part of the budget that the search has; the rest is for the other splits."""
 IMPORTANCE = 0.05
 """The part of the budget that the importance of columns may take at most."""
+REASONS = 0.03
+"""The part of the budget that the reasons for nodes of a large graph may take at most."""
 RESERVE = 0.08
 """The part of the budget that is kept for what follows the trainings: reasons, and the importance of columns."""
+PER_NODE = 2e-5
+"""Seconds per node that are kept for it, where that is more: predictions are written for every node."""
 SPLITS = 5
 """How many splits the chosen recipes are trained on by default, if time allows."""
 FEWEST = 3 * SPLITS
@@ -176,7 +181,12 @@ def with_splits(graph: Graph, plan: Plan) -> tuple[Graph, bool]:
     return graph.replace(splits=draw_folds(graph, k=max(wanted, SPLITS), seed=plan.seed)), True
 
 
-def carry_out(graph: Graph, plan: Plan, progress: Progress | None = None) -> Outcome:
+def reserve(graph: Graph, budget: float) -> float:
+    """Seconds that are kept for what follows the trainings: reasons, importances, tables and the report."""
+    return max(RESERVE * budget, PER_NODE * graph.n)
+
+
+def carry_out(graph: Graph, plan: Plan, progress: Progress | None = None, start: float | None = None) -> Outcome:
     """Search on one split, keep the model, and train what was chosen on further splits for the spread.
 
     Parameters
@@ -187,8 +197,10 @@ def carry_out(graph: Graph, plan: Plan, progress: Progress | None = None) -> Out
         What to do.
     progress
         Called with the steps of the search, and then, with a text, of what follows it.
+    start
+        What ``time.perf_counter()`` was when the time of the budget began to run; by default now. Reading counts.
     """
-    start = time.perf_counter()
+    start = time.perf_counter() if start is None else start
     tell = progress or (lambda _: None)
     numeric = graph.targets is not None
     if numeric and (plan.threshold is not None or plan.flag_share is not None):
@@ -197,8 +209,10 @@ def carry_out(graph: Graph, plan: Plan, progress: Progress | None = None) -> Out
     if not 0 <= plan.split < len(known.splits):
         raise ValueError(f"there is no split {plan.split}: the graph has splits 0 to {len(known.splits) - 1}")
     kind = AutoRegressor if numeric else AutoClassifier
+    large = is_large(known.splits[plan.split])
+    after = reserve(known, plan.budget)
     model = kind(
-        budget=SEARCH * plan.budget,
+        budget=max(plan.budget - after, 0.05 * plan.budget) if large else SEARCH * plan.budget,
         random_state=plan.seed,
         recipes=plan.recipes,
         pins=plan.pins,
@@ -206,11 +220,16 @@ def carry_out(graph: Graph, plan: Plan, progress: Progress | None = None) -> Out
         workers=plan.workers,
     )
     others = min(plan.splits or SPLITS, len(known.splits)) - 1
-    afford = (1 - SEARCH - RESERVE) * plan.budget * plan.workers / others if drawn and others else None
-    with fitting(model, known, plan.split, progress, afford=afford) as pool:
+    afford = None
+    if drawn and others and not large:
+        afford = (1 - SEARCH - RESERVE) * plan.budget * plan.workers / others
+    begun = start if large else None
+    with fitting(model, known, plan.split, progress, None, afford, others * drawn, begun) as pool:
         searched = time.perf_counter() - start
+        if pool.until is not None:
+            pool.until.at = math.inf if not pool.interrupted else 0.0
         tell(Step(0, 0, "floors and further splits"))
-        left = (1 - RESERVE) * plan.budget - searched if drawn and others else 0.0
+        left = plan.budget - after - searched if drawn and others and not pool.interrupted else 0.0
         spread = _FurtherSplits(model, plan, start, tell, finalists(model, plan, left * plan.workers))
         spread.run(pool)
     own = mean_of([spread.trials[recipe].log_probabilities for recipe in spread.members])
@@ -241,10 +260,10 @@ def carry_out(graph: Graph, plan: Plan, progress: Progress | None = None) -> Out
         curves=tuple(results.curve(member.recipe.name, member.run) for member in kept),
         attention=tuple(results.attention(m.recipe.name, m.channels, m.run.attention) for m in kept),
         importances=importances(
-            Explainer(replace(model.fitted_, members=kept)),
+            explainer if kept == model.members_ else Explainer(replace(model.fitted_, members=kept)),
             *(known, known.splits[plan.split], IMPORTANCE * plan.budget, plan.seed),
         ),
-        reasons=reasons(explainer, found.shown, found.by),
+        reasons=reasons(explainer, found.shown, found.by, REASONS * plan.budget),
         tree=next(iter(trees), None),
         metric_reason=plan.metric_reason,
         **found.parts,
@@ -384,6 +403,8 @@ class _FurtherSplits:
         same = Recipe(method="none", hops=0, scaling=first.scaling, settings=first.settings)
         self.tried = {trial.recipe: trial for trial in model.trials_ if _features_alone(trial.recipe)}
         self.choices = list(dict.fromkeys([same, *self.tried]))
+        if self.tried and is_large(self.graph.splits[plan.split]):
+            self.choices = list(self.tried)
         self.floor = same
         self.values: dict[str, list[float]] = {"test": [], "validation": [], "majority": [], "features_only": []}
         self.used: list[int] = []
@@ -425,7 +446,7 @@ class _FurtherSplits:
 
         def tasks() -> Iterator[Task]:
             for i in order:
-                if self.plan.splits is None and each > self.left:
+                if pool.interrupted or (self.plan.splits is None and each > self.left):
                     return
                 parts[i] = fit_split(self.graph, i, self.plan.seed)
                 self.tell(Step(len(parts), whole, f"split {i}, {len(parts)} of at most {whole}"))
@@ -437,7 +458,7 @@ class _FurtherSplits:
     @property
     def left(self) -> float:
         """Seconds of the budget that are left for trainings."""
-        return (1 - RESERVE) * self.plan.budget - (time.perf_counter() - self.start)
+        return self.plan.budget - reserve(self.graph, self.plan.budget) - (time.perf_counter() - self.start)
 
     def _settle(self, parts: Mapping[int, Split], done: Mapping[int, Mapping[Recipe, Trial]], pool: Pool) -> None:
         """Let the validation nodes of several folds decide between the finalists."""

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import math
+import time
+
+import numpy as np
+
 from pegfan import results
-from pegfan.explain import OTHER_NODES, OTHERS, Explainer, find_nodes
+from pegfan.channels._kept import LARGE
+from pegfan.explain import OTHER_NODES, OTHERS, Explainer, Explanation, find_nodes
 from pegfan.graph import Graph, Split
 from pegfan.importance import permutation_importance
+from pegfan.training.batches import JUDGED
 
 __all__ = ["importances", "reasons"]
 
@@ -28,14 +35,18 @@ def importances(
         Of the shuffles.
     """
     test = split.test[graph.labelled[split.test]]
+    if len(test) > JUDGED:
+        test = test[np.arange(JUDGED) * len(test) // JUDGED]
     if not len(test):
         return None
     rows, left = permutation_importance(explainer, graph.truth, test, graph.metric, seconds=seconds, seed=seed)
     return results.Importances(tuple(results.Importance(*row) for row in rows), left)
 
 
-def reasons(explainer: Explainer, names: list[str], target: str | None) -> tuple[results.Reasons, ...]:
-    """The reasons for some nodes, by their names.
+def reasons(
+    explainer: Explainer, names: list[str], target: str | None, seconds: float = math.inf
+) -> tuple[results.Reasons, ...]:
+    """The reasons for some nodes, by their names; of a large graph, for as many as there is time for.
 
     Parameters
     ----------
@@ -45,8 +56,15 @@ def reasons(explainer: Explainer, names: list[str], target: str | None) -> tuple
         Which nodes.
     target
         The class whose score is explained; None for the one that is predicted.
+    seconds
+        How long it may take on a large graph.
     """
-    found = explainer.explain(find_nodes(explainer.graph, names), target, _PARTS) if names else []
+    nodes, found, start = find_nodes(explainer.graph, names), list[Explanation](), time.perf_counter()
+    size = 1 if explainer.graph.n >= LARGE else max(len(nodes), 1)
+    for place in range(0, len(nodes), size):
+        if place and time.perf_counter() - start > seconds:
+            break
+        found += explainer.explain(nodes[place : place + size], target, _PARTS)
     return tuple(
         results.Reasons(
             one.id,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from pegfan.recipe import BOOSTING, OWN, Recipe
 from pegfan.training import Settings
 from pegfan.trees.build import AUTO_WARD
 
-__all__ = ["difference", "first_recipes", "variations", "weightings", "work"]
+__all__ = ["difference", "first_recipes", "large_recipes", "variations", "weightings", "work"]
 
 ROWS_MOST = 100_000
 """The most nodes for which rows of the adjacency are a channel: every node takes as many weights as a feature."""
@@ -27,10 +27,14 @@ ROWS_MOST = 100_000
 BOOSTED_MOST = 1_000
 """The most feature columns that are asked about one by one; bags of words have more, and are for networks."""
 
+BOOSTED_CELLS = 2e7
+"""The most cells of features of training nodes on a large graph for which boosting is tried."""
+
 _DECAY = Settings(wd_fc1=1e-3, wd_sca=1e-3, lr_sca=0.02)
 _OPEN = replace(_DECAY, hop_normalize=False)
 _LOOSE = replace(_OPEN, wd_fc1=1e-4, dropout=0.7)
 _SLOW = Settings(lr_fc=0.005, lr_sca=0.04)
+_MANY = Settings(hop_normalize=False, dropout=0.2)
 
 
 def first_recipes(graph: Graph, training: Graph, pins: Mapping[str, Any] | None = None) -> list[Recipe]:
@@ -103,6 +107,44 @@ def _homophily(graph: Graph) -> list[Recipe]:
         without(regime="all", scaling="none", settings=_OPEN),
         on(rows, 4, adjacency=a, settings=_DECAY),
     ]
+
+
+def large_recipes(graph: Graph, training: Graph, pins: Mapping[str, Any] | None = None) -> list[Recipe]:
+    """The recipes that are tried first on a large graph: a linear model, and networks from the cheapest on.
+
+    So many nodes need little decay and dropout, and trees of questions about every node take long.
+
+    Parameters
+    ----------
+    graph, training, pins
+        As in `first_recipes`.
+    """
+    adjusted = adjusted_homophily(training)
+    homophilous = not np.isnan(adjusted) and adjusted >= ADJUSTED_FROM
+    regime = "homophily" if homophilous else "heterophily"
+    on, without = partial(Recipe, "matching", regime=regime), partial(Recipe, method="none", regime=regime)
+    every: Any = {"regime": "all", "direction": "symmetric"}
+    ordered = [
+        without(hops=2, head="linear"),
+        without(settings=_MANY),
+        without(hops=0, settings=_MANY),
+        on(8, settings=_MANY),
+        without(**every, settings=_MANY),
+        without(labels=True, structure=True, settings=_MANY),
+        without(hops=8 if homophilous else 2, settings=replace(_MANY, hop_normalize=True, lr_fc=0.02, lr_sca=0.02)),
+        without(direction="both", settings=_MANY),
+        on(8, kind="b", settings=_MANY),
+        *_along_edges(without(settings=_MANY), graph),
+    ]
+    labels, given = training.labels, pins or {}
+    if labels is not None and unequal(np.bincount(labels[labels >= 0])):
+        ordered.insert(3, ordered[1].changed(class_weights=True))
+    cells = float(training.n) * graph.features.shape[1] if graph.features is not None else 0.0
+    if cells <= BOOSTED_CELLS and all(name in OWN or name in BOOSTING for name in given):
+        ordered[7:7] = _boosted(graph)[1:2]
+    if given.get("head") == "boosting":
+        ordered = [recipe.changed(adjacency=False) for recipe in ordered]
+    return list(dict.fromkeys(_fitting(graph, recipe.changed(**given), given) for recipe in ordered))
 
 
 def _boosted(graph: Graph) -> list[Recipe]:
@@ -178,6 +220,8 @@ def variations(recipe: Recipe, graph: Graph | None = None, unequal: bool = False
         yield recipe.changed(leaves=4)
         yield recipe.changed(structure=not recipe.structure)
         return
+    if recipe.is_linear:
+        return
     along = [] if graph is None else list(_along_edges(recipe, graph))
     yield from along[:2]
     yield recipe.changed(lr_fc=0.005, dropout=0.6)
@@ -193,8 +237,14 @@ def variations(recipe: Recipe, graph: Graph | None = None, unequal: bool = False
 
 def difference(one: Recipe, other: Recipe) -> int:
     """In how many fields and settings two recipes differ; epochs and patience do not count."""
-    a, b = ({k: v for k, v in r.to_dict().items() if k not in ("epochs", "patience")} for r in (one, other))
+    a, b = _compared(one), _compared(other)
     return sum(a.get(name) != b.get(name) for name in a.keys() | b.keys())
+
+
+@lru_cache(maxsize=4096)
+def _compared(recipe: Recipe) -> dict[str, Any]:
+    """What of a recipe counts: every one is compared with many."""
+    return {name: value for name, value in recipe.to_dict().items() if name not in ("epochs", "patience")}
 
 
 def work(recipe: Recipe, graph: Graph, levels: int) -> float:

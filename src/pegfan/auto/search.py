@@ -6,22 +6,25 @@ import logging
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from pegfan._arrays import Float32Array, FloatArray
-from pegfan.auto.recipes import difference, first_recipes, variations, work
-from pegfan.channels import FeatureScale
+from pegfan.auto.recipes import difference, first_recipes, large_recipes, variations, work
+from pegfan.channels import Channels, FeatureScale
 from pegfan.decisions import Decision, best_offsets
 from pegfan.fitted import Trained, mean_of, train_recipe
 from pegfan.graph import Graph, Split
 from pegfan.metrics import METRICS, interval, score, unequal
-from pegfan.recipe import Recipe
-from pegfan.running import Progress, Runner, Step
+from pegfan.recipe import OWN, Recipe
+from pegfan.running import Deadline, Progress, Runner, Step, one_thread
 from pegfan.training import Diverged, Settings
+from pegfan.training.batches import ENTRIES, JUDGED, ROWS, STEPS
 from pegfan.trees import Hierarchy
 
 __all__ = ["Pool", "Search", "Task", "Trial", "by_loss", "choose", "metric_first", "validate"]
@@ -30,6 +33,15 @@ _log = logging.getLogger(__name__)
 
 _RATES = {"network": 6e-9, "boosting": 2e-9}
 """Seconds per unit of `work` and epoch, until something has been measured."""
+_BATCHES = 2e-8
+"""Seconds of a core per row of a batch and column, likewise."""
+_STEPS, _FEWEST_STEPS, _PATIENCE = 1920, 256, 320
+"""In batches, the steps that a network may take, those that it gets at least, and those without improvement."""
+_NETWORKS = 6
+"""Among how many networks the time for a large graph is shared."""
+_LARGE_SHARE, _MEMBERS = 0.6, 2
+"""The part of the time that the search on a large graph has if so many members can be trained on other folds in the
+rest."""
 _EPOCHS = 250
 """Epochs per recipe, until something has been measured."""
 _LEVELS = 7
@@ -49,12 +61,13 @@ _DIVERSE, _PER_ROUND, _PARENTS, _MOST = 8, 4, 3, 28
 
 
 class Task(NamedTuple):
-    """A recipe on a split: all that its result depends on, besides the graph."""
+    """A recipe on a split: all that its result depends on, besides the graph; and when it is to end in any case."""
 
     recipe: Recipe
     split: Split
     seed: int
     tree: Hierarchy | None = None
+    until: Deadline | None = None
 
 
 @dataclass(eq=False)
@@ -64,7 +77,7 @@ class Trial:
     Attributes
     ----------
     recipe
-        What was trained.
+        What was trained; if time ran out, with the epochs that it had.
     val_metric, val_loss
         Of the probabilities that it predicts for the validation nodes.
     epochs, seconds
@@ -77,6 +90,10 @@ class Trial:
         The metric, or its negative where smaller is better.
     seed
         Of the task.
+    cpu
+        Seconds that a core was busy with it.
+    asked
+        The recipe as it was planned, where time ran out.
     """
 
     recipe: Recipe
@@ -88,6 +105,8 @@ class Trial:
     trained: Trained | None = field(repr=False)
     gain: float | None = None
     seed: int = 0
+    cpu: float = 0.0
+    asked: Recipe | None = None
 
     @property
     def rank(self) -> tuple[float, float]:
@@ -100,34 +119,80 @@ class Trial:
 
 
 class Shared(NamedTuple):
-    """What all tasks of a search share: a graph, the scale of its columns, whether degrees stand in, and weights."""
+    """What all tasks of a search share: a graph, the scale of its columns, whether degrees stand in, and weights.
+
+    Where tasks run in threads, channels are `kept` from one to the next.
+    """
 
     graph: Graph
     scale: FeatureScale | None
     stood_in: bool = False
     sample_weight: FloatArray | None = None
+    kept: Kept | None = None
+
+
+class Kept:
+    """The newest channels of a graph, so that recipes that share them do not make them again.
+
+    Parameters
+    ----------
+    most
+        Bytes that all of them may take, counted as if they shared nothing; the newest are kept in any case.
+    """
+
+    def __init__(self, most: float = 1.5e9) -> None:
+        self.most, self.sizes = most, dict[Any, int]()
+        self.made: dict[Any, Channels] = {}
+        self.lock = Lock()
+
+    def channels(self, shared: Shared, task: Task) -> Channels:
+        """The channels of a task."""
+        own = {name: getattr(task.recipe, name) for name in OWN if name not in ("head", "leaves")}
+        key = (
+            tuple(sorted(own.items(), key=str)),
+            id(task.tree),
+            task.split.train.tobytes() if own["labels"] else None,
+        )
+        with self.lock:
+            if key in self.made:
+                self.made[key] = self.made.pop(key)  # the newest come last
+                return self.made[key]
+            recipe, scale = task.recipe, shared.scale if task.recipe.scaling == "columns" else None
+            found = recipe.channels(shared.graph, task.tree, split=task.split, scale=scale)
+            self.made[key], self.sizes[key] = found, found.memory(format="rows")
+            while len(self.made) > 1 and sum(self.sizes[one] for one in self.made) > self.most:
+                del self.made[next(iter(self.made))]
+            return found
 
 
 def run_task(shared: Shared, task: Task) -> Trial:
     """Train a recipe. The training never sees the test nodes; a recipe that diverges has no network."""
-    start = time.perf_counter()
-    graph, split = shared.graph, task.split
+    start, busy = time.perf_counter(), time.thread_time()
+    graph, split, recipe = shared.graph, task.split, task.recipe
     unseen = Split(split.train, split.val, np.empty(0, np.int64))
     options: Any = {"tree": task.tree, "scale": shared.scale, "stood_in": shared.stood_in, "history": True}
-    options["sample_weight"] = shared.sample_weight
+    options |= {"sample_weight": shared.sample_weight, "until": task.until}
+    if shared.kept is not None:
+        options["channels"] = shared.kept.channels(shared, task)
     try:
-        trained, channels = train_recipe(task.recipe, graph, unseen, task.seed, **options)
+        trained, channels = train_recipe(recipe, graph, unseen, task.seed, **options)
     except Diverged:
         nothing: Any = np.full((graph.n, graph.n_classes), -np.log(max(graph.n_classes, 1)), np.float32)
         if graph.targets is not None:
             nothing = np.full((graph.n, 1), graph.targets[split.train].mean())
-        return Trial(task.recipe, np.nan, np.inf, 0, time.perf_counter() - start, nothing, None, seed=task.seed)
-    if task.recipe.settings.class_weights:
+        return Trial(recipe, np.nan, np.inf, 0, time.perf_counter() - start, nothing, None, seed=task.seed)
+    if task.until is not None and task.until.passed and not recipe.is_linear:
+        recipe = recipe.changed(epochs=trained.run.epochs)  # so that it can be trained again without a clock
+        trained = replace(trained, recipe=trained.recipe.changed(epochs=trained.run.epochs))
+    if recipe.settings.class_weights:
         trained = unweighted(trained, graph, split)
     output = trained.network.predict(channels)
     metric, loss = validate(output, graph, split, shared.sample_weight)
     took, gain = time.perf_counter() - start, METRICS[graph.metric].gain(metric)
-    return Trial(task.recipe, metric, loss, trained.run.epochs, took, output, trained, gain, task.seed)
+    spent = time.thread_time() - busy
+    return Trial(
+        recipe, metric, loss, trained.run.epochs, took, output, trained, gain, task.seed, spent, asked=task.recipe
+    )
 
 
 def unweighted(trained: Trained, graph: Graph, split: Split) -> Trained:
@@ -201,6 +266,15 @@ class Pool:
         Whether degrees stand in for features.
     sample_weight
         Of the nodes, in losses.
+    large
+        Whether the graph is too large for several processes: threads share it, and what channels are made of.
+    until
+        When trainings are to end.
+
+    Attributes
+    ----------
+    interrupted : bool
+        Whether Ctrl-C came while threads were training; what they had by then counts.
     """
 
     def __init__(
@@ -210,8 +284,11 @@ class Pool:
         workers: int,
         stood_in: bool = False,
         sample_weight: FloatArray | None = None,
+        large: bool = False,
+        until: Deadline | None = None,
     ) -> None:
-        self.shared = Shared(graph, scale, stood_in, sample_weight)
+        self.large, self.until, self.interrupted = large, until, False
+        self.shared = Shared(graph, scale, stood_in, sample_weight, Kept() if large else None)
         self.runner = Runner(workers, shared=self.shared)
         self.trees: dict[Any, Hierarchy | None] = {None: None}
 
@@ -230,8 +307,31 @@ class Pool:
 
     def run(self, tasks: Iterator[Task], parallel: bool) -> Iterator[Trial]:
         """Results as they come; the next task is asked for when there is room for it."""
-        whole = (task._replace(tree=self.tree(task.recipe)) for task in tasks)
+        whole = (task._replace(tree=self.tree(task.recipe), until=self.until) for task in tasks)
+        if self.large:
+            return self._in_threads(whole)
         return self.runner.map(run_task, whole, here=not parallel, ahead=0)
+
+    def _in_threads(self, tasks: Iterator[Task]) -> Iterator[Trial]:
+        running: set[Any] = set()
+        with one_thread(), ThreadPoolExecutor(self.runner.workers) as lanes:
+            while True:
+                try:
+                    while len(running) < self.runner.workers and not self.interrupted:
+                        task = next(tasks, None)
+                        if task is None:
+                            break
+                        running.add(lanes.submit(run_task, self.shared, task))
+                    if not running:
+                        return
+                    finished, running = wait(running, return_when=FIRST_COMPLETED)
+                except KeyboardInterrupt:
+                    if self.interrupted or self.until is None:
+                        raise
+                    self.interrupted, self.until.at = True, 0.0
+                    continue
+                for future in finished:
+                    yield future.result()
 
 
 class Search:
@@ -251,6 +351,10 @@ class Search:
         Called with a `Step` whenever something happened; its result is the newest `Trial`.
     afford
         Seconds that a recipe may take, where it would be trained again on other splits; its epochs are capped.
+    others
+        On how many other splits the members are to be trained again, on a large graph.
+    start
+        What ``time.perf_counter()`` was when the time of the budget began to run; by default now.
     """
 
     def __init__(
@@ -262,19 +366,28 @@ class Search:
         members: int,
         progress: Progress | None = None,
         afford: float | None = None,
+        others: int = 0,
+        start: float | None = None,
     ) -> None:
-        self.afford = afford
+        self.afford, self.others = afford, others
         self.pool, self.split, self.seed, self.budget, self.members = pool, split, seed, budget, members
         self.progress = progress or (lambda _: None)
-        warm_up()
+        if not pool.large:
+            warm_up()
         self.done: list[Trial] = []
         self.skipped: list[Recipe] = []
-        self.start = time.perf_counter()
+        self.start = time.perf_counter() if start is None else start
         self.order: list[Recipe] = []
         self.pins: Mapping[str, Any] = {}
         self.unequal = False
         self.planned = 0
-        self.rates = dict(_RATES)
+        self.rates = {**_RATES, "batches": _BATCHES}
+        self._stopped = False
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C ended the search early."""
+        return self._stopped or self.pool.interrupted
 
     @property
     def elapsed(self) -> float:
@@ -293,7 +406,20 @@ class Search:
         """Train recipes that differ widely, then round by round those most like the best, for as long as that helps."""
         self.pins = pins
         self.unequal = training.labels is not None and unequal(np.bincount(training.labels[training.labels >= 0]))
-        listed = first_recipes(self.pool.shared.graph, training, pins)
+        if self.pool.large:
+            listed = large_recipes(self.pool.shared.graph, training, pins)
+            del training  # it takes memory
+            return self._run_large(listed)
+        try:
+            self._run_rounds(training)
+        except KeyboardInterrupt:
+            if not any(trial.trained for trial in self.done):
+                raise
+            self._stopped = True
+        return self._in_order()
+
+    def _run_rounds(self, training: Graph) -> None:
+        listed = first_recipes(self.pool.shared.graph, training, self.pins)
         first = listed[:_DIVERSE]
         self.planned = len(first)
         if self._estimate(first[0]) > _PROBE:
@@ -307,6 +433,28 @@ class Search:
             self._take(batch, parallel=self._long())
             if not batch or self._lowest() >= before:
                 break
+
+    def _run_large(self, listed: Sequence[Recipe]) -> list[Trial]:
+        """Train a linear model, then networks, as many as there is time for; at least one."""
+        self.planned = min(len(listed), _DIVERSE + 1)
+        self._take(listed[:1], parallel=True)
+        self._take(listed[1:2], parallel=True)
+        if self.others and self.done:
+            # Where the first network shows that there is time for other folds, they get a part of it.
+            spent = max(trial.cpu for trial in self.done)
+            if _MEMBERS * spent * self.others / self.pool.runner.workers <= (1 - _LARGE_SHARE) * self.budget:
+                self.afford = (1 - _LARGE_SHARE) * self.budget * self.pool.runner.workers / self.others
+                self.budget *= _LARGE_SHARE
+                if self.pool.until is not None:
+                    self.pool.until.at -= (1 - _LARGE_SHARE) / _LARGE_SHARE * self.budget
+        self._take(listed[2 : _DIVERSE + 1], parallel=True)
+        while len(self.done) < _MOST and not self.skipped and not self.interrupted:
+            before = self._lowest()
+            batch = self._promising(listed)
+            self.planned += len(batch)
+            self._take(batch, parallel=True)
+            if not batch or self._lowest() >= before:
+                break
         return self._in_order()
 
     def _settled(self, recipe: Recipe) -> Recipe:
@@ -316,7 +464,7 @@ class Search:
     def _in_order(self) -> list[Trial]:
         """The trials in the order in which they were started."""
         place = {recipe: i for i, recipe in enumerate(self.order)}
-        return sorted(self.done, key=lambda c: place[c.recipe])
+        return sorted(self.done, key=lambda c: place[c.asked or c.recipe])
 
     def _lowest(self) -> float:
         """The sum of the losses of those that would be averaged."""
@@ -337,11 +485,12 @@ class Search:
     def _take(self, recipes: Sequence[Recipe], parallel: bool, fixed: bool = False) -> None:
         def tasks() -> Iterator[Task]:
             for given in recipes:
-                recipe = given if fixed else self._settled(self._capped(given))
+                plan = self._planned if self.pool.large else self._capped
+                recipe = given if fixed else self._settled(plan(given))
                 if recipe in self.order and not fixed:  # another that comes to the same
                     self.planned -= 1
                     continue
-                late = self.elapsed + self._estimate(recipe) > self.budget
+                late = self.elapsed + self._estimate(recipe) > self.budget or self.interrupted
                 if late and not fixed and len(self.order) >= _ALWAYS:
                     self.skipped.append(recipe)
                     _log.info("recipe %s does not fit into the time that is left", recipe.name)
@@ -349,6 +498,8 @@ class Search:
                     continue
                 self.order.append(recipe)
                 self._tell()
+                if self.pool.interrupted:
+                    return
                 yield Task(recipe, self.split, self.seed)
 
         for trial in self.pool.run(tasks(), parallel):
@@ -372,8 +523,50 @@ class Search:
         tree = self.pool.trees.get(recipe.tree_key)
         return work(recipe, self.pool.shared.graph, tree.K if tree else _LEVELS)
 
+    def _columns(self, recipe: Recipe) -> float:
+        """About how many columns all channels of a recipe have together."""
+        graph = self.pool.shared.graph
+        both = 2 if recipe.direction == "both" and graph.directed else 1
+        count = recipe.include_features + recipe.hops * recipe.has_powers * both * (2 if recipe.regime == "all" else 1)
+        tree = self.pool.trees.get(recipe.tree_key) if recipe.has_tree else None
+        count += (tree.K if tree else _LEVELS) * recipe.has_tree + 2 * both * len(graph.edge_kinds) * recipe.kinds
+        assert graph.features is not None
+        return float(count * graph.features.shape[1] + 4 * graph.n_classes * recipe.labels + 1)
+
+    def _cells(self, recipe: Recipe) -> float:
+        """Rows times columns of an epoch in batches; a row that is only judged counts half."""
+        rows = min(len(self.split.train), STEPS * ROWS) + min(len(self.split.val), JUDGED) / 2
+        return rows * self._columns(recipe)
+
+    def _is_batched(self, recipe: Recipe) -> bool:
+        return self.pool.large and recipe.head == "network" and self._columns(recipe) <= ENTRIES
+
+    def _planned(self, recipe: Recipe) -> Recipe:
+        """The recipe with epochs for the time that is left: enough of them to converge, if that may be.
+
+        The time is that of cores, as measured in earlier trainings, so that plans hardly depend on who else uses them.
+        """
+        if "epochs" in self.pins or recipe.is_linear:
+            return recipe
+        if not self._is_batched(recipe):
+            return self._capped(recipe)
+        steps = min(STEPS, -(-len(self.split.train) // ROWS))
+        left = max(self.budget - self.elapsed, 0.0) * self.pool.runner.workers
+        networks = sum(not (trial.recipe.is_linear or trial.recipe.is_boosted) for trial in self.done)
+        share = left / max(_NETWORKS - networks, 1)
+        affordable = int(share / (self._cells(recipe) * self.rates["batches"]))
+        epochs = min(max(affordable, -(-_FEWEST_STEPS // steps)), -(-_STEPS // steps))
+        patience = self.pins.get("patience", max(-(-_PATIENCE // steps), 3))
+        return recipe.changed(epochs=epochs, patience=patience)
+
     def _estimate(self, recipe: Recipe) -> float:
         """Seconds that a recipe will take."""
+        if recipe.is_linear:
+            return 0.0
+        if self._is_batched(recipe):
+            known = [c.epochs / (c.asked or c.recipe).settings.epochs for c in self.done if self._is_batched(c.recipe)]
+            part = float(np.mean(known)) if known else 0.5
+            return self._cells(recipe) * self.rates["batches"] * recipe.settings.epochs * part
         alike = [c.epochs for c in self.done if c.recipe.head == recipe.head]
         epochs = np.mean(alike) if alike else _EPOCHS
         return float(self._work(recipe) * self.rates[recipe.head] * min(epochs, recipe.settings.epochs))
@@ -382,7 +575,11 @@ class Search:
         return bool(self.done) and float(np.mean([c.seconds for c in self.done])) > _FAN_OUT
 
     def _measure(self) -> None:
-        for head in self.rates:
+        batched = [trial for trial in self.done if trial.epochs and self._is_batched(trial.recipe)]
+        if batched:
+            spent = [trial.cpu / (trial.epochs * self._cells(trial.recipe)) for trial in batched]
+            self.rates["batches"] = float(np.median(spent))
+        for head in _RATES:
             alike = [trial for trial in self.done if trial.epochs and trial.recipe.head == head]
             if alike:  # the median: one that waited for the compiler says nothing about the others
                 took = [trial.seconds / (self._work(trial.recipe) * trial.epochs) for trial in alike]
@@ -399,7 +596,8 @@ class Search:
         if "epochs" in self.pins:
             return recipe
         whole = recipe.changed(epochs=Settings.epochs, patience=self.pins.get("patience", Settings.patience))
-        most = min(self.budget * self.pool.runner.workers / _SHARE, np.inf if self.afford is None else self.afford)
+        share = 2 * _SHARE if self.pool.large else _SHARE
+        most = min(self.budget * self.pool.runner.workers / share, np.inf if self.afford is None else self.afford)
         affordable = most / (self._work(recipe) * self.rates[recipe.head])
         if affordable >= Settings.epochs:
             return whole

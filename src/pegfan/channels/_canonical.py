@@ -15,6 +15,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from pegfan._arrays import IntArray
+from pegfan.channels._kept import value_of
 from pegfan.channels.factors import Matrix, Projection
 from pegfan.framelets import Operator
 from pegfan.measures import equal_rows
@@ -151,7 +152,12 @@ class _Lister(_Mover):
         if isinstance(factor, Projection):
             return factor.listed(self.order, self.memo)
         if isinstance(factor, Matrix) and issparse(factor.matrix):
-            return factor.listed(self.order, self.places) if factor.shape[1] == len(self.order) else factor
+            if factor.shape[1] != len(self.order):
+                return factor
+            key = ("listed", id(factor), id(self.order))
+            listed: Operator = value_of(factor.shape[0], key, lambda: factor.listed(self.places))
+            listed.made_of = factor, self.order  # so that no other objects get their ids
+            return listed
         rows, columns = (self.places if size == len(self.order) else None for size in factor.shape)
         return Operator.permute(self._factor(factor), rows, columns, self.memo)
 

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from scipy.sparse import csr_array, diags_array, issparse
 
 from pegfan._arrays import IntArray
+from pegfan.channels._kept import value_of
 from pegfan.channels.factors import Projection, scaling_vectors
 from pegfan.framelets import Operator
 
@@ -32,9 +34,11 @@ _BLOCK = 8 * 2**20  # entries that are converted at a time between sparse and de
 class Stem:
     """An input with factors applied to it, none of them a leading projection.
 
-    `row_bounds` says how many entries of each row may be other than zero; None if all may.
+    `place` tells stems apart that are made of other objects. `row_bounds` says how many entries of each row may be
+    other than zero; None if all may.
     """
 
+    place: Hashable
     source: Any
     factor: Operator | None
     rows: int
@@ -91,12 +95,12 @@ class Trie:
         place = (id(source), tuple(factor.key for factor in factors))
         if place not in self._stems:
             if not factors:
-                self._stems[place] = Stem(source, None, source.shape[0], _row_counts(source))
+                self._stems[place] = Stem(place, source, None, source.shape[0], _row_counts(source))
                 self.roots.append(self._stems[place])
             else:
                 above = self._stem(source, factors[1:])
                 bounds = factors[0].nonzeros(above.spread, above.columns)
-                stem = Stem(source, factors[0], factors[0].shape[0], bounds)
+                stem = Stem(place, source, factors[0], factors[0].shape[0], bounds)
                 above.below.append(stem)
                 self._stems[place] = stem
         return self._stems[place]
@@ -106,7 +110,8 @@ class Trie:
         waiting: list[tuple[Stem, Any]] = [(root, None) for root in self.roots]
         while waiting:
             stem, above = waiting.pop()
-            value = _value(stem, above, dtype, sparse(stem))
+            key = (stem.place, np.dtype(dtype), sparse(stem))
+            value = value_of(stem.rows, key, partial(_value, stem, above, dtype, sparse(stem)))
             waiting.extend((below, value) for below in stem.below)
             del above
             yield stem, value
@@ -145,9 +150,9 @@ class Scales:
         self._levels: dict[int, tuple[Any, Any, Any]] = {}
         self._means: dict[int, Any] = {}
 
-    def rows(self, nodes: Any, scale: int) -> Any:
-        """The rows of F_j f that belong to some nodes."""
-        found = self._rows(nodes, scale)
+    def rows(self, nodes: Any, scale: int, lifted: dict[Any, Any] | None = None) -> Any:
+        """The rows of F_j f that belong to some nodes; scales of the same nodes share what is `lifted`."""
+        found = self._rows(nodes, scale, lifted)
         return found if self.classes is None else self.classes.put(self._mean(scale), found, nodes)
 
     def prepare(self, scales: Sequence[int]) -> None:
@@ -157,9 +162,17 @@ class Scales:
         for j in scales if self.classes is not None else ():
             self._mean(j)
 
-    def _rows(self, nodes: Any, scale: int) -> Any:
-        fine = self._lift(nodes, scale + 1)
-        return fine if scale == 0 else fine - self._lift(nodes, scale)
+    def _rows(self, nodes: Any, scale: int, lifted: dict[Any, Any] | None = None) -> Any:
+        def lift(level: int) -> Any:
+            key = (id(self), id(nodes), level)
+            if lifted is None or key not in lifted:
+                found = self._lift(nodes, level)
+                if lifted is None:
+                    return found
+                lifted[key] = found
+            return lifted[key]
+
+        return lift(1).copy() if scale == 0 else lift(scale + 1) - lift(scale)
 
     def _mean(self, scale: int) -> Any:
         assert self.classes is not None

@@ -18,6 +18,7 @@ from scipy.sparse import csr_array, eye_array, issparse
 from pegfan._arrays import IntArray
 from pegfan._checks import check_choice
 from pegfan.channels._canonical import Canonical
+from pegfan.channels._kept import KEEPING
 from pegfan.channels._trie import SPARSE_BELOW, Scales, Stem, Trie, dense_bytes, sparse_bytes
 from pegfan.channels.factors import RAISED, Matrix, all_finite, as_factor
 from pegfan.framelets import Operator
@@ -412,6 +413,11 @@ class Channels(Sequence[Channel]):
         """The numbers of columns d_1, ..., d_(n_C), as the models want them."""
         return tuple(channel.shape[1] for channel in self._channels)
 
+    @property
+    def entries(self) -> int:
+        """How many entries of all channels may be other than zero, found without computing them."""
+        return sum(self._trie.bounds)
+
     def memory(self, dtype: Any = np.float32, format: Literal["auto", "dense", "sparse", "rows"] = "auto") -> int:  # noqa: A002
         """The bytes that the channels take when materialised; an upper bound where they are sparse.
 
@@ -560,10 +566,13 @@ class Channels(Sequence[Channel]):
     def _gather(self, rows: Sequence[IntArray], dtype: Any) -> list[Any]:
         """Some rows of every channel, for each channel its own."""
         if dtype not in self._prepared:
-            self._prepared[dtype] = self._prepare(dtype)
+            with KEEPING:  # in several threads, once
+                if dtype not in self._prepared:
+                    self._prepared[dtype] = self._prepare(dtype)
         values, scales = self._prepared[dtype]
+        lifted: dict[Any, Any] = {}
         return [
-            values[i][rows[i]] if i in values else scales[i].rows(rows[i], cast(int, channel.scale))
+            values[i][rows[i]] if i in values else scales[i].rows(rows[i], cast(int, channel.scale), lifted)
             for i, channel in enumerate(self)
         ]
 

@@ -9,7 +9,9 @@ from typing import Any, Literal
 import numpy as np
 
 from pegfan import _defaults as default
+from pegfan._arrays import IntArray
 from pegfan._checks import check_choice, check_integer
+from pegfan.channels._kept import LARGE, part_of
 from pegfan.channels.channels import SIDES, Channel, Channels, product_name
 from pegfan.channels.factors import Hop, Projection, as_factor
 from pegfan.channels.inputs import training_nodes
@@ -148,7 +150,7 @@ def make_channels(
         info["arbitrary"] = int(tree.info["arbitrary"])
     channels += [_channel([Projection(system, j, means), *steps[:1] * projected], x) for j in range(system.K)]
     channels += _powers(steps[1:], powers, x) + _powers(against, info["hops"], x)
-    return Channels(channels, {"kind": kind, **info}, tree.order, alike)
+    return Channels(channels, {"kind": kind, **info}, _order_of(graph, tree), alike)
 
 
 def make_fsgnn_channels(
@@ -201,6 +203,18 @@ def make_fsgnn_channels(
     return Channels(channels, info, colouring.order, colouring.classes if known else None)
 
 
+def _order_of(graph: Graph, tree: Any) -> IntArray:
+    """The order in which terms are added up: that of the leaves.
+
+    Large graphs, all of whose nodes differ, have one order whatever the tree is, so that all channels share their hops.
+    """
+    order: IntArray = tree.order
+    if graph.n < LARGE:
+        return order
+    colouring = canonical_order(graph)
+    return order if colouring.tied or colouring.arbitrary else colouring.order
+
+
 def _parts(
     graph: Graph,
     regime: str,
@@ -222,7 +236,8 @@ def _parts(
             "the graph has no features; give them with graph.replace(features=...), for example "
             "pegfan.channels.structural_features(graph), or build Channels of your own inputs"
         )
-    x = Channel("X", None, scale(graph.features, scaling), "X")
+    key = scaling if isinstance(scaling, str) else id(scaling)
+    x = Channel("X", None, part_of(graph, ("X", key), lambda: (scaling, scale(graph.features, scaling)))[1], "X")
     both = direction == "both" and graph.directed and hops > 0 and (hop is None or isinstance(hop, str))
     info: dict[str, Any] = {
         "regime": regime,
@@ -238,9 +253,8 @@ def _parts(
         wanted: Sequence[Any] = REGIMES[info["regime"]]
     else:
         wanted = [hop]
-    along = graph.weighted(weight)
-    steps = [_hop_factor(along, one, "out" if direction == "both" else direction) for one in wanted]
-    against = [_hop_factor(along, one, "in") for one in wanted] if both else []
+    steps = [_hop_factor(graph, one, "out" if direction == "both" else direction, weight) for one in wanted]
+    against = [_hop_factor(graph, one, "in", weight) for one in wanted] if both else []
     if weight is not None:
         info["weight"] = weight
     return x, steps, against, info | {"hop": ", ".join(step.name for step in steps + against)}
@@ -304,9 +318,12 @@ def find_regime(graph: Graph, regime: str, split: Split | int | None) -> tuple[s
     return regime, {"adjusted_homophily" if numeric else "edge_homophily": homophily, **decided_by}
 
 
-def _hop_factor(graph: Graph, hop: Any, direction: str) -> Operator:
+def _hop_factor(graph: Graph, hop: Any, direction: str, weight: str | None) -> Operator:
     if isinstance(hop, str):
-        return Hop(graph, hop, direction)
+        found: Operator = part_of(
+            graph, ("hop", hop, direction, weight), lambda: Hop(graph.weighted(weight), hop, direction)
+        )
+        return found
     factor = copy(as_factor(hop, "hop"))  # the user's own may be something other than a hop elsewhere
     if factor.shape != (graph.n, graph.n):
         raise ValueError(

@@ -16,6 +16,8 @@ from pegfan.channels._sums import order_free_sums
 
 SCALINGS = ("none", "l1", "columns")
 
+_BLOCK = 4 * 2**20
+"""Entries of dense features that are looked at together, in double precision."""
 BAG_MOST = 20.0
 """Features that are not negative and nowhere above this are taken as a bag of words: raw values or rows' shares do."""
 
@@ -74,8 +76,18 @@ class FeatureScale:
     @classmethod
     def of(cls, features: Any) -> Self:
         """The scale of a graph's features."""
-        x = csc_array(features) if issparse(features) else csc_array(np.asarray(features, dtype=np.float64))
-        x = x.astype(np.float64)
+        if not issparse(features):
+            dense = np.asarray(features)
+            step = max(_BLOCK // max(dense.shape[0], 1), 1)
+            parts = [
+                cls._of_columns(csc_array(np.asarray(dense[:, start : start + step], dtype=np.float64)))
+                for start in range(0, max(dense.shape[1], 1), step)
+            ]
+            return cls(*map(np.concatenate, zip(*parts, strict=True)))
+        return cls(*cls._of_columns(csc_array(features).astype(np.float64)))
+
+    @staticmethod
+    def _of_columns(x: csc_array) -> tuple[Any, Any, Any, Any]:
         rows = max(x.shape[0], 1)
         counts = np.diff(x.indptr)
         column = np.repeat(np.arange(x.shape[1]), counts)
@@ -88,14 +100,19 @@ class FeatureScale:
         centre = np.where(full, sums / rows, 0.0)
         variance = np.where(full, squares / rows - centre**2, squares / np.maximum(counts, 1))
         flat = variance <= 1e-12 * np.maximum(squares / rows, 1e-300)  # a constant column says nothing
-        return cls(tail, full, centre, np.where(flat, 1.0, np.sqrt(np.maximum(variance, 0.0))))
+        return tail, full, centre, np.where(flat, 1.0, np.sqrt(np.maximum(variance, 0.0)))
 
     def apply(self, features: Any) -> Any:
         """The features of any graph with these columns, scaled."""
         if not issparse(features):
-            x = np.array(features, dtype=np.float64)
-            x[:, self.tail] = np.sign(x[:, self.tail]) * np.log1p(np.abs(x[:, self.tail]))
-            return ((x - self.centre) / self.scale).astype(np.float32)
+            dense = np.asarray(features)
+            out = np.empty(dense.shape, np.float32)
+            step = max(_BLOCK // max(dense.shape[1], 1), 1)
+            for start in range(0, len(dense), step):
+                x = np.array(dense[start : start + step], dtype=np.float64)
+                x[:, self.tail] = np.sign(x[:, self.tail]) * np.log1p(np.abs(x[:, self.tail]))
+                out[start : start + step] = (x - self.centre) / self.scale
+            return out
         x = csc_array(features, dtype=np.float64, copy=True)
         column = np.repeat(np.arange(x.shape[1]), np.diff(x.indptr))
         data = np.where(self.tail[column], np.sign(x.data) * np.log1p(np.abs(x.data)), x.data)

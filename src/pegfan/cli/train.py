@@ -6,13 +6,13 @@ import csv
 import os
 import shlex
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 from rich.markup import escape
 
@@ -48,7 +48,6 @@ from pegfan.cli._show import (
     progress_bar,
     writing,
 )
-from pegfan.metrics import METRICS, amount
 
 if TYPE_CHECKING:
     from pegfan.auto.outcome import Outcome, Plan
@@ -62,6 +61,8 @@ PREDICTIONS, MODEL, SETTINGS, RESULT, REPORT = "predictions.csv", "model", "sett
 RANKED, DATA = "ranked.csv", "data"
 _FORMAT, _VERSION = "pegfan settings", 3
 _SHOWN = 10
+_ROWS = 65_536
+"""Rows of a table that are put together at a time."""
 _TRIES = 4
 """Settings that each of the other models tries, with --against."""
 
@@ -134,6 +135,7 @@ def train(
     only. The folder then holds predictions.csv, ranked.csv with the nodes to look at first, the model, a report to open
     in a browser, and settings.toml, which repeats the run bit for bit.
     """
+    start = time.perf_counter()
     if folder is None:
         raise Fail("Name the folder to write with -o, as in: pegfan train cornell -o out", USAGE)
     pins = {"method": method, "h": h, "kind": kind, "regime": regime, "hops": hops, "direction": direction}
@@ -147,7 +149,7 @@ def train(
     wanted, known = wanted.judged(known)
     shown = console if not as_json else errors
     _print_plan(shown, source, known, wanted, folder)
-    outcome = _carry_out(known, wanted.plan)
+    outcome = _carry_out(known, wanted.plan, start)
     result = _complete(outcome, source, report, folder)
     if against:
         result = _among_others(result, outcome.graph, wanted.plan)
@@ -198,7 +200,10 @@ def predict(
     were), new nodes join the tree beside their neighbours, and the new nodes are written. Of two unequal classes, the
     rarer one is predicted from the threshold on that the model was trained with.
     """
+    import numpy as np
+
     from pegfan.classifier import NodeClassifier as Classes
+    from pegfan.metrics import amount
 
     check_output(output, force, (".csv",), "The table of predictions")
     if every and not add:
@@ -256,6 +261,8 @@ def _predict_classes(
     model: NodeClassifier, graph: Graph, output: Path, shown: Any, asked: tuple[Any, Any], counts: Sequence[int] | None
 ) -> dict[str, Any]:
     """Write the table of classes and probabilities, and say how many there are of each; reasons where counts are."""
+    import numpy as np
+
     with errors.status("predicting"):
         logs = model.fitted_.log_probabilities(graph)
     _, decision = model.decided(logs[graph.subjects], *asked)
@@ -268,6 +275,8 @@ def _predict_classes(
 
 def _predict_numbers(model: NodeModel, graph: Graph, output: Path, shown: Any, reasons: bool) -> dict[str, Any]:
     """Write the table of predicted numbers, and say how large they are."""
+    import numpy as np
+
     with errors.status("predicting"):
         values = model.predict(graph)
     texts = _some_reasons(model, graph, (), shown) if reasons else None
@@ -470,7 +479,7 @@ def _resolve(
     if kept and not source.files:
         raise Fail(f"--keep-data keeps copies of files, and {source.name} is a data set; leave it out.", USAGE)
     if metric is not None:
-        check_choice(metric, tuple(METRICS), "--metric")
+        check_choice(metric, default.METRICS, "--metric")
     if chosen.get("threshold") is not None and chosen.get("flag_share") is not None:
         raise Fail("Give --threshold or --flag-share, not both.", USAGE)
     repeats = listed is not None and stored.get("version", _VERSION) < 3 and metric is None and not graph
@@ -534,6 +543,8 @@ def _stored_source(stored: Any, reading: Mapping[str, Any], beside: Path) -> Sou
 
 
 def _print_plan(shown: Any, source: Source, graph: Graph, wanted: _Wanted, folder: Path) -> None:
+    from pegfan.metrics import METRICS
+
     plan, metric = wanted.plan, METRICS[graph.metric]
     labelled = int(graph.labelled.sum())
     what = f"{labelled:,} labelled, {graph.n_classes} classes"
@@ -555,7 +566,7 @@ def _print_plan(shown: Any, source: Source, graph: Graph, wanted: _Wanted, folde
     )
 
 
-def _carry_out(graph: Graph, plan: Plan) -> Outcome:
+def _carry_out(graph: Graph, plan: Plan, start: float) -> Outcome:
     from pegfan.auto.outcome import SEARCH, carry_out
     from pegfan.running import Step
 
@@ -568,7 +579,7 @@ def _carry_out(graph: Graph, plan: Plan) -> Outcome:
         return f"{step.done} of {step.planned} recipes{speed}{clock}"
 
     with progress_bar("training", words) as progress:
-        return carry_out(graph, plan, progress)
+        return carry_out(graph, plan, progress, start)
 
 
 def _complete(outcome: Outcome, source: Source, report: ReadReport | None, folder: Path) -> Result:
@@ -704,6 +715,8 @@ def _shown_tree(model: NodeModel) -> Hierarchy | None:
 
 def _shown_outputs(model: NodeModel, graph: Graph) -> Any:
     """Probabilities, or predicted numbers in one column."""
+    import numpy as np
+
     fitted = model.fitted_
     return fitted.values(graph)[:, None] if fitted.numeric else np.exp(fitted.log_probabilities(graph))
 
@@ -728,16 +741,45 @@ def _table(
 
     It is of all nodes, or of some.
     """
+    import numpy as np
+
     out = StringIO()
     writer = csv.writer(out, lineterminator="\n")
     more = [] if reasons is None else ["top_reasons"]
     writer.writerow(["id", "predicted", *(f"p_{name}" for name in classes), "split", *more])
-    ids = graph.ids.tolist()
-    for i in range(graph.n) if nodes is None else nodes.tolist():
-        shown = [classes[predicted[i]], *(f"{value:.9g}" for value in probabilities[i])] if classes else []
-        own = shown or [f"{predicted[i]:.9g}"]
-        writer.writerow([str(ids[i]), *own, parts[i], *([] if reasons is None else [reasons[i]])])
+    wanted = np.arange(graph.n) if nodes is None else nodes
+    numbers = ",".join(["%.9g"] * max(len(classes), 1))
+    for start in range(0, len(wanted), _ROWS):
+        own = wanted[start : start + _ROWS]
+        names = _quoted([*map(str, graph.ids[own].tolist())])
+        shown = np.asarray(probabilities if classes else predicted)[own].reshape(len(own), -1).tolist()
+        texts = [numbers % tuple(row) for row in shown]  # a row at once: a million of them take a while
+        if classes:
+            of_class = _quoted(classes)
+            texts = [f"{of_class[k]},{text}" for k, text in zip(predicted[own].tolist(), texts, strict=True)]
+        ends = [parts[i] for i in own.tolist()]
+        if reasons is not None:
+            told = _quoted([reasons[i] for i in own.tolist()])
+            ends = [f"{end},{text}" for end, text in zip(ends, told, strict=True)]
+        lines = zip(names, texts, ends, strict=True)
+        out.writelines(f"{name},{text},{end}\n" for name, text, end in lines)
     return out.getvalue()
+
+
+def _quoted(words: Sequence[str]) -> list[str]:
+    """Words as cells of a CSV file."""
+    every = "".join(words)
+    if all(words) and not any(mark in every for mark in ',"\r\n') and not every.isspace():
+        return list(words)
+    out = StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    cells = []
+    for word in words:
+        writer.writerow([word, ""])  # a second cell: an empty one alone would be quoted
+        cells.append(out.getvalue()[:-2])
+        out.seek(0)
+        out.truncate()
+    return cells
 
 
 def _ranked(outcome: Outcome, result: Result, reasons: Sequence[str] | None) -> str:
@@ -876,6 +918,7 @@ def _known_parts(model: NodeModel, graph: Graph) -> list[str]:
 
 
 def _print_outcome(result: Result, folder: Path) -> None:
+    from pegfan.metrics import METRICS
     from pegfan.report.words import calibration, decision, errors_of, unequal
     from pegfan.results import verdict
 

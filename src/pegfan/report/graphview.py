@@ -39,7 +39,7 @@ def view(graph: Graph, tree: Hierarchy | None, wanted: Sequence[int] = (), most:
         The largest sample.
     """
     nodes = sample(graph, tree, wanted, most)
-    links = _links(graph)[nodes][:, nodes]
+    links = _links(graph.adjacency[nodes][:, nodes])
     shown: dict[str, Any] = {"nodes": nodes, "total": graph.n, "edges": [], "boxes": [], "clusters": []}
     start = spiral(len(nodes))
     if tree is not None:
@@ -63,13 +63,19 @@ def view(graph: Graph, tree: Hierarchy | None, wanted: Sequence[int] = (), most:
     return shown
 
 
-def _links(graph: Graph) -> csr_array:
+def _links(adjacency: csr_array, directed: bool = True) -> csr_array:
     """The links between nodes, regardless of direction and weight, without self loops."""
-    i, j = graph.adjacency.tocoo().coords
+    if not directed:
+        rows = np.repeat(np.arange(adjacency.shape[0], dtype=np.int32), np.diff(adjacency.indptr))
+        proper = rows != adjacency.indices
+        ends = np.concatenate([[0], np.cumsum(np.bincount(rows[proper], minlength=adjacency.shape[0]))])
+        columns = adjacency.indices[proper]
+        return csr_array((np.ones(len(columns)), columns, ends.astype(columns.dtype)), shape=adjacency.shape)
+    i, j = adjacency.tocoo().coords
     proper = i != j
     i, j = i[proper], j[proper]
     ones = np.ones(2 * len(i))
-    links = coo_array((ones, (np.concatenate([i, j]), np.concatenate([j, i]))), shape=graph.adjacency.shape).tocsr()
+    links = coo_array((ones, (np.concatenate([i, j]), np.concatenate([j, i]))), shape=adjacency.shape).tocsr()
     links.data[:] = 1.0
     return links
 
@@ -87,7 +93,7 @@ def sample(graph: Graph, tree: Hierarchy | None, wanted: Sequence[int] = (), mos
     if graph.n <= most:
         return np.arange(graph.n)
     keep = np.unique(np.asarray(wanted, np.int64))[:most]
-    links = _links(graph)
+    links = _links(graph.adjacency, graph.directed)
     ordered = _from_tree(links, tree, most) if tree is not None else _from_links(links)
     others = ordered[~np.isin(ordered, keep)][: most - len(keep)]
     return np.sort(np.concatenate([keep, others]))

@@ -22,7 +22,7 @@ from pegfan.channels import Channels
 from pegfan.channels.channels import node_indices
 from pegfan.graph import Split
 from pegfan.metrics import score
-from pegfan.running import Progress, Step
+from pegfan.running import Deadline, Progress, Step
 from pegfan.training import _boosting as compiled
 from pegfan.training.loop import InUnits, follow
 from pegfan.training.rows import TARGET, Rows, Units, loss_weights
@@ -211,6 +211,7 @@ def boost(
     sample_weight: FloatArray | None = None,
     history: bool = False,
     progress: Progress | None = None,
+    until: Deadline | None = None,
 ) -> Run:
     """Grow trees on a split until validation stops improving.
 
@@ -222,7 +223,7 @@ def boost(
         Of which ``epochs`` (rounds), ``patience``, ``stop`` and ``class_weights`` count.
     leaves
         The most leaves per tree.
-    classes, metric, seed, sample_weight, history, progress
+    classes, metric, seed, sample_weight, history, progress, until
         As in `pegfan.train`.
 
     Returns
@@ -244,7 +245,7 @@ def boost(
     trainer = InUnits(trainer, units) if numeric else trainer
     tell = None if progress is None else lambda text: progress(Step(0, 1, text))
     names = ("attention",) if history else ()
-    course = follow(trainer, chosen, truth, metric, "boosting", history, tell, names)
+    course = follow(trainer, chosen, truth, metric, "boosting", history, tell, names, until=until)
     state = trainer.state(course.kept)
     model = Boosted(state)
     return Run(

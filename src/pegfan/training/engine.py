@@ -16,7 +16,8 @@ from pegfan._extras import need
 from pegfan.channels import Channels
 from pegfan.graph import Split, as_split, metric_problem
 from pegfan.metrics import METRICS, score
-from pegfan.running import Progress, Runner, Step
+from pegfan.running import Deadline, Progress, Runner, Step
+from pegfan.training.batches import JUDGED, ROWS, BatchSteps, suits
 from pegfan.training.loop import InUnits, follow
 from pegfan.training.network import Network
 from pegfan.training.rows import Rows, Units, loss_weights
@@ -24,7 +25,7 @@ from pegfan.training.settings import Run, Settings, TrainingResult
 
 _log = logging.getLogger(__name__)
 
-ENGINES = ("auto", "fast", "plain")
+ENGINES = ("auto", "fast", "batches", "plain")
 
 
 def train(
@@ -37,10 +38,12 @@ def train(
     sample_weight: Any = None,
     metric: str | None = None,
     seed: int = default.SEED,
-    engine: Literal["auto", "fast", "plain"] = "auto",
+    engine: Literal["auto", "fast", "batches", "plain"] = "auto",
     device: str | None = None,
     batch: int | None = None,
     workers: int = 1,
+    threads: int = 1,
+    until: Deadline | None = None,
     history: bool = False,
     progress: Progress | None = None,
 ) -> TrainingResult:
@@ -68,14 +71,22 @@ def train(
         Of the first split; split i has seed + i, so that splits do not depend on each other.
     engine
         ``"plain"`` is PyTorch on any device (``pip install 'pegfan[torch]'``); ``"fast"`` the same mathematics on
-        CPUs, in compiled loops and without torch; ``"auto"`` takes the fast one on CPUs for networks of two layers.
+        CPUs, in compiled loops and without torch; ``"batches"`` likewise, step by step on some rows. ``"auto"`` takes
+        compiled loops on CPUs for networks of two layers: batches where `batch` is given, or where there are 32,768
+        training nodes or more and at most 4,096 entries per row, so that all rows would take long to prepare.
     device
         For the plain engine, such as ``"cuda"``.
     batch
-        Rows that a step of the plain engine takes at a time, for graphs whose channels do not fit into memory: an
-        epoch is then as many steps as it takes, and no channel is formed for more rows than these. By default all.
+        Rows that a step takes at a time; no channel is formed for more rows than these. By default all, and 2,048 in
+        the engine ``"batches"``. There an epoch has at most 64 steps, and is judged by at most 16,384 validation
+        nodes, evenly spaced in canonical order; what is judged and kept is the mean of the weights over about the last
+        hundred steps.
     workers
         Processes that share the splits; results do not depend on their number.
+    threads
+        Of the engine ``"batches"``, which share the channels; likewise.
+    until
+        When a training is to end after the epoch that it is in, whatever the settings say.
     history
         Whether to keep losses, metrics and attention of every epoch.
     progress
@@ -110,7 +121,7 @@ def train(
     if metric is None:
         metric = "r2" if np.asarray(labels).dtype.kind == "f" else "accuracy"
     y, parts, count = _check(channels, labels, splits, classes, weights, metric, chosen)
-    name = _choose_engine(engine, device, chosen, batch)
+    name = _choose_engine(engine, device, chosen, batch, channels, max(len(part.train) for part in parts))
     begin = Step(0, len(parts), f"{name} engine, {len(channels)} channels, {len(parts)} splits")
     _log.info("training: %s; %s", begin, chosen)
     if progress:
@@ -119,6 +130,7 @@ def train(
     # Other processes cannot call `progress`, and do not need what `channels` has cached.
     given = (channels, progress) if here else (channels[:], None)
     task = TrainingTask(*given, y, weights, parts, seed, chosen, count, metric, name, device, batch, history)
+    task = task._replace(threads=check_integer(threads, "threads", 1), until=until)
     start = time.perf_counter()
     runs: list[Run] = []
     interrupted = False
@@ -159,17 +171,26 @@ class TrainingTask(NamedTuple):
     device: str | None
     batch: int | None
     history: bool
+    threads: int = 1
+    until: Deadline | None = None
 
 
 def _run(task: TrainingTask, index: int) -> Run:
     start, split, seed = time.process_time(), task.splits[index], task.seed + index
     train, val = (Rows.of(task.channels, nodes, task.y, task.sample_weight) for nodes in (split.train, split.val))
+    if task.engine == "batches":
+        val = val.some(JUDGED)
     weights, truth = loss_weights(train.labels, task.settings.class_weights, train.weights), val.labels
     units = Units.of(train.labels, weights) if task.y.dtype.kind == "f" else None
     if units is not None:
         train, val = (part._replace(labels=units.standard(part.labels)) for part in (train, val))
     if task.engine == "fast":
         return _follow(task, index, _FastSteps(task, train, val, weights, seed), truth, units, start)
+    if task.engine == "batches":
+        state = Network.draw(task.channels.widths, task.classes, task.settings, seed).state
+        given = (task.channels, state, train, val, weights, task.settings, seed, task.batch or ROWS, task.threads)
+        with BatchSteps(*given) as steps:
+            return _follow(task, index, steps, truth, units, start)
     from pegfan.training.plain import PlainSteps, seeded
 
     with seeded(seed):
@@ -183,7 +204,9 @@ def _follow(task: TrainingTask, index: int, trainer: Any, val_labels: Any, units
     progress, count = task.progress, len(task.splits)
     tell = None if progress is None else lambda text: progress(Step(index, count, f"split {index}: {text}"))
     names = ("attention",) if task.history else ()
-    course = follow(trainer, settings, val_labels, metric, f"split {index}", task.history, tell, names)
+    course = follow(
+        trainer, settings, val_labels, metric, f"split {index}", task.history, tell, names, until=task.until
+    )
     state = trainer.state(course.kept)
     network = Network(state, settings)
     return Run(
@@ -248,17 +271,22 @@ def without_weightless(split: Split, weights: FloatArray | None) -> Split:
     return Split(split.train[weights[split.train] > 0], split.val[weights[split.val] > 0], split.test)
 
 
-def _choose_engine(engine: str, device: str | None, settings: Settings, batch: int | None) -> str:
+def _choose_engine(
+    engine: str, device: str | None, settings: Settings, batch: int | None, channels: Channels, rows: int
+) -> str:
     if batch is not None:
         check_integer(batch, "batch, a number of rows,", least=1)
     check_choice(engine, "engine", ENGINES)
-    on_cpu = device in (None, "cpu")
-    suits = on_cpu and settings.layers == 2 and batch is None
-    if engine == "fast" and not suits:
+    fits = device in (None, "cpu") and settings.layers == 2
+    if engine == "fast" and not (fits and batch is None):
         raise ValueError("the fast engine is for CPUs, two layers and all rows at once; use engine='plain'")
-    if engine != "plain" and suits:
+    if engine == "batches" and not fits:
+        raise ValueError("the engine for batches is for CPUs and two layers; use engine='plain'")
+    if engine == "fast" or (engine == "auto" and fits and batch is None and not suits(channels, rows)):
         return "fast"
-    need("torch", "torch", "the plain engine (other devices, more than two layers, batches)")
+    if engine != "plain" and fits:
+        return "batches"
+    need("torch", "torch", "the plain engine (other devices, more than two layers)")
     check_device(device)
     return "plain"
 

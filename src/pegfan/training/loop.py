@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from pegfan.metrics import METRICS, score
+from pegfan.running import Deadline
 from pegfan.training.rows import TARGET, Units
 
 __all__ = ["Course", "Diverged", "InUnits", "Stopping", "Trainer", "follow"]
@@ -86,6 +87,7 @@ def follow(
     more: Sequence[str] = (),
     last: bool = False,
     ties: bool = False,
+    until: Deadline | None = None,
 ) -> Course:
     """Train epoch by epoch until validation stops improving.
 
@@ -105,6 +107,8 @@ def follow(
         Keep the weights of the last epoch, not those of the best one.
     ties
         Whether, of epochs with equal metrics, one with a lower validation loss is better.
+    until
+        When the training is to end, after the epoch that it is in.
     """
     record: dict[str, list[Any]] = {"train_loss": [], "val_loss": [], "val_metric": [], **{key: [] for key in more}}
     best, best_epoch, kept, at_best = (np.inf, np.inf), 0, None, (np.nan, np.nan)
@@ -137,6 +141,8 @@ def follow(
             best, best_epoch, kept = rank, epoch, trainer.snapshot()
             at_best = (val_loss, score(val_logits, val_labels, metric))
         elif epoch - best_epoch >= settings.patience:
+            break
+        if until is not None and until.passed:
             break
     if last:
         kept, at_best = trainer.snapshot(), (val_loss, score(val_logits, val_labels, metric))

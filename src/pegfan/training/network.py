@@ -12,6 +12,7 @@ from pegfan._arrays import Float32Array
 from pegfan.channels import Channel, Channels
 from pegfan.channels.channels import node_indices
 from pegfan.running import one_thread
+from pegfan.training.batches import ROWS, multiply, suits
 from pegfan.training.rows import TARGET, Units
 from pegfan.training.settings import Settings
 
@@ -129,7 +130,9 @@ class Network:
 
         A channel P X with weights W is computed for all nodes as P(X W) or (P X) W, whichever lets P act on fewer
         columns; it is dropped before the next one. So memory is that of a few matrices of n rows and at most
-        ``hidden`` columns, however many channels there are; what follows takes 65,536 rows at a time.
+        ``hidden`` columns, however many channels there are; what follows takes 65,536 rows at a time. Of a graph that
+        is trained on in batches (see `pegfan.train`), rows are put together block by block as they are there: hops are
+        computed once for all channels.
 
         Parameters
         ----------
@@ -153,9 +156,12 @@ class Network:
         rows, back = np.unique(canonical.places[wanted], return_inverse=True)
         with one_thread():
             sums = np.zeros((len(rows), len(self.state[f"{first}.bias"])), np.float32)
-            for i, channel in enumerate(canonical.channels):
-                self._add(sums, i, channel, canonical.at(i, rows), self.state[f"{first}.weight"])
-            sums += self.state[f"{first}.bias"]
+            if suits(channels, channels.n):
+                self._sum_rows(sums, canonical, rows, first)
+            else:
+                for i, channel in enumerate(canonical.channels):
+                    self._add(sums, i, channel, canonical.at(i, rows), self.state[f"{first}.weight"])
+                sums += self.state[f"{first}.bias"]
             for name in later:
                 weight, bias = self.state[f"{name}.weight"], self.state[f"{name}.bias"]
                 sums = np.maximum(sums, 0) @ weight.T + bias
@@ -164,6 +170,23 @@ class Network:
             sums -= sums.max(axis=1, keepdims=True)
             sums -= np.log(np.exp(sums).sum(axis=1, keepdims=True))
         return sums[back]
+
+    def _sum_rows(self, sums: Float32Array, canonical: Any, rows: Any, first: str) -> None:
+        """What the first layer gives, or that after the channels' own, from rows of all channels."""
+        from pegfan.training import _kernels
+
+        count, hidden = len(self.widths), self.settings.hidden
+        V = self.state[f"{first}.weight"].reshape(-1, count, hidden).transpose(1, 0, 2).copy()
+        c, alpha, normalized = self.state[f"{first}.bias"], self.attention, self.settings.hop_normalize
+        W = [np.ascontiguousarray(self.state[f"channel_layers.{i}.weight"].T) for i in range(count)]
+        masks, one = np.zeros((count, 0, 0), np.uint8), np.float32(1)
+        for start in range(0, len(rows), ROWS):
+            block = rows[start : start + ROWS]
+            H, inverse = np.empty((count, len(block), hidden), np.float32), np.empty(len(block), np.float32)
+            for i, x in enumerate(canonical.rows(block, np.dtype(np.float32))):
+                multiply(x, W[i], H[i])
+                _kernels.normalize(H[i], self.state[f"channel_layers.{i}.bias"], normalized, inverse)
+            _kernels.compute_logits(H, alpha, V, masks, one, 0, c, sums[start : start + ROWS])
 
     def _add(self, sums: Float32Array, i: int, channel: Channel, rows: Any, following: Float32Array) -> None:
         """Add what channel i contributes to the layer that follows: ReLU(α_i N(X_i W_i + b_i)) V_i."""

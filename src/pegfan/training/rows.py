@@ -64,6 +64,14 @@ class Rows(NamedTuple):
         order = np.lexsort((weights[nodes], own, places))
         return cls(places[order], own[order], weights[nodes][order])
 
+    def some(self, most: int) -> Self:
+        """At most so many of them, evenly spaced."""
+        if len(self.places) <= most:
+            return self
+        kept = np.arange(most) * len(self.places) // most
+        weights = None if self.weights is None else self.weights[kept]
+        return type(self)(self.places[kept], self.labels[kept], weights)
+
 
 def loss_weights(labels: Any, by_class: bool, given: FloatArray | None = None) -> FloatArray:
     """The share of every node in a loss; equal or as given, and with `by_class` all classes that occur share alike."""

@@ -1,0 +1,44 @@
+"""What the channels of several recipes on one large graph have in common: scaled features, hop matrices, hops.
+
+A search makes channels of one graph again and again. On large graphs, what they are made of is kept for as long as the
+graph is there, and what was computed from it for as long as any channels hold it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from threading import RLock
+from typing import Any
+from weakref import WeakKeyDictionary, WeakValueDictionary
+
+from pegfan.graph import Graph
+
+LARGE = 32_768
+"""Nodes from which on a graph's parts are kept: below, they cost little."""
+
+_PARTS: WeakKeyDictionary[Graph, dict[Hashable, Any]] = WeakKeyDictionary()
+_VALUES: WeakValueDictionary[Hashable, Any] = WeakValueDictionary()
+KEEPING = RLock()
+"""Held while something that is kept is computed: trainings in several threads then compute it once."""
+
+
+def part_of(graph: Graph, key: Hashable, make: Callable[[], Any]) -> Any:
+    """A part of a graph's channels, made once if the graph is large."""
+    if graph.n < LARGE:
+        return make()
+    with KEEPING:
+        parts = _PARTS.setdefault(graph, {})
+        if key not in parts:
+            parts[key] = make()
+        return parts[key]
+
+
+def value_of(rows: int, key: Hashable, make: Callable[[], Any]) -> Any:
+    """What was computed from parts with this key, while somebody holds it."""
+    if rows < LARGE:
+        return make()
+    with KEEPING:
+        found = _VALUES.get(key)
+        if found is None:
+            found = _VALUES[key] = make()
+        return found

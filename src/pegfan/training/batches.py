@@ -1,0 +1,276 @@
+"""Training in batches of rows on CPUs: the network of `pegfan.models` on rows of channels, in compiled loops.
+
+Where a graph is large, an epoch over all nodes is long and says little more than a part of it. Here a step takes some
+rows of every channel (see `pegfan.channels.Channels.rows`): hops are computed once, and rows are put together from them
+when they are needed, so that memory stays small. The rows of a step are drawn from the seed among rows in canonical
+order; channels are computed one by one, each by one thread, so that weights depend neither on how nodes are numbered
+nor on the number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import Any, Self
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+
+from pegfan._arrays import IntArray
+from pegfan.channels import Channels
+from pegfan.training.rows import Rows, loss_weights
+
+ROWS = 2048
+"""Rows of a step, where no other number is asked for."""
+STEPS = 64
+"""The most steps of an epoch: a pass over more rows than these take is several epochs."""
+JUDGED = 16384
+"""The most validation rows that an epoch is judged by; of more, evenly spaced ones."""
+FROM = 32_768
+"""Training rows from which on batches are taken."""
+ENTRIES = 4096
+"""The most entries of a row, over all channels, for which they are taken: an operator is cheaper on wider ones."""
+WIDEST = 16_384
+"""The most columns of a channel for which they are taken: all its weights are updated in every step."""
+_MEAN = 100
+"""Steps, at most those of a pass, that the mean of the weights looks back: that is validated and kept, for single steps
+are noisy."""
+
+
+def suits(channels: Channels, rows: int) -> bool:
+    """Whether batches are the way to train on so many rows: by counts alone, so that no load of a machine decides.
+
+    Examples
+    --------
+    >>> from pegfan.channels import Channel
+    >>> channels = Channels([Channel("X", None, np.ones((50_000, 8)))])
+    >>> suits(channels, 1_000), suits(channels, 40_000)
+    (False, True)
+    """
+    if rows < FROM or max(channels.widths) > WIDEST:
+        return False
+    return channels.entries <= ENTRIES * channels.n
+
+
+class BatchSteps:
+    """Epochs of steps on batches; `weights` are those of the training rows in the loss, and sum to one."""
+
+    def __init__(
+        self,
+        channels: Channels,
+        state: dict[str, Any],
+        train: Rows,
+        val: Rows,
+        weights: Any,
+        settings: Any,
+        seed: int,
+        batch: int = ROWS,
+        threads: int = 1,
+    ) -> None:
+        self.canonical, self.settings, self.seed = channels.canonical, settings, seed
+        self.train, self.val, self.batch = train, val, min(batch, max(len(train.places), 1))
+        self.numeric = train.labels.dtype.kind == "f"
+        self.y, self.val_y = (part.labels.astype(np.float32) if self.numeric else part.labels for part in (train, val))
+        self.weights = np.asarray(weights, np.float64)
+        self.val_weights = loss_weights(val.labels, False, val.weights)
+        count, (classes, width) = len(channels), state["output.weight"].shape
+        hidden = width // count
+        self.shapes = [(w, hidden) for w in channels.widths]
+        self.shapes += [(count, hidden), (count, classes, hidden), (classes,), (count,)]
+        sizes = np.cumsum([0, *(int(np.prod(shape)) for shape in self.shapes)])
+        self.places = [slice(int(a), int(b)) for a, b in pairwise(sizes)]
+        self.w, self.m, self.v, self.mean, self.kept = (np.zeros(sizes[-1], np.float32) for _ in range(5))
+        self._take(state)
+        self.mean[:] = self.w
+        self.grad = np.zeros_like(self.w)
+        rows = max(self.batch, min(ROWS, max(len(val.places), 1)))
+        self.H = np.zeros((count, rows, hidden), np.float32)
+        self.inverse = np.zeros((count, rows), np.float32)
+        self.back = np.zeros((count, self.batch, hidden), np.float32)
+        self.masks = np.zeros((count, self.batch, hidden), np.uint8)
+        self.steps = 0
+        self.pool = ThreadPoolExecutor(threads) if threads > 1 and count > 1 else None
+        self._order: Iterator[IntArray] = self._batches()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        if self.pool is not None:
+            self.pool.shutdown()
+
+    # ------------------------------------------------------------------------ epochs
+
+    def step(self, epoch: int) -> tuple[float, float, Any]:
+        """An epoch: the training loss, the validation loss and the outputs of validation rows."""
+        del epoch
+        steps = min(STEPS, -(-len(self.train.places) // self.batch))
+        loss = float(np.mean([self._step(next(self._order)) for _ in range(steps)]))
+        return (loss, *self._validate())
+
+    def attention(self) -> Any:
+        """The weights of the channels."""
+        return _softmax(self._views(self.mean)[-1])
+
+    def snapshot(self) -> Any:
+        """A copy of all weights; there is room for one."""
+        self.kept[:] = self.mean
+        return self.kept
+
+    def state(self, snapshot: Any) -> dict[str, Any]:
+        """A snapshot as the ``state_dict`` of the network."""
+        *W, b, V, c, a = self._views(snapshot)
+        count, classes, hidden = V.shape
+        state: dict[str, Any] = {}
+        for i in range(count):
+            state |= {
+                f"channel_layers.{i}.weight": np.ascontiguousarray(W[i].T),
+                f"channel_layers.{i}.bias": b[i].copy(),
+            }
+        V = V.transpose(1, 0, 2).reshape(classes, count * hidden)
+        return state | {"output.weight": V, "output.bias": c.copy(), "attention_logits": a.copy()}
+
+    # ------------------------------------------------------------------------ inside
+
+    def _batches(self) -> Iterator[IntArray]:
+        """Pass after pass over the training rows, each in an order of its own."""
+        count, number = len(self.train.places), 0
+        while True:
+            order = np.random.default_rng((self.seed, number)).permutation(count)
+            for start in range(0, count, self.batch):
+                yield order[start : start + self.batch]
+            number += 1
+
+    def _views(self, w: Any) -> list[Any]:
+        """All W_i, b, V, c and a, in the memory where they lie one after another."""
+        return [w[place].reshape(shape) for place, shape in zip(self.places, self.shapes, strict=True)]
+
+    def _take(self, state: dict[str, Any]) -> None:
+        *W, b, V, c, a = self._views(self.w)
+        count, classes, hidden = V.shape
+        for i in range(count):
+            W[i][:], b[i] = state[f"channel_layers.{i}.weight"].T, state[f"channel_layers.{i}.bias"]
+        V[:] = state["output.weight"].reshape(classes, count, hidden).transpose(1, 0, 2)
+        c[:], a[:] = state["output.bias"], state["attention_logits"]
+
+    def _each(self, task: Callable[[int], Any]) -> list[Any]:
+        """What a task gives for every channel."""
+        every = range(len(self.H))
+        return list(map(task, every) if self.pool is None else self.pool.map(task, every))
+
+    def _forward(self, places: IntArray, w: Any) -> tuple[list[Any], Any, Any]:
+        """Rows of all channels, H_i = N(X_i W_i + b_i), and the factors of N."""
+        from pegfan.training import _kernels
+
+        views, size = self._views(w), len(places)
+        H, inverse = (np.ascontiguousarray(array[:, :size]) for array in (self.H, self.inverse))
+        inputs = self.canonical.rows(places, np.dtype(np.float32))
+
+        def forward(i: int) -> None:
+            multiply(inputs[i], views[i], H[i])
+            _kernels.normalize(H[i], views[-4][i], self.settings.hop_normalize, inverse[i])
+
+        self._each(forward)
+        return inputs, H, inverse
+
+    def _step(self, chunk: IntArray) -> float:
+        """One step of Adam on a batch, which stands for all rows; the loss before it."""
+        from pegfan.training import _kernels
+
+        settings, size = self.settings, len(chunk)
+        inputs, H, inverse = self._forward(self.train.places[chunk], self.w)
+        *_, V, c, a = self._views(self.w)
+        *grad_W, grad_b, grad_V, grad_c, grad_a = self._views(self.grad)
+        alpha, (masks, scale) = _softmax(a), self._masks(size)
+        logits, error = (np.zeros((size, len(c)), np.float32) for _ in range(2))
+        _kernels.compute_logits(H, alpha, V, masks, scale, 0, c, logits)
+        shares = (self.weights[chunk] * (len(self.weights) / size)).astype(np.float32)
+        measure = _kernels.squared_error if self.numeric else _kernels.cross_entropy
+        loss = float(measure(logits, self.y[chunk], shares, error))
+        normalized, grad_alpha = settings.hop_normalize, np.zeros_like(alpha)
+
+        def backward(i: int) -> None:
+            gradient = self.back[i, :size]
+            grad_alpha[i] = _kernels.backward(
+                H[i], inverse[i], normalized, alpha[i], V[i], masks[i], scale, error, gradient, grad_V[i], grad_b[i]
+            )
+            _transposed_product(inputs[i], gradient, grad_W[i])
+
+        self._each(backward)
+        grad_c[:] = error.sum(axis=0)
+        _kernels.attention_gradient(alpha, grad_alpha, grad_a)
+        self._adam()
+        return loss
+
+    def _masks(self, size: int) -> tuple[Any, Any]:
+        """What dropout keeps in this step, and the factor that makes up for the rest."""
+        from pegfan._products import keep_mask
+
+        rate, count = self.settings.dropout, len(self.H)
+        if rate == 0:
+            return np.zeros((count, 0, 0), np.uint8), np.float32(1)
+        threshold = min(round(rate * 65536), 65535)
+        masks = np.ascontiguousarray(self.masks[:, :size])
+        start = ((self.seed * 100_003 + self.steps) * 0x9E3779B97F4A7C15) % 2**64
+        keep_mask(np.uint64(start), np.uint64(threshold), masks)
+        return masks, np.float32(65536 / (65536 - threshold))
+
+    def _adam(self) -> None:
+        """Adam in three groups, as `torch.optim.Adam` has it, and the mean of the weights."""
+        from pegfan.training import _kernels
+
+        settings, count = self.settings, len(self.H)
+        self.steps += 1
+        first, second = self.places[count].stop, self.places[count + 2].stop
+        groups = (
+            (slice(0, first), settings.lr_fc, settings.wd_fc1),
+            (slice(first, second), settings.lr_fc, settings.wd_fc2),
+            (slice(second, None), settings.lr_sca, settings.wd_sca),
+        )
+        for part, rate, decay in groups:
+            w, m, v, g = (array[part] for array in (self.w, self.m, self.v, self.grad))
+            _kernels.adam_step(w, m, v, g, *_kernels.adam_rates(rate, decay, self.steps))
+        passes = -(-len(self.train.places) // self.batch)
+        share = max(1 / min(_MEAN, passes), 9 / (9 + self.steps))  # the first weights are soon forgotten
+        share = 1.0 if passes == 1 else share
+        self.mean += np.float32(share) * (self.w - self.mean)
+
+    def _validate(self) -> tuple[float, Any]:
+        """The loss of the validation rows, without dropout, and their logits."""
+        from pegfan.training import _kernels
+
+        *_, V, c, a = self._views(self.mean)
+        alpha, nothing, loss = _softmax(a), np.zeros((0, 0), np.float32), 0.0
+        every = np.zeros((len(self.val.places), len(c)), np.float32)
+        no_masks = np.zeros((len(self.H), 0, 0), np.uint8)
+        measure = _kernels.squared_error if self.numeric else _kernels.cross_entropy
+        for start in range(0, len(every), ROWS):
+            block = slice(start, start + ROWS)
+            _, H, _ = self._forward(self.val.places[block], self.mean)
+            _kernels.compute_logits(H, alpha, V, no_masks, np.float32(1), 0, c, every[block])
+            shares = self.val_weights[block].astype(np.float32)
+            loss += float(measure(every[block], self.val_y[block], shares, nothing))
+        return loss, every
+
+
+def _softmax(a: Any) -> Any:
+    e = np.exp(a - a.max())
+    return e / e.sum()
+
+
+def multiply(x: Any, w: Any, out: Any) -> None:
+    """Compute out = x w for rows of a channel, sparse or dense."""
+    if issparse(x):
+        from pegfan._products import product
+
+        product(x, w, out=out)
+    else:
+        np.matmul(x, w, out=out)
+
+
+def _transposed_product(x: Any, g: Any, out: Any) -> None:
+    if issparse(x):
+        multiply(csr_array(x.T), g, out)
+    else:
+        np.matmul(x.T, g, out=out)
