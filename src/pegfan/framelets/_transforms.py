@@ -110,6 +110,7 @@ class CompiledTransforms(Transforms):
         self._rows, self._slots = order[:0] if identity else order, order[:0]
         self._p = [level.p.astype(dtype) for level in levels]
         self._pairs = all(level.pairs for level in levels)
+        self._begun: dict[int, tuple[Any, int, int]] = {}
 
     @cached_property
     def _chain(self) -> tuple[Any, Any, Any, Any]:
@@ -123,33 +124,42 @@ class CompiledTransforms(Transforms):
         counts = np.array([level.n_framelets.sum() for level in levels])
         return np.concatenate([level.first for level in levels]), np.concatenate(self._p[::-1]), table, counts
 
-    def _climbed(self, j0: int, columns: int) -> tuple[Any, ...]:
-        """The table of the levels K−1, ..., j0; how many coefficients there are; and room to work in."""
-        _, _, table, counts = self._chain
-        table, counts = table[: self.K - j0].copy(), counts[: self.K - j0]
-        total = table[-1, _kernels.CLUSTERS] + counts.sum()
-        table[:, _kernels.FRAMELETS] = total - np.cumsum(counts)
-        rows = table[-1, _kernels.ROOM] + self.levels[j0 - 1].n_children.max() + 1
-        return table, int(total), reused((int(rows), columns), self.dtype), np.empty(2 * len(table), np.int64)
+    def _from(self, j0: int) -> tuple[Any, int, int]:
+        """The table of the levels K−1, ..., j0; how many coefficients there are; and how many rows of room."""
+        if j0 not in self._begun:
+            _, _, table, counts = self._chain
+            table, counts = table[: self.K - j0].copy(), counts[: self.K - j0]
+            total = table[-1, _kernels.CLUSTERS] + counts.sum()
+            table[:, _kernels.FRAMELETS] = total - np.cumsum(counts)
+            rows = table[-1, _kernels.ROOM] + self.levels[j0 - 1].n_children.max() + 1
+            self._begun[j0] = table, int(total), int(rows)
+        return self._begun[j0]
+
+    def _room(self, j0: int, columns: int) -> tuple[Any, Any]:
+        """Memory to work in: children of one cluster per level, and two numbers per level."""
+        table, _, rows = self._from(j0)
+        return reused((rows, columns), self.dtype), np.empty(2 * len(table), np.int64)
 
     def decompose(self, x: Any, j0: int, out: Any = None) -> Any:
         if not self._pairs or j0 == self.K:
             return _into(out, super().decompose(x, j0))
         first, p, _, _ = self._chain
-        table, total, room, at = self._climbed(j0, x.shape[1])
+        table, total, _ = self._from(j0)
         if out is None:
             out = reused((total, x.shape[1]), self.dtype)
-        _kernels.decompose(first, p, table, np.ascontiguousarray(x), self._rows, out, room, at, _streams(out))
+        room = self._room(j0, x.shape[1])
+        _kernels.decompose(first, p, table, np.ascontiguousarray(x), self._rows, out, *room, _streams(out))
         return out
 
     def reconstruct(self, c: Any, j0: int, out: Any = None) -> Any:
         if not self._pairs or j0 == self.K:
             return _into(out, super().reconstruct(c, j0))
         first, p, _, _ = self._chain
-        table, _, room, at = self._climbed(j0, c.shape[1])
+        table, _, _ = self._from(j0)
+        room = self._room(j0, c.shape[1])
         if out is None:
             out = reused((len(self.order), c.shape[1]), self.dtype)
-        _kernels.reconstruct(first, p, table, np.ascontiguousarray(c), out, self._rows, room, at, self._streams(out))
+        _kernels.reconstruct(first, p, table, np.ascontiguousarray(c), out, self._rows, *room, self._streams(out))
         return out
 
     def average(self, x: Any, j: int) -> Any:
