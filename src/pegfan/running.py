@@ -19,7 +19,17 @@ from typing import Any, Self
 
 from pegfan._checks import check_integer
 
-__all__ = ["Deadline", "Progress", "Runner", "Step", "check_memory", "cores", "one_thread", "release_memory", "watch_memory"]
+__all__ = [
+    "Deadline",
+    "Progress",
+    "Runner",
+    "Step",
+    "check_memory",
+    "cores",
+    "one_thread",
+    "release_memory",
+    "watch_memory",
+]
 
 _WATCH = 0.5
 """Seconds between two checks of a worker that its parent is alive."""

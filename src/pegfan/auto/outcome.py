@@ -242,7 +242,7 @@ def carry_out(graph: Graph, plan: Plan, progress: Progress | None = None, start:
     found = _numbers(spread, known, part, own) if numeric else _classes(spread, model, known, part, own, drawn)
     tell(Step(0, 0, "reasons"))
     explainer = Explainer(model.fitted_)
-    told = {
+    told: dict[str, Any] = {
         "reasons": reasons(explainer, found.shown, found.by, REASONS * plan.budget),
         "importances": importances(
             explainer if kept == model.members_ else Explainer(replace(model.fitted_, members=kept)),

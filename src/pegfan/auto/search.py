@@ -37,6 +37,8 @@ _BATCHES = 2e-8
 """Seconds of a core per row of a batch and column, likewise."""
 _STEPS, _FEWEST_STEPS, _PATIENCE = 1920, 256, 320
 """In batches, the steps that a network may take, those that it gets at least, and those without improvement."""
+_PER_ARC = 1.2e-6
+"""Seconds that a tree takes per arc of the graph."""
 _NETWORKS = 6
 """Among how many networks the time for a large graph is shared."""
 _LARGE_SHARE, _MEMBERS = 0.6, 2
@@ -578,7 +580,9 @@ class Search:
         if self._is_batched(recipe):
             known = [c.epochs / (c.asked or c.recipe).settings.epochs for c in self.done if self._is_batched(c.recipe)]
             part = float(np.mean(known)) if known else 0.5
-            return self._cells(recipe) * self.rates["batches"] * recipe.settings.epochs * part
+            built = recipe.tree_key in self.pool.trees
+            tree = 0.0 if built or not recipe.has_tree else _PER_ARC * self.pool.shared.graph.adjacency.nnz
+            return tree + self._cells(recipe) * self.rates["batches"] * recipe.settings.epochs * part
         alike = [c.epochs for c in self.done if c.recipe.head == recipe.head]
         epochs = np.mean(alike) if alike else _EPOCHS
         return float(self._work(recipe) * self.rates[recipe.head] * min(epochs, recipe.settings.epochs))

@@ -94,7 +94,12 @@ def fit_linear(
     val_loss = _loss(said, y[split.val], split.val, sample_weight, units)
     value = score(said, y[split.val], metric)
     attention = network.attention
-    kept = {"train_loss": [loss], "val_loss": [val_loss], "val_metric": [value], "attention": [attention]}
+    kept: dict[str, list[Any]] = {
+        "train_loss": [loss],
+        "val_loss": [val_loss],
+        "val_metric": [value],
+        "attention": [attention],
+    }
     return Run(
         split=0,
         seed=seed,
