@@ -84,6 +84,7 @@ bench: $(INSTALLED)  ## Speed and memory, as ratios inside one run
 	$(BIN)/python benchmarks/trees.py
 	$(BIN)/python benchmarks/synthetic.py
 	$(BIN)/python benchmarks/readers.py
+	$(BIN)/python benchmarks/starting.py
 	$(BIN)/python benchmarks/training.py --part epochs
 	$(BIN)/python benchmarks/equivariance.py
 	$(BIN)/python benchmarks/networks.py

@@ -10,6 +10,181 @@ void hash_rows__i8_i8(const int64_t *indptr, int64_t n_ptr, const int64_t *indic
 void hash_rows__i8_i4(const int64_t *indptr, int64_t n_ptr, const int32_t *indices, int64_t n_indices,
                       const uint64_t *bits, int64_t n_bits, int64_t with_self, uint64_t *out, int64_t n_out);
 
+/* reading.c */
+int64_t look_through(const uint8_t *codes, int64_t n, int64_t start, int64_t delimiter, uint8_t *found,
+                     int64_t n_found);
+int64_t cut_cells(const uint8_t *block, int64_t n, int64_t delimiter, int64_t quoted, const uint8_t *wanted,
+                  int64_t width, int32_t *begins, int64_t n_begins, int32_t *ends, int64_t n_ends, int64_t *state,
+                  int64_t n_state);
+void place_texts(const uint8_t *texts, int64_t n_texts, const int64_t *starts, int64_t n_starts, int64_t count,
+                 uint64_t seed, uint64_t *slots, int64_t n_slots);
+int64_t number_texts__i4(const uint8_t *data, int64_t n_data, const int32_t *begins, int64_t n_begins,
+                         const int32_t *ends, int64_t n_ends, int64_t first, uint64_t seed, uint64_t *slots,
+                         int64_t n_slots, uint8_t *texts, int64_t n_texts, int64_t *starts, int64_t n_starts,
+                         int32_t *codes, int64_t n_codes);
+int64_t number_texts__i8(const uint8_t *data, int64_t n_data, const int64_t *begins, int64_t n_begins,
+                         const int64_t *ends, int64_t n_ends, int64_t first, uint64_t seed, uint64_t *slots,
+                         int64_t n_slots, uint8_t *texts, int64_t n_texts, int64_t *starts, int64_t n_starts,
+                         int32_t *codes, int64_t n_codes);
+void text_keys(const uint8_t *texts, int64_t n_texts, const int64_t *starts, int64_t n_starts, const int64_t *rows,
+               int64_t n_rows, int64_t depth, uint64_t *keys, int64_t n_keys);
+void spread_texts(const uint8_t *texts, int64_t n_texts, const int64_t *starts, int64_t n_starts, const int64_t *codes,
+                  int64_t n_codes, uint32_t *out, int64_t n_out, int64_t width);
+void copy_texts(const uint8_t *texts, int64_t n_texts, const int64_t *starts, int64_t n_starts, const int64_t *codes,
+                int64_t n_codes, uint8_t *out, int64_t n_out);
+void take_all(const int32_t *values, int64_t n_values, const int32_t *places, int64_t n_places, int32_t *out,
+              int64_t n_out);
+
+/* pairs.c */
+void pack_pairs__i4(const int32_t *first, int64_t n_first, const int32_t *second, int64_t n_second, int64_t bits,
+                    int64_t both, uint64_t *keys, int64_t n_keys);
+void pack_pairs__i8(const int64_t *first, int64_t n_first, const int64_t *second, int64_t n_second, int64_t bits,
+                    int64_t both, uint64_t *keys, int64_t n_keys);
+int64_t drop_repeats(uint64_t *keys, int64_t m);
+int64_t count_loops(const uint64_t *keys, int64_t m, int64_t bits);
+void fill_rows__i4(const uint64_t *keys, int64_t m, int64_t bits, int64_t both, const double *weights,
+                   int64_t n_weights, int32_t *indptr, int64_t n_ptr, int32_t *indices, int64_t n_indices,
+                   double *data, int64_t n_data, int32_t *next, int64_t n_next);
+void fill_rows__i8(const uint64_t *keys, int64_t m, int64_t bits, int64_t both, const double *weights,
+                   int64_t n_weights, int64_t *indptr, int64_t n_ptr, int64_t *indices, int64_t n_indices,
+                   double *data, int64_t n_data, int64_t *next, int64_t n_next);
+
+/* framelets.c */
+void frame_decompose__f4(const int64_t *first, int64_t n_first, const float *p, int64_t n_p, const int64_t *levels,
+                         int64_t count, int64_t columns, const float *x, int64_t n, int64_t d, const int64_t *rows,
+                         int64_t n_rows, float *out, int64_t n_out, int64_t d_out, float *room, int64_t n_room,
+                         int64_t d_room, int64_t *at, int64_t n_at, int64_t streaming);
+void frame_decompose__f8(const int64_t *first, int64_t n_first, const double *p, int64_t n_p, const int64_t *levels,
+                         int64_t count, int64_t columns, const double *x, int64_t n, int64_t d, const int64_t *rows,
+                         int64_t n_rows, double *out, int64_t n_out, int64_t d_out, double *room, int64_t n_room,
+                         int64_t d_room, int64_t *at, int64_t n_at, int64_t streaming);
+void frame_reconstruct__f4(const int64_t *first, int64_t n_first, const float *p, int64_t n_p, const int64_t *levels,
+                           int64_t count, int64_t columns, const float *c, int64_t n_c, int64_t d, float *out,
+                           int64_t n, int64_t d_out, const int64_t *rows, int64_t n_rows, float *room, int64_t n_room,
+                           int64_t d_room, int64_t *at, int64_t n_at,
+                           int64_t streaming);
+void frame_reconstruct__f8(const int64_t *first, int64_t n_first, const double *p, int64_t n_p, const int64_t *levels,
+                           int64_t count, int64_t columns, const double *c, int64_t n_c, int64_t d, double *out,
+                           int64_t n, int64_t d_out, const int64_t *rows, int64_t n_rows, double *room,
+                           int64_t n_room, int64_t d_room, int64_t *at,
+                           int64_t n_at, int64_t streaming);
+void frame_average__f4(const int64_t *first, int64_t n_first, const float *p, int64_t n_p, const float *x, int64_t n,
+                       int64_t d, const int64_t *rows, int64_t n_rows, float *up, int64_t n_up, int64_t d_up);
+void frame_average__f8(const int64_t *first, int64_t n_first, const double *p, int64_t n_p, const double *x, int64_t n,
+                       int64_t d, const int64_t *rows, int64_t n_rows, double *up, int64_t n_up, int64_t d_up);
+void frame_lift__f4(const int64_t *leaf, int64_t n_leaf, const float *weight, int64_t n_weight, const float *x,
+                    int64_t n_x, int64_t d, float *out, int64_t n, int64_t d_out, const int64_t *rows, int64_t n_rows,
+                    int64_t streaming);
+void frame_lift__f8(const int64_t *leaf, int64_t n_leaf, const double *weight, int64_t n_weight, const double *x,
+                    int64_t n_x, int64_t d, double *out, int64_t n, int64_t d_out, const int64_t *rows, int64_t n_rows,
+                    int64_t streaming);
+void frame_detail__f4(const int64_t *first, int64_t n_first, const float *p, int64_t n_p, const int64_t *leaf,
+                      int64_t n_leaf, const float *weight, int64_t n_weight, const float *x, int64_t n, int64_t d,
+                      const int64_t *rows_of_x, int64_t n_rows_of_x, const float *up, int64_t n_up, int64_t d_up,
+                      float *out, int64_t n_out, int64_t d_out, const int64_t *rows, int64_t n_rows,
+                      int64_t streaming);
+void frame_detail__f8(const int64_t *first, int64_t n_first, const double *p, int64_t n_p, const int64_t *leaf,
+                      int64_t n_leaf, const double *weight, int64_t n_weight, const double *x, int64_t n, int64_t d,
+                      const int64_t *rows_of_x, int64_t n_rows_of_x, const double *up, int64_t n_up, int64_t d_up,
+                      double *out, int64_t n_out, int64_t d_out, const int64_t *rows, int64_t n_rows,
+                      int64_t streaming);
+
+/* boosting.c */
+int64_t boost_grow(const uint8_t *bins, int64_t n_bins, int64_t n, const int64_t *widths, int64_t n_widths,
+                   const int64_t *chosen, int64_t n_chosen, const int64_t *g, int64_t n_g, const int64_t *h,
+                   int64_t n_h, int64_t leaves, int64_t fewest, double l2, double rate, int64_t *order,
+                   int64_t n_order, int64_t *spare, int64_t n_spare, int64_t *near, int64_t n_near, int64_t four,
+                   int64_t *sums, int64_t n_sums, int64_t n_columns, int64_t d_bins, int64_t d_sums, int64_t *places,
+                   int64_t n_places, int64_t facts, double *gain, int64_t n_gain, int32_t *column, int64_t n_column,
+                   int32_t *bin_at, int64_t n_bin_at, int32_t *child, int64_t n_child, double *value, int64_t n_value,
+                   double *gains, int64_t n_gains);
+void boost_add_rows(const int64_t *order, int64_t n, const int64_t *places, int64_t n_places, int64_t facts,
+                    const int32_t *child, int64_t n_child, const double *value, int64_t n_value, int64_t count,
+                    double *out, int64_t n_out);
+void boost_add_bins(const uint8_t *bins, int64_t columns, int64_t n, const int32_t *column, int64_t n_column,
+                    const int32_t *bin_at, int64_t n_bin_at, const int32_t *child, int64_t n_child,
+                    const double *value, int64_t n_value, double *out, int64_t n_out);
+void boost_walk(const float *x, int64_t n, int64_t d, const int32_t *column, int64_t trees, int64_t size,
+                const float *threshold, int64_t n_threshold, int64_t d_threshold, const int32_t *child,
+                int64_t n_child, int64_t d_child, const double *value, int64_t n_value, int64_t d_value, double *out,
+                int64_t n_out, int64_t outputs);
+void boost_walk_apart(const float *x, int64_t n, int64_t d, const int32_t *column, int64_t trees, int64_t size,
+                      const float *threshold, int64_t n_threshold, int64_t d_threshold, const int32_t *child,
+                      int64_t n_child, int64_t d_child, const double *value, int64_t n_value, int64_t d_value,
+                      double *out, int64_t n_out, int64_t outputs, int64_t d_out);
+
+/* models.c */
+void model_attend__f4(const int64_t *pointers, int64_t n_pointers, const int32_t *indices, int64_t n_indices,
+                      const float *weights, int64_t n_weights, int64_t d_weights, const float *factors,
+                      int64_t n_factors, int64_t d_factors, const float *z, int64_t n, int64_t heads, int64_t width,
+                      float *out, int64_t n_out, int64_t h_out, int64_t w_out);
+void model_attend__f8(const int64_t *pointers, int64_t n_pointers, const int32_t *indices, int64_t n_indices,
+                      const double *weights, int64_t n_weights, int64_t d_weights, const double *factors,
+                      int64_t n_factors, int64_t d_factors, const double *z, int64_t n, int64_t heads, int64_t width,
+                      double *out, int64_t n_out, int64_t h_out, int64_t w_out);
+void model_attend_back__f4(const int64_t *pointers, int64_t n_pointers, const int32_t *indices, int64_t n_indices,
+                           const float *source, int64_t n_source, int64_t d_source, const float *target,
+                           int64_t n_target, int64_t d_target, double slope, const float *weights, int64_t n_weights,
+                           int64_t d_weights, const float *factors, int64_t n_factors, int64_t d_factors,
+                           const float *z, int64_t n, int64_t heads, int64_t width, const float *gradient,
+                           int64_t n_gradient, int64_t h_gradient, int64_t w_gradient, float *by_z, int64_t n_by_z,
+                           int64_t h_by_z, int64_t w_by_z, float *by_source, int64_t n_by_source, int64_t d_by_source,
+                           float *by_target, int64_t n_by_target, int64_t d_by_target, float *room, int64_t n_room,
+                           int64_t d_room);
+void model_attend_back__f8(const int64_t *pointers, int64_t n_pointers, const int32_t *indices, int64_t n_indices,
+                           const double *source, int64_t n_source, int64_t d_source, const double *target,
+                           int64_t n_target, int64_t d_target, double slope, const double *weights, int64_t n_weights,
+                           int64_t d_weights, const double *factors, int64_t n_factors, int64_t d_factors,
+                           const double *z, int64_t n, int64_t heads, int64_t width, const double *gradient,
+                           int64_t n_gradient, int64_t h_gradient, int64_t w_gradient, double *by_z, int64_t n_by_z,
+                           int64_t h_by_z, int64_t w_by_z, double *by_source, int64_t n_by_source,
+                           int64_t d_by_source, double *by_target, int64_t n_by_target, int64_t d_by_target,
+                           double *room, int64_t n_room, int64_t d_room);
+void model_attention__f4(const int64_t *pointers, int64_t n_pointers, const int32_t *indices, int64_t n_indices,
+                         const float *source, int64_t n_source, int64_t heads, const float *target, int64_t n_target,
+                         int64_t d_target, double slope, float *weights, int64_t n_weights, int64_t d_weights,
+                         float *room, int64_t two, int64_t d_room);
+void model_attention__f8(const int64_t *pointers, int64_t n_pointers, const int32_t *indices, int64_t n_indices,
+                         const double *source, int64_t n_source, int64_t heads, const double *target,
+                         int64_t n_target, int64_t d_target, double slope, double *weights, int64_t n_weights,
+                         int64_t d_weights, double *room, int64_t two, int64_t d_room);
+void model_drop__f4(const float *x, int64_t n, const uint8_t *mask, int64_t n_mask, double scale, float *out,
+                    int64_t n_out);
+void model_drop__f8(const double *x, int64_t n, const uint8_t *mask, int64_t n_mask, double scale, double *out,
+                    int64_t n_out);
+void model_relu_drop__f4(const float *x, int64_t n, const uint8_t *mask, int64_t n_mask, double scale, float *out,
+                         int64_t n_out);
+void model_relu_drop__f8(const double *x, int64_t n, const uint8_t *mask, int64_t n_mask, double scale, double *out,
+                         int64_t n_out);
+void model_relu_drop_back__f4(const float *gradient, int64_t n, const float *y, int64_t n_y, double scale, float *out,
+                              int64_t n_out);
+void model_relu_drop_back__f8(const double *gradient, int64_t n, const double *y, int64_t n_y, double scale,
+                              double *out, int64_t n_out);
+void model_unit_rows__f4(const int64_t *pointers, int64_t n_pointers, const float *data, int64_t n_data, float *out,
+                         int64_t n_out);
+void model_unit_rows__f8(const int64_t *pointers, int64_t n_pointers, const double *data, int64_t n_data, double *out,
+                         int64_t n_out);
+
+/* relations.c */
+void nearest_degrees(const int64_t *order, int64_t n_order, const int64_t *first, int64_t n_first,
+                     const int64_t *degrees, int64_t n_degrees, int64_t around, int32_t *out, int64_t n,
+                     int64_t wanted);
+void add_distances(int64_t begin, int64_t end, const int32_t *candidates, int64_t n, int64_t wanted,
+                   const int64_t *first, int64_t n_first, int64_t two, const int32_t *which, int64_t n_which,
+                   const int32_t *many, int64_t n_many, const double *values, int64_t n_values, double *total,
+                   int64_t n_total, int64_t d_total, double *room, int64_t four, int64_t d_room);
+void relation_weights(const double *distances, int64_t n, int64_t d, double *out, int64_t n_out, int64_t d_out);
+void nearest_nodes(const int64_t *order, int64_t n_order, const int64_t *first, int64_t n_first, const int64_t *near,
+                   int64_t n_near, int64_t d_near, const double *gaps, int64_t n_gaps, int64_t d_gaps, int64_t *nodes,
+                   int64_t n, int64_t wanted, double *distances, int64_t n_distances, int64_t d_distances);
+int64_t rings__i4(const int32_t *indptr, int64_t n_ptr, const int32_t *indices, int64_t n_indices, const int64_t *own,
+                  int64_t n_own, const int64_t *reach, int64_t n_reach, int64_t begin, int32_t *stamp,
+                  int64_t n_stamp, int32_t *queue, int64_t n_queue, int32_t *counts, int64_t n_counts, int64_t *sizes,
+                  int64_t n_sizes, int64_t rings, int32_t *which, int64_t n_which, int32_t *many, int64_t n_many);
+int64_t rings__i8(const int64_t *indptr, int64_t n_ptr, const int64_t *indices, int64_t n_indices, const int64_t *own,
+                  int64_t n_own, const int64_t *reach, int64_t n_reach, int64_t begin, int32_t *stamp,
+                  int64_t n_stamp, int32_t *queue, int64_t n_queue, int32_t *counts, int64_t n_counts, int64_t *sizes,
+                  int64_t n_sizes, int64_t rings, int32_t *which, int64_t n_which, int32_t *many, int64_t n_many);
 /* network.c: a training of the two-layer network, see network.inc */
 enum { NETWORK_AHEAD = 8 }; /* entries that may be read past the last of indices */
 
@@ -79,3 +254,175 @@ void sparse_product__f8_i8_i4(const int64_t *pointers, int64_t n_ptr, const int3
 void sparse_product__f8_i8_i8(const int64_t *pointers, int64_t n_ptr, const int64_t *indices, int64_t n_indices,
                               const double *data, int64_t n_data, const double *B, int64_t rows_B, int64_t width,
                               double *out, int64_t rows_out, int64_t width_out, int64_t first, int64_t last);
+void fold_words(const uint64_t *words, int64_t n, uint64_t *lanes, int64_t eight);
+void hash_dense_rows__f4(const float *x, int64_t n, int64_t width, uint64_t *out, int64_t n_out);
+void hash_dense_rows__f8(const double *x, int64_t n, int64_t width, uint64_t *out, int64_t n_out);
+
+/* trees.c */
+void gather_colours__i4(const int32_t *indptr, int64_t n_ptr, const int32_t *indices, int64_t n_indices, const uint64_t
+    *weights, int64_t n_weights, const uint64_t *colours, int64_t n_colours, uint64_t factor, uint64_t *out, int64_t
+    n_out);
+void hash_some_rows__i4(const int32_t *nodes, int64_t n, const int32_t *indptr, int64_t n_ptr, const int32_t *indices,
+    int64_t n_indices, const uint64_t *bits, int64_t n_bits, int64_t with_self, uint64_t *out, int64_t n_out);
+void add_by_label__i4(const int32_t *labels, int64_t n, const uint64_t *values, int64_t n_values, uint64_t *out,
+    int64_t n_out);
+int64_t components__i4(const int32_t *indptr, int64_t n_ptr, const int32_t *indices, int64_t n_indices, int64_t
+    symmetric, int32_t *parent, int64_t n, int32_t *labels, int64_t n_labels);
+int64_t move_rows__i4_u8(const int32_t *order, int64_t n, const int32_t *place, int64_t n_place, const int32_t *indptr,
+    int64_t n_ptr, const int32_t *indices, int64_t n_indices, const uint64_t *data, int64_t n_data, int32_t *out_ptr,
+    int64_t n_out_ptr, int32_t *out_indices, int64_t n_out, uint64_t *out_data, int64_t n_out_data);
+int64_t move_rows__i4_u4(const int32_t *order, int64_t n, const int32_t *place, int64_t n_place, const int32_t *indptr,
+    int64_t n_ptr, const int32_t *indices, int64_t n_indices, const uint32_t *data, int64_t n_data, int32_t *out_ptr,
+    int64_t n_out_ptr, int32_t *out_indices, int64_t n_out, uint32_t *out_data, int64_t n_out_data);
+int64_t list_rows__i4_u8(const int32_t *place, int64_t n_place, const int32_t *indptr, int64_t n_ptr, const int32_t
+    *indices, int64_t n_indices, const uint64_t *data, int64_t n_data, int32_t *out_indices, int64_t n_out, uint64_t
+    *out_data, int64_t n_out_data);
+int64_t list_rows__i4_u4(const int32_t *place, int64_t n_place, const int32_t *indptr, int64_t n_ptr, const int32_t
+    *indices, int64_t n_indices, const uint32_t *data, int64_t n_data, int32_t *out_indices, int64_t n_out, uint32_t
+    *out_data, int64_t n_out_data);
+void order_by_label__i4(const int32_t *labels, int64_t n, int32_t *first, int64_t n_first, int32_t *members, int64_t
+    n_members);
+int64_t holds_each_once__i4(const int32_t *values, int64_t n, uint8_t *seen, int64_t n_seen);
+int64_t number_by_appearance__i4(const int32_t *labels, int64_t n, int32_t *place, int64_t n_place, int32_t *out,
+    int64_t n_out);
+int64_t sort_hashes__i4(const uint64_t *colours, int64_t n, uint64_t *sorted, int64_t n_sorted, int32_t *order,
+    int64_t n_order);
+int64_t upper_pairs__i4(const int32_t *indptr, int64_t n_ptr, const int32_t *indices, int64_t n_indices, const double
+    *data, int64_t n_data, const double *root, int64_t n_root, int32_t *pairs, int64_t n_pairs, int64_t two, double
+    *score, int64_t n_score);
+int64_t sort_pairs__i4(const int32_t *pairs, int64_t n, int64_t two, const double *score, int64_t n_score, double low,
+    double high, int32_t *sorted, int64_t n_sorted, int64_t also_two);
+void join_in_order__i4(const int32_t *pairs, int64_t n_pairs, int64_t two, int64_t most, int32_t *parent, int64_t n,
+    uint8_t *alone, int64_t n_alone);
+void best_neighbours__i4(const int32_t *pairs, int64_t n_pairs, int64_t two, const int32_t *parent, int64_t n, const
+    uint8_t *alone, int64_t n_alone, int32_t *best, int64_t n_best);
+void common_weight__i4(const int32_t *indptr, int64_t n_ptr, const int32_t *indices, int64_t n_indices, const double
+    *data, int64_t n_data, const int32_t *pairs, int64_t n, int64_t two, double *out, int64_t n_out);
+int64_t sum_between__i4(const int32_t *members, int64_t n, const int32_t *first, int64_t n_first, const int32_t
+    *labels, int64_t n_labels, const int32_t *indptr, int64_t n_ptr, const int32_t *indices, int64_t n_indices, const
+    double *data, int64_t n_data, int32_t *between_ptr, int64_t n_between_ptr, int32_t *between, int64_t n_between,
+    double *weights, int64_t n_weights);
+void add_rows__i4(const int32_t *labels, int64_t n, const double *x, int64_t n_x, int64_t width, double *out, int64_t
+    n_out, int64_t out_width);
+void transpose__i4_u8(const int32_t *indptr, int64_t n_ptr, const int32_t *indices, int64_t n_indices, const uint64_t
+    *data, int64_t n_data, int32_t *out_ptr, int64_t n_out_ptr, int32_t *out_indices, int64_t n_out, uint64_t
+    *out_data, int64_t n_out_data);
+void transpose__i4_u4(const int32_t *indptr, int64_t n_ptr, const int32_t *indices, int64_t n_indices, const uint32_t
+    *data, int64_t n_data, int32_t *out_ptr, int64_t n_out_ptr, int32_t *out_indices, int64_t n_out, uint32_t
+    *out_data, int64_t n_out_data);
+int64_t merge_rows__i4(const int32_t *indptr, int64_t n_ptr, const int32_t *indices, int64_t n_indices, const double
+    *data, int64_t n_data, const int32_t *other_ptr, int64_t n_other_ptr, const int32_t *other, int64_t n_other, const
+    double *other_data, int64_t n_other_data, int64_t largest, int32_t *out_ptr, int64_t n_out_ptr, int32_t *out,
+    int64_t n_out, double *out_data, int64_t n_out_data);
+int64_t drop_loops__i4(int32_t *indptr, int64_t n_ptr, int32_t *indices, int64_t n_indices, double *data, int64_t
+    n_data);
+void sums__i4(const int32_t *indptr, int64_t n_ptr, const double *data, int64_t n_data, double *out, int64_t n_out);
+int64_t order_free_product__i4(const int32_t *indptr, int64_t n_ptr, const int32_t *indices, int64_t n_indices, const
+    double *data, int64_t n_data, const double *x, int64_t n_x, int64_t width, double *out, int64_t n_out, int64_t
+    out_width);
+void divide_rows__i4(const int32_t *indptr, int64_t n_ptr, const int32_t *indices, int64_t n_indices, const double
+    *data, int64_t n_data, const double *degree, int64_t n_degree, int64_t both, double *out, int64_t n_out);
+void count_terms__i4(const int32_t *indptr, int64_t n_ptr, const int32_t *indices, int64_t n_indices, const int64_t
+    *terms, int64_t n_terms, int64_t most, int64_t *out, int64_t n_out);
+void gather_colours__i8(const int64_t *indptr, int64_t n_ptr, const int64_t *indices, int64_t n_indices, const uint64_t
+    *weights, int64_t n_weights, const uint64_t *colours, int64_t n_colours, uint64_t factor, uint64_t *out, int64_t
+    n_out);
+void hash_some_rows__i8(const int64_t *nodes, int64_t n, const int64_t *indptr, int64_t n_ptr, const int64_t *indices,
+    int64_t n_indices, const uint64_t *bits, int64_t n_bits, int64_t with_self, uint64_t *out, int64_t n_out);
+void add_by_label__i8(const int64_t *labels, int64_t n, const uint64_t *values, int64_t n_values, uint64_t *out,
+    int64_t n_out);
+int64_t components__i8(const int64_t *indptr, int64_t n_ptr, const int64_t *indices, int64_t n_indices, int64_t
+    symmetric, int64_t *parent, int64_t n, int64_t *labels, int64_t n_labels);
+int64_t move_rows__i8_u8(const int64_t *order, int64_t n, const int64_t *place, int64_t n_place, const int64_t *indptr,
+    int64_t n_ptr, const int64_t *indices, int64_t n_indices, const uint64_t *data, int64_t n_data, int64_t *out_ptr,
+    int64_t n_out_ptr, int64_t *out_indices, int64_t n_out, uint64_t *out_data, int64_t n_out_data);
+int64_t move_rows__i8_u4(const int64_t *order, int64_t n, const int64_t *place, int64_t n_place, const int64_t *indptr,
+    int64_t n_ptr, const int64_t *indices, int64_t n_indices, const uint32_t *data, int64_t n_data, int64_t *out_ptr,
+    int64_t n_out_ptr, int64_t *out_indices, int64_t n_out, uint32_t *out_data, int64_t n_out_data);
+int64_t list_rows__i8_u8(const int64_t *place, int64_t n_place, const int64_t *indptr, int64_t n_ptr, const int64_t
+    *indices, int64_t n_indices, const uint64_t *data, int64_t n_data, int64_t *out_indices, int64_t n_out, uint64_t
+    *out_data, int64_t n_out_data);
+int64_t list_rows__i8_u4(const int64_t *place, int64_t n_place, const int64_t *indptr, int64_t n_ptr, const int64_t
+    *indices, int64_t n_indices, const uint32_t *data, int64_t n_data, int64_t *out_indices, int64_t n_out, uint32_t
+    *out_data, int64_t n_out_data);
+void order_by_label__i8(const int64_t *labels, int64_t n, int64_t *first, int64_t n_first, int64_t *members, int64_t
+    n_members);
+int64_t holds_each_once__i8(const int64_t *values, int64_t n, uint8_t *seen, int64_t n_seen);
+int64_t number_by_appearance__i8(const int64_t *labels, int64_t n, int64_t *place, int64_t n_place, int64_t *out,
+    int64_t n_out);
+int64_t sort_hashes__i8(const uint64_t *colours, int64_t n, uint64_t *sorted, int64_t n_sorted, int64_t *order,
+    int64_t n_order);
+int64_t upper_pairs__i8(const int64_t *indptr, int64_t n_ptr, const int64_t *indices, int64_t n_indices, const double
+    *data, int64_t n_data, const double *root, int64_t n_root, int64_t *pairs, int64_t n_pairs, int64_t two, double
+    *score, int64_t n_score);
+int64_t sort_pairs__i8(const int64_t *pairs, int64_t n, int64_t two, const double *score, int64_t n_score, double low,
+    double high, int64_t *sorted, int64_t n_sorted, int64_t also_two);
+void join_in_order__i8(const int64_t *pairs, int64_t n_pairs, int64_t two, int64_t most, int64_t *parent, int64_t n,
+    uint8_t *alone, int64_t n_alone);
+void best_neighbours__i8(const int64_t *pairs, int64_t n_pairs, int64_t two, const int64_t *parent, int64_t n, const
+    uint8_t *alone, int64_t n_alone, int64_t *best, int64_t n_best);
+void common_weight__i8(const int64_t *indptr, int64_t n_ptr, const int64_t *indices, int64_t n_indices, const double
+    *data, int64_t n_data, const int64_t *pairs, int64_t n, int64_t two, double *out, int64_t n_out);
+int64_t sum_between__i8(const int64_t *members, int64_t n, const int64_t *first, int64_t n_first, const int64_t
+    *labels, int64_t n_labels, const int64_t *indptr, int64_t n_ptr, const int64_t *indices, int64_t n_indices, const
+    double *data, int64_t n_data, int64_t *between_ptr, int64_t n_between_ptr, int64_t *between, int64_t n_between,
+    double *weights, int64_t n_weights);
+void add_rows__i8(const int64_t *labels, int64_t n, const double *x, int64_t n_x, int64_t width, double *out, int64_t
+    n_out, int64_t out_width);
+void transpose__i8_u8(const int64_t *indptr, int64_t n_ptr, const int64_t *indices, int64_t n_indices, const uint64_t
+    *data, int64_t n_data, int64_t *out_ptr, int64_t n_out_ptr, int64_t *out_indices, int64_t n_out, uint64_t
+    *out_data, int64_t n_out_data);
+void transpose__i8_u4(const int64_t *indptr, int64_t n_ptr, const int64_t *indices, int64_t n_indices, const uint32_t
+    *data, int64_t n_data, int64_t *out_ptr, int64_t n_out_ptr, int64_t *out_indices, int64_t n_out, uint32_t
+    *out_data, int64_t n_out_data);
+int64_t merge_rows__i8(const int64_t *indptr, int64_t n_ptr, const int64_t *indices, int64_t n_indices, const double
+    *data, int64_t n_data, const int64_t *other_ptr, int64_t n_other_ptr, const int64_t *other, int64_t n_other, const
+    double *other_data, int64_t n_other_data, int64_t largest, int64_t *out_ptr, int64_t n_out_ptr, int64_t *out,
+    int64_t n_out, double *out_data, int64_t n_out_data);
+int64_t drop_loops__i8(int64_t *indptr, int64_t n_ptr, int64_t *indices, int64_t n_indices, double *data, int64_t
+    n_data);
+void sums__i8(const int64_t *indptr, int64_t n_ptr, const double *data, int64_t n_data, double *out, int64_t n_out);
+int64_t order_free_product__i8(const int64_t *indptr, int64_t n_ptr, const int64_t *indices, int64_t n_indices, const
+    double *data, int64_t n_data, const double *x, int64_t n_x, int64_t width, double *out, int64_t n_out, int64_t
+    out_width);
+void divide_rows__i8(const int64_t *indptr, int64_t n_ptr, const int64_t *indices, int64_t n_indices, const double
+    *data, int64_t n_data, const double *degree, int64_t n_degree, int64_t both, double *out, int64_t n_out);
+void count_terms__i8(const int64_t *indptr, int64_t n_ptr, const int64_t *indices, int64_t n_indices, const int64_t
+    *terms, int64_t n_terms, int64_t most, int64_t *out, int64_t n_out);
+void height_range(const double *score, int64_t n, double *out, int64_t two);
+void leading_bits(const double *weights, int64_t n, double largest, uint64_t *out, int64_t n_out);
+int64_t count_hashes(uint64_t *colours, int64_t n, uint64_t *room, int64_t n_room);
+int64_t ward_merges(double *centres, int64_t d, int64_t n, int64_t *merged, int64_t n_merged, int64_t two, double
+    *heights, int64_t n_heights, const uint8_t *stop, int64_t one);
+int64_t name_merges(const int64_t *merged, int64_t n_merged, int64_t two, int64_t *parent, int64_t n, double *linkage,
+    int64_t n_linkage, int64_t four);
+
+/* linear.c */
+void fixed_product__i4(const int32_t *indptr, int64_t n_ptr, const int32_t *indices, int64_t n_indices, const double
+    *data, int64_t n_data, const double *x, int64_t n_x, int64_t width, double *out, int64_t n_out, int64_t out_width);
+void fixed_product__i8(const int64_t *indptr, int64_t n_ptr, const int64_t *indices, int64_t n_indices, const double
+    *data, int64_t n_data, const double *x, int64_t n_x, int64_t width, double *out, int64_t n_out, int64_t out_width);
+int64_t add_outer(const double *scale, int64_t n_scale, double factor, const double *x, int64_t n, int64_t width,
+    double *out, int64_t n_out, int64_t out_width);
+void combine(double a, const double *ax, int64_t n_ax, int64_t ax_width, double b, const double *x, int64_t n, int64_t
+    width, double c, const double *before, int64_t n_before, int64_t before_width, double *out, int64_t n_out, int64_t
+    out_width);
+void gram(const double *x, int64_t n, int64_t width, const double *y, int64_t n_y, int64_t y_width, double *out,
+    int64_t n_out, int64_t out_width);
+void rotate(const double *x, int64_t n, int64_t x_width, const double *m, int64_t rows, int64_t width, double *out,
+    int64_t n_out, int64_t out_width);
+void row_sums__i4(const int32_t *indptr, int64_t n_ptr, const double *data, int64_t n_data, int64_t squared, double
+    *out, int64_t n_out);
+void row_sums__i8(const int64_t *indptr, int64_t n_ptr, const double *data, int64_t n_data, int64_t squared, double
+    *out, int64_t n_out);
+void inner_products__i4(const int32_t *pairs, int64_t n, int64_t two, const double *x, int64_t n_x, int64_t width,
+    double *out, int64_t n_out);
+void inner_products__i8(const int64_t *pairs, int64_t n, int64_t two, const double *x, int64_t n_x, int64_t width,
+    double *out, int64_t n_out);
+void scale_rows(double *x, int64_t n, int64_t width);
+void column_norms(const double *x, int64_t n, int64_t width, double *out, int64_t n_out);
+void fill(double *x, int64_t n, int64_t width, int64_t salt, const uint8_t *only, int64_t n_only);
+int64_t orthonormal(const double *g, int64_t width, int64_t g_width, double *r, int64_t n_r, int64_t r_width, uint8_t
+    *lost, int64_t n_lost);
+int64_t symmetric_eigen(const double *a, int64_t n, int64_t a_width, double *values, int64_t n_values, double *vectors,
+    int64_t n_vectors, int64_t width);

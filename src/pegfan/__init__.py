@@ -10,20 +10,6 @@ import importlib
 import logging
 from typing import TYPE_CHECKING, Any
 
-from pegfan.framelets import (
-    Coefficients,
-    FrameletSystem,
-    adjoint_test,
-    binary_haar,
-    check_filters,
-    haar_basis,
-    left_inverse,
-    permuted,
-    threshold,
-)
-from pegfan.graph import Graph, Split
-from pegfan.trees import Hierarchy, build_tree
-
 if TYPE_CHECKING:
     from pegfan import (
         auto,
@@ -55,8 +41,21 @@ if TYPE_CHECKING:
     )
     from pegfan.comparison import compare
     from pegfan.datasets import read_graph
+    from pegfan.framelets import (
+        Coefficients,
+        FrameletSystem,
+        adjoint_test,
+        binary_haar,
+        check_filters,
+        haar_basis,
+        left_inverse,
+        permuted,
+        threshold,
+    )
+    from pegfan.graph import Graph, Split
     from pegfan.recipe import Recipe
     from pegfan.training import Settings, train
+    from pegfan.trees import Hierarchy, build_tree
 
 __version__ = "0.2.0.dev0"
 
@@ -119,20 +118,33 @@ _DOORS = (
 _LAZY = {
     "AutoClassifier": "auto",
     "AutoRegressor": "auto",
+    "Coefficients": "framelets",
     "FSGNNClassifier": "classifier",
+    "FrameletSystem": "framelets",
+    "Graph": "graph",
+    "Hierarchy": "trees",
     "NetworkClassifier": "classifier",
     "PEGFANClassifier": "classifier",
     "PEGFANRegressor": "classifier",
     "Recipe": "recipe",
     "RecipeClassifier": "classifier",
     "Settings": "training",
+    "Split": "graph",
+    "adjoint_test": "framelets",
+    "binary_haar": "framelets",
+    "build_tree": "trees",
+    "check_filters": "framelets",
     "compare": "comparison",
     "families": "_families",
+    "haar_basis": "framelets",
+    "left_inverse": "framelets",
     "load_classifier": "auto",
     "load_model": "auto",
     "make_channels": "channels",
     "make_fsgnn_channels": "channels",
+    "permuted": "framelets",
     "read_graph": "datasets",
+    "threshold": "framelets",
     "train": "training",
 }
 

@@ -1,7 +1,8 @@
-"""The types of arrays that signatures name, and memory that starts on a cache line."""
+"""The types of arrays that signatures name, memory that starts on a cache line, and memory that is used again."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -21,3 +22,19 @@ def aligned(shape: int | tuple[int, ...], dtype: Any, fresh: Any = np.empty) -> 
     room = fresh(size + LINE, np.uint8)
     start = -room.ctypes.data % LINE
     return room[start : start + size].view(dtype).reshape(shape)
+
+
+class Room:
+    """Memory for the arrays of one level at a time: fresh memory is slow, for the system clears it page by page."""
+
+    def __init__(self, size: int) -> None:
+        self._block = np.empty(size, np.uint8)
+
+    def arrays(self, *wanted: tuple[Any, Any]) -> list[NDArray[Any]]:
+        """Arrays of these shapes and dtypes; those that were made before are lost."""
+        found, start = [], 0
+        for shape, dtype in wanted:
+            end = start + math.prod(np.atleast_1d(shape).tolist()) * np.dtype(dtype).itemsize
+            found.append(self._block[start:end].view(dtype).reshape(shape))
+            start = -(-end // LINE) * LINE
+        return found

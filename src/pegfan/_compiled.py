@@ -12,6 +12,7 @@ the dtypes of the arrays is called. Arrays are C-ordered. ``PEGFAN_NATIVE=0`` le
 from __future__ import annotations
 
 import dis
+import importlib
 import os
 from collections.abc import Callable
 from functools import cached_property
@@ -27,10 +28,9 @@ def _load() -> Any:
     if os.environ.get("PEGFAN_NATIVE", "1") == "0":
         return None
     try:
-        from pegfan import _native
+        return importlib.import_module("pegfan._native")
     except ImportError:  # no compiler when this was installed, or no cffi
         return None
-    return _native
 
 
 native: Any = _load()

@@ -17,11 +17,12 @@ def families() -> dict[str, tuple[str, ...]]:
     ['method', 'kind', 'regime', 'direction', 'scaling', 'head', 'hop', 'filters', 'rules', 'metric', 'engine',
      'strategy', 'grid', 'datasets', 'models']
     """
+    from pegfan import _defaults
     from pegfan.channels import hops
     from pegfan.comparison import CONTENDERS
     from pegfan.datasets import registry
     from pegfan.experiments import search
-    from pegfan.framelets import _levels, shrinkage
+    from pegfan.framelets import _levels
     from pegfan.metrics import METRICS
     from pegfan.recipe import CHOICES
     from pegfan.training import engine
@@ -30,7 +31,7 @@ def families() -> dict[str, tuple[str, ...]]:
         **CHOICES,
         "hop": hops.KINDS,
         "filters": tuple(_levels.FAMILIES),
-        "rules": shrinkage.RULES,
+        "rules": _defaults.RULES,
         "metric": tuple(METRICS),
         "engine": engine.ENGINES,
         "strategy": search.STRATEGIES,

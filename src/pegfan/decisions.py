@@ -14,6 +14,7 @@ import numpy as np
 
 from pegfan._arrays import FloatArray, IntArray
 from pegfan.metrics import METRICS, score, unequal
+from pegfan.running import one_thread
 
 __all__ = ["Calibration", "Decision", "Predictions", "best_offsets", "calibration_error", "reliability"]
 
@@ -128,9 +129,9 @@ class Calibration:
             return value, np.concatenate([[by_scale], by_shifts if shifting else []])
 
         start = np.zeros(1 + classes * shifting)
-        found = minimize(
-            loss, start, jac=True, method="L-BFGS-B", bounds=[(-4.0, 4.0)] + [(-30.0, 30.0)] * (len(start) - 1)
-        )
+        bounds = [(-4.0, 4.0)] + [(-30.0, 30.0)] * (len(start) - 1)
+        with one_thread():  # the vectors are short: threads would only wait for each other
+            found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds)
         shifts = found.x[1:] - found.x[1:].mean() if shifting else np.zeros(classes)
         return cls(float(np.exp(found.x[0])), tuple(map(float, shifts)))
 

@@ -19,9 +19,11 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array, csr_matrix, diags_array, issparse, triu
 from scipy.sparse.csgraph import connected_components
 
+from pegfan import _pairs
 from pegfan._arrays import FloatArray, IntArray
 from pegfan._checks import check_choice, check_integer
 from pegfan._extras import need
+from pegfan._matrices import moved, transposed
 from pegfan.metrics import METRICS, check_metric
 
 if TYPE_CHECKING:
@@ -231,8 +233,12 @@ class Graph:
             features = features.of.features
         else:
             features = None if features is None else _check_features(features, n)
-        is_directed = _check_directed(directed, matrix) if held is None else held.directed
-        matrices = dict(held.edge_matrices) if held else _check_edge_matrices(edge_matrices or {}, matrix, is_directed)
+        if held is not None:
+            is_directed, matrices = held.directed, dict(held.edge_matrices)
+        else:
+            made = isinstance(adjacency, Joined) and adjacency.symmetric and not directed
+            is_directed = False if made else _check_directed(directed, matrix)
+            matrices = _check_edge_matrices(edge_matrices or {}, matrix, is_directed)
         self.__dict__.update(
             adjacency=matrix,
             features=features,
@@ -379,7 +385,7 @@ class Graph:
         """
         if not isinstance(directed, bool | np.bool_):
             raise TypeError(f"directed must be True or False, got {directed!r}")
-        adjacency = _edges_to_adjacency(edges, weights, n, duplicates, mirror=not directed)
+        adjacency = join_edges(edges, weights, n, duplicates, mirror=not directed)
         return cls(adjacency, directed=bool(directed), **attributes)
 
     @classmethod
@@ -496,7 +502,7 @@ class Graph:
             "splits": mask_splits({part: _from_torch(getattr(data, f"{part}_mask", None)) for part in Split._fields}),
             "positions": _from_torch(getattr(data, "pos", None)),
         }
-        adjacency = _edges_to_adjacency(pairs.T, _edge_weights(data), n, duplicates, mirror=False)
+        adjacency = join_edges(pairs.T, _edge_weights(data), n, duplicates, mirror=False)
         return cls(adjacency, directed=directed, **_overridden(found, attributes))
 
     @classmethod
@@ -926,7 +932,7 @@ class Graph:
             return new[part][new[part] >= 0]
 
         return self.replace(
-            adjacency=self.adjacency[nodes][:, nodes],
+            adjacency=moved(self.adjacency, nodes),
             features=rows(self.features),
             labels=rows(self.labels),
             targets=rows(self.targets),
@@ -934,7 +940,7 @@ class Graph:
             node_names=rows(self.node_names),
             positions=rows(self.positions),
             things=rows(self.things),
-            edge_matrices={name: matrix[nodes][:, nodes] for name, matrix in self.edge_matrices.items()},
+            edge_matrices={name: moved(matrix, nodes) for name, matrix in self.edge_matrices.items()},
         )
 
 
@@ -1017,6 +1023,14 @@ def _require(good: NDArray[np.bool_], csr: csr_array, what: str, complaint: str)
 # -------------------------------------------------------------------- checking attributes
 
 
+class Joined(NamedTuple):
+    """A matrix that was made of checked edges, with nothing left to check: sorted, without repeats or zeros."""
+
+    matrix: csr_array
+    symmetric: bool
+    finite: bool = False  # known to be; a sum may not be
+
+
 class _Held(NamedTuple):
     """In place of what a graph holds: it was checked and cannot change, so that another graph may share it."""
 
@@ -1024,6 +1038,12 @@ class _Held(NamedTuple):
 
 
 def _check_adjacency(adjacency: Any, what: str = "adjacency") -> csr_array:
+    if isinstance(adjacency, Joined):
+        csr = adjacency.matrix
+        if not adjacency.finite:
+            _require(np.isfinite(csr.data), csr, what, "is not finite")
+        _freeze(csr.data, csr.indices, csr.indptr)
+        return csr
     if not issparse(adjacency):
         if not isinstance(adjacency, Sequence) and not hasattr(adjacency, "__array__"):
             raise TypeError(
@@ -1048,7 +1068,7 @@ def _check_edge_matrices(given: Any, adjacency: csr_array, directed: bool) -> di
         what = f"edge_matrices[{name!r}]"
         csr = _check_adjacency(matrix, what)
         _check_rows(csr.shape[0], adjacency.shape[0], what)
-        if not directed:
+        if not directed and not (isinstance(matrix, Joined) and matrix.symmetric):
             _check_directed(False, csr, what)
         if np.array_equal(csr.indptr, adjacency.indptr) and np.array_equal(csr.indices, adjacency.indices):
             csr.indptr, csr.indices = adjacency.indptr, adjacency.indices  # other weights of the same edges, held once
@@ -1072,6 +1092,9 @@ def _check_directed(directed: bool | None, adjacency: csr_array, what: str = "ad
         raise TypeError(f"directed must be True, False or None, got {directed!r}")
     if directed:
         return True
+    across = transposed(adjacency)
+    if all(np.array_equal(getattr(adjacency, part), getattr(across, part)) for part in ("indptr", "indices", "data")):
+        return False
     odd = (adjacency - adjacency.T).tocoo()
     if directed is None or odd.nnz == 0:
         return bool(odd.nnz)
@@ -1166,7 +1189,8 @@ def _check_names(names: Any, what: str, n: int | None = None) -> NDArray[Any]:
         raise ValueError(f"{what} must have 1 dimension, got shape {array.shape}")
     if n is not None:
         _check_rows(len(array), n, what)
-    _require_distinct(array.tolist(), what)
+    if array.dtype.kind not in "USiu" or not (array[1:] > array[:-1]).all():  # what is sorted differs
+        _require_distinct(array.tolist(), what)
     _freeze(array)
     return array
 
@@ -1304,40 +1328,43 @@ def _check_splits(splits: Any, n: int) -> tuple[Split, ...]:
     return tuple(as_split(split, n, f"splits[{k}]") for k, split in enumerate(splits))
 
 
-def _edges_to_adjacency(edges: Any, weights: Any, n: int | None, duplicates: str, *, mirror: bool) -> csr_array:
+def join_edges(edges: Any, weights: Any, n: int | None, duplicates: str, *, mirror: bool) -> Joined:
     """Merge repeated edges and build the matrix; with `mirror`, (i, j) and (j, i) are one edge."""
     check_choice(duplicates, "duplicates", (*_MERGE_RULES, "error"))
     pairs = _check_edges(edges)
     n = _check_n(n, pairs)
-    i, j = pairs[:, 0].astype(np.int64), pairs[:, 1].astype(np.int64)
-    w = np.ones(len(pairs)) if weights is None else _check_weights(weights, len(pairs))
+    w = None if weights is None else _check_weights(weights, len(pairs))
+    if w is not None and not w.all():
+        pairs, w = pairs[w > 0], w[w > 0]
     if duplicates == "count":
-        i, j, w, weights = i[w > 0], j[w > 0], np.ones(np.count_nonzero(w)), None
-    if weights is not None and not w.all():
-        i, j, w = i[w > 0], j[w > 0], w[w > 0]
-    key = np.minimum(i, j) * n + np.maximum(i, j) if mirror else i * n + j
-    if weights is None:
-        key.sort()  # all weigh 1, so there is nothing to carry along
+        w = None
+    keys = _pairs.pack(pairs[:, 0], pairs[:, 1], n, both=mirror)
+    if w is None:
+        keys.sort()  # all weigh 1, so there is nothing to carry along
     else:
-        order = np.argsort(key, kind="stable")
-        key, w = key[order], w[order]
-    first = np.flatnonzero(np.diff(key, prepend=-1))
-    if len(first) < len(key):
-        if duplicates == "error":
-            k = int(np.flatnonzero(np.diff(key) == 0)[0])
+        keys, order = _pairs.in_order(keys, n)
+        w = w[order]
+    if duplicates == "error" or w is not None or duplicates in ("sum", "count"):
+        new = _pairs.are_first(keys)
+        if duplicates == "error" and not new.all():
+            (i,), (j,) = _pairs.unpack(keys[[int(new.argmin())]], n)
             raise ValueError(
-                f"edge ({key[k] // n}, {key[k] % n}) is given more than once; choose duplicates='max', 'min', 'sum', "
-                "'mean' or 'count'"
+                f"edge ({i}, {j}) is given more than once; choose duplicates='max', 'min', 'sum', 'mean' or 'count'"
             )
-        times = np.diff(first, append=len(key))
-        with np.errstate(over="ignore"):  # an infinite sum is reported by Graph
-            key, w = key[first], _MERGE_RULES[duplicates].reduceat(w, first)
-        w = w / times if duplicates == "mean" else w
-    i, j = np.divmod(key, n)
-    if mirror:
-        off = i != j
-        i, j, w = np.append(i, j[off]), np.append(j, i[off]), np.append(w, w[off])
-    return coo_array((w, (i, j)), shape=(n, n)).tocsr()
+        if not new.all():
+            w = _merged(w, np.flatnonzero(new), len(keys), duplicates)
+    keys = _pairs.without_repeats(keys)
+    return Joined(_pairs.rows_of(keys, w, n, both=mirror), symmetric=mirror, finite=w is None)
+
+
+def _merged(weights: FloatArray | None, first: IntArray, m: int, duplicates: str) -> FloatArray:
+    """The weights of edges whose rows follow each other, from the `first` one on; of m rows in all."""
+    times = np.diff(first, append=m).astype(np.float64)
+    if weights is None:
+        return times
+    with np.errstate(over="ignore"):  # an infinite sum is reported by Graph
+        merged = _MERGE_RULES[duplicates].reduceat(weights, first)
+    return np.asarray(merged / times if duplicates == "mean" else merged)
 
 
 def _check_edges(edges: Any) -> NDArray[Any]:

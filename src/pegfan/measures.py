@@ -13,10 +13,11 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array, csr_array
+from scipy.sparse import coo_array, csr_array, issparse
 from scipy.sparse.csgraph import connected_components
 
 from pegfan._arrays import FloatArray, IntArray
+from pegfan._matrices import sorted_hashes
 from pegfan.graph import Graph
 
 __all__ = [
@@ -373,14 +374,13 @@ def equal_rows(matrix: Any) -> IntArray:
     >>> bool(rows[0] == rows[2] != rows[3]), int(rows[1])
     (True, -1)
     """
-    from pegfan._hashing import hash_rows
+    from pegfan._hashing import row_hashes
 
-    rows = csr_array(matrix)
-    bits = (rows.data.astype(np.float64) + 0.0).view(np.uint64)  # + 0.0: no negative zero
-    key = np.empty(rows.shape[0], np.uint64)
-    hash_rows(rows.indptr, rows.indices, bits, False, key)
-    group = np.unique(key, return_inverse=True)[1]
-    return np.where(np.diff(rows.indptr) > 0, group, -1)
+    order, number, _ = sorted_hashes(row_hashes(matrix), np.int64)
+    filled = np.diff(csr_array(matrix).indptr) > 0 if issparse(matrix) else np.asarray(matrix).any(axis=1)
+    group = np.empty(len(order), np.int64)
+    group[order] = number
+    return np.where(filled, group, -1)
 
 
 def _same_neighbours(graph: Graph) -> IntArray:

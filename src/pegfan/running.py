@@ -13,7 +13,7 @@ import time
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -237,11 +237,17 @@ def _call(task: Callable[..., Any], shared: Any, item: Any) -> Any:
         return task(item) if shared is None else task(shared, item)
 
 
+@lru_cache(maxsize=1)
+def _libraries(modules: int) -> Any:
+    """The numerical libraries that are loaded, looked for when some of the so many `modules` are new."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
     """Limit numerical libraries to one thread: the same bits on any machine, and no competition for its cores."""
-    from threadpoolctl import threadpool_limits
-
     from pegfan import _products
 
     torch = sys.modules.get("torch")
@@ -249,7 +255,7 @@ def one_thread() -> Iterator[None]:
     if torch:
         torch.set_num_threads(1)
     try:
-        with threadpool_limits(limits=1), _products.one_thread():
+        with _libraries(len(sys.modules)).limit(limits=1), _products.one_thread():
             yield
     finally:
         if torch:

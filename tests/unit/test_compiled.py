@@ -1,6 +1,7 @@
 """Loops in C equal their bodies, which numba compiles; the training step to rounding, the rest bit for bit."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,13 +14,22 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import pegfan as pf
-from pegfan import _compiled, _hashing, _products
+from pegfan import _compiled, _hashing, _matrices, _products
+from pegfan._arrays import aligned
 from pegfan._compiled import Loop, compiled, native
 from pegfan._products import product
-from pegfan.training import _kernels
+from pegfan.channels import _kernels as of_channels
+from pegfan.framelets import _kernels as frames
+from pegfan.framelets._transforms import CompiledTransforms
+from pegfan.models import _kernels as models
+from pegfan.relations import _kernels as relations
+from pegfan.training import _boosting, _kernels
 from pegfan.training.fast import FastNetwork, NativeNetwork
 from pegfan.training.network import Network
 from pegfan.training.rows import Rows, loss_weights
+from pegfan.trees import _kernels as of_trees
+from pegfan.trees import _linear
+from support.strategies import signal, trees
 
 seeds = st.integers(0, 2**32 - 1)
 built = pytest.mark.skipif(native is None, reason="no compiler built the extension here")
@@ -63,19 +73,12 @@ def test_arrays_of_other_dtypes_than_those_in_c_go_to_the_body():
 @built
 def test_every_declared_function_is_the_twin_of_a_loop_or_of_the_network():
     """Nothing in C is left without a body to compare it with."""
-    import importlib
-    import pkgutil
-
-    names = {module.name for module in pkgutil.walk_packages(pf.__path__, "pegfan.")}
-    rooms = [importlib.import_module(n) for n in names if n.split(".")[-1] in KERNELS]
-    loops = {loop.name for room in rooms for loop in vars(room).values() if isinstance(loop, Loop) and loop.name}
+    sources = (ROOT / "src" / "pegfan").rglob("*.py")
+    loops = {name for path in sources for name in re.findall(r'^@compiled\(\s*"(\w+)"', path.read_text(), re.M)}
     declared = {name.split("__")[0] for name in dir(native.lib)}
     assert {name for name in declared if name.startswith(("network_", "NETWORK_"))} >= {"network_step", "network_use"}
     assert {name for name in declared if not name.startswith(("network_", "NETWORK_"))} == loops & declared
     assert declared & loops
-
-
-KERNELS = {"_kernels", "_linear", "_boosting", "_hashing", "_products", "_counting"}
 
 
 SCRIPT = """
@@ -349,3 +352,446 @@ def test_squared_errors_equal_their_body():
     losses = [way(outputs[:, None].copy(), targets, weights, out) for way, out in zip(ways, errors, strict=True)]
     assert losses[0] == pytest.approx(losses[1], rel=1e-6)
     np.testing.assert_allclose(*errors, rtol=1e-6)
+
+
+# -------------------------------------------------- framelets, boosting, models, relations
+
+floats = st.sampled_from([np.float32, np.float64])
+
+
+def twins(loop, *args, room=()):
+    """Run a loop in C and its body by numba on equal arrays; all arrays but those to work in are then equal in bits."""
+    copies = [arg.copy() if isinstance(arg, np.ndarray) else arg for arg in args]
+    assert loop._match(tuple(arg.dtype if isinstance(arg, np.ndarray) else None for arg in args)) is not None
+    found, expected = loop(*args), loop.by_numba(*copies)
+    assert found == expected or (found is None and expected is None)
+    for place, (ours, theirs) in enumerate(zip(args, copies, strict=True)):
+        assert not isinstance(ours, np.ndarray) or place in room or same_bits(ours, theirs), place
+    return found
+
+
+@built
+@given(trees(), seeds, floats, st.sampled_from([1, 3, 8, 16, 21]), st.booleans())
+def test_transforms_equal_their_bodies(tree, seed, dtype, columns, streaming):
+    """With stores past the caches too, in tree order and any other, from every level."""
+    if tree.K == 1:
+        return
+    streaming = streaming and columns % 16 == 0
+    for order in (tree.order, np.arange(tree.n)):
+        moves = CompiledTransforms(pf.FrameletSystem(tree)._levels, order, np.dtype(dtype))
+        f = signal(tree, seed, columns, dtype) * dtype(10.0 ** np.random.default_rng(seed).integers(-30, 30))
+        first, p, _, _ = moves._chain
+        for j0 in range(1, tree.K):
+            table, total, room, at = moves._climbed(j0, columns)
+            c, back = aligned((total, columns), np.dtype(dtype)), aligned(f.shape, np.dtype(dtype))
+            twins(frames.decompose, first, p, table, f, moves._rows, c, room, at, streaming, room={6, 7})
+            twins(frames.reconstruct, first, p, table, c, back, moves._rows, room, at, streaming, room={6, 7})
+        assert not np.isnan(c).any()
+        assert not np.isnan(back).any()
+        level = moves.levels[-1]
+        up = np.zeros((len(level.n_children), columns), dtype)
+        twins(frames.average, level.first, moves._p[-1], f, moves._rows, up)
+        leaf, weight = np.arange(tree.n + 1), np.random.default_rng(seed).random(tree.n).astype(dtype)
+        twins(
+            *(frames.detail, level.first, moves._p[-1], leaf, weight, f, moves._rows, up, back),
+            *(moves._rows, streaming),
+        )
+        twins(frames.lift, level.first, weight, up, back, moves._rows, streaming)
+
+
+@built
+@given(
+    *(seeds, st.integers(1, 300), st.integers(1, 6), st.integers(1, 9)),
+    *(st.integers(1, 5), st.sampled_from([1, 2**10, 2**30])),
+)
+def test_boosting_equals_its_bodies(seed, n, columns, leaves, fewest, size):
+    rng = np.random.default_rng(seed)
+    widths = rng.integers(1, 256, columns)
+    bins = (rng.random((columns, n)) * widths[:, None]).astype(np.uint8)
+    chosen = np.sort(rng.choice(columns, rng.integers(1, columns + 1), replace=False))
+    g, h = rng.integers(-size, size + 1, n), rng.integers(0, size + 1, n)
+    places, gain = np.zeros((2 * leaves - 1, _boosting.FACTS), np.int64), np.zeros(2 * leaves - 1)
+    order, spare, near = np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros((n, 4), np.int64)
+    sums = np.zeros((leaves, len(chosen), 255, 4), np.int64)
+    column, bin_at, child = np.zeros((3, 2 * leaves - 1), np.int32)
+    value, gains = np.zeros(2 * leaves - 1), np.zeros(columns)
+    count = twins(
+        *(_boosting.grow, bins, widths, chosen, g, h, leaves, fewest, 1.0, 0.05),
+        *(order, spare, near, sums, places, gain, column, bin_at, child, value, gains),
+    )
+    assert 1 <= count <= 2 * leaves - 1
+    said = rng.standard_normal(n)
+    twins(_boosting.add_rows, order, places, child, value, count, said)
+    twins(_boosting.add_bins, bins, column, bin_at, child, value, said)
+    x = rng.standard_normal((n, columns)).astype(np.float32)
+    x[rng.random(x.shape) < 0.1] = np.nan
+    trees = [np.stack([part, part]) for part in (column, bin_at.astype(np.float32) / 128 - 1, child, value)]
+    for outputs in (1, 2):
+        twins(_boosting.walk, x, *trees, np.zeros((n, outputs)))
+        twins(_boosting.walk_apart, x, *trees, np.zeros((n, outputs, columns)))
+
+
+@built
+@given(seeds, floats, st.integers(0, 30), st.integers(1, 4), st.integers(1, 19), st.booleans())
+def test_attention_and_dropout_equal_their_bodies(seed, dtype, n, heads, width, shared):
+    rng = np.random.default_rng(seed)
+    M = sparse.random_array((n, n), density=0.2, rng=rng, format="csr")
+    pointers, indices = M.indptr.astype(np.int64), M.indices.astype(np.int32)
+
+    def normal(*shape):
+        return rng.standard_normal(shape).astype(dtype)
+
+    x, y, out = normal(3, 7 * n)
+    x[rng.random(x.shape) < 0.1] = np.nan
+    mask, scale = (rng.random(x.size) < 0.5).astype(np.uint8), dtype(1 / 0.7)
+    twins(models.drop, x, mask, scale, out)
+    twins(models.relu_drop, x, mask, scale, out)
+    twins(models.relu_drop_back, x, y, scale, out)
+    twins(models.unit_rows, pointers, M.data.astype(dtype), np.zeros(M.nnz, dtype))
+    source, target, weights = normal(n, heads), normal(n, heads), np.zeros((M.nnz, heads), dtype)
+    twins(models.attention, pointers, indices, source, target, dtype(0.2), weights, np.zeros((2, heads), dtype))
+    factors, z, gradient = normal(M.nnz, 1 if shared else heads), normal(n, heads, width), normal(n, heads, width)
+    twins(models.attend, pointers, indices, weights, factors, z, np.zeros_like(z))
+    room = np.zeros((int(np.diff(pointers).max(initial=0)) + 1, heads), dtype)
+    twins(
+        *(models.attend_back, pointers, indices, source, target, dtype(0.2), weights, factors, z, gradient),
+        *(np.zeros_like(z), np.zeros_like(source), np.zeros_like(target), room),
+    )
+
+
+@built
+@given(seeds, st.integers(2, 30), st.integers(1, 4), st.sampled_from([np.int32, np.int64]), st.booleans())
+def test_relations_equal_their_bodies(seed, n, layers, index, around):
+    rng = np.random.default_rng(seed)
+    edges = sparse.csr_array(np.triu(rng.random((n, n)) < 0.15, 1))
+    edges = sparse.csr_array(edges + edges.T)
+    degrees, own = np.unique(np.diff(edges.indptr), return_inverse=True)
+    order = np.argsort(own, kind="stable")
+    first = np.concatenate([[0], np.cumsum(np.bincount(own))])
+    candidates = np.zeros((n, int(rng.integers(1, n))), np.int32)
+    twins(relations.nearest_degrees, order, first, degrees.astype(np.int64), around, candidates)
+    component = sparse.csgraph.connected_components(edges, directed=False)[1]
+    reach = np.bincount(component)[component]
+    stamp, queue, counts = np.full(n, -1, np.int32), np.zeros(n, np.int32), np.zeros(len(degrees), np.int32)
+    sizes, which, many = np.zeros((n, layers), np.int64), *np.ones((2, n * n), np.int32)
+    end = twins(
+        *(relations.rings, edges.indptr.astype(index), edges.indices.astype(index), own, reach, 0),
+        *(stamp, queue, counts, sizes, which, many),
+    )
+    assert end == sizes.sum()
+    stops = np.cumsum(sizes).reshape(sizes.shape)
+    lists = np.column_stack([stops[:, 0] - sizes[:, 0], stops[:, 0]])
+    distances = np.zeros(candidates.shape)
+    values, room = degrees + 0.5, np.zeros((4, len(degrees)))
+    twins(relations.add_distances, 0, n, candidates, lists, which, many, values, distances, room, room={8})
+    twins(relations.weights, distances, np.zeros_like(distances))
+    near = rng.permuted(np.tile(np.arange(len(degrees)), (len(degrees), 1)), axis=1)
+    gaps = rng.random(near.shape)
+    wanted = int(rng.integers(1, n))
+    twins(relations.nearest_nodes, order, first, near, gaps, np.zeros((n, wanted), np.int64), np.zeros((n, wanted)))
+
+
+WITHOUT_NUMBA = """
+import sys
+import numpy as np
+import pegfan as pf
+from pegfan.channels import Channel, Channels
+from pegfan.training.boosting import Boosted, boost
+tree = pf.Hierarchy.from_nested([[0, 1, 2], [3, [4, 5]]])
+system = pf.FrameletSystem(tree)
+for dtype in (np.float32, np.float64):
+    f = np.arange(12, dtype=dtype).reshape(6, 2)
+    system.reconstruct(system.decompose(f, 2))
+    system.projections(f)
+    system.denoise(f, threshold="sure")
+    system.operator("scaling", 2).T @ (system.operator("scaling", 2) @ f)
+x = np.arange(60.0)[:, None]
+channels = Channels([Channel("X", None, x)])
+run = boost(channels, (x[:, 0] > 17).astype(int), pf.Split(np.arange(0, 60, 2), np.arange(1, 60, 2), np.arange(3)))
+Boosted(run.state).shares(x.astype(np.float32))
+print("numba" in sys.modules, "llvmlite" in sys.modules)
+"""
+
+
+@built
+def test_transforms_and_boosting_do_not_load_numba():
+    run = subprocess.run([sys.executable, "-c", WITHOUT_NUMBA], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["False", "False"]
+
+
+# ------------------------------------------------------------- trees and channels
+
+indices = st.sampled_from([np.int32, np.int64])
+
+
+def same(loop, *args, scratch=()):
+    """Check that a loop does in C what it does in Python; `scratch` are arguments whose contents are of no use then."""
+    key = tuple(a.dtype if isinstance(a, np.ndarray) else None for a in args)
+    assert loop._match(key) is not None, f"{loop.__name__} is not in C for {key}"
+    runs = [[a.copy() if isinstance(a, np.ndarray) else a for a in args] for _ in range(2)]
+    results = [run(*given) for run, given in zip((loop, loop.by_numba), runs, strict=True)]
+    assert results[0] == results[1]
+    for i, (one, other) in enumerate(zip(*runs, strict=True)):
+        if isinstance(one, np.ndarray) and i not in scratch:
+            assert one.tobytes() == other.tobytes(), f"{loop.__name__}: argument {i}"
+    return runs[0]
+
+
+def matrix(rng, rows, columns, index, per_row=4.0, like=None):
+    """A sparse matrix of weights that span many powers of ten; some rows are long, some empty."""
+    density = min(per_row / max(columns, 1), 1.0)
+    made = sparse.csr_array(sparse.random_array((rows, columns), density=density, rng=rng, format="csr"))
+    if rows and rng.random() < 0.5:
+        made = made.tolil()
+        made[int(rng.integers(rows))] = rng.random(columns)
+        made = sparse.csr_array(made)
+    made.data[:] = rng.random(made.nnz) * 10.0 ** rng.integers(-5, 5, made.nnz)
+    made.sum_duplicates()
+    made.indices, made.indptr = made.indices.astype(index), made.indptr.astype(index)
+    return made
+
+
+def square(rng, n, index, symmetric=False):
+    made = matrix(rng, n, n, index)
+    if symmetric:
+        made = sparse.csr_array(made + made.T)
+        made.indices, made.indptr = made.indices.astype(index), made.indptr.astype(index)
+    return made
+
+
+def parts(made):
+    return made.indptr, made.indices, made.data
+
+
+def hashes(rng, size):
+    return rng.integers(0, 2**64, size, dtype=np.uint64)
+
+
+@built
+@given(seeds, st.integers(1, 80), indices)
+def test_rows_are_moved_in_c(seed, n, index):
+    rng = np.random.default_rng(seed)
+    A = square(rng, n, index)
+    order = rng.permutation(n)[: rng.integers(1, n + 1)].astype(index)
+    place = np.full(n, -1, index)
+    place[order] = np.arange(len(order))
+    for data in (A.data.view(np.uint64), A.data.astype(np.float32).view(np.uint32)):
+        rows = (A.indptr, A.indices, data)
+        out = (np.zeros(A.nnz, index), np.zeros_like(data))
+        pointers = np.zeros(len(order) + 1, index)
+        *_, columns, values = same(_matrices.move_rows, order, place, *rows, pointers, *out)
+        wanted = sparse.csr_array((data, A.indices, A.indptr), shape=(n, n))[order][:, order]
+        wanted.sort_indices()
+        np.testing.assert_array_equal(columns[: wanted.nnz], wanted.indices)
+        np.testing.assert_array_equal(values[: wanted.nnz], wanted.data)
+        places = rng.permutation(n).astype(index)
+        same(_matrices.list_rows, places, *rows, *out)
+        same(_matrices.transpose, *rows, np.zeros(n + 1, index), *out)
+
+
+@built
+@given(seeds, st.integers(1, 60), indices, st.booleans())
+def test_matrices_are_merged_in_c(seed, n, index, largest):
+    rng = np.random.default_rng(seed)
+    A, B = square(rng, n, index), square(rng, n, index)
+    size = A.nnz + B.nnz
+    out = np.zeros(n + 1, index), np.zeros(size, index), np.zeros(size)
+    same(_matrices.merge_rows, *parts(A), *parts(B), largest, *out)
+    made, wanted = _matrices.merged(A, B, largest), A.maximum(B) if largest else A + B
+    np.testing.assert_array_equal(made.toarray(), wanted.toarray())
+    A.data[rng.random(A.nnz) < 0.2] = 0.0
+    same(_matrices.drop_loops, *parts(A))
+
+
+@built
+@given(seeds, st.integers(1, 200), indices, st.integers(1, 300))
+def test_labels_are_sorted_in_c(seed, n, index, most):
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, most, n).astype(index)
+    same(_matrices.order_by_label, labels, np.zeros(most + 1, index), np.zeros(n, index))
+    same(_matrices.number_by_appearance, labels, np.zeros(most, index), np.zeros(n, index))
+    same(_matrices.holds_each_once, labels, np.zeros(most, np.uint8), scratch=(1,))
+    perm = rng.permutation(n).astype(index)
+    same(_matrices.holds_each_once, perm, np.zeros(n, np.uint8), scratch=(1,))
+    assert _matrices.holds_each_once(perm, np.zeros(n, np.uint8))
+    same(of_trees.add_by_label, labels, hashes(rng, n), hashes(rng, most))
+    x = rng.standard_normal((n, 3))
+    same(of_trees.add_rows, labels, x, np.zeros((most, 3)))
+
+
+@built
+@given(seeds, st.integers(1, 3000), st.integers(1, 5000), indices)
+def test_hashes_are_sorted_in_c(seed, n, distinct, index):
+    rng = np.random.default_rng(seed)
+    values = hashes(rng, distinct)[rng.integers(0, distinct, n)]
+    values >>= np.uint64(rng.integers(0, 64))
+    *_, order = same(_matrices.sort_hashes, values, np.zeros_like(values), np.zeros(n, index))
+    np.testing.assert_array_equal(order, np.argsort(values, kind="stable"))
+    same(_matrices.count_hashes, values, np.zeros_like(values), scratch=(0, 1))
+    assert _matrices.count_hashes(values.copy(), np.empty_like(values)) == len(np.unique(values))
+
+
+@built
+@given(seeds, st.integers(1, 60), indices)
+def test_rows_are_hashed_in_c(seed, n, index):
+    rng = np.random.default_rng(seed)
+    A = square(rng, n, index)
+    bits = A.data.view(np.uint64)
+    nodes = rng.permutation(n)[: rng.integers(n + 1)].astype(index)
+    for with_self in (False, True):
+        *_, every = same(_hashing.hash_rows, A.indptr, A.indices, bits, with_self, hashes(rng, n))
+        *_, some = same(
+            of_trees.hash_some_rows, nodes, A.indptr, A.indices, bits, with_self, np.zeros(len(nodes), np.uint64)
+        )
+        np.testing.assert_array_equal(some, every[nodes])
+    for x in (A.toarray(), A.toarray().astype(np.float32), np.zeros((n, 0))):
+        *_, dense = same(_hashing.hash_dense_rows, x, np.zeros(n, np.uint64))
+        np.testing.assert_array_equal(dense, _hashing.row_hashes(sparse.csr_array(x)))
+    same(_hashing.fold_words, hashes(rng, n), hashes(rng, 8))
+    same(of_trees.gather_colours, A.indptr, A.indices, bits, hashes(rng, n), np.uint64(rng.integers(9)), hashes(rng, n))
+
+
+@built
+@given(seeds, st.integers(1, 300))
+def test_leading_bits_are_taken_in_c(seed, n):
+    rng = np.random.default_rng(seed)
+    weights = rng.random(n) * 2.0 ** rng.integers(-1074, 900, n).astype(float)
+    weights[rng.random(n) < 0.2] = 0.0
+    weights[rng.random(n) < 0.2] = 1.0
+    same(of_trees.leading_bits, weights, float(weights.max()) or 1.0, np.zeros(n, np.uint64))
+
+
+@built
+@given(seeds, st.integers(1, 120), indices, st.booleans())
+def test_components_are_found_in_c(seed, n, index, symmetric):
+    from scipy.sparse.csgraph import connected_components
+
+    rng = np.random.default_rng(seed)
+    A = matrix(rng, n, n, index, per_row=1.0)
+    A = sparse.csr_array(A + A.T) if symmetric else A
+    A.indices, A.indptr = A.indices.astype(index), A.indptr.astype(index)
+    out = np.zeros(n, index), np.zeros(n, index)
+    *_, labels = same(of_trees.components, A.indptr, A.indices, symmetric, *out, scratch=(3,))
+    np.testing.assert_array_equal(labels, connected_components(A, connection="weak")[1])
+
+
+@built
+@given(seeds, st.integers(2, 120), indices, st.integers(2, 6))
+def test_matching_is_done_in_c(seed, n, index, most):
+    rng = np.random.default_rng(seed)
+    A = square(rng, n, index, symmetric=True)
+    count = int((A.indices > np.repeat(np.arange(n), np.diff(A.indptr))).sum())
+    for root in (np.sqrt(rng.random(n) + 0.1), np.empty(0)):
+        given_ = (*parts(A), root, np.zeros((count, 2), index), np.zeros(count))
+        *_, pairs, score = same(of_trees.upper_pairs, *given_)
+    same(of_trees.common_weight, *parts(A), pairs, np.zeros(count))
+    x = rng.standard_normal((n, 3))
+    same(_linear.inner_products, pairs, x, np.zeros(count))
+    if count:
+        _, ends = same(of_trees.height_range, score, np.zeros(2))
+        *_, pairs = same(of_trees.sort_pairs, pairs, score, *ends.tolist(), np.zeros_like(pairs))
+    given_ = (pairs, most, np.zeros(n, index), np.zeros(n, bool))
+    _, _, parent, alone = same(of_trees.join_in_order, *given_)
+    same(of_trees.best_neighbours, pairs, parent, alone, np.zeros(n, index))
+
+
+@built
+@given(seeds, st.integers(1, 400), indices, st.integers(1, 9000))
+def test_clusters_are_summed_in_c(seed, n, index, spread):
+    """Few clusters and many: these are found by one layer of bits, or by three."""
+    rng = np.random.default_rng(seed)
+    A = square(rng, n, index, symmetric=True)
+    labels = rng.integers(0, spread, n)
+    labels[0] = spread - 1  # labels that nobody has are allowed here, and make rows of bits long
+    members, first = _matrices.by_label(labels.astype(index), spread)
+    out = np.zeros(spread + 1, index), np.zeros(A.nnz, index), np.zeros(A.nnz)
+    same(of_trees.sum_between, members, first, labels.astype(index), *parts(A), *out)
+
+
+@built
+@given(seeds, st.integers(2, 150), st.integers(1, 12))
+def test_points_are_merged_in_c(seed, n, d):
+    rng = np.random.default_rng(seed)
+    centres = np.round(rng.standard_normal((d, n)), int(rng.integers(0, 8)))  # coarse ones have ties
+    given_ = (centres, np.zeros((n - 1, 2), np.int64), np.zeros(n - 1), np.zeros(1, np.uint8))
+    _, merged, heights, _ = same(of_trees.ward_merges, *given_)
+    order = np.argsort(heights, kind="stable")
+    same(of_trees.name_merges, merged[order], np.arange(n), np.zeros((n - 1, 4)))
+
+
+@built
+@given(seeds, st.integers(1, 50), st.integers(1, 20), indices)
+def test_linear_algebra_is_done_in_c(seed, n, width, index):
+    rng = np.random.default_rng(seed)
+    x, y, z = (rng.standard_normal((n, width)) for _ in range(3))
+    A = matrix(rng, n, n, index)
+    same(_linear.product, *parts(A), x, np.zeros((n, width)))
+    same(_linear.row_sums, A.indptr, A.data, False, np.zeros(n))
+    same(_linear.row_sums, A.indptr, A.data, True, np.zeros(n))
+    same(_linear.add_outer, rng.random(n), 0.3, x, y)
+    same(_linear.combine, 1.5, x, -0.7, y, 0.1, z, np.zeros((n, width)))
+    *_, g = same(_linear.gram, x, x, np.zeros((width, width)))
+    same(_linear.rotate, x, rng.standard_normal((width, 7)), np.zeros((n, 7)))
+    x[rng.random(n) < 0.2] = 0.0
+    same(_linear.scale_rows, x)
+    same(_linear.column_norms, x, np.zeros(width))
+    same(_linear.fill, x, 3, rng.random(width) < 0.5)
+    same(_linear.orthonormal, g, np.zeros((width, width)), np.zeros(width, bool))
+    square_ = rng.standard_normal((width, width))
+    if rng.random() < 0.5:
+        square_ = np.round(square_)  # eigenvalues that meet
+    same(_linear.symmetric_eigen, square_ + square_.T, np.zeros(width), np.zeros((width, width)))
+
+
+@built
+@given(seeds, st.integers(1, 60), st.integers(1, 5), indices)
+def test_sums_of_integers_are_taken_in_c(seed, n, width, index):
+    rng = np.random.default_rng(seed)
+    A = matrix(rng, n, n, index)
+    A.data[:] *= 10.0 ** rng.integers(-290, 290, A.nnz).astype(float) * rng.choice([-1.0, 1.0], A.nnz)
+    x = rng.standard_normal((n, width)) * 10.0 ** rng.integers(-10, 30, (n, width)).astype(float)
+    same(of_channels.product, *parts(A), x, np.zeros((n, width)))
+    *_, sums = same(of_channels.sums, A.indptr, A.data, np.zeros(n))
+    ones = np.zeros((n, 1))
+    of_channels.product(*parts(A), np.ones((n, 1)), ones)
+    np.testing.assert_array_equal(sums, ones[:, 0])
+    for both in (False, True):
+        same(of_channels.divide_rows, *parts(A), rng.random(n) + 0.1, both, np.zeros(A.nnz))
+    same(of_channels.count_terms, A.indptr, A.indices, rng.integers(0, 50, n), 60, np.zeros(n, np.int64))
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("method", ["matching", "ward", "adjacency"])
+def test_trees_are_the_same_in_c_and_in_python(seed, method, monkeypatch):
+    from pegfan.trees import canonical
+
+    rng = np.random.default_rng(seed)
+    graph = pf.Graph.from_edges(rng.integers(0, 300, (700, 2)), rng.random(700), n=300, directed=seed == 1)
+    options = {"direction": "out", "score": "cosine"} if seed == 1 else {}
+    in_c = pf.build_tree(graph, method, **options)
+    monkeypatch.setattr(Loop, "__call__", lambda self, *args: self.by_numba(*args))
+    monkeypatch.setattr(canonical, "_known", {})
+    assert pf.build_tree(graph, method, **options) == in_c
+
+
+@built
+def test_trees_and_channels_need_no_numba():
+    code = """
+import sys
+import numpy as np
+import pegfan as pf
+from pegfan.channels import hop_matrix, structural_features
+graph = pf.datasets.synthetic(0.3, n=120, n_edges=400, n_features=5, splits=0)
+for method in ("auto", "ward", "matching", "adjacency"):
+    for options in ({}, {"feature_weight": 0.5}, {"score": "cosine"}):
+        pf.build_tree(graph, method, **options)
+arcs = pf.Graph(graph.adjacency + graph.adjacency[::-1], directed=True)
+for direction in ("symmetric", "in", "out"):
+    pf.build_tree(arcs, "matching", direction=direction, score="cosine")
+    for kind in ("S", "S~", "A", "random-walk"):
+        hop_matrix(arcs, kind, direction)
+structural_features(graph)
+print("numba" in sys.modules)
+"""
+    run = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert run.stdout.strip() == "False"

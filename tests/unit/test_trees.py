@@ -800,27 +800,27 @@ def test_kernels_equal_their_plain_twins(seed, n):
         hashed = mix(sum(mix(int(weights[e]) ^ mix(int(A.indices[e]) + 0x94D049BB133111EB)) for e in arcs) % 2**64)
         assert int(row[i]) == hashed
 
-    pairs = np.array([(i, j) for i in range(n) for j in range(i + 1, n)], np.int64).reshape(-1, 2)
-    order, most = rng.permutation(len(pairs)), int(rng.integers(1, 6))
-    parent, size = np.arange(n), np.ones(n, np.int64)
-    _kernels.join_in_order(order, pairs[:, 0].copy(), pairs[:, 1].copy(), size, parent, most)
+    pairs = np.array([(i, j) for i in range(n) for j in range(i + 1, n)], np.int32).reshape(-1, 2)
+    pairs, most = rng.permutation(pairs), int(rng.integers(1, 6))
+    parent, lonely = np.empty(n, np.int32), np.empty(n, bool)
+    _kernels.join_in_order(pairs, most, parent, lonely)
     clusters = [{i} for i in range(n)]
-    for e in order:
-        a, b = (next(c for c in clusters if node in c) for node in pairs[e])
+    for pair in pairs:
+        a, b = (next(c for c in clusters if node in c) for node in pair)
         if a is not b and len(a) + len(b) <= most:
             clusters.remove(b)
             a |= b
     assert sorted(map(sorted, clusters)) == sorted(np.flatnonzero(parent == r).tolist() for r in np.unique(parent))
 
-    best = np.full(n, -1)
-    _kernels.best_neighbours(order, pairs[:, 0].copy(), pairs[:, 1].copy(), parent, size, best)
+    best = np.empty(n, np.int32)
+    _kernels.best_neighbours(pairs, parent, lonely, best)
     for i in range(n):
         alone = (parent == parent[i]).sum() == 1
-        mine = [e for e in order if i in pairs[e]]
-        other = next((pairs[e][0] + pairs[e][1] - i for e in mine), None)
+        assert lonely[i] == alone
+        other = next((a + b - i for a, b in pairs.tolist() if i in (a, b)), None)
         assert best[i] == (parent[other] if alone and other is not None else -1)
 
     common = np.empty(len(pairs))
-    _kernels.common_weight(A.indptr, A.indices, A.data, pairs[:, 0].copy(), pairs[:, 1].copy(), common)
+    _kernels.common_weight(A.indptr, A.indices, A.data, pairs, common)
     dense = A.toarray()
     np.testing.assert_allclose(common, [dense[i] @ dense[j] for i, j in pairs], atol=1e-12)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -240,8 +240,14 @@ def variations(recipe: Recipe, graph: Graph | None = None, unequal: bool = False
 
 def difference(one: Recipe, other: Recipe) -> int:
     """In how many fields and settings two recipes differ; epochs and patience do not count."""
-    a, b = ({k: v for k, v in r.to_dict().items() if k not in ("epochs", "patience")} for r in (one, other))
+    a, b = _compared(one), _compared(other)
     return sum(a.get(name) != b.get(name) for name in a.keys() | b.keys())
+
+
+@lru_cache(maxsize=4096)
+def _compared(recipe: Recipe) -> dict[str, Any]:
+    """What of a recipe counts: every one is compared with many."""
+    return {name: value for name, value in recipe.to_dict().items() if name not in ("epochs", "patience")}
 
 
 def work(recipe: Recipe, graph: Graph, levels: int) -> float:

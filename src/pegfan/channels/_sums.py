@@ -8,6 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from pegfan._arrays import FloatArray
+from pegfan._matrices import enough
 
 
 def order_free_product(matrix: Any, x: Any) -> FloatArray:
@@ -29,10 +30,14 @@ def order_free_product(matrix: Any, x: Any) -> FloatArray:
     rows, values = csr_array(matrix), np.asarray(x, np.float64)
     columns = np.ascontiguousarray(values.reshape(len(values), -1))
     out = np.empty((rows.shape[0], columns.shape[1]))
-    _kernels.product(rows.indptr, rows.indices, rows.data.astype(np.float64, copy=False), columns, out)
+    enough(_kernels.product(rows.indptr, rows.indices, rows.data.astype(np.float64, copy=False), columns, out))
     return out.reshape(rows.shape[0], *values.shape[1:])
 
 
 def order_free_sums(matrix: Any) -> FloatArray:
     """The sums of the rows of a sparse matrix; integers are added exactly."""
-    return order_free_product(matrix, np.ones(matrix.shape[1]))
+    from pegfan.channels import _kernels
+
+    rows, out = csr_array(matrix), np.empty(matrix.shape[0])
+    _kernels.sums(rows.indptr, rows.data.astype(np.float64, copy=False), out)
+    return out

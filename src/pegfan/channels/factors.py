@@ -14,6 +14,7 @@ from scipy.sparse import csr_array, eye_array, issparse
 from scipy.sparse.linalg import LinearOperator
 
 from pegfan._arrays import FloatArray, IntArray
+from pegfan._matrices import listed, moved
 from pegfan._products import multipliable, product
 from pegfan.channels._sums import order_free_sums
 from pegfan.channels.hops import SUFFIXES, hop_matrix, hop_name
@@ -61,9 +62,11 @@ class Matrix(Operator):
         """A row of the product has at most the entries of all rows that are added up in it."""
         if rows is None or not issparse(self.matrix):
             return None
-        ones = np.ones(self.matrix.nnz, np.int64)
-        pattern = csr_array((ones, self.matrix.indices, self.matrix.indptr), shape=self.shape)
-        return np.asarray(np.minimum(pattern @ rows, columns))
+        from pegfan.channels._kernels import count_terms
+
+        out = np.empty(self.shape[0], np.int64)
+        count_terms(self.matrix.indptr, self.matrix.indices, np.asarray(rows, np.int64), columns, out)
+        return out
 
     def by_rows(self, x: Any) -> Any:
         """Rows of a sparse matrix times x."""
@@ -81,8 +84,10 @@ class Matrix(Operator):
 
     def permute(self, rows: IntArray | None, columns: IntArray | None, memo: dict[Any, Any]) -> Operator:
         """The matrix with rows and columns in another order."""
-        moved = self.matrix if rows is None else self.matrix[rows]
-        return Matrix(self.name, moved if columns is None else moved[:, columns])
+        if rows is not None and rows is columns and issparse(self.matrix):
+            return Matrix(self.name, moved(self.matrix, rows))
+        there = self.matrix if rows is None else self.matrix[rows]
+        return Matrix(self.name, there if columns is None else there[:, columns])
 
     def listed(self, order: IntArray, places: IntArray) -> Operator:
         """The same sparse matrix, with the entries of each row in an order of the columns."""
@@ -140,15 +145,7 @@ class _Listed(Matrix):
     def _made(self, dtype: Any) -> Any:
         if dtype not in self._converted:
             given = self._source.matrix
-            index = given.indices.dtype
-            # Which entry comes when: sorted by places, in place of the entries themselves.
-            numbers = np.arange(given.nnz, dtype=np.int32 if given.nnz < 2**31 else np.int64)
-            turns = csr_array((numbers, self._places.astype(index)[given.indices], given.indptr), shape=self.shape)
-            turns.sort_indices()
-            turn = turns.data
-            del turns, numbers
-            parts = (given.data.astype(dtype, copy=False)[turn], given.indices[turn], given.indptr)
-            self._converted[dtype] = csr_array(parts, shape=self.shape)
+            self._converted[dtype] = listed(given.astype(dtype, copy=False), self._places)
         return self._converted[dtype]
 
     def _like(self, x: Any, transposed: bool = False) -> Any:

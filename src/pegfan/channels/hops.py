@@ -6,6 +6,7 @@ import numpy as np
 from scipy.sparse import csr_array, eye_array
 
 from pegfan._checks import check_choice
+from pegfan._matrices import canonical, merged, transposed
 from pegfan.channels._sums import order_free_sums
 from pegfan.graph import Graph
 from pegfan.trees.build import DIRECTIONS
@@ -55,20 +56,23 @@ def hop_matrix(graph: Graph, kind: str = "S", direction: str = "out") -> csr_arr
            [0.5, 0. , 0.5],
            [0. , 1. , 0. ]])
     """
+    from pegfan.channels._kernels import divide_rows
+
     check_choice(kind, "a hop matrix", KINDS)
     check_choice(direction, "direction", DIRECTIONS)
     a = graph.adjacency
     if graph.directed and direction != "out":
-        a = csr_array(a.T if direction == "in" else a.maximum(a.T))
+        a = transposed(a) if direction == "in" else merged(a, transposed(a), largest=True)
     if kind == "A":
         return a.copy()
     if kind == "S~":
-        a = csr_array(a + eye_array(graph.n, format="csr"))
+        a = merged(a, csr_array(eye_array(graph.n, format="csr")))
     degrees = order_free_sums(a)
     degrees[degrees == 0] = 1
-    rows = np.repeat(degrees, np.diff(a.indptr))
-    values = a.data / (rows if kind == "random-walk" else np.sqrt(rows) * np.sqrt(degrees)[a.indices])
-    return csr_array((values, a.indices.copy(), a.indptr.copy()), shape=a.shape)
+    both, values = kind != "random-walk", np.empty(a.nnz)
+    divide_rows(a.indptr, a.indices, a.data, np.sqrt(degrees) if both else degrees, both, values)
+    own = a.copy() if a is graph.adjacency else a  # whose arrays cannot be written to
+    return canonical(values, own.indices, own.indptr, a.shape)
 
 
 def hop_name(kind: str, direction: str = "out") -> str:

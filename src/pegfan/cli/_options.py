@@ -15,7 +15,6 @@ from rich.markup import escape
 from pegfan import _defaults as default
 from pegfan.cli._complete import complete_sources
 from pegfan.cli._shell import USAGE, Fail, errors
-from pegfan.metrics import METRICS
 
 if TYPE_CHECKING:
     from pegfan.datasets import ReadReport, Schema, Source
@@ -26,7 +25,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines inst
 Force = Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")]
 SOURCES = "A data set's name, a file or folder, or a file of nodes and one of edges."
 Sources = Annotated[list[str], typer.Argument(metavar="GRAPH", help=SOURCES, autocompletion=complete_sources)]
-Metric = Annotated[str | None, typer.Option(help=f"What is judged: {', '.join(METRICS)}.")]
+Metric = Annotated[str | None, typer.Option(help=f"What is judged: {', '.join(default.METRICS)}.")]
 Threshold = Annotated[
     float | None,
     typer.Option(min=0, max=1, help="Of two classes, the probability from which the positive one is predicted."),

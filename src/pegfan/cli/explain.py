@@ -12,7 +12,6 @@ from pegfan.cli._options import Json, choices
 from pegfan.cli._shell import USAGE, Fail, command, console, errors
 from pegfan.cli._show import make_table, print_json, print_table
 from pegfan.cli.train import load_model, read_like, reopen
-from pegfan.metrics import amount
 
 if TYPE_CHECKING:
     from pegfan.explain import Explanation
@@ -86,6 +85,7 @@ def _as_dict(one: Explanation) -> dict[str, Any]:
 
 def _print(one: Explanation, top: int) -> None:
     from pegfan.explain import OTHERS
+    from pegfan.metrics import amount
 
     numeric = one.probability is None
     told = f"predicted {amount(one.score)}, that"

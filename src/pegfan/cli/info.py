@@ -12,7 +12,6 @@ import typer
 from rich.markup import escape
 from rich.text import Text
 
-from pegfan import measures
 from pegfan.cli._options import PICTURES, Force, Json, Reading, Sources, check_output, read
 from pegfan.cli._shell import Fail, as_options, command, console
 from pegfan.cli._show import (
@@ -25,11 +24,11 @@ from pegfan.cli._show import (
     print_warnings,
     save_picture,
 )
-from pegfan.metrics import amount
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from pegfan import measures
     from pegfan.datasets import ReadReport, Source
     from pegfan.graph import Graph
     from pegfan.results import TargetFacts
@@ -72,6 +71,8 @@ def info(
 
 
 def _facts(source: Source, graph: Graph, report: ReadReport | None) -> dict[str, Any]:
+    from pegfan import measures
+
     known, size, pieces = graph.labels is not None, graph.describe(), measures.component_sizes(graph)
     facts: dict[str, Any] = {
         "source": source.to_dict(),
@@ -90,6 +91,8 @@ def _facts(source: Source, graph: Graph, report: ReadReport | None) -> dict[str,
 
 
 def _degrees(graph: Graph) -> dict[str, Any]:
+    from pegfan import measures
+
     found = asdict(measures.degrees(graph))
     sides = {"out": "outgoing", "in": "incoming"} if graph.directed else {"degree": "outgoing"}
     return {**{name: found[side] for name, side in sides.items()}, "histogram": found["histogram"]}
@@ -97,11 +100,15 @@ def _degrees(graph: Graph) -> dict[str, Any]:
 
 def _ccns(graph: Graph) -> NDArray[Any]:
     """The similarities of the classes that have nodes."""
+    from pegfan import measures
+
     held = measures.class_sizes(graph) > 0
     return measures.ccns(graph)[held][:, held]
 
 
 def _classes(graph: Graph) -> list[dict[str, Any]]:
+    from pegfan import measures
+
     if graph.labels is None:
         return []
     counts = measures.class_sizes(graph)
@@ -161,6 +168,8 @@ def _next(source: Source, graph: Graph) -> str:
 
 
 def _print_sizes(source: Source, graph: Graph, facts: dict[str, Any]) -> None:
+    from pegfan.metrics import amount
+
     size, twins = facts["graph"], facts["duplicates"]
     edges = f"{size['edges']:,} {'directed' if graph.directed else 'undirected'}"
     kind = "weighted" if size["weighted"] else "unweighted"

@@ -13,7 +13,6 @@ from pegfan import _defaults as default
 from pegfan.cli._options import Json, Metric, Reading, Sources, check_choice, open_source
 from pegfan.cli._shell import INTERRUPTED, Fail, command, console, errors
 from pegfan.cli._show import make_table, print_json, print_table, progress_bar
-from pegfan.metrics import METRICS
 
 if TYPE_CHECKING:
     from pegfan.datasets import Source
@@ -130,6 +129,8 @@ def _count_splits(source: Source, wanted: int | None) -> tuple[int, bool]:
 
 
 def _show(result: SearchResult, folder: Path) -> None:
+    from pegfan.metrics import METRICS
+
     print_table(_table(result))
     best, measure = result.best, METRICS[result.metric]
     spread = f" ± {measure.show(result.test_std)}" if len(result.test_metrics) > 1 else ""
@@ -147,6 +148,8 @@ def _show(result: SearchResult, folder: Path) -> None:
 
 def _table(result: SearchResult) -> Table:
     """The best settings; what is the same for all of them is left out, so that 80 columns are enough."""
+    from pegfan.metrics import METRICS
+
     shown = result.candidates[:_SHOWN]
     names = [name for name in result.best.settings if len({c.settings.get(name) for c in result.candidates}) > 1]
     reached = [name for name in ("epochs", "splits") if len({getattr(c, name) for c in shown}) > 1]

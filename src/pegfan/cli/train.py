@@ -13,7 +13,6 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 from rich.markup import escape
 
@@ -49,8 +48,6 @@ from pegfan.cli._show import (
     progress_bar,
     writing,
 )
-from pegfan.metrics import METRICS, amount
-from pegfan.running import release_memory
 
 if TYPE_CHECKING:
     from pegfan.auto.outcome import Outcome, Plan
@@ -149,6 +146,8 @@ def train(
     _check_folder(folder, force)
     _check_writable(folder)
     source, known, report = read(wanted.source)
+    from pegfan.running import release_memory
+
     release_memory()
     wanted, known = wanted.judged(known)
     shown = console if not as_json else errors
@@ -204,7 +203,10 @@ def predict(
     were), new nodes join the tree beside their neighbours, and the new nodes are written. Of two unequal classes, the
     rarer one is predicted from the threshold on that the model was trained with.
     """
+    import numpy as np
+
     from pegfan.classifier import NodeClassifier as Classes
+    from pegfan.metrics import amount
 
     check_output(output, force, (".csv",), "The table of predictions")
     if every and not add:
@@ -262,6 +264,8 @@ def _predict_classes(
     model: NodeClassifier, graph: Graph, output: Path, shown: Any, asked: tuple[Any, Any], counts: Sequence[int] | None
 ) -> dict[str, Any]:
     """Write the table of classes and probabilities, and say how many there are of each; reasons where counts are."""
+    import numpy as np
+
     with errors.status("predicting"):
         logs = model.fitted_.log_probabilities(graph)
     _, decision = model.decided(logs[graph.subjects], *asked)
@@ -274,6 +278,8 @@ def _predict_classes(
 
 def _predict_numbers(model: NodeModel, graph: Graph, output: Path, shown: Any, reasons: bool) -> dict[str, Any]:
     """Write the table of predicted numbers, and say how large they are."""
+    import numpy as np
+
     with errors.status("predicting"):
         values = model.predict(graph)
     texts = _some_reasons(model, graph, (), shown) if reasons else None
@@ -476,7 +482,7 @@ def _resolve(
     if kept and not source.files:
         raise Fail(f"--keep-data keeps copies of files, and {source.name} is a data set; leave it out.", USAGE)
     if metric is not None:
-        check_choice(metric, tuple(METRICS), "--metric")
+        check_choice(metric, default.METRICS, "--metric")
     if chosen.get("threshold") is not None and chosen.get("flag_share") is not None:
         raise Fail("Give --threshold or --flag-share, not both.", USAGE)
     repeats = listed is not None and stored.get("version", _VERSION) < 3 and metric is None and not graph
@@ -540,6 +546,8 @@ def _stored_source(stored: Any, reading: Mapping[str, Any], beside: Path) -> Sou
 
 
 def _print_plan(shown: Any, source: Source, graph: Graph, wanted: _Wanted, folder: Path) -> None:
+    from pegfan.metrics import METRICS
+
     plan, metric = wanted.plan, METRICS[graph.metric]
     labelled = int(graph.labelled.sum())
     what = f"{labelled:,} labelled, {graph.n_classes} classes"
@@ -710,6 +718,8 @@ def _shown_tree(model: NodeModel) -> Hierarchy | None:
 
 def _shown_outputs(model: NodeModel, graph: Graph) -> Any:
     """Probabilities, or predicted numbers in one column."""
+    import numpy as np
+
     fitted = model.fitted_
     return fitted.values(graph)[:, None] if fitted.numeric else np.exp(fitted.log_probabilities(graph))
 
@@ -734,6 +744,8 @@ def _table(
 
     It is of all nodes, or of some.
     """
+    import numpy as np
+
     out = StringIO()
     writer = csv.writer(out, lineterminator="\n")
     more = [] if reasons is None else ["top_reasons"]
@@ -909,6 +921,7 @@ def _known_parts(model: NodeModel, graph: Graph) -> list[str]:
 
 
 def _print_outcome(result: Result, folder: Path) -> None:
+    from pegfan.metrics import METRICS
     from pegfan.report.words import calibration, decision, errors_of, unequal
     from pegfan.results import verdict
 

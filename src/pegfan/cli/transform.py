@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
+from pegfan import _defaults as default
 from pegfan.cli._options import (
     PICTURES,
     Force,
@@ -33,7 +34,6 @@ from pegfan.cli._show import (
     save_picture,
     writing,
 )
-from pegfan.framelets.shrinkage import RULES
 
 if TYPE_CHECKING:
     from pegfan._arrays import FloatArray
@@ -57,7 +57,7 @@ def transform(
     tree: Annotated[Path | None, typer.Option(help="A tree that pegfan tree wrote; by default one is built.")] = None,
     denoise: Annotated[
         str | None,
-        typer.Option(metavar="RULE", help=f"Denoise: {', '.join(RULES)}, or a number as threshold."),
+        typer.Option(metavar="RULE", help=f"Denoise: {', '.join(default.RULES)}, or a number as threshold."),
     ] = None,
     weights: Annotated[
         str, typer.Option(help="equal (the paper's): children have equal weights; size: framelets ignore constants.")
@@ -102,13 +102,13 @@ def transform(
 
 
 def _rule(denoise: str | None) -> str | float | None:
-    if denoise is None or denoise in RULES:
+    if denoise is None or denoise in default.RULES:
         return denoise
     value = -1.0
     with contextlib.suppress(ValueError):
         value = float(denoise)
     if not 0 <= value < float("inf"):
-        raise Fail(f"--denoise is {', '.join(RULES)} or a number of at least 0, not {denoise}.", USAGE)
+        raise Fail(f"--denoise is {', '.join(default.RULES)} or a number of at least 0, not {denoise}.", USAGE)
     return value
 
 

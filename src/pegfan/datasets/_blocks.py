@@ -25,7 +25,7 @@ class Column(NamedTuple):
     @property
     def series(self) -> Any:
         """The cells."""
-        return self.table.frame[self.name]
+        return self.table.series(self.name)
 
     def where(self, row: Any) -> str:
         """The place of a row, for error messages."""

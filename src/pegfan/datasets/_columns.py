@@ -54,7 +54,7 @@ def _learn(nodes: Table, extra: int, options: Options, report: ReadReport) -> tu
     """Read every column, or those that were asked for, by rules that their content suggests."""
     asked = options.features is not None
     if not asked:
-        columns = list(nodes.frame.columns)
+        columns = nodes.columns
     elif options.features is False:
         columns = []
     else:
@@ -63,7 +63,7 @@ def _learn(nodes: Table, extra: int, options: Options, report: ReadReport) -> tu
     kinds: Mapping[str, str] = options.features if isinstance(options.features, Mapping) else {}
     blocks: list[Block] = []
     rules: dict[str, Rule] = {}
-    for name in nodes.frame.columns:
+    for name in nodes.columns:
         if name not in columns:
             report.dropped[name] = "not asked for"
             rules[name] = Rule(DROPPED, {"why": "not asked for"})
@@ -91,7 +91,7 @@ def _read_by(schema: Schema, nodes: Table, extra: int, options: Options, report:
     blocks: list[Block] = []
     lacking: list[str] = []
     for name, rule in schema.nodes.items():
-        there = name in nodes.frame.columns
+        there = name in nodes.columns
         if rule.kind == DROPPED:
             if there:
                 report.dropped[name] = str(rule.facts.get("why", "not used before"))
@@ -99,7 +99,7 @@ def _read_by(schema: Schema, nodes: Table, extra: int, options: Options, report:
         table = nodes
         if not there:
             lacking.append(name)
-            nothing = pd.Series([None] * len(nodes.frame), dtype=object)
+            nothing = pd.Series([None] * nodes.size, dtype=object)
             table = Table(pd.DataFrame({name: nothing}), nodes.name, nodes.line_of)
         column = Column(table, name, extra)
         try:
@@ -108,7 +108,7 @@ def _read_by(schema: Schema, nodes: Table, extra: int, options: Options, report:
             raise BadInput(f"{nodes.name}: column {name!r} cannot be read as {rule.kind!r}, as before: {why}") from None
         blocks.append(block)
         report.features[name] = block.how if there else "not in the table: all missing"
-    strange = [name for name in nodes.frame.columns if name not in schema.nodes]
+    strange = [name for name in nodes.columns if name not in schema.nodes]
     report.dropped.update(dict.fromkeys(strange, "not in the schema"))
     report.filled += lacking
     report.strange += strange

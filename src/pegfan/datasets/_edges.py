@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
+from pegfan import _pairs
 from pegfan._arrays import FloatArray, IntArray
 from pegfan._checks import BadInput
 from pegfan.datasets import _events, _ids
@@ -19,7 +19,8 @@ from pegfan.datasets._columns import ID_NAMES
 from pegfan.datasets._events import Column, LeftOut
 from pegfan.datasets._ids import Ids
 from pegfan.datasets._schema import Rule, Schema
-from pegfan.datasets._table import Options, ReadReport, Table, few, shown
+from pegfan.datasets._table import Options, ReadReport, Table, few, named_among, shown
+from pegfan.graph import Joined
 
 WEIGHT_NAMES = ("weight", "weights", "w", "value", "count", "strength")
 _ROLES = (
@@ -111,7 +112,7 @@ def end_columns(table: Table) -> tuple[str, str] | None:
 
 def some_ends(edges: Table, options: Options) -> tuple[str, str] | None:
     """Return the columns that hold the ends of edges: as given, by name, or the first two; None if there is but one."""
-    columns = list(edges.frame.columns)
+    columns = edges.columns
     guessed = end_columns(edges) or tuple(columns[:2])
     given = [name if name in columns else None for name in (options.source, options.target)]
     if len(guessed) < 2:
@@ -131,7 +132,7 @@ def kinds_of(tables: Sequence[Table], schema: Schema | None) -> list[str]:
         if names[k] not in known:  # another file of the same columns
             assert schema is not None
             left = [name for name in known if name not in names]
-            common = {name: len(set(schema.edges[name]) & set(table.frame.columns)) for name in left}
+            common = {name: len(set(schema.edges[name]) & set(table.columns)) for name in left}
             best = max(common, key=lambda name: common[name], default=None)
             if best is not None and common[best] >= 2:
                 names[k] = best
@@ -145,19 +146,19 @@ def read_edges(
     rules = {} if options.schema is None else options.schema.edges.get(kind, {})
     ends = _pick_ends(edges, nodes, options, rules, several)
     for column in ends.columns:
-        if (blank := _ids.blanks(edges.ids(column))).any():
+        if (blank := _ids.blank_ids(edges, column)).any():
             raise BadInput(
                 f"{edges.where(blank.argmax())}: column {column!r} is blank; an edge needs both ends "
                 f"({int(blank.sum())} of {len(blank)} rows are blank)"
             )
-    first, second = (_ids.read_ids(edges.ids(column), edges) for column in ends.columns)
+    first, second = (_ids.ids_of(edges, column) for column in ends.columns)
     apart = _pick_apart(edges, ends, nodes, options, rules)
     weight, how = _pick_weight(edges, ends.columns, options, several)
     words = "none: every edge weighs 1" if weight is None else f"{weight!r} ({how})"
     _tell(report, "weight", edges, words, several)
     weights = None if weight is None else _read_weights(edges, weight)
     natural = weight or _pick_weight(edges, ends.columns, replace(options, weight=None), several)[0]
-    alone = [column for column in edges.frame.columns if column not in ends.columns] == [natural]
+    alone = [column for column in edges.columns if column not in ends.columns] == [natural]
     if alone and not (several or apart is not None or ends.names == "directed" or options.edge_columns or rules):
         columns: tuple[Column, ...] = ()  # a list of edges with a weight, as there are many: no more is made of it
         report.dropped.update({f"{edges.name} {natural!r}": "not used"} if weight is None else {})
@@ -175,7 +176,7 @@ def _tell(report: ReadReport, role: str, edges: Table, words: str, several: bool
 
 
 def _pick_ends(edges: Table, nodes: Table | None, options: Options, rules: Mapping[str, Rule], several: bool) -> Ends:
-    columns = list(edges.frame.columns)
+    columns = edges.columns
     stored = [next((name for name, rule in rules.items() if rule.kind == role), None) for role in ("source", "target")]
     guessed, how = end_columns(edges), "by name"
     if all(name in columns for name in stored):
@@ -206,18 +207,18 @@ def _pick_ends(edges: Table, nodes: Table | None, options: Options, rules: Mappi
 
 def _ends_by_content(edges: Table, nodes: Table) -> tuple[str, str] | None:
     """Return two columns that hold ids of nodes, or one that does and one of other things; None if none does."""
-    shares = {column: max(_shares(edges, column, nodes).values(), default=0.0) for column in edges.frame.columns}
+    shares = {column: max(_shares(edges, column, nodes).values(), default=0.0) for column in edges.columns}
     held = [column for column, share in shares.items() if share >= _KNOWN]
     if len(held) >= 2:
         return held[0], held[1]
-    others = [column for column in edges.frame.columns if column not in held and _may_be_things(edges, column)]
+    others = [column for column in edges.columns if column not in held and _may_be_things(edges, column)]
     others.sort(key=lambda column: _THINGS.fullmatch(column.strip().lower()) is None)
     return (held[0], others[0]) if held and others else None
 
 
 def _may_be_things(edges: Table, column: str) -> bool:
     """Whether a column may name things: texts or whole numbers, some of them more than once."""
-    series = edges.frame[column]
+    series = edges.series(column)
     if not (_ids.is_text(series) or series.dtype.kind in "iu"):
         return False
     return bool(series.iloc[:_SOME].duplicated().any()) and not _events.is_dates(edges, column)
@@ -225,15 +226,16 @@ def _may_be_things(edges: Table, column: str) -> bool:
 
 def best_share(edges: Table, nodes: Table) -> float:
     """Return the largest share of a column's first values that some column of the nodes has whose values all differ."""
-    return max((share for name in edges.frame.columns for share in _shares(edges, name, nodes).values()), default=0.0)
+    return max((share for name in edges.columns for share in _shares(edges, name, nodes).values()), default=0.0)
 
 
 def _shares(edges: Table, column: str, nodes: Table) -> dict[str, float]:
     """Return the share of the first values of a column that each column of the nodes has whose values all differ."""
-    if edges.frame[column].dtype.kind not in "iuO" and not _ids.is_text(edges.frame[column]):
+    some = edges.series(column, _SOME)
+    if some.dtype.kind not in "iuO" and not _ids.is_text(some):
         return {}
     try:
-        some = edges.ids(column).iloc[:_SOME].dropna().drop_duplicates()
+        some = edges.ids(column, _SOME).dropna().drop_duplicates()
         return _ids.shares_found(_ids.read_ids(some, edges), nodes)
     except (TypeError, ValueError):  # not even ids
         return {}
@@ -268,7 +270,7 @@ def _pick_apart(
 def _read_weights(edges: Table, column: str) -> FloatArray:
     import pandas as pd
 
-    series = edges.frame[column]
+    series = edges.series(column)
     weights = pd.to_numeric(series, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
     good = np.isfinite(weights) & (weights >= 0)
     if not good.all():
@@ -281,18 +283,17 @@ def _read_weights(edges: Table, column: str) -> FloatArray:
 
 
 def _pick_weight(edges: Table, ends: tuple[str, str], options: Options, several: bool) -> tuple[str | None, str]:
-    others = [column for column in edges.frame.columns if column not in ends]
-    rest = replace(edges, frame=edges.frame[others])
+    others = [column for column in edges.columns if column not in ends]
     if options.weight is not None:
         none = options.weight is False or (options.weight == "none" and "none" not in others)
         if none or (several and options.weight not in others):
             return None, "as given"
         return edges.find(options.weight, "weight"), "as given"
-    if named := rest.named(*WEIGHT_NAMES):
+    if named := named_among(others, *WEIGHT_NAMES):
         return named[0], "by name"
-    if len(others) == 1 and _ids.is_number(edges.frame[others[0]]):
+    if len(others) == 1 and _ids.is_number(edges.series(others[0])):
         # Neither when an edge was made nor the number of its row is a weight, nor a number below zero.
-        unfit = re.search("time|date|year", others[0].lower()) or rest.named(*ID_NAMES)
+        unfit = re.search("time|date|year", others[0].lower()) or named_among(others, *ID_NAMES)
         return (None, "") if unfit else (others[0], "the third column")
     return None, ""
 
@@ -306,7 +307,7 @@ def _read_columns(
     report: ReadReport,
 ) -> tuple[Column, ...]:
     """Read all columns but the ends."""
-    others = [column for column in edges.frame.columns if column not in ends]
+    others = [column for column in edges.columns if column not in ends]
     wanted = options.edge_columns
     asked = wanted is not None and wanted is not False
     if wanted is False:
@@ -342,7 +343,7 @@ def require_columns(tables: Sequence[Table], options: Options) -> None:
     named += [("edge", column) for column in options.edge_columns or ()]
     named += [(role, getattr(options, role)) for role in ("source", "target") if getattr(options, role) is not None]
     for role, column in named:
-        if not any(str(column) in table.frame.columns for table in tables):
+        if not any(str(column) in table.columns for table in tables):
             tables[0].find(column, role)
 
 
@@ -354,7 +355,7 @@ class Derived(NamedTuple):
 
     names: list[str]
     columns: list[FloatArray]
-    matrices: dict[str, csr_array]
+    matrices: dict[str, Joined]
     rules: dict[str, Rule]
 
 
@@ -378,8 +379,12 @@ def points(listed: Listed, pairs: IntArray, options: Options) -> tuple[bool, str
 def _mutual(pairs: IntArray) -> bool:
     """Whether every pair is there both ways."""
     n = int(pairs.max(initial=0)) + 1
-    there, back = (np.unique(a * n + b) for a, b in ((pairs[:, 0], pairs[:, 1]), (pairs[:, 1], pairs[:, 0])))
-    return np.array_equal(there, back)
+    turned = _pairs.pack(pairs[:1, 1], pairs[:1, 0], n, both=False)  # mostly, the first pair says it
+    keys = _pairs.pack(pairs[:, 0], pairs[:, 1], n, both=False)
+    if len(pairs) and not (keys == turned[0]).any():
+        return False
+    there, back = np.sort(keys), np.sort(_pairs.pack(pairs[:, 1], pairs[:, 0], n, both=False))
+    return np.array_equal(there[_pairs.are_first(there)], back[_pairs.are_first(back)])
 
 
 def derive(
@@ -405,9 +410,10 @@ def derive(
     columns = [column if kept is None else column._replace(values=column.values[kept]) for column in listed.columns]
     stored = listed.rules[ends[0]].facts if ends[0] in listed.rules else {}
     counted = bool(columns or several or listed.apart is not None)
-    grouped = None
+    grouped, (source, target) = None, pairs.T
     if options.edge_columns is not False and (counted or listed.ends.names == "directed" or stored.get("events")):
-        grouped = _events.Pairs.of(pairs[:, 0], pairs[:, 1], n, directed=directed)
+        source, target = pairs.T.astype(np.int64, copy=False)  # to be multiplied
+        grouped = _events.Pairs.of(source, target, n, directed=directed)
         counted = bool(stored.get("events", counted or len(grouped.i) < len(pairs)))
     counted = counted and grouped is not None
     ended = {"directed": directed, "events": counted}
@@ -419,7 +425,7 @@ def derive(
     prefix = f"{listed.kind} " if several else ""
     if counted:
         assert grouped is not None
-        sides = _events.sides_of(pairs[:, 0], pairs[:, 1], directed=directed)
+        sides = _events.sides_of(source, target, directed=directed)
         for name, origin, values in _events.node_columns(grouped, sides, columns):
             tail = name.rsplit(" ", 1)[-1]
             logs = stored.get("log") if origin is None else listed.rules.get(origin, Rule("")).facts.get("log")
@@ -434,16 +440,16 @@ def derive(
             found.columns.append(_events.signed_log(values) if heavy else values)
         for name, origin, matrix in _events.edge_weights(grouped, columns):
             weighs[origin].append(prefix + name)
-            found.matrices[prefix + name] = matrix
+            found.matrices[prefix + name] = Joined(matrix, symmetric=not directed)
     _describe(table, columns, made, weighs, counted, report)
     found.rules[ends[0]] = Rule("source", {**ended, "apart": listed.apart == 0, "log": [], **facts[None]})
     found.rules[ends[1]] = Rule("target", {"apart": listed.apart == 1})
     for column in columns:
         found.rules[column.name] = Rule(column.rule.kind, {"log": [], **facts[column.name]})
-    for column in table.frame.columns:
-        if column not in found.rules:
-            why = report.dropped.get(f"{table.name} {column!r}")
-            found.rules[column] = Rule("weight") if why is None else Rule("left out", {"why": why})
+    for name in table.columns:
+        if name not in found.rules:
+            why = report.dropped.get(f"{table.name} {name!r}")
+            found.rules[name] = Rule("weight") if why is None else Rule("left out", {"why": why})
     _add_missing(listed, prefix, n, found, report)
     return found
 

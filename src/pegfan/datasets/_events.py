@@ -8,12 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array, csr_array
+from scipy.sparse import csr_array
 
+from pegfan import _pairs
 from pegfan._arrays import FloatArray, IntArray
 from pegfan._checks import BadInput
 from pegfan.datasets import _blocks, _dates
@@ -90,7 +92,7 @@ def read_column(edges: Table, column: str, rule: Rule | None = None, *, asked: b
     BadInput
         If a value is not what the others are, with its line.
     """
-    series = edges.frame[column]
+    series = edges.series(column)
     gaps = _blocks.gaps(series, placeholders=True)
     if gaps.all():
         raise LeftOut("every value is missing")
@@ -103,7 +105,7 @@ def _guess(edges: Table, column: str, gaps: NDArray[np.bool_], asked: bool) -> s
     """Say what a column holds: number, date, time (a number in units of its own) or category; or raise why not."""
     import pandas as pd
 
-    types, series = pd.api.types, edges.frame[column]
+    types, series = pd.api.types, edges.series(column)
     if is_number(series):
         return _guess_number(edges, column, gaps, asked)
     inferred = types.infer_dtype(series, skipna=True)
@@ -133,7 +135,7 @@ _INFERRED = {
 
 
 def _guess_number(edges: Table, column: str, gaps: NDArray[np.bool_], asked: bool) -> str:
-    series = edges.frame[column]
+    series = edges.series(column)
     if not asked:
         like_id = column.strip().lower() in ID_NAMES or column.strip().endswith(("_id", " id", "_ID", "Id", "ID"))
         if series.dtype.kind in "iu" and len(series) > 1 and series.is_unique:
@@ -160,7 +162,7 @@ def _require_categories(values: Any, rows: int) -> None:
 def _numbers(edges: Table, column: str, gaps: NDArray[np.bool_], facts: Mapping[str, Any]) -> Column:
     import pandas as pd
 
-    series = edges.frame[column]
+    series = edges.series(column)
     if gaps.any() or not is_number(series):
         series = pd.to_numeric(series.where(~gaps), errors="coerce")
     values = series.to_numpy(dtype=np.float64, na_value=np.nan)
@@ -173,7 +175,7 @@ def _require(edges: Table, column: str, good: NDArray[np.bool_], what: str) -> N
     if not good.all():
         row = int(good.argmin())
         raise BadInput(
-            f"{edges.where(row)}: {shown(edges.frame[column].iloc[row])} in column {column!r} is {what}; correct it, "
+            f"{edges.where(row)}: {shown(edges.series(column).iloc[row])} in column {column!r} is {what}; correct it, "
             "leave it blank, or name the columns to use without this one with edge_columns="
         )
 
@@ -188,7 +190,7 @@ def _read_dates(edges: Table, column: str, gaps: NDArray[np.bool_], facts: Mappi
     form = facts.get("form") or _dates.date_form(_blocks.Column(edges, column)) or "date"
     if form == "time of day":
         raise LeftOut("times of the day, without the day")
-    days = _dates.moments(edges.frame[column], form) / _DAY
+    days = _dates.moments(edges.series(column), form) / _DAY
     told = "" if form in ("date", "year first") else f" ({_dates.WORDS.get(form, form).split(' (')[0]})"
     _require(edges, column, gaps | np.isfinite(days), f"not a date as the values there are{told}")
     never = _dates.stand_ins(days * _DAY)
@@ -227,7 +229,7 @@ def _reference(times: FloatArray, facts: Mapping[str, Any]) -> dict[str, Any]:
 def _categories(edges: Table, column: str, gaps: NDArray[np.bool_], facts: Mapping[str, Any]) -> Column:
     import pandas as pd
 
-    texts = edges.frame[column]
+    texts = edges.series(column)
     texts = texts.where(~_blocks.gaps(texts))  # "unknown" is a category
     codes, distinct = pd.factorize(texts if is_text(texts) else texts.astype(object))
     names = [str(value) for value in distinct]
@@ -272,22 +274,29 @@ class Pairs:
     @classmethod
     def of(cls, source: IntArray, target: IntArray, n: int, *, directed: bool) -> Pairs:
         """The pairs that rows join."""
-        first, second = (source, target) if directed else (np.minimum(source, target), np.maximum(source, target))
-        key = first * n + second
-        order = np.argsort(key, kind="stable")
-        new = np.diff(key[order], prepend=-1) != 0
-        row = np.empty(len(key), np.int64)
+        keys, order = _pairs.in_order(_pairs.pack(source, target, n, both=not directed), n)
+        new = _pairs.are_first(keys)
+        row = np.empty(len(keys), np.int64)
         row[order] = np.cumsum(new) - 1
-        i, j = np.divmod(key[order[new]], n)
+        i, j = _pairs.unpack(keys[new], n)
         return cls(n, i, j, row, not directed)
+
+    @cached_property
+    def _pattern(self) -> tuple[csr_array, IntArray]:
+        """The matrix without its weights, and whose weight each entry has."""
+        keys = _pairs.pack(self.i, self.j, self.n, both=self.mirror)
+        matrix = _pairs.rows_of(keys, np.arange(len(keys), dtype=np.float64), self.n, both=self.mirror)
+        return matrix, matrix.data.astype(np.int64)
 
     def matrix(self, weights: FloatArray) -> csr_array:
         """The matrix of one weight per pair, both ways if undirected."""
-        i, j, w = self.i, self.j, weights
-        if self.mirror:
-            off = i != j
-            i, j, w = np.append(i, j[off]), np.append(j, i[off]), np.append(w, w[off])
-        return coo_array((w, (i, j)), shape=(self.n, self.n)).tocsr()
+        pattern, whose = self._pattern
+        matrix = csr_array((weights[whose] if self.mirror else weights, pattern.indices, pattern.indptr), pattern.shape)
+        if not weights.all():
+            matrix = matrix.copy()
+            matrix.eliminate_zeros()
+        matrix.has_sorted_indices = matrix.has_canonical_format = True
+        return matrix
 
     def sums(self, values: FloatArray | None = None) -> FloatArray:
         """The sum over the rows of each pair; how many there are without values."""
@@ -454,17 +463,25 @@ class _Order(NamedTuple):
 
     @classmethod
     def of(cls, times: FloatArray) -> _Order:
-        distinct, codes = np.unique(times, return_inverse=True)
-        return cls(distinct, codes.astype(np.int64))
+        import pandas as pd
+
+        codes, distinct = pd.factorize(times, sort=True)
+        return cls(np.asarray(distinct), codes.astype(np.int64))
+
+    @property
+    def _bits(self) -> int:
+        return len(self.times).bit_length()
 
     def keys(self, node: IntArray, codes: IntArray) -> IntArray:
         """Numbers of events, sorted."""
-        return np.sort(node.astype(np.int64) * max(len(self.times), 1) + codes)
+        keys = node.astype(np.int64) << self._bits
+        keys |= codes
+        keys.sort()
+        return keys
 
     def parts(self, keys: IntArray) -> tuple[IntArray, IntArray]:
         """The nodes and the places of times of numbers of events."""
-        node, code = np.divmod(keys, max(len(self.times), 1))
-        return node, code
+        return keys >> self._bits, keys & ((1 << self._bits) - 1)
 
     def sorted(self, node: IntArray, codes: IntArray) -> tuple[IntArray, IntArray]:
         """The nodes and the places of times of events, by node and then by time."""

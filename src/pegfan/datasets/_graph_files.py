@@ -126,8 +126,8 @@ def _read_mtx(path: Path, max_bytes: int) -> coo_array:
             return coo_array((head.rows, head.columns))
         names = ["value"] if head.layout == "array" else ["row", "column", "value"][: 3 - (head.field == "pattern")]
         table = read_numbers(path, names, head.lines, "%", max_bytes)
-        if len(table.frame) != head.entries:
-            raise BadInput(f"{path} declares {head.entries:,} entries and holds {len(table.frame):,}; is it cut short?")
+        if table.size != head.entries:
+            raise BadInput(f"{path} declares {head.entries:,} entries and holds {table.size:,}; is it cut short?")
         i, j = _mtx_places(table, head)
         values = _mtx_numbers(table, "value") if "value" in names else np.ones(len(i))
         if head.symmetric:
@@ -174,11 +174,11 @@ def _mtx_places(table: Table, head: _Head) -> tuple[IntArray, IntArray]:
 def _mtx_numbers(table: Table, column: str) -> FloatArray:
     import pandas as pd
 
-    numbers = pd.to_numeric(table.frame[column], errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    numbers = pd.to_numeric(table.series(column), errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
     good = np.isfinite(numbers)
     if not good.all():
         row = int(good.argmin())
-        raise BadInput(f"{table.where(row)}: {shown(table.frame[column].iloc[row])} is not a finite number")
+        raise BadInput(f"{table.where(row)}: {shown(table.series(column).iloc[row])} is not a finite number")
     return np.asarray(numbers)
 
 

@@ -59,7 +59,7 @@ def has_header(rows: Sequence[Sequence[str]], known_names: frozenset[str]) -> bo
 def _lines(table: Table) -> tuple[list[str], Any]:
     """Return the cells of the first line, and the rows below it."""
     if table.header:
-        return list(table.frame.columns), table.frame
+        return table.columns, table.frame
     return [str(cell) for cell in table.frame.iloc[0]], table.frame.iloc[1:]
 
 
@@ -70,7 +70,7 @@ def edges_have_header(
     import pandas as pd
 
     cells, below = _lines(edges)
-    places = [list(edges.frame.columns).index(column) for column in ends]
+    places = [edges.columns.index(column) for column in ends]
     two = [cells[k] for k in places]
     both = pd.concat([below.iloc[:, k].astype("str") for k in places], ignore_index=True)
     if both.isin(two).any() or len(both) == 0:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pegfan._arrays import IntArray
 from pegfan._checks import BadInput
+from pegfan.datasets._coded import Coded, Numberer
 from pegfan.datasets._table import Table, shown
 
 WHOLE_NUMBER = r"-?(?:0|[1-9]\d{0,17})"
@@ -17,11 +19,25 @@ LARGEST_EXACT = 2**53
 """From here on, a float no longer tells one integer from the next."""
 
 
-class Ids(NamedTuple):
-    """Node ids as a Series, all of one kind: "int", "str", or "other" for any other hashable."""
+class Ids:
+    """Node ids as a Series, all of one kind: "int", "str", or "other" for any other hashable.
 
-    values: Any
-    kind: str
+    Texts may be given as their numbers: the Series is then made where it is asked for.
+    """
+
+    def __init__(self, values: Any, kind: str, coded: Coded | None = None) -> None:
+        self.kind, self.coded = kind, coded
+        if coded is None:
+            self.values = values
+
+    @cached_property
+    def values(self) -> Any:
+        """The ids."""
+        assert self.coded is not None
+        return self.coded.texts.series(self.coded.codes)
+
+    def __len__(self) -> int:
+        return len(self.values if self.coded is None else self.coded.codes)
 
 
 def is_text(series: Any) -> bool:
@@ -47,6 +63,23 @@ def blanks(series: Any, words: Sequence[str] = ("",)) -> NDArray[np.bool_]:
     if is_text(series):
         gaps |= np.asarray(series.str.strip().isin(words), dtype=bool)
     return gaps
+
+
+def blank_ids(table: Table, column: str) -> NDArray[np.bool_]:
+    """Return where a column to be read as ids holds nothing."""
+    coded = table.coded(column)
+    if coded is None:
+        return blanks(table.ids(column))
+    blank = coded.texts.blank
+    return blank[coded.codes] if blank.any() else np.zeros(table.size, dtype=bool)
+
+
+def ids_of(table: Table, column: str) -> Ids:
+    """Return the ids of a column of a table without blanks, all of one kind."""
+    coded = table.coded(column)
+    if coded is None or (coded.texts.ends_with_nul.any() and coded.texts.ends_with_nul[coded.codes].any()):
+        return read_ids(table.ids(column), table)
+    return Ids(None, "str", coded)
 
 
 def read_ids(series: Any, table: Table) -> Ids:
@@ -131,9 +164,9 @@ def agree(first: Ids, second: Ids) -> tuple[Ids, Ids]:
     kinds = {first.kind, second.kind}
     if len(kinds) == 1:
         return first, second
-    if len(first.values) == 0:
+    if len(first) == 0:
         return Ids(second.values[:0], second.kind), second
-    if len(second.values) == 0:
+    if len(second) == 0:
         return first, Ids(first.values[:0], first.kind)
     if kinds != {"int", "str"}:
         return Ids(first.values.astype(object), "other"), Ids(second.values.astype(object), "other")
@@ -147,7 +180,9 @@ def number_ids(first: Ids, second: Ids) -> tuple[IntArray, Ids]:
     """Return the place of every id among the distinct ids, (m, 2), and these, sorted where they sort."""
     import pandas as pd
 
-    codes = np.empty((len(first.values), 2), dtype=np.int64)
+    if first.kind == second.kind == "str":
+        return _number_texts(first, second)
+    codes = np.empty((2, len(first)), dtype=np.int64).T  # every end by itself
     if first.kind == "int" and len(codes):
         a, b = first.values.to_numpy(), second.values.to_numpy()
         low, high = int(min(a.min(), b.min())), int(max(a.max(), b.max()))
@@ -163,10 +198,42 @@ def number_ids(first: Ids, second: Ids) -> tuple[IntArray, Ids]:
     return codes, Ids(pd.Series(distinct), first.kind)
 
 
+def _number_texts(first: Ids, second: Ids) -> tuple[NDArray[Any], Ids]:
+    """Return the places of texts among the distinct ones, and these, sorted."""
+    one, other = first.coded, second.coded
+    if len(first) != len(second):
+        raise ValueError(f"{len(first)} sources and {len(second)} targets")
+    if one is None or other is None or one.texts is not other.texts:
+        numberer, codes = Numberer(), np.empty((2, len(first)), np.int32)
+        for ids, own in zip((first, second), codes, strict=True):
+            numberer.number_series(ids.values, own)
+        texts = numberer.texts().in_order(list(codes))
+    else:
+        texts, codes = one.texts, _together(one.codes, other.codes)
+        if texts.columns > 2 or one is other:  # other columns have texts that no end has
+            used = np.zeros(len(texts), dtype=bool)
+            used[one.codes] = used[other.codes] = True
+            order = np.flatnonzero(used)
+            rank = np.empty(len(texts), np.int32)
+            rank[order] = np.arange(len(order), dtype=np.int32)
+            return rank[codes.T], Ids(None, "str", Coded(order, texts))
+    return codes.T, Ids(None, "str", Coded(np.arange(len(texts)), texts))
+
+
+def _together(one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
+    """Two arrays as the rows of one: without a copy where they are that already."""
+    base = one.base
+    if base is not None and base is other.base and base.ndim == 2 and len(base) == 2:
+        both = base[:, : len(one)]
+        if np.shares_memory(both[0], one) and np.shares_memory(both[1], other) and len(one) == len(other):
+            return both
+    return np.stack([one, other])
+
+
 def share_found(ids: Ids, column: Ids) -> float:
     """Return the share of the ids that the column holds."""
     ids, column = agree(ids, column)
-    return float(are_in(ids.values, column.values).mean()) if len(ids.values) else 0.0
+    return float(are_in(ids.values, column.values).mean()) if len(ids) else 0.0
 
 
 def are_in(values: Any, among: Any) -> NDArray[np.bool_]:
@@ -183,8 +250,8 @@ def are_in(values: Any, among: Any) -> NDArray[np.bool_]:
 def shares_found(ids: Ids, nodes: Table) -> dict[str, float]:
     """Return the share of the ids that each column holds which could be ids: all different, none missing."""
     found = {}
-    for column in nodes.frame.columns:
-        series = nodes.frame[column]
+    for column in nodes.columns:
+        series = nodes.series(column)
         if series.dtype.kind not in "iuO" or len(series) == 0:
             continue
         try:
@@ -205,7 +272,7 @@ _SPELLINGS: dict[str, Callable[[Any], Any]] = {
 
 def spelling_hint(strange: Ids, from_table: Table, ids: Ids, to_table: Table) -> str | None:
     """Say what keeps ids of one table from being ids of another, if it is how they are written."""
-    if "other" in (strange.kind, ids.kind) or len(strange.values) == 0:
+    if "other" in (strange.kind, ids.kind) or len(strange) == 0:
         return None
     one, other = (found.values.astype("str").reset_index(drop=True) for found in (strange, ids))
     rules = [*_SPELLINGS.items(), ("all that", _as_one_spells)]

@@ -32,7 +32,7 @@ def pick_splits(nodes: Table, options: Options) -> list[str]:
     if options.split is False:
         return []
     if options.split is None:
-        matches = {column: _SPLIT_NAME.fullmatch(column.strip()) for column in nodes.frame.columns}
+        matches = {column: _SPLIT_NAME.fullmatch(column.strip()) for column in nodes.columns}
         found = {column: int(match[1] or -1) for column, match in matches.items() if match}
         return sorted(found, key=lambda column: found[column])
     given = [options.split] if isinstance(options.split, str) else options.split
@@ -41,7 +41,7 @@ def pick_splits(nodes: Table, options: Options) -> list[str]:
 
 def read_split(nodes: Table, column: str) -> Split:
     """Return the split that a column of words describes."""
-    series = nodes.frame[column]
+    series = nodes.series(column)
     present = ~gaps(series)
     words = series.astype("str").str.strip()
     parts = words.str.lower().map(_SPLIT_WORDS)
@@ -72,10 +72,10 @@ def pick_label(nodes: Table, options: Options, report: ReadReport) -> tuple[str 
         except ValueError as error:
             raise NoLabels(str(error)) from None
         report.columns["label"] = f"{column!r} (as given)"
-        return column, _are_numbers(nodes.frame[column], options.label_kind)
+        return column, _are_numbers(nodes.series(column), options.label_kind)
     named = nodes.named(*LABEL_NAMES)
     for column in named:
-        series = nodes.frame[column]
+        series = nodes.series(column)
         numeric = _are_numbers(series, options.label_kind) and (
             options.label_kind is not None or column.strip().lower() in _NUMBER_NAMES
         )
@@ -102,7 +102,7 @@ def read_targets(nodes: Table, column: str, extra: int, options: Options) -> tup
     """Return the numbers to predict, NaN where there is none, and what to say of them."""
     import pandas as pd
 
-    series = nodes.frame[column]
+    series = nodes.series(column)
     absent = gaps(series, placeholders=True)
     if absent.all():
         raise NoLabels(
@@ -164,7 +164,7 @@ def _class_problem(series: Any) -> tuple[int, str] | None:
 
 def read_labels(nodes: Table, column: str, kind: str | None = None) -> tuple[IntArray, NDArray[Any] | None]:
     """Return class numbers, -1 where there is none, and the names of the classes if they are not 0..k-1."""
-    series = nodes.frame[column]
+    series = nodes.series(column)
     missing = _unlabelled(series)
     if missing.all():
         raise NoLabels(
@@ -188,7 +188,7 @@ def _require_no_numbers(nodes: Table, column: str, present: NDArray[np.bool_]) -
     """Refuse texts as classes where nearly all are numbers, such as prices, and a few words are among them."""
     import pandas as pd
 
-    series = nodes.frame[column]
+    series = nodes.series(column)
     if is_number(series) or series.dtype.kind == "b":
         return
     values = pd.to_numeric(series.where(present), errors="coerce")

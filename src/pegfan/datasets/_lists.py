@@ -57,7 +57,7 @@ def _items(cell: Any) -> list[Any]:
 
 def split_texts(nodes: Table, column: str) -> list[list[Any]]:
     """Cut the texts of a column that the caller says holds lists."""
-    cells = _cells(nodes.frame[column])
+    cells = _cells(nodes.series(column))
     odd = next((row for row, cell in enumerate(cells) if not isinstance(cell, str | None)), None)
     if odd is not None:
         raise BadInput(f"{nodes.where(odd)}: {shown(cells[odd])} in column {column!r} is not a list")

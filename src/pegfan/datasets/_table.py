@@ -10,6 +10,7 @@ from typing import Any, Literal, Self, TypedDict
 import numpy as np
 
 from pegfan._checks import BadInput, check_choice
+from pegfan.datasets._coded import Cells, Coded
 from pegfan.datasets._schema import Schema
 
 _KINDS = ("number", "log", "category", "date", "day first", "month first", "words", "tokens", "vector")
@@ -161,9 +162,9 @@ class Options:
 
 @dataclass(frozen=True)
 class Table:
-    """A data frame, what to call it, and where its rows come from."""
+    """A data frame, or the cells of a text file; what to call it, and where its rows come from."""
 
-    frame: Any
+    data: Any
     name: str
     line_of: Callable[[int], int] | None = None
     header: bool = True  # whether the columns have names of their own
@@ -173,6 +174,31 @@ class Table:
     verbatim: Callable[[str], Any] | None = None  # a column of a text file as the texts that it holds
     stem: str | None = None  # what to call its kind of edges, where that is not by its name
 
+    @property
+    def frame(self) -> Any:
+        """All columns as a data frame; of cells, it has to be made."""
+        return self.data.frame if isinstance(self.data, Cells) else self.data
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+        return list(self.data.columns)
+
+    @property
+    def size(self) -> int:
+        """The number of rows."""
+        return len(self.data)
+
+    def series(self, column: str, most: int | None = None) -> Any:
+        """Return a column, or its first rows."""
+        if isinstance(self.data, Cells):
+            return self.data.series(column, most)
+        return self.data[column] if most is None else self.data[column].iloc[:most]
+
+    def coded(self, column: str) -> Coded | None:
+        """Return a column of texts as numbers, if it was read as such."""
+        return self.data.coded.get(column) if isinstance(self.data, Cells) else None
+
     def where(self, row: Any) -> str:
         """Return the place of a row, for error messages."""
         row = int(row)
@@ -181,21 +207,29 @@ class Table:
     def find(self, column: Any, role: str) -> str:
         """Return the column that the caller named, or say which one may have been meant."""
         name = str(column)
-        if name in self.frame.columns:
+        if name in self.columns:
             return name
-        raise BadInput(f"{self.name} has no {role} column {name!r}; {suggestion(name, self.frame.columns)}")
+        raise BadInput(f"{self.name} has no {role} column {name!r}; {suggestion(name, self.columns)}")
 
-    def ids(self, column: str) -> Any:
-        """Return a column to be read as ids: what a text file holds in other than texts and whole numbers, as text."""
-        series = self.frame[column]
+    def ids(self, column: str, most: int | None = None) -> Any:
+        """Return a column to be read as ids, or its first rows.
+
+        What a text file holds in other than texts and whole numbers is given as text.
+        """
+        series = self.series(column, most)
         if self.verbatim is None or series.dtype.kind in "iuO":
             return series
-        return self.verbatim(column)
+        return self.verbatim(column).iloc[:most]
 
     def named(self, *names: str) -> list[str]:
         """Return the columns that bear one of the names, whatever their case, in the order of the names."""
-        lower = {column.strip().lower(): column for column in reversed(self.frame.columns.tolist())}
-        return [lower[name] for name in names if name in lower]
+        return named_among(self.columns, *names)
+
+
+def named_among(columns: Sequence[str], *names: str) -> list[str]:
+    """Return those of some columns that bear one of the names, whatever their case, in the order of the names."""
+    lower = {column.strip().lower(): column for column in reversed(columns)}
+    return [lower[name] for name in names if name in lower]
 
 
 def nearest(name: str, choices: Iterable[Any]) -> str | None:

@@ -22,12 +22,17 @@ from typing import Any
 import numpy as np
 
 from pegfan._checks import BadInput
+from pegfan.datasets import _kernels
+from pegfan.datasets._coded import Cells, Coded, Numberer
 from pegfan.datasets._header import has_header, is_number
 from pegfan.datasets._ids import WHOLE_NUMBER
 from pegfan.datasets._table import MISSING_WORDS, Table
 
 _BLOCK = 2**20  # small enough for the processor's cache
 _LARGEST_BLOCK = 2**26  # a row must fit into it
+_LARGE = 2**20  # bytes, from which on texts are numbered while they are read
+_SHORT = 64  # characters of a text that may be an id
+_CUT, _LARGEST_CUT = 2**18, 2**22  # bytes that are cut into cells at once, and with a long line
 _SAMPLE_LINES = 50
 _DELIMITERS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar", " ": "white space"}
 _GZIP = b"\x1f\x8b"
@@ -61,6 +66,10 @@ class _Layout:
     commented: int = 0  # lines among the rows that are comments
     uneven: bool = False  # white space of several characters, or at the end of lines
     loose: bool = False  # a whole number may be written in another way than Python would: 007, +7, " 7"
+    sample: tuple[str, ...] = ()  # the first rows, as they are written
+    size: int = 0  # bytes after what is skipped
+    lines: int = 0  # line ends in them
+    returns: bool = False  # carriage returns that end a line by themselves
 
 
 class _Unpacked(io.RawIOBase):
@@ -111,12 +120,12 @@ def open_bytes(path: Path, max_bytes: int) -> io.BufferedReader:
 def read_text(path: Path, settings: TextSettings) -> tuple[Table, str]:
     """Return the table in a delimited text file, and what was detected about it."""
     layout = _find_layout(path, settings)
-    frame = _parse(layout)
+    cells = _parse(layout)
     how = f"{_DELIMITERS.get(layout.delimiter, repr(layout.delimiter))}{' and space' if layout.spaced else ''}"
     how += f", {'' if layout.header else 'no '}header{', decimal comma' if layout.decimal == ',' else ''}"
-    how += f", {len(frame):,} rows" + (f", {layout.commented:,} comment lines" if layout.commented else "")
+    how += f", {len(cells):,} rows" + (f", {layout.commented:,} comment lines" if layout.commented else "")
     table = Table(
-        frame,
+        cells,
         path.name,
         partial(_line_of, layout),
         header=layout.header,
@@ -170,6 +179,7 @@ def _find_layout(path: Path, settings: TextSettings) -> _Layout:
         spaced=delimiter != " " and _is_spaced(rows),
         as_text=[names[k] for k in sorted(long) if k < len(names)],
         sure=found is not None,
+        sample=tuple(sample[header:]),
     )
     return _inspect(layout)
 
@@ -259,20 +269,27 @@ def _inspect(layout: _Layout) -> _Layout:
     ragged = [b"  ", b"\t", b" \n", b"\n ", b" \r"] if mark == b" " else []
     padding = [] if mark == b" " else [mark + b" ", b" " + mark, b"\n ", b" \n", b" \r", b'" ', b' "']
     quotes, commented, uneven, loose, last = 0, 0, False, False, b"\n\n\n"
+    size, lines, returns = 0, 0, 0
     with open_bytes(layout.path, layout.settings.max_bytes) as stream:
         for _ in range(layout.skip):
-            stream.readline()
+            returns += b"\r" in stream.readline().rstrip(b"\r\n")
         while block := stream.read(_BLOCK):
-            if b"\0" in block:
+            whole = last + block  # the first cell has no line before it, and a pad may lie across two blocks
+            found = np.zeros(6, np.uint8)
+            lines += int(_kernels.look_through(np.frombuffer(whole, np.uint8), len(last), mark[0], found))
+            size += len(block)
+            if found[_kernels.NUL]:
                 raise BadInput(f"{layout.path} is not a text table: it holds zero bytes; is its suffix right?")
-            quotes += block.count(b'"')
+            quotes += block.count(b'"') if found[_kernels.QUOTE] else 0
+            if found[_kernels.RETURN] or last[-1:] == b"\r":
+                returns += block.count(b"\r") - whole[len(last) - 1 :].count(b"\r\n")
             if comment is not None and any(mark in block for mark in marks):
                 commented += len(comment.findall(block))
                 commented -= last[-1:] != b"\n" and comment.match(block) is not None
             uneven = uneven or (bool(ragged) and (block[:1] == b" " or any(mark in block for mark in ragged)))
-            whole = last + block  # the first cell has no line before it, and a pad may lie across two blocks
-            loose = loose or any(pad in whole for pad in padding) or _has_loose_numbers(whole, layout.delimiter)
-            last = block[-3:]
+            padded = (found[_kernels.SPACE] or b" " in last) and any(pad in whole for pad in padding)
+            loose = bool(loose or padded or found[_kernels.LOOSE])
+            last = whole[-3:]
     # Among quotes, a line may start with # inside a text: only the comments at the top count there.
     return replace(
         layout,
@@ -281,34 +298,42 @@ def _inspect(layout: _Layout) -> _Layout:
         commented=0 if quotes else commented,
         uneven=uneven,
         loose=loose,
+        size=size,
+        lines=lines,
+        returns=returns > 0,
     )
 
 
-def _has_loose_numbers(block: bytes, delimiter: str) -> bool:
-    """Whether a cell starts with a 0 that goes on as a whole number, or with -0: as 007, 0x7 and -0 do."""
-    codes = np.frombuffer(block, np.uint8)
-    zeros = np.flatnonzero(codes == ord("0"))
-    zeros = zeros[(zeros > 1) & (zeros < len(codes) - 1)]
-    second, before, after = codes[zeros - 2], codes[zeros - 1], codes[zeros + 1]
-    signed = before == ord("-")
-    before = np.where(signed, second, before)
-    starts = np.isin(before, np.frombuffer(f'{delimiter}\n" '.encode(), np.uint8))
-    goes_on = ((after >= ord("0")) & (after <= ord("9"))) | (after == ord("x")) | (after == ord("X"))
-    return bool((starts & (goes_on | signed & (after != ord(".")))).any())
+# -------------------------------------------------------------------- parsing
 
 
 def _parse(layout: _Layout) -> Any:
-    import pyarrow as pa
-
+    """Return the rows: a data frame, or cells if there are many texts."""
     if layout.odd_quotes:
         _require_quotes_to_end(layout)
+    coded = _coded_columns(layout)
+    others = [name for name in layout.names if name not in coded]
+    if not others:
+        return Cells(layout.names, coded, None)
+    frame = _frame(layout, others if coded else None)
+    if not coded:
+        return frame
+    if len(frame) != len(next(iter(coded.values())).codes):  # Arrow sees other rows: it decides
+        return _frame(layout, None)
+    return Cells(layout.names, coded, frame)
+
+
+def _frame(layout: _Layout, only: list[str] | None) -> Any:
+    """Return all columns, or some, as Arrow reads them."""
+    import pyarrow as pa
+
     try:
-        table = _arrow_table(layout, _BLOCK)
+        table = _arrow_table(layout, _BLOCK, only)
     except pa.ArrowInvalid as error:
         try:
             if "straddl" not in str(error):  # Arrow has no class for it
                 raise
-            table = _arrow_table(layout, _LARGEST_BLOCK)  # a row longer than a block
+            table = _arrow_table(layout, _LARGEST_BLOCK, only)  # a row longer than a block
         except pa.ArrowInvalid as final:
             raise BadInput(_diagnosis(layout, str(final))) from final
     for k, column in enumerate(table.columns):
@@ -319,6 +344,69 @@ def _parse(layout: _Layout) -> Any:
     if layout.loose:
         table = _with_codes(table, layout)
     return table.to_pandas(split_blocks=True, self_destruct=True, date_as_object=False)
+
+
+def _coded_columns(layout: _Layout) -> dict[str, Coded]:
+    """Return the columns of short texts as numbers, if there are many rows and nothing about them is unusual."""
+    unusual = layout.spaced or layout.odd_quotes or layout.returns or len(layout.delimiter.encode()) > 1
+    wanted = [] if unusual or layout.size < _LARGE else _text_columns(layout)
+    return _number_cells(layout, wanted) if wanted else {}
+
+
+def _text_columns(layout: _Layout) -> list[str]:
+    """Return the columns that Arrow, which looks at every cell, can only find to be texts, as the first ones show."""
+    import pyarrow as pa
+
+    try:
+        table = _read_csv(io.BytesIO("\n".join(layout.sample).encode()), replace(layout, skip=0), _BLOCK)
+    except pa.ArrowInvalid:  # to be said about the whole file
+        return []
+    found = []
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if pa.types.is_string(column.type) and name not in layout.as_text:
+            cells = column.to_pylist()
+            texts = [cell for cell in cells if not is_number(cell) and cell not in MISSING_WORDS]
+            if texts and max(map(len, cells)) <= _SHORT:
+                found.append(name)
+    return found
+
+
+def _number_cells(layout: _Layout, names: list[str]) -> dict[str, Coded]:
+    """Return columns of texts as numbers; none where a row is not as expected, which is left to Arrow."""
+    import pyarrow as pa
+
+    wanted = np.array([name in names for name in layout.names])
+    codes = np.empty((len(names), layout.lines + 1), np.int32)
+    numberer, rows, rest = Numberer(), 0, b""
+    mark, state = ord(layout.delimiter), np.zeros(3, np.int64)
+    begins, ends, some = np.empty((3, 0), np.int32)
+    with _clean_stream(layout) as stream:
+        for _ in range(layout.skip):
+            stream.readline()
+        while True:
+            more = stream.read(_CUT)
+            block = rest + (more or b"\n")
+            if len(block) > _LARGEST_CUT:
+                return {}
+            if len(begins) < len(block):
+                begins, ends, some = np.empty((3, len(block)), np.int32)
+            data = np.frombuffer(block, np.uint8)
+            found = int(_kernels.cut_cells(data, mark, layout.quoted, wanted, begins, ends, state))
+            cut, new, bad = state.tolist()
+            if bad or rows + new > codes.shape[1]:
+                return {}
+            numberer.number(data, begins[:found], ends[:found], some[:found])
+            codes[:, rows : rows + new] = some[:found].reshape(new, len(names)).T
+            rows, rest = rows + new, block[cut:]
+            if not more:
+                break
+    texts = numberer.texts()
+    try:
+        texts.arrow.validate(full=True)
+    except pa.ArrowInvalid:  # not UTF-8
+        return {}
+    texts = texts.in_order([column[:rows] for column in codes])
+    return {name: Coded(codes[k, :rows], texts) for k, name in enumerate(n for n in layout.names if n in names)}
 
 
 def _with_codes(table: Any, layout: _Layout) -> Any:
@@ -358,25 +446,31 @@ def _numbers_if_all(column: Any, layout: _Layout) -> Any:
 def _arrow_table(layout: _Layout, block: int, only: list[str] | None = None) -> Any:
     import pyarrow as pa
     import pyarrow.compute as arrow
-    from pyarrow import csv as arrow_csv
 
     as_it_is = not (layout.commented or layout.uneven or is_packed(layout.path))
     with contextlib.nullcontext(str(layout.path)) if as_it_is else _clean_stream(layout) as source:
-        table = arrow_csv.read_csv(
-            source,
-            read_options=arrow_csv.ReadOptions(column_names=layout.names, skip_rows=layout.skip, block_size=block),
-            parse_options=arrow_csv.ParseOptions(delimiter=layout.delimiter, newlines_in_values=layout.quoted),
-            convert_options=arrow_csv.ConvertOptions(
-                null_values=[""],  # "NA" may be a name; each column decides what it means
-                decimal_point=layout.decimal,
-                column_types={name: pa.string() for name in layout.as_text},
-                include_columns=only,
-            ),
-        )
+        table = _read_csv(source, layout, block, only)
     for k, column in enumerate(table.columns if layout.spaced else ()):
         if pa.types.is_string(column.type):
             table = table.set_column(k, table.column_names[k], arrow.ascii_trim(column, characters=" "))
     return table
+
+
+def _read_csv(source: Any, layout: _Layout, block: int, only: list[str] | None = None) -> Any:
+    import pyarrow as pa
+    from pyarrow import csv as arrow_csv
+
+    return arrow_csv.read_csv(
+        source,
+        read_options=arrow_csv.ReadOptions(column_names=layout.names, skip_rows=layout.skip, block_size=block),
+        parse_options=arrow_csv.ParseOptions(delimiter=layout.delimiter, newlines_in_values=layout.quoted),
+        convert_options=arrow_csv.ConvertOptions(
+            null_values=[""],  # "NA" may be a name; each column decides what it means
+            decimal_point=layout.decimal,
+            column_types={name: pa.string() for name in layout.as_text},
+            include_columns=only,
+        ),
+    )
 
 
 def _clean_stream(layout: _Layout) -> io.BufferedIOBase:

@@ -105,7 +105,7 @@ def read_growth(
 
 def _read_new(news: list[Path], parts: Parts, options: Options, report: ReadReport, how: FileOptions) -> list[Table]:
     known = [table for table in (parts.nodes, parts.edges, *parts.others) if table is not None]
-    names = frozenset(column.lower() for table in known if table.header for column in table.frame.columns)
+    names = frozenset(column.lower() for table in known if table.header for column in table.columns)
     tables = []
     for path in news:
         own = ReadReport()
@@ -143,27 +143,27 @@ def _role_of(new: Table, roles: list[_Role]) -> tuple[_Role, Table]:
     """Return the table that rows belong to, by the names of their columns; or by their number where they have none."""
     readings = [new] if new.other is None else [new, replace(new.other()[0], name=new.name)]
     for table in readings:
-        columns = set(table.frame.columns)
+        columns = set(table.columns)
         fitting = [role for role in roles if columns.issuperset(role.needed)]
         if fitting:
-            return max(fitting, key=lambda role: (len(columns & set(role.table.frame.columns)), role.what)), table
+            return max(fitting, key=lambda role: (len(columns & set(role.table.columns)), role.what)), table
     for table in readings:
-        alike = [role for role in roles if len(role.table.frame.columns) == len(table.frame.columns)]
+        alike = [role for role in roles if len(role.table.columns) == len(table.columns)]
         if not table.header and len(alike) == 1:
-            return alike[0], _renamed(table, list(alike[0].table.frame.columns))
+            return alike[0], _renamed(table, list(alike[0].table.columns))
     wanted = "; ".join(f"{' and '.join(map(repr, role.needed))} of {role.table.name}" for role in roles)
     raise BadInput(
-        f"{new.name}: its columns ({few(list(new.frame.columns))}) are those of no table that rows can be added to; "
+        f"{new.name}: its columns ({few(new.columns)}) are those of no table that rows can be added to; "
         f"rename them: {wanted} must be there"
     )
 
 
 def _renamed(table: Table, columns: list[str]) -> Table:
     """Return a table without a header with the names of another's columns."""
-    before = dict(zip(columns, table.frame.columns, strict=True))
+    before = dict(zip(columns, table.columns, strict=True))
     written = table.verbatim
     verbatim = None if written is None else lambda column: written(before[column]).rename(column)
-    return replace(table, frame=table.frame.set_axis(columns, axis=1), verbatim=verbatim)
+    return replace(table, data=table.frame.set_axis(columns, axis=1), verbatim=verbatim)
 
 
 # -------------------------------------------------------------------- old rows and new ones
@@ -181,15 +181,16 @@ class _Joined(Table):
         assert self.tables is not None
         first, second = self.tables
         place = int(self.rows[int(row)])
-        return first.where(place) if place < len(first.frame) else second.where(place - len(first.frame))
+        return first.where(place) if place < first.size else second.where(place - first.size)
 
-    def ids(self, column: str) -> Any:
-        """Return a column to be read as ids, as each table has it."""
+    def ids(self, column: str, most: int | None = None) -> Any:
+        """Return a column to be read as ids, or its first rows, as each table has it."""
         assert self.tables is not None
         one, other = self.tables
-        if column not in other.frame.columns:
-            return self.frame[column]
-        return _stack(column, one, other, one.ids(column), other.ids(column)).iloc[self.rows].reset_index(drop=True)
+        if column not in other.columns:
+            return self.series(column, most)
+        whole = _stack(column, one, other, one.ids(column), other.ids(column))
+        return whole.iloc[self.rows[:most]].reset_index(drop=True)
 
 
 def _join(parts: Parts, first: ReadReport, new: list[Table], report: ReadReport) -> tuple[Parts, tuple[int, int]]:
@@ -227,8 +228,8 @@ def _tell_columns(new: Table, role: _Role, report: ReadReport) -> None:
     """Name the columns that the new rows lack, and those that nothing is made of."""
     unused = (DROPPED, "left out", "source", "target")
     known = [name for name, rule in role.rules.items() if rule.kind not in unused]
-    lacking = [name for name in known if name in role.table.frame.columns and name not in new.frame.columns]
-    strange = [name for name in new.frame.columns if name not in role.table.frame.columns]
+    lacking = [name for name in known if name in role.table.columns and name not in new.columns]
+    strange = [name for name in new.columns if name not in role.table.columns]
     report.filled += lacking
     report.strange += strange
     if lacking:
@@ -256,7 +257,7 @@ def _with_rows(old: Table, new: Table, column: str) -> tuple[Table, tuple[int, i
             f"{new.where(again.argmax())}: id {shown(culprit)} in column {column!r} was already given in "
             f"{new.where(earlier)}; keep one row per node"
         )
-    size = len(old.frame)
+    size = old.size
     at = np.asarray(pd.Index(before.values).get_indexer(pd.Index(now.values)))
     known = np.flatnonzero(at >= 0)
     fresh = size + np.flatnonzero(at < 0)
@@ -264,10 +265,10 @@ def _with_rows(old: Table, new: Table, column: str) -> tuple[Table, tuple[int, i
     kept = rows.copy()  # where the new table lacks a column, known nodes keep what they had
     rows[at[known]] = size + known
     joined = _stacked(old, new, rows, kept)
-    shared = [name for name in new.frame.columns if name in old.frame.columns and name != column]
+    shared = [name for name in new.columns if name in old.columns and name != column]
     differ = np.zeros(len(known), bool)
     for name in shared:
-        whole = _stack(name, old, new, old.frame[name], new.frame[name]).astype("str")
+        whole = _stack(name, old, new, old.series(name), new.series(name)).astype("str")
         differ |= (whole.iloc[at[known]].to_numpy() != whole.iloc[size + known].to_numpy()).astype(bool)
     return joined, (int(differ.sum()), int((~differ).sum()))
 
@@ -276,17 +277,17 @@ def _with_events(old: Table, new: Table, role: _Role, report: ReadReport) -> Tab
     """Return the edges with new rows behind the old ones; the same rows once more are refused, a part of them said."""
     import pandas as pd
 
-    size = len(old.frame)
-    every = np.arange(size + len(new.frame))
+    size = old.size
+    every = np.arange(size + new.size)
     joined = _stacked(old, new, every, every)
-    if len(new.frame) and len(joined.frame.columns) > len(role.needed):
+    if new.size and len(joined.columns) > len(role.needed):
         keys = pd.util.hash_pandas_object(joined.frame.astype("str"), index=False).to_numpy()
         again = int(np.isin(keys[size:], keys[:size]).sum())
-        if again == len(new.frame) == len(role.table.frame):
+        if again == new.size == role.table.size:
             raise BadInput(f"{new.name} holds the rows of {role.table.name} once more; give new rows only")
         if again:
             report.notes.append(
-                f"{again:,} of {len(new.frame):,} rows of {new.name} are rows of {old.name} too, and count twice; give "
+                f"{again:,} of {new.size:,} rows of {new.name} are rows of {old.name} too, and count twice; give "
                 "new rows only"
             )
     return joined
@@ -297,10 +298,10 @@ def _stacked(old: Table, new: Table, rows: IntArray, kept: IntArray) -> _Joined:
     import pandas as pd
 
     columns = {}
-    for name in old.frame.columns:
-        there = name in new.frame.columns
-        other = new.frame[name] if there else pd.Series([None] * len(new.frame), dtype=object)
-        columns[name] = _stack(name, old, new, old.frame[name], other).iloc[rows if there else kept]
+    for name in old.columns:
+        there = name in new.columns
+        other = new.series(name) if there else pd.Series([None] * new.size, dtype=object)
+        columns[name] = _stack(name, old, new, old.series(name), other).iloc[rows if there else kept]
     frame = pd.DataFrame({name: series.reset_index(drop=True) for name, series in columns.items()}, copy=False)
     return _Joined(
         frame,
@@ -356,7 +357,7 @@ def _as_text(table: Table, column: str, series: Any) -> Any:
 
 def _places(old: Graph, graph: Graph, parts: Parts, joined: Parts, schema: Schema) -> IntArray:
     """The place of every node in the old graph: rows of nodes keep theirs, all others are found by their ids."""
-    rows, more = (0 if nodes is None else len(nodes.frame) for nodes in (parts.nodes, joined.nodes))
+    rows, more = (0 if nodes is None else nodes.size for nodes in (parts.nodes, joined.nodes))
     place = {str(name): rows + i for i, name in enumerate(old.ids.tolist()[rows:])}
     now = [str(name) for name in graph.ids.tolist()]
     apart = any(rule.facts.get("apart") for rules in schema.edges.values() for rule in rules.values())

@@ -407,7 +407,7 @@ def _with_headers(parts: Parts, options: Options, report: ReadReport) -> Parts:
             tables.append(table)
     edges, *others = tables
     if nodes is not None and nodes.other is not None and (ends := some_ends(edges, options)) is not None:
-        both = pd.concat([edges.frame[column].astype("str") for column in ends])
+        both = pd.concat([edges.series(column).astype("str") for column in ends])
         nodes = _settled(nodes, *nodes_have_header(nodes, both), "nodes", report)
     return replace(parts, edges=edges, others=tuple(others), nodes=nodes)
 
@@ -455,8 +455,8 @@ def _edges_among_many(tables: dict[Path, Table], options: Options) -> list[Path]
 
     def rank(path: Path) -> tuple[bool, bool, int, int]:
         table = tables[path]
-        labelled = isinstance(options.label, str) and options.label in table.frame.columns
-        return labelled, not _says_edges(table, options), fitting(path), -len(table.frame)
+        labelled = isinstance(options.label, str) and options.label in table.columns
+        return labelled, not _says_edges(table, options), fitting(path), -table.size
 
     best = max(tables, key=rank)
     if _says_edges(tables[best], options) and not rank(best)[0]:
@@ -471,8 +471,8 @@ def _edges_among_many(tables: dict[Path, Table], options: Options) -> list[Path]
 
 
 def _says_edges(table: Table, options: Options) -> bool:
-    named = {str(name) for name in (options.source, options.target) if name is not None} & set(table.frame.columns)
-    labelled = isinstance(options.label, str) and options.label in table.frame.columns
+    named = {str(name) for name in (options.source, options.target) if name is not None} & set(table.columns)
+    labelled = isinstance(options.label, str) and options.label in table.columns
     return bool(named) or (end_columns(table) is not None and not labelled)
 
 
@@ -482,9 +482,9 @@ def _require_edges(table: Table, options: Options) -> None:
         return
     weighted = table.named(*WEIGHT_NAMES)
     names = [] if weighted else [name for name in table.named(*ID_NAMES, *LABEL_NAMES) if name.lower() != "y"]
-    if names or len(table.frame.columns) > 3:
+    if names or len(table.columns) > 3:
         raise BadInput(
-            f"{table.name} looks like a table of nodes (columns {few(list(table.frame.columns))}); give the file of "
+            f"{table.name} looks like a table of nodes (columns {few(table.columns)}); give the file of "
             "edges too, or name its columns with source= and target="
         )
 

@@ -19,6 +19,7 @@ from pegfan._arrays import IntArray
 from pegfan._checks import BadInput
 from pegfan.datasets import _ids, _labels
 from pegfan.datasets._blocks import Column
+from pegfan.datasets._coded import places
 from pegfan.datasets._columns import ID_NAMES, read_features
 from pegfan.datasets._edges import (
     Derived,
@@ -34,7 +35,7 @@ from pegfan.datasets._edges import (
 from pegfan.datasets._ids import Ids
 from pegfan.datasets._numbers import read_positions
 from pegfan.datasets._table import Options, ReadReport, Table, TableOptions, few, shown
-from pegfan.graph import Graph
+from pegfan.graph import Graph, Joined
 
 
 @overload
@@ -264,16 +265,16 @@ def build(
     attributes: dict[str, Any] = {}
     if nodes is None:
         ids, known = _ids_of_edges(tables[0], listed, n)
-        own = len(ids.values)
+        own = len(ids)
         ids, things = _with_things(ids, listed, report)
     else:
         column, ids = _ids_of_nodes(nodes, tables[0], listed.ids, options, report)
         ids, known = _match(nodes, ids, listed, options, report)
-        own = len(ids.values)
+        own = len(ids)
         ids, things = _with_things(ids, listed, report)
-        attributes = _read_attributes(nodes, column, ids, len(ids.values) - own, options, report, bags or {})
-    if len(ids.values) > own:
-        attributes["things"] = np.arange(len(ids.values)) >= own
+        attributes = _read_attributes(nodes, column, ids, len(ids) - own, options, report, bags or {})
+    if len(ids) > own:
+        attributes["things"] = np.arange(len(ids)) >= own
     ends = [_nodes_of(codes, known, places) for codes, places in zip(listed.codes, things, strict=True)]
     return _assemble(every, ends, ids, attributes, options, report)
 
@@ -292,7 +293,7 @@ def _numbered(every: list[Listed]) -> _Numbered:
         both, ids = _ids.number_ids(*_ids.agree(*every[0].ids))
         return _Numbered(every, [both], ids, {})
     columns = [(k, end, ids) for k, one in enumerate(every) for end, ids in enumerate(one.ids) if end != one.apart]
-    codes = [np.full((len(one.table.frame), 2), -1) for one in every]
+    codes = [np.full((one.table.size, 2), -1) for one in every]
     places, ids = _places([ids for _, _, ids in columns])
     for (k, end, _), place in zip(columns, places, strict=True):
         codes[k][:, end] = place
@@ -360,7 +361,7 @@ def _nodes_of(codes: IntArray, known: IntArray | None, things: tuple[int, IntArr
     return pairs
 
 
-def _require_once(table: Table, pairs: IntArray, known: NDArray[np.bool_], directed: bool) -> None:
+def _require_once(table: Table, pairs: IntArray, kept: NDArray[np.bool_] | None, directed: bool) -> None:
     """Refuse a table that gives an edge more than once."""
     import pandas as pd
 
@@ -369,7 +370,7 @@ def _require_once(table: Table, pairs: IntArray, known: NDArray[np.bool_], direc
     if again.any():
         late = int(again.argmax())
         early = int(np.asarray((frame == frame.iloc[late]).all(axis=1)).argmax())
-        rows = np.flatnonzero(known)
+        rows = np.arange(len(pairs)) if kept is None else np.flatnonzero(kept)
         raise BadInput(
             f"{table.where(rows[late])}: the edge was already given in {table.where(rows[early])} ({int(again.sum())} "
             "repeated rows); keep one of them, or choose duplicates='max', 'min', 'sum', 'mean' or 'count'"
@@ -385,13 +386,12 @@ def _assemble(
     report: ReadReport,
 ) -> Graph:
     """Make the graph of the edges of all tables, with what their columns say."""
-    several, n = len(every) > 1, len(ids.values)
+    several, n = len(every) > 1, len(ids)
     graphs: dict[str, Graph] = {}
     derived: list[Derived] = []
     for one, pairs in zip(every, ends, strict=True):
-        known = np.asarray((pairs >= 0).all(axis=1))
-        kept = None if known.all() else known
-        report.lost += int((~known).sum())
+        kept = None if len(pairs) == 0 or pairs.min() >= 0 else np.asarray((pairs >= 0).all(axis=1))
+        report.lost += 0 if kept is None else int((~kept).sum())
         rows = pairs if kept is None else pairs[kept]
         weights = one.weights if kept is None or one.weights is None else one.weights[kept]
         directed, why = points(one, rows, options)
@@ -400,7 +400,7 @@ def _assemble(
         before = f"{report.columns['edges']}; " if "edges" in report.columns else ""
         report.columns["edges"] = f"{before}{one.table.name}: {words}" if several else words
         if options.duplicates == "error":
-            _require_once(one.table, rows, known, directed)
+            _require_once(one.table, rows, kept, directed)
         graph = Graph.from_edges(rows, weights, n=n, directed=directed, duplicates=options.duplicates)
         present = len(rows) if weights is None else int(np.count_nonzero(weights))
         report.merged += present - graph.n_edges
@@ -412,15 +412,17 @@ def _assemble(
     adjacency = next(iter(graphs.values())).adjacency
     for graph in [*graphs.values()][1:]:
         adjacency = adjacency.maximum(graph.adjacency)
+    directed = any(graph.directed for graph in graphs.values())
     if several:
-        matrices = {kind: graph.adjacency for kind, graph in graphs.items()} | matrices
+        kinds = {kind: Joined(graph.adjacency, not graph.directed, finite=True) for kind, graph in graphs.items()}
+        matrices = kinds | matrices
     report.self_loops = int(np.count_nonzero(adjacency.diagonal()))
     report.columns = {role: report.columns[role] for role in ("edges", *report.columns) if role in report.columns}
     rules = {one.kind: found.rules for one, found in zip(every, derived, strict=True)}
     report.schema = replace(report.schema, edges=rules)
     return Graph(
-        adjacency,
-        directed=any(graph.directed for graph in graphs.values()),
+        Joined(adjacency, symmetric=not directed, finite=True),
+        directed=directed,
         metric=options.metric,
         node_names=_node_names(ids),
         edge_matrices=matrices,
@@ -457,7 +459,7 @@ def _ids_of_edges(edges: Table, listed: _Numbered, n: int | None) -> tuple[Ids, 
 
     if n is not None:
         return Ids(pd.Series(np.arange(n)), "int"), np.asarray(listed.ids.values)
-    if len(listed.ids.values) == 0:
+    if len(listed.ids) == 0:
         raise BadInput(f"{edges.name} holds no edges and there is no table of nodes; a graph needs a node")
     return listed.ids, None
 
@@ -465,7 +467,8 @@ def _ids_of_edges(edges: Table, listed: _Numbered, n: int | None) -> tuple[Ids, 
 def _node_names(ids: Ids) -> NDArray[Any] | None:
     """Return the names of the nodes, or None if they are just their positions."""
     if ids.kind != "int":
-        return _ids.name_array(ids.values.tolist())
+        found = None if ids.coded is None else ids.coded.texts.array(ids.coded.codes)
+        return _ids.name_array(ids.values.tolist()) if found is None else found
     values = np.asarray(ids.values)
     return None if np.array_equal(values, np.arange(len(values))) else values
 
@@ -489,7 +492,7 @@ def best_id(edges: Table, nodes: Table, ends: tuple[str, str]) -> str | None:
 def _shares(edges: Table, columns: tuple[str, str], nodes: Table, rows: int = 10_000) -> dict[str, float]:
     """Return the share of the ends of the first edges that each column of `nodes` holds whose values all differ."""
     try:
-        some = [edges.ids(column).iloc[:rows].dropna() for column in columns]
+        some = [edges.ids(column, rows).dropna() for column in columns]
         ends = _ids.number_ids(*_ids.agree(*(_ids.read_ids(series, edges) for series in some)))[1]
     except (TypeError, ValueError):  # not even ids
         return {}
@@ -514,13 +517,13 @@ def _ids_of_nodes(
     """Return the column with the ids (None: the row numbers), and these, all different."""
     import pandas as pd
 
-    if len(nodes.frame) == 0:
+    if nodes.size == 0:
         raise BadInput(f"{nodes.name} has no rows; a graph needs a node")
     column, why = _pick_id(nodes, edges, ends, options)
     report.id_column = column
     report.columns["id"] = f"{'row numbers' if column is None else repr(column)} ({why})"
     if column is None:
-        return None, Ids(pd.Series(np.arange(len(nodes.frame))), "int")
+        return None, Ids(pd.Series(np.arange(nodes.size)), "int")
     blank = _ids.blanks(nodes.ids(column))
     if blank.any():
         raise BadInput(f"{nodes.where(blank.argmax())}: the id in column {column!r} is blank; every node needs one")
@@ -568,16 +571,16 @@ def _nearly_ids(nodes: Table, edges: Table, ends: Ids) -> tuple[str, str]:
             f"{edges.name} has no rows, so nothing tells which column of {nodes.name} holds the ids; add rows, or name "
             "the column with id="
         )
-    columns = [column for column in nodes.frame.columns if _mostly_differs(nodes.frame[column])]
+    columns = [column for column in nodes.columns if _mostly_differs(nodes.series(column))]
     for column in columns:
-        if nodes.frame[column].dtype.kind != "f" and (share := _share_in(ends, nodes, column)) >= 0.9:
+        if nodes.series(column).dtype.kind != "f" and (share := _share_in(ends, nodes, column)) >= 0.9:
             return column, f"by content: {share:.0%} of the edge ends are in it"
     for column in columns:
         if near := _misspelt(ends, edges, nodes, column):
             raise BadInput(f"no column of {nodes.name} holds the ids of {edges.name}: {near} (column {column!r})")
     raise UnknownIds(
         f"no column of {nodes.name} holds the ids of {edges.name} (such as {few(ends.values)}): name it with id=, or "
-        f"pass id=False for row numbers; its columns are {few(list(nodes.frame.columns))}"
+        f"pass id=False for row numbers; its columns are {few(nodes.columns)}"
     )
 
 
@@ -601,7 +604,7 @@ def _misspelt(ends: Ids, edges: Table, nodes: Table, column: str) -> str | None:
 
 
 def _may_be_rows(ends: Ids, nodes: Table) -> bool:
-    return ends.kind == "int" and bool(ends.values.between(0, len(nodes.frame) - 1).all())
+    return ends.kind == "int" and bool(ends.values.between(0, nodes.size - 1).all())
 
 
 def _share_in(ends: Ids, nodes: Table, column: str) -> float:
@@ -629,7 +632,10 @@ def _match(
             f"ids are {kinds[before]} in {nodes.name} and {kinds[listed.ids.kind]} in {tables}; "
             f"they were compared as {kinds[ids.kind]}"
         )
-    known = np.asarray(pd.Index(ids.values).get_indexer(pd.Index(ends.values)))
+    if ids.kind == ends.kind == "str":
+        known = places(ends.values, ids.values)
+    else:
+        known = np.asarray(pd.Index(ids.values).get_indexer(pd.Index(ends.values)))
     strangers = known < 0
     report.unknown = int(strangers.sum())
     if not report.unknown:
@@ -691,9 +697,9 @@ def _read_attributes(
 
     The last of all are things.
     """
-    extra = len(ids.values) - len(nodes.frame)
+    extra = len(ids.values) - nodes.size
     rest = _without(nodes, [] if id_column is None else [id_column])
-    rest = replace(rest, frame=rest.frame.assign(**_join(nodes, ids, options, report, bags)))
+    rest = replace(rest, data=rest.frame.assign(**_join(nodes, ids, options, report, bags)))
     found: dict[str, Any] = {}
 
     if options.positions is not None:
@@ -727,7 +733,7 @@ def _read_attributes(
 
 
 def _without(table: Table, columns: list[str]) -> Table:
-    return replace(table, frame=table.frame.drop(columns=columns))
+    return replace(table, data=table.frame.drop(columns=columns))
 
 
 def _join(
@@ -748,10 +754,10 @@ def _join(
             )
         if strange:
             report.notes.append(f"{len(strange)} ids of {name} are not in {nodes.name}: dropped ({few(strange)})")
-        cells = np.full(len(nodes.frame), None, dtype=object)
+        cells = np.full(nodes.size, None, dtype=object)
         for row, items in zip(place.tolist(), bag.values(), strict=True):
             if 0 <= row < len(cells):
                 cells[row] = items
         column = name.split(".")[0]
-        columns[name if column in nodes.frame.columns or column in columns else column] = cells
+        columns[name if column in nodes.columns or column in columns else column] = cells
     return columns

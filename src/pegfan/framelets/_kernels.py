@@ -1,210 +1,152 @@
-"""Compiled loops over the clusters of one level, for dense signals in rows.
+"""Compiled loops over the clusters of a tree, for dense signals in rows.
 
-A signal with d columns is an (N, d) array with one row per slot; the pair filters of `binary_haar` are given
-by p alone. All offsets and row numbers are unsigned, which spares a test for negative numbers in every
-access. ``rows`` maps leaves to nodes and is empty where both are in the same order.
-
-Transforms move far more bytes than they compute, so two things decide their speed. Results too large for the
-caches are written past them (*streamed*: a store that does not first read the line it overwrites), and rows
-that come in scattered order are asked for some rows ahead (*prefetched*).
+A signal with d columns is an (N, d) array with one row per slot; the pair filters of `binary_haar` are given by p
+alone. ``rows`` maps leaves to nodes and is empty where both are in the same order. `streaming` results are too large
+for the caches: src/native/framelets.c, whose loops these are, then writes past them.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
-
-from pegfan._arrays import LINE
 from pegfan._compiled import compiled
 
-ALIGNMENT = 16
-"""Bytes that every streamed row must be aligned to, as NumPy's arrays are; its length is a multiple of `LINE`."""
+FIRST, WEIGHTS, FRAMELETS, ROOM, CLUSTERS = range(5)
+"""The columns of a table of levels, the finest first.
 
-_AHEAD = np.uint64(8)
-_ONE = np.uint64(1)
-_ZERO = np.uint64(0)
-
-
-def _row_pointer(context: Any, builder: Any, array_type: Any, array: Any, row: Any) -> tuple[Any, Any]:
-    """The address of a row of a C-ordered matrix, and the row's length."""
-    view = context.make_array(array_type)(context, builder, array)
-    stride = cgutils.unpack_tuple(builder, view.strides, 2)[0]
-    length = cgutils.unpack_tuple(builder, view.shape, 2)[1]
-    return cgutils.pointer_add(builder, view.data, builder.mul(row, stride)), length
+Where a level's offsets start in ``first``, its weights in ``p``, its framelet coefficients among all, its children in
+``room``; and how many clusters it has. Cluster c has the children first[c] up to first[c + 1] of the level below.
+"""
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def _stream(
-    context: Any, out: Any, r: Any, a: Any, x: Any, i: Any, b: Any, y: Any, j: Any
-) -> Any:  # pragma: no cover - runs inside the compiler
-    """out[r] = a x[i] + b y[j], a cache line at a time, with stores that go past the caches."""
-    scalar = out.dtype
-    lanes = LINE * 8 // scalar.bitwidth
-    signature = types.void(out, types.uint64, scalar, x, types.uint64, scalar, y, types.uint64)
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        out_type, _, _, x_type, _, _, y_type, _ = signature.args
-        target, length = _row_pointer(context, builder, out_type, args[0], args[1])
-        first, _ = _row_pointer(context, builder, x_type, args[3], args[4])
-        second, _ = _row_pointer(context, builder, y_type, args[6], args[7])
-        vector, int32 = ir.VectorType(args[2].type, lanes), ir.IntType(32)
-        itemsize = scalar.bitwidth // 8
-
-        def splat(value: Any) -> Any:
-            empty = ir.Constant(vector, ir.Undefined)
-            mask = ir.Constant(ir.VectorType(int32, lanes), [0] * lanes)
-            return builder.shuffle_vector(builder.insert_element(empty, value, int32(0)), empty, mask)
-
-        def at(pointer: Any, column: Any) -> Any:
-            return builder.bitcast(builder.gep(pointer, [column]), vector.as_pointer())
-
-        a, b = splat(args[2]), splat(args[5])
-        step = ir.Constant(length.type, lanes)
-        with cgutils.for_range_slice(builder, length.type(0), length, step, inc=True) as (column, _):
-            left = builder.fmul(a, builder.load(at(first, column), align=itemsize))
-            right = builder.fmul(b, builder.load(at(second, column), align=itemsize))
-            store = builder.store(builder.fadd(left, right), at(target, column), align=ALIGNMENT)
-            store.set_metadata("nontemporal", builder.module.add_metadata([int32(1)]))
-        return context.get_dummy_value()
-
-    return signature, codegen
-
-
-@intrinsic  # type: ignore[untyped-decorator]
-def _prefetch(context: Any, x: Any, i: Any) -> Any:  # pragma: no cover - runs inside the compiler
-    """Ask for row i of x, to be read soon."""
-    signature = types.void(x, types.uint64)
-    lanes = LINE * 8 // x.dtype.bitwidth
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        row, length = _row_pointer(context, builder, signature.args[0], args[0], args[1])
-        byte_pointer, int32 = ir.IntType(8).as_pointer(), ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [byte_pointer, int32, int32, int32])
-        prefetch = builder.module.declare_intrinsic("llvm.prefetch", [byte_pointer], kind)
-        step = ir.Constant(length.type, lanes)
-        with cgutils.for_range_slice(builder, length.type(0), length, step, inc=True) as (column, _):
-            address = builder.bitcast(builder.gep(row, [column]), byte_pointer)
-            builder.call(prefetch, [address, int32(0), int32(3), int32(1)])  # read, keep, data
-        return context.get_dummy_value()
-
-    return signature, codegen
-
-
-@compiled(error_model="numpy", inline="always")
-def _combine(out, r, a, x, i, b, y, j, streaming):  # type: ignore[no-untyped-def]
+@compiled(error_model="numpy")
+def _combine(out, r, a, x, i, b, y, j):  # type: ignore[no-untyped-def]
     """out[r] = a x[i] + b y[j]."""
-    if streaming:
-        _stream(out, r, a, x, i, b, y, j)
+    for t in range(out.shape[1]):
+        out[r, t] = a * x[i, t] + b * y[j, t]
+
+
+@compiled(error_model="numpy")
+def _add(out, r, a, x, i, new):  # type: ignore[no-untyped-def]
+    """out[r] += a x[i]; out[r] = a x[i] where it is new."""
+    if new:
+        for t in range(out.shape[1]):
+            out[r, t] = a * x[i, t]
     else:
         for t in range(out.shape[1]):
-            out[r, t] = a * x[i, t] + b * y[j, t]
+            out[r, t] += a * x[i, t]
 
 
 @compiled(error_model="numpy")
+def _analyse(start, children, p, x, begin, rows, up, c, y, m):  # type: ignore[no-untyped-def]
+    """One cluster: up[c] = Σ p_i x[i], and from y[m] on p_j x[i] − p_i x[j] for its pairs of children i < j."""
+    for i in range(children):
+        _add(up, c, p[start + i], x, rows[begin + i] if rows.size else begin + i, i == 0)
+    for i in range(children):
+        r = rows[begin + i] if rows.size else begin + i
+        for j in range(i + 1, children):
+            s = rows[begin + j] if rows.size else begin + j
+            _combine(y, m, p[start + j], x, r, -p[start + i], x, s)
+            m += 1
+
+
+@compiled("frame_decompose", error_model="numpy")
+def decompose(first, p, levels, x, rows, out, room, at, streaming):  # type: ignore[no-untyped-def]
+    """All coefficients, from the leaves up.
+
+    A cluster is worked on as soon as all its children are there, so that averages stay in the fastest cache: ``room``
+    has rows for the children of one cluster per level, and one more. ``at`` is room for two numbers per level: its next
+    cluster, and the row of its next framelet coefficient.
+    """
+    count, none = levels.shape[0], rows[:0]
+    for level in range(count):
+        at[2 * level], at[2 * level + 1] = 0, levels[level, FRAMELETS]
+    for _ in range(levels[0, CLUSTERS]):
+        for level in range(count):
+            now, m = at[2 * level], at[2 * level + 1]
+            place = levels[level, FIRST] + now
+            start, children = first[place], first[place + 1] - first[place]
+            if level > 0 and at[2 * level - 2] != start + children:
+                break
+            weights = levels[level, WEIGHTS] + start
+            up, c = out, now
+            if level + 1 < count:
+                up, c = room, levels[level + 1, ROOM] + now - first[levels[level + 1, FIRST] + at[2 * level + 2]]
+            if level == 0:
+                _analyse(weights, children, p, x, start, rows, up, c, out, m)
+            else:
+                _analyse(weights, children, p, room, levels[level, ROOM], none, up, c, out, m)
+            at[2 * level], at[2 * level + 1] = now + 1, m + children * (children - 1) // 2
+
+
+@compiled(error_model="numpy")
+def _synthesise(start, children, p, up, c, y, m, x, begin, rows):  # type: ignore[no-untyped-def]
+    """The transpose of `_analyse`: x[k] = p_k up[c] − Σ_i p_i y_(i,k) + Σ_j p_j y_(k,j), i < k < j, in this order."""
+    if children == 1:
+        half = p.dtype.type(0.5) * p[start]
+        _combine(x, rows[begin] if rows.size else begin, half, up, c, half, up, c)
+        return
+    for i in range(children):
+        _add(x, rows[begin + i] if rows.size else begin + i, p[start + i], up, c, True)
+    for i in range(children):
+        r = rows[begin + i] if rows.size else begin + i
+        for j in range(i + 1, children):
+            s = rows[begin + j] if rows.size else begin + j
+            _add(x, r, p[start + j], y, m, False)
+            _add(x, s, -p[start + i], y, m, False)
+            m += 1
+
+
+@compiled("frame_reconstruct", error_model="numpy")
+def reconstruct(first, p, levels, c, out, rows, room, at, streaming):  # type: ignore[no-untyped-def]
+    """The signal, down to the leaves: the transpose of `decompose`, in the same order and with the same room."""
+    count, none, last = levels.shape[0], rows[:0], room.shape[0] - 1
+    for level in range(count):
+        at[2 * level], at[2 * level + 1] = 0, levels[level, FRAMELETS]
+    for _ in range(levels[0, CLUSTERS]):
+        # Up to the first level whose next cluster is known already, and down again.
+        level = 0
+        while level + 1 < count and at[2 * level] == first[levels[level + 1, FIRST] + at[2 * level + 2]]:
+            level += 1
+        while level >= 0:
+            now, m = at[2 * level], at[2 * level + 1]
+            place = levels[level, FIRST] + now
+            start, children = first[place], first[place + 1] - first[place]
+            weights = levels[level, WEIGHTS] + start
+            if level + 1 < count:
+                up = levels[level + 1, ROOM] + now - first[levels[level + 1, FIRST] + at[2 * level + 2] - 1]
+            else:
+                up = last
+                room[up] = c[now]
+            if level == 0:
+                _synthesise(weights, children, p, room, up, c, m, out, start, rows)
+            else:
+                _synthesise(weights, children, p, room, up, c, m, room, levels[level, ROOM], none)
+            at[2 * level], at[2 * level + 1] = now + 1, m + children * (children - 1) // 2
+            level -= 1
+
+
+@compiled("frame_average", error_model="numpy")
 def average(first, p, x, rows, up):  # type: ignore[no-untyped-def]
     """up[c] = Σ_i p_i x[i] over the children i of every cluster c: equation (1) on coefficients."""
-    gather, n = rows.size > 0, np.uint64(x.shape[0])
     for c in range(first.size - 1):
-        a, b = first[c], first[c + 1]
-        for i in range(a, b):
-            if gather and i + _AHEAD < n:
-                _prefetch(x, rows[i + _AHEAD])
-            r, weight = rows[i] if gather else i, p[i]
-            if i == a:
-                for t in range(x.shape[1]):
-                    up[c, t] = weight * x[r, t]
-            else:
-                for t in range(x.shape[1]):
-                    up[c, t] += weight * x[r, t]
+        for i in range(first[c], first[c + 1]):
+            _add(up, c, p[i], x, rows[i] if rows.size else i, i == first[c])
 
 
-@compiled(error_model="numpy")
-def analyse(first, p, x, rows, up, y, streaming):  # type: ignore[no-untyped-def]
-    """One level down the fast decomposition: up as in `average`, and y = p_j x[i] − p_i x[j] for pairs i < j."""
-    gather, n, m = rows.size > 0, np.uint64(x.shape[0]), _ZERO
-    for c in range(first.size - 1):
-        a, b = first[c], first[c + 1]
-        for i in range(a, b):
-            if i + _AHEAD < n:
-                _prefetch(x, rows[i + _AHEAD] if gather else i + _AHEAD)
-            r, weight = rows[i] if gather else i, p[i]
-            if i == a:
-                for t in range(x.shape[1]):
-                    up[c, t] = weight * x[r, t]
-            else:
-                for t in range(x.shape[1]):
-                    up[c, t] += weight * x[r, t]
-        for i in range(a, b):
-            r = rows[i] if gather else i
-            for j in range(i + _ONE, b):
-                s = rows[j] if gather else j
-                _combine(y, m, p[j], x, r, -p[i], x, s, streaming)
-                m += _ONE
-
-
-@compiled(error_model="numpy")
-def synthesise(first, p, up, y, x, rows, streaming):  # type: ignore[no-untyped-def]
-    """One level up the fast reconstruction, the transpose of `analyse`: x = p up + Bᵀ y, cluster by cluster."""
-    gather, m, rows_of_y = rows.size > 0, _ZERO, np.uint64(y.shape[0])
-    one, half = p.dtype.type(1), p.dtype.type(0.5)
-    most = _ZERO
-    for c in range(first.size - 1):
-        most = max(most, first[c + 1] - first[c])
-    # The children of one cluster are summed here, in the fastest cache; the last term goes straight to x.
-    children = np.empty((most, x.shape[1]), x.dtype)
-    for c in range(first.size - 1):
-        a, b = first[c], first[c + 1]
-        if b - a == 1:
-            r = rows[a] if gather else a
-            _combine(x, r, half * p[a], up, np.uint64(c), half * p[a], up, np.uint64(c), streaming)
-            continue
-        for i in range(a, b):
-            weight = p[i]
-            for t in range(x.shape[1]):
-                children[i - a, t] = weight * up[c, t]
-        for i in range(a, b):
-            for j in range(i + _ONE, b):
-                if m + _AHEAD < rows_of_y:
-                    _prefetch(y, m + _AHEAD)
-                weight = p[j]
-                if j + _ONE == b:
-                    _combine(x, rows[i] if gather else i, one, children, i - a, weight, y, m, streaming)
-                else:
-                    for t in range(x.shape[1]):
-                        children[i - a, t] += weight * y[m, t]
-                weight = -p[i]
-                if i + np.uint64(2) == b:
-                    _combine(x, rows[j] if gather else j, one, children, j - a, weight, y, m, streaming)
-                else:
-                    for t in range(x.shape[1]):
-                        children[j - a, t] += weight * y[m, t]
-                m += _ONE
-
-
-@compiled(error_model="numpy")
+@compiled("frame_lift", error_model="numpy")
 def lift(leaf, weight, x, out, rows, streaming):  # type: ignore[no-untyped-def]
     """Compute out = Φᵀ x: every leaf s of cluster c gets weight[s] x[c]."""
-    gather = rows.size > 0
     for c in range(leaf.size - 1):
         for s in range(leaf[c], leaf[c + 1]):
             half = weight[s] * weight.dtype.type(0.5)
-            _combine(out, rows[s] if gather else s, half, x, np.uint64(c), half, x, np.uint64(c), streaming)
+            _combine(out, rows[s] if rows.size else s, half, x, c, half, x, c)
 
 
-@compiled(error_model="numpy")
+@compiled("frame_detail", error_model="numpy")
 def detail(first, p, leaf, weight, x, rows_of_x, up, out, rows, streaming):  # type: ignore[no-untyped-def]
     """Compute out = Φ_fineᵀ (x − p up): what the children x of every cluster add to its average up."""
-    gather, scattered, n = rows.size > 0, rows_of_x.size > 0, np.uint64(x.shape[0])
     for c in range(first.size - 1):
         for i in range(first[c], first[c + 1]):
-            if scattered and i + _AHEAD < n:
-                _prefetch(x, rows_of_x[i + _AHEAD])
-            source = rows_of_x[i] if scattered else i
-            for s in range(leaf[i], leaf[i + _ONE]):
-                r = rows[s] if gather else s
-                _combine(out, r, weight[s], x, source, -weight[s] * p[i], up, np.uint64(c), streaming)
+            source = rows_of_x[i] if rows_of_x.size else i
+            for s in range(leaf[i], leaf[i + 1]):
+                r = rows[s] if rows.size else s
+                _combine(out, r, weight[s], x, source, -weight[s] * p[i], up, c)

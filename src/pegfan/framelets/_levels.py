@@ -76,10 +76,10 @@ class Level:
         assert self.chosen is not None
         blocks = [filters.B for filters in self.bank]
         entries = np.array([block.nnz for block in blocks])[self.chosen]
-        take = _ranges(_starts([block.nnz for block in blocks])[self.chosen], entries)
+        take = _ranges(starts([block.nnz for block in blocks])[self.chosen], entries)
         columns = np.concatenate([block.indices for block in blocks])[take] + np.repeat(self.first[:-1], entries)
         lengths = np.concatenate([np.diff(block.indptr) for block in blocks])
-        rows = _ranges(_starts([block.shape[0] for block in blocks])[self.chosen], self.n_framelets)
+        rows = _ranges(starts([block.shape[0] for block in blocks])[self.chosen], self.n_framelets)
         indptr = np.concatenate([[0], np.cumsum(lengths[rows])])
         values = self._own_values(entries) if self.own_values else np.concatenate([b.data for b in blocks])[take]
         return csr_array((values, columns, indptr), shape=(len(rows), len(self.p)))
@@ -135,7 +135,7 @@ def _make_level(tree: Hierarchy, j: int, filters: Any, weights: str, table: _Fil
     if table is not None:
         bank, chosen = table.choose(j, children)
         entries = np.array([len(f.p) for f in bank])
-        take = _ranges(_starts(entries)[chosen], children)
+        take = _ranges(starts(entries)[chosen], children)
         return Level(first, np.concatenate([f.p for f in bank])[take], bank, chosen)
     if weights == "size":
         p = np.sqrt(tree.sizes(j + 1) / np.repeat(tree.sizes(j), children))
@@ -188,7 +188,8 @@ class _FilterTable:
         return self.made[key]
 
 
-def _starts(lengths: Any) -> IntArray:
+def starts(lengths: Any) -> IntArray:
+    """Where parts of these lengths start, one after the other."""
     return np.concatenate([[0], np.cumsum(np.asarray(lengths, np.int64))[:-1]])
 
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from pegfan._arrays import LINE, IntArray, aligned
-from pegfan.framelets._levels import Level
+from pegfan.framelets import _kernels
+from pegfan.framelets._levels import Level, starts
 
 _LARGE = 16 * 2**20  # results of more bytes than this are written past the caches
 _KEEP = 128 * 2**20  # scratch memory up to this many bytes is kept from one call to the next
@@ -107,49 +109,50 @@ class CompiledTransforms(Transforms):
         super().__init__(levels, order, lambda matrix: matrix.astype(dtype), np.concatenate)
         self.dtype = dtype
         identity = bool((order[1:] > order[:-1]).all())
-        self._rows = (order[:0] if identity else order).view(np.uint64)
-        self._slots = order[:0].view(np.uint64)
-        self._first = [level.first.view(np.uint64) for level in levels]
+        self._rows, self._slots = order[:0] if identity else order, order[:0]
         self._p = [level.p.astype(dtype) for level in levels]
         self._pairs = all(level.pairs for level in levels)
         self._kept: list[Any] = []
 
+    @cached_property
+    def _chain(self) -> tuple[Any, Any, Any, Any]:
+        """What the loops over all levels read, the finest first: offsets, weights, the table, framelets per level."""
+        levels = self.levels[::-1]
+        table = np.zeros((len(levels), 5), np.int64)
+        table[:, _kernels.FIRST] = starts([len(level.first) for level in levels])
+        table[:, _kernels.WEIGHTS] = starts([len(level.p) for level in levels])
+        table[:, _kernels.ROOM] = starts([int(level.n_children.max()) for level in levels])
+        table[:, _kernels.CLUSTERS] = [len(level.n_children) for level in levels]
+        counts = np.array([level.n_framelets.sum() for level in levels])
+        return np.concatenate([level.first for level in levels]), np.concatenate(self._p[::-1]), table, counts
+
+    def _climbed(self, j0: int, columns: int) -> tuple[Any, ...]:
+        """The table of the levels K−1, ..., j0; how many coefficients there are; and room to work in."""
+        _, _, table, counts = self._chain
+        table, counts = table[: self.K - j0].copy(), counts[: self.K - j0]
+        total = table[-1, _kernels.CLUSTERS] + counts.sum()
+        table[:, _kernels.FRAMELETS] = total - np.cumsum(counts)
+        rows = table[-1, _kernels.ROOM] + self.levels[j0 - 1].n_children.max() + 1
+        return table, int(total), aligned((int(rows), columns), self.dtype), np.empty(2 * len(table), np.int64)
+
     def decompose(self, x: Any, j0: int, out: Any = None) -> Any:
         if not self._pairs or j0 == self.K:
             return _into(out, super().decompose(x, j0))
-        from pegfan.framelets import _kernels
-
-        counts = [int(level.n_framelets.sum()) for level in self.levels]
-        top = len(self.levels[j0 - 1].n_children)
+        first, p, _, _ = self._chain
+        table, total, room, at = self._climbed(j0, x.shape[1])
         if out is None:
-            out = aligned((top + sum(counts[j0 - 1 :]), x.shape[1]), self.dtype)
-        x, rows, end, streaming = np.ascontiguousarray(x), self._rows, len(out), _streams(out)
-        with self._scratch(x.shape[1]) as scaling:
-            for j in range(self.K - 1, j0 - 1, -1):
-                start = end - counts[j - 1]
-                up = out[:top] if j == j0 else scaling[j]
-                _kernels.analyse(self._first[j - 1], self._p[j - 1], x, rows, up, out[start:end], streaming)
-                x, rows, end = up, self._slots, start
+            out = aligned((total, x.shape[1]), self.dtype)
+        _kernels.decompose(first, p, table, np.ascontiguousarray(x), self._rows, out, room, at, _streams(out))
         return out
 
     def reconstruct(self, c: Any, j0: int, out: Any = None) -> Any:
         if not self._pairs or j0 == self.K:
             return _into(out, super().reconstruct(c, j0))
-        from pegfan.framelets import _kernels
-
+        first, p, _, _ = self._chain
+        table, _, room, at = self._climbed(j0, c.shape[1])
         if out is None:
             out = aligned((len(self.order), c.shape[1]), self.dtype)
-        c = np.ascontiguousarray(c)
-        end = len(self.levels[j0 - 1].n_children)
-        x = c[:end]
-        with self._scratch(c.shape[1]) as scaling:
-            for j in range(j0, self.K):
-                start, end = end, end + int(self.levels[j - 1].n_framelets.sum())
-                last = j == self.K - 1
-                below, rows = (out, self._rows) if last else (scaling[j + 1], self._slots)
-                streaming = last and self._streams(out)
-                _kernels.synthesise(self._first[j - 1], self._p[j - 1], x, c[start:end], below, rows, streaming)
-                x = below
+        _kernels.reconstruct(first, p, table, np.ascontiguousarray(c), out, self._rows, room, at, self._streams(out))
         return out
 
     def average(self, x: Any, j: int) -> Any:
@@ -160,18 +163,14 @@ class CompiledTransforms(Transforms):
             return scaling[j].copy()
 
     def lift(self, x: Any, j: int) -> Any:
-        from pegfan.framelets import _kernels
-
         out = aligned((len(self.order), x.shape[1]), self.dtype)
         leaf, weight = np.arange(len(self.order) + 1), np.ones(len(self.order), self.dtype)
         for i in range(self.K - 1, j - 1, -1):
             weight, leaf = self._climb(weight, leaf, i)
-        _kernels.lift(leaf.view(np.uint64), weight, np.ascontiguousarray(x), out, self._rows, self._streams(out))
+        _kernels.lift(leaf, weight, np.ascontiguousarray(x), out, self._rows, self._streams(out))
         return out
 
     def projections(self, x: Any, scales: Sequence[int], out: Sequence[Any] | None = None) -> list[Any]:
-        from pegfan.framelets import _kernels
-
         x = np.ascontiguousarray(x)
         results = list(out) if out is not None else [aligned(x.shape, self.dtype) for _ in scales]
         wanted = dict(zip(scales, results, strict=True))
@@ -181,27 +180,25 @@ class CompiledTransforms(Transforms):
             self._average_into(scaling, x, lowest)
             fine, rows_of_fine = x, self._rows
             for j in range(self.K - 1, lowest - 1, -1):
-                first, p = self._first[j - 1], self._p[j - 1]
+                first, p = self.levels[j - 1].first, self._p[j - 1]
                 if j in wanted:
                     target = wanted[j]
                     _kernels.detail(
-                        *(first, p, leaf.view(np.uint64), weight, fine, rows_of_fine, scaling[j]),
+                        *(first, p, leaf, weight, fine, rows_of_fine, scaling[j]),
                         *(target, self._rows, self._streams(target)),
                     )
                 weight, leaf = self._climb(weight, leaf, j)
                 fine, rows_of_fine = scaling[j], self._slots
             if 0 in wanted:
                 target = wanted[0]
-                _kernels.lift(leaf.view(np.uint64), weight, fine, target, self._rows, self._streams(target))
+                _kernels.lift(leaf, weight, fine, target, self._rows, self._streams(target))
         return results
 
     def _average_into(self, scaling: dict[int, Any], x: Any, j: int) -> None:
         """Φ_i x into scaling[i] for the levels i = K−1, ..., j."""
-        from pegfan.framelets import _kernels
-
         rows = self._rows
         for i in range(self.K - 1, j - 1, -1):
-            _kernels.average(self._first[i - 1], self._p[i - 1], x, rows, scaling[i])
+            _kernels.average(self.levels[i - 1].first, self._p[i - 1], x, rows, scaling[i])
             x, rows = scaling[i], self._slots
 
     def _climb(self, weight: Any, leaf: Any, j: int) -> tuple[Any, Any]:
@@ -218,7 +215,7 @@ class CompiledTransforms(Transforms):
         Fresh memory costs as much as a fifth of a transform (the system clears it, page by page), so one piece of
         moderate size is kept for the next call. A list's pop and append are atomic: threads never share a piece.
         """
-        ends = np.cumsum([0, *(len(first) - 1 for first in self._first)]).tolist()
+        ends = np.cumsum([0, *(len(level.n_children) for level in self.levels)]).tolist()
         try:
             room = self._kept.pop()
         except IndexError:

@@ -16,13 +16,13 @@ from scipy.sparse import csr_array, issparse
 
 from pegfan._arrays import FloatArray
 from pegfan._checks import check_choice, check_number
+from pegfan._defaults import RULES
 from pegfan.framelets._signals import is_tensor
 
 if TYPE_CHECKING:
     from pegfan.framelets.coefficients import Coefficients
 
 MODES = ("soft", "hard")
-RULES = ("sure", "bayes", "universal")
 _MAD = 0.6744897501960817  # median of |N(0, 1)|
 
 

@@ -285,7 +285,8 @@ class _Attend(torch.autograd.Function):
         rows, *scores = (part.detach().contiguous().numpy() for part in (z, source, target))
         size, kind = (len(matrix.indices), scores[0].shape[1]), rows.dtype.type
         weights = np.empty(size, rows.dtype)
-        _kernels.attention(matrix.pointers, matrix.indices, *scores, kind(slope), weights)
+        room = np.empty((2, size[1]), rows.dtype)
+        _kernels.attention(matrix.pointers, matrix.indices, *scores, kind(slope), weights, room)
         factors = matrix.data(rows.dtype)[:, None] if weighted else np.ones((size[0], 1), rows.dtype)
         if rate:
             mask, scale = _mask(size[0] * size[1], rate)
@@ -301,9 +302,10 @@ class _Attend(torch.autograd.Function):
         matrix, (rows, scores, weights, factors) = ctx.matrix, ctx.kept
         by_z, by_source, by_target = (np.zeros_like(part) for part in (rows, *scores))
         given = gradients[0].detach().contiguous().numpy()
+        longest = int(np.diff(matrix.pointers).max(initial=0))
         _kernels.attend_back(
             *(matrix.pointers, matrix.indices, *scores, ctx.slope, weights, factors, rows, given),
-            *(by_z, by_source, by_target),
+            *(by_z, by_source, by_target, np.empty((longest + 1, weights.shape[1]), rows.dtype)),
         )
         return None, *map(torch.from_numpy, (by_z, by_source, by_target)), None, None, None
 

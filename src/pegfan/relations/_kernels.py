@@ -7,11 +7,11 @@ import numpy as np
 from pegfan._compiled import compiled
 
 
-@compiled()
-def nearest_degrees(order, first, degrees, own, around, out):  # type: ignore[no-untyped-def]
+@compiled("nearest_degrees")
+def nearest_degrees(order, first, degrees, around, out):  # type: ignore[no-untyped-def]
     """Fill row i of out with nodes of nearest degree: own class first, of equally near ones the higher.
 
-    The nodes of the c-th smallest degree, degrees[c], are order[first[c]:first[c + 1]]; own[i] is the class of node i.
+    The nodes of the c-th smallest degree, degrees[c], are order[first[c]:first[c + 1]].
     A class that is taken in part gives its first nodes, or, with `around`, those that follow node i in its own class
     (in a circle) and those next to it in the others.
     """
@@ -43,7 +43,7 @@ def nearest_degrees(order, first, degrees, own, around, out):  # type: ignore[no
                     low -= 1
 
 
-@compiled()
+@compiled("rings")
 def rings(indptr, indices, own, reach, begin, stamp, queue, counts, sizes, which, many):  # type: ignore[no-untyped-def]
     """Count the degrees in the rings 1, 2, .. of the nodes begin, begin + 1, ..; returns the number of entries.
 
@@ -154,14 +154,14 @@ def _time_warp(a, many_a, b, many_b, above, row):  # type: ignore[no-untyped-def
     return above[width - 1]
 
 
-@compiled()
-def add_distances(begin, end, candidates, first, which, many, values, total):  # type: ignore[no-untyped-def]
+@compiled("add_distances", error_model="numpy")
+def add_distances(begin, end, candidates, first, which, many, values, total, room):  # type: ignore[no-untyped-def]
     """Add to total[i, t] the distance of the lists of node i and its t-th candidate, for i from begin to end.
 
-    The list of node i is first[i, 0]:first[i, 1]. Where one of two lists is empty, the total becomes infinite.
+    The list of node i is first[i, 0]:first[i, 1]. Where one of two lists is empty, the total becomes infinite. `room`
+    has four rows as long as the longest list can be.
     """
-    room = values.size
-    a, b, above, row = np.empty(room), np.empty(room), np.empty(room), np.empty(room)
+    a, b, above, row = room[0], room[1], room[2], room[3]
     for i in range(begin, end):
         low, high = first[i, 0], first[i, 1]
         for e in range(low, high):
@@ -179,7 +179,7 @@ def add_distances(begin, end, candidates, first, which, many, values, total):  #
             total[i, t] += _time_warp(a[: high - low], many[low:high], b[: stop - start], many[start:stop], above, row)
 
 
-@compiled()
+@compiled("relation_weights", error_model="numpy")
 def weights(distances, out):  # type: ignore[no-untyped-def]
     """Rows of exp(-distance) over their sum; from the smallest distance on, so that no row vanishes."""
     for i in range(distances.shape[0]):
@@ -197,7 +197,7 @@ def weights(distances, out):  # type: ignore[no-untyped-def]
             out[i, t] /= total
 
 
-@compiled()
+@compiled("nearest_nodes")
 def nearest_nodes(order, first, near, gaps, nodes, distances):  # type: ignore[no-untyped-def]
     """Fill row i with nodes at the nearest points and their distances: those at its own point first, in a circle.
 

@@ -146,7 +146,7 @@ def _candidates(degrees: IntArray, own: IntArray, order: IntArray, around: bool)
     by_degree = order[np.argsort(own[order], kind="stable")]
     first = np.concatenate([[0], np.cumsum(np.bincount(own, minlength=len(degrees)))])
     found = np.empty((n, min(floor(2 * log2(n)) + 1, n - 1)), np.int32)
-    _kernels.nearest_degrees(by_degree, first, degrees.astype(np.int64), own, around, found)
+    _kernels.nearest_degrees(by_degree, first, degrees.astype(np.int64), around, found)
     return found
 
 
@@ -195,9 +195,10 @@ def _compare(
 ) -> None:
     from pegfan.relations import _kernels
 
+    room = np.empty((4, len(values)))
     for begin in range(0, len(candidates), _ROWS):
         end = min(begin + _ROWS, len(candidates))
-        _kernels.add_distances(begin, end, candidates, first, which, many, values, distances)
+        _kernels.add_distances(begin, end, candidates, first, which, many, values, distances, room)
 
 
 def _relation(candidates: NDArray[np.int32], distances: FloatArray) -> csr_array:

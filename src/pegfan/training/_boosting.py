@@ -9,35 +9,41 @@ threshold, where its two children are (next to each other), and the mean of what
 
 from __future__ import annotations
 
-import numpy as np
-
 from pegfan._compiled import compiled
 
 UNIT = 1 << 24
 
 
+START, STOP, SUMS, SPLIT, LAST, G, H, ROWS, FACTS = range(9)
+"""What is known of a place while a tree grows, the columns of `places`; the last is their number.
+
+Which of the rows in order are there, which of the histograms it has, its best split (the place of the column among
+those chosen, and the last bin on the left), and its sums of gradients, of curvatures and of rows.
+"""
+
+
 @compiled(error_model="numpy")
-def _histograms(bins, widths, chosen, order, start, stop, g, h, near_g, near_h, out):  # type: ignore[no-untyped-def]
-    """Sums of gradients, of curvatures and of rows per bin, of the rows order[start:stop]."""
+def _histograms(bins, widths, chosen, order, start, stop, g, h, near, out):  # type: ignore[no-untyped-def]
+    """Sums of gradients, of curvatures and of rows per bin, of the rows order[start:stop]; a bin has four numbers."""
     for i in range(start, stop):
-        near_g[i], near_h[i] = g[order[i]], h[order[i]]
+        near[i, 0], near[i, 1], near[i, 2], near[i, 3] = g[order[i]], h[order[i]], 1, 0
     for s in range(chosen.size):
         column, own = bins[chosen[s]], out[s]
         own[: widths[chosen[s]]] = 0
         for i in range(start, stop):
             b = column[order[i]]
-            own[b, 0] += near_g[i]
-            own[b, 1] += near_h[i]
-            own[b, 2] += 1
+            for q in range(4):
+                own[b, q] += near[i, q]
 
 
 @compiled(error_model="numpy")
-def _best_split(sums, widths, chosen, total, l2, fewest):  # type: ignore[no-untyped-def]
-    """The gain of the best split, the place of its column among those chosen, and the last bin on the left."""
+def _best_split(sums, widths, chosen, place, l2, fewest):  # type: ignore[no-untyped-def]
+    """The gain of the best split, which is written into the place."""
     unit = 1.0 / UNIT
-    G, H, rows = total[0] * unit, total[1] * unit, total[2]
-    whole = G * G / (H + l2)
-    best, at, last = 0.0, -1, -1
+    whole_g, whole_h = place[G] * unit, place[H] * unit
+    whole = whole_g * whole_g / (whole_h + l2)
+    best = 0.0
+    place[SPLIT], place[LAST] = -1, -1
     for s in range(chosen.size):
         left_g = left_h = left_rows = 0
         for b in range(widths[chosen[s]] - 1):
@@ -46,40 +52,57 @@ def _best_split(sums, widths, chosen, total, l2, fewest):  # type: ignore[no-unt
             left_rows += sums[s, b, 2]
             if left_rows < fewest or sums[s, b, 2] == 0:
                 continue
-            if rows - left_rows < fewest:
+            if place[ROWS] - left_rows < fewest:
                 break
             a, c = left_g * unit, left_h * unit
-            gain = a * a / (c + l2) + (G - a) * (G - a) / (H - c + l2) - whole
+            gain = a * a / (c + l2) + (whole_g - a) * (whole_g - a) / (whole_h - c + l2) - whole
             if gain > best * (1.0 + 1e-12):
-                best, at, last = gain, s, b
-    return best, at, last
+                best, place[SPLIT], place[LAST] = gain, s, b
+    return best
 
 
-@compiled(error_model="numpy")
-def grow(bins, widths, chosen, g, h, leaves, fewest, l2, rate, rooms, tree, gains):  # type: ignore[no-untyped-def]
-    """Grow a tree, the best split first; returns where the rows of its leaves are.
+@compiled("boost_grow", error_model="numpy")
+def grow(  # type: ignore[no-untyped-def]
+    bins,
+    widths,
+    chosen,
+    g,
+    h,
+    leaves,
+    fewest,
+    l2,
+    rate,
+    order,
+    spare,
+    near,
+    sums,
+    places,
+    gain,
+    column,
+    bin_at,
+    child,
+    value,
+    gains,
+):
+    """Grow a tree, the best split first; returns how many places it has.
 
-    `rooms` are arrays to work in: order of the rows, gradients and curvatures near each other, and histograms. `tree`
-    holds arrays of one row each: column, last bin on the left, left child, value. `gains` adds up gains per column.
+    `order`, `spare`, `near`, `sums` (histograms), `places` and `gain` are arrays to work in; order and places then say
+    which rows are in which leaf. The tree is `column`, `bin_at` (the last bin on the left), `child` and `value`.
+    `gains` adds up gains per column.
     """
-    order, near_g, near_h, sums, spare = rooms
-    column, bin_at, child, value = tree
     n = order.size
-    size = 2 * leaves - 1
-    start, stop, room = np.zeros(size, np.int64), np.zeros(size, np.int64), np.zeros(size, np.int64)
-    split, last = np.zeros(size, np.int64), np.zeros(size, np.int64)
-    gain, totals = np.zeros(size), np.zeros((size, 3), np.int64)
-    for i in range(n):
-        order[i] = i
-        totals[0, 0] += g[i]
-        totals[0, 1] += h[i]
-    totals[0, 2] = n
-    stop[0] = n
+    places[:] = 0
+    gain[:] = 0.0
     column[:] = -1
     child[:] = -1
     bin_at[:] = 0
-    _histograms(bins, widths, chosen, order, 0, n, g, h, near_g, near_h, sums[0])
-    gain[0], split[0], last[0] = _best_split(sums[0], widths, chosen, totals[0], l2, fewest)
+    for i in range(n):
+        order[i] = i
+        places[0, G] += g[i]
+        places[0, H] += h[i]
+    places[0, ROWS], places[0, STOP] = n, n
+    _histograms(bins, widths, chosen, order, 0, n, g, h, near, sums[0])
+    gain[0] = _best_split(sums[0], widths, chosen, places[0], l2, fewest)
     count, grown = 1, 1
     while grown < leaves:
         p = -1
@@ -88,58 +111,58 @@ def grow(bins, widths, chosen, g, h, leaves, fewest, l2, rate, rooms, tree, gain
                 p = place
         if p < 0:
             break
-        j = chosen[split[p]]
-        column[p], bin_at[p], child[p] = j, last[p], count
+        j, last = chosen[places[p, SPLIT]], places[p, LAST]
+        column[p], bin_at[p], child[p] = j, last, count
         gains[j] += gain[p]
         # Rows of the left child come first; both keep their order.
-        a, b = start[p], 0
+        start, stop = places[p, START], places[p, STOP]
+        a, b = start, 0
         own = bins[j]
         left, right = count, count + 1
-        for i in range(start[p], stop[p]):
+        for i in range(start, stop):
             r = order[i]
-            if own[r] <= last[p]:
+            if own[r] <= last:
                 order[a] = r
                 a += 1
-                totals[left, 0] += g[r]
-                totals[left, 1] += h[r]
+                places[left, G] += g[r]
+                places[left, H] += h[r]
             else:
                 spare[b] = r
                 b += 1
         order[a : a + b] = spare[:b]
-        start[left], stop[left], start[right], stop[right] = start[p], a, a, a + b
-        totals[left, 2] = a - start[p]
-        totals[right] = totals[p] - totals[left]
-        small, large = (left, right) if a - start[p] <= b else (right, left)
-        room[small], room[large] = grown, room[p]
-        _histograms(bins, widths, chosen, order, start[small], stop[small], g, h, near_g, near_h, sums[room[small]])
+        places[left, START], places[left, STOP], places[right, START], places[right, STOP] = start, a, a, a + b
+        places[left, ROWS] = a - start
+        places[right, G:] = places[p, G:] - places[left, G:]
+        small, large = (left, right) if a - start <= b else (right, left)
+        places[small, SUMS], places[large, SUMS] = grown, places[p, SUMS]
+        few, many = sums[places[small, SUMS]], sums[places[large, SUMS]]
+        _histograms(bins, widths, chosen, order, places[small, START], places[small, STOP], g, h, near, few)
         for s in range(chosen.size):
             w = widths[chosen[s]]
-            sums[room[large], s, :w] -= sums[room[small], s, :w]
+            many[s, :w] -= few[s, :w]
         for place in (left, right):
-            gain[place], split[place], last[place] = _best_split(
-                sums[room[place]], widths, chosen, totals[place], l2, fewest
-            )
+            gain[place] = _best_split(sums[places[place, SUMS]], widths, chosen, places[place], l2, fewest)
         count += 2
         grown += 1
     for place in range(count - 1, -1, -1):
         if child[place] < 0:
-            value[place] = -rate * (totals[place, 0] / UNIT) / (totals[place, 1] / UNIT + l2)
+            value[place] = -rate * (places[place, G] / UNIT) / (places[place, H] / UNIT + l2)
         else:
             k = child[place]
-            value[place] = (totals[k, 2] * value[k] + totals[k + 1, 2] * value[k + 1]) / totals[place, 2]
-    leaf = np.flatnonzero(child[:count] < 0)
-    return start[leaf], stop[leaf], leaf
+            value[place] = (places[k, ROWS] * value[k] + places[k + 1, ROWS] * value[k + 1]) / places[place, ROWS]
+    return count
 
 
-@compiled(error_model="numpy")
-def add_rows(order, starts, stops, leaf, value, out):  # type: ignore[no-untyped-def]
+@compiled("boost_add_rows", error_model="numpy")
+def add_rows(order, places, child, value, count, out):  # type: ignore[no-untyped-def]
     """Add a tree's values to the rows that it was grown on."""
-    for k in range(leaf.size):
-        for i in range(starts[k], stops[k]):
-            out[order[i]] += value[leaf[k]]
+    for p in range(count):
+        if child[p] < 0:
+            for i in range(places[p, START], places[p, STOP]):
+                out[order[i]] += value[p]
 
 
-@compiled(error_model="numpy")
+@compiled("boost_add_bins", error_model="numpy")
 def add_bins(bins, column, bin_at, child, value, out):  # type: ignore[no-untyped-def]
     """Add a tree's values to other rows, given by their bins."""
     for r in range(out.size):
@@ -149,7 +172,7 @@ def add_bins(bins, column, bin_at, child, value, out):  # type: ignore[no-untype
         out[r] += value[place]
 
 
-@compiled(error_model="numpy")
+@compiled("boost_walk", error_model="numpy")
 def walk(x, column, threshold, child, value, out):  # type: ignore[no-untyped-def]
     """Add what all trees say of rows of numbers; tree t speaks for output t % outputs."""
     outputs = out.shape[1]
@@ -161,7 +184,7 @@ def walk(x, column, threshold, child, value, out):  # type: ignore[no-untyped-de
             out[r, t % outputs] += value[t, place]
 
 
-@compiled(error_model="numpy")
+@compiled("boost_walk_apart", error_model="numpy")
 def walk_apart(x, column, threshold, child, value, out):  # type: ignore[no-untyped-def]
     """Add up, per row, output and column, by how much the questions about the column changed what is expected."""
     outputs = out.shape[1]

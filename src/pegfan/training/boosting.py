@@ -83,7 +83,7 @@ class Boosted:
             raise ValueError(
                 f"boosted trees have the arrays {', '.join(sorted(wanted))}, not {', '.join(sorted(state))}"
             )
-        self.state: dict[str, Any] = {name: np.asarray(state[name]) for name in wanted}
+        self.state: dict[str, Any] = {name: np.ascontiguousarray(state[name]) for name in wanted}
         for name, (dtype, dimensions) in wanted.items():
             array = self.state[name]
             if array.dtype != dtype or array.ndim != dimensions:
@@ -290,14 +290,15 @@ class _Rounds:
         self.kept_gains: FloatArray = self.gains
         self.grown: list[tuple[Any, Any, Any, Any]] = []
         asked = max(1, round(COLUMNS * len(self.useful)))
-        room = np.zeros((leaves, asked, BINS, 3), np.int64)
-        self.rooms = (np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64), room, np.zeros(n, np.int64))
+        self.order, self.spare, self.near = np.empty(n, np.int64), np.empty(n, np.int64), np.empty((n, 4), np.int64)
+        self.sums = np.empty((leaves, asked, BINS, 4), np.int64)
+        self.places, self.gain = np.empty((2 * leaves - 1, compiled.FACTS), np.int64), np.empty(2 * leaves - 1)
 
     def step(self, epoch: int) -> tuple[float, float, Any]:
         """A round; the training loss is that before it."""
         logits = self._logits(self.said)
         rng = np.random.default_rng([self.seed, epoch])
-        asked = self.rooms[3].shape[1]
+        asked = self.sums.shape[1]
         if self.classes == 1:
             return self._step_of_numbers(logits, rng, asked)
         logs = log_softmax(logits, axis=1)
@@ -331,10 +332,11 @@ class _Rounds:
         column, at, child = (np.empty(size, np.int32) for _ in range(3))
         value = np.zeros(size)
         tree = (column, at, child, value)
-        found = compiled.grow(
-            *(self.bins, self.sizes, chosen, g, h, self.leaves, self.fewest, L2, RATE, self.rooms, tree, self.gains)
+        count = compiled.grow(
+            *(self.bins, self.sizes, chosen, g, h, self.leaves, self.fewest, L2, RATE),
+            *(self.order, self.spare, self.near, self.sums, self.places, self.gain, *tree, self.gains),
         )
-        compiled.add_rows(self.rooms[0], *found, value, self.said[k])
+        compiled.add_rows(self.order, self.places, child, value, count, self.said[k])
         compiled.add_bins(self.val_bins, column, at, child, value, self.val_said[k])
         self.grown.append(tree)
 

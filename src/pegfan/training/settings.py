@@ -79,8 +79,8 @@ class Settings:
 
     def changes(self) -> dict[str, Any]:
         """The settings that differ from the defaults."""
-        standard = asdict(type(self)())
-        return {name: value for name, value in asdict(self).items() if value != standard[name]}
+        every = ((entry.name, getattr(self, entry.name), entry.default) for entry in fields(self))
+        return {name: value for name, value, standard in every if value != standard}
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from pegfan._compiled import compiled
-from pegfan._hashing import mix
+from pegfan._hashing import B, mix
 
 
-@compiled()
+@compiled("gather_colours")
 def gather_colours(indptr, indices, weights, colours, factor, out):  # type: ignore[no-untyped-def]
     """Add to out[i] a sum over the arcs of node i: of integers that wrap around, so that no order matters."""
     for i in range(indptr.size - 1):
@@ -16,6 +18,36 @@ def gather_colours(indptr, indices, weights, colours, factor, out):  # type: ign
         for e in range(indptr[i], indptr[i + 1]):
             total += mix(colours[indices[e]] ^ weights[e])
         out[i] += factor * total
+
+
+@compiled("hash_some_rows")
+def hash_some_rows(nodes, indptr, indices, bits, with_self, out):  # type: ignore[no-untyped-def]
+    """Hash some rows of a sparse matrix, as `hash_rows` does."""
+    for k in range(nodes.size):
+        i = nodes[k]
+        total = np.uint64(0)
+        for e in range(indptr[i], indptr[i + 1]):
+            total += mix(bits[e] ^ mix(np.uint64(indices[e]) + B))
+        if with_self and indptr[i] < indptr[i + 1]:
+            total += mix(bits[indptr[i]] ^ mix(np.uint64(i) + B))
+        out[k] = mix(total)
+
+
+@compiled("add_by_label")
+def add_by_label(labels, values, out):  # type: ignore[no-untyped-def]
+    """Add every value to the sum of its label: integers that wrap around."""
+    for i in range(labels.size):
+        out[labels[i]] += values[i]
+
+
+@compiled("leading_bits")
+def leading_bits(weights, largest, out):  # type: ignore[no-untyped-def]
+    """Round weights, relative to the largest, to 40 significant bits, and take their bits as integers."""
+    rounded = np.empty(1)
+    for e in range(weights.size):
+        mantissa, exponent = math.frexp(weights[e] / largest)
+        rounded[0] = math.ldexp(np.rint(math.ldexp(mantissa, 40)), exponent - 40)
+        out[e] = rounded.view(np.uint64)[0]
 
 
 @compiled(inline="always")
@@ -26,37 +58,111 @@ def _root(parent, i):  # type: ignore[no-untyped-def]
     return i
 
 
-@compiled()
-def join_in_order(pairs, left, right, size, parent, most):  # type: ignore[no-untyped-def]
-    """Join the ends of each pair, in the order given, where the cluster stays within `most` nodes."""
-    for e in pairs:
-        a, b = _root(parent, left[e]), _root(parent, right[e])
+@compiled("components")
+def components(indptr, indices, symmetric, parent, labels):  # type: ignore[no-untyped-def]
+    """Number the components that arcs of either direction make, by their first nodes; returns how many there are.
+
+    `symmetric` says that every arc has its opposite.
+    """
+    for i in range(parent.size):
+        parent[i] = i
+    for i in range(parent.size):
+        for e in range(indptr[i], indptr[i + 1]):
+            a, b = _root(parent, i), _root(parent, indices[e])
+            parent[max(a, b)] = min(a, b)
+    count = 0
+    for i in range(parent.size):
+        root = _root(parent, i)
+        if root == i:
+            labels[i] = count
+            count += 1
+        else:
+            labels[i] = labels[root]
+    return count
+
+
+@compiled("upper_pairs")
+def upper_pairs(indptr, indices, data, root, pairs, score):  # type: ignore[no-untyped-def]
+    """The entries right of the diagonal, row by row, divided by the roots of both ends if any are given."""
+    count = 0
+    for i in range(indptr.size - 1):
+        for e in range(indptr[i], indptr[i + 1]):
+            j = indices[e]
+            if j > i:
+                pairs[count, 0], pairs[count, 1] = i, j
+                score[count] = data[e] / (root[i] * root[j]) if root.size else data[e]
+                count += 1
+    return count
+
+
+@compiled(inline="always")
+def _height(score):  # type: ignore[no-untyped-def]
+    """The logarithm to base 2, straight between powers of 2: exact arithmetic, which functions of libraries are not."""
+    mantissa, exponent = math.frexp(max(score, 1e-300))
+    return exponent + 2.0 * mantissa
+
+
+@compiled("height_range")
+def height_range(score, out):  # type: ignore[no-untyped-def]
+    """The lowest and the highest of logarithms."""
+    out[0] = out[1] = _height(score[0])
+    for value in score:
+        out[0], out[1] = min(out[0], _height(value)), max(out[1], _height(value))
+
+
+@compiled("sort_pairs")
+def sort_pairs(pairs, score, low, high, out):  # type: ignore[no-untyped-def]
+    """Pairs by falling logarithm, rounded to 16 bits from low to high; of equal ones the first comes first."""
+    scale = 65535.0 / max(high - low, 1e-12)
+    ends = np.zeros(65537, np.int64)
+    for value in score:
+        ends[np.int64(np.rint((high - _height(value)) * scale)) + 1] += 1
+    ends = np.cumsum(ends)
+    for e in range(score.size):
+        key = np.int64(np.rint((high - _height(score[e])) * scale))
+        out[ends[key], 0], out[ends[key], 1] = pairs[e, 0], pairs[e, 1]
+        ends[key] += 1
+    return 0
+
+
+@compiled("join_in_order")
+def join_in_order(pairs, most, parent, alone):  # type: ignore[no-untyped-def]
+    """Join the ends of each pair, in the order given, where the cluster stays within `most` nodes.
+
+    parent is the first node of every node's cluster; alone says which nodes no other joined.
+    """
+    size = np.ones(parent.size, np.int64)
+    for i in range(parent.size):
+        parent[i] = i
+    for e in range(pairs.shape[0]):
+        a, b = _root(parent, pairs[e, 0]), _root(parent, pairs[e, 1])
         if a != b and size[a] + size[b] <= most:
-            if a > b:
-                a, b = b, a
-            parent[b] = a  # the earlier node stands for the cluster
-            size[a] += size[b]
+            low, high = min(a, b), max(a, b)
+            parent[high] = low
+            size[low] += size[high]
     for i in range(parent.size):
         parent[i] = _root(parent, i)
+        alone[i] = parent[i] == i and size[i] == 1
 
 
-@compiled()
-def best_neighbours(pairs, left, right, parent, size, best):  # type: ignore[no-untyped-def]
-    """For every node that is alone, the cluster at the other end of its first pair."""
-    for e in pairs:
-        i, j = left[e], right[e]
-        if size[i] == 1 and parent[i] == i and best[i] < 0:
+@compiled("best_neighbours")
+def best_neighbours(pairs, parent, alone, best):  # type: ignore[no-untyped-def]
+    """For every node that is alone, the cluster at the other end of its first pair; else -1."""
+    best[:] = -1
+    for e in range(pairs.shape[0]):
+        i, j = pairs[e, 0], pairs[e, 1]
+        if alone[i] and best[i] < 0:
             best[i] = parent[j]
-        if size[j] == 1 and parent[j] == j and best[j] < 0:
+        if alone[j] and best[j] < 0:
             best[j] = parent[i]
 
 
-@compiled()
-def common_weight(indptr, indices, data, left, right, out):  # type: ignore[no-untyped-def]
-    """Inner products of the rows left[e] and right[e]; columns of a row are in order."""
-    for e in range(left.size):
-        i, j = indptr[left[e]], indptr[right[e]]
-        i_end, j_end = indptr[left[e] + 1], indptr[right[e] + 1]
+@compiled("common_weight")
+def common_weight(indptr, indices, data, pairs, out):  # type: ignore[no-untyped-def]
+    """Inner products of the rows of each pair; columns of a row are in order."""
+    for e in range(pairs.shape[0]):
+        i, j = indptr[pairs[e, 0]], indptr[pairs[e, 1]]
+        i_end, j_end = indptr[pairs[e, 0] + 1], indptr[pairs[e, 1] + 1]
         total = 0.0
         while i < i_end and j < j_end:
             if indices[i] == indices[j]:
@@ -70,7 +176,7 @@ def common_weight(indptr, indices, data, left, right, out):  # type: ignore[no-u
         out[e] = total
 
 
-@compiled(error_model="numpy")
+@compiled("ward_merges", error_model="numpy")
 def ward_merges(centres, merged, heights, stop):  # type: ignore[no-untyped-def]
     """Merge points by Ward's criterion along chains of nearest neighbours.
 
@@ -85,7 +191,7 @@ def ward_merges(centres, merged, heights, stop):  # type: ignore[no-untyped-def]
     length, count, used = 0, n, n  # of the chain, of clusters, of columns in use
     for k in range(n - 1):
         if stop[0]:
-            return
+            return 0
         if used > 64 and count < 0.8 * used:  # squeeze out the columns of clusters that are gone
             place = np.empty(used, np.int64)
             kept = 0
@@ -160,9 +266,10 @@ def ward_merges(centres, merged, heights, stop):  # type: ignore[no-untyped-def]
         size[low], alive[high] = total, False
         count -= 1
         length -= 2
+    return 0
 
 
-@compiled()
+@compiled("name_merges")
 def name_merges(merged, parent, linkage):  # type: ignore[no-untyped-def]
     """Number merges as SciPy does: points 0..n-1, then one number per merge; fills the ids and the sizes."""
     n = parent.size
@@ -174,9 +281,10 @@ def name_merges(merged, parent, linkage):  # type: ignore[no-untyped-def]
         size[a] += size[b]
         name[a] = n + k
         linkage[k, 3] = size[a]
+    return 0
 
 
-@compiled()
+@compiled("sum_between")
 def sum_between(members, first, labels, indptr, indices, data, between_ptr, between, weights):  # type: ignore[no-untyped-def]
     """The weights between clusters as a CSR matrix without a diagonal, columns in order; returns the number of entries.
 
@@ -207,7 +315,7 @@ def sum_between(members, first, labels, indptr, indices, data, between_ptr, betw
     return end
 
 
-@compiled()
+@compiled("add_rows")
 def add_rows(labels, x, out):  # type: ignore[no-untyped-def]
     """Add every row of x to the row of its label, in order."""
     for i in range(labels.size):

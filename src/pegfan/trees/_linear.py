@@ -15,7 +15,7 @@ from pegfan._hashing import mix
 _EPS = 2.0**-52
 
 
-@compiled(error_model="numpy")
+@compiled("fixed_product", error_model="numpy")
 def product(indptr, indices, data, x, out):  # type: ignore[no-untyped-def]
     """Compute out = M x for a sparse M in CSR form; sums go along its rows."""
     width = x.shape[1]
@@ -31,7 +31,7 @@ def product(indptr, indices, data, x, out):  # type: ignore[no-untyped-def]
             out[i, t] = total[t]
 
 
-@compiled(error_model="numpy")
+@compiled("add_outer", error_model="numpy")
 def add_outer(scale, factor, x, out):  # type: ignore[no-untyped-def]
     """Add factor · scale scaleᵀ x to out."""
     n, width = x.shape
@@ -42,9 +42,10 @@ def add_outer(scale, factor, x, out):  # type: ignore[no-untyped-def]
     for i in range(n):
         for t in range(width):
             out[i, t] += factor * scale[i] * total[t]
+    return 0
 
 
-@compiled(error_model="numpy")
+@compiled("combine", error_model="numpy")
 def combine(a, ax, b, x, c, before, out):  # type: ignore[no-untyped-def]
     """Compute out = a ax + b x + c before."""
     for i in range(x.shape[0]):
@@ -52,7 +53,7 @@ def combine(a, ax, b, x, c, before, out):  # type: ignore[no-untyped-def]
             out[i, t] = a * ax[i, t] + b * x[i, t] + c * before[i, t]
 
 
-@compiled(error_model="numpy")
+@compiled("gram", error_model="numpy")
 def gram(x, y, out):  # type: ignore[no-untyped-def]
     """Compute out = xᵀ y, where that is symmetric: its upper half, mirrored. Four rows at a time, added in order."""
     n, width = x.shape
@@ -75,7 +76,7 @@ def gram(x, y, out):  # type: ignore[no-untyped-def]
             out[s, t] = out[t, s]
 
 
-@compiled(error_model="numpy")
+@compiled("rotate", error_model="numpy")
 def rotate(x, m, out):  # type: ignore[no-untyped-def]
     """Compute out = x m for a small m. Four columns of x at a time, added in order."""
     rows, width = m.shape
@@ -98,7 +99,7 @@ def rotate(x, m, out):  # type: ignore[no-untyped-def]
             out[i, t] = total[t]
 
 
-@compiled(error_model="numpy")
+@compiled("row_sums", error_model="numpy")
 def row_sums(indptr, data, squared, out):  # type: ignore[no-untyped-def]
     """Sum the entries of every row, or their squares."""
     for i in range(indptr.size - 1):
@@ -108,17 +109,17 @@ def row_sums(indptr, data, squared, out):  # type: ignore[no-untyped-def]
         out[i] = total
 
 
-@compiled(error_model="numpy")
-def inner_products(left, right, x, out):  # type: ignore[no-untyped-def]
-    """Compute out[e] = Σ_t x[left[e], t] x[right[e], t]."""
-    for e in range(left.size):
+@compiled("inner_products", error_model="numpy")
+def inner_products(pairs, x, out):  # type: ignore[no-untyped-def]
+    """Inner products of the rows of x of each pair."""
+    for e in range(pairs.shape[0]):
         total = 0.0
         for t in range(x.shape[1]):
-            total += x[left[e], t] * x[right[e], t]
+            total += x[pairs[e, 0], t] * x[pairs[e, 1], t]
         out[e] = total
 
 
-@compiled(error_model="numpy")
+@compiled("scale_rows", error_model="numpy")
 def scale_rows(x):  # type: ignore[no-untyped-def]
     """Give the rows length one, in place; rows of zeros stay."""
     for i in range(x.shape[0]):
@@ -131,7 +132,7 @@ def scale_rows(x):  # type: ignore[no-untyped-def]
                 x[i, t] /= norm
 
 
-@compiled(error_model="numpy")
+@compiled("column_norms", error_model="numpy")
 def column_norms(x, out):  # type: ignore[no-untyped-def]
     """Compute the lengths of the columns."""
     out[:] = 0.0
@@ -142,7 +143,7 @@ def column_norms(x, out):  # type: ignore[no-untyped-def]
         out[t] = np.sqrt(out[t])
 
 
-@compiled()
+@compiled("fill")
 def fill(x, salt, only):  # type: ignore[no-untyped-def]
     """Put numbers between −1 and 1, hashes of their places, into the columns for which only[t] is true."""
     width = x.shape[1]
@@ -153,7 +154,7 @@ def fill(x, salt, only):  # type: ignore[no-untyped-def]
                 x[i, t] = np.float64(bits) * 2.0**-51 - 1.0
 
 
-@compiled(error_model="numpy")
+@compiled("orthonormal", error_model="numpy")
 def orthonormal(g, r, lost):  # type: ignore[no-untyped-def]
     """From the Gram matrix g of some columns x, an upper r such that those of x r are orthonormal.
 
@@ -191,7 +192,7 @@ def orthonormal(g, r, lost):  # type: ignore[no-untyped-def]
     return count
 
 
-@compiled(error_model="numpy")
+@compiled("symmetric_eigen", error_model="numpy")
 def symmetric_eigen(a, values, vectors):  # type: ignore[no-untyped-def]
     """The eigenvalues of a small symmetric matrix, largest first, and its eigenvectors in columns.
 
@@ -217,6 +218,7 @@ def symmetric_eigen(a, values, vectors):  # type: ignore[no-untyped-def]
         values[i], values[best] = values[best], values[i]
         for k in range(n):
             q[k, i], q[k, best] = q[k, best], q[k, i]
+    return 0
 
 
 @compiled(error_model="numpy")

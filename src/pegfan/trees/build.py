@@ -9,11 +9,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from pegfan import _defaults as default
-from pegfan._arrays import FloatArray, IntArray
+from pegfan._arrays import LINE, FloatArray, IntArray, Room
 from pegfan._checks import check_choice, check_integer, check_number
+from pegfan._matrices import by_label, canonical, drop_loops, enough, merged, moved, transposed
 from pegfan.graph import Graph
 from pegfan.running import Progress, Step
 from pegfan.trees.canonical import canonical_order
@@ -50,6 +52,8 @@ class LevelGraph:
         As given to `build_tree`.
     notes
         What the builder adds to ``tree.info``.
+    home, spare
+        Where `edges` are, and room of the same size: for the builder first, and then for the next level.
     """
 
     arcs: csr_array
@@ -59,6 +63,8 @@ class LevelGraph:
     direction: str = "symmetric"
     score: str = "normalized"
     notes: dict[str, Any] = field(default_factory=dict)
+    home: Room | None = field(default=None, repr=False)
+    spare: Room | None = field(default=None, repr=False)
 
     @property
     def n(self) -> int:
@@ -69,7 +75,13 @@ class LevelGraph:
         """The matrix whose rows say what a node is joined to, seen from the chosen side."""
         if self.direction == "symmetric":
             return self.edges
-        return self.arcs if self.direction == "out" else self.arcs.T.tocsr()
+        return self.arcs if self.direction == "out" else transposed(self.arcs)
+
+    def arrays(self, *wanted: tuple[Any, Any]) -> list[NDArray[Any]]:
+        """Arrays of these shapes and dtypes, in the spare room if there is one."""
+        if self.spare is None:
+            return [np.empty(shape, dtype) for shape, dtype in wanted]
+        return self.spare.arrays(*wanted)
 
 
 Builder = Callable[[LevelGraph, int], IntArray]
@@ -171,9 +183,11 @@ def build_tree(
 
     _log.info("building a tree over %d nodes: %s, h=%d", graph.n, name, h)
     report(Step(0, 0, f"ordering {graph.n:,} nodes"))
-    colouring = canonical_order(graph)
-    level = _first_level(graph, colouring.order, direction, weights, score, feature_weight)
-    parents: list[IntArray] = []
+    # Builders of others may keep what they were given, and so get memory of their own.
+    home = Room(_room_for(graph)) if name == "matching" and not callable(method) else None
+    colouring = canonical_order(graph, room=home)
+    level = _first_level(graph, colouring.order, direction, weights, score, feature_weight, home)
+    parents: list[NDArray[Any]] = []
     most = max_levels if max_levels is not None else graph.n + 2
     while level.n > h and len(parents) + 2 < most:
         text = f"level {len(parents) + 1}: {level.n:,} clusters, {level.edges.nnz // 2:,} edges"
@@ -207,20 +221,24 @@ def coarsen(level: LevelGraph, labels: IntArray) -> LevelGraph:
     from pegfan.trees import _kernels
 
     count, graph = int(labels.max()) + 1, level.edges
-    first = np.concatenate([[0], np.cumsum(np.bincount(labels, minlength=count))])
-    pointers, columns, weights = (
-        np.empty(size, kind)
-        for size, kind in ((count + 1, graph.indptr.dtype), (graph.nnz, graph.indices.dtype), (graph.nnz, np.float64))
-    )
-    rows = (np.argsort(labels, kind="stable"), first, labels, graph.indptr, graph.indices, graph.data)
-    end = _kernels.sum_between(*rows, pointers, columns, weights)
-    edges = csr_array((weights[:end].copy(), columns[:end].copy(), pointers), shape=(count, count))
+    index = graph.indices.dtype
+    labels = labels.astype(index, copy=False)
+    pointers = np.empty(count + 1, index)
+    weights, columns = level.arrays((graph.nnz, np.float64), (graph.nnz, index))
+    rows = (*by_label(labels, count), labels, graph.indptr, graph.indices, graph.data)
+    end = enough(_kernels.sum_between(*rows, pointers, columns, weights))
+    weights, columns = weights[:end], columns[:end]
+    if level.spare is None and 2 * end < graph.nnz:
+        weights, columns = weights.copy(), columns.copy()
+    edges = canonical(weights, columns, pointers, (count, count))
     features = None
     if level.features is not None:
         features = np.zeros((count, level.features.shape[1]))
         _kernels.add_rows(labels, level.features, features)
         features = unit_rows(features)
-    return replace(level, arcs=edges, edges=edges, features=features, direction="symmetric")
+    coarse = replace(level, arcs=edges, edges=edges, features=features, direction="symmetric")
+    coarse.home, coarse.spare = level.spare, level.home
+    return coarse
 
 
 def unit_rows(X: FloatArray) -> FloatArray:
@@ -233,29 +251,50 @@ def unit_rows(X: FloatArray) -> FloatArray:
 
 
 def _first_level(
-    graph: Graph, order: IntArray, direction: str, weights: str, score: str, feature_weight: float
+    graph: Graph,
+    order: IntArray,
+    direction: str,
+    weights: str,
+    score: str,
+    feature_weight: float,
+    home: Room | None = None,
 ) -> LevelGraph:
-    moved = graph.permute(order)
-    arcs = moved.adjacency.copy()
+    side = direction if graph.directed else "symmetric"
+    arcs = moved(graph.adjacency, order, None if home is None else _arrays_of(home, graph))
     if weights == "unit":
-        arcs.data = np.ones_like(arcs.data)
+        arcs.data[:] = 1.0
     largest = float(arcs.data.max(initial=0.0))
     if largest > 0:  # weights of any scale: sums and products below stay far from overflow and underflow
-        arcs.data = arcs.data / largest
-    edges = csr_array(arcs + arcs.T) if graph.directed else arcs.copy()
-    edges.setdiag(0)
-    edges.eliminate_zeros()
-    edges.sort_indices()
-    side = direction if graph.directed else "symmetric"
-    level = LevelGraph(arcs, csr_array(edges), None, feature_weight, side, score)
+        arcs.data /= largest
+    edges = merged(arcs, transposed(arcs)) if graph.directed else arcs
+    if not edges.data.all() or edges.diagonal().any():
+        edges = edges.copy() if edges is arcs and home is None else edges
+        end = drop_loops(edges.indptr, edges.indices, edges.data)
+        edges = canonical(edges.data[:end], edges.indices[:end], edges.indptr, edges.shape)
+        arcs = arcs if home is None or graph.directed else edges  # matching does not look at loops
+    spare = None if home is None else Room(_room_for(graph))
+    level = LevelGraph(arcs, edges, None, feature_weight, side, score, home=home, spare=spare)
     if feature_weight:
         from pegfan.trees.embeddings import propagated_features
 
-        level.features = propagated_features(level.edges, moved.features, level.notes)
+        level.features = propagated_features(level.edges, graph.features[order], level.notes)
     return level
 
 
-def _gather(level: LevelGraph, labels: IntArray, h: int) -> IntArray:
+def _room_for(graph: Graph) -> int:
+    """Bytes for the edges of a level, or for what matching makes of them: pairs twice, and their scores."""
+    arcs = int(graph.adjacency.nnz) * (2 if graph.directed else 1)
+    index = 8 if arcs > np.iinfo(np.int32).max else graph.adjacency.indices.dtype.itemsize
+    return max(arcs * (8 + index), arcs // 2 * (8 + 4 * index)) + 3 * LINE
+
+
+def _arrays_of(room: Room, graph: Graph) -> list[NDArray[Any]]:
+    """Columns and values for as many arcs as a graph has."""
+    arcs = graph.adjacency.nnz
+    return room.arrays((arcs, np.float64), (arcs, graph.adjacency.indices.dtype))[::-1]
+
+
+def _gather(level: LevelGraph, labels: NDArray[Any], h: int) -> NDArray[Any]:
     """Labels by first appearance, with what the builder left alone gathered h at a time where that is needed."""
     labels = by_appearance(labels)
     alone = np.bincount(labels)[labels] == 1
@@ -263,7 +302,8 @@ def _gather(level: LevelGraph, labels: IntArray, h: int) -> IntArray:
     if labels.max() + 1 - max(loose.sum() - 1, 0) > _STRAGGLERS * level.n:
         loose = alone
     nodes = np.flatnonzero(loose)
-    labels = labels.copy()
+    if 2 * level.n > np.iinfo(labels.dtype).max:
+        labels = labels.astype(np.int64)
     labels[nodes] = level.n + np.arange(len(nodes)) // h
     return by_appearance(labels)
 
@@ -279,14 +319,14 @@ _ALL_PAIRS = ("ward", "adjacency")
 """Builders of ours that compare all pairs of nodes, and are refused where there are too many."""
 
 
-def _labels_of(labels: Any, n: int, name: str) -> IntArray:
+def _labels_of(labels: Any, n: int, name: str) -> NDArray[Any]:
     """Check what a builder returned, which may be the user's own."""
     found = np.asarray(labels)
     if found.shape != (n,) or found.dtype.kind not in "iu":
         raise ValueError(
             f"builder {name!r} must return {n} integers, one label per node; got {found.dtype} {found.shape}"
         )
-    return found.astype(np.int64)
+    return found.astype(np.int64) if found.dtype != np.int32 else found
 
 
 def _find_builder(method: str | Builder, n: int) -> tuple[str, Builder]:

@@ -18,9 +18,10 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
-from scipy.sparse.csgraph import connected_components
 
-from pegfan._arrays import IntArray
+from pegfan._arrays import IntArray, Room
+from pegfan._hashing import digest_of, row_hashes
+from pegfan._matrices import by_label, canonical, count_hashes, moved, sorted_hashes, transposed
 from pegfan.graph import Graph
 from pegfan.trees.hierarchy import offsets_within
 
@@ -36,8 +37,6 @@ _known: dict[bytes, Colouring] = {}
 _KNOWING = Lock()
 _digests: WeakKeyDictionary[Graph, dict[bool, bytes]] = WeakKeyDictionary()
 
-_HASHED = 65_536
-"""Rows of features that are hashed at a time."""
 
 _OVERHEAD = 50_000  # arcs that could be visited in the time that a component takes whatever its size
 
@@ -71,7 +70,9 @@ class Colouring:
     arbitrary: int
 
 
-def canonical_order(graph: Graph, use_features: bool = True, labels: IntArray | None = None) -> Colouring:
+def canonical_order(
+    graph: Graph, use_features: bool = True, labels: IntArray | None = None, room: Room | None = None
+) -> Colouring:
     """Order the nodes of a graph by what they are, not by how they are numbered.
 
     Parameters
@@ -83,6 +84,8 @@ def canonical_order(graph: Graph, use_features: bool = True, labels: IntArray | 
         Whether features count.
     labels
         A number for every node that counts as well.
+    room
+        Memory of at least 8 bytes per arc that may be used on the way.
 
     Examples
     --------
@@ -99,7 +102,7 @@ def canonical_order(graph: Graph, use_features: bool = True, labels: IntArray | 
     key = _digest(graph, use_features, labels) if labels is not None else _known_digest(graph, use_features)
     found = _known.get(key)
     if found is None:
-        found = _colouring(graph, _initial_colours(graph, use_features, labels))
+        found = _colouring(graph, _initial_colours(graph, use_features, labels), room)
         with _KNOWING:
             _known[key] = found
             while len(_known) > 1 and sum(len(one.order) for one in _known.values()) > _MOST_KNOWN:
@@ -124,31 +127,36 @@ def _digest(graph: Graph, use_features: bool, labels: IntArray | None) -> bytes:
         parts = [matrix.indptr, matrix.indices, matrix.data] if issparse(matrix) else [matrix]
         for part in parts if matrix is not None else ():
             digest.update(f" {part.shape} {part.dtype}".encode())
-            digest.update(np.ascontiguousarray(part).data)
+            digest.update(digest_of(part))
         digest.update(b";")
     return digest.digest()
 
 
-def _colouring(graph: Graph, colours: Colours) -> Colouring:
-    refiner = _Refiner(_all_weights(graph), graph.directed)
+def _colouring(graph: Graph, colours: Colours, room: Room | None) -> Colouring:
+    refiner = _Refiner(_all_weights(graph, room), graph.directed)
     # Long paths and grids of millions of nodes would take as many rounds as they are long.
     stable = colours = refiner.refine(colours, or_what_is_affordable=True)
-    _, classes, sizes = np.unique(stable, return_inverse=True, return_counts=True)
-    tied = int((sizes[classes] > 1).sum())
+    order, number, shared = sorted_hashes(stable, refiner.index)
+    classes = np.empty(len(order), np.int64)
+    classes[order] = number
+    tied = int(np.count_nonzero(shared))
     symmetric = arbitrary = 0
     if tied:
-        colours, symmetric, arbitrary = _break_ties(refiner, colours)
-    # The stable colours come first, so that ties are broken inside their class.
-    order = np.lexsort((colours, stable))
-    for array in (order, classes):
+        nodes = order[shared]
+        apart, symmetric, arbitrary = _break_ties(refiner, colours, np.sort(nodes))
+        # The stable colours come first, so that ties are broken inside their class.
+        order[shared] = nodes[np.lexsort((apart[nodes], number[shared]))]
+    found = order.astype(np.int64)
+    for array in (found, classes):
         array.setflags(write=False)
-    return Colouring(order, classes, tied, symmetric, arbitrary)
+    return Colouring(found, classes, tied, symmetric, arbitrary)
 
 
-def _all_weights(graph: Graph) -> csr_array:
+def _all_weights(graph: Graph, room: Room | None) -> csr_array:
     """Bits that tell edges apart by their weights, all of them where the graph has several matrices."""
-    weights = graph.adjacency.copy()
-    weights.data = _leading_bits(weights.data, weights.data)
+    given = graph.adjacency
+    out = None if room is None else room.arrays((given.nnz, np.uint64))[0]
+    weights = canonical(_leading_bits(given.data, given.data, out), given.indices, given.indptr, given.shape)
     others = [matrix for _, matrix in sorted(graph.edge_matrices.items())]
     if not others:
         return weights
@@ -174,16 +182,21 @@ class _Refiner:
         self.weights, self.directed = weights, directed
         self.sides = [(weights.indptr, weights.indices, weights.data, np.uint64(5))]
         if directed:
-            incoming = weights.T.tocsr()
+            incoming = transposed(weights)
             self.sides.append((incoming.indptr, incoming.indices, incoming.data, np.uint64(7)))
         self.arcs = max(weights.nnz * len(self.sides), weights.shape[0])
         self.visited, self.budget = 0, max(_ROUNDS * self.arcs, _VISITS)
 
-    def step(self, colours: Colours) -> Colours:
+    @property
+    def index(self) -> Any:
+        """The dtype of the numbers of nodes."""
+        return self.weights.indices.dtype
+
+    def step(self, colours: Colours, out: Colours | None = None) -> Colours:
         from pegfan._hashing import mix_all
         from pegfan.trees import _kernels
 
-        total = colours * np.uint64(3)
+        total = np.multiply(colours, np.uint64(3), out=out)
         for indptr, indices, weights, factor in self.sides:
             _kernels.gather_colours(indptr, indices, weights, colours, factor, total)
         mix_all(total, total)
@@ -194,13 +207,16 @@ class _Refiner:
 
     def refine(self, colours: Colours, count: int = 0, or_what_is_affordable: bool = False) -> Colours:
         """Step until no class splits any more; or, where that is enough, until the budget is spent."""
-        count = count or _count(colours)
+        room = np.empty((2, len(colours)), np.uint64)  # here and below memory is used again: fresh memory is slow
+        count = count or _count(colours, room)
+        given, spare = colours, None
         try:
             while count < len(colours):
-                refined = self.step(colours)
-                found = _count(refined)
+                refined = self.step(colours, spare)
+                found = _count(refined, room)
                 if found <= count:
                     break
+                spare = None if colours is given else colours
                 colours, count = refined, found
         except _SpentError:
             if not or_what_is_affordable:
@@ -209,15 +225,9 @@ class _Refiner:
 
 
 def _initial_colours(graph: Graph, use_features: bool, labels: IntArray | None) -> Colours:
-    from pegfan._hashing import hash_rows
-
     colours = np.ones(graph.n, np.uint64)
     if use_features and graph.features is not None:
-        for start in range(0, graph.n, _HASHED):  # a dense matrix takes four times the room as a sparse one
-            part = graph.features[start : start + _HASHED] if graph.n > _HASHED else graph.features
-            X: Any = part if issparse(part) else csr_array(part)
-            bits = (X.data.astype(np.float64) + 0.0).view(np.uint64)  # + 0.0: no negative zero
-            hash_rows(X.indptr, X.indices, bits, False, colours[start : start + _HASHED])
+        colours = row_hashes(graph.features)
     if labels is not None:
         colours = _scramble(colours + _scramble(labels.astype(np.int64).view(np.uint64)))
     # A loop leads to a node of one's own colour, as an edge to an equal node does: tell them apart from the start.
@@ -227,42 +237,49 @@ def _initial_colours(graph: Graph, use_features: bool, labels: IntArray | None) 
     return colours + loops
 
 
-def _leading_bits(weights: Any, all_weights: Any) -> Colours:
+def _leading_bits(weights: Any, all_weights: Any, out: Colours | None = None) -> Colours:
     """40 significant bits of each weight, relative to the largest of all.
 
     What rounding changes, where weights were summed in another order, stays unseen, and so does the unit.
     """
-    mantissa, exponent = np.frexp(weights / (float(all_weights.max(initial=0.0)) or 1.0))
-    rounded = np.ldexp(np.rint(np.ldexp(mantissa, 40)), exponent - 40)
-    return np.asarray(rounded, dtype=np.float64).view(np.uint64)
+    from pegfan.trees import _kernels
+
+    out = np.empty(len(weights), np.uint64) if out is None else out
+    _kernels.leading_bits(weights, float(all_weights.max(initial=0.0)) or 1.0, out)
+    return out
 
 
-def _break_ties(refiner: _Refiner, colours: Colours) -> tuple[Colours, int, int]:
-    """Distinct colours for all nodes, with the numbers of symmetric and of arbitrary choices on the way."""
-    colours, symmetric = _break_twins(refiner, colours.copy())
-    count, component = connected_components(refiner.weights, directed=True, connection="weak")
+def _break_ties(refiner: _Refiner, colours: Colours, tied: NDArray[Any]) -> tuple[Colours, int, int]:
+    """Other colours for nodes that share theirs, with the numbers of symmetric and of arbitrary choices on the way."""
+    from pegfan.trees import _kernels
+
+    colours = colours.copy()
+    colours[tied], symmetric = _break_twins(refiner, colours[tied], tied)
+    parent, component = (np.empty(len(colours), refiner.index) for _ in range(2))
+    arcs = (refiner.weights.indptr, refiner.weights.indices)
+    count = _kernels.components(*arcs, not refiner.directed, parent, component)
     arbitrary, budget = 0, _VISITS
-    for nodes in _components_with_ties(colours, component):
-        part = refiner if count == 1 else _Refiner(refiner.weights[nodes][:, nodes].tocsr(), refiner.directed)
+    for nodes in _components_with_ties(colours, component, count, tied):
+        part = refiner if count == 1 else _Refiner(moved(refiner.weights, nodes), refiner.directed)
         part.visited, part.budget = 0, budget
         colours[nodes], chosen, left = _individualise(part, colours[nodes])
         symmetric, arbitrary = symmetric + chosen, arbitrary + left
         budget -= part.visited + _OVERHEAD
-    colours, copies = _break_copies(colours, component)
+    colours[tied], copies = _break_copies(colours, component, count, tied)
     return colours, symmetric + copies, arbitrary
 
 
-def _break_twins(refiner: _Refiner, colours: Colours) -> tuple[Colours, int]:
+def _break_twins(refiner: _Refiner, colours: Colours, nodes: NDArray[Any]) -> tuple[Colours, int]:
     """Number the twins of every group: nodes with the same neighbours, which no other node can tell apart."""
-    from pegfan._hashing import hash_rows
+    from pegfan.trees import _kernels
 
-    symmetric = 0
+    symmetric, bits = 0, refiner.weights.data
     # Twins that are joined to each other share their rows once they count as their own neighbours.
-    plain = not refiner.directed and len(np.unique(refiner.weights.data)) == 1
+    plain = not refiner.directed and len(bits) > 0 and bits.min() == bits.max()
     for joined in (False, True) if plain else (False,):
         key, part = np.zeros_like(colours), np.empty_like(colours)
         for indptr, indices, weights, factor in refiner.sides:
-            hash_rows(indptr, indices, weights, joined, part)
+            _kernels.hash_some_rows(nodes, indptr, indices, weights, joined, part)
             key += factor * part
         order = np.lexsort((key, colours))
         rank = np.empty(len(order), np.int64)
@@ -272,13 +289,17 @@ def _break_twins(refiner: _Refiner, colours: Colours) -> tuple[Colours, int]:
     return colours, symmetric
 
 
-def _components_with_ties(colours: Colours, component: NDArray[Any]) -> Iterator[IntArray]:
+def _components_with_ties(
+    colours: Colours, component: NDArray[Any], count: int, among: NDArray[Any]
+) -> Iterator[NDArray[Any]]:
     """The nodes of every component in which two nodes have one colour."""
-    order = np.lexsort((colours, component))
-    tied = np.unique(component[order][offsets_within(component[order], colours[order]) > 0])
-    ends = np.cumsum(np.bincount(component))
-    for which in tied:
-        yield np.sort(order[ends[which - 1] if which else 0 : ends[which]])
+    parts, colours = component[among], colours[among]
+    order = np.lexsort((colours, parts))
+    tied = np.unique(parts[order][offsets_within(parts[order], colours[order]) > 0])
+    if len(tied):
+        members, first = by_label(component, count)
+        for which in tied:
+            yield members[first[which] : first[which + 1]]
 
 
 def _individualise(refiner: _Refiner, colours: Colours) -> tuple[Colours, int, int]:
@@ -302,12 +323,11 @@ def _individualise(refiner: _Refiner, colours: Colours) -> tuple[Colours, int, i
                 apart = _single_out(colours, nodes[0])
             colours = refiner.refine(apart)
     except _SpentError:
-        _, classes, sizes = np.unique(colours, return_inverse=True, return_counts=True)
-        left = np.flatnonzero(sizes[classes] > 1)
-        order = left[np.argsort(colours[left], kind="stable")]
+        order, _, shared = sorted_hashes(colours, refiner.index)
+        order = order[shared]
         colours = colours.copy()
         colours[order] = _numbered(colours[order], np.arange(1, len(order) + 1), salt=4)
-        arbitrary += len(left)
+        arbitrary += len(order)
     return colours, symmetric, arbitrary
 
 
@@ -320,13 +340,12 @@ def _one_orbit(refiner: _Refiner, given: Colours, colours: Colours, nodes: IntAr
     """
     orbit = np.arange(len(colours))
     form = _finish(refiner, colours, nodes[0], at_once)
-    weights, before = refiner.weights[form][:, form].tocsr(), given[form]
+    weights, before = moved(refiner.weights, form), given[form]
     for node in nodes[1:]:
         if orbit[node] == orbit[nodes[0]]:
             continue
         other = _finish(refiner, colours, node, at_once)
-        same = np.array_equal(given[other], before) and (refiner.weights[other][:, other].tocsr() != weights).nnz == 0
-        if not same:
+        if not (np.array_equal(given[other], before) and _equal(moved(refiner.weights, other), weights)):
             return False
         for i, j in zip(form, other, strict=True):
             if orbit[i] != orbit[j]:
@@ -352,17 +371,23 @@ def _single_out(colours: Colours, nodes: Any) -> Colours:
     return singled
 
 
-def _break_copies(colours: Colours, component: NDArray[Any]) -> tuple[Colours, int]:
-    """Tell components apart, and number those that look the same as a whole."""
-    order = np.argsort(component, kind="stable")
-    first = np.concatenate([[0], np.flatnonzero(np.diff(component[order])) + 1])
-    key = np.add.reduceat(_scramble(colours)[order], first)
+def _equal(one: csr_array, other: csr_array) -> bool:
+    parts = ((m.indptr, m.indices, m.data) for m in (one, other))
+    return all(map(np.array_equal, *parts))
+
+
+def _break_copies(colours: Colours, component: NDArray[Any], count: int, tied: NDArray[Any]) -> tuple[Colours, int]:
+    """Tell the tied nodes of components apart, and number components that look the same as a whole."""
+    from pegfan.trees import _kernels
+
+    key = np.zeros(count, np.uint64)
+    _kernels.add_by_label(component, _scramble(colours), key)
     by_key = np.argsort(key, kind="stable")
     rank = np.empty(len(key), np.int64)
     rank[by_key] = offsets_within(key[by_key])
     # The whole component enters the colour: parts of different ones may look alike on their own.
     whole = _scramble(key + rank.astype(np.uint64))
-    return _scramble(colours ^ whole[component]), int((rank > 0).sum())
+    return _scramble(colours[tied] ^ whole[component[tied]]), int((rank > 0).sum())
 
 
 def _smallest_tied_class(colours: Colours) -> IntArray | None:
@@ -388,5 +413,7 @@ def _scramble(colours: Colours) -> Colours:
     return out
 
 
-def _count(colours: Colours) -> int:
-    return int(np.count_nonzero(np.diff(np.sort(colours)))) + 1
+def _count(colours: Colours, room: NDArray[np.uint64] | None = None) -> int:
+    room = np.empty((2, len(colours)), np.uint64) if room is None else room
+    room[0] = colours
+    return int(count_hashes(room[0], room[1]))

@@ -13,6 +13,7 @@ from scipy.sparse import block_array, csr_array, issparse
 from scipy.sparse.csgraph import connected_components
 
 from pegfan._arrays import FloatArray
+from pegfan._matrices import enough, transposed
 from pegfan.trees.build import LevelGraph, unit_rows
 
 _DENSE = 32  # matrices up to this size are decomposed whole
@@ -51,9 +52,9 @@ def adjacency_embedding(level: LevelGraph, dimension: int = 32) -> FloatArray:
     """Adjacency rows in the coordinates of their leading singular vectors: U Σ of the truncated SVD."""
     A = csr_array(level.rows())
     A.sort_indices()
-    transposed = A.T.tocsr()
-    vectors = leading_eigenvectors(_Operator([transposed, A]), min(dimension, A.shape[0]), level.notes)
-    return _rounded(vectors * _lengths(_Operator([transposed]), vectors))
+    across = transposed(A)
+    vectors = leading_eigenvectors(_Operator([across, A]), min(dimension, A.shape[0]), level.notes)
+    return _rounded(vectors * _lengths(_Operator([across]), vectors))
 
 
 def propagated_features(edges: csr_array, features: Any, notes: dict[str, Any], dimension: int = 10) -> FloatArray:
@@ -67,7 +68,7 @@ def propagated_features(edges: csr_array, features: Any, notes: dict[str, Any], 
     mean = csr_array((0.5 * shares, edges.indices, edges.indptr), edges.shape)
     mean.setdiag(0.5)  # an edge joins different nodes
     mean.sort_indices()
-    there = [mean.T.tocsr(), X.T.tocsr()]
+    there = [transposed(mean), transposed(X)]
     vectors = leading_eigenvectors(_Operator([*there, X, mean]), min(dimension, X.shape[0]), notes)
     points = vectors * _lengths(_Operator(there), vectors)
     # Directions without energy and rows without features are rounding, not something to give unit length.
@@ -97,7 +98,7 @@ class _Operator:
             _linear.product(matrix.indptr, matrix.indices, matrix.data, x, out)
             x = out
         if self.outer is not None:
-            _linear.add_outer(*self.outer, given, x)
+            enough(_linear.add_outer(*self.outer, given, x))
         return x
 
 
@@ -184,7 +185,7 @@ class _Block:
         turn, lost = np.empty((width, width)), np.zeros(width, bool)
         passes = 0
         while passes < 2:
-            missing = _linear.orthonormal(_gram(self.vectors, self.vectors), turn, lost)
+            missing = enough(_linear.orthonormal(_gram(self.vectors, self.vectors), turn, lost))
             self.vectors = _rotate(self.vectors, turn)
             passes = 0 if missing else passes + 1
             if missing:
@@ -246,7 +247,7 @@ def _eigen(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
     from pegfan.trees import _linear
 
     values, vectors = np.empty(len(matrix)), np.empty(matrix.shape)
-    _linear.symmetric_eigen(matrix, values, vectors)
+    enough(_linear.symmetric_eigen(matrix, values, vectors))
     return values, vectors
 
 

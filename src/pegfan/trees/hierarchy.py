@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pegfan._arrays import IntArray
 from pegfan._checks import check_integer
+from pegfan._matrices import by_label, holds_each_once, number_by_appearance
 from pegfan._npz import read_npz, write_npz
 
 if TYPE_CHECKING:
@@ -114,8 +115,8 @@ class Hierarchy:
             _check_parents(level, i, len(levels[i + 1]) if i + 1 < len(levels) else 1)
         leaves = np.arange(n) if order is None else _permutation(order, n, "order")
         levels, places = _sort_slots(levels)
-        self.parents = tuple(_frozen(level) for level in levels)
-        self.order = _frozen(leaves if places is None else leaves[places])
+        self.parents = tuple(_frozen(level, parents) for level in levels)
+        self.order = _frozen(leaves if places is None else leaves[places], [order])
         self.info = dict(info or {})
 
     # ------------------------------------------------------------------ makers
@@ -463,9 +464,10 @@ class Hierarchy:
         return rank
 
 
-def _frozen(array: IntArray) -> IntArray:
-    """A read-only copy, which no other reference can change."""
-    array = array.copy()
+def _frozen(array: IntArray, given: Sequence[Any]) -> IntArray:
+    """A read-only array, which no other reference can change: a copy unless it was made here."""
+    if array.base is not None or any(array is one for one in given):
+        array = array.copy()
     array.flags.writeable = False
     return array
 
@@ -478,6 +480,10 @@ def _inverse(perm: IntArray) -> IntArray:
 
 def by_appearance(labels: IntArray) -> IntArray:
     """Renumber labels in the order in which they first appear, so that equal partitions look equal."""
+    if len(labels) and labels.min() >= 0 and labels.max() < 4 * len(labels):  # few places for many labels
+        place, codes = np.empty(int(labels.max()) + 1, labels.dtype), np.empty_like(labels)
+        number_by_appearance(labels, place, codes)
+        return codes
     _, first, codes = np.unique(labels, return_index=True, return_inverse=True)
     return _inverse(np.argsort(first))[codes]
 
@@ -519,8 +525,9 @@ def _sort_slots(levels: list[IntArray]) -> tuple[list[IntArray], IntArray | None
         if (key[1:] >= key[:-1]).all():
             place = slots = None
         else:
-            slots = np.argsort(key, kind="stable")
-            key, place = key[slots], _inverse(slots)
+            small = np.int32 if len(key) < np.iinfo(np.int32).max else np.int64
+            slots, first = by_label(key.astype(small), int(key.max()) + 1)
+            key, place = np.repeat(np.arange(len(first) - 1), np.diff(first)), _inverse(slots)
         result.insert(0, key)
     return result, slots
 
@@ -544,6 +551,8 @@ def _int_vector(values: ArrayLike, what: str) -> IntArray:
 
 def _permutation(values: ArrayLike, n: int, what: str) -> IntArray:
     perm = _int_vector(values, what)
+    if len(perm) == n and holds_each_once(perm, np.zeros(n, np.uint8)):
+        return perm
     outside = (perm < 0) | (perm >= n)
     if len(perm) != n or outside.any():
         found = f"has {len(perm)} entries" if len(perm) != n else f"holds {perm[outside][0]}"

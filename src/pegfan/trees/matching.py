@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, triu
 
 from pegfan._arrays import FloatArray, IntArray
+from pegfan._matrices import enough
 from pegfan.trees.build import LevelGraph
 from pegfan.trees.embeddings import row_sums
 from pegfan.trees.hierarchy import offsets_within
@@ -23,32 +26,35 @@ def matching(level: LevelGraph, h: int) -> IntArray:
     """
     from pegfan.trees import _kernels, _linear
 
-    left, right, score = _scored_pairs(level)
-    if level.features is not None and len(left):
-        alike = np.empty(len(left))
-        _linear.inner_products(left, right, level.features, alike)
+    pairs, score, into = _cosines(level) if level.score == "cosine" else _joined(level)
+    if level.features is not None and len(pairs):
+        alike = np.empty(len(pairs))
+        _linear.inner_products(pairs, level.features, alike)
         score = score * (1.0 + level.feature_weight * (1.0 + alike) / 2.0)
-    order = _best_first(score)
-    parent, size = np.arange(level.n), np.ones(level.n, np.int64)
-    _kernels.join_in_order(order, left, right, size, parent, h)
-    best = np.full(level.n, -1)
-    _kernels.best_neighbours(order, left, right, parent, size, best)
+    pairs = _best_first(pairs, score, into)
+    parent, best, alone = np.empty(level.n, pairs.dtype), np.empty(level.n, pairs.dtype), np.empty(level.n, bool)
+    _kernels.join_in_order(pairs, h, parent, alone)
+    _kernels.best_neighbours(pairs, parent, alone, best)
     return _gather_by_neighbour(parent, best, h)
 
 
-def _scored_pairs(level: LevelGraph) -> tuple[NDArray[np.int32], NDArray[np.int32], FloatArray]:
-    """Pairs i < j in canonical order, and their scores."""
-    upper = triu(level.edges, 1, format="coo")
-    left, right = upper.coords
-    if level.score == "weight":
-        return left, right, upper.data
-    if level.score == "normalized":
-        degree = row_sums(level.edges)
-        return left, right, upper.data / (np.sqrt(degree[left]) * np.sqrt(degree[right]))
-    return _cosines(level)
+Pairs = NDArray[Any]
+"""One pair of nodes per row, the first before the second, in canonical order."""
 
 
-def _cosines(level: LevelGraph) -> tuple[NDArray[np.int32], NDArray[np.int32], FloatArray]:
+def _joined(level: LevelGraph) -> tuple[Pairs, FloatArray, Pairs]:
+    """The ends of edges, their scores, and room for as many pairs."""
+    from pegfan.trees import _kernels
+
+    edges, normalized = level.edges, level.score == "normalized"
+    root = np.sqrt(row_sums(edges)) if normalized else np.empty(0)
+    count, index = edges.nnz // 2, edges.indices.dtype
+    score, pairs, into = level.arrays((count, np.float64), ((count, 2), index), ((count, 2), index))
+    _kernels.upper_pairs(edges.indptr, edges.indices, edges.data, root, pairs, score)
+    return pairs, score, into
+
+
+def _cosines(level: LevelGraph) -> tuple[Pairs, FloatArray, Pairs]:
     """Cosines of neighbourhoods: of joined pairs, and of pairs that share a neighbour that is not a hub."""
     from pegfan.trees import _kernels
 
@@ -61,35 +67,34 @@ def _cosines(level: LevelGraph) -> tuple[NDArray[np.int32], NDArray[np.int32], F
     pairs = csr_array(triu(kept @ kept.T + level.edges, 1))
     pairs.sort_indices()
     left, right = pairs.tocoo().coords
+    both = np.column_stack([left, right]).astype(rows.indices.dtype, copy=False)
     norms = np.sqrt(row_sums(rows, squared=True))
-    common = np.empty(len(left))
-    _kernels.common_weight(rows.indptr, rows.indices, rows.data, left, right, common)
-    both = norms[left] * norms[right]
+    common = np.empty(len(both))
+    _kernels.common_weight(rows.indptr, rows.indices, rows.data, both, common)
+    size = norms[left] * norms[right]
     # A joined pair with nothing in common still ranks above no pair.
-    return left, right, common / np.where(both > 0, both, 1.0) + 1e-9
+    return both, common / np.where(size > 0, size, 1.0) + 1e-9, np.empty_like(both)
 
 
-def _best_first(score: FloatArray) -> IntArray:
+def _best_first(pairs: Pairs, score: FloatArray, into: Pairs) -> Pairs:
     """Pairs by falling score; of equal ones, those that stand first in the canonical order.
 
     Scores count as 16-bit numbers on a logarithmic scale: finer than they are meaningful, and sorted in
     linear time.
     """
-    if not len(score):
-        return np.empty(0, np.int64)
-    # The logarithm to base 2, straight between powers of 2: exact arithmetic, which functions of libraries are not.
-    mantissa, exponent = np.frexp(np.maximum(score, 1e-300))
-    height = exponent + 2.0 * mantissa
-    low, high = height.min(), height.max()
-    key = np.rint((high - height) * (65535.0 / max(high - low, 1e-12))).astype(np.uint16)
-    return np.argsort(key, kind="stable")
+    from pegfan.trees import _kernels
+
+    if len(score):
+        ends = np.empty(2)
+        _kernels.height_range(score, ends)
+        enough(_kernels.sort_pairs(pairs, score, float(ends[0]), float(ends[1]), into))
+    return into
 
 
-def _gather_by_neighbour(parent: IntArray, best: IntArray, h: int) -> IntArray:
+def _gather_by_neighbour(parent: NDArray[Any], best: NDArray[Any], h: int) -> NDArray[Any]:
     """Put nodes that stayed alone together with those of the same best neighbour, h at a time."""
     nodes = np.flatnonzero(best >= 0)
     nodes = nodes[np.argsort(best[nodes], kind="stable")]
     place = offsets_within(best[nodes])
-    parent = parent.copy()
     parent[nodes] = nodes[np.arange(len(nodes)) - place % h]
     return parent

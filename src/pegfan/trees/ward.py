@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from pegfan._arrays import FloatArray, IntArray
+from pegfan._matrices import enough, moved
 from pegfan.trees.build import LevelGraph
 from pegfan.trees.embeddings import adjacency_embedding, spectral_embedding
 from pegfan.trees.hierarchy import cut_linkage
@@ -59,14 +60,14 @@ def ward_linkage(points: FloatArray) -> FloatArray:
 
     n = len(points)
     merged, heights, linkage = np.empty((n - 1, 2), np.int64), np.empty(n - 1), np.empty((n - 1, 4))
-    _interruptible(_kernels.ward_merges, np.array(points.T, dtype=np.float64, order="C"), merged, heights)
+    enough(_interruptible(_kernels.ward_merges, np.array(points.T, dtype=np.float64, order="C"), merged, heights))
     order = np.argsort(heights, kind="stable")
     linkage[:, 2] = np.sqrt(2.0 * heights[order])
-    _kernels.name_merges(merged[order], np.arange(n), linkage)
+    enough(_kernels.name_merges(merged[order], np.arange(n), linkage))
     return linkage
 
 
-def _interruptible(kernel: Callable[..., None], *arrays: Any) -> None:
+def _interruptible(kernel: Callable[..., Any], *arrays: Any) -> Any:
     """Run a compiled loop in a thread of its own, so that Ctrl-C reaches it: it looks at a flag and ends."""
     stop = np.zeros(1, np.uint8)
     with ThreadPoolExecutor(1) as pool:
@@ -74,7 +75,7 @@ def _interruptible(kernel: Callable[..., None], *arrays: Any) -> None:
             future = pool.submit(kernel, *arrays, stop)
             while not wait([future], timeout=0.2).done:  # a signal just before an endless wait would not end it
                 pass
-            future.result()
+            return future.result()
         except BaseException:
             stop[0] = 1
             raise
@@ -83,5 +84,5 @@ def _interruptible(kernel: Callable[..., None], *arrays: Any) -> None:
 def _restrict(level: LevelGraph, nodes: IntArray) -> LevelGraph:
     if len(nodes) == level.n:
         return level
-    arcs, edges = (matrix[nodes][:, nodes].tocsr() for matrix in (level.arcs, level.edges))
+    arcs, edges = (moved(matrix, nodes) for matrix in (level.arcs, level.edges))
     return replace(level, arcs=arcs, edges=edges, features=None if level.features is None else level.features[nodes])

@@ -1,0 +1,200 @@
+/* Relations between nodes that need not be neighbours; the twins are in pegfan/relations/_kernels.py. */
+#include "common.h"
+
+void nearest_degrees(const int64_t *order, int64_t n_order, const int64_t *first, int64_t n_first,
+                     const int64_t *degrees, int64_t n_degrees, int64_t around, int32_t *out, int64_t n,
+                     int64_t wanted) {
+    const int64_t count = n_first - 1;
+    (void)n_order, (void)n_degrees, (void)n;
+    for (int64_t c = 0; c < count; c++)
+        for (int64_t place = first[c]; place < first[c + 1]; place++) {
+            const int64_t i = order[place];
+            int64_t low = c - 1, high = c + 1, now = c, found = 0;
+            while (1) {
+                const int64_t start = first[now], size = first[now + 1] - first[now];
+                for (int64_t step = 0; step < size && found < wanted; step++) {
+                    int64_t at = start + step;
+                    if (around && now == c)
+                        at = start + (place - start + 1 + step) % size;
+                    else if (around && now < c)
+                        at = start + size - 1 - step;
+                    if (order[at] != i) out[i * wanted + found++] = (int32_t)order[at];
+                }
+                if (found == wanted) break;
+                if (low < 0 || (high < count && degrees[high] - degrees[c] <= degrees[c] - degrees[low]))
+                    now = high++;
+                else
+                    now = low--;
+            }
+        }
+}
+
+#define RINGS(NAME, INDEX)                                                                                           \
+    int64_t NAME(const INDEX *indptr, int64_t n_ptr, const INDEX *indices, int64_t n_indices, const int64_t *own,    \
+                 int64_t n_own, const int64_t *reach, int64_t n_reach, int64_t begin, int32_t *stamp,                \
+                 int64_t n_stamp, int32_t *queue, int64_t n_queue, int32_t *counts, int64_t n_counts,                \
+                 int64_t *sizes, int64_t n_sizes, int64_t rings, int32_t *which, int64_t n_which, int32_t *many,     \
+                 int64_t n_many) {                                                                                   \
+        int64_t end = 0;                                                                                             \
+        (void)n_ptr, (void)n_indices, (void)n_own, (void)n_reach, (void)n_stamp, (void)n_queue, (void)n_which;       \
+        (void)n_many;                                                                                                \
+        for (int64_t b = 0; b < n_sizes; b++) {                                                                      \
+            const int64_t root = begin + b;                                                                          \
+            int64_t head = 0, tail = 1;                                                                              \
+            stamp[root] = (int32_t)root, queue[0] = (int32_t)root;                                                   \
+            for (int64_t k = 0; k < rings; k++) {                                                                    \
+                const int64_t ring_end = tail, before = end;                                                         \
+                int64_t low = n_counts, high = -1;                                                                   \
+                while (head < ring_end && tail < reach[root]) {                                                      \
+                    const int64_t i = queue[head++];                                                                 \
+                    for (int64_t e = indptr[i]; e < indptr[i + 1]; e++) {                                            \
+                        const int64_t j = indices[e];                                                                \
+                        if (stamp[j] == root) continue;                                                              \
+                        stamp[j] = (int32_t)root;                                                                    \
+                        queue[tail++] = (int32_t)j;                                                                  \
+                        counts[own[j]]++;                                                                            \
+                        if (own[j] < low) low = own[j];                                                              \
+                        if (own[j] > high) high = own[j];                                                            \
+                    }                                                                                                \
+                }                                                                                                    \
+                head = ring_end;                                                                                     \
+                for (int64_t c = low; c <= high; c++)                                                                \
+                    if (counts[c]) {                                                                                 \
+                        which[end] = (int32_t)c, many[end++] = counts[c];                                            \
+                        counts[c] = 0;                                                                               \
+                    }                                                                                                \
+                sizes[b * rings + k] = end - before;                                                                 \
+                if (tail == ring_end) break;                                                                         \
+            }                                                                                                        \
+        }                                                                                                            \
+        return end;                                                                                                  \
+    }
+
+RINGS(rings__i4, int32_t)
+RINGS(rings__i8, int64_t)
+
+ALWAYS_INLINE double cost(double a, double b, int32_t many_a, int32_t many_b) {
+    return ((a > b ? a : b) / (a > b ? b : a) - 1.0) * (double)(many_a > many_b ? many_a : many_b);
+}
+
+/* The cost of the path that always takes the cheapest step. */
+static double greedy(const double *a, const int32_t *many_a, int64_t n_a, const double *b, const int32_t *many_b,
+                     int64_t n_b) {
+    int64_t i = 0, j = 0;
+    double total = cost(a[0], b[0], many_a[0], many_b[0]);
+    while (i + 1 < n_a || j + 1 < n_b) {
+        double best = INFINITY;
+        int64_t di = 0, dj = 0;
+        if (i + 1 < n_a && j + 1 < n_b) best = cost(a[i + 1], b[j + 1], many_a[i + 1], many_b[j + 1]), di = dj = 1;
+        if (i + 1 < n_a) {
+            const double value = cost(a[i + 1], b[j], many_a[i + 1], many_b[j]);
+            if (value < best) best = value, di = 1, dj = 0;
+        }
+        if (j + 1 < n_b) {
+            const double value = cost(a[i], b[j + 1], many_a[i], many_b[j + 1]);
+            if (value < best) best = value, di = 0, dj = 1;
+        }
+        i += di, j += dj;
+        total += best;
+    }
+    return total;
+}
+
+/* The cost of the best path: of the table only a band is worked out, row by row. */
+static double time_warp(const double *a, const int32_t *many_a, int64_t n_a, const double *b, const int32_t *many_b,
+                        int64_t width, double *above, double *row) {
+    const double bound = greedy(a, many_a, n_a, b, many_b, width);
+    int64_t start = 0, stop = 1;
+    if (bound == 0.0) return 0.0;
+    for (int64_t i = 0; i < n_a; i++) {
+        int64_t new_start = width, new_stop = start;
+        double left = INFINITY;
+        for (int64_t j = start; j < width; j++) {
+            double best = left;
+            if (i == 0)
+                best = j ? left : 0.0;
+            else {
+                if (j < stop && above[j] < best) best = above[j];
+                if (start < j && j <= stop && above[j - 1] < best) best = above[j - 1];
+                if (j > stop && left == INFINITY) break;
+            }
+            left = best + cost(a[i], b[j], many_a[i], many_b[j]);
+            if (left <= bound) {
+                if (new_start == width) new_start = j;
+                new_stop = j + 1;
+            } else {
+                left = INFINITY;
+                if (i == 0 || j > stop) break;
+            }
+            row[j] = left;
+        }
+        double *other = above;
+        above = row, row = other;
+        start = new_start, stop = new_stop;
+    }
+    return above[width - 1];
+}
+
+void add_distances(int64_t begin, int64_t end, const int32_t *candidates, int64_t n, int64_t wanted,
+                   const int64_t *first, int64_t n_first, int64_t two, const int32_t *which, int64_t n_which,
+                   const int32_t *many, int64_t n_many, const double *values, int64_t n_values, double *total,
+                   int64_t n_total, int64_t d_total, double *room, int64_t four, int64_t d_room) {
+    double *a = room, *b = room + d_room, *above = room + 2 * d_room, *row = room + 3 * d_room;
+    (void)n, (void)n_first, (void)two, (void)n_which, (void)n_many, (void)n_values, (void)n_total, (void)d_total;
+    (void)four;
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t low = first[2 * i], high = first[2 * i + 1];
+        for (int64_t e = low; e < high; e++) a[e - low] = values[which[e]];
+        for (int64_t t = 0; t < wanted; t++) {
+            double *sum = total + i * wanted + t;
+            if (*sum == INFINITY) continue;
+            const int64_t j = candidates[i * wanted + t], start = first[2 * j], stop = first[2 * j + 1];
+            if (low == high || start == stop) {
+                *sum = INFINITY;
+                continue;
+            }
+            for (int64_t e = start; e < stop; e++) b[e - start] = values[which[e]];
+            *sum += time_warp(a, many + low, high - low, b, many + start, stop - start, above, row);
+        }
+    }
+}
+
+void relation_weights(const double *distances, int64_t n, int64_t d, double *out, int64_t n_out, int64_t d_out) {
+    (void)n_out, (void)d_out;
+    for (int64_t i = 0; i < n; i++, distances += d, out += d) {
+        double least = INFINITY, total = 0.0;
+        for (int64_t t = 0; t < d; t++)
+            if (distances[t] < least) least = distances[t];
+        for (int64_t t = 0; t < d; t++) {
+            out[t] = least == INFINITY ? 0.0 : exp(least - distances[t]);
+            total += out[t];
+        }
+        if (least == INFINITY) continue;
+        for (int64_t t = 0; t < d; t++) out[t] /= total;
+    }
+}
+
+void nearest_nodes(const int64_t *order, int64_t n_order, const int64_t *first, int64_t n_first, const int64_t *near,
+                   int64_t n_near, int64_t d_near, const double *gaps, int64_t n_gaps, int64_t d_gaps, int64_t *nodes,
+                   int64_t n, int64_t wanted, double *distances, int64_t n_distances, int64_t d_distances) {
+    (void)n_order, (void)n_near, (void)n_gaps, (void)d_gaps, (void)n, (void)n_distances, (void)d_distances;
+    for (int64_t p = 0; p + 1 < n_first; p++) {
+        const int64_t size = first[p + 1] - first[p];
+        for (int64_t place = 0; place < size; place++) {
+            const int64_t row = order[first[p] + place] * wanted;
+            int64_t found = 0;
+            for (int64_t step = 1; step < size && found < wanted; step++, found++) {
+                nodes[row + found] = order[first[p] + (place + step) % size];
+                distances[row + found] = 0.0;
+            }
+            for (int64_t t = 0; t < d_near; t++) {
+                const int64_t q = near[p * d_near + t];
+                if (q == p) continue;
+                for (int64_t at = first[q]; at < first[q + 1] && found < wanted; at++, found++) {
+                    nodes[row + found] = order[at];
+                    distances[row + found] = gaps[p * d_near + t];
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,253 @@
+/* Loops of the tree builders and of channels; the twins are in pegfan/trees/_kernels.py, pegfan/_rows.py and
+   pegfan/channels/_kernels.py. */
+#include "common.h"
+
+static const uint64_t COLUMN = UINT64_C(0x94D049BB133111EB);
+
+#if defined(_MSC_VER)
+#include <intrin.h>
+ALWAYS_INLINE int64_t lowest_bit(uint64_t bits) {
+    unsigned long place;
+    _BitScanForward64(&place, bits);
+    return (int64_t)place;
+}
+#else
+ALWAYS_INLINE int64_t lowest_bit(uint64_t bits) { return __builtin_ctzll(bits); }
+#endif
+
+/* Sort distinct keys: short runs by insertion, then runs are merged. */
+static void sort_keys(uint64_t *keys, uint64_t *other, int64_t n) {
+    const int64_t run = 16;
+    for (int64_t start = 0; start < n; start += run) {
+        const int64_t stop = start + run < n ? start + run : n;
+        for (int64_t k = start + 1; k < stop; k++) {
+            const uint64_t key = keys[k];
+            int64_t l = k;
+            for (; l > start && keys[l - 1] > key; l--) keys[l] = keys[l - 1];
+            keys[l] = key;
+        }
+    }
+    uint64_t *from = keys, *to = other;
+    for (int64_t width = run; width < n; width *= 2) {
+        for (int64_t start = 0; start < n; start += 2 * width) {
+            const int64_t middle = start + width < n ? start + width : n;
+            const int64_t stop = start + 2 * width < n ? start + 2 * width : n;
+            int64_t a = start, b = middle, k = start;
+            while (a < middle && b < stop) {
+                const uint64_t x = from[a], y = from[b];
+                const int first = x < y;
+                to[k++] = first ? x : y;
+                a += first, b += !first;
+            }
+            if (a < middle) memcpy(to + k, from + a, (size_t)(middle - a) * sizeof(uint64_t));
+            if (b < stop) memcpy(to + k, from + b, (size_t)(stop - b) * sizeof(uint64_t));
+        }
+        uint64_t *swap = from;
+        from = to, to = swap;
+    }
+    if (from != keys) memcpy(keys, from, (size_t)n * sizeof(uint64_t));
+}
+
+/* The logarithm to base 2, straight between powers of 2. */
+ALWAYS_INLINE double height(double score) {
+    uint64_t bits;
+    if (!(score > 1e-300)) score = 1e-300;
+    memcpy(&bits, &score, sizeof bits);
+    const double exponent = (double)((int64_t)(bits >> 52) - 1022);
+    bits = (bits & UINT64_C(0xFFFFFFFFFFFFF)) | UINT64_C(1023) << 52;
+    memcpy(&score, &bits, sizeof bits);
+    return exponent + score;
+}
+
+ALWAYS_INLINE int64_t to_16_bits(double value) { return (int64_t)llrint(value) & 0xFFFF; }
+
+/* Two factors, powers of two, that make integers of a sum's terms: in two parts, for one alone may overflow. */
+ALWAYS_INLINE void units(int64_t terms, double largest, double *half, double *rest) {
+    int spare, size;
+    frexp((double)terms, &spare);
+    frexp(largest, &size);
+    const int power = 62 - spare - size, low = power >= 0 ? power / 2 : -((1 - power) / 2);
+    *half = ldexp(1.0, low), *rest = ldexp(1.0, power - low);
+}
+
+#define INDEX int32_t
+#define NAME(function) function##__i4
+#define NAME2(function, value) function##__i4_##value
+#include "trees.h"
+#undef INDEX
+#undef NAME
+#undef NAME2
+
+#define INDEX int64_t
+#define NAME(function) function##__i8
+#define NAME2(function, value) function##__i8_##value
+#include "trees.h"
+
+void height_range(const double *score, int64_t n, double *out, int64_t two) {
+    (void)two;
+    double low = height(score[0]), high = low;
+    for (int64_t e = 1; e < n; e++) {
+        const double value = height(score[e]);
+        low = value < low ? value : low, high = value > high ? value : high;
+    }
+    out[0] = low, out[1] = high;
+}
+
+void leading_bits(const double *weights, int64_t n, double largest, uint64_t *out, int64_t n_out) {
+    (void)n_out;
+    for (int64_t e = 0; e < n; e++) {
+        const double value = weights[e] / largest;
+        uint64_t bits;
+        memcpy(&bits, &value, sizeof bits);
+        if ((bits >> 52 & 0x7FF) - 1 < 0x7FD) { /* neither zero nor tiny: 13 bits of the fraction are rounded away */
+            bits += 0xFFF + (bits >> 13 & 1);
+            out[e] = bits & ~UINT64_C(0x1FFF);
+        } else {
+            int exponent;
+            const double mantissa = frexp(value, &exponent), rounded = ldexp(rint(ldexp(mantissa, 40)), exponent - 40);
+            memcpy(&out[e], &rounded, sizeof rounded);
+        }
+    }
+}
+
+/* Keys that share their leading bits come together, so that each group fits into a fast cache. */
+static int64_t count_below(uint64_t *keys, uint64_t *other, int64_t n, int bit) {
+    int64_t k = 1;
+    while (k < n && keys[k] == keys[0]) k++;
+    if (k >= n || bit <= 0) return n > 0;
+    if (n <= 24) {
+        int64_t count = 1;
+        for (k = 1; k < n; k++) {
+            const uint64_t key = keys[k];
+            int64_t l = k;
+            for (; l > 0 && keys[l - 1] > key; l--) keys[l] = keys[l - 1];
+            keys[l] = key;
+        }
+        for (k = 1; k < n; k++) count += keys[k] != keys[k - 1];
+        return count;
+    }
+    int64_t ends[(1 << DIGITS) + 1] = {0}, start = 0, count = 0;
+    const int shift = bit > DIGITS ? bit - DIGITS : 0;
+    const uint64_t digits = (UINT64_C(1) << (bit > DIGITS ? DIGITS : bit)) - 1;
+    for (k = 0; k < n; k++) ends[(keys[k] >> shift & digits) + 1]++;
+    for (k = 1; k <= 1 << DIGITS; k++) ends[k] += ends[k - 1];
+    for (k = 0; k < n; k++) other[ends[keys[k] >> shift & digits]++] = keys[k];
+    for (k = 0; k < 1 << DIGITS; k++) {
+        count += count_below(other + start, keys + start, ends[k] - start, shift);
+        start = ends[k];
+    }
+    return count;
+}
+
+int64_t count_hashes(uint64_t *hashes, int64_t n, uint64_t *room, int64_t n_room) {
+    (void)n_room;
+    return count_below(hashes, room, n, 64);
+}
+
+/* ------------------------------------------------------------------------------------------------------- Ward */
+
+WIDE static void squared_gaps(const double *centres, int64_t d, int64_t n, int64_t used, int64_t i, double *restrict gap) {
+    int64_t t = 0;
+    for (int64_t j = 0; j < used; j++) gap[j] = 0.0;
+    for (; t + 4 < d; t += 5) {
+        const double *p = centres + t * n, *q = p + n, *r = q + n, *s = r + n, *u = s + n;
+        const double a = p[i], b = q[i], c = r[i], e = s[i], f = u[i];
+        for (int64_t j = 0; j < used; j++) {
+            const double x = p[j] - a, y = q[j] - b, z = r[j] - c, v = s[j] - e, w = u[j] - f;
+            gap[j] += x * x + y * y + z * z + v * v + w * w;
+        }
+    }
+    for (; t < d; t++) {
+        const double *p = centres + t * n, a = p[i];
+        for (int64_t j = 0; j < used; j++) gap[j] += (p[j] - a) * (p[j] - a);
+    }
+}
+
+/* The nearest cluster by Ward's criterion, from gaps; on ties the one before wins, then the smallest, then the first. */
+static int64_t nearest(const double *gap, const double *size, int64_t used, double mine, int64_t before,
+                       double *lowest) {
+    const double least = mine / (mine + 1.0);
+    int64_t best = before;
+    double low = best >= 0 ? gap[best] * (mine * size[best] / (mine + size[best])) : INFINITY;
+    for (int64_t j = 0; j < used; j++) {
+        if (!(gap[j] * least <= low)) continue;
+        const double value = gap[j] * (mine * size[j] / (mine + size[j]));
+        if (value < low || (value == low && best != before && size[j] < size[best])) low = value, best = j;
+    }
+    *lowest = low;
+    return best;
+}
+
+int64_t ward_merges(double *centres, int64_t d, int64_t n, int64_t *merged, int64_t n_merged, int64_t two,
+                    double *heights, int64_t n_heights, const uint8_t *stop, int64_t one) {
+    (void)n_merged, (void)two, (void)n_heights, (void)one;
+    const size_t count_bytes = (size_t)n * sizeof(int64_t) + 1, number_bytes = (size_t)n * sizeof(double) + 1;
+    double *size = malloc(number_bytes), *gap = malloc(number_bytes);
+    int64_t *point = malloc(count_bytes), *chain = malloc(count_bytes), *place = malloc(count_bytes);
+    uint8_t *alive = malloc((size_t)n + 1);
+    int64_t length = 0, count = n, used = n, found = 0;
+    if (!(size && gap && point && chain && place && alive)) found = -1;
+    for (int64_t j = 0; j < n && !found; j++) size[j] = 1.0, point[j] = j, alive[j] = 1;
+    for (int64_t k = 0; k < n - 1 && !found; k++) {
+        if (*(const volatile uint8_t *)stop) break;
+        if (used > 64 && (double)count < 0.8 * (double)used) { /* squeeze out the columns of clusters that are gone */
+            int64_t kept = 0;
+            for (int64_t j = 0; j < used; j++) {
+                if (!alive[j]) continue;
+                place[j] = kept, size[kept] = size[j], point[kept] = point[j];
+                for (int64_t t = 0; t < d; t++) centres[t * n + kept] = centres[t * n + j];
+                kept++;
+            }
+            for (int64_t link = 0; link < length; link++) chain[link] = place[chain[link]];
+            used = kept;
+            memset(alive, 1, (size_t)used);
+        }
+        if (length == 0) {
+            int64_t first = -1;
+            for (int64_t j = 0; j < used; j++)
+                if (alive[j] && (first < 0 || size[j] < size[first])) first = j;
+            chain[0] = first, length = 1;
+        }
+        int64_t i, best;
+        double lowest;
+        for (;;) {
+            i = chain[length - 1];
+            squared_gaps(centres, d, n, used, i, gap);
+            gap[i] = INFINITY;
+            best = nearest(gap, size, used, size[i], length > 1 ? chain[length - 2] : -1, &lowest);
+            for (int64_t j = 0; best < 0 && j < used; j++) /* all distances overflow; any partner will do */
+                if (alive[j] && j != i) best = j;
+            if (length > 1 && best == chain[length - 2]) break;
+            chain[length++] = best;
+        }
+        const int64_t low = i < best ? i : best, high = i < best ? best : i;
+        const double total = size[low] + size[high];
+        for (int64_t t = 0; t < d; t++) {
+            double *row = centres + t * n;
+            row[low] = (size[low] * row[low] + size[high] * row[high]) / total;
+            row[high] = INFINITY; /* infinitely far from everybody */
+        }
+        merged[2 * k] = point[low], merged[2 * k + 1] = point[high], heights[k] = lowest;
+        size[low] = total, alive[high] = 0;
+        count--, length -= 2;
+    }
+    free(size), free(gap), free(point), free(chain), free(place), free(alive);
+    return found;
+}
+
+int64_t name_merges(const int64_t *merged, int64_t n_merged, int64_t two, int64_t *parent, int64_t n, double *linkage,
+                    int64_t n_linkage, int64_t four) {
+    (void)n_merged, (void)two, (void)n_linkage, (void)four;
+    int64_t *name = malloc((size_t)n * 2 * sizeof(int64_t) + 1), *size = name + n;
+    if (!name) return -1;
+    for (int64_t i = 0; i < n; i++) name[i] = i, size[i] = 1;
+    for (int64_t k = 0; k < n - 1; k++) {
+        const int64_t a = top__i8(parent, merged[2 * k]), b = top__i8(parent, merged[2 * k + 1]);
+        linkage[4 * k] = (double)(name[a] < name[b] ? name[a] : name[b]);
+        linkage[4 * k + 1] = (double)(name[a] < name[b] ? name[b] : name[a]);
+        parent[b] = a, size[a] += size[b], name[a] = n + k;
+        linkage[4 * k + 3] = (double)size[a];
+    }
+    free(name);
+    return 0;
+}

@@ -1,0 +1,322 @@
+"""Sparse matrices and labels, moved and sorted by counting: a fixed time per entry, at any size.
+
+Loops take the arrays of CSR matrices, whose two index arrays have one dtype; values are moved as plain bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from pegfan._compiled import compiled
+
+__all__ = [
+    "by_label",
+    "canonical",
+    "count_hashes",
+    "drop_loops",
+    "enough",
+    "holds_each_once",
+    "listed",
+    "merged",
+    "moved",
+    "number_by_appearance",
+    "sorted_hashes",
+    "transposed",
+]
+
+_BITS = {4: np.uint32, 8: np.uint64}
+
+
+# ------------------------------------------------------------------------------------------------------- loops
+
+
+@compiled()
+def _sort_row(columns, values):  # type: ignore[no-untyped-def]
+    """The entries of a row by column."""
+    if columns.size > 24:
+        order = np.argsort(columns)
+        columns[:], values[:] = columns[order], values[order]
+        return
+    for k in range(1, columns.size):
+        column, value = columns[k], values[k]
+        place = k
+        while place > 0 and columns[place - 1] > column:
+            columns[place], values[place] = columns[place - 1], values[place - 1]
+            place -= 1
+        columns[place], values[place] = column, value
+
+
+@compiled("move_rows")
+def move_rows(order, place, indptr, indices, data, out_ptr, out_indices, out_data):  # type: ignore[no-untyped-def]
+    """Rows in the order given, column j in place[j]; columns whose place is negative are left out."""
+    end = 0
+    out_ptr[0] = 0
+    for i in range(order.size):
+        start = end
+        for e in range(indptr[order[i]], indptr[order[i] + 1]):
+            if place[indices[e]] >= 0:
+                out_indices[end], out_data[end] = place[indices[e]], data[e]
+                end += 1
+        _sort_row(out_indices[start:end], out_data[start:end])
+        out_ptr[i + 1] = end
+    return end
+
+
+@compiled("list_rows")
+def list_rows(place, indptr, indices, data, out_indices, out_data):  # type: ignore[no-untyped-def]
+    """The entries of every row in the order of their columns' places."""
+    for i in range(indptr.size - 1):
+        start, stop = indptr[i], indptr[i + 1]
+        order = np.argsort(place[indices[start:stop]])
+        out_indices[start:stop], out_data[start:stop] = indices[start:stop][order], data[start:stop][order]
+    return 0
+
+
+@compiled("transpose")
+def transpose(indptr, indices, data, out_ptr, out_indices, out_data):  # type: ignore[no-untyped-def]
+    """The transposed matrix, its columns in order."""
+    out_ptr[:] = 0
+    for j in indices:
+        out_ptr[j + 1] += 1
+    for j in range(1, out_ptr.size):
+        out_ptr[j] += out_ptr[j - 1]
+    for i in range(indptr.size - 1):
+        for e in range(indptr[i], indptr[i + 1]):
+            at = out_ptr[indices[e]]
+            out_indices[at], out_data[at] = i, data[e]
+            out_ptr[indices[e]] += 1
+    for j in range(out_ptr.size - 1, 0, -1):  # each was moved on to the next
+        out_ptr[j] = out_ptr[j - 1]
+    out_ptr[0] = 0
+
+
+@compiled("merge_rows")
+def merge_rows(indptr, indices, data, other_ptr, other, other_data, largest, out_ptr, out, out_data):  # type: ignore[no-untyped-def]
+    """The sum of two matrices of no negative entries, or their maximum; returns the number of entries."""
+    end = 0
+    out_ptr[0] = 0
+    for i in range(indptr.size - 1):
+        e, f = indptr[i], other_ptr[i]
+        while e < indptr[i + 1] or f < other_ptr[i + 1]:
+            mine = f >= other_ptr[i + 1] or (e < indptr[i + 1] and indices[e] <= other[f])
+            theirs = e >= indptr[i + 1] or (f < other_ptr[i + 1] and other[f] <= indices[e])
+            a, b = data[e] if mine else 0.0, other_data[f] if theirs else 0.0
+            out[end] = indices[e] if mine else other[f]
+            out_data[end] = max(a, b) if largest else a + b
+            end += 1
+            e += mine
+            f += theirs
+        out_ptr[i + 1] = end
+    return end
+
+
+@compiled("drop_loops")
+def drop_loops(indptr, indices, data):  # type: ignore[no-untyped-def]
+    """Take out the diagonal and zeros, in place; returns the number of entries that are left."""
+    end, start = 0, indptr[0]
+    for i in range(indptr.size - 1):
+        stop = indptr[i + 1]
+        for e in range(start, stop):
+            if indices[e] != i and data[e] != 0.0:
+                indices[end], data[end] = indices[e], data[e]
+                end += 1
+        indptr[i + 1] = end
+        start = stop
+    return end
+
+
+@compiled("order_by_label")
+def order_by_label(labels, first, members):  # type: ignore[no-untyped-def]
+    """List the members of every label, in order: those of c are members[first[c]:first[c + 1]]."""
+    first[:] = 0
+    for c in labels:
+        first[c + 1] += 1
+    for c in range(1, first.size):
+        first[c] += first[c - 1]
+    for i in range(labels.size):
+        members[first[labels[i]]] = i
+        first[labels[i]] += 1
+    for c in range(first.size - 1, 0, -1):  # each was moved on to the next
+        first[c] = first[c - 1]
+    first[0] = 0
+
+
+@compiled("holds_each_once")
+def holds_each_once(values, seen):  # type: ignore[no-untyped-def]
+    """Whether values hold each of 0, ..., seen.size - 1 once; seen holds zeros."""
+    for value in values:
+        if value < 0 or value >= seen.size or seen[value]:
+            return False
+        seen[value] = 1
+    return values.size == seen.size
+
+
+@compiled("number_by_appearance")
+def number_by_appearance(labels, place, out):  # type: ignore[no-untyped-def]
+    """Number labels below place.size in the order in which they first appear; returns how many there are."""
+    count = 0
+    place[:] = -1
+    for i in range(labels.size):
+        if place[labels[i]] < 0:
+            place[labels[i]] = count
+            count += 1
+        out[i] = place[labels[i]]
+    return count
+
+
+@compiled("count_hashes")
+def count_hashes(hashes, room):  # type: ignore[no-untyped-def]
+    """Count distinct numbers; what both arrays hold afterwards is of no use."""
+    room[:] = np.sort(hashes)
+    count = min(room.size, 1)
+    for i in range(1, room.size):
+        count += room[i] != room[i - 1]
+    return count
+
+
+@compiled("sort_hashes")
+def sort_hashes(hashes, ordered, order):  # type: ignore[no-untyped-def]
+    """Sort numbers; of equal ones, order has the first first."""
+    order[:] = np.argsort(hashes, kind="mergesort")
+    for i in range(order.size):
+        ordered[i] = hashes[order[i]]
+    return 0
+
+
+# ------------------------------------------------------------------------------------------------- what is made of them
+
+
+def enough(result: Any) -> int:
+    """What a loop returned; those in C return -1 where memory ran out."""
+    if result is not None and result < 0:
+        raise MemoryError("there is not enough memory for this graph")
+    return int(result or 0)
+
+
+def moved(matrix: csr_array, order: Any, out: Any = None) -> csr_array:
+    """The rows and columns of a square matrix in an order, or of some of its nodes; ``matrix[order][:, order]``.
+
+    `out` holds the arrays to fill, for columns and values; what they hold beyond is left as it is.
+
+    Examples
+    --------
+    >>> moved(csr_array([[0.0, 1.0, 2.0], [3.0, 0.0, 0.0], [0.0, 0.0, 4.0]]), [2, 0]).toarray()
+    array([[4., 0.],
+           [2., 0.]])
+    """
+    if matrix.dtype.itemsize not in _BITS:
+        return _numbered(matrix, lambda places: moved(places, order))
+    n, index = matrix.shape[0], matrix.indices.dtype
+    rows = np.asarray(order, dtype=index)
+    place = np.full(n, -1, index)
+    place[rows] = np.arange(len(rows), dtype=index)
+    size = matrix.nnz
+    if len(rows) < n:
+        size = int((matrix.indptr[1:] - matrix.indptr[:-1])[rows].sum())
+    columns, values = (np.empty(size, index), np.empty(size, matrix.dtype)) if out is None else out
+    pointers = np.empty(len(rows) + 1, index)
+    given = (rows, place, matrix.indptr, matrix.indices, _bits(matrix.data))
+    end = enough(move_rows(*given, pointers, columns, _bits(values)))
+    return canonical(values[:end], columns[:end], pointers, (len(rows), len(rows)))
+
+
+def listed(matrix: csr_array, places: Any) -> csr_array:
+    """The same matrix, with the entries of every row in the order of their columns' places."""
+    if matrix.dtype.itemsize not in _BITS:
+        return _numbered(matrix, lambda numbers: listed(numbers, places))
+    columns, values = np.empty_like(matrix.indices), np.empty_like(matrix.data)
+    given = (places.astype(matrix.indices.dtype), matrix.indptr, matrix.indices, _bits(matrix.data))
+    enough(list_rows(*given, columns, _bits(values)))
+    return csr_array((values, columns, matrix.indptr), shape=matrix.shape)
+
+
+def transposed(matrix: csr_array) -> csr_array:
+    """The transposed matrix in CSR form.
+
+    Examples
+    --------
+    >>> transposed(csr_array([[0.0, 1.0], [2.0, 3.0], [0.0, 4.0]])).toarray()
+    array([[0., 2., 0.],
+           [1., 3., 4.]])
+    """
+    if matrix.dtype.itemsize not in _BITS:
+        return _numbered(matrix, transposed)
+    pointers = np.empty(matrix.shape[1] + 1, matrix.indices.dtype)
+    columns, values = np.empty_like(matrix.indices), np.empty_like(matrix.data)
+    transpose(matrix.indptr, matrix.indices, _bits(matrix.data), pointers, columns, _bits(values))
+    return canonical(values, columns, pointers, matrix.shape[::-1])
+
+
+def merged(matrix: csr_array, other: csr_array, largest: bool = False) -> csr_array:
+    """The sum of two matrices without negative entries, or their maximum entry by entry.
+
+    Examples
+    --------
+    >>> a, b = csr_array([[0.0, 1.0], [0.0, 2.0]]), csr_array([[0.0, 4.0], [3.0, 0.0]])
+    >>> merged(a, b).toarray(), merged(a, b, largest=True).toarray()
+    (array([[0., 5.],
+           [3., 2.]]), array([[0., 4.],
+           [3., 2.]]))
+    """
+    size, index = matrix.nnz + other.nnz, matrix.indices.dtype
+    if size > np.iinfo(index).max:
+        index = np.dtype(np.int64)
+    pointers, columns, values = np.empty(matrix.shape[0] + 1, index), np.empty(size, index), np.empty(size)
+    both = [array.astype(index, copy=False) for m in (matrix, other) for array in (m.indptr, m.indices)]
+    given = (*both[:2], matrix.data, *both[2:], other.data, largest)
+    end = merge_rows(*given, pointers, columns, values)
+    return canonical(values[:end].copy(), columns[:end].copy(), pointers, matrix.shape)
+
+
+def by_label(labels: NDArray[Any], count: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The members of labels 0, ..., count − 1, one label after the other, and where each of these begins.
+
+    Examples
+    --------
+    >>> by_label(np.array([1, 0, 1, 2, 0]), 3)
+    (array([1, 4, 0, 2, 3]), array([0, 2, 4, 5]))
+    """
+    first, members = np.empty(count + 1, labels.dtype), np.empty(len(labels), labels.dtype)
+    order_by_label(labels, first, members)
+    return members, first
+
+
+def sorted_hashes(hashes: NDArray[np.uint64], index: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_]]:
+    """The places of hashes, the smallest first; in that order the number of each, and whether it is there again.
+
+    Examples
+    --------
+    >>> order, number, again = sorted_hashes(np.array([7, 3, 7, 1], np.uint64), np.int32)
+    >>> order.tolist(), number.tolist(), again.tolist()
+    ([3, 1, 0, 2], [0, 1, 2, 2], [False, False, True, True])
+    """
+    ordered, order = np.empty_like(hashes), np.empty(len(hashes), index)
+    enough(sort_hashes(hashes, ordered, order))
+    new = np.ones(len(ordered) + 1, bool)
+    np.not_equal(ordered[1:], ordered[:-1], out=new[1:-1])
+    return order, np.cumsum(new[:-1], dtype=index) - 1, ~(new[1:] & new[:-1])
+
+
+def _bits(values: NDArray[Any]) -> NDArray[Any]:
+    """Values of four or eight bytes as integers, without a copy."""
+    return values.view(_BITS[values.dtype.itemsize])
+
+
+def _numbered(matrix: csr_array, change: Callable[[csr_array], csr_array]) -> csr_array:
+    """Change a matrix whose values have another size: their places are moved in their stead."""
+    places = csr_array((np.arange(matrix.nnz), matrix.indices, matrix.indptr), shape=matrix.shape)
+    changed = change(places)
+    return csr_array((matrix.data[changed.data], changed.indices, changed.indptr), shape=changed.shape)
+
+
+def canonical(values: Any, columns: Any, pointers: Any, shape: tuple[int, ...]) -> csr_array:
+    """A CSR matrix of sorted rows without repetitions, of these very arrays: SciPy would copy parts of larger ones."""
+    made = csr_array(shape, dtype=values.dtype)
+    made.data, made.indices, made.indptr = values, columns, pointers
+    made.has_canonical_format = True
+    return made
