@@ -35,6 +35,8 @@ REASONS = 0.03
 """The part of the budget that the reasons for nodes of a large graph may take at most."""
 RESERVE = 0.08
 """The part of the budget that is kept for what follows the trainings: reasons, and the importance of columns."""
+SLOWEST = 2.5
+"""By how much that is stretched at most where reading a large graph took longer by the clock than of a core."""
 PER_NODE = 3e-5
 """Seconds per node that are kept for it, where that is more: predictions are written for every node."""
 SPLITS = 5
@@ -211,6 +213,8 @@ def carry_out(graph: Graph, plan: Plan, progress: Progress | None = None, start:
     kind = AutoRegressor if numeric else AutoClassifier
     large = is_large(known.splits[plan.split])
     after = reserve(known, plan.budget)
+    if large:  # others may use the machine too: what follows the trainings then takes longer by the clock
+        after *= min(max((time.perf_counter() - start) / max(time.process_time(), 1e-3), 1.0), SLOWEST)
     model = kind(
         budget=max(plan.budget - after, 0.05 * plan.budget) if large else SEARCH * plan.budget,
         random_state=plan.seed,
