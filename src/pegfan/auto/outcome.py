@@ -31,6 +31,8 @@ SEARCH = 0.5
 """The part of the budget that the search has; the rest is for the other splits."""
 IMPORTANCE = 0.05
 """The part of the budget that the importance of columns may take at most."""
+FLOOR = 10
+"""The most epochs of a network on features alone, on a large graph whose search had no time for one."""
 REASONS = 0.03
 """The part of the budget that the reasons for nodes of a large graph may take at most."""
 RESERVE = 0.08
@@ -413,8 +415,9 @@ class _FurtherSplits:
         same = Recipe(method="none", hops=0, scaling=first.scaling, settings=first.settings)
         self.tried = {trial.recipe: trial for trial in model.trials_ if _features_alone(trial.recipe)}
         self.choices = list(dict.fromkeys([same, *self.tried]))
-        if self.tried and is_large(self.graph.splits[plan.split]):
-            self.choices = list(self.tried)
+        if is_large(self.graph.splits[plan.split]):
+            short = same.changed(epochs=min(same.settings.epochs, FLOOR), patience=min(same.settings.patience, FLOOR))
+            self.choices = list(self.tried) or [short]
         self.floor = same
         self.values: dict[str, list[float]] = {"test": [], "validation": [], "majority": [], "features_only": []}
         self.used: list[int] = []
