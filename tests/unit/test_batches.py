@@ -29,7 +29,6 @@ from pegfan.training.batches import BatchSteps, suits
 from pegfan.training.linear import fit_linear, linear_settings
 from pegfan.training.rows import Rows, loss_weights
 from pegfan.training.settings import Settings
-from pegfan.trees import canonical_order
 
 seeds = st.integers(0, 2**32 - 1)
 ROWS = 16
@@ -415,14 +414,6 @@ def test_scales_of_dense_and_sparse_features_are_one(seed):
         assert all(np.array_equal(getattr(one, n), getattr(other, n)) for n in ("tail", "full", "centre", "scale"))
         blocks = one.apply(x)
     assert np.array_equal(blocks, one.apply(x))
-
-
-def test_features_are_hashed_in_blocks(monkeypatch):
-    graph, _ = make(17)
-    whole = canonical_order(graph).order
-    monkeypatch.setattr("pegfan.trees.canonical._HASHED", 7)
-    monkeypatch.setattr("pegfan.trees.canonical._known", {})
-    assert np.array_equal(canonical_order(graph.replace(labels=None)).order, whole)
 
 
 def test_replaced_graphs_share_what_did_not_change():

@@ -71,8 +71,8 @@ class _Whole:
     """The chain for all nodes, and the columns of the channel that are not all zero; made once per channel."""
 
     def __init__(self, channel: Channel) -> None:
-        matrices = [csr_array(m) if issparse(m) else np.asarray(m) for m in _product(channel)]
-        if channel.n < _MOST_ROWS or sum(m.nnz if issparse(m) else m.size for m in matrices) < _MOST_ENTRIES:
+        matrices: list[Any] = [csr_array(m) if issparse(m) else np.asarray(m) for m in _product(channel)]
+        if channel.n < _MOST_ROWS or sum(int(m.size) for m in matrices) < _MOST_ENTRIES:
             matrices = simplify(matrices)
         self.used = _used_columns(matrices[-1])
         self.matrices = [*matrices[:-1], matrices[-1][:, self.used]]
