@@ -135,10 +135,10 @@ def large_recipes(graph: Graph, training: Graph, pins: Mapping[str, Any] | None 
     ordered = [
         without(hops=2 if room <= HOPS_MOST else 0, head="linear"),
         without(settings=_MANY),
-        without(hops=0, settings=_MANY),
-        on(8, settings=_MANY),
-        without(**every, settings=_MANY),
         *([without(labels=True, structure=True, settings=_MANY)] if told else []),
+        without(hops=0, settings=_MANY),
+        without(**every, settings=_MANY),
+        on(8, settings=_MANY),
         without(hops=8 if homophilous else 2, settings=replace(_MANY, hop_normalize=True, lr_fc=0.02, lr_sca=0.02)),
         without(direction="both", settings=_MANY),
         on(8, kind="b", settings=_MANY),

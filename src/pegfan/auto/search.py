@@ -93,7 +93,7 @@ class Trial:
     seed
         Of the task.
     cpu
-        Seconds that a core was busy with it.
+        Seconds that a core was busy with it, on a large graph; 0 elsewhere.
     asked
         The recipe as it was planned, where time ran out.
     """
@@ -109,6 +109,11 @@ class Trial:
     seed: int = 0
     cpu: float = 0.0
     asked: Recipe | None = None
+
+    @property
+    def cost(self) -> float:
+        """Seconds that it would take again: of a core, where others shared the machine's cores; else by the clock."""
+        return self.cpu or self.seconds
 
     @property
     def rank(self) -> tuple[float, float]:
@@ -191,7 +196,7 @@ def run_task(shared: Shared, task: Task) -> Trial:
     output = trained.network.predict(channels)
     metric, loss = validate(output, graph, split, shared.sample_weight)
     took, gain = time.perf_counter() - start, METRICS[graph.metric].gain(metric)
-    spent = time.thread_time() - busy
+    spent = time.thread_time() - busy if shared.kept is not None else 0.0
     return Trial(
         recipe, metric, loss, trained.run.epochs, took, output, trained, gain, task.seed, spent, asked=task.recipe
     )
@@ -669,7 +674,7 @@ def choose(
     if how == "auto" and afford is not None:
         cheap = _cheap(ordered, afford) or ordered[:1]
         best = min(_cheap(sound, afford), key=metric_first, default=best)
-        spent = np.cumsum([c.seconds for c in cheap])
+        spent = np.cumsum([c.cost for c in cheap])
         ordered = cheap[: max(1, int((spent <= afford).sum()))]
 
     def judged(group: list[Trial]) -> tuple[list[Trial], float, float]:
@@ -706,7 +711,7 @@ def metric_first(trial: Trial) -> tuple[tuple[float, float], str]:
 
 
 def _cheap(trials: Sequence[Trial], afford: float | None) -> list[Trial]:
-    return [trial for trial in trials if afford is None or trial.seconds <= afford]
+    return [trial for trial in trials if afford is None or trial.cost <= afford]
 
 
 def _noise(trial: Trial, graph: Graph, split: Split) -> float:
