@@ -138,7 +138,7 @@ class _Listed(Matrix):
         return id(self)
 
     @property
-    def matrix(self) -> Any:  # type: ignore[override]
+    def matrix(self) -> Any:
         """The matrix, in the dtype that it was given in."""
         return self._made(self._source.matrix.dtype)
 

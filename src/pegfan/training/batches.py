@@ -76,7 +76,7 @@ class BatchSteps:
         self.val_weights = loss_weights(val.labels, False, val.weights)
         count, (classes, width) = len(channels), state["output.weight"].shape
         hidden = width // count
-        self.shapes = [(w, hidden) for w in channels.widths]
+        self.shapes: list[tuple[int, ...]] = [(w, hidden) for w in channels.widths]
         self.shapes += [(count, hidden), (count, classes, hidden), (classes,), (count,)]
         sizes = np.cumsum([0, *(int(np.prod(shape)) for shape in self.shapes)])
         self.places = [slice(int(a), int(b)) for a, b in pairwise(sizes)]

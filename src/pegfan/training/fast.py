@@ -264,7 +264,8 @@ class NativeNetwork(FastNetwork):
     def _forward(self) -> None:
         (count, classes, wide), rows = self.V.shape, len(self.y)
         self._words = -(-wide // 64)
-        self._both = [_aligned((count, self.train, self._words), np.dtype(np.uint64)) for _ in range(2)]
+        masks = [_aligned((count, self.train, self._words), np.dtype(np.uint64)) for _ in range(2)]
+        self._both = [native.ffi.from_buffer("uint64_t[]", array) for array in masks]
         self._shares = np.concatenate([self.loss_weights, self.val_weights])
         self._outputs = _aligned((rows, classes), self.dtype)
         self.train_logits, self.val_logits = np.split(self._outputs, [self.train])
@@ -289,6 +290,7 @@ class NativeNetwork(FastNetwork):
         net.words, net.half = self._words, self.room.size // 2
         net.numeric, net.normalized = self.numeric, self.normalize
         self._losses = native.ffi.new("double[2]")
+        self._settings: Any = None
         self._draw(None)
         native.lib.network_forward(net)
         self._known()
@@ -300,7 +302,7 @@ class NativeNetwork(FastNetwork):
         if masks is None or not net.next_masked:
             return
         start, threshold, net.next_scale = _drawing(*masks)
-        bits = point(net, "next_bits", self._both[0])
+        net.next_bits = bits = self._both[0]
         native.lib.network_draw(start, threshold, len(self.chains) * self.train, self.hidden, self._words, bits)
 
     def _known(self) -> None:
@@ -327,7 +329,10 @@ class NativeNetwork(FastNetwork):
         """One step of Adam; with the masks of the following one, `drop` need not go through the head again."""
         self.steps += 1
         self._draw(following)
-        native.lib.network_step(self._net, native.ffi.new("network_rates *", [*_rates(settings), self.steps]))
+        if settings is not self._settings:
+            self._settings, self._rates = settings, native.ffi.new("network_rates *", [*_rates(settings), 0])
+        self._rates.steps = self.steps
+        native.lib.network_step(self._net, self._rates)
         self._known()
 
     def validate(self) -> tuple[float, Any]:
@@ -350,7 +355,7 @@ def point(struct: Any, name: str, array: Any) -> Any:
     assert array.dtype == wanted, f"{name} is {array.dtype} and not {wanted}"
     held = native.ffi.from_buffer(array)
     setattr(struct, name, native.ffi.cast(kind, held))
-    return getattr(struct, name) if name == "next_bits" else (held, array)
+    return held
 
 
 _DTYPES = {"int64_t": np.int64, "int32_t": np.int32, "uint64_t": np.uint64, "float": np.float32}
