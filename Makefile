@@ -79,15 +79,8 @@ format: $(INSTALLED)  ## Format the code and mend what the linter can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(INSTALLED)  ## Speed and memory, as ratios inside one run
-	$(BIN)/python benchmarks/transforms.py
-	$(BIN)/python benchmarks/trees.py
-	$(BIN)/python benchmarks/synthetic.py
-	$(BIN)/python benchmarks/readers.py
-	$(BIN)/python benchmarks/starting.py
-	$(BIN)/python benchmarks/training.py --part epochs
-	$(BIN)/python benchmarks/equivariance.py
-	$(BIN)/python benchmarks/networks.py
+bench: $(INSTALLED)  ## Speed and memory, as ratios inside one run; writes benchmarks/RESULTS.md: make bench PEGFAN_DATA=folder
+	$(BIN)/python benchmarks/results.py
 
 docs: $(INSTALLED)  ## Build the documentation; warnings are errors
 	$(BIN)/sphinx-build -E -W --keep-going -n -b html docs docs/_build/html

@@ -110,7 +110,8 @@ def main() -> None:
         limit = max(1.15 * given.budget, given.budget + 20)
         print(f"nodes {given.nodes:,.0f}, edges {given.nodes * given.degree / 2:,.0f}, features {given.features}")
         print(
-            f"seconds {took:.1f} of {given.budget:g} (at most {limit:g}); of cores {cpu:.1f}; memory {memory / 1e9:.2f} GB"
+            f"seconds {took:.1f} of {given.budget:g} (at most {limit:g}); of cores {cpu:.1f}; "
+            f"memory {memory / 1e9:.2f} GB"
         )
         print(f"accuracy {100 * accuracy:.2f} on nodes without a label; by its own test {result['test']['mean']}")
         print(
@@ -118,7 +119,8 @@ def main() -> None:
         )
         for one in result["candidates"]:
             print(
-                f"  {one['val_metric']:.4f} {one['val_loss']:.4f} {one['epochs']:4d} {one['seconds']:6.1f} s  {one['name']}"
+                f"  {one['val_metric']:.4f} {one['val_loss']:.4f} {one['epochs']:4d} "
+                f"{one['seconds']:6.1f} s  {one['name']}"
             )
 
 

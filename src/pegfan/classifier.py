@@ -420,9 +420,10 @@ class _OfRecipe(NodeModel):
         """The trained network as a torch module, `pegfan.models.ChannelNetwork`."""
         from pegfan.models import ChannelNetwork
 
-        if self._trained().recipe.is_boosted:
+        network = self._trained().network
+        if isinstance(network, Boosted):
             raise ValueError("the model is boosted trees, which torch has no module for; use head='network'")
-        return ChannelNetwork.from_state(self.run_.state, self._trained().network.settings)
+        return ChannelNetwork.from_state(self.run_.state, network.settings)
 
     def _trained(self) -> Trained:
         member = self._check_fitted().members[0]

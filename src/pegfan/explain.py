@@ -926,13 +926,14 @@ def _mean_row(channel: Channel) -> FloatArray:
         weights = np.asarray(channel.operator.T @ weights)
     if channel.n >= LARGE and not issparse(channel.input):
         blocks = [slice(start, start + LARGE) for start in range(0, channel.n, LARGE)]
-        return np.sum([weights[block, 0] @ channel.input[block].astype(np.float64) for block in blocks], axis=0)
+        parts = [weights[block, 0] @ channel.input[block].astype(np.float64) for block in blocks]
+        return np.asarray(np.sum(parts, axis=0), np.float64)
     return np.asarray(channel.input.T.astype(np.float64) @ weights).ravel()
 
 
 def _entries(channel: Channel, nodes: IntArray, units: FloatArray) -> FloatArray:
     """Rows of a channel's operator as columns, from those of the identity; on large graphs by what is near alone."""
-    matrices = [getattr(factor, "matrix", None) for factor in channel.factors]
+    matrices: list[Any] = [getattr(factor, "matrix", None) for factor in channel.factors]
     if channel.n < LARGE or not all(map(issparse, matrices)):
         return np.asarray(channel.operator.T @ units)
     rows = matrices[0][nodes]

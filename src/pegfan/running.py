@@ -19,7 +19,17 @@ from typing import Any, Self
 
 from pegfan._checks import check_integer
 
-__all__ = ["Deadline", "Progress", "Runner", "Step", "check_memory", "cores", "one_thread", "watch_memory"]
+__all__ = [
+    "Deadline",
+    "Progress",
+    "Runner",
+    "Step",
+    "check_memory",
+    "cores",
+    "one_thread",
+    "release_memory",
+    "watch_memory",
+]
 
 _WATCH = 0.5
 """Seconds between two checks of a worker that its parent is alive."""
@@ -267,6 +277,19 @@ def watch_memory() -> Callable[[], int | None]:
     except OSError:
         return lambda: None
     return _peak
+
+
+def release_memory() -> None:
+    """Give back what libraries keep for later of the memory that is free: pyarrow after reading, and the C library."""
+    if "pyarrow" in sys.modules:
+        import pyarrow
+
+        pyarrow.default_memory_pool().release_unused()
+    if sys.platform == "linux":
+        import ctypes
+
+        with contextlib.suppress(OSError, AttributeError):  # another C library
+            ctypes.CDLL("libc.so.6").malloc_trim(0)
 
 
 def check_memory(size: float, what: str) -> None:

@@ -65,7 +65,7 @@ CHOICES = {
     "class_weights": st.booleans(),
     "weight": st.none() | st.sampled_from(["count", "amount sum"]),
     "kinds": st.booleans(),
-    "head": st.sampled_from(["network", "boosting"]),
+    "head": st.sampled_from(["network", "boosting", "linear"]),
     "leaves": st.integers(2, 40),
 }
 WORDS = st.fixed_dictionaries({}, optional=CHOICES).map(

@@ -23,7 +23,7 @@ from pegfan.fitted import Trained, draw_folds, draw_splits, fit_split, mean_of, 
 from pegfan.graph import Graph, Split
 from pegfan.metrics import METRICS, interval, score, suitable, unequal
 from pegfan.recipe import Known, Recipe
-from pegfan.running import Progress, Step
+from pegfan.running import Progress, Step, release_memory
 
 __all__ = ["Outcome", "Plan", "carry_out", "with_metric", "with_splits"]
 
@@ -31,11 +31,15 @@ SEARCH = 0.5
 """The part of the budget that the search has; the rest is for the other splits."""
 IMPORTANCE = 0.05
 """The part of the budget that the importance of columns may take at most."""
+FLOOR = 10
+"""The most epochs of a network on features alone, on a large graph whose search had no time for one."""
 REASONS = 0.03
 """The part of the budget that the reasons for nodes of a large graph may take at most."""
 RESERVE = 0.08
 """The part of the budget that is kept for what follows the trainings: reasons, and the importance of columns."""
-PER_NODE = 2e-5
+SLOWEST = 2.5
+"""By how much that is stretched at most where reading a large graph took longer by the clock than of a core."""
+PER_NODE = 3e-5
 """Seconds per node that are kept for it, where that is more: predictions are written for every node."""
 SPLITS = 5
 """How many splits the chosen recipes are trained on by default, if time allows."""
@@ -211,6 +215,8 @@ def carry_out(graph: Graph, plan: Plan, progress: Progress | None = None, start:
     kind = AutoRegressor if numeric else AutoClassifier
     large = is_large(known.splits[plan.split])
     after = reserve(known, plan.budget)
+    if large:  # others may use the machine too: what follows the trainings then takes longer by the clock
+        after *= min(max((time.perf_counter() - start) / max(time.process_time(), 1e-3), 1.0), SLOWEST)
     model = kind(
         budget=max(plan.budget - after, 0.05 * plan.budget) if large else SEARCH * plan.budget,
         random_state=plan.seed,
@@ -242,6 +248,16 @@ def carry_out(graph: Graph, plan: Plan, progress: Progress | None = None, start:
     found = _numbers(spread, known, part, own) if numeric else _classes(spread, model, known, part, own, drawn)
     tell(Step(0, 0, "reasons"))
     explainer = Explainer(model.fitted_)
+    told: dict[str, Any] = {
+        "reasons": reasons(explainer, found.shown, found.by, REASONS * plan.budget),
+        "importances": importances(
+            explainer if kept == model.members_ else Explainer(replace(model.fitted_, members=kept)),
+            *(known, known.splits[plan.split], IMPORTANCE * plan.budget, plan.seed),
+        ),
+    }
+    if large:
+        del explainer, pool  # with the hops of all nodes
+        release_memory()
     trees = [results.tree(member.tree, member.recipe.name) for member in kept if member.tree is not None]
     result = results.Result(
         **results.stamp(),
@@ -259,14 +275,10 @@ def carry_out(graph: Graph, plan: Plan, progress: Progress | None = None, start:
         ),
         curves=tuple(results.curve(member.recipe.name, member.run) for member in kept),
         attention=tuple(results.attention(m.recipe.name, m.channels, m.run.attention) for m in kept),
-        importances=importances(
-            explainer if kept == model.members_ else Explainer(replace(model.fitted_, members=kept)),
-            *(known, known.splits[plan.split], IMPORTANCE * plan.budget, plan.seed),
-        ),
-        reasons=reasons(explainer, found.shown, found.by, REASONS * plan.budget),
         tree=next(iter(trees), None),
         metric_reason=plan.metric_reason,
         **found.parts,
+        **told,
     )
     total = time.perf_counter() - start
     result = replace(
@@ -303,7 +315,7 @@ def finalists(model: AutoModel, plan: Plan, left: float) -> list[list[Recipe]]:
         return [[known[place] for place in group] for group in plan.finalists]
     if not left > 0 or plan.choose != "auto":
         return [chosen]
-    groups, took = [chosen], {trial.recipe: trial.seconds for trial in model.trials_}
+    groups, took = [chosen], {trial.recipe: trial.cost for trial in model.trials_}
     spent = sum(took[recipe] for recipe in chosen)
     heads = [[t for t in model.trials_ if t.recipe.head == head and t.trained] for head in ("boosting", "network")]
     heads = [trials for trials in heads if trials]
@@ -314,7 +326,7 @@ def finalists(model: AutoModel, plan: Plan, left: float) -> list[list[Recipe]]:
         behind = trial.val_loss > NEAR * ahead.val_loss and trial.rank[0] > ahead.rank[0]
         if [trial.recipe] in groups or behind:
             continue
-        cost = 0.0 if trial.recipe in chosen else trial.seconds
+        cost = 0.0 if trial.recipe in chosen else trial.cost
         if (COMPARED - 1) * (spent + cost) + rest <= left:
             spent += cost
             groups.append([trial.recipe])
@@ -403,8 +415,9 @@ class _FurtherSplits:
         same = Recipe(method="none", hops=0, scaling=first.scaling, settings=first.settings)
         self.tried = {trial.recipe: trial for trial in model.trials_ if _features_alone(trial.recipe)}
         self.choices = list(dict.fromkeys([same, *self.tried]))
-        if self.tried and is_large(self.graph.splits[plan.split]):
-            self.choices = list(self.tried)
+        if is_large(self.graph.splits[plan.split]):
+            short = same.changed(epochs=min(same.settings.epochs, FLOOR), patience=min(same.settings.patience, FLOOR))
+            self.choices = list(self.tried) or [short]
         self.floor = same
         self.values: dict[str, list[float]] = {"test": [], "validation": [], "majority": [], "features_only": []}
         self.used: list[int] = []
@@ -438,7 +451,7 @@ class _FurtherSplits:
         done: dict[int, dict[Recipe, Trial]],
     ) -> None:
         """Train recipes and the floor on further splits, as many as time allows."""
-        cost = sum(self.trials[recipe].seconds for recipe in wanted)
+        cost = sum(self.trials[recipe].cost for recipe in wanted)
         slow = cost / len(wanted) > 2.0
         recipes = list(dict.fromkeys([*wanted, self.floor]))
         whole = len(parts) + len(order)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from typing import Any
 
 import numpy as np
 
@@ -39,7 +40,10 @@ def importances(
         test = test[np.arange(JUDGED) * len(test) // JUDGED]
     if not len(test):
         return None
-    rows, left = permutation_importance(explainer, graph.truth, test, graph.metric, seconds=seconds, seed=seed)
+    repeats: Any = {"repeats": 1} if graph.n >= LARGE else {}
+    rows, left = permutation_importance(
+        explainer, graph.truth, test, graph.metric, seconds=seconds, seed=seed, **repeats
+    )
     return results.Importances(tuple(results.Importance(*row) for row in rows), left)
 
 

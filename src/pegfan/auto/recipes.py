@@ -27,6 +27,10 @@ ROWS_MOST = 100_000
 BOOSTED_MOST = 1_000
 """The most feature columns that are asked about one by one; bags of words have more, and are for networks."""
 
+TOLD_MOST = 5_000_000
+"""The most arcs of a large graph along which training labels are passed: sums that keep their bits take a while."""
+HOPS_MOST = 2e9
+"""The most bytes of hops of the features that a linear model is fitted to; of more, to the features alone."""
 BOOSTED_CELLS = 2e7
 """The most cells of features of training nodes on a large graph for which boosting is tried."""
 
@@ -124,13 +128,17 @@ def large_recipes(graph: Graph, training: Graph, pins: Mapping[str, Any] | None 
     regime = "homophily" if homophilous else "heterophily"
     on, without = partial(Recipe, "matching", regime=regime), partial(Recipe, method="none", regime=regime)
     every: Any = {"regime": "all", "direction": "symmetric"}
+    told = graph.adjacency.nnz <= TOLD_MOST
+    x: Any = graph.features
+    spread = x.size / graph.n * (graph.adjacency.nnz / graph.n) ** 2 if issparse(x) else x.shape[1]
+    room = graph.n * 12.0 * min(spread, x.shape[1])  # bytes of two hops of the features
     ordered = [
-        without(hops=2, head="linear"),
+        without(hops=2 if room <= HOPS_MOST else 0, head="linear"),
         without(settings=_MANY),
+        *([without(labels=True, structure=True, settings=_MANY)] if told else []),
         without(hops=0, settings=_MANY),
-        on(8, settings=_MANY),
         without(**every, settings=_MANY),
-        without(labels=True, structure=True, settings=_MANY),
+        on(8, settings=_MANY),
         without(hops=8 if homophilous else 2, settings=replace(_MANY, hop_normalize=True, lr_fc=0.02, lr_sca=0.02)),
         without(direction="both", settings=_MANY),
         on(8, kind="b", settings=_MANY),
@@ -139,8 +147,11 @@ def large_recipes(graph: Graph, training: Graph, pins: Mapping[str, Any] | None 
     labels, given = training.labels, pins or {}
     if labels is not None and unequal(np.bincount(labels[labels >= 0])):
         ordered.insert(3, ordered[1].changed(class_weights=True))
-    cells = float(training.n) * graph.features.shape[1] if graph.features is not None else 0.0
-    if cells <= BOOSTED_CELLS and all(name in OWN or name in BOOSTING for name in given):
+    if (
+        told
+        and float(training.n) * x.shape[1] <= BOOSTED_CELLS
+        and all(name in OWN or name in BOOSTING for name in given)
+    ):
         ordered[7:7] = _boosted(graph)[1:2]
     if given.get("head") == "boosting":
         ordered = [recipe.changed(adjacency=False) for recipe in ordered]

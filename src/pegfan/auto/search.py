@@ -15,6 +15,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from pegfan._arrays import Float32Array, FloatArray
+from pegfan._compiled import native
 from pegfan.auto.recipes import difference, first_recipes, large_recipes, variations, work
 from pegfan.channels import Channels, FeatureScale
 from pegfan.decisions import Decision, best_offsets
@@ -22,7 +23,7 @@ from pegfan.fitted import Trained, mean_of, train_recipe
 from pegfan.graph import Graph, Split
 from pegfan.metrics import METRICS, interval, score, unequal
 from pegfan.recipe import OWN, Recipe
-from pegfan.running import Deadline, Progress, Runner, Step, one_thread
+from pegfan.running import Deadline, Progress, Runner, Step, cores, one_thread
 from pegfan.training import Diverged, Settings
 from pegfan.training.batches import ENTRIES, JUDGED, ROWS, STEPS
 from pegfan.trees import Hierarchy
@@ -37,6 +38,8 @@ _BATCHES = 2e-8
 """Seconds of a core per row of a batch and column, likewise."""
 _STEPS, _FEWEST_STEPS, _PATIENCE = 1920, 256, 320
 """In batches, the steps that a network may take, those that it gets at least, and those without improvement."""
+_PER_ARC = 1.2e-6
+"""Seconds that a tree takes per arc of the graph."""
 _NETWORKS = 6
 """Among how many networks the time for a large graph is shared."""
 _LARGE_SHARE, _MEMBERS = 0.6, 2
@@ -91,7 +94,7 @@ class Trial:
     seed
         Of the task.
     cpu
-        Seconds that a core was busy with it.
+        Seconds that a core was busy with it, on a large graph; 0 elsewhere.
     asked
         The recipe as it was planned, where time ran out.
     """
@@ -107,6 +110,11 @@ class Trial:
     seed: int = 0
     cpu: float = 0.0
     asked: Recipe | None = None
+
+    @property
+    def cost(self) -> float:
+        """Seconds that it would take again: of a core, where others shared the machine's cores; else by the clock."""
+        return self.cpu or self.seconds
 
     @property
     def rank(self) -> tuple[float, float]:
@@ -189,7 +197,7 @@ def run_task(shared: Shared, task: Task) -> Trial:
     output = trained.network.predict(channels)
     metric, loss = validate(output, graph, split, shared.sample_weight)
     took, gain = time.perf_counter() - start, METRICS[graph.metric].gain(metric)
-    spent = time.thread_time() - busy
+    spent = time.thread_time() - busy if shared.kept is not None else 0.0
     return Trial(
         recipe, metric, loss, trained.run.epochs, took, output, trained, gain, task.seed, spent, asked=task.recipe
     )
@@ -240,7 +248,9 @@ def _validate_numbers(
 
 
 def warm_up() -> None:
-    """Compile the loops that every training needs, so that no recipe waits for the compiler."""
+    """Compile the loops that every training needs, so that no recipe waits for the compiler; in C, they are."""
+    if native is not None:
+        return
     rng = np.random.default_rng(0)
     pairs, dense, nodes = rng.integers(24, size=(60, 2)), rng.random((24, 6)), np.arange(24)
     recipe = Recipe("matching", 4, regime="heterophily", adjacency=True, labels=True, structure=True).changed(epochs=2)
@@ -383,6 +393,8 @@ class Search:
         self.planned = 0
         self.rates = {**_RATES, "batches": _BATCHES}
         self._stopped = False
+        # What came before, reading among it, was on one core.
+        self._spent, self._mark, self._lanes = min(self.elapsed, time.process_time()), time.process_time(), 1
 
     @property
     def interrupted(self) -> bool:
@@ -393,6 +405,15 @@ class Search:
     def elapsed(self) -> float:
         """Seconds since the search began."""
         return time.perf_counter() - self.start
+
+    @property
+    def spent(self) -> float:
+        """Seconds that all work until now would have taken by itself, whoever else uses the machine's cores."""
+        return self._spent + (time.process_time() - self._mark) / self._lanes
+
+    def _side_by_side(self, lanes: int) -> None:
+        """From now on, work is done on so many cores."""
+        self._spent, self._mark, self._lanes = self.spent, time.process_time(), lanes
 
     def run_fixed(self, recipes: Sequence[Recipe]) -> list[Trial]:
         """Train exactly these, each once, however long it takes."""
@@ -437,8 +458,8 @@ class Search:
     def _run_large(self, listed: Sequence[Recipe]) -> list[Trial]:
         """Train a linear model, then networks, as many as there is time for; at least one."""
         self.planned = min(len(listed), _DIVERSE + 1)
-        self._take(listed[:1], parallel=True)
-        self._take(listed[1:2], parallel=True)
+        self._side_by_side(min(self.pool.runner.workers, cores()))
+        self._take(listed[:2], parallel=True)
         if self.others and self.done:
             # Where the first network shows that there is time for other folds, they get a part of it.
             spent = max(trial.cpu for trial in self.done)
@@ -551,12 +572,13 @@ class Search:
         if not self._is_batched(recipe):
             return self._capped(recipe)
         steps = min(STEPS, -(-len(self.split.train) // ROWS))
-        left = max(self.budget - self.elapsed, 0.0) * self.pool.runner.workers
+        left = max(self.budget - self.spent, 0.0) * self.pool.runner.workers
         networks = sum(not (trial.recipe.is_linear or trial.recipe.is_boosted) for trial in self.done)
         share = left / max(_NETWORKS - networks, 1)
         affordable = int(share / (self._cells(recipe) * self.rates["batches"]))
         epochs = min(max(affordable, -(-_FEWEST_STEPS // steps)), -(-_STEPS // steps))
         patience = self.pins.get("patience", max(-(-_PATIENCE // steps), 3))
+        _log.debug("%s: %.1f s spent of %.1f, %d epochs affordable", recipe.name, self.spent, self.budget, affordable)
         return recipe.changed(epochs=epochs, patience=patience)
 
     def _estimate(self, recipe: Recipe) -> float:
@@ -566,7 +588,9 @@ class Search:
         if self._is_batched(recipe):
             known = [c.epochs / (c.asked or c.recipe).settings.epochs for c in self.done if self._is_batched(c.recipe)]
             part = float(np.mean(known)) if known else 0.5
-            return self._cells(recipe) * self.rates["batches"] * recipe.settings.epochs * part
+            built = recipe.tree_key in self.pool.trees
+            tree = 0.0 if built or not recipe.has_tree else _PER_ARC * self.pool.shared.graph.adjacency.nnz
+            return tree + self._cells(recipe) * self.rates["batches"] * recipe.settings.epochs * part
         alike = [c.epochs for c in self.done if c.recipe.head == recipe.head]
         epochs = np.mean(alike) if alike else _EPOCHS
         return float(self._work(recipe) * self.rates[recipe.head] * min(epochs, recipe.settings.epochs))
@@ -653,7 +677,7 @@ def choose(
     if how == "auto" and afford is not None:
         cheap = _cheap(ordered, afford) or ordered[:1]
         best = min(_cheap(sound, afford), key=metric_first, default=best)
-        spent = np.cumsum([c.seconds for c in cheap])
+        spent = np.cumsum([c.cost for c in cheap])
         ordered = cheap[: max(1, int((spent <= afford).sum()))]
 
     def judged(group: list[Trial]) -> tuple[list[Trial], float, float]:
@@ -690,7 +714,7 @@ def metric_first(trial: Trial) -> tuple[tuple[float, float], str]:
 
 
 def _cheap(trials: Sequence[Trial], afford: float | None) -> list[Trial]:
-    return [trial for trial in trials if afford is None or trial.seconds <= afford]
+    return [trial for trial in trials if afford is None or trial.cost <= afford]
 
 
 def _noise(trial: Trial, graph: Graph, split: Split) -> float:

@@ -155,8 +155,7 @@ class _Lister(_Mover):
             if factor.shape[1] != len(self.order):
                 return factor
             key = ("listed", id(factor), id(self.order))
-            listed: Operator = value_of(factor.shape[0], key, lambda: factor.listed(self.places))
-            listed.made_of = factor, self.order  # so that no other objects get their ids
+            listed: Operator = value_of(factor.shape[0], key, lambda: factor.listed(self.order, self.places))
             return listed
         rows, columns = (self.places if size == len(self.order) else None for size in factor.shape)
         return Operator.permute(self._factor(factor), rows, columns, self.memo)

@@ -89,9 +89,9 @@ class Matrix(Operator):
         there = self.matrix if rows is None else self.matrix[rows]
         return Matrix(self.name, there if columns is None else there[:, columns])
 
-    def listed(self, places: IntArray) -> Operator:
-        """The same sparse matrix, with the entries of each row in an order of the columns: by their places in it."""
-        return _Listed(self.name, listed(self.matrix, places))
+    def listed(self, order: IntArray, places: IntArray) -> Operator:
+        """The same sparse matrix, with the entries of each row in an order of the columns."""
+        return _Listed(self, order, places)
 
     def _multiply(self, x: Any) -> Any:
         matrix = self._like(x)
@@ -121,17 +121,38 @@ class Matrix(Operator):
 
 
 class _Listed(Matrix):
-    """A sparse matrix whose rows hold their entries, and so the terms of their sums, in an order of one's own."""
+    """A sparse matrix whose rows hold their entries, and so the terms of their sums, in an order of one's own.
 
-    def __init__(self, name: str, matrix: csr_array) -> None:
-        self._given, self.matrix, self._converted = matrix, matrix, {}
-        Operator.__init__(self, name, matrix.shape, self._multiply, self._multiply_transposed)
+    It is made for a dtype when that is asked for: of a large matrix, one of them is enough.
+    """
+
+    def __init__(self, source: Matrix, order: IntArray, places: IntArray) -> None:
+        self._given, self._source, self._places = source.matrix, source, places
+        self._order = order  # held, so that no other array gets its id
+        self._converted: dict[Any, Any] = {}
+        Operator.__init__(self, source.name, source.shape, self._multiply, self._multiply_transposed)
+
+    @property
+    def key(self) -> Hashable:
+        """The object: one matrix may be listed in several orders."""
+        return id(self)
+
+    @property
+    def matrix(self) -> Any:
+        """The matrix, in the dtype that it was given in."""
+        return self._made(self._source.matrix.dtype)
+
+    def _made(self, dtype: Any) -> Any:
+        if dtype not in self._converted:
+            given = self._source.matrix
+            self._converted[dtype] = listed(given.astype(dtype, copy=False), self._places)
+        return self._converted[dtype]
 
     def _like(self, x: Any, transposed: bool = False) -> Any:
-        if not is_tensor(x) and x.dtype not in self._converted:  # SciPy's astype would sort the entries
-            parts = (self.matrix.data.astype(x.dtype), self.matrix.indices, self.matrix.indptr)
-            self._converted[x.dtype] = csr_array(parts, shape=self.shape)
-        return super()._like(x, transposed)
+        if is_tensor(x):
+            return super()._like(x, transposed)
+        made = self._made(x.dtype)
+        return made.T if transposed else made
 
 
 class Hop(Matrix):
@@ -160,6 +181,10 @@ class Hop(Matrix):
     def __init__(self, graph: Graph, kind: str = "S", direction: str = "out", edges: str | None = None) -> None:
         name = hop_name(kind, direction) + (f"[{edges}]" if edges is not None else "")
         super().__init__(name, hop_matrix(graph.weighted(edges), kind, direction))
+        adjacency = graph.adjacency
+        if edges is None and np.array_equal(adjacency.indices, self.matrix.indices):  # the same places, held once
+            parts = (self.matrix.data, adjacency.indices, adjacency.indptr)
+            self._given = self.matrix = csr_array(parts, shape=self.shape)
         self.hop, self.side, self.edges = hop_name(kind), direction, edges
 
     @property

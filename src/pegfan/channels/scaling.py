@@ -76,31 +76,25 @@ class FeatureScale:
     @classmethod
     def of(cls, features: Any) -> Self:
         """The scale of a graph's features."""
-        if not issparse(features):
-            dense = np.asarray(features)
-            step = max(_BLOCK // max(dense.shape[0], 1), 1)
-            parts = [
-                cls._of_columns(csc_array(np.asarray(dense[:, start : start + step], dtype=np.float64)))
-                for start in range(0, max(dense.shape[1], 1), step)
-            ]
-            return cls(*map(np.concatenate, zip(*parts, strict=True)))
-        return cls(*cls._of_columns(csc_array(features).astype(np.float64)))
-
-    @staticmethod
-    def _of_columns(x: csc_array) -> tuple[Any, Any, Any, Any]:
-        rows = max(x.shape[0], 1)
-        counts = np.diff(x.indptr)
-        column = np.repeat(np.arange(x.shape[1]), counts)
-        largest = np.zeros(x.shape[1])
-        np.maximum.at(largest, column, np.abs(x.data))
-        tail = largest > BAG_MOST
-        data = np.where(tail[column], np.sign(x.data) * np.log1p(np.abs(x.data)), x.data)
-        full = counts > rows / 2
-        sums, squares = (order_free_sums(csr_array((w, x.indices, x.indptr), x.shape[::-1])) for w in (data, data**2))
-        centre = np.where(full, sums / rows, 0.0)
-        variance = np.where(full, squares / rows - centre**2, squares / np.maximum(counts, 1))
-        flat = variance <= 1e-12 * np.maximum(squares / rows, 1e-300)  # a constant column says nothing
-        return tail, full, centre, np.where(flat, 1.0, np.sqrt(np.maximum(variance, 0.0)))
+        if issparse(features):
+            x = csc_array(features).astype(np.float64)
+            column = np.repeat(np.arange(x.shape[1]), np.diff(x.indptr))
+            largest = np.zeros(x.shape[1])
+            np.maximum.at(largest, column, np.abs(x.data))
+            return cls(*_scale_of(x.data, column, x.indptr, np.diff(x.indptr), largest, max(x.shape[0], 1)))
+        dense = np.asarray(features)
+        rows, width = dense.shape
+        step = max(_BLOCK // max(rows, 1), 1)
+        parts = []
+        for start in range(0, max(width, 1), step):
+            columns = np.ascontiguousarray(dense[:, start : start + step].T, dtype=np.float64)
+            counts = np.count_nonzero(columns, axis=1)
+            ends = np.concatenate([[0], np.cumsum(counts)])
+            column = np.repeat(np.arange(len(columns)), counts)
+            largest = np.abs(columns).max(axis=1, initial=0.0)
+            values = columns.ravel() if ends[-1] == columns.size else columns[columns != 0]
+            parts.append(_scale_of(values, column, ends, counts, largest, max(rows, 1)))
+        return cls(*map(np.concatenate, zip(*parts, strict=True)))
 
     def apply(self, features: Any) -> Any:
         """The features of any graph with these columns, scaled."""
@@ -119,3 +113,18 @@ class FeatureScale:
         x.data = data / self.scale[column]
         sparse, full = x[:, ~self.full], x[:, self.full].toarray() - (self.centre / self.scale)[self.full]
         return csr_array(hstack([sparse, csc_array(full)]), dtype=np.float32)
+
+
+def _scale_of(
+    values: FloatArray, column: Any, ends: Any, counts: Any, largest: FloatArray, rows: int
+) -> tuple[Any, Any, Any, Any]:
+    """The scale of columns whose entries other than zero are given, one column after another."""
+    tail = largest > BAG_MOST
+    data = np.where(tail[column], np.sign(values) * np.log1p(np.abs(values)), values) if tail.any() else values
+    full = counts > rows / 2
+    nowhere = np.zeros(len(values), np.int32)
+    sums, squares = (order_free_sums(csr_array((w, nowhere, ends), shape=(len(counts), 1))) for w in (data, data**2))
+    centre = np.where(full, sums / rows, 0.0)
+    variance = np.where(full, squares / rows - centre**2, squares / np.maximum(counts, 1))
+    flat = variance <= 1e-12 * np.maximum(squares / rows, 1e-300)  # a constant column says nothing
+    return tail, full, centre, np.where(flat, 1.0, np.sqrt(np.maximum(variance, 0.0)))

@@ -146,6 +146,9 @@ def train(
     _check_folder(folder, force)
     _check_writable(folder)
     source, known, report = read(wanted.source)
+    from pegfan.running import release_memory
+
+    release_memory()
     wanted, known = wanted.judged(known)
     shown = console if not as_json else errors
     _print_plan(shown, source, known, wanted, folder)

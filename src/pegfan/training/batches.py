@@ -76,7 +76,7 @@ class BatchSteps:
         self.val_weights = loss_weights(val.labels, False, val.weights)
         count, (classes, width) = len(channels), state["output.weight"].shape
         hidden = width // count
-        self.shapes = [(w, hidden) for w in channels.widths]
+        self.shapes: list[tuple[int, ...]] = [(w, hidden) for w in channels.widths]
         self.shapes += [(count, hidden), (count, classes, hidden), (classes,), (count,)]
         sizes = np.cumsum([0, *(int(np.prod(shape)) for shape in self.shapes)])
         self.places = [slice(int(a), int(b)) for a, b in pairwise(sizes)]
@@ -84,9 +84,8 @@ class BatchSteps:
         self._take(state)
         self.mean[:] = self.w
         self.grad = np.zeros_like(self.w)
-        rows = max(self.batch, min(ROWS, max(len(val.places), 1)))
-        self.H = np.zeros((count, rows, hidden), np.float32)
-        self.inverse = np.zeros((count, rows), np.float32)
+        self.H = np.zeros((count, self.batch, hidden), np.float32)
+        self.inverse = np.zeros((count, self.batch), np.float32)
         self.back = np.zeros((count, self.batch, hidden), np.float32)
         self.masks = np.zeros((count, self.batch, hidden), np.uint8)
         self.steps = 0
@@ -245,8 +244,8 @@ class BatchSteps:
         every = np.zeros((len(self.val.places), len(c)), np.float32)
         no_masks = np.zeros((len(self.H), 0, 0), np.uint8)
         measure = _kernels.squared_error if self.numeric else _kernels.cross_entropy
-        for start in range(0, len(every), ROWS):
-            block = slice(start, start + ROWS)
+        for start in range(0, len(every), self.batch):
+            block = slice(start, start + self.batch)
             _, H, _ = self._forward(self.val.places[block], self.mean)
             _kernels.compute_logits(H, alpha, V, no_masks, np.float32(1), 0, c, every[block])
             shares = self.val_weights[block].astype(np.float32)

@@ -20,6 +20,8 @@ from pegfan.measures import equal_rows
 
 _DENSE_GAIN = 2.0  # how much faster an entry of a dense matrix is multiplied than one of a sparse matrix
 _DENSE_FROM = 16  # rows and columns from which on this is so
+_MOST_ROWS, _MOST_ENTRIES = 32_768, 8_000_000
+"""From so many rows and entries on, products are left as they are: to try which are cheaper takes minutes."""
 _PER_ROW = 0.75  # what it costs to begin a row or a column of a matrix, in entries
 
 
@@ -69,7 +71,9 @@ class _Whole:
     """The chain for all nodes, and the columns of the channel that are not all zero; made once per channel."""
 
     def __init__(self, channel: Channel) -> None:
-        matrices = simplify(_product(channel))
+        matrices: list[Any] = [csr_array(m) if issparse(m) else np.asarray(m) for m in _product(channel)]
+        if channel.n < _MOST_ROWS or sum(int(m.size) for m in matrices) < _MOST_ENTRIES:
+            matrices = simplify(matrices)
         self.used = _used_columns(matrices[-1])
         self.matrices = [*matrices[:-1], matrices[-1][:, self.used]]
         self._stored: dict[Any, Stored] = {}
