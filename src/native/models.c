@@ -2,6 +2,7 @@
 #include "common.h"
 
 #define LANES 8 /* partial sums of a dot product */
+#define AHEAD 4 /* neighbours whose rows are asked for before they are needed */
 
 #define DEFINE(SUFFIX, T, EXP)                                                                                       \
     WIDE void model_drop__##SUFFIX(const T *x, int64_t n, const uint8_t *mask, int64_t n_mask, double scale, T *out, \
@@ -70,7 +71,8 @@
         for (int64_t i = 0; i + 1 < n_pointers; i++) {                                                               \
             for (int64_t t = 0; t < d; t++) out[i * d + t] = 0;                                                      \
             for (int64_t e = pointers[i]; e < pointers[i + 1]; e++) {                                                \
-                if (e + 4 < n_indices) PREFETCH(z + indices[e + 4] * d);                                             \
+                if (e + AHEAD < n_indices)                                                                           \
+                    for (int64_t t = 0; t < d; t += 64 / (int64_t)sizeof(T)) PREFETCH(z + indices[e + AHEAD] * d + t);\
                 for (int64_t k = 0; k < heads; k++) {                                                                \
                     const T a = weights[e * heads + k] * factors[d_factors == 1 ? e : e * heads + k];                \
                     const T *restrict from = z + indices[e] * d + k * width;                                         \
@@ -94,11 +96,16 @@
         (void)n_source, (void)d_source, (void)n_target, (void)d_target, (void)n_weights, (void)d_weights;            \
         (void)n_factors, (void)n, (void)n_gradient, (void)h_gradient, (void)w_gradient, (void)n_by_z, (void)h_by_z;  \
         (void)w_by_z, (void)n_by_source, (void)d_by_source, (void)n_by_target, (void)d_by_target, (void)n_room;      \
-        (void)d_room, (void)n_indices;                                                                               \
+        (void)d_room;                                                                                                \
         for (int64_t i = 0; i + 1 < n_pointers; i++) {                                                               \
             const int64_t start = pointers[i], stop = pointers[i + 1];                                               \
             for (int64_t k = 0; k < heads; k++) mean[k] = 0;                                                         \
-            for (int64_t e = start; e < stop; e++)                                                                   \
+            for (int64_t e = start; e < stop; e++) {                                                                 \
+                if (e + AHEAD < n_indices)                                                                           \
+                    for (int64_t t = 0; t < d; t += 64 / (int64_t)sizeof(T)) {                                       \
+                        PREFETCH(z + indices[e + AHEAD] * d + t);                                                    \
+                        PREFETCH(by_z + indices[e + AHEAD] * d + t);                                                 \
+                    }                                                                                                \
                 for (int64_t k = 0; k < heads; k++) {                                                                \
                     const T factor = factors[d_factors == 1 ? e : e * heads + k];                                    \
                     const T a = weights[e * heads + k] * factor;                                                     \
@@ -108,15 +115,21 @@
                     T part[LANES] = {0};                                                                             \
                     int64_t t = 0;                                                                                   \
                     for (; t + LANES <= width; t += LANES)                                                           \
-                        for (int q = 0; q < LANES; q++) part[q] += g[t + q] * from[t + q];                           \
-                    for (int q = 0; t + q < width; q++) part[q] += g[t + q] * from[t + q];                           \
-                    for (t = 0; t < width; t++) to[t] += a * g[t];                                                   \
+                        for (int q = 0; q < LANES; q++) {                                                            \
+                            part[q] += g[t + q] * from[t + q];                                                       \
+                            to[t + q] += a * g[t + q];                                                               \
+                        }                                                                                            \
+                    for (int q = 0; t + q < width; q++) {                                                            \
+                        part[q] += g[t + q] * from[t + q];                                                           \
+                        to[t + q] += a * g[t + q];                                                                   \
+                    }                                                                                                \
                     const T dot = (((part[0] + part[1]) + (part[2] + part[3])) +                                     \
                                    ((part[4] + part[5]) + (part[6] + part[7]))) *                                    \
                                   factor;                                                                            \
                     by_weight[(e - start) * heads + k] = dot;                                                        \
                     mean[k] += weights[e * heads + k] * dot;                                                         \
                 }                                                                                                    \
+            }                                                                                                        \
             for (int64_t e = start; e < stop; e++)                                                                   \
                 for (int64_t k = 0; k < heads; k++) {                                                                \
                     const int64_t j = indices[e] * heads + k;                                                        \
