@@ -315,7 +315,7 @@ def finalists(model: AutoModel, plan: Plan, left: float) -> list[list[Recipe]]:
         return [[known[place] for place in group] for group in plan.finalists]
     if not left > 0 or plan.choose != "auto":
         return [chosen]
-    groups, took = [chosen], {trial.recipe: trial.cost for trial in model.trials_}
+    groups, took = [chosen], {trial.recipe: trial.seconds for trial in model.trials_}
     spent = sum(took[recipe] for recipe in chosen)
     heads = [[t for t in model.trials_ if t.recipe.head == head and t.trained] for head in ("boosting", "network")]
     heads = [trials for trials in heads if trials]
@@ -326,7 +326,7 @@ def finalists(model: AutoModel, plan: Plan, left: float) -> list[list[Recipe]]:
         behind = trial.val_loss > NEAR * ahead.val_loss and trial.rank[0] > ahead.rank[0]
         if [trial.recipe] in groups or behind:
             continue
-        cost = 0.0 if trial.recipe in chosen else trial.cost
+        cost = 0.0 if trial.recipe in chosen else trial.seconds
         if (COMPARED - 1) * (spent + cost) + rest <= left:
             spent += cost
             groups.append([trial.recipe])
@@ -451,7 +451,7 @@ class _FurtherSplits:
         done: dict[int, dict[Recipe, Trial]],
     ) -> None:
         """Train recipes and the floor on further splits, as many as time allows."""
-        cost = sum(self.trials[recipe].cost for recipe in wanted)
+        cost = sum(self.trials[recipe].seconds for recipe in wanted)
         slow = cost / len(wanted) > 2.0
         recipes = list(dict.fromkeys([*wanted, self.floor]))
         whole = len(parts) + len(order)
