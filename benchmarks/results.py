@@ -45,9 +45,10 @@ def processor() -> str:
 
 def run(command: list[str]) -> str:
     """A section: what a script printed, when, and how busy the machine was before."""
-    told = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=HOME, capture_output=True, text=True).stdout
+    options = {"cwd": HOME, "capture_output": True, "text": True}
+    told = subprocess.run(["git", "rev-parse", "--short", "HEAD"], check=False, **options).stdout
     load, start = os.getloadavg()[0], time.time()
-    done = subprocess.run([sys.executable, *command], cwd=HOME, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, *command], check=False, **options)
     shown = " ".join(["python", f"benchmarks/{command[0]}", *command[1:]])
     text = done.stdout.strip() if done.returncode == 0 else f"{done.stdout}\n{done.stderr[-2000:]}".strip()
     when = time.strftime("%Y-%m-%d %H:%M", time.gmtime(start))

@@ -15,7 +15,7 @@ UNIX = ["-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]
 FLAGS = ["/O2", "/fp:precise"] if sys.platform == "win32" else UNIX
 
 builder = FFI()
-builder.cdef((HERE / "native.h").read_text())
+builder.cdef((HERE / "native.h").read_text(encoding="utf-8"))
 builder.set_source(
     "pegfan._native",
     '#include "native.h"',

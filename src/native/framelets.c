@@ -13,8 +13,16 @@
 enum { FIRST, WEIGHTS, FRAMELETS, ROOM, CLUSTERS, COLUMNS };
 #define LEVEL(l, what) levels[(l) * COLUMNS + (what)]
 
-#define ASK(row)                                                                                                     \
-    for (int64_t line = 0; line < d; line += LINE / (int64_t)sizeof(T)) PREFETCH((row) + line)
+/* A row that is read soon, or written. */
+#if defined(_MSC_VER)
+#define ASK(row, writing)
+#else
+#define ASK(row, writing)                                                                                            \
+    do {                                                                                                             \
+        for (int64_t t = 0; t < d; t += LINE / (int64_t)sizeof(T)) __builtin_prefetch((row) + t, writing);           \
+        __builtin_prefetch((row) + d - 1, writing);                                                                  \
+    } while (0)
+#endif
 
 #define CAT(a, b, c) a##_##b##_##c
 #define PASTE(a, b, c) CAT(a, b, c)
@@ -137,9 +145,9 @@ static int wide(const void *streamed, int64_t streaming) {
                                      const int64_t *rows, int64_t n_rows, TYPE *room, int64_t n_room,                \
                                      int64_t d_room, int64_t *at,        \
                                      int64_t n_at, int64_t streaming) {                                              \
-        (void)n_first, (void)n_p, (void)columns, (void)n_c, (void)n, (void)d_out, (void)n_room, (void)d_room;        \
+        (void)n_first, (void)n_p, (void)columns, (void)n_c, (void)d_out, (void)n_room, (void)d_room;        \
         (void)n_at;                                                                      \
-        CALL(reconstruct, TYPE, out, first, p, levels, count, c, d, out, n_rows ? rows : NULL, room, at,       \
+        CALL(reconstruct, TYPE, out, first, p, levels, count, c, d, out, n, n_rows ? rows : NULL, room, at,       \
              streaming);                                                                                             \
     }                                                                                                                \
     void frame_average__##SUFFIX(const int64_t *first, int64_t n_first, const TYPE *p, int64_t n_p, const TYPE *x,   \

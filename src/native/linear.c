@@ -4,18 +4,27 @@
 
 #define EPS 0x1p-52
 
+/* Some columns of a row of the product, whose sums stay in registers while the entries of the sparse row go by. */
+#define COLUMNS(COUNT)                                                                                                \
+    for (; from + COUNT <= width; from += COUNT) {                                                                    \
+        double total[COUNT] = {0.0};                                                                                  \
+        for (int64_t e = indptr[i]; e < indptr[i + 1]; e++) {                                                         \
+            const double value = data[e], *row = x + (int64_t)indices[e] * width + from;                              \
+            for (int t = 0; t < COUNT; t++) total[t] += value * row[t];                                               \
+        }                                                                                                             \
+        for (int t = 0; t < COUNT; t++) out[i * width + from + t] = total[t];                                         \
+    }
+
 #define PRODUCT(FUNCTION, INDEX)                                                                                      \
     WIDE void FUNCTION(const INDEX *indptr, int64_t n_ptr, const INDEX *indices, int64_t n_indices,                   \
                        const double *data, int64_t n_data, const double *restrict x, int64_t n_x, int64_t width,      \
                        double *restrict out, int64_t n_out, int64_t out_width) {                                      \
         (void)n_indices, (void)n_data, (void)n_x, (void)n_out, (void)out_width;                                       \
         for (int64_t i = 0; i + 1 < n_ptr; i++) {                                                                     \
-            double *restrict total = out + i * width;                                                                 \
-            for (int64_t t = 0; t < width; t++) total[t] = 0.0;                                                       \
-            for (int64_t e = indptr[i]; e < indptr[i + 1]; e++) {                                                     \
-                const double value = data[e], *row = x + (int64_t)indices[e] * width;                                 \
-                for (int64_t t = 0; t < width; t++) total[t] += value * row[t];                                       \
-            }                                                                                                         \
+            int64_t from = 0;                                                                                         \
+            COLUMNS(16)                                                                                               \
+            COLUMNS(4)                                                                                                \
+            COLUMNS(1)                                                                                                \
         }                                                                                                             \
     }
 
@@ -174,7 +183,7 @@ int64_t orthonormal(const double *g, int64_t width, int64_t g_width, double *r, 
     return count;
 }
 
-/* T = Qᵀ q Q of three diagonals, the middle one and beside[i] = T[i, i + 1]; Q takes the place of q. */
+/* T = Q^T q Q of three diagonals, the middle one and beside[i] = T[i, i + 1]; Q takes the place of q. */
 static void three_diagonals(double *q, double *a, double *v, double *p, int64_t n, double *diagonal, double *beside) {
     memcpy(a, q, (size_t)(n * n) * sizeof(double));
     for (int64_t k = 0; k < n * n; k++) q[k] = 0.0;
@@ -187,7 +196,7 @@ static void three_diagonals(double *q, double *a, double *v, double *p, int64_t 
         const double pivot = next >= 0.0 ? -sqrt(size) : sqrt(size);
         for (int64_t i = k + 1; i < n; i++) v[i] = a[i * n + k];
         v[k + 1] -= pivot;
-        const double half = size - pivot * next; /* vᵀv / 2: the reflection is I − v vᵀ / half */
+        const double half = size - pivot * next; /* v^T v / 2: the reflection is I - v v^T / half */
         for (int64_t i = k + 1; i < n; i++) {
             double total = 0.0;
             for (int64_t j = k + 1; j < n; j++) total += a[i * n + j] * v[j];

@@ -70,6 +70,15 @@ ALWAYS_INLINE void units(int64_t terms, double largest, double *half, double *re
     *half = ldexp(1.0, low), *rest = ldexp(1.0, power - low);
 }
 
+#define MOST_PARTS 512
+
+/* The bits of keys below which parts of about eight of them differ, or more where that would be too many parts. */
+ALWAYS_INLINE int next_shift(int64_t n, int bit) {
+    int digits = 1;
+    while (digits < 9 && n >> (digits + 3) > 1) digits++;
+    return bit > digits ? bit - digits : 0;
+}
+
 #define INDEX int32_t
 #define NAME(function) function##__i4
 #define NAME2(function, value) function##__i4_##value
@@ -126,13 +135,15 @@ static int64_t count_below(uint64_t *keys, uint64_t *other, int64_t n, int bit) 
         for (k = 1; k < n; k++) count += keys[k] != keys[k - 1];
         return count;
     }
-    int64_t ends[(1 << DIGITS) + 1] = {0}, start = 0, count = 0;
-    const int shift = bit > DIGITS ? bit - DIGITS : 0;
-    const uint64_t digits = (UINT64_C(1) << (bit > DIGITS ? DIGITS : bit)) - 1;
+    int64_t ends[MOST_PARTS + 1], start = 0, count = 0;
+    const int shift = next_shift(n, bit);
+    const int64_t parts = INT64_C(1) << (bit - shift);
+    const uint64_t digits = (uint64_t)parts - 1;
+    memset(ends, 0, (size_t)(parts + 1) * sizeof(int64_t));
     for (k = 0; k < n; k++) ends[(keys[k] >> shift & digits) + 1]++;
-    for (k = 1; k <= 1 << DIGITS; k++) ends[k] += ends[k - 1];
+    for (k = 1; k <= parts; k++) ends[k] += ends[k - 1];
     for (k = 0; k < n; k++) other[ends[keys[k] >> shift & digits]++] = keys[k];
-    for (k = 0; k < 1 << DIGITS; k++) {
+    for (k = 0; k < parts; k++) {
         count += count_below(other + start, keys + start, ends[k] - start, shift);
         start = ends[k];
     }
@@ -164,15 +175,25 @@ WIDE static void squared_gaps(const double *centres, int64_t d, int64_t n, int64
 }
 
 /* The nearest cluster by Ward's criterion, from gaps; on ties the one before wins, then the smallest, then the first. */
-static int64_t nearest(const double *gap, const double *size, int64_t used, double mine, int64_t before,
+WIDE static int64_t nearest(const double *gap, const double *size, int64_t used, double mine, int64_t before,
                        double *lowest) {
     const double least = mine / (mine + 1.0);
     int64_t best = before;
     double low = best >= 0 ? gap[best] * (mine * size[best] / (mine + size[best])) : INFINITY;
     for (int64_t j = 0; j < used; j++) {
-        if (!(gap[j] * least <= low)) continue;
-        const double value = gap[j] * (mine * size[j] / (mine + size[j]));
-        if (value < low || (value == low && best != before && size[j] < size[best])) low = value, best = j;
+        while (j + 8 <= used) { /* eight that are all too far: what is the lowest only falls */
+            int near = 0;
+            for (int64_t k = 0; k < 8; k++) near |= gap[j + k] * least <= low;
+            if (near) break;
+            j += 8;
+        }
+        const int64_t stop = j + 8 < used ? j + 8 : used;
+        for (; j < stop; j++) {
+            if (!(gap[j] * least <= low)) continue;
+            const double value = gap[j] * (mine * size[j] / (mine + size[j]));
+            if (value < low || (value == low && best != before && size[j] < size[best])) low = value, best = j;
+        }
+        j--;
     }
     *lowest = low;
     return best;

@@ -92,8 +92,8 @@ int64_t NAME(components)(const INDEX *indptr, int64_t n_ptr, const INDEX *indice
 
 /* --------------------------------------------------------------------------------------------- moving and sorting */
 
-/* The places of a row's entries in the order of their keys, from keys << 32 | entry. Short rows count for every key how
-   many are smaller, which needs no branches. */
+/* The places of a row's entries in the order of their columns, from column << 32 | entry. Short rows count for every
+   entry how many come before, which needs no branches. */
 ALWAYS_INLINE void NAME(sort_entries)(uint64_t *keys, uint64_t *other, int64_t n) {
     if (n > 32) {
         sort_keys(keys, other, n);
@@ -103,6 +103,7 @@ ALWAYS_INLINE void NAME(sort_entries)(uint64_t *keys, uint64_t *other, int64_t n
     const int64_t wide = n > 16 ? 32 : 16;
     for (int64_t k = 0; k < n; k++) columns[k] = (int32_t)((keys[k] >> 32) ^ 0x80000000), other[k] = keys[k];
     for (int64_t k = n; k < wide; k++) columns[k] = INT32_MAX;
+    int64_t before = 0;
     for (int64_t k = 0; k < n; k++) {
         const int32_t column = columns[k];
         int32_t place = 0;
@@ -111,7 +112,11 @@ ALWAYS_INLINE void NAME(sort_entries)(uint64_t *keys, uint64_t *other, int64_t n
         else
             for (int64_t l = 0; l < 32; l++) place += columns[l] < column;
         keys[place] = other[k];
+        before += place;
     }
+    if (before == n * (n - 1) / 2) return; /* of every two entries one comes first, but where a column stands twice */
+    memcpy(keys, other, (size_t)n * sizeof(uint64_t));
+    sort_keys(keys, other, n);
 }
 
 #define GROW_KEYS(LENGTH)                                                                                             \
@@ -229,8 +234,6 @@ int64_t NAME(number_by_appearance)(const INDEX *labels, int64_t n, INDEX *place,
     return count;
 }
 
-#define DIGITS 9
-
 /* Sort keys below a bit, and what goes with them; of equal keys the first stays first. */
 static void NAME(sort_below)(uint64_t *keys, INDEX *with, uint64_t *other_keys, INDEX *other, int64_t n, int bit) {
     if (n <= 24) {
@@ -243,14 +246,16 @@ static void NAME(sort_below)(uint64_t *keys, INDEX *with, uint64_t *other_keys, 
         }
         return;
     }
-    int64_t ends[(1 << DIGITS) + 1] = {0};
+    int64_t ends[MOST_PARTS + 1];
     int64_t k = 1;
     while (k < n && keys[k] == keys[0]) k++;
     if (k == n || bit <= 0) return;
-    const int shift = bit > DIGITS ? bit - DIGITS : 0;
-    const uint64_t digits = (UINT64_C(1) << (bit > DIGITS ? DIGITS : bit)) - 1;
+    const int shift = next_shift(n, bit);
+    const int64_t parts = INT64_C(1) << (bit - shift);
+    const uint64_t digits = (uint64_t)parts - 1;
+    memset(ends, 0, (size_t)(parts + 1) * sizeof(int64_t));
     for (k = 0; k < n; k++) ends[(keys[k] >> shift & digits) + 1]++;
-    for (k = 1; k <= 1 << DIGITS; k++) ends[k] += ends[k - 1];
+    for (k = 1; k <= parts; k++) ends[k] += ends[k - 1];
     for (k = 0; k < n; k++) {
         const int64_t at = ends[keys[k] >> shift & digits]++;
         other_keys[at] = keys[k], other[at] = with[k];
@@ -258,7 +263,7 @@ static void NAME(sort_below)(uint64_t *keys, INDEX *with, uint64_t *other_keys, 
     memcpy(keys, other_keys, (size_t)n * sizeof(uint64_t));
     memcpy(with, other, (size_t)n * sizeof(INDEX));
     int64_t start = 0;
-    for (k = 0; k < 1 << DIGITS; k++) {
+    for (k = 0; k < parts; k++) {
         if (ends[k] - start > 1)
             NAME(sort_below)(keys + start, with + start, other_keys + start, other + start, ends[k] - start, shift);
         start = ends[k];
@@ -440,6 +445,7 @@ int64_t NAME(sum_between)(const INDEX *members, int64_t n, const INDEX *first, i
             const uint64_t bit = UINT64_C(1) << (own & 63), before = low[word];
             total[own] = (before & bit ? total[own] : 0.0) + values[l];
             low[word] = before | bit;
+            if (before) continue;
             middle[word >> 6] |= UINT64_C(1) << (word & 63);
             high[word >> 12] |= UINT64_C(1) << (word >> 6 & 63);
         }

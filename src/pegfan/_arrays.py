@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import math
+import mmap
+from contextlib import suppress
+from threading import Lock
 from typing import Any
+from weakref import finalize
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,3 +42,66 @@ class Room:
             found.append(self._block[start:end].view(dtype).reshape(shape))
             start = -(-end // LINE) * LINE
         return found
+
+
+# ------------------------------------------------------------------ large results
+
+_LARGE = 8 * 2**20
+_KEPT = 2**30
+_HUGE = 2 * 2**20  # bytes of a huge page
+
+_kept: list[mmap.mmap] = []
+_lock = Lock()
+
+
+def reused(shape: tuple[int, ...], dtype: Any) -> Any:
+    """An array like `aligned`, in the memory of an earlier one where that is free again.
+
+    The system clears fresh memory before it hands it out, which takes about as long as a transform. The memory of
+    large arrays is therefore kept when they and their views are gone, up to a gigabyte of it, for the next array of
+    that size. Meanwhile the system may take it back (``MADV_FREE``), and does when memory is short.
+    """
+    size = math.prod(shape) * dtype.itemsize
+    if size < _LARGE or not hasattr(mmap, "MADV_FREE"):
+        return aligned(shape, dtype)
+    return np.asarray(_Lent(_take(-(-size // _HUGE) * _HUGE), shape, dtype))
+
+
+class _Lent:
+    """Memory as an array shows it: the array and its views hold this, and when they are gone the memory is free."""
+
+    def __init__(self, piece: mmap.mmap, shape: tuple[int, ...], dtype: Any) -> None:
+        address = np.frombuffer(piece, np.uint8).ctypes.data
+        self.__array_interface__ = {"shape": shape, "typestr": dtype.str, "data": (address, False), "version": 3}
+        finalize(self, _keep, piece).atexit = False
+
+
+def _take(size: int) -> mmap.mmap:
+    if _lock.acquire(blocking=False):
+        try:
+            for place, piece in enumerate(_kept):
+                if len(piece) == size:
+                    return _kept.pop(place)
+        finally:
+            _lock.release()
+    try:
+        piece = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    except (OSError, OverflowError) as error:
+        raise MemoryError(f"unable to allocate {size / 2**30:,.1f} GiB") from error
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        with suppress(OSError):  # not every kernel has huge pages
+            piece.madvise(mmap.MADV_HUGEPAGE)
+    return piece
+
+
+def _keep(piece: mmap.mmap) -> None:
+    # An array can go at any moment, also while this very thread is in here: nobody waits for the lock.
+    if _lock.acquire(blocking=False):
+        try:
+            with suppress(OSError):  # where the system could not take it back, it is not kept
+                piece.madvise(mmap.MADV_FREE)
+                _kept.append(piece)
+            while sum(map(len, _kept)) > _KEPT:
+                del _kept[0]
+        finally:
+            _lock.release()

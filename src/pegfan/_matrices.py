@@ -16,8 +16,8 @@ from pegfan._compiled import compiled
 
 __all__ = [
     "by_label",
-    "canonical",
     "count_hashes",
+    "csr_of",
     "drop_loops",
     "enough",
     "holds_each_once",
@@ -39,7 +39,7 @@ _BITS = {4: np.uint32, 8: np.uint64}
 def _sort_row(columns, values):  # type: ignore[no-untyped-def]
     """The entries of a row by column."""
     if columns.size > 24:
-        order = np.argsort(columns)
+        order = np.argsort(columns, kind="mergesort")
         columns[:], values[:] = columns[order], values[order]
         return
     for k in range(1, columns.size):
@@ -72,7 +72,7 @@ def list_rows(place, indptr, indices, data, out_indices, out_data):  # type: ign
     """The entries of every row in the order of their columns' places."""
     for i in range(indptr.size - 1):
         start, stop = indptr[i], indptr[i + 1]
-        order = np.argsort(place[indices[start:stop]])
+        order = np.argsort(place[indices[start:stop]], kind="mergesort")
         out_indices[start:stop], out_data[start:stop] = indices[start:stop][order], data[start:stop][order]
     return 0
 
@@ -213,16 +213,18 @@ def moved(matrix: csr_array, order: Any, out: Any = None) -> csr_array:
         return _numbered(matrix, lambda places: moved(places, order))
     n, index = matrix.shape[0], matrix.indices.dtype
     rows = np.asarray(order, dtype=index)
+    if len(rows) and rows.min() < 0:
+        raise IndexError(f"there is no node {rows.min()}")
     place = np.full(n, -1, index)
     place[rows] = np.arange(len(rows), dtype=index)
-    size = matrix.nnz
-    if len(rows) < n:
-        size = int((matrix.indptr[1:] - matrix.indptr[:-1])[rows].sum())
-    columns, values = (np.empty(size, index), np.empty(size, matrix.dtype)) if out is None else out
+    if out is None:
+        size = int((matrix.indptr[1:] - matrix.indptr[:-1])[rows].sum(dtype=np.int64))
+        out = np.empty(size, index), np.empty(size, matrix.dtype)
+    columns, values = out
     pointers = np.empty(len(rows) + 1, index)
     given = (rows, place, matrix.indptr, matrix.indices, _bits(matrix.data))
     end = enough(move_rows(*given, pointers, columns, _bits(values)))
-    return canonical(values[:end], columns[:end], pointers, (len(rows), len(rows)))
+    return csr_of(values[:end], columns[:end], pointers, (len(rows), len(rows)), matrix.has_canonical_format)
 
 
 def listed(matrix: csr_array, places: Any) -> csr_array:
@@ -249,7 +251,7 @@ def transposed(matrix: csr_array) -> csr_array:
     pointers = np.empty(matrix.shape[1] + 1, matrix.indices.dtype)
     columns, values = np.empty_like(matrix.indices), np.empty_like(matrix.data)
     transpose(matrix.indptr, matrix.indices, _bits(matrix.data), pointers, columns, _bits(values))
-    return canonical(values, columns, pointers, matrix.shape[::-1])
+    return csr_of(values, columns, pointers, matrix.shape[::-1], matrix.has_canonical_format)
 
 
 def merged(matrix: csr_array, other: csr_array, largest: bool = False) -> csr_array:
@@ -270,7 +272,7 @@ def merged(matrix: csr_array, other: csr_array, largest: bool = False) -> csr_ar
     both = [array.astype(index, copy=False) for m in (matrix, other) for array in (m.indptr, m.indices)]
     given = (*both[:2], matrix.data, *both[2:], other.data, largest)
     end = merge_rows(*given, pointers, columns, values)
-    return canonical(values[:end].copy(), columns[:end].copy(), pointers, matrix.shape)
+    return csr_of(values[:end].copy(), columns[:end].copy(), pointers, matrix.shape)
 
 
 def by_label(labels: NDArray[Any], count: int) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -314,9 +316,12 @@ def _numbered(matrix: csr_array, change: Callable[[csr_array], csr_array]) -> cs
     return csr_array((matrix.data[changed.data], changed.indices, changed.indptr), shape=changed.shape)
 
 
-def canonical(values: Any, columns: Any, pointers: Any, shape: tuple[int, ...]) -> csr_array:
-    """A CSR matrix of sorted rows without repetitions, of these very arrays: SciPy would copy parts of larger ones."""
+def csr_of(values: Any, columns: Any, pointers: Any, shape: tuple[int, ...], canonical: bool = True) -> csr_array:
+    """A CSR matrix of these very arrays, where SciPy would copy parts of larger ones.
+
+    `canonical` says that rows are sorted and without repetitions, which SciPy then need not find out.
+    """
     made = csr_array(shape, dtype=values.dtype)
     made.data, made.indices, made.indptr = values, columns, pointers
-    made.has_canonical_format = True
+    made.has_canonical_format = canonical
     return made

@@ -58,6 +58,7 @@ def product(matrix: Any, x: Any, threads: int | None = None, out: Any = None) ->
 
     Examples
     --------
+    >>> from scipy.sparse import csr_array
     >>> product(csr_array(np.array([[0.0, 2.0], [1.0, 0.0]])), np.array([[1.0], [5.0]]))
     array([[10.],
            [ 1.]])

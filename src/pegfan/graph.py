@@ -1178,7 +1178,7 @@ def _finite_copy(array: NDArray[Any], what: str, dtype: Any) -> NDArray[Any]:
 
 def _check_names(names: Any, what: str, n: int | None = None) -> NDArray[Any]:
     if isinstance(names, np.ndarray):
-        array = np.array(names)
+        array = names if _cannot_change(names) else np.array(names)
     elif isinstance(names, Sequence) and not isinstance(names, str | bytes):
         cut = any(isinstance(name, str) and name.endswith("\x00") for name in names)  # by NumPy
         uniform = {type(name) for name in names} in ({str}, {int}) and not cut
@@ -1193,6 +1193,13 @@ def _check_names(names: Any, what: str, n: int | None = None) -> NDArray[Any]:
         _require_distinct(array.tolist(), what)
     _freeze(array)
     return array
+
+
+def _cannot_change(array: NDArray[Any]) -> bool:
+    """Whether nobody can write into the memory of an array: what the readers make need not be copied."""
+    return not array.flags.writeable and (
+        array.base is None or (isinstance(array.base, np.ndarray) and _cannot_change(array.base))
+    )
 
 
 def _require_distinct(names: Iterable[Any], what: str) -> None:

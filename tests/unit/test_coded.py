@@ -350,3 +350,19 @@ def test_words_of_the_command_line_are_those_of_the_package():
     from pegfan.metrics import METRICS
 
     assert tuple(METRICS) == _defaults.METRICS
+
+
+def test_names_that_can_change_are_copied_and_others_are_not():
+    from pegfan import Graph
+
+    fixed = np.array(["a", "b"])
+    fixed.setflags(write=False)
+    open_to_change = np.array(["a", "b"])
+    view = open_to_change[:]
+    view.setflags(write=False)  # its base can still be written to
+    held = [Graph.from_edges([[0, 1]], node_names=names).node_names for names in (fixed, open_to_change, view)]
+    assert [np.shares_memory(a, b) for a, b in zip(held, (fixed, open_to_change, view), strict=True)] == [
+        True,
+        False,
+        False,
+    ]

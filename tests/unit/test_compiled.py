@@ -382,7 +382,7 @@ def test_transforms_equal_their_bodies(tree, seed, dtype, columns, streaming):
         f = signal(tree, seed, columns, dtype) * dtype(10.0 ** np.random.default_rng(seed).integers(-30, 30))
         first, p, _, _ = moves._chain
         for j0 in range(1, tree.K):
-            table, total, room, at = moves._climbed(j0, columns)
+            (table, total, _), (room, at) = moves._from(j0), moves._room(j0, columns)
             c, back = aligned((total, columns), np.dtype(dtype)), aligned(f.shape, np.dtype(dtype))
             twins(frames.decompose, first, p, table, f, moves._rows, c, room, at, streaming, room={6, 7})
             twins(frames.reconstruct, first, p, table, c, back, moves._rows, room, at, streaming, room={6, 7})

@@ -128,3 +128,19 @@ def _alive(pid):
             return file.read().split(") ")[1][0] != "Z"
     except OSError:
         return False
+
+
+def test_libraries_that_are_loaded_later_keep_to_one_thread_too():
+    code = (
+        "from pegfan.running import one_thread\n"
+        "with one_thread(): pass\n"
+        "import scipy.linalg, threadpoolctl\n"  # brings a BLAS of its own
+        "def threads(): return {found['num_threads'] for found in threadpoolctl.threadpool_info()}\n"
+        "before = threads()\n"
+        "with one_thread():\n"
+        "    assert threads() == {1}, threads()\n"
+        "    with one_thread(): assert threads() == {1}\n"
+        "    assert threads() == {1}\n"
+        "assert threads() == before\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

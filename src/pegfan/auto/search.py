@@ -15,6 +15,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from pegfan._arrays import Float32Array, FloatArray
+from pegfan._compiled import native
 from pegfan.auto.recipes import difference, first_recipes, large_recipes, variations, work
 from pegfan.channels import Channels, FeatureScale
 from pegfan.decisions import Decision, best_offsets
@@ -247,7 +248,9 @@ def _validate_numbers(
 
 
 def warm_up() -> None:
-    """Compile the loops that every training needs, so that no recipe waits for the compiler."""
+    """Compile the loops that every training needs, so that no recipe waits for the compiler; in C, they are."""
+    if native is not None:
+        return
     rng = np.random.default_rng(0)
     pairs, dense, nodes = rng.integers(24, size=(60, 2)), rng.random((24, 6)), np.arange(24)
     recipe = Recipe("matching", 4, regime="heterophily", adjacency=True, labels=True, structure=True).changed(epochs=2)

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import csr_array, eye_array
 
 from pegfan._checks import check_choice
-from pegfan._matrices import canonical, merged, transposed
+from pegfan._matrices import csr_of, merged, transposed
 from pegfan.channels._sums import order_free_sums
 from pegfan.graph import Graph
 from pegfan.trees.build import DIRECTIONS
@@ -72,7 +72,7 @@ def hop_matrix(graph: Graph, kind: str = "S", direction: str = "out") -> csr_arr
     both, values = kind != "random-walk", np.empty(a.nnz)
     divide_rows(a.indptr, a.indices, a.data, np.sqrt(degrees) if both else degrees, both, values)
     own = a.copy() if a is graph.adjacency else a  # whose arrays cannot be written to
-    return canonical(values, own.indices, own.indptr, a.shape)
+    return csr_of(values, own.indices, own.indptr, a.shape)
 
 
 def hop_name(kind: str, direction: str = "out") -> str:

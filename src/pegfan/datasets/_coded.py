@@ -65,6 +65,7 @@ class Texts:
             return None
         matrix = np.zeros((len(codes), width), np.uint32)  # as NumPy holds strings
         _kernels.spread_texts(self.data, self.starts, np.ascontiguousarray(codes, dtype=np.int64), matrix)
+        matrix.setflags(write=False)
         return matrix.view(f"<U{width}" if sys.byteorder == "little" else f">U{width}").reshape(-1)
 
     @cached_property
@@ -130,14 +131,15 @@ class Texts:
         return Texts(data, starts, are_sorted=True, columns=len(columns))
 
     def _shared(self, rows: IntArray, shortest: int) -> int:
-        """How many bytes all of the texts begin with alike, in steps of eight."""
+        """How many bytes all of the texts begin with alike."""
         depth, keys = 0, np.empty(len(rows), np.uint64)
-        while depth + 8 <= shortest:
+        while depth < shortest:
             _kernels.text_keys(self.data, self.starts, rows, depth, keys)
-            if (keys != keys[0]).any():
-                break
+            other = int(np.bitwise_or.reduce(keys ^ keys[0]))
+            if other:
+                return min(depth + 8 - -(-other.bit_length() // 8), shortest)
             depth += 8
-        return depth
+        return min(depth, shortest)
 
 
 class Coded:

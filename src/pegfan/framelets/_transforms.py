@@ -7,19 +7,17 @@ loops over clusters. No framelet is ever formed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from pegfan._arrays import LINE, IntArray, aligned
+from pegfan._arrays import LINE, IntArray, reused
 from pegfan.framelets import _kernels
 from pegfan.framelets._levels import Level, starts
 
 _LARGE = 16 * 2**20  # results of more bytes than this are written past the caches
-_KEEP = 128 * 2**20  # scratch memory up to this many bytes is kept from one call to the next
 
 
 class Transforms:
@@ -112,7 +110,7 @@ class CompiledTransforms(Transforms):
         self._rows, self._slots = order[:0] if identity else order, order[:0]
         self._p = [level.p.astype(dtype) for level in levels]
         self._pairs = all(level.pairs for level in levels)
-        self._kept: list[Any] = []
+        self._begun: dict[int, tuple[Any, int, int]] = {}
 
     @cached_property
     def _chain(self) -> tuple[Any, Any, Any, Any]:
@@ -126,44 +124,53 @@ class CompiledTransforms(Transforms):
         counts = np.array([level.n_framelets.sum() for level in levels])
         return np.concatenate([level.first for level in levels]), np.concatenate(self._p[::-1]), table, counts
 
-    def _climbed(self, j0: int, columns: int) -> tuple[Any, ...]:
-        """The table of the levels K−1, ..., j0; how many coefficients there are; and room to work in."""
-        _, _, table, counts = self._chain
-        table, counts = table[: self.K - j0].copy(), counts[: self.K - j0]
-        total = table[-1, _kernels.CLUSTERS] + counts.sum()
-        table[:, _kernels.FRAMELETS] = total - np.cumsum(counts)
-        rows = table[-1, _kernels.ROOM] + self.levels[j0 - 1].n_children.max() + 1
-        return table, int(total), aligned((int(rows), columns), self.dtype), np.empty(2 * len(table), np.int64)
+    def _from(self, j0: int) -> tuple[Any, int, int]:
+        """The table of the levels K−1, ..., j0; how many coefficients there are; and how many rows of room."""
+        if j0 not in self._begun:
+            _, _, table, counts = self._chain
+            table, counts = table[: self.K - j0].copy(), counts[: self.K - j0]
+            total = table[-1, _kernels.CLUSTERS] + counts.sum()
+            table[:, _kernels.FRAMELETS] = total - np.cumsum(counts)
+            rows = table[-1, _kernels.ROOM] + self.levels[j0 - 1].n_children.max() + 1
+            self._begun[j0] = table, int(total), int(rows)
+        return self._begun[j0]
+
+    def _room(self, j0: int, columns: int) -> tuple[Any, Any]:
+        """Memory to work in: children of one cluster per level, and two numbers per level."""
+        table, _, rows = self._from(j0)
+        return reused((rows, columns), self.dtype), np.empty(2 * len(table), np.int64)
 
     def decompose(self, x: Any, j0: int, out: Any = None) -> Any:
         if not self._pairs or j0 == self.K:
             return _into(out, super().decompose(x, j0))
         first, p, _, _ = self._chain
-        table, total, room, at = self._climbed(j0, x.shape[1])
+        table, total, _ = self._from(j0)
         if out is None:
-            out = aligned((total, x.shape[1]), self.dtype)
-        _kernels.decompose(first, p, table, np.ascontiguousarray(x), self._rows, out, room, at, _streams(out))
+            out = reused((total, x.shape[1]), self.dtype)
+        room = self._room(j0, x.shape[1])
+        _kernels.decompose(first, p, table, np.ascontiguousarray(x), self._rows, out, *room, _streams(out))
         return out
 
     def reconstruct(self, c: Any, j0: int, out: Any = None) -> Any:
         if not self._pairs or j0 == self.K:
             return _into(out, super().reconstruct(c, j0))
         first, p, _, _ = self._chain
-        table, _, room, at = self._climbed(j0, c.shape[1])
+        table, _, _ = self._from(j0)
+        room = self._room(j0, c.shape[1])
         if out is None:
-            out = aligned((len(self.order), c.shape[1]), self.dtype)
-        _kernels.reconstruct(first, p, table, np.ascontiguousarray(c), out, self._rows, room, at, self._streams(out))
+            out = reused((len(self.order), c.shape[1]), self.dtype)
+        _kernels.reconstruct(first, p, table, np.ascontiguousarray(c), out, self._rows, *room, self._streams(out))
         return out
 
     def average(self, x: Any, j: int) -> Any:
         if j == self.K:
             return x[self.order]
-        with self._scratch(x.shape[1]) as scaling:
-            self._average_into(scaling, np.ascontiguousarray(x), j)
-            return scaling[j].copy()
+        scaling = self._scratch(x.shape[1])
+        self._average_into(scaling, np.ascontiguousarray(x), j)
+        return scaling[j].copy()
 
     def lift(self, x: Any, j: int) -> Any:
-        out = aligned((len(self.order), x.shape[1]), self.dtype)
+        out = reused((len(self.order), x.shape[1]), self.dtype)
         leaf, weight = np.arange(len(self.order) + 1), np.ones(len(self.order), self.dtype)
         for i in range(self.K - 1, j - 1, -1):
             weight, leaf = self._climb(weight, leaf, i)
@@ -172,26 +179,26 @@ class CompiledTransforms(Transforms):
 
     def projections(self, x: Any, scales: Sequence[int], out: Sequence[Any] | None = None) -> list[Any]:
         x = np.ascontiguousarray(x)
-        results = list(out) if out is not None else [aligned(x.shape, self.dtype) for _ in scales]
+        results = list(out) if out is not None else [reused(x.shape, self.dtype) for _ in scales]
         wanted = dict(zip(scales, results, strict=True))
         lowest = max(min(scales), 1)
         leaf, weight = np.arange(len(self.order) + 1), np.ones(len(self.order), self.dtype)
-        with self._scratch(x.shape[1]) as scaling:
-            self._average_into(scaling, x, lowest)
-            fine, rows_of_fine = x, self._rows
-            for j in range(self.K - 1, lowest - 1, -1):
-                first, p = self.levels[j - 1].first, self._p[j - 1]
-                if j in wanted:
-                    target = wanted[j]
-                    _kernels.detail(
-                        *(first, p, leaf, weight, fine, rows_of_fine, scaling[j]),
-                        *(target, self._rows, self._streams(target)),
-                    )
-                weight, leaf = self._climb(weight, leaf, j)
-                fine, rows_of_fine = scaling[j], self._slots
-            if 0 in wanted:
-                target = wanted[0]
-                _kernels.lift(leaf, weight, fine, target, self._rows, self._streams(target))
+        scaling = self._scratch(x.shape[1])
+        self._average_into(scaling, x, lowest)
+        fine, rows_of_fine = x, self._rows
+        for j in range(self.K - 1, lowest - 1, -1):
+            first, p = self.levels[j - 1].first, self._p[j - 1]
+            if j in wanted:
+                target = wanted[j]
+                _kernels.detail(
+                    *(first, p, leaf, weight, fine, rows_of_fine, scaling[j]),
+                    *(target, self._rows, self._streams(target)),
+                )
+            weight, leaf = self._climb(weight, leaf, j)
+            fine, rows_of_fine = scaling[j], self._slots
+        if 0 in wanted:
+            target = wanted[0]
+            _kernels.lift(leaf, weight, fine, target, self._rows, self._streams(target))
         return results
 
     def _average_into(self, scaling: dict[int, Any], x: Any, j: int) -> None:
@@ -208,24 +215,11 @@ class CompiledTransforms(Transforms):
     def _streams(self, out: Any) -> bool:
         return _streams(out, scattered=len(self._rows) > 0)
 
-    @contextmanager
-    def _scratch(self, columns: int) -> Iterator[dict[int, Any]]:
-        """Room for scaling coefficients of the levels 1, ..., K−1.
-
-        Fresh memory costs as much as a fifth of a transform (the system clears it, page by page), so one piece of
-        moderate size is kept for the next call. A list's pop and append are atomic: threads never share a piece.
-        """
+    def _scratch(self, columns: int) -> dict[int, Any]:
+        """Room for scaling coefficients of the levels 1, ..., K−1."""
         ends = np.cumsum([0, *(len(level.n_children) for level in self.levels)]).tolist()
-        try:
-            room = self._kept.pop()
-        except IndexError:
-            room = None
-        if room is None or room.size < ends[-1] * columns:
-            room = aligned((ends[-1], columns), self.dtype).reshape(-1)
-        table = room[: ends[-1] * columns].reshape(ends[-1], columns)
-        yield {j: table[ends[j - 1] : ends[j]] for j in range(1, self.K)}
-        if room.nbytes <= _KEEP and not self._kept:
-            self._kept.append(room)
+        table = reused((ends[-1], columns), self.dtype)
+        return {j: table[ends[j - 1] : ends[j]] for j in range(1, self.K)}
 
 
 def _streams(out: Any, scattered: bool = False) -> bool:

@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 from pegfan import _defaults as default
 from pegfan._arrays import LINE, FloatArray, IntArray, Room
 from pegfan._checks import check_choice, check_integer, check_number
-from pegfan._matrices import by_label, canonical, drop_loops, enough, merged, moved, transposed
+from pegfan._matrices import by_label, csr_of, drop_loops, enough, merged, moved, transposed
 from pegfan.graph import Graph
 from pegfan.running import Progress, Step
 from pegfan.trees.canonical import canonical_order
@@ -220,6 +220,8 @@ def coarsen(level: LevelGraph, labels: IntArray) -> LevelGraph:
     """The graph of the clusters: weights summed over both directions between different clusters."""
     from pegfan.trees import _kernels
 
+    if labels.shape != (level.n,) or labels.min() < 0:
+        raise ValueError(f"coarsen takes a label of 0 or more for each of {level.n} nodes, got shape {labels.shape}")
     count, graph = int(labels.max()) + 1, level.edges
     index = graph.indices.dtype
     labels = labels.astype(index, copy=False)
@@ -230,7 +232,7 @@ def coarsen(level: LevelGraph, labels: IntArray) -> LevelGraph:
     weights, columns = weights[:end], columns[:end]
     if level.spare is None and 2 * end < graph.nnz:
         weights, columns = weights.copy(), columns.copy()
-    edges = canonical(weights, columns, pointers, (count, count))
+    edges = csr_of(weights, columns, pointers, (count, count))
     features = None
     if level.features is not None:
         features = np.zeros((count, level.features.shape[1]))
@@ -270,7 +272,7 @@ def _first_level(
     if not edges.data.all() or edges.diagonal().any():
         edges = edges.copy() if edges is arcs and home is None else edges
         end = drop_loops(edges.indptr, edges.indices, edges.data)
-        edges = canonical(edges.data[:end], edges.indices[:end], edges.indptr, edges.shape)
+        edges = csr_of(edges.data[:end], edges.indices[:end], edges.indptr, edges.shape)
         arcs = arcs if home is None or graph.directed else edges  # matching does not look at loops
     spare = None if home is None else Room(_room_for(graph))
     level = LevelGraph(arcs, edges, None, feature_weight, side, score, home=home, spare=spare)

@@ -21,7 +21,7 @@ from scipy.sparse import csr_array, issparse
 
 from pegfan._arrays import IntArray, Room
 from pegfan._hashing import digest_of, row_hashes
-from pegfan._matrices import by_label, canonical, count_hashes, moved, sorted_hashes, transposed
+from pegfan._matrices import by_label, count_hashes, csr_of, moved, sorted_hashes, transposed
 from pegfan.graph import Graph
 from pegfan.trees.hierarchy import offsets_within
 
@@ -156,7 +156,7 @@ def _all_weights(graph: Graph, room: Room | None) -> csr_array:
     """Bits that tell edges apart by their weights, all of them where the graph has several matrices."""
     given = graph.adjacency
     out = None if room is None else room.arrays((given.nnz, np.uint64))[0]
-    weights = canonical(_leading_bits(given.data, given.data, out), given.indices, given.indptr, given.shape)
+    weights = csr_of(_leading_bits(given.data, given.data, out), given.indices, given.indptr, given.shape)
     others = [matrix for _, matrix in sorted(graph.edge_matrices.items())]
     if not others:
         return weights
