@@ -236,7 +236,7 @@ def carry_out(graph: Graph, plan: Plan, progress: Progress | None = None, start:
             pool.until.at = math.inf if not pool.interrupted else 0.0
         tell(Step(0, 0, "floors and further splits"))
         left = plan.budget - after - searched if drawn and others and not pool.interrupted else 0.0
-        spread = _FurtherSplits(model, plan, start, tell, finalists(model, plan, left * plan.workers))
+        spread = _FurtherSplits(model, plan, start, tell, finalists(model, plan, left * plan.workers), after)
         spread.run(pool)
     own = mean_of([spread.trials[recipe].log_probabilities for recipe in spread.members])
     part, parts = known.splits[plan.split], results.parts(known, known.splits[plan.split])
@@ -315,7 +315,7 @@ def finalists(model: AutoModel, plan: Plan, left: float) -> list[list[Recipe]]:
         return [[known[place] for place in group] for group in plan.finalists]
     if not left > 0 or plan.choose != "auto":
         return [chosen]
-    groups, took = [chosen], {trial.recipe: trial.cost for trial in model.trials_}
+    groups, took = [chosen], {trial.recipe: trial.seconds for trial in model.trials_}
     spent = sum(took[recipe] for recipe in chosen)
     heads = [[t for t in model.trials_ if t.recipe.head == head and t.trained] for head in ("boosting", "network")]
     heads = [trials for trials in heads if trials]
@@ -326,7 +326,7 @@ def finalists(model: AutoModel, plan: Plan, left: float) -> list[list[Recipe]]:
         behind = trial.val_loss > NEAR * ahead.val_loss and trial.rank[0] > ahead.rank[0]
         if [trial.recipe] in groups or behind:
             continue
-        cost = 0.0 if trial.recipe in chosen else trial.cost
+        cost = 0.0 if trial.recipe in chosen else trial.seconds
         if (COMPARED - 1) * (spent + cost) + rest <= left:
             spent += cost
             groups.append([trial.recipe])
@@ -402,9 +402,16 @@ class _FurtherSplits:
     """The test metric of the chosen recipes on several splits, beside what the majority and the features give."""
 
     def __init__(
-        self, model: AutoModel, plan: Plan, start: float, tell: Progress, groups: Sequence[Sequence[Recipe]]
+        self,
+        model: AutoModel,
+        plan: Plan,
+        start: float,
+        tell: Progress,
+        groups: Sequence[Sequence[Recipe]],
+        after: float,
     ) -> None:
         self.model, self.plan, self.start, self.tell = model, plan, start, tell
+        self.after = after
         self.groups = [list(group) for group in groups]
         assert model.fitted_.graph is not None
         self.graph = model.fitted_.graph
@@ -451,11 +458,13 @@ class _FurtherSplits:
         done: dict[int, dict[Recipe, Trial]],
     ) -> None:
         """Train recipes and the floor on further splits, as many as time allows."""
-        cost = sum(self.trials[recipe].cost for recipe in wanted)
+        cost = sum(self.trials[recipe].seconds for recipe in wanted)
         slow = cost / len(wanted) > 2.0
         recipes = list(dict.fromkeys([*wanted, self.floor]))
         whole = len(parts) + len(order)
         each = cost / (min(self.plan.workers, len(recipes)) if slow else 1)
+        if pool.large:  # the longest of them decides, however many run beside it
+            each = max(each, *(self.trials[recipe].seconds for recipe in wanted))
 
         def tasks() -> Iterator[Task]:
             for i in order:
@@ -471,7 +480,7 @@ class _FurtherSplits:
     @property
     def left(self) -> float:
         """Seconds of the budget that are left for trainings."""
-        return self.plan.budget - reserve(self.graph, self.plan.budget) - (time.perf_counter() - self.start)
+        return self.plan.budget - self.after - (time.perf_counter() - self.start)
 
     def _settle(self, parts: Mapping[int, Split], done: Mapping[int, Mapping[Recipe, Trial]], pool: Pool) -> None:
         """Let the validation nodes of several folds decide between the finalists."""
