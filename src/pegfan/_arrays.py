@@ -47,7 +47,7 @@ class Room:
 # ------------------------------------------------------------------ large results
 
 _LARGE = 8 * 2**20
-_KEPT = 2**30
+_KEPT = 2**29
 _HUGE = 2 * 2**20  # bytes of a huge page
 
 _kept: list[mmap.mmap] = []
@@ -58,7 +58,7 @@ def reused(shape: tuple[int, ...], dtype: Any) -> Any:
     """An array like `aligned`, in the memory of an earlier one where that is free again.
 
     The system clears fresh memory before it hands it out, which takes about as long as a transform. The memory of
-    large arrays is therefore kept when they and their views are gone, up to a gigabyte of it, for the next array of
+    large arrays is therefore kept when they and their views are gone, up to half a gigabyte, for the next array of
     that size. Meanwhile the system may take it back (``MADV_FREE``), and does when memory is short.
     """
     size = math.prod(shape) * dtype.itemsize
@@ -103,5 +103,14 @@ def _keep(piece: mmap.mmap) -> None:
                 _kept.append(piece)
             while sum(map(len, _kept)) > _KEPT:
                 del _kept[0]
+        finally:
+            _lock.release()
+
+
+def forget() -> None:
+    """Give back the memory that is kept."""
+    if _lock.acquire(blocking=False):
+        try:
+            _kept.clear()
         finally:
             _lock.release()

@@ -280,7 +280,10 @@ def watch_memory() -> Callable[[], int | None]:
 
 
 def release_memory() -> None:
-    """Give back what libraries keep for later of the memory that is free: pyarrow after reading, and the C library."""
+    """Give back what is kept for later of the memory that is free: by pyarrow after reading, the C library, and us."""
+    from pegfan import _arrays
+
+    _arrays.forget()
     if "pyarrow" in sys.modules:
         import pyarrow
 

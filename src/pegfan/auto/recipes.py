@@ -30,6 +30,8 @@ BOOSTED_MOST = 1_000
 TOLD_MOST = 5_000_000
 """The most arcs of a large graph along which training labels are passed: sums that keep their bits take a while."""
 HOPS_MOST = 2e9
+HELD_MOST = 1.25e9
+"""Bytes of hops beyond which a recipe is not tried on a large graph."""
 """The most bytes of hops of the features that a linear model is fitted to; of more, to the features alone."""
 BOOSTED_CELLS = 2e7
 """The most cells of features of training nodes on a large graph for which boosting is tried."""
@@ -111,6 +113,14 @@ def _homophily(graph: Graph) -> list[Recipe]:
         without(regime="all", scaling="none", settings=_OPEN),
         on(rows, 4, adjacency=a, settings=_DECAY),
     ]
+
+
+def held(recipe: Recipe, graph: Graph) -> float:
+    """About how many bytes the hops of a recipe take, of dense features."""
+    x: Any = graph.features
+    both = 2 if recipe.direction == "both" and graph.directed else 1
+    many = recipe.include_features + recipe.hops * recipe.has_powers * both * (2 if recipe.regime == "all" else 1)
+    return 0.0 if issparse(x) else 4.0 * graph.n * x.shape[1] * many
 
 
 def large_recipes(graph: Graph, training: Graph, pins: Mapping[str, Any] | None = None) -> list[Recipe]:

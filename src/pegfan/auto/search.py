@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 
 from pegfan._arrays import Float32Array, FloatArray
 from pegfan._compiled import native
-from pegfan.auto.recipes import difference, first_recipes, large_recipes, variations, work
+from pegfan.auto.recipes import HELD_MOST, difference, first_recipes, held, large_recipes, variations, work
 from pegfan.channels import Channels, FeatureScale
 from pegfan.decisions import Decision, best_offsets
 from pegfan.fitted import Trained, mean_of, train_recipe
@@ -456,7 +456,9 @@ class Search:
                 break
 
     def _run_large(self, listed: Sequence[Recipe]) -> list[Trial]:
-        """Train a linear model, then networks, as many as there is time for; at least one."""
+        """Train a linear model, then networks, as many as there are time and memory for; at least one."""
+        graph = self.pool.shared.graph
+        listed = [*listed[:2], *(recipe for recipe in listed[2:] if held(recipe, graph) <= HELD_MOST)]
         self.planned = min(len(listed), _DIVERSE + 1)
         self._side_by_side(min(self.pool.runner.workers, cores()))
         self._take(listed[:2], parallel=True)
@@ -498,6 +500,8 @@ class Search:
         graph = self.pool.shared.graph
         near = [v.changed(**self.pins) for recipe in ranked[:_PARENTS] for v in variations(recipe, graph, self.unequal)]
         rated: dict[Recipe, int] = {}
+        if self.pool.large:
+            near = [recipe for recipe in near if held(recipe, graph) <= HELD_MOST]
         for recipe in [*near, *listed]:
             if all(difference(recipe, known) for known in [*ranked, *rated]):
                 rated[recipe] = min(place + difference(recipe, known) for place, known in enumerate(ranked))
