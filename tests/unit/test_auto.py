@@ -363,6 +363,20 @@ def test_unlabelled_nodes_in_a_split_are_left_out(graph):
 # --------------------------------------------------------------------- outcome
 
 
+def test_large_features_are_not_explained_unasked_and_the_result_says_so(monkeypatch):
+    """One node of a million takes seconds and as much memory as all hops."""
+    graph = pf.datasets.synthetic(0.1, n=120, n_edges=500, n_features=8, splits=1)
+    plain = carry_out(graph, Plan(recipes=[Recipe.of(PLAIN)], splits=1)).result
+    assert plain.reasons
+    assert plain.importances is not None
+    monkeypatch.setattr("pegfan.auto.outcome.EXPLAINED", 8 * 120 - 1)
+    large = carry_out(graph, Plan(recipes=[Recipe.of(PLAIN)], splits=1)).result
+    assert not large.reasons
+    assert large.importances is None
+    assert any("pegfan explain" in note.text for note in large.warnings)
+    assert large.test == plain.test
+
+
 def test_an_outcome_holds_what_a_report_shows(graph, monkeypatch):
     runners = []
     monkeypatch.setattr(search, "Runner", lambda *a, **k: runners.append(Runner(*a, **k)) or runners[-1])

@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from pegfan import _defaults as default
 from pegfan import results
@@ -33,6 +34,9 @@ IMPORTANCE = 0.05
 """The part of the budget that the importance of columns may take at most."""
 FLOOR = 10
 """The most epochs of a network on features alone, on a large graph whose search had no time for one."""
+EXPLAINED = 3e7
+"""Entries of dense features beyond which no reasons and importances are worked out unasked: one node takes seconds and
+as much memory as all hops."""
 REASONS = 0.03
 """The part of the budget that the reasons for nodes of a large graph may take at most."""
 RESERVE = 0.08
@@ -246,17 +250,17 @@ def carry_out(graph: Graph, plan: Plan, progress: Progress | None = None, start:
         model.how_ += f", over {len(spread.used)} folds"
         own, part, parts = spread.held_out()
     found = _numbers(spread, known, part, own) if numeric else _classes(spread, model, known, part, own, drawn)
-    tell(Step(0, 0, "reasons"))
-    explainer = Explainer(model.fitted_)
-    told: dict[str, Any] = {
-        "reasons": reasons(explainer, found.shown, found.by, REASONS * plan.budget),
-        "importances": importances(
-            explainer if kept == model.members_ else Explainer(replace(model.fitted_, members=kept)),
-            *(known, known.splits[plan.split], IMPORTANCE * plan.budget, plan.seed),
-        ),
-    }
+    told: dict[str, Any] = {}
+    explained = issparse(known.features) or known.features is None or known.features.size <= EXPLAINED
+    if explained:
+        tell(Step(0, 0, "reasons"))
+        explainer = Explainer(model.fitted_)
+        told["reasons"] = reasons(explainer, found.shown, found.by, REASONS * plan.budget)
+        own = explainer if kept == model.members_ else Explainer(replace(model.fitted_, members=kept))
+        told["importances"] = importances(own, known, known.splits[plan.split], IMPORTANCE * plan.budget, plan.seed)
+        del explainer, own
     if large:
-        del explainer, pool  # with the hops of all nodes
+        del pool  # with the hops of all nodes
         release_memory()
     trees = [results.tree(member.tree, member.recipe.name) for member in kept if member.tree is not None]
     result = results.Result(
@@ -281,9 +285,11 @@ def carry_out(graph: Graph, plan: Plan, progress: Progress | None = None, start:
         **told,
     )
     total = time.perf_counter() - start
-    result = replace(
-        result, warnings=results.cautions(result, known), seconds=results.Seconds(total, searched, total - searched)
-    )
+    warnings = results.cautions(result, known)
+    if not explained:
+        text = "The graph is large, so no reasons were worked out; `pegfan explain` gives those of single nodes."
+        warnings += (results.Note("reasons", text),)
+    result = replace(result, warnings=warnings, seconds=results.Seconds(total, searched, total - searched))
     compared = None
     if len(spread.groups) > 1:
         compared = [[model.ran_.index(recipe) for recipe in group] for group in spread.groups]
