@@ -75,6 +75,8 @@ class Deadline:
     ----------
     seconds
         From now on.
+    grace
+        Seconds that every loop has in any case.
 
     Attributes
     ----------
@@ -91,8 +93,8 @@ class Deadline:
     True
     """
 
-    def __init__(self, seconds: float = math.inf) -> None:
-        self.at = time.monotonic() + seconds
+    def __init__(self, seconds: float = math.inf, grace: float = 0.0) -> None:
+        self.at, self.grace = time.monotonic() + seconds, grace
 
     @property
     def passed(self) -> bool:

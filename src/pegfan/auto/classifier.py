@@ -312,7 +312,9 @@ def fitting(
     budget = float(model.budget)
     until = None
     if fixed is None:  # small graphs may take a little longer, as others have since 0.1
-        until = Deadline(begun + budget * (1 if large else 2.2) + (0 if large else 10) - time.perf_counter())
+        until = Deadline(
+            begun + budget * (1 if large else 2.2) + (0 if large else 10) - time.perf_counter(), 0 if large else 5
+        )
     with Pool(known, scale, model.workers, stood_in, weights, large, until) as pool:
         search = Search(pool, part, seed, budget, model.members, progress, afford, others, begun)
         pins = model.pins or {}

@@ -208,7 +208,8 @@ def carry_out(graph: Graph, plan: Plan, progress: Progress | None = None, start:
     start
         What ``time.perf_counter()`` was when the time of the budget began to run; by default now. Reading counts.
     """
-    start = time.perf_counter() if start is None else start
+    entered = time.perf_counter()
+    start = entered if start is None else start
     tell = progress or (lambda _: None)
     numeric = graph.targets is not None
     if numeric and (plan.threshold is not None or plan.flag_share is not None):
@@ -239,8 +240,10 @@ def carry_out(graph: Graph, plan: Plan, progress: Progress | None = None, start:
         if pool.until is not None:
             pool.until.at = math.inf if not pool.interrupted else 0.0
         tell(Step(0, 0, "floors and further splits"))
-        left = plan.budget - after - searched if drawn and others and not pool.interrupted else 0.0
-        spread = _FurtherSplits(model, plan, start, tell, finalists(model, plan, left * plan.workers), after)
+        gone = searched if large else time.perf_counter() - entered
+        left = plan.budget - after - gone if drawn and others and not pool.interrupted else 0.0
+        counted = start if large else entered  # reading a small graph takes a second or so, whatever the budget is
+        spread = _FurtherSplits(model, plan, counted, tell, finalists(model, plan, left * plan.workers), after)
         spread.run(pool)
     own = mean_of([spread.trials[recipe].log_probabilities for recipe in spread.members])
     part, parts = known.splits[plan.split], results.parts(known, known.splits[plan.split])

@@ -142,7 +142,7 @@ def follow(
             at_best = (val_loss, score(val_logits, val_labels, metric))
         elif epoch - best_epoch >= settings.patience:
             break
-        if until is not None and until.passed:
+        if until is not None and until.passed and time.perf_counter() - begun >= until.grace:
             break
     if last:
         kept, at_best = trainer.snapshot(), (val_loss, score(val_logits, val_labels, metric))
