@@ -103,7 +103,7 @@ ALWAYS_INLINE uint64_t at_least(uint64_t x, uint64_t thresholds) {
 
 /* The entries that dropout keeps, a bit each: those whose 16 random bits are at least the threshold. The entries of all
    rows are numbered through, as `keep_mask` of pegfan/_products.py has them; a row begins with a word of its own. */
-void network_draw(uint64_t seed, uint64_t threshold, int64_t rows, int64_t hidden, int64_t words, uint64_t *bits) {
+WIDE void network_draw(uint64_t seed, uint64_t threshold, int64_t rows, int64_t hidden, int64_t words, uint64_t *bits) {
     seed += UINT64_C(0x9E3779B97F4A7C15);
     int half = threshold == 32768;
     uint64_t thresholds = threshold * UINT64_C(0x0001000100010001), have = 0, block = 0;
@@ -140,7 +140,7 @@ ALWAYS_INLINE double power(double x) {
     return y * two.value;
 }
 
-double cross_entropy(const float *logits, int64_t rows, int64_t classes, const int64_t *labels, int64_t n_labels,
+WIDE double cross_entropy(const float *logits, int64_t rows, int64_t classes, const int64_t *labels, int64_t n_labels,
                      const float *weights, int64_t n_weights, float *error, int64_t rows_error, int64_t classes_error) {
     (void)n_labels, (void)n_weights;
     int wanted = rows_error * classes_error > 0;
@@ -179,7 +179,7 @@ double squared_error(const float *outputs, int64_t rows, int64_t columns, const 
 
 /* α = softmax(a), the logits c + Σ α_i Z_i, and the losses of training and validation rows; error becomes the gradient
    of the first. */
-void network_losses(network *net, double *out) {
+WIDE void network_losses(network *net, double *out) {
     int64_t classes = net->classes, entries = net->rows * classes;
     const float *a = net->w + net->rest[3], *c = net->w + net->rest[2];
     float top = a[0];
