@@ -3,7 +3,7 @@
     python benchmarks/budget.py [--nodes 100000] [--degree 20] [--features 64] [--budget 120] [--format parquet]
 
 The command runs in a process of its own, from its start to its end: seconds by the clock, of cores, and the most memory
-that it held. Beside it, logistic regression on X | S X | S² X of the same split. Half of what features say about the
+that it held. Among its candidates is logistic regression on X | S X | S² X. Half of what features say about the
 class is linear in them; the other half is in which direction a node is off, to either side, so that a linear model
 misses it. Neighbours are chosen by class (`pegfan.datasets.synthetic`, gamma 0.3), not the same one.
 """

@@ -31,6 +31,7 @@ SCRIPTS = {
     "boosting": ["boosting.py"],
     "synthetic": ["synthetic.py"],
 }
+OLDER = "A section that names no processor is of an older pass, on another machine."
 OWN_QUICK = {"channels", "batches"}
 """Those that take minutes; `--quick` makes them smaller."""
 

@@ -205,15 +205,15 @@ class BatchSteps:
     def _masks(self, size: int) -> tuple[Any, Any]:
         """What dropout keeps in this step, and the factor that makes up for the rest."""
         from pegfan._products import keep_mask
+        from pegfan.training.fast import drawing
 
         rate, count = self.settings.dropout, len(self.H)
         if rate == 0:
             return np.zeros((count, 0, 0), np.uint8), np.float32(1)
-        threshold = min(round(rate * 65536), 65535)
         masks = np.ascontiguousarray(self.masks[:, :size])
-        start = ((self.seed * 100_003 + self.steps) * 0x9E3779B97F4A7C15) % 2**64
+        start, threshold, scale = drawing(self.seed * 100_003 + self.steps, rate)
         keep_mask(np.uint64(start), np.uint64(threshold), masks)
-        return masks, np.float32(65536 / (65536 - threshold))
+        return masks, np.float32(scale)
 
     def _adam(self) -> None:
         """Adam in three groups, as `torch.optim.Adam` has it, and the mean of the weights."""

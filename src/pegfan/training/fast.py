@@ -189,7 +189,7 @@ class FastNetwork:
         if rate == 0:
             self.masks, self.scale = self.no_masks, self.dtype.type(1)
             return
-        start, threshold, scale = _drawing(seed, rate)
+        start, threshold, scale = drawing(seed, rate)
         self.scale = self.dtype.type(scale)
         if not self.masks.size:
             self.masks = np.empty((len(self.chains), *self.gradient.shape), np.uint8)
@@ -301,7 +301,7 @@ class NativeNetwork(FastNetwork):
         net.next_masked, net.next_scale = int(masks is not None and masks[1] > 0), 1.0
         if masks is None or not net.next_masked:
             return
-        start, threshold, net.next_scale = _drawing(*masks)
+        start, threshold, net.next_scale = drawing(*masks)
         net.next_bits = bits = self._both[0]
         native.lib.network_draw(start, threshold, len(self.chains) * self.train, self.hidden, self._words, bits)
 
@@ -361,7 +361,7 @@ def point(struct: Any, name: str, array: Any) -> Any:
 _DTYPES = {"int64_t": np.int64, "int32_t": np.int32, "uint64_t": np.uint64, "float": np.float32}
 
 
-def _drawing(seed: int, rate: float) -> tuple[int, int, float]:
+def drawing(seed: int, rate: float) -> tuple[int, int, float]:
     """Where the random numbers of a step begin, the threshold of 16 bits, and what the kept entries are scaled by."""
     threshold = min(round(rate * 65536), 65535)  # something is kept at any rate below 1
     start = (seed * 0x9E3779B97F4A7C15) % 2**64  # far from the start of any other step
