@@ -33,7 +33,7 @@ from pegfan.channels import (
     structural_features,
 )
 from pegfan.channels._sums import order_free_product
-from pegfan.channels.presets import KINDS, REGIMES, edge_kind_channels, find_regime
+from pegfan.channels.presets import KINDS, REGIMES, WAYS, edge_kind_channels, find_regime
 from pegfan.channels.scaling import SCALINGS
 from pegfan.framelets import FrameletSystem
 from pegfan.graph import Graph, Split
@@ -51,7 +51,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "method": ("auto", "none", *BUILDERS),
     "kind": tuple(KINDS),
     "regime": ("auto", *REGIMES),
-    "direction": (*DIRECTIONS, "both"),
+    "direction": WAYS,
     "scaling": SCALINGS,
     "head": ("network", "boosting", "linear"),
 }
@@ -113,8 +113,8 @@ class Recipe:
     hops
         The highest power of the hop matrices; 0 without a tree leaves the features alone.
     direction
-        Which side of directed edges the tree and the hops see: ``"out"``, ``"in"``, ``"symmetric"``; or ``"both"``:
-        hops along and against the edges, side by side.
+        Which side of directed edges the tree and the hops see: ``"out"``, ``"in"``, ``"symmetric"``; ``"both"``:
+        hops along and against the edges, side by side; or ``"words"``: every mixture of steps along and against them.
     scaling
         What is done to the features first: ``"l1"`` divides rows by their sums, ``"columns"`` brings columns to one
         scale (`pegfan.channels.FeatureScale`), ``"none"`` leaves them.
@@ -222,6 +222,7 @@ class Recipe:
         own = ("method", "h", "max_levels") if self.tree_file is not None else ()
         if self.has_powers or self.direction == "both":
             return own
+        own += ("direction",) if self.direction == "words" and not self.kinds else ()  # there are no powers to replace
         return (*own, "hops") if self.projects_hops or self.labels else (*own, "hops", "weight")
 
     def _idle_without_hops(self) -> tuple[str, ...]:
@@ -338,7 +339,24 @@ class Recipe:
 
     @property
     def _side(self) -> str:
-        return "out" if self.direction == "both" else self.direction
+        return self.direction if self.direction in DIRECTIONS else "out"
+
+    def hop_count(self, directed: bool) -> int:
+        """How many channels are hops of the features, on a directed graph or on another one.
+
+        Hops along every kind of edges alone are not counted.
+
+        Examples
+        --------
+        >>> recipe = Recipe(method="none", hops=3, direction="words", regime="heterophily")
+        >>> recipe.hop_count(directed=True), recipe.hop_count(directed=False)
+        (14, 3)
+        """
+        powers = self.hops * self.has_powers
+        if directed and self.direction == "words":
+            return int(2 ** (powers + 1) - 2)
+        against = self.hops if directed and self.direction == "both" else 0
+        return (powers + against) * len(REGIMES.get(self.regime, "S"))
 
     def build_tree(
         self, graph: Graph, *, levels: int | None = None, trees: str | os.PathLike[str] | None = None
@@ -426,7 +444,9 @@ class Recipe:
         Where degrees `stood_in` for features, rows with sum one would say nothing: they are left unscaled.
         """
         changes: dict[str, Any] = {"scaling": "none"} if stood_in and self.scaling == "l1" else {}
-        if self.regime_is_open:
+        if self.direction == "words" and graph.directed and self.hops and not (self.projects_hops or self.kinds):
+            changes["regime"] = "heterophily"  # where it makes no difference, equal recipes are equal
+        elif self.regime_is_open:
             changes["regime"] = find_regime(graph, self.regime, split)[0]
         return self.changed(**changes) if changes else self
 
