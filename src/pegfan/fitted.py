@@ -20,7 +20,7 @@ from pegfan._arrays import Float32Array, FloatArray, IntArray
 from pegfan._extras import need
 from pegfan._npz import read_npz, write_npz
 from pegfan._plain import plain
-from pegfan.channels import Channel, Channels, FeatureScale
+from pegfan.channels import Channel, Channels, FeatureScale, spectral_vectors
 from pegfan.decisions import Decision
 from pegfan.graph import Graph, Split, are_known
 from pegfan.metrics import METRICS, score
@@ -330,8 +330,12 @@ class Fitted:
         scale: FeatureScale | None = None,
         decision: Decision = _LIKELIEST,
     ) -> Self:
-        """What was fitted to a graph."""
+        """What was fitted to a graph; what their channels keep of it is added."""
         assert graph.features is not None
+        recipes = [member.recipe for member in members if isinstance(member, Trained)]
+        if any(recipe.spectrum for recipe in recipes):
+            told = Known.of(graph, np.empty(0, np.int64)) if known is None else known
+            known = replace(told, vectors=spectral_vectors(graph))
         return cls(
             members=tuple(members),
             classes=graph.classes,
@@ -564,6 +568,8 @@ class Fitted:
                 inputs["values"] = self.known.values
             if self.known.folds is not None:
                 inputs["folds"] = self.known.folds
+            if self.known.vectors is not None:
+                inputs["vectors"] = self.known.vectors
             hashed = self.known.hashed(self.fingerprint)
             stored = None if hashed.names is None else {"salt": hashed.salt, "digests": hashed.names}
             _saved.write_file(folder / _NODES, json.dumps(stored).encode())
@@ -600,6 +606,8 @@ class Fitted:
             raise ValueError(f"a member was trained on a fold that {_INPUTS} does not know")
         if known is None and any(isinstance(m, TrainedNetwork) and m.recipe.needs_labels for m in members):
             raise ValueError(f"{_INPUTS} lacks the training labels that predictions need")
+        for member in members:
+            _check_kept(member, known)
         names, decision = about.get("feature_names"), about.get("decision")
         return cls(
             members=members,
@@ -639,7 +647,10 @@ class Fitted:
             folds = inputs.pop("folds", None)
             if folds is not None and (folds.dtype != np.int8 or folds.shape[1:] != codes.shape):
                 raise ValueError(f"{_INPUTS} holds folds that do not fit its nodes")
-            known = Known(codes, names, classes, columns, folds, salt, values)
+            vectors = inputs.pop("vectors", None)
+            if vectors is not None and (columns is None or not _are_vectors(vectors, int(columns.max(initial=-1)) + 1)):
+                raise ValueError(f"{_INPUTS} holds vectors that do not fit its nodes")
+            known = Known(codes, names, classes, columns, folds, salt, values, vectors)
         return known, FeatureScale(**inputs) if inputs else None
 
 
@@ -832,6 +843,20 @@ def _member(
     if member.network.widths != widths or len(attention) != len(widths):
         raise ValueError(f"{_WEIGHTS} holds a network whose channels are not those of {_saved.MODEL}")
     return member
+
+
+def _are_vectors(array: Any, rows: int) -> bool:
+    """Whether an array of a file holds vectors, as columns with so many entries."""
+    return bool(array.dtype == np.float64 and array.ndim == 2 and len(array) == rows and np.isfinite(array).all())
+
+
+def _check_kept(member: Trained | TrainedNetwork, known: Known | None) -> None:
+    """Refuse a member whose channels are made of what is not there, or is not what they were made of."""
+    if isinstance(member, TrainedNetwork) or not member.recipe.spectrum:
+        return
+    widths = [facts.width for facts in member.channels if facts.name == "spectrum"]
+    if known is None or known.vectors is None or widths != [known.vectors.shape[1]]:
+        raise ValueError(f"{_INPUTS} lacks the vectors that predictions need")
 
 
 def _read_names(stored: Any, n: int) -> tuple[tuple[str, ...] | None, str | None]:

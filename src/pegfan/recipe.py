@@ -30,6 +30,7 @@ from pegfan.channels import (
     make_channels,
     make_fsgnn_channels,
     propagated_labels,
+    spectral_vectors,
     structural_features,
 )
 from pegfan.channels._sums import order_free_product
@@ -139,6 +140,9 @@ class Recipe:
         single columns (`pegfan.training.boosting`); or ``"linear"``, logistic regression, or least squares for numbers.
     leaves
         The most leaves per boosted tree.
+    spectrum
+        Whether a node's place in the graph is a channel: S V with the 32 leading eigenvectors V of S, see
+        `pegfan.channels.spectral_vectors`.
 
     Notes
     -----
@@ -176,6 +180,7 @@ class Recipe:
     kinds: bool = False
     head: str = default.HEAD
     leaves: int = default.LEAVES
+    spectrum: bool = False
 
     def __post_init__(self) -> None:
         if callable(self.method):
@@ -191,7 +196,7 @@ class Recipe:
                 self._put(name, check_integer(getattr(self, name), name, least))
         if self.weight is not None and not (isinstance(self.weight, str) and self.weight):
             raise ValueError(f"weight must be the name of an edge matrix, got {self.weight!r}")
-        for name in ("include_features", "adjacency", "labels", "structure", "kinds"):
+        for name in ("include_features", "adjacency", "labels", "structure", "kinds", "spectrum"):
             if not isinstance(getattr(self, name), (bool, np.bool_)):
                 raise ValueError(f"{name} must be true or false, got {getattr(self, name)!r}")
             self._put(name, bool(getattr(self, name)))
@@ -219,7 +224,7 @@ class Recipe:
         if not self.has_tree:
             hops = () if self.hops else self._idle_without_hops()
             return ("h", "max_levels", "kind", *hops)
-        own = ("method", "h", "max_levels") if self.tree_file is not None else ()
+        own: tuple[str, ...] = ("method", "h", "max_levels") if self.tree_file is not None else ()
         if self.has_powers or self.direction == "both":
             return own
         own += ("direction",) if self.direction == "words" and not self.kinds else ()  # there are no powers to replace
@@ -242,7 +247,7 @@ class Recipe:
     def to_dict(self) -> dict[str, Any]:
         """Plain values in one level: all fields, and the settings that differ from their defaults."""
         plain = {name: getattr(self, name) for name in OWN if getattr(self, name) is not None}
-        for name in ("kinds", "head", "leaves"):  # as before there were any, so that keys last
+        for name in ("kinds", "head", "leaves", "spectrum"):  # as before there were any, so that keys last
             if plain[name] == type(self).__dataclass_fields__[name].default:
                 del plain[name]
         if self.tree_file is not None:
@@ -288,6 +293,7 @@ class Recipe:
         words += ["-X"] * (not self.include_features)
         words += [sign for sign, wanted in (("+A", self.adjacency), ("+Y", self.labels)) if wanted]
         words += ["+degrees"] * self.structure + ["+kinds"] * self.kinds
+        words += ["+spectrum"] * self.spectrum
         words += [f"boosted{f' leaves={self.leaves}' if self.leaves != default.LEAVES else ''}"] * self.is_boosted
         words += ["linear"] * self.is_linear
         changes = ["no norm" if k == "hop_normalize" else f"{k}={v}" for k, v in self.settings.changes().items()]
@@ -434,6 +440,9 @@ class Recipe:
         if self.structure:
             words = "degrees of a node and its neighbours"
             channels += [Channel("degrees", None, structural_features(graph), "degrees", what=words)]
+        if self.spectrum:
+            words = "where in the graph a node is"
+            channels += [Channel("spectrum", None, _spectral_places(graph, known), "spectrum", what=words)]
         if self.labels:
             channels += _label_channels(graph.weighted(self.weight), channels[0].input, told)
         return channels
@@ -515,6 +524,9 @@ class Known:
         What the digests begin with, so that no list of digests made elsewhere fits; None where names are plain.
     values
         The numeric targets of training nodes, NaN elsewhere; None where there are classes.
+    vectors
+        `pegfan.channels.spectral_vectors` of the fitted graph, a row for every column; None where no channel needs
+        them.
     """
 
     codes: IntArray
@@ -524,6 +536,7 @@ class Known:
     folds: NDArray[np.int8] | None = None
     salt: str | None = None
     values: FloatArray | None = None
+    vectors: FloatArray | None = None
 
     @classmethod
     def of(cls, graph: Graph, train: IntArray) -> Self:
@@ -646,6 +659,18 @@ def _adjacency_rows(graph: Graph, known: Known, direction: str) -> csr_array:
     first = np.flatnonzero(np.diff(row, prepend=-1) | np.diff(column, prepend=-1))
     sums = np.add.reduceat(weights, first) if len(first) else weights
     return csr_array((sums, (row[first], column[first])), shape=(graph.n, known.width))
+
+
+def _spectral_places(graph: Graph, known: Known | None) -> FloatArray:
+    """S V, with S of the graph itself and V of the fitted graph, in which nodes that are new have no row."""
+    if known is None:
+        vectors, at = spectral_vectors(graph), canonical_order(graph).classes
+    elif known.vectors is None:
+        raise ValueError("what is known of the fitted graph lacks the vectors that the recipe's spectrum needs")
+    else:
+        vectors, at = known.vectors, known.columns_of(graph)
+    rows = np.where(at[:, None] >= 0, vectors[np.maximum(at, 0)], 0.0)
+    return order_free_product(hop_matrix(graph, "S", "symmetric"), rows)
 
 
 def _label_channels(graph: Graph, x: Any, known: Known) -> Sequence[Channel]:

@@ -5,6 +5,7 @@ from pegfan.channels.channels import Channel, Channels
 from pegfan.channels.factors import Hop, Matrix, Projection
 from pegfan.channels.hops import hop_matrix
 from pegfan.channels.inputs import propagated_labels, structural_features
+from pegfan.channels.leading import principal_vectors, spectral_vectors
 from pegfan.channels.presets import make_channels, make_fsgnn_channels
 from pegfan.channels.scaling import FeatureScale
 
@@ -19,6 +20,8 @@ __all__ = [
     "hop_matrix",
     "make_channels",
     "make_fsgnn_channels",
+    "principal_vectors",
     "propagated_labels",
+    "spectral_vectors",
     "structural_features",
 ]
