@@ -20,7 +20,7 @@ from pegfan._arrays import Float32Array, FloatArray, IntArray
 from pegfan._extras import need
 from pegfan._npz import read_npz, write_npz
 from pegfan._plain import plain
-from pegfan.channels import Channel, Channels, FeatureScale, spectral_vectors
+from pegfan.channels import Channel, Channels, FeatureScale, PrincipalColumns, spectral_vectors
 from pegfan.decisions import Decision
 from pegfan.graph import Graph, Split, are_known
 from pegfan.metrics import METRICS, score
@@ -297,6 +297,8 @@ class Fitted:
         What is known of training nodes; None if no member needs it.
     scale
         Of the feature columns; None if no member needs it.
+    principal
+        Columns in place of the feature columns; None if no member needs them.
     decision
         What probabilities become, and which class they speak for; by default the likeliest one.
     graph
@@ -314,6 +316,7 @@ class Fitted:
     seed: int
     known: Known | None = None
     scale: FeatureScale | None = None
+    principal: PrincipalColumns | None = None
     decision: Decision = _LIKELIEST
     graph: Graph | None = None
 
@@ -336,6 +339,7 @@ class Fitted:
         if any(recipe.spectrum for recipe in recipes):
             told = Known.of(graph, np.empty(0, np.int64)) if known is None else known
             known = replace(told, vectors=spectral_vectors(graph))
+        principal = any(recipe.scaling == "principal" for recipe in recipes)
         return cls(
             members=tuple(members),
             classes=graph.classes,
@@ -348,6 +352,7 @@ class Fitted:
             seed=seed,
             known=known,
             scale=scale,
+            principal=PrincipalColumns.of_graph(graph) if principal else None,
             decision=decision,
             graph=graph,
         )
@@ -408,7 +413,7 @@ class Fitted:
                 if (recipe.tree_key, tree.K) not in trees:
                     trees[recipe.tree_key, tree.K] = recipe.build_tree(known, levels=tree.K)
                 tree = trees[recipe.tree_key, tree.K]
-            scale = self.scale if recipe.scaling == "columns" else None
+            scale = {"columns": self.scale, "principal": self.principal}.get(recipe.scaling)
             yield recipe.channels(known, tree, known=self.known_to(member), scale=scale, average=member.average)
 
     def known_to(self, member: Trained) -> Known | None:
@@ -560,6 +565,8 @@ class Fitted:
         }
         write_npz(folder / _HISTORY, history)
         inputs = {name: getattr(self.scale, name) for name in _SCALE} if self.scale is not None else {}
+        if self.principal is not None:
+            inputs["principal"] = self.principal.vectors
         if self.known is not None:
             inputs["codes"] = self.known.codes
             if self.known.columns is not None:
@@ -598,7 +605,7 @@ class Fitted:
         if sizes != {outputs} or any((TARGET in m.run.state) != numeric for m in members):
             fit = "targets" if numeric else f"{outputs} classes"
             raise ValueError(f"the members in {_saved.MODEL} do not fit its {fit}")
-        known, scale = cls._read_inputs(source, about, outputs)
+        known, scale, principal = cls._read_inputs(source, about, outputs)
         if known is not None and (known.values is not None) != numeric:
             raise ValueError(f"{_INPUTS} does not hold what {_saved.MODEL} predicts")
         count = 1 if known is None or known.folds is None else len(known.folds)
@@ -607,7 +614,7 @@ class Fitted:
         if known is None and any(isinstance(m, TrainedNetwork) and m.recipe.needs_labels for m in members):
             raise ValueError(f"{_INPUTS} lacks the training labels that predictions need")
         for member in members:
-            _check_kept(member, known)
+            _check_kept(member, known, principal)
         names, decision = about.get("feature_names"), about.get("decision")
         return cls(
             members=members,
@@ -621,13 +628,16 @@ class Fitted:
             seed=int(about["parameters"]["random_state"]),
             known=known,
             scale=scale,
+            principal=principal,
             decision=_LIKELIEST if decision is None else Decision.from_dict(decision, len(classes)),
         )
 
     @staticmethod
-    def _read_inputs(source: Path, about: Mapping[str, Any], classes: int) -> tuple[Known | None, FeatureScale | None]:
+    def _read_inputs(
+        source: Path, about: Mapping[str, Any], classes: int
+    ) -> tuple[Known | None, FeatureScale | None, PrincipalColumns | None]:
         if _INPUTS not in about["files"]:
-            return None, None
+            return None, None, None
         _saved.read_file(source, _INPUTS, about)
         inputs = read_npz(source / _INPUTS)
         known = None
@@ -651,7 +661,13 @@ class Fitted:
             if vectors is not None and (columns is None or not _are_vectors(vectors, int(columns.max(initial=-1)) + 1)):
                 raise ValueError(f"{_INPUTS} holds vectors that do not fit its nodes")
             known = Known(codes, names, classes, columns, folds, salt, values, vectors)
-        return known, FeatureScale(**inputs) if inputs else None
+        mixtures = inputs.pop("principal", None)
+        if mixtures is not None and not _are_vectors(mixtures, about["columns"]):
+            raise ValueError(
+                f"{_INPUTS} holds principal columns that do not fit the {about['columns']} feature columns"
+            )
+        principal = None if mixtures is None else PrincipalColumns(mixtures)
+        return known, FeatureScale(**inputs) if inputs else None, principal
 
 
 def mean_of(outputs: Sequence[Any]) -> Any:
@@ -850,13 +866,17 @@ def _are_vectors(array: Any, rows: int) -> bool:
     return bool(array.dtype == np.float64 and array.ndim == 2 and len(array) == rows and np.isfinite(array).all())
 
 
-def _check_kept(member: Trained | TrainedNetwork, known: Known | None) -> None:
+def _check_kept(member: Trained | TrainedNetwork, known: Known | None, principal: PrincipalColumns | None) -> None:
     """Refuse a member whose channels are made of what is not there, or is not what they were made of."""
-    if isinstance(member, TrainedNetwork) or not member.recipe.spectrum:
+    if isinstance(member, TrainedNetwork):
         return
     widths = [facts.width for facts in member.channels if facts.name == "spectrum"]
-    if known is None or known.vectors is None or widths != [known.vectors.shape[1]]:
+    if member.recipe.spectrum and (known is None or known.vectors is None or widths != [known.vectors.shape[1]]):
         raise ValueError(f"{_INPUTS} lacks the vectors that predictions need")
+    if member.recipe.scaling == "principal" and (
+        principal is None or member.channels[0].width != principal.vectors.shape[1]
+    ):
+        raise ValueError(f"{_INPUTS} lacks the principal columns that predictions need")
 
 
 def _read_names(stored: Any, n: int) -> tuple[tuple[str, ...] | None, str | None]:

@@ -26,6 +26,7 @@ from pegfan.channels import (
     Channel,
     Channels,
     FeatureScale,
+    PrincipalColumns,
     hop_matrix,
     make_channels,
     make_fsgnn_channels,
@@ -59,7 +60,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
 """The words that a recipe knows, by field."""
 
 _SYMBOLS = {"auto": "S?", "heterophily": "S", "homophily": "S~", "all": "S, S~"}
-_SCALINGS = {"none": "unscaled", "l1": "l1", "columns": "columns"}
+_SCALINGS = {"none": "unscaled", "l1": "l1", "columns": "columns", "principal": "principal"}
 
 BOOSTING = ("epochs", "patience", "stop", "class_weights")
 """Settings that boosting has, too."""
@@ -118,7 +119,8 @@ class Recipe:
         hops along and against the edges, side by side; or ``"words"``: every mixture of steps along and against them.
     scaling
         What is done to the features first: ``"l1"`` divides rows by their sums, ``"columns"`` brings columns to one
-        scale (`pegfan.channels.FeatureScale`), ``"none"`` leaves them.
+        scale (`pegfan.channels.FeatureScale`), ``"principal"`` has at most 32 mixtures of columns in place of the
+        columns (`pegfan.channels.PrincipalColumns`), ``"none"`` leaves them.
     include_features
         Whether X itself is a channel.
     adjacency
@@ -399,7 +401,7 @@ class Recipe:
         *,
         split: Split | int | None = default.SPLIT,
         known: Known | None = None,
-        scale: FeatureScale | None = None,
+        scale: FeatureScale | PrincipalColumns | None = None,
         average: bool | None = None,
     ) -> Channels:
         """Make its channels on a graph: those of the paper, and what the recipe adds to them.
@@ -460,7 +462,7 @@ class Recipe:
         return self.changed(**changes) if changes else self
 
     def scale(self, graph: Graph) -> FeatureScale | None:
-        """The scale of a graph's columns, if the recipe asks for one."""
+        """The scale of a graph's columns, if the recipe asks for one; principal columns are found once per graph."""
         return FeatureScale.of(graph.features) if self.scaling == "columns" else None
 
 

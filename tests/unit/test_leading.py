@@ -12,13 +12,15 @@ from scipy import sparse
 import pegfan as pf
 from pegfan._npz import read_npz, write_npz
 from pegfan._saved import _checksum
-from pegfan.channels import hop_matrix, principal_vectors, spectral_vectors
+from pegfan.channels import PrincipalColumns, hop_matrix, make_fsgnn_channels, principal_vectors, spectral_vectors
 from pegfan.channels.leading import COUNT, _dots, _eigen
 from pegfan.explain import Explainer
+from pegfan.importance import permutation_importance
 from pegfan.recipe import Known, Recipe
 from pegfan.trees import canonical_order
 
 seeds = st.integers(0, 2**32 - 1)
+MORE = [{"spectrum": True}, {"scaling": "principal"}, {"scaling": "principal", "labels": True, "spectrum": True}]
 QUICK = {"epochs": 8, "hidden": 4}
 HEADS = [{"method": "none", "hops": 1, **QUICK}, {"method": "none", "hops": 1, "head": "boosting", "epochs": 8}]
 
@@ -158,7 +160,7 @@ def test_new_nodes_have_a_place_by_their_neighbours(graph):
 
 
 @pytest.mark.parametrize("words", HEADS)
-@pytest.mark.parametrize("more", [{"spectrum": True}])
+@pytest.mark.parametrize("more", MORE)
 def test_models_predict_renumbered_and_other_graphs_and_come_back(graph, words, more, tmp_path):
     model = pf.RecipeClassifier(Recipe.of({**words, **more})).fit(graph)
     found = model.predict_proba(graph)
@@ -174,7 +176,7 @@ def test_models_predict_renumbered_and_other_graphs_and_come_back(graph, words, 
 
 
 @pytest.mark.parametrize("words", HEADS)
-@pytest.mark.parametrize("more", [{"spectrum": True}])
+@pytest.mark.parametrize("more", MORE)
 def test_reasons_add_up(graph, words, more):
     model = pf.RecipeClassifier(Recipe.of({**words, **more, "structure": True})).fit(graph)
     explainer = Explainer(model.fitted_)
@@ -185,6 +187,50 @@ def test_reasons_add_up(graph, words, more):
         assert sum(share.contribution for share in found.nodes) + sum(found.rest.values()) == whole
         assert sum(reason.contribution for reason in found.reasons) == whole
     assert all(explainer.texts([3, 50]))
+
+
+def test_scores_and_importances_are_those_of_the_columns(graph):
+    """A column that decides is found, through mixtures of columns."""
+    rng = np.random.default_rng(0)
+    x = rng.random((120, 40)) * 0.1
+    x[:, 7] = graph.labels % 2
+    told = graph.replace(features=x, labels=graph.labels % 2)
+    for words in HEADS:
+        recipe = Recipe.of({**words, "scaling": "principal", "labels": True, "epochs": 40})
+        model = pf.RecipeClassifier(recipe).fit(told)
+        explainer = Explainer(model.fitted_)
+        total = dict.fromkeys(explainer.names, 0.0)
+        for found in explainer.explain(np.arange(40)):
+            p = model.predict_proba(told)[found.node].max()
+            assert found.probability == pytest.approx(p, abs=1e-4)
+            for share in found.columns:
+                total[share.name] = total.get(share.name, 0.0) + abs(share.contribution) * (share.value is not None)
+        assert max(total, key=total.__getitem__) == "column 7"
+        rows, left = permutation_importance(explainer, told.labels, told.splits[0].test, "accuracy", most=5)
+        assert (rows[0].name, left) == ("column 7", 35)
+
+
+def test_both_scales_are_kept_side_by_side(graph, tmp_path):
+    recipes = [{**HEADS[0], "scaling": scaling} for scaling in ("columns", "principal", "none")]
+    model = pf.AutoClassifier(recipes=recipes, choose="mean").fit(graph)
+    assert {member.recipe.scaling for member in model.members_} == {"columns", "principal", "none"}
+    part = graph.subgraph(np.arange(30, 120))
+    loaded = pf.load_classifier(model.save(tmp_path / "model"))
+    assert loaded.predict_proba(part).tobytes() == model.predict_proba(part).tobytes()
+    kept = loaded.fitted_
+    assert (kept.scale is not None, kept.principal is not None) == (True, True)
+    np.testing.assert_array_equal(kept.principal.vectors, principal_vectors(graph.features))
+
+
+def test_principal_columns_are_those_of_the_fitted_graph(graph):
+    fitted, part = PrincipalColumns.of(graph.features), graph.subgraph(np.arange(40))
+    channels = make_fsgnn_channels(part, 1, "heterophily", scaling=fitted)
+    assert channels.info["scaling"] == "principal"
+    x = channels["X"].materialize(np.float64, "dense")
+    np.testing.assert_allclose(x, part.features @ principal_vectors(graph.features), rtol=1e-6)
+    assert PrincipalColumns.of_graph(graph) is PrincipalColumns.of_graph(graph)
+    same = make_fsgnn_channels(graph, 1, "heterophily", scaling="principal")["X"].materialize(np.float64, "dense")
+    np.testing.assert_array_equal(same, fitted.apply(graph.features))
 
 
 def rewrite(folder, change):
@@ -205,6 +251,10 @@ HOSTILE = [
     ("spectrum", lambda a: a.update(vectors=a["vectors"].astype(np.complex128)), "do not fit its nodes"),
     ("spectrum", lambda a: a.update(vectors=a["vectors"][:, :9].copy()), "lacks the vectors"),
     ("spectrum", lambda a: a.pop("columns"), "do not fit its nodes"),
+    ("principal", lambda a: a.pop("principal"), "lacks the principal columns"),
+    ("principal", lambda a: a.update(principal=a["principal"][:3]), "do not fit the 6 feature columns"),
+    ("principal", lambda a: a.update(principal=np.full((6, 6), np.inf)), "do not fit the 6 feature columns"),
+    ("principal", lambda a: a.update(principal=a["principal"][:, :2].copy()), "lacks the principal columns"),
 ]
 
 

@@ -7,7 +7,7 @@ from pegfan.channels.hops import hop_matrix
 from pegfan.channels.inputs import propagated_labels, structural_features
 from pegfan.channels.leading import principal_vectors, spectral_vectors
 from pegfan.channels.presets import make_channels, make_fsgnn_channels
-from pegfan.channels.scaling import FeatureScale
+from pegfan.channels.scaling import FeatureScale, PrincipalColumns
 
 __all__ = [
     "Channel",
@@ -15,6 +15,7 @@ __all__ = [
     "FeatureScale",
     "Hop",
     "Matrix",
+    "PrincipalColumns",
     "Projection",
     "density",
     "hop_matrix",

@@ -16,7 +16,7 @@ from pegfan.channels._kept import LARGE, part_of
 from pegfan.channels.channels import SIDES, Channel, Channels, product_name
 from pegfan.channels.factors import Hop, Projection, as_factor
 from pegfan.channels.inputs import training_nodes
-from pegfan.channels.scaling import FeatureScale, scale
+from pegfan.channels.scaling import FeatureScale, PrincipalColumns, scale
 from pegfan.framelets import FrameletSystem, Operator
 from pegfan.framelets._signals import ClassMeans
 from pegfan.graph import Graph, Split
@@ -43,7 +43,7 @@ KINDS = {"a": (False, 0), "b": (True, 0), "c": (True, 1), "as": (False, 1)}
 
 Regime = Literal["auto", "homophily", "heterophily", "all"]
 Direction = Literal["out", "in", "symmetric", "both", "words"]
-Scaling = Literal["none", "l1", "columns"] | FeatureScale
+Scaling = Literal["none", "l1", "columns", "principal"] | FeatureScale | PrincipalColumns
 
 
 def make_channels(
@@ -96,9 +96,10 @@ def make_channels(
         against the edges as further channels, whatever the kind. "words" has, on directed graphs, all products of up
         to r factors Q or Qᵀ (`hop_matrix` "Q") in place of powers of S: 2 + 4 + ... + 2^r channels, whatever the
         regime; otherwise it is "out".
-    scaling : {"none", "l1", "columns"} or FeatureScale
+    scaling : {"none", "l1", "columns", "principal"} or FeatureScale or PrincipalColumns
         "l1" divides each row of X by the sum of its absolute values, as the paper does on real data; a row
-        of zeros stays. "columns" brings columns to one scale; a `FeatureScale` does it as on another graph.
+        of zeros stays. "columns" brings columns to one scale; "principal" has X V in place of X, with the 32 leading
+        right singular vectors V of X. A `FeatureScale` or `PrincipalColumns` does either as on another graph.
     split : Split or int, optional
         The split, or its place in ``graph.splits``, whose training nodes decide ``regime="auto"``; by default the
         first. None where no labels may be looked at.
@@ -256,6 +257,9 @@ def _parts(
             "the graph has no features; give them with graph.replace(features=...), for example "
             "pegfan.channels.structural_features(graph), or build Channels of your own inputs"
         )
+    named = {FeatureScale: "columns", PrincipalColumns: "principal"}.get(type(scaling), scaling)
+    if isinstance(scaling, str) and scaling == "principal":
+        scaling = PrincipalColumns.of_graph(graph)
     key = scaling if isinstance(scaling, str) else id(scaling)
     x = Channel("X", None, part_of(graph, ("X", key), lambda: (scaling, scale(graph.features, scaling)))[1], "X")
     several = graph.directed and hops > 0 and (hop is None or isinstance(hop, str))
@@ -266,7 +270,7 @@ def _parts(
         "regime": regime,
         "hops": hops * (with_hops or both),
         "direction": direction,
-        "scaling": "columns" if isinstance(scaling, FeatureScale) else scaling,
+        "scaling": named,
     }
     if not (info["hops"] or projected):
         return _Parts(x, [], [], [], info)

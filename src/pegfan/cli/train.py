@@ -109,7 +109,9 @@ def train(
     direction: Annotated[
         str | None, typer.Option(help="Pin the side of edges: out, in, symmetric, both, words.")
     ] = None,
-    scaling: Annotated[str | None, typer.Option(help="Pin the scaling of features: none, l1 or columns.")] = None,
+    scaling: Annotated[
+        str | None, typer.Option(help="Pin the scaling of features: none, l1, columns or principal.")
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="Pin any other part of a recipe, such as epochs=200."),
