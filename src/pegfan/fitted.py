@@ -21,7 +21,7 @@ from pegfan._arrays import Float32Array, FloatArray, IntArray
 from pegfan._extras import need
 from pegfan._npz import read_npz, write_npz
 from pegfan._plain import plain
-from pegfan.channels import Channel, Channels, FeatureScale
+from pegfan.channels import Channel, Channels, FeatureScale, PrincipalColumns, spectral_vectors
 from pegfan.decisions import Decision
 from pegfan.graph import Graph, Split, are_known
 from pegfan.metrics import METRICS, score
@@ -303,6 +303,8 @@ class Fitted:
         What is known of training nodes; None if no member needs it.
     scale
         Of the feature columns; None if no member needs it.
+    principal
+        Columns in place of the feature columns; None if no member needs them.
     decision
         What probabilities become, and which class they speak for; by default the likeliest one.
     graph
@@ -320,6 +322,7 @@ class Fitted:
     seed: int
     known: Known | None = None
     scale: FeatureScale | None = None
+    principal: PrincipalColumns | None = None
     decision: Decision = _LIKELIEST
     graph: Graph | None = None
 
@@ -336,8 +339,13 @@ class Fitted:
         scale: FeatureScale | None = None,
         decision: Decision = _LIKELIEST,
     ) -> Self:
-        """What was fitted to a graph."""
+        """What was fitted to a graph; what their channels keep of it is added."""
         assert graph.features is not None
+        recipes = [member.recipe for member in members if isinstance(member, Trained)]
+        if any(recipe.spectrum for recipe in recipes):
+            told = Known.of(graph, np.empty(0, np.int64)) if known is None else known
+            known = replace(told, vectors=spectral_vectors(graph))
+        principal = any(recipe.scaling == "principal" for recipe in recipes)
         return cls(
             members=tuple(members),
             classes=graph.classes,
@@ -350,6 +358,7 @@ class Fitted:
             seed=seed,
             known=known,
             scale=scale,
+            principal=PrincipalColumns.of_graph(graph) if principal else None,
             decision=decision,
             graph=graph,
         )
@@ -412,7 +421,7 @@ class Fitted:
                 if (recipe.tree_key, tree.K) not in trees:
                     trees[recipe.tree_key, tree.K] = recipe.build_tree(known, levels=tree.K)
                 tree = trees[recipe.tree_key, tree.K]
-            scale = self.scale if recipe.scaling == "columns" else None
+            scale = {"columns": self.scale, "principal": self.principal}.get(recipe.scaling)
             yield recipe.channels(known, tree, known=self.known_to(member), scale=scale, average=member.average)
 
     def known_to(self, member: Trained) -> Known | None:
@@ -565,6 +574,8 @@ class Fitted:
         }
         write_npz(folder / _HISTORY, history)
         inputs = {name: getattr(self.scale, name) for name in _SCALE} if self.scale is not None else {}
+        if self.principal is not None:
+            inputs["principal"] = self.principal.vectors
         if self.known is not None:
             inputs["codes"] = self.known.codes
             if self.known.columns is not None:
@@ -573,6 +584,8 @@ class Fitted:
                 inputs["values"] = self.known.values
             if self.known.folds is not None:
                 inputs["folds"] = self.known.folds
+            if self.known.vectors is not None:
+                inputs["vectors"] = self.known.vectors
             hashed = self.known.hashed(self.fingerprint)
             stored = None if hashed.names is None else {"salt": hashed.salt, "digests": hashed.names}
             _saved.write_file(folder / _NODES, json.dumps(stored).encode())
@@ -601,7 +614,7 @@ class Fitted:
         if sizes != {outputs} or any((TARGET in m.run.state) != numeric for m in members):
             fit = "targets" if numeric else f"{outputs} classes"
             raise ValueError(f"the members in {_saved.MODEL} do not fit its {fit}")
-        known, scale = cls._read_inputs(source, about, outputs)
+        known, scale, principal = cls._read_inputs(source, about, outputs)
         if known is not None and (known.values is not None) != numeric:
             raise ValueError(f"{_INPUTS} does not hold what {_saved.MODEL} predicts")
         count = 1 if known is None or known.folds is None else len(known.folds)
@@ -609,6 +622,8 @@ class Fitted:
             raise ValueError(f"a member was trained on a fold that {_INPUTS} does not know")
         if known is None and any(isinstance(m, TrainedNetwork) and m.recipe.needs_labels for m in members):
             raise ValueError(f"{_INPUTS} lacks the training labels that predictions need")
+        for member in members:
+            _check_kept(member, known, principal)
         names, decision = about.get("feature_names"), about.get("decision")
         return cls(
             members=members,
@@ -622,13 +637,16 @@ class Fitted:
             seed=int(about["parameters"]["random_state"]),
             known=known,
             scale=scale,
+            principal=principal,
             decision=_LIKELIEST if decision is None else Decision.from_dict(decision, len(classes)),
         )
 
     @staticmethod
-    def _read_inputs(source: Path, about: Mapping[str, Any], classes: int) -> tuple[Known | None, FeatureScale | None]:
+    def _read_inputs(
+        source: Path, about: Mapping[str, Any], classes: int
+    ) -> tuple[Known | None, FeatureScale | None, PrincipalColumns | None]:
         if _INPUTS not in about["files"]:
-            return None, None
+            return None, None, None
         _saved.read_file(source, _INPUTS, about)
         inputs = read_npz(source / _INPUTS)
         known = None
@@ -648,8 +666,17 @@ class Fitted:
             folds = inputs.pop("folds", None)
             if folds is not None and (folds.dtype != np.int8 or folds.shape[1:] != codes.shape):
                 raise ValueError(f"{_INPUTS} holds folds that do not fit its nodes")
-            known = Known(codes, names, classes, columns, folds, salt, values)
-        return known, FeatureScale(**inputs) if inputs else None
+            vectors = inputs.pop("vectors", None)
+            if vectors is not None and (columns is None or not _are_vectors(vectors, int(columns.max(initial=-1)) + 1)):
+                raise ValueError(f"{_INPUTS} holds vectors that do not fit its nodes")
+            known = Known(codes, names, classes, columns, folds, salt, values, vectors)
+        mixtures = inputs.pop("principal", None)
+        if mixtures is not None and not _are_vectors(mixtures, about["columns"]):
+            raise ValueError(
+                f"{_INPUTS} holds principal columns that do not fit the {about['columns']} feature columns"
+            )
+        principal = None if mixtures is None else PrincipalColumns(mixtures)
+        return known, FeatureScale(**inputs) if inputs else None, principal
 
 
 def mean_of(outputs: Sequence[Any], weights: Sequence[float] | None = None) -> Any:
@@ -856,6 +883,24 @@ def _member(
     if member.network.widths != widths or len(attention) != len(widths):
         raise ValueError(f"{_WEIGHTS} holds a network whose channels are not those of {_saved.MODEL}")
     return member
+
+
+def _are_vectors(array: Any, rows: int) -> bool:
+    """Whether an array of a file holds vectors, as columns with so many entries."""
+    return bool(array.dtype == np.float64 and array.ndim == 2 and len(array) == rows and np.isfinite(array).all())
+
+
+def _check_kept(member: Trained | TrainedNetwork, known: Known | None, principal: PrincipalColumns | None) -> None:
+    """Refuse a member whose channels are made of what is not there, or is not what they were made of."""
+    if isinstance(member, TrainedNetwork):
+        return
+    widths = [facts.width for facts in member.channels if facts.name == "spectrum"]
+    if member.recipe.spectrum and (known is None or known.vectors is None or widths != [known.vectors.shape[1]]):
+        raise ValueError(f"{_INPUTS} lacks the vectors that predictions need")
+    if member.recipe.scaling == "principal" and (
+        principal is None or member.channels[0].width != principal.vectors.shape[1]
+    ):
+        raise ValueError(f"{_INPUTS} lacks the principal columns that predictions need")
 
 
 def _read_names(stored: Any, n: int) -> tuple[tuple[str, ...] | None, str | None]:

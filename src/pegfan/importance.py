@@ -182,8 +182,12 @@ class _Scored:
                 step = dense(x)[self.nodes]
                 moved.append(before + (step if len(places) > weight.shape[0] else step @ weight[:, places].T))
             elif channel.name == "Y X":
-                whole = np.zeros((channel.n, network.features.matrix.shape[1]))
-                whole[:, places] = change
+                mixed = next((vectors for vectors in network.mixtures if vectors is not None), None)
+                if mixed is None:
+                    whole = np.zeros((channel.n, network.features.matrix.shape[1]))
+                    whole[:, places] = change
+                else:
+                    whole = change @ mixed[places]
                 moved.append(before + self._by_class(network, whole)[self.nodes] @ weight.T)
             else:
                 moved.append(before)

@@ -26,14 +26,16 @@ from pegfan.channels import (
     Channel,
     Channels,
     FeatureScale,
+    PrincipalColumns,
     hop_matrix,
     make_channels,
     make_fsgnn_channels,
     propagated_labels,
+    spectral_vectors,
     structural_features,
 )
 from pegfan.channels._sums import order_free_product
-from pegfan.channels.presets import KINDS, REGIMES, edge_kind_channels, find_regime
+from pegfan.channels.presets import KINDS, REGIMES, WAYS, edge_kind_channels, find_regime
 from pegfan.channels.scaling import SCALINGS
 from pegfan.framelets import FrameletSystem
 from pegfan.graph import Graph, Split
@@ -51,14 +53,14 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "method": ("auto", "none", *BUILDERS),
     "kind": tuple(KINDS),
     "regime": ("auto", *REGIMES),
-    "direction": (*DIRECTIONS, "both"),
+    "direction": WAYS,
     "scaling": SCALINGS,
     "head": ("network", "boosting", "linear"),
 }
 """The words that a recipe knows, by field."""
 
 _SYMBOLS = {"auto": "S?", "heterophily": "S", "homophily": "S~", "all": "S, S~"}
-_SCALINGS = {"none": "unscaled", "l1": "l1", "columns": "columns"}
+_SCALINGS = {"none": "unscaled", "l1": "l1", "columns": "columns", "principal": "principal"}
 
 BOOSTING = ("epochs", "patience", "stop", "class_weights")
 """Settings that boosting has, too."""
@@ -113,11 +115,12 @@ class Recipe:
     hops
         The highest power of the hop matrices; 0 without a tree leaves the features alone.
     direction
-        Which side of directed edges the tree and the hops see: ``"out"``, ``"in"``, ``"symmetric"``; or ``"both"``:
-        hops along and against the edges, side by side.
+        Which side of directed edges the tree and the hops see: ``"out"``, ``"in"``, ``"symmetric"``; ``"both"``:
+        hops along and against the edges, side by side; or ``"words"``: every mixture of steps along and against them.
     scaling
         What is done to the features first: ``"l1"`` divides rows by their sums, ``"columns"`` brings columns to one
-        scale (`pegfan.channels.FeatureScale`), ``"none"`` leaves them.
+        scale (`pegfan.channels.FeatureScale`), ``"principal"`` has at most 32 mixtures of columns in place of the
+        columns (`pegfan.channels.PrincipalColumns`), ``"none"`` leaves them.
     include_features
         Whether X itself is a channel.
     adjacency
@@ -139,6 +142,9 @@ class Recipe:
         single columns (`pegfan.training.boosting`); or ``"linear"``, logistic regression, or least squares for numbers.
     leaves
         The most leaves per boosted tree.
+    spectrum
+        Whether a node's place in the graph is a channel: S V with the 32 leading eigenvectors V of S, see
+        `pegfan.channels.spectral_vectors`.
 
     Notes
     -----
@@ -176,6 +182,7 @@ class Recipe:
     kinds: bool = False
     head: str = default.HEAD
     leaves: int = default.LEAVES
+    spectrum: bool = False
 
     def __post_init__(self) -> None:
         if callable(self.method):
@@ -191,7 +198,7 @@ class Recipe:
                 self._put(name, check_integer(getattr(self, name), name, least))
         if self.weight is not None and not (isinstance(self.weight, str) and self.weight):
             raise ValueError(f"weight must be the name of an edge matrix, got {self.weight!r}")
-        for name in ("include_features", "adjacency", "labels", "structure", "kinds"):
+        for name in ("include_features", "adjacency", "labels", "structure", "kinds", "spectrum"):
             if not isinstance(getattr(self, name), (bool, np.bool_)):
                 raise ValueError(f"{name} must be true or false, got {getattr(self, name)!r}")
             self._put(name, bool(getattr(self, name)))
@@ -219,9 +226,10 @@ class Recipe:
         if not self.has_tree:
             hops = () if self.hops else self._idle_without_hops()
             return ("h", "max_levels", "kind", *hops)
-        own = ("method", "h", "max_levels") if self.tree_file is not None else ()
+        own: tuple[str, ...] = ("method", "h", "max_levels") if self.tree_file is not None else ()
         if self.has_powers or self.direction == "both":
             return own
+        own += ("direction",) if self.direction == "words" and not self.kinds else ()  # there are no powers to replace
         return (*own, "hops") if self.projects_hops or self.labels else (*own, "hops", "weight")
 
     def _idle_without_hops(self) -> tuple[str, ...]:
@@ -241,7 +249,7 @@ class Recipe:
     def to_dict(self) -> dict[str, Any]:
         """Plain values in one level: all fields, and the settings that differ from their defaults."""
         plain = {name: getattr(self, name) for name in OWN if getattr(self, name) is not None}
-        for name in ("kinds", "head", "leaves"):  # as before there were any, so that keys last
+        for name in ("kinds", "head", "leaves", "spectrum"):  # as before there were any, so that keys last
             if plain[name] == type(self).__dataclass_fields__[name].default:
                 del plain[name]
         if self.tree_file is not None:
@@ -287,6 +295,7 @@ class Recipe:
         words += ["-X"] * (not self.include_features)
         words += [sign for sign, wanted in (("+A", self.adjacency), ("+Y", self.labels)) if wanted]
         words += ["+degrees"] * self.structure + ["+kinds"] * self.kinds
+        words += ["+spectrum"] * self.spectrum
         words += [f"boosted{f' leaves={self.leaves}' if self.leaves != default.LEAVES else ''}"] * self.is_boosted
         words += ["linear"] * self.is_linear
         changes = ["no norm" if k == "hop_normalize" else f"{k}={v}" for k, v in self.settings.changes().items()]
@@ -338,7 +347,24 @@ class Recipe:
 
     @property
     def _side(self) -> str:
-        return "out" if self.direction == "both" else self.direction
+        return self.direction if self.direction in DIRECTIONS else "out"
+
+    def hop_count(self, directed: bool) -> int:
+        """How many channels are hops of the features, on a directed graph or on another one.
+
+        Hops along every kind of edges alone are not counted.
+
+        Examples
+        --------
+        >>> recipe = Recipe(method="none", hops=3, direction="words", regime="heterophily")
+        >>> recipe.hop_count(directed=True), recipe.hop_count(directed=False)
+        (14, 3)
+        """
+        powers = self.hops * self.has_powers
+        if directed and self.direction == "words":
+            return int(2 ** (powers + 1) - 2)
+        against = self.hops if directed and self.direction == "both" else 0
+        return (powers + against) * len(REGIMES.get(self.regime, "S"))
 
     def build_tree(
         self, graph: Graph, *, levels: int | None = None, trees: str | os.PathLike[str] | None = None
@@ -375,7 +401,7 @@ class Recipe:
         *,
         split: Split | int | None = default.SPLIT,
         known: Known | None = None,
-        scale: FeatureScale | None = None,
+        scale: FeatureScale | PrincipalColumns | None = None,
         average: bool | None = None,
     ) -> Channels:
         """Make its channels on a graph: those of the paper, and what the recipe adds to them.
@@ -416,6 +442,9 @@ class Recipe:
         if self.structure:
             words = "degrees of a node and its neighbours"
             channels += [Channel("degrees", None, structural_features(graph), "degrees", what=words)]
+        if self.spectrum:
+            words = "where in the graph a node is"
+            channels += [Channel("spectrum", None, _spectral_places(graph, known), "spectrum", what=words)]
         if self.labels:
             channels += _label_channels(graph.weighted(self.weight), channels[0].input, told)
         return channels
@@ -426,12 +455,14 @@ class Recipe:
         Where degrees `stood_in` for features, rows with sum one would say nothing: they are left unscaled.
         """
         changes: dict[str, Any] = {"scaling": "none"} if stood_in and self.scaling == "l1" else {}
-        if self.regime_is_open:
+        if self.direction == "words" and graph.directed and self.hops and not (self.projects_hops or self.kinds):
+            changes["regime"] = "heterophily"  # where it makes no difference, equal recipes are equal
+        elif self.regime_is_open:
             changes["regime"] = find_regime(graph, self.regime, split)[0]
         return self.changed(**changes) if changes else self
 
     def scale(self, graph: Graph) -> FeatureScale | None:
-        """The scale of a graph's columns, if the recipe asks for one."""
+        """The scale of a graph's columns, if the recipe asks for one; principal columns are found once per graph."""
         return FeatureScale.of(graph.features) if self.scaling == "columns" else None
 
 
@@ -495,6 +526,9 @@ class Known:
         What the digests begin with, so that no list of digests made elsewhere fits; None where names are plain.
     values
         The numeric targets of training nodes, NaN elsewhere; None where there are classes.
+    vectors
+        `pegfan.channels.spectral_vectors` of the fitted graph, a row for every column; None where no channel needs
+        them.
     """
 
     codes: IntArray
@@ -504,6 +538,7 @@ class Known:
     folds: NDArray[np.int8] | None = None
     salt: str | None = None
     values: FloatArray | None = None
+    vectors: FloatArray | None = None
 
     @classmethod
     def of(cls, graph: Graph, train: IntArray) -> Self:
@@ -626,6 +661,18 @@ def _adjacency_rows(graph: Graph, known: Known, direction: str) -> csr_array:
     first = np.flatnonzero(np.diff(row, prepend=-1) | np.diff(column, prepend=-1))
     sums = np.add.reduceat(weights, first) if len(first) else weights
     return csr_array((sums, (row[first], column[first])), shape=(graph.n, known.width))
+
+
+def _spectral_places(graph: Graph, known: Known | None) -> FloatArray:
+    """S V, with S of the graph itself and V of the fitted graph, in which nodes that are new have no row."""
+    if known is None:
+        vectors, at = spectral_vectors(graph), canonical_order(graph).classes
+    elif known.vectors is None:
+        raise ValueError("what is known of the fitted graph lacks the vectors that the recipe's spectrum needs")
+    else:
+        vectors, at = known.vectors, known.columns_of(graph)
+    rows = np.where(at[:, None] >= 0, vectors[np.maximum(at, 0)], 0.0)
+    return order_free_product(hop_matrix(graph, "S", "symmetric"), rows)
 
 
 def _label_channels(graph: Graph, x: Any, known: Known) -> Sequence[Channel]:
