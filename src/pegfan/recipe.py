@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array
 
 from pegfan import _defaults as default
 from pegfan._arrays import FloatArray, IntArray
@@ -29,10 +29,9 @@ from pegfan.channels import (
     hop_matrix,
     make_channels,
     make_fsgnn_channels,
-    propagated_labels,
     structural_features,
 )
-from pegfan.channels._sums import order_free_product
+from pegfan.channels.labels import label_channels, target_channels
 from pegfan.channels.presets import KINDS, REGIMES, edge_kind_channels, find_regime
 from pegfan.channels.scaling import SCALINGS
 from pegfan.framelets import FrameletSystem
@@ -62,8 +61,6 @@ _SCALINGS = {"none": "unscaled", "l1": "l1", "columns": "columns"}
 
 BOOSTING = ("epochs", "patience", "stop", "class_weights")
 """Settings that boosting has, too."""
-_JOINT_MOST = 256
-"""The most columns of features by class of the neighbour."""
 
 
 class TreeFile(NamedTuple):
@@ -139,11 +136,15 @@ class Recipe:
         single columns (`pegfan.training.boosting`); or ``"linear"``, logistic regression, or least squares for numbers.
     leaves
         The most leaves per boosted tree.
+    between
+        Whether training labels two steps away, told apart by the features of the node in between, are a channel; with
+        `labels` only, and where columns of features times classes are at most 256.
 
     Notes
     -----
     Fields that make no difference are set to their defaults: without a tree, those of the tree; where no powers of
-    hops are channels, those of the powers; and with another head, the settings of the network.
+    hops are channels, those of the powers; without labels, what is made of them; and with another head, the settings of
+    the network.
 
     Examples
     --------
@@ -176,6 +177,7 @@ class Recipe:
     kinds: bool = False
     head: str = default.HEAD
     leaves: int = default.LEAVES
+    between: bool = False
 
     def __post_init__(self) -> None:
         if callable(self.method):
@@ -191,7 +193,7 @@ class Recipe:
                 self._put(name, check_integer(getattr(self, name), name, least))
         if self.weight is not None and not (isinstance(self.weight, str) and self.weight):
             raise ValueError(f"weight must be the name of an edge matrix, got {self.weight!r}")
-        for name in ("include_features", "adjacency", "labels", "structure", "kinds"):
+        for name in ("include_features", "adjacency", "labels", "structure", "kinds", "between"):
             if not isinstance(getattr(self, name), (bool, np.bool_)):
                 raise ValueError(f"{name} must be true or false, got {getattr(self, name)!r}")
             self._put(name, bool(getattr(self, name)))
@@ -211,7 +213,8 @@ class Recipe:
             self._put("settings", Settings(**{name: getattr(self.settings, name) for name in BOOSTING}))
         if self.head == "linear":
             self._put("settings", Settings(class_weights=self.settings.class_weights))
-        for name in self._idle() + (("leaves",) if self.head != "boosting" else ()):
+        idle = self._idle() + ("leaves",) * (not self.is_boosted) + ("between",) * (not self.labels)
+        for name in idle:
             self._put(name, type(self).__dataclass_fields__[name].default)
 
     def _idle(self) -> tuple[str, ...]:
@@ -241,7 +244,7 @@ class Recipe:
     def to_dict(self) -> dict[str, Any]:
         """Plain values in one level: all fields, and the settings that differ from their defaults."""
         plain = {name: getattr(self, name) for name in OWN if getattr(self, name) is not None}
-        for name in ("kinds", "head", "leaves"):  # as before there were any, so that keys last
+        for name in ("kinds", "head", "leaves", "between"):  # as before there were any, so that keys last
             if plain[name] == type(self).__dataclass_fields__[name].default:
                 del plain[name]
         if self.tree_file is not None:
@@ -286,6 +289,7 @@ class Recipe:
         words.append(_SCALINGS[self.scaling])
         words += ["-X"] * (not self.include_features)
         words += [sign for sign, wanted in (("+A", self.adjacency), ("+Y", self.labels)) if wanted]
+        words += ["between"] * self.between
         words += ["+degrees"] * self.structure + ["+kinds"] * self.kinds
         words += [f"boosted{f' leaves={self.leaves}' if self.leaves != default.LEAVES else ''}"] * self.is_boosted
         words += ["linear"] * self.is_linear
@@ -417,7 +421,7 @@ class Recipe:
             words = "degrees of a node and its neighbours"
             channels += [Channel("degrees", None, structural_features(graph), "degrees", what=words)]
         if self.labels:
-            channels += _label_channels(graph.weighted(self.weight), channels[0].input, told)
+            channels += _label_channels(graph.weighted(self.weight), channels[0].input, told, self.between)
         return channels
 
     def settled(self, graph: Graph, split: Split | int | None, stood_in: bool = False) -> Recipe:
@@ -628,62 +632,12 @@ def _adjacency_rows(graph: Graph, known: Known, direction: str) -> csr_array:
     return csr_array((sums, (row[first], column[first])), shape=(graph.n, known.width))
 
 
-def _label_channels(graph: Graph, x: Any, known: Known) -> Sequence[Channel]:
-    """Training labels one and two steps away, and the features of neighbours by their class; a node's own left out.
+def _label_channels(graph: Graph, x: Any, known: Known, between: bool) -> list[Channel]:
+    """Channels of what is known of training nodes.
 
     On the fitted graph these are the training labels of the split. On another graph they are the labels of those
     nodes that were training nodes.
     """
     if known.values is not None:
-        return _target_channels(graph, known)
-    codes = known.labels_of(graph)
-    nodes, nothing = np.flatnonzero(codes >= 0), np.empty(0, np.int64)
-    told = Graph(graph.adjacency, directed=graph.directed, labels=codes, class_names=np.arange(known.classes))
-
-    def propagate(*steps: csr_array) -> FloatArray:
-        if not nodes.size:  # another graph, none of whose nodes were in training
-            return np.zeros((graph.n, known.classes))
-        return propagated_labels(told, list(steps), Split(nodes, nothing, nothing))
-
-    sides = ("out", "in") if graph.directed else ("out",)
-    walk = hop_matrix(graph, "random-walk", "symmetric")
-    near = [propagate(hop_matrix(graph, "random-walk", side)) for side in sides]
-    near.append(np.log1p(propagate(hop_matrix(graph, "A", "symmetric"))))
-    channels = [
-        Channel("Y near", None, np.hstack(near), "Y", what="training labels of neighbours"),
-        Channel("Y far", None, propagate(walk, walk), "Y", what="training labels two steps away"),
-    ]
-    if x.shape[1] * (known.classes + 1) <= _JOINT_MOST:
-        words = "features of neighbours by their training label"
-        channels.append(Channel("Y X", None, features_by_class(walk, x, codes, known.classes), "Y X", what=words))
-    return channels
-
-
-def _target_channels(graph: Graph, known: Known) -> Sequence[Channel]:
-    """Means of the training targets one and two steps away, a node's own left out, and how much of them is known."""
-    values = known.values_of(graph)
-    nodes, nothing = np.flatnonzero(~np.isnan(values)), np.empty(0, np.int64)
-    told = Graph(graph.adjacency, directed=graph.directed, targets=values)
-
-    def propagate(*steps: csr_array) -> FloatArray:
-        if not nodes.size:
-            return np.zeros((graph.n, 2))
-        total, weight = propagated_labels(told, list(steps), Split(nodes, nothing, nothing)).T
-        return np.column_stack([np.where(weight > 0, total / np.where(weight > 0, weight, 1.0), 0.0), weight])
-
-    sides = ("out", "in") if graph.directed else ("out",)
-    walk = hop_matrix(graph, "random-walk", "symmetric")
-    near = [propagate(hop_matrix(graph, "random-walk", side)) for side in sides]
-    near.append(np.log1p(propagate(hop_matrix(graph, "A", "symmetric"))[:, 1:]))
-    return [
-        Channel("Y near", None, np.hstack(near), "Y", what="training targets of neighbours"),
-        Channel("Y far", None, propagate(walk, walk), "Y", what="training targets two steps away"),
-    ]
-
-
-def features_by_class(walk: csr_array, x: Any, codes: IntArray, classes: int) -> FloatArray:
-    """Mean features of the neighbours of each class, and of those without a label; a node itself is no neighbour."""
-    others = walk.copy()
-    others.setdiag(0)
-    dense = x.toarray() if issparse(x) else np.asarray(x)
-    return np.hstack([order_free_product(others, dense * (codes == k)[:, None]) for k in range(-1, classes)])
+        return target_channels(graph, x, known.values_of(graph), between)
+    return label_channels(graph, x, known.labels_of(graph), known.classes, between)

@@ -67,6 +67,7 @@ CHOICES = {
     "kinds": st.booleans(),
     "head": st.sampled_from(["network", "boosting", "linear"]),
     "leaves": st.integers(2, 40),
+    "between": st.booleans(),
 }
 WORDS = st.fixed_dictionaries({}, optional=CHOICES).map(
     lambda words: {k: v for k, v in words.items() if k != "adjacency" or words.get("head") != "boosting"}
