@@ -31,7 +31,7 @@ from pegfan.channels import (
     make_fsgnn_channels,
     structural_features,
 )
-from pegfan.channels.labels import label_channels, target_channels
+from pegfan.channels.labels import Beliefs, belief_channels, label_channels, target_channels, without_labels
 from pegfan.channels.presets import KINDS, REGIMES, edge_kind_channels, find_regime
 from pegfan.channels.scaling import SCALINGS
 from pegfan.framelets import FrameletSystem
@@ -139,6 +139,10 @@ class Recipe:
     between
         Whether training labels two steps away, told apart by the features of the node in between, are a channel; with
         `labels` only, and where columns of features times classes are at most 256.
+    stages
+        1, or with `labels` 2: models of a first stage, each trained without a part of the training labels, predict all
+        nodes, and the channels of labels are then made of what is known or predicted (`pegfan.stages`). For classes,
+        and not for the head ``"linear"``.
 
     Notes
     -----
@@ -178,6 +182,7 @@ class Recipe:
     head: str = default.HEAD
     leaves: int = default.LEAVES
     between: bool = False
+    stages: int = 1
 
     def __post_init__(self) -> None:
         if callable(self.method):
@@ -188,9 +193,11 @@ class Recipe:
         for name, allowed in CHOICES.items():
             if getattr(self, name) not in allowed:
                 raise ValueError(f"{name} must be one of {', '.join(allowed)}; got {getattr(self, name)!r}")
-        for name, least in (("h", 2), ("hops", 0), ("max_levels", 2), ("leaves", 2)):
+        for name, least in (("h", 2), ("hops", 0), ("max_levels", 2), ("leaves", 2), ("stages", 1)):
             if name != "max_levels" or self.max_levels is not None:
                 self._put(name, check_integer(getattr(self, name), name, least))
+        if self.stages > 2:
+            raise ValueError(f"stages must be 1 or 2: a third is no better; got {self.stages}")
         if self.weight is not None and not (isinstance(self.weight, str) and self.weight):
             raise ValueError(f"weight must be the name of an edge matrix, got {self.weight!r}")
         for name in ("include_features", "adjacency", "labels", "structure", "kinds", "between"):
@@ -212,8 +219,10 @@ class Recipe:
                 )
             self._put("settings", Settings(**{name: getattr(self.settings, name) for name in BOOSTING}))
         if self.head == "linear":
+            if self.labels and self.stages > 1:
+                raise ValueError("a second stage is for networks and boosting: use stages=1 with head='linear'")
             self._put("settings", Settings(class_weights=self.settings.class_weights))
-        idle = self._idle() + ("leaves",) * (not self.is_boosted) + ("between",) * (not self.labels)
+        idle = self._idle() + ("leaves",) * (not self.is_boosted) + ("between", "stages") * (not self.labels)
         for name in idle:
             self._put(name, type(self).__dataclass_fields__[name].default)
 
@@ -244,7 +253,7 @@ class Recipe:
     def to_dict(self) -> dict[str, Any]:
         """Plain values in one level: all fields, and the settings that differ from their defaults."""
         plain = {name: getattr(self, name) for name in OWN if getattr(self, name) is not None}
-        for name in ("kinds", "head", "leaves", "between"):  # as before there were any, so that keys last
+        for name in ("kinds", "head", "leaves", "between", "stages"):  # as before there were any, so that keys last
             if plain[name] == type(self).__dataclass_fields__[name].default:
                 del plain[name]
         if self.tree_file is not None:
@@ -289,7 +298,7 @@ class Recipe:
         words.append(_SCALINGS[self.scaling])
         words += ["-X"] * (not self.include_features)
         words += [sign for sign, wanted in (("+A", self.adjacency), ("+Y", self.labels)) if wanted]
-        words += ["between"] * self.between
+        words += ["between"] * self.between + ["in two stages"] * (self.stages > 1)
         words += ["+degrees"] * self.structure + ["+kinds"] * self.kinds
         words += [f"boosted{f' leaves={self.leaves}' if self.leaves != default.LEAVES else ''}"] * self.is_boosted
         words += ["linear"] * self.is_linear
@@ -384,6 +393,8 @@ class Recipe:
     ) -> Channels:
         """Make its channels on a graph: those of the paper, and what the recipe adds to them.
 
+        Of a recipe of two stages these are the channels of the first one; see `relabelled`.
+
         Parameters
         ----------
         graph
@@ -420,9 +431,14 @@ class Recipe:
         if self.structure:
             words = "degrees of a node and its neighbours"
             channels += [Channel("degrees", None, structural_features(graph), "degrees", what=words)]
-        if self.labels:
-            channels += _label_channels(graph.weighted(self.weight), channels[0].input, told, self.between)
-        return channels
+        return self.relabelled(channels, graph, told) if self.labels else channels
+
+    def relabelled(self, channels: Channels, graph: Graph, told: Known | Beliefs) -> Channels:
+        """Its channels, with those of labels made of what else is known or believed."""
+        plain, edges = without_labels(channels), graph.weighted(self.weight)
+        if isinstance(told, Beliefs):
+            return plain + belief_channels(edges, plain[0].input, told, self.between)
+        return plain + _label_channels(edges, plain[0].input, told, self.between)
 
     def settled(self, graph: Graph, split: Split | int | None, stood_in: bool = False) -> Recipe:
         """The recipe as it is trained on a split of a graph, with the regime that ``"auto"`` stands for.

@@ -8,22 +8,34 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from pegfan._arrays import FloatArray, IntArray
 from pegfan.channels._sums import order_free_product
-from pegfan.channels.channels import Channel
+from pegfan.channels.channels import Channel, Channels
 from pegfan.channels.hops import hop_matrix
 from pegfan.channels.inputs import propagated_labels
 from pegfan.graph import Graph, Split
 
-__all__ = ["BETWEEN", "JOINT", "label_channels", "labels_between", "target_channels"]
+__all__ = [
+    "BETWEEN",
+    "JOINT",
+    "Beliefs",
+    "belief_channels",
+    "label_channels",
+    "labels_between",
+    "target_channels",
+    "without_labels",
+]
 
+NEAR, FAR = "Y near", "Y far"
+"""Names of the channels that hold labels alone."""
 JOINT, BETWEEN = "Y X", "Y between"
 """Names of the channels that hold products of labels and features, for each column and class one."""
+_NAMES = (NEAR, FAR, JOINT, BETWEEN)
 _JOINT_MOST = 256
 """The most columns of such a channel."""
 
@@ -50,8 +62,8 @@ def label_channels(graph: Graph, x: Any, codes: IntArray, classes: int, between:
     near = [propagate(hop_matrix(graph, "random-walk", side)) for side in sides]
     near.append(np.log1p(propagate(hop_matrix(graph, "A", "symmetric"))))
     channels = [
-        Channel("Y near", None, np.hstack(near), "Y", what="training labels of neighbours"),
-        Channel("Y far", None, propagate(walk, walk), "Y", what="training labels two steps away"),
+        Channel(NEAR, None, np.hstack(near), "Y", what="training labels of neighbours"),
+        Channel(FAR, None, propagate(walk, walk), "Y", what="training labels two steps away"),
     ]
     shares = _one_hot(codes, classes)
     if x.shape[1] * (classes + 1) <= _JOINT_MOST:
@@ -85,13 +97,71 @@ def target_channels(graph: Graph, x: Any, values: FloatArray, between: bool = Fa
     near = [propagate(hop_matrix(graph, "random-walk", side)) for side in sides]
     near.append(np.log1p(propagate(hop_matrix(graph, "A", "symmetric"))[:, 1:]))
     channels = [
-        Channel("Y near", None, np.hstack(near), "Y", what="training targets of neighbours"),
-        Channel("Y far", None, propagate(walk, walk), "Y", what="training targets two steps away"),
+        Channel(NEAR, None, np.hstack(near), "Y", what="training targets of neighbours"),
+        Channel(FAR, None, propagate(walk, walk), "Y", what="training targets two steps away"),
     ]
     if between:
         both = np.column_stack([np.where(known, values, 0.0), known])
         channels += _between(graph, x, both, "training targets two steps away, by the features in between")
     return channels
+
+
+class Beliefs(NamedTuple):
+    """What is believed of the classes of all nodes, and of whom which is believed.
+
+    Attributes
+    ----------
+    worlds
+        Probabilities, a row per node and a column per class: one such array per world.
+    seen
+        The world that every node sees.
+    """
+
+    worlds: tuple[FloatArray, ...]
+    seen: IntArray
+
+
+def belief_channels(graph: Graph, x: Any, beliefs: Beliefs, between: bool = False) -> list[Channel]:
+    """The channels of `label_channels`, made of beliefs: every node sees those of its world, its own left out.
+
+    No neighbour is without a belief, so that "Y X" has no columns for such.
+
+    Parameters
+    ----------
+    graph, x, between
+        As in `label_channels`.
+    beliefs
+        What every node sees.
+    """
+    a, walk = (_without_loops(hop_matrix(graph, kind, "symmetric")) for kind in ("A", "random-walk"))
+    walks = [_without_loops(hop_matrix(graph, "random-walk", side)) for side in _sides(graph)]
+    ones, back = np.ones((graph.n, 1)), csr_array(walk.T).data  # in the places of `walk`, for edges lead both ways
+
+    def near(y: FloatArray) -> FloatArray:
+        return np.hstack([*(order_free_product(step, y) for step in walks), np.log1p(order_free_product(a, y))])
+
+    def far(y: FloatArray) -> FloatArray:
+        return _two_steps(walk, walk, back, ones, y)
+
+    seen, width = partial(_seen, beliefs), x.shape[1]
+    channels = [
+        Channel(NEAR, None, seen(near), "Y", what="labels of neighbours, known or predicted"),
+        Channel(FAR, None, seen(far), "Y", what="labels two steps away, known or predicted"),
+    ]
+    classes = beliefs.worlds[0].shape[1]
+    if width * (classes + 1) <= _JOINT_MOST:
+        words = "features of neighbours by their label, known or predicted"
+        channels.append(_of_features(JOINT, x, lambda z: seen(lambda y: _by_label(walk, y, z)), words))
+    if between and width * classes <= _JOINT_MOST:
+        words = "labels two steps away, known or predicted, by the features in between"
+        channels.append(_of_features(BETWEEN, x, lambda z: seen(lambda y: labels_between(graph, z, y)), words))
+    return channels
+
+
+def without_labels(channels: Channels) -> Channels:
+    """The channels but those of labels."""
+    pairs = [pair for pair in zip(channels, channels._added, strict=True) if pair[0].name not in _NAMES]
+    return channels._with(*zip(*pairs, strict=True))
 
 
 def labels_between(graph: Graph, x: Any, shares: Any) -> FloatArray:
@@ -147,6 +217,16 @@ def _two_steps(first: csr_array, second: csr_array, back: FloatArray, x: FloatAr
         others[np.abs(others) <= 1e-12 * sizes[column, k]] = 0.0
         found.append(order_free_product(csr_array((first.data * others, column, first.indptr), first.shape), x))
     return np.hstack(found)
+
+
+def _seen(beliefs: Beliefs, make: Callable[[FloatArray], FloatArray]) -> FloatArray:
+    """Rows of what is made of beliefs, those of every node from its world."""
+    rows = {world: np.flatnonzero(beliefs.seen == world) for world in np.unique(beliefs.seen).tolist()}
+    made = {world: make(beliefs.worlds[world])[nodes] for world, nodes in rows.items()}
+    found = np.empty((len(beliefs.seen), next(iter(made.values())).shape[1]))
+    for world, nodes in rows.items():
+        found[nodes] = made[world]
+    return found
 
 
 def _by_label(walk: csr_array, shares: FloatArray, x: Any) -> FloatArray:
