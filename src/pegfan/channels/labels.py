@@ -133,7 +133,7 @@ def belief_channels(graph: Graph, x: Any, beliefs: Beliefs, between: bool = Fals
     beliefs
         What every node sees.
     """
-    a, walk = (_without_loops(hop_matrix(graph, kind, "symmetric")) for kind in ("A", "random-walk"))
+    a, walk = _without_loops(hop_matrix(graph, "A", "symmetric")), hop_matrix(graph, "random-walk", "symmetric")
     walks = [_without_loops(hop_matrix(graph, "random-walk", side)) for side in _sides(graph)]
     ones, back = np.ones((graph.n, 1)), csr_array(walk.T).data  # in the places of `walk`, for edges lead both ways
 
