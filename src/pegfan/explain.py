@@ -792,7 +792,8 @@ class Linked(ABC):
             yield f"known numbers {'two steps away' if channel.name == 'Y far' else 'of neighbours'}", place >= 0
         elif channel.input_name == "Y" and width % len(classes) == 0:
             far = " two steps away" if channel.name == "Y far" else ""
-            yield from ((f"neighbours labelled {c}{far}", place % len(classes) == k) for k, c in enumerate(classes))
+            held = "labelled" if self.member.recipe.stages == 1 else "labelled or taken for"
+            yield from ((f"neighbours {held} {c}{far}", place % len(classes) == k) for k, c in enumerate(classes))
         else:
             yield channel.words, place >= 0
 

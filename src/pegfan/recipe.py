@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array
 
 from pegfan import _defaults as default
 from pegfan._arrays import FloatArray, IntArray
@@ -30,11 +30,11 @@ from pegfan.channels import (
     hop_matrix,
     make_channels,
     make_fsgnn_channels,
-    propagated_labels,
     spectral_vectors,
     structural_features,
 )
 from pegfan.channels._sums import order_free_product
+from pegfan.channels.labels import Beliefs, belief_channels, label_channels, target_channels, without_labels
 from pegfan.channels.presets import KINDS, REGIMES, WAYS, edge_kind_channels, find_regime
 from pegfan.channels.scaling import SCALINGS
 from pegfan.framelets import FrameletSystem
@@ -64,8 +64,6 @@ _SCALINGS = {"none": "unscaled", "l1": "l1", "columns": "columns", "principal": 
 
 BOOSTING = ("epochs", "patience", "stop", "class_weights")
 """Settings that boosting has, too."""
-_JOINT_MOST = 256
-"""The most columns of features by class of the neighbour."""
 
 
 class TreeFile(NamedTuple):
@@ -145,11 +143,19 @@ class Recipe:
     spectrum
         Whether a node's place in the graph is a channel: S V with the 32 leading eigenvectors V of S, see
         `pegfan.channels.spectral_vectors`.
+    between
+        Whether training labels two steps away, told apart by the features of the node in between, are a channel; with
+        `labels` only, and where columns of features times classes are at most 256.
+    stages
+        1, or with `labels` 2: models of a first stage, each trained without a part of the training labels, predict all
+        nodes, and the channels of labels are then made of what is known or predicted (`pegfan.stages`). For classes,
+        and not for the head ``"linear"``.
 
     Notes
     -----
     Fields that make no difference are set to their defaults: without a tree, those of the tree; where no powers of
-    hops are channels, those of the powers; and with another head, the settings of the network.
+    hops are channels, those of the powers; without labels, what is made of them; and with another head, the settings of
+    the network.
 
     Examples
     --------
@@ -183,6 +189,8 @@ class Recipe:
     head: str = default.HEAD
     leaves: int = default.LEAVES
     spectrum: bool = False
+    between: bool = False
+    stages: int = 1
 
     def __post_init__(self) -> None:
         if callable(self.method):
@@ -193,12 +201,14 @@ class Recipe:
         for name, allowed in CHOICES.items():
             if getattr(self, name) not in allowed:
                 raise ValueError(f"{name} must be one of {', '.join(allowed)}; got {getattr(self, name)!r}")
-        for name, least in (("h", 2), ("hops", 0), ("max_levels", 2), ("leaves", 2)):
+        for name, least in (("h", 2), ("hops", 0), ("max_levels", 2), ("leaves", 2), ("stages", 1)):
             if name != "max_levels" or self.max_levels is not None:
                 self._put(name, check_integer(getattr(self, name), name, least))
+        if self.stages > 2:
+            raise ValueError(f"stages must be 1 or 2: a third is no better; got {self.stages}")
         if self.weight is not None and not (isinstance(self.weight, str) and self.weight):
             raise ValueError(f"weight must be the name of an edge matrix, got {self.weight!r}")
-        for name in ("include_features", "adjacency", "labels", "structure", "kinds", "spectrum"):
+        for name in ("include_features", "adjacency", "labels", "structure", "kinds", "spectrum", "between"):
             if not isinstance(getattr(self, name), (bool, np.bool_)):
                 raise ValueError(f"{name} must be true or false, got {getattr(self, name)!r}")
             self._put(name, bool(getattr(self, name)))
@@ -217,8 +227,11 @@ class Recipe:
                 )
             self._put("settings", Settings(**{name: getattr(self.settings, name) for name in BOOSTING}))
         if self.head == "linear":
+            if self.labels and self.stages > 1:
+                raise ValueError("a second stage is for networks and boosting: use stages=1 with head='linear'")
             self._put("settings", Settings(class_weights=self.settings.class_weights))
-        for name in self._idle() + (("leaves",) if self.head != "boosting" else ()):
+        idle = self._idle() + ("leaves",) * (not self.is_boosted) + ("between", "stages") * (not self.labels)
+        for name in idle:
             self._put(name, type(self).__dataclass_fields__[name].default)
 
     def _idle(self) -> tuple[str, ...]:
@@ -249,7 +262,7 @@ class Recipe:
     def to_dict(self) -> dict[str, Any]:
         """Plain values in one level: all fields, and the settings that differ from their defaults."""
         plain = {name: getattr(self, name) for name in OWN if getattr(self, name) is not None}
-        for name in ("kinds", "head", "leaves", "spectrum"):  # as before there were any, so that keys last
+        for name in ("kinds", "head", "leaves", "spectrum", "between", "stages"):  # as before, so that keys last
             if plain[name] == type(self).__dataclass_fields__[name].default:
                 del plain[name]
         if self.tree_file is not None:
@@ -294,6 +307,7 @@ class Recipe:
         words.append(_SCALINGS[self.scaling])
         words += ["-X"] * (not self.include_features)
         words += [sign for sign, wanted in (("+A", self.adjacency), ("+Y", self.labels)) if wanted]
+        words += ["between"] * self.between + ["in two stages"] * (self.stages > 1)
         words += ["+degrees"] * self.structure + ["+kinds"] * self.kinds
         words += ["+spectrum"] * self.spectrum
         words += [f"boosted{f' leaves={self.leaves}' if self.leaves != default.LEAVES else ''}"] * self.is_boosted
@@ -406,6 +420,8 @@ class Recipe:
     ) -> Channels:
         """Make its channels on a graph: those of the paper, and what the recipe adds to them.
 
+        Of a recipe of two stages these are the channels of the first one; see `relabelled`.
+
         Parameters
         ----------
         graph
@@ -445,9 +461,14 @@ class Recipe:
         if self.spectrum:
             words = "where in the graph a node is"
             channels += [Channel("spectrum", None, _spectral_places(graph, known), "spectrum", what=words)]
-        if self.labels:
-            channels += _label_channels(graph.weighted(self.weight), channels[0].input, told)
-        return channels
+        return self.relabelled(channels, graph, told) if self.labels else channels
+
+    def relabelled(self, channels: Channels, graph: Graph, told: Known | Beliefs) -> Channels:
+        """Its channels, with those of labels made of what else is known or believed."""
+        plain, edges = without_labels(channels), graph.weighted(self.weight)
+        if isinstance(told, Beliefs):
+            return plain + belief_channels(edges, plain[0].input, told, self.between)
+        return plain + _label_channels(edges, plain[0].input, told, self.between)
 
     def settled(self, graph: Graph, split: Split | int | None, stood_in: bool = False) -> Recipe:
         """The recipe as it is trained on a split of a graph, with the regime that ``"auto"`` stands for.
@@ -675,62 +696,12 @@ def _spectral_places(graph: Graph, known: Known | None) -> FloatArray:
     return order_free_product(hop_matrix(graph, "S", "symmetric"), rows)
 
 
-def _label_channels(graph: Graph, x: Any, known: Known) -> Sequence[Channel]:
-    """Training labels one and two steps away, and the features of neighbours by their class; a node's own left out.
+def _label_channels(graph: Graph, x: Any, known: Known, between: bool) -> list[Channel]:
+    """Channels of what is known of training nodes.
 
     On the fitted graph these are the training labels of the split. On another graph they are the labels of those
     nodes that were training nodes.
     """
     if known.values is not None:
-        return _target_channels(graph, known)
-    codes = known.labels_of(graph)
-    nodes, nothing = np.flatnonzero(codes >= 0), np.empty(0, np.int64)
-    told = Graph(graph.adjacency, directed=graph.directed, labels=codes, class_names=np.arange(known.classes))
-
-    def propagate(*steps: csr_array) -> FloatArray:
-        if not nodes.size:  # another graph, none of whose nodes were in training
-            return np.zeros((graph.n, known.classes))
-        return propagated_labels(told, list(steps), Split(nodes, nothing, nothing))
-
-    sides = ("out", "in") if graph.directed else ("out",)
-    walk = hop_matrix(graph, "random-walk", "symmetric")
-    near = [propagate(hop_matrix(graph, "random-walk", side)) for side in sides]
-    near.append(np.log1p(propagate(hop_matrix(graph, "A", "symmetric"))))
-    channels = [
-        Channel("Y near", None, np.hstack(near), "Y", what="training labels of neighbours"),
-        Channel("Y far", None, propagate(walk, walk), "Y", what="training labels two steps away"),
-    ]
-    if x.shape[1] * (known.classes + 1) <= _JOINT_MOST:
-        words = "features of neighbours by their training label"
-        channels.append(Channel("Y X", None, features_by_class(walk, x, codes, known.classes), "Y X", what=words))
-    return channels
-
-
-def _target_channels(graph: Graph, known: Known) -> Sequence[Channel]:
-    """Means of the training targets one and two steps away, a node's own left out, and how much of them is known."""
-    values = known.values_of(graph)
-    nodes, nothing = np.flatnonzero(~np.isnan(values)), np.empty(0, np.int64)
-    told = Graph(graph.adjacency, directed=graph.directed, targets=values)
-
-    def propagate(*steps: csr_array) -> FloatArray:
-        if not nodes.size:
-            return np.zeros((graph.n, 2))
-        total, weight = propagated_labels(told, list(steps), Split(nodes, nothing, nothing)).T
-        return np.column_stack([np.where(weight > 0, total / np.where(weight > 0, weight, 1.0), 0.0), weight])
-
-    sides = ("out", "in") if graph.directed else ("out",)
-    walk = hop_matrix(graph, "random-walk", "symmetric")
-    near = [propagate(hop_matrix(graph, "random-walk", side)) for side in sides]
-    near.append(np.log1p(propagate(hop_matrix(graph, "A", "symmetric"))[:, 1:]))
-    return [
-        Channel("Y near", None, np.hstack(near), "Y", what="training targets of neighbours"),
-        Channel("Y far", None, propagate(walk, walk), "Y", what="training targets two steps away"),
-    ]
-
-
-def features_by_class(walk: csr_array, x: Any, codes: IntArray, classes: int) -> FloatArray:
-    """Mean features of the neighbours of each class, and of those without a label; a node itself is no neighbour."""
-    others = walk.copy()
-    others.setdiag(0)
-    dense = x.toarray() if issparse(x) else np.asarray(x)
-    return np.hstack([order_free_product(others, dense * (codes == k)[:, None]) for k in range(-1, classes)])
+        return target_channels(graph, x, known.values_of(graph), between)
+    return label_channels(graph, x, known.labels_of(graph), known.classes, between)

@@ -106,6 +106,23 @@ class Deadline:
         """The seconds that are left; negative once it has passed."""
         return self.at - time.monotonic()
 
+    def rest(self, spent: float) -> Deadline:
+        """The same deadline, which moves with this one, for a loop after others that had some seconds of the grace."""
+        return _Rest(self, spent)
+
+
+class _Rest(Deadline):
+    def __init__(self, whole: Deadline, spent: float) -> None:
+        self._whole, self.at, self.grace = whole, whole.at, max(0.0, whole.grace - spent)
+
+    @property
+    def passed(self) -> bool:
+        return self._whole.passed
+
+    @property
+    def left(self) -> float:
+        return self._whole.left
+
 
 def cores() -> int:
     """How many cores this process may use."""

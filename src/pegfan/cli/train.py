@@ -947,7 +947,8 @@ def _print_outcome(result: Result, folder: Path) -> None:
     print_table(table)
     console.print(
         "[dim]S: hops; S~: hops that keep the node itself; ^r: up to r of them; +A: who is joined to whom; "
-        "+Y: training labels of neighbours; by W: edges weighed by W; +kinds: hops along each kind of edges[/dim]\n"
+        "+Y: training labels of neighbours; between: by the features in between; in two stages: known or predicted "
+        "labels; by W: edges weighed by W; +kinds: hops along each kind of edges[/dim]\n"
     )
     left = len(result.candidates) - len(shown)
     if left:
