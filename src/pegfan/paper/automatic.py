@@ -331,7 +331,7 @@ def _finished(outcome: Outcome, **about: Any) -> Run:
         tried=len(result.candidates),
         how=result.chosen.how if result.chosen else "",
         members=members_of(result.candidates),
-        when=result.when,
+        when=result.when or "",
         versions=dict(result.versions),
     )
 

@@ -86,7 +86,7 @@ class Published(NamedTuple):
 
 
 class Best(NamedTuple):
-    """The best printed figure on a set's public splits, in percent; the system that it is of, and what to know of it."""
+    """The best printed figure on a set's public splits, in percent; whose it is, and what to know of it."""
 
     mean: float
     std: float | None
