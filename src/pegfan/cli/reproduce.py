@@ -112,7 +112,13 @@ def reproduce(
     )
     asked = {"--splits": splits, "--budget": budget, "--seed": seed}
     if what is What.automatic:
-        others = {"--quick": quick, "--trees": folder, "--relations": relations, "--seeds": seeds, "--all": every}
+        others: dict[str, Any] = {
+            "--quick": quick,
+            "--trees": folder,
+            "--relations": relations,
+            "--seeds": seeds,
+            "--all": every,
+        }
         others |= {"--settings": settings is not How.authors, "--rungs": rungs, "--scheduler": scheduler}
         _refuse(others, "is for other tables, and automatic sets nothing by hand")
     else:

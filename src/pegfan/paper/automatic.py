@@ -247,6 +247,12 @@ class Automatic:
         every = {name: [self.find(store, Turn(name, i)) for i in range(SETS[name])] for name in self.sources}
         return {name: [run for run in found if run is not None] for name, found in every.items()}
 
+    def others(self, store: Store) -> int:
+        """How many runs on these sets the store holds that are not shown: of other budgets, seeds or versions."""
+        shown = {run.key for runs in self.runs(store).values() for run in runs}
+        found = [Run.of(stored) for stored in store.named(_NAME)]
+        return sum(run is not None and run.set in self.sets and run.key not in shown for run in found)
+
     def compute(self, store: Store, progress: Progress | None = None) -> dict[Turn, str]:
         """Run what the store lacks; return why turns failed, the others go on.
 

@@ -1,4 +1,4 @@
-"""The page on how well ``pegfan train`` does by itself, rendered from stored runs: where test metrics are first read."""
+"""The page on how well ``pegfan train`` does by itself, rendered from stored runs; it is the first to read tests."""
 
 from __future__ import annotations
 
@@ -153,16 +153,23 @@ class _Page:
 
     def __init__(self, table: Automatic, store: Store) -> None:
         self.table, self.runs = table, table.runs(store)
+        self.others = table.others(store)
         self.ran = [name for name in table.sets if self.runs.get(name)]
         own, records = Table3(Options()), lookup(store)
-        scores = {name: own.score(records, name, TYPE_C) for name in self.ran if name in DATASETS}
+        scores = {name: own.score(records, name, TYPE_C) for name in table.sets if name in DATASETS}
         self.type_c = {
-            name: [score.details["values"][run.split] for run in self.runs[name]]
-            for name, score in scores.items()
-            if score
+            name: [score.details["values"][i] for i in self._splits(name)] for name, score in scores.items() if score
         }
         compared = [name for name in self.ran if name in (*LEAK_FREE, *GRAPHS)]
         self.rivals = {name: Beside.of(self.runs[name], _comparison(name, store)) for name in compared}
+
+    def _splits(self, name: str) -> list[int]:
+        """Those that others are shown on: those that ran, or all."""
+        return [run.split for run in self.runs.get(name, [])] or list(range(SETS[name]))
+
+    def whole(self, name: str) -> bool:
+        """Whether all splits of a set ran."""
+        return len(self.runs.get(name, [])) == SETS[name]
 
     def mean(self, name: str) -> float:
         """In percent."""
@@ -172,8 +179,7 @@ class _Page:
         """A cell: mean and deviation, and of how many splits where that is not all."""
         if name not in self.ran:
             return NOT_RUN
-        count = len(self.runs[name])
-        part = "" if count == SETS[name] else f" ({count} of {SETS[name]} splits)"
+        part = "" if self.whole(name) else f" ({len(self.runs[name])} of {SETS[name]} splits)"
         return f"{_spread(_values(self.runs[name]))}{part}"
 
     # ---------------------------------------------------------------------- words
@@ -187,19 +193,23 @@ class _Page:
         return (
             f"What `pegfan train SET --split i --splits 1` keeps, split by split: {table.budget:g} seconds in all, "
             f"reading included, seed {table.seed}{', ' * bool(where)}{where}, one run at a time. Nothing is set by "
-            "hand, and everything is the same for every set. Recipes are trained on training nodes, and chosen and weighed "
-            "on validation nodes only. Numbers are test metrics in percent, mean ± standard deviation over splits: "
-            "accuracy, but ROC AUC on minesweeper and tolokers, as their authors have it. What is tried within a time "
-            "depends on the machine and on what else it does, so a run made anew may differ."
+            "hand, and everything is the same for every set. Recipes are trained on training nodes, and chosen and "
+            "weighed on validation nodes only. Numbers are test metrics in percent, mean ± standard deviation over "
+            "splits: accuracy, but ROC AUC on minesweeper and tolokers, as their authors have it. What is tried within "
+            "a time depends on the machine and on what else it does, so a run made anew may differ."
         )
 
     def looks(self) -> str:
         """How often test nodes were looked at."""
         count = sum(map(len, self.runs.values()))
+        others = (
+            f" The store also holds {self.others} runs on these sets with other budgets or seeds, or by earlier "
+            "versions of the search: as many more looks."
+        )
         return (
             f"Test nodes were looked at once per run, {count} times: by the run, after its choice was made, into the "
-            "store and nowhere else. No test metric is printed while runs go on; this page shows them all for the "
-            "first time when it is rendered."
+            "store and nowhere else. No test metric is printed while runs go on; rendering this page is what reads "
+            f"them.{others if self.others else ''}"
         )
 
     def sums(self, summary: dict[str, Any]) -> list[str]:
@@ -219,9 +229,11 @@ class _Page:
         clear = [name for name in ahead if not self.rivals[name].means_nothing]  # type: ignore[union-attr]
         summary["graphs"] = {"ahead": ahead, "clearly": clear, "compared": graphs}
         if any(name in GRAPHS for name in self.table.sets):
+            parts = sum(not self.whole(name) for name in graphs)
             lines.append(
-                f"- Ahead of every model of `pegfan compare` on {len(ahead)} of {len(graphs)} graphs that have both, "
-                f"on {len(clear)} by more than splits explain."
+                f"- Ahead of every model of `pegfan compare` on {len(ahead)} of {len(graphs)} graphs that have both"
+                + (f" ({parts} of them with a part of their splits)" if parts else "")
+                + f", on {len(clear)} by more than splits explain."
             )
         return lines
 
@@ -261,7 +273,7 @@ class _Page:
         if all(name in self.type_c for name in ran):
             mean = float(np.mean([np.mean(self.type_c[name]) for name in ran]))
             own, gap = f"{mean:.2f}", f"{ours - mean:+.2f}"
-        return [label, Mark(f"{ours:.2f}", ("best",) if ours > best else ()), own, f"{paper:.2f}", f"{best:.2f}", "",
+        return [label, Mark(f"{ours:.2f}", ("best",) if ours > best and all(map(self.whole, DATASETS)) else ()), own, f"{paper:.2f}", f"{best:.2f}", "",
                 gap, f"{ours - best:+.2f}"]  # fmt: skip
 
     def leak_free(self) -> list[Block]:
@@ -290,7 +302,7 @@ class _Page:
             beside = self.rivals.get(name)
             row: list[str | Mark] = [name, self._mark(name)]
             if beside is None:
-                row += [Mark(NOT_RUN, ("missing",)), "", "", ""]
+                row += [Mark(NOT_RUN if name in self.ran else MISSING, ("missing",)), "", "", ""]
             else:
                 row += [_spread(beside.values), beside.label, str(beside.models), beside.gap]
             row += [_published(name), BEST[name].system, self._to_best(name)] if published else []
@@ -304,14 +316,16 @@ class _Page:
         others = [BEST[name].mean] if name in BEST else []
         beside = self.rivals.get(name)
         others += [float(np.mean(beside.values))] if beside else []
-        first = bool(others) and self.mean(name) > max(others)
+        first = self.whole(name) and bool(others) and self.mean(name) > max(others)
         return Mark(self.shown(name), ("best",) if first else (), f"split by split: {values}")
 
     def _to_best(self, name: str) -> str:
         return f"{self.mean(name) - BEST[name].mean:+.2f}" if name in self.ran else MISSING
 
     def _to_type_c(self, name: str) -> str:
-        return f"{self.mean(name) - float(np.mean(self.type_c[name])):+.2f}" if name in self.type_c else MISSING
+        if name not in self.type_c or name not in self.ran:
+            return MISSING
+        return f"{self.mean(name) - float(np.mean(self.type_c[name])):+.2f}"
 
     # ----------------------------------------------------- what was chosen, and cost
 
@@ -365,13 +379,15 @@ class _Page:
     def missing(self, failed: Mapping[Turn, str]) -> list[Block]:
         """What did not run, and why."""
         lines = [f"- {turn.set}, split {turn.split}: {why}" for turn, why in failed.items()]
+        left: dict[str, list[str]] = {}
         for name in self.table.sets:
+            there = {run.split for run in self.runs.get(name, [])}
+            splits = [i for i in range(SETS[name]) if i not in there and Turn(name, i) not in failed]
             if name not in self.table.sources:
                 lines.append(f"- {name}: its file is not in the folder graphs of the data sets (PEGFAN_DATA names it)")
-            elif len(self.runs[name]) < SETS[name]:
-                there = {run.split for run in self.runs[name]}
-                left = [str(i) for i in range(SETS[name]) if i not in there and Turn(name, i) not in failed]
-                lines += [f"- {name}: splits {', '.join(left)} are not in the store"] if left else []
+            elif splits:
+                left.setdefault(_listed(splits), []).append(name)
+        lines += [f"- not in the store: {splits} of {', '.join(names)}" for splits, names in left.items()]
         return ["## What did not run", *lines] if lines else []
 
     # -------------------------------------------------------------------- pictures
@@ -484,6 +500,14 @@ def _name_rows(ax: Any, names: Sequence[str]) -> None:
     ax.set_ylim(len(names) - 0.4, -0.6)  # the first on top
     ax.tick_params(length=0, labelsize=9)
     ax.spines[["top", "right", "left"]].set_visible(False)
+
+
+def _listed(splits: Sequence[int]) -> str:
+    """Splits in words: split 3, splits 0 to 9, or splits 0, 4."""
+    if len(splits) == 1:
+        return f"split {splits[0]}"
+    row = list(splits) == list(range(splits[0], splits[-1] + 1))
+    return f"splits {splits[0]} to {splits[-1]}" if row else f"splits {', '.join(map(str, splits))}"
 
 
 def _comparison(name: str, store: Store) -> Comparison | None:
