@@ -16,10 +16,12 @@ from pegfan.cli import app
 from pegfan.cli.train import _resolve
 from pegfan.comparison import CONTENDERS
 from pegfan.datasets import Source
-from pegfan.experiments import Store
+from pegfan.experiments import Record, Store
 from pegfan.paper import automatic, automatic_page, leak_free
 from pegfan.paper.automatic import GRAPHS, LEAK_FREE, SETS, VERSION, Automatic, Member, Run, Turn, members_of
 from pegfan.paper.automatic_page import FAMILIES, Beside, family, render
+from pegfan.paper.benchmarks import Table3
+from pegfan.paper.cells import Options
 from pegfan.paper.leak_free import LeakFree
 from pegfan.paper.published import BEST, DATASETS
 from pegfan.recipe import Recipe
@@ -92,6 +94,8 @@ def test_a_run_is_what_pegfan_train_does(monkeypatch):
         asked.append((graph, plan))
         raise InterruptedError
 
+    read = Source.of("synthetic", gamma=0.1, n=120, n_edges=500, n_features=8, splits=4).open()
+    monkeypatch.setattr(Source, "open", lambda self: read)
     monkeypatch.setattr(outcome, "carry_out", stop)
     with pytest.raises(InterruptedError):
         Automatic()._run(Turn("texas", 3), lambda _: None)
@@ -104,8 +108,6 @@ def test_a_run_is_what_pegfan_train_does(monkeypatch):
 
 
 def test_a_file_without_splits_has_those_of_compare(tmp_path):
-    graph = Source.of("synthetic", gamma=0.0, n=60, n_edges=200, n_features=3, splits=1).open()[0].replace(splits=[])
-    automatic.draw_splits(graph, k=2)
     nodes = tmp_path / "nodes.csv"
     nodes.write_text("id,x,label\n" + "".join(f"{i},{i % 7},{'ab'[i % 2]}\n" for i in range(60)))
     edges = tmp_path / "edges.csv"
@@ -305,13 +307,12 @@ def test_a_part_of_the_splits_is_never_bold(tmp_path):
 
 
 def test_type_c_stands_beside_it_on_the_same_splits(tmp_path):
-    from pegfan.paper.benchmarks import Table3
-    from pegfan.paper.cells import Options
-    from test_reproduce import record
-
     store = fill(tmp_path / "store", make_run("texas", 1, 0.9))
     for split, job in enumerate(Table3(Options()).cell("texas", automatic_page.TYPE_C)):
-        store.append(record(job, test=0.5 + 0.01 * split).to_dict())
+        numbers = {"test_metric": 0.5 + 0.01 * split, "val_metric": 0.5, "val_loss": 1.0, "epochs": 9, "best_epoch": 5}
+        about = {"channels": 7, "regime": None, "metric": "accuracy", "stand_in": None, "tree": None, "seconds": 1.0}
+        about |= {"wall": 1.0, "versions": {}, "when": "2026-01-01T00:00:00+00:00", "channels_digest": "0" * 16}
+        store.append(Record(job=job.to_dict(), **numbers, **about).to_dict())
     render(Automatic(("texas",)), store, tmp_path, "command")
     assert "| texas | 90.00 (1 of 10 splits) | 51.00 | 86.22 ± 3.30 | 90.27 | LSGNN | +39.00 | -0.27 |" in (
         tmp_path / "automatic-texas.md"

@@ -239,7 +239,7 @@ def _automatic(
 
 
 def _refuse(options: Mapping[str, Any], why: str) -> None:
-    given = next((name for name, value in options.items() if value not in (None, False)), None)
+    given = next((name for name, value in options.items() if value is not None and value is not False), None)
     if given is not None:
         raise Fail(f"{given} {why}; leave it out.", USAGE)
 
