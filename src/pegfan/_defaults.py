@@ -26,6 +26,8 @@ SEED: Final = 0
 """Of everything that is drawn."""
 BUDGET: Final = 120.0
 """Seconds for automatic training."""
+MEMBERS: Final = 10
+"""The most recipes in the ensemble that automatic training keeps."""
 TRIES: Final = 8
 """Settings that every model of a comparison may try."""
 HIDDEN: Final = 64

@@ -379,11 +379,12 @@ class Explainer:
     def _weights(self, nodes: IntArray) -> FloatArray:
         """The logarithm of every member's weight, per node: its fold counts as one, and others not where it tests."""
         folds = np.array([network.member.fold for network in self.networks])
-        equal = -np.log(np.bincount(folds)[folds])
+        weights = np.array([network.member.weight for network in self.networks])
+        own = np.log(weights / np.bincount(folds, weights)[folds])
         if self._held_out is None:
-            return np.tile(equal, (len(nodes), 1))
+            return np.tile(own, (len(nodes), 1))
         held_out = self._held_out[nodes][:, None]
-        return np.where((held_out < 0) | (held_out == folds), equal, -1e4)
+        return np.where((held_out < 0) | (held_out == folds), own, -1e4)
 
     def _numbers(self, nodes: IntArray, rows: list[list[Any]], passes: list[_Pass]) -> _Scores:
         """Predicted numbers, likewise: every member has its share of the mean."""

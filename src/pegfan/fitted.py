@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -91,6 +92,8 @@ class Trained:
         False for models of earlier versions, whose projections are not averaged over nodes that look alike.
     fold
         Which of several splits it was trained on.
+    weight
+        How much it counts among the members of its fold.
     """
 
     recipe: Recipe
@@ -100,6 +103,7 @@ class Trained:
     engine: str | None = None
     average: bool | None = None
     fold: int = 0
+    weight: float = 1.0
 
     @cached_property
     def network(self) -> Network | Boosted:
@@ -137,6 +141,8 @@ class TrainedNetwork:
     engine: str | None = None
     tree: None = None
     channels: tuple[ChannelFacts, ...] = ()
+    fold: int = 0
+    weight: float = 1.0
 
     @property
     def attention(self) -> dict[str, float]:
@@ -366,18 +372,20 @@ class Fitted:
     def raw(self, graph: Graph | None = None) -> Any:
         """Logarithms of the mean of the members' probabilities, per node and class; or a column of mean numbers.
 
-        Members of several folds are averaged fold by fold. A node that the model learned from is left to the members of
-        the fold that it was held out from.
+        Members count by their weights, and those of several folds are averaged fold by fold. A node that the model
+        learned from is left to the members of the fold that it was held out from.
         """
         known = self.prepared(graph)
         channels = self.channels_on(known)
-        folds: dict[int, list[Float32Array]] = {}
+        folds: dict[int, tuple[list[Float32Array], list[float]]] = {}
         for member in self.members:
+            outputs, weights = folds.setdefault(member.fold, ([], []))
+            weights.append(member.weight)
             if isinstance(member, TrainedNetwork):
-                folds.setdefault(0, []).append(member.predict(known, self.scale, self.known))
+                outputs.append(member.predict(known, self.scale, self.known))
             else:
-                folds.setdefault(member.fold, []).append(member.network.predict(next(channels)))
-        means = {fold: mean_of(outputs) for fold, outputs in folds.items()}
+                outputs.append(member.network.predict(next(channels)))
+        means = {fold: mean_of(*found) for fold, found in folds.items()}
         output = mean_of(list(means.values()))
         held_out = self.held_out(known)
         for fold, mean in means.items() if held_out is not None else ():
@@ -523,7 +531,8 @@ class Fitted:
                     "recipe": member.recipe.to_dict(),
                     "tree": None if member.tree is None else places[id(member.tree)],
                     "average": isinstance(member, TrainedNetwork) or member.average is not False,
-                    "fold": member.fold if isinstance(member, Trained) else 0,
+                    "fold": member.fold,
+                    "weight": member.weight,
                     "channels": [list(facts) for facts in member.channels],
                     "attention": [float(value) for value in member.run.attention],
                     "run": {name: plain(getattr(member.run, name)) for name in _RUN_FIELDS},
@@ -643,17 +652,29 @@ class Fitted:
         return known, FeatureScale(**inputs) if inputs else None
 
 
-def mean_of(outputs: Sequence[Any]) -> Any:
+def mean_of(outputs: Sequence[Any], weights: Sequence[float] | None = None) -> Any:
     """The logarithm of the mean of probabilities that are given by their logarithms; of one column, its plain mean.
 
-    A single column holds predicted numbers, or zeros, the logarithms of the probabilities of a single class.
+    A single column holds predicted numbers, or zeros, the logarithms of the probabilities of a single class. Without
+    weights, all count alike.
+
+    Examples
+    --------
+    >>> np.exp(mean_of([np.log([[0.5, 0.5]]), np.log([[0.9, 0.1]])], weights=[3, 1])).round(3)
+    array([[0.6, 0.4]])
     """
-    total = outputs[0]
-    if total.shape[1] == 1:
+    if weights is not None and len(set(weights)) > 1:
+        shares = np.asarray(weights, np.float64) / math.fsum(weights)
+        if outputs[0].shape[1] == 1:
+            return np.sum([share * output for share, output in zip(shares, outputs, strict=True)], axis=0)
+        outputs = [output + output.dtype.type(np.log(share)) for share, output in zip(shares, outputs, strict=True)]
+    elif outputs[0].shape[1] == 1:
         return np.mean(outputs, axis=0)
+    total = outputs[0]
     for output in outputs[1:]:
         total = np.logaddexp(total, output)
-    return np.asarray(total - np.float32(np.log(len(outputs))))
+    equal = weights is None or len(set(weights)) == 1
+    return np.asarray(total - np.float32(np.log(len(outputs)))) if equal else np.asarray(total)
 
 
 def fingerprint(graph: Graph) -> str:
@@ -816,18 +837,21 @@ def _member(
     attention = np.array(entry["attention"], dtype=np.float32)
     kept = {name: values.tolist() for name, values in history.items()}
     run = Run(**numbers, attention=attention, state=state, history=kept)
+    weight = float(entry.get("weight", 1.0))
+    if not (math.isfinite(weight) and weight > 0):
+        raise ValueError(f"{_saved.MODEL} has a member of weight {weight}; weights are above 0")
     if isinstance(recipe, NetworkRecipe):
         need("torch", "torch", f"{recipe.label}, like all networks but PEGFAN and FSGNN,")
         from pegfan.training.networks import trained_network
 
         trained_network(recipe, state, columns, classes)  # fails if the weights are not its own
-        return TrainedNetwork(recipe, classes, run)
+        return TrainedNetwork(recipe, classes, run, weight=weight)
     tree = None if entry["tree"] is None else trees[entry["tree"]]
     if (tree is not None) != recipe.has_tree:
         raise ValueError("a member and its recipe do not agree on a tree")
     channels = tuple(ChannelFacts(*facts) for facts in entry["channels"])
-    fold = int(entry.get("fold", 0))
-    member = Trained(recipe, tree, channels, run, average=None if entry.get("average", False) else False, fold=fold)
+    average = None if entry.get("average", False) else False
+    member = Trained(recipe, tree, channels, run, average=average, fold=int(entry.get("fold", 0)), weight=weight)
     widths = tuple(facts.width for facts in channels)
     if member.network.widths != widths or len(attention) != len(widths):
         raise ValueError(f"{_WEIGHTS} holds a network whose channels are not those of {_saved.MODEL}")

@@ -130,7 +130,7 @@ def _by_weight(explainer: Explainer, groups: dict[str, list[int]]) -> list[str]:
         for k, channel in enumerate(network.channels):
             if network.is_features(channel):
                 own += network.strengths(k, spread)
-        weight[network.columns] += own / (own.sum() or 1.0)
+        weight[network.columns] += network.member.weight * own / (own.sum() or 1.0)
     return sorted(groups, key=lambda name: -weight[groups[name]].sum())
 
 
@@ -158,12 +158,13 @@ class _Scored:
 
     def _measure(self, inputs: list[list[FloatArray]]) -> tuple[float, float]:
         pairs = zip(self.explainer.networks, inputs, strict=True)
+        weights = [network.member.weight for network in self.explainer.networks]
         if self.explainer.numeric:
-            values = np.mean([network.values(network.forward(one)) for network, one in pairs], axis=0)
+            values = np.average([network.values(network.forward(one)) for network, one in pairs], 0, weights)
             error = float(np.mean((values - self.labels) ** 2)) / (float(np.var(self.labels)) or 1.0)
             return score(values, self.labels, self.metric), error
         outputs: Any = [log_softmax(network.forward(one).logits) for network, one in pairs]
-        output = mean_of(outputs)
+        output = mean_of(outputs, weights)
         loss = -float(np.mean(output[np.arange(len(self.labels)), self.labels]))
         return score(output, self.labels, self.metric), loss
 

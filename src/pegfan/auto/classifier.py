@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from numbers import Real
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -14,7 +15,7 @@ from pegfan import _defaults as default
 from pegfan import _saved
 from pegfan._checks import check_integer
 from pegfan._plain import plain
-from pegfan.auto.search import Pool, Search, Trial, choose, validate
+from pegfan.auto.search import Choice, Pool, Search, Trial, choose, validate
 from pegfan.channels import FeatureScale
 from pegfan.classifier import (
     FSGNNClassifier,
@@ -29,7 +30,7 @@ from pegfan.classifier import (
     own_tree,
 )
 from pegfan.decisions import Decision, Predictions
-from pegfan.fitted import Fitted, Trained, mean_of, to_learn
+from pegfan.fitted import Fitted, Trained, to_learn
 from pegfan.graph import Graph, Split
 from pegfan.recipe import Known, Recipe
 from pegfan.running import Deadline, Progress
@@ -37,6 +38,10 @@ from pegfan.training.batches import FROM
 from pegfan.training.engine import check_weights
 
 __all__ = ["AutoClassifier", "AutoModel", "AutoRegressor", "fitting", "load_classifier", "load_model"]
+
+
+GRACE = 5.0
+"""Seconds that every training on a small graph has in any case."""
 
 
 class AutoModel(NodeModel):
@@ -53,7 +58,7 @@ class AutoModel(NodeModel):
         random_state: int = default.SEED,
         recipes: Sequence[Recipe | Mapping[str, Any]] | None = None,
         pins: Mapping[str, Any] | None = None,
-        members: int = 5,
+        members: int = default.MEMBERS,
         choose: Literal["auto", "mean", "best"] = "auto",
         stand_in: Literal["degree"] | None = default.STAND_IN,
         workers: int = 1,
@@ -123,40 +128,41 @@ class AutoClassifier(AutoModel, NodeClassifier):
     """Try recipes within a time budget, and keep what does best on validation.
 
     A recipe is a tree (or none), a set of channels and a few settings. The most useful ones come first; then the best
-    ones are varied for as long as that helps. The final model is the mean of the probabilities of the recipes of
-    lowest validation loss if that mean beats the best single recipe on validation, and that single one otherwise. The
-    labels of test nodes are never looked at.
+    ones are varied, and trained with other seeds, until the time is over or nothing gets better any more. The final
+    model is an ensemble: the weighted mean of the probabilities of a few recipes, selected greedily by the validation
+    loss, unless the best single recipe does better on validation nodes that were left out of the selection. The labels
+    of test nodes are never looked at.
 
     Parameters
     ----------
     budget
-        Seconds for the search. Small graphs end earlier; two recipes are always trained.
+        Seconds for the search. The smallest graphs end earlier; two recipes are always trained.
     random_state
         Of weights, dropout and ``split="random"``.
     recipes
         Exactly these recipes (`pegfan.Recipe`, or mappings of its fields and settings), whatever the budget; the
-        result then does not depend on the clock.
+        result then does not depend on the clock. One that is listed again is trained with another seed.
     pins
         Fields of `pegfan.Recipe` and settings (`pegfan.Settings`) that all recipes must have, such as
         ``{"h": 4, "epochs": 200}``.
     members
-        The most networks in the final mean.
+        The most recipes in the final model.
     choose
-        ``"auto"``, or ``"mean"`` or ``"best"`` to force one of them.
+        ``"auto"``, or ``"mean"`` (of those of lowest loss, with equal weights) or ``"best"`` to force one of them.
     stand_in
         What a graph without features gets: ``"degree"`` (`pegfan.datasets.stand_in_features`), or None for an error.
     workers
-        Processes that share the recipes. What a recipe gives does not depend on their number, but how many fit into the
-        budget does.
+        Threads that share the recipes, or processes where the C extension is missing. What a recipe gives does not
+        depend on their number, but how many fit into the budget does.
 
     Attributes
     ----------
     classes_ : array
         Names of the classes, or their numbers.
     trials_ : list of pegfan.auto.search.Trial
-        All recipes that were trained, the best on validation first; not saved.
+        All recipes that were trained, the best on validation first, with their weights in the model; not saved.
     members_ : tuple of pegfan.fitted.Trained
-        The networks whose probabilities are averaged.
+        The networks whose probabilities are averaged, each with its weight.
     how_, reason_ : str
         How the members were chosen, and why.
     validation_ : tuple of float
@@ -188,8 +194,7 @@ class AutoRegressor(AutoModel, NodeRegressor):
     """Try recipes for numeric targets within a time budget, and keep what does best on validation.
 
     The search is that of `AutoClassifier`; networks have one output and are trained by the squared error of targets
-    that are brought to mean 0 and variance 1. The final model is the mean of the predictions of the recipes of lowest
-    validation loss, or the best single one.
+    that are brought to mean 0 and variance 1. The final model is an ensemble of recipes, or the best single one.
 
     Parameters
     ----------
@@ -273,6 +278,12 @@ def is_large(part: Split) -> bool:
     return len(part.train) >= FROM
 
 
+def weighted(choice: Choice) -> list[Trained]:
+    """The members of a model, each with its weight."""
+    pairs = zip(choice.members, choice.weights, strict=True)
+    return [replace(trial.trained, weight=weight) for trial, weight in pairs if trial.trained is not None]
+
+
 def _ended(chosen: Sequence[Trial], search: Search) -> str:
     """How far the members got, where the time ran out or Ctrl-C came."""
     cut = [trial for trial in chosen if trial.asked is not None and trial.asked != trial.recipe]
@@ -297,8 +308,8 @@ def fitting(
 ) -> Iterator[Pool]:
     """Fit a model; what it was trained in (processes, trees, scale) can be used until the block ends.
 
-    Where its members are to be trained again, those of a mean may take `afford` seconds together; on how many `others`
-    is for a large graph. The time of the budget runs from `start` on (``time.perf_counter()``).
+    Where recipes are to be trained again, one may take `afford` seconds; on how many `others` is for a large graph. The
+    time of the budget runs from `start` on (``time.perf_counter()``).
     """
     begun = time.perf_counter() if start is None else start
     seed = model._check_parameters()
@@ -311,26 +322,24 @@ def fitting(
     large = is_large(part)
     budget = float(model.budget)
     until = None
-    if fixed is None:  # small graphs may take a little longer, as others have since 0.1
-        until = Deadline(
-            begun + budget * (1 if large else 2.2) + (0 if large else 10) - time.perf_counter(), 0 if large else 5
-        )
+    if fixed is None:  # on small graphs, a training that has begun may take a little longer
+        until = Deadline(begun + budget - time.perf_counter(), 0 if large else GRACE)
     with Pool(known, scale, model.workers, stood_in, weights, large, until) as pool:
         search = Search(pool, part, seed, budget, model.members, progress, afford, others, begun)
         pins = model.pins or {}
         trials = search.run_fixed(fixed) if fixed else search.run(known.subgraph(part.train), pins)
         pool.interrupted = search.interrupted
-        chosen, model.how_, model.reason_ = choose(
-            trials, known, part, model.members, model.choose, weights, search.afford
-        )
-        model.reason_ += _ended(chosen, search)
+        choice = choose(trials, known, part, model.members, model.choose, weights)
+        model.how_, model.reason_ = choice.how, choice.reason + _ended(choice.members, search)
+        for trial, weight in zip(choice.members, choice.weights, strict=True):
+            trial.weight = weight
         model.trials_ = sorted(trials, key=lambda trial: trial.rank)
-        output = mean_of([trial.log_probabilities for trial in chosen])
+        output = choice.output
         model.validation_ = validate(output, known, part, weights)
         model.ran_ = [trial.recipe for trial in trials]
-        scaled = any(trial.recipe.scaling == "columns" for trial in chosen)
+        scaled = any(trial.recipe.scaling == "columns" for trial in choice.members)
         model.fitted_ = Fitted.of(
-            [trial.trained for trial in chosen if trial.trained is not None],
+            weighted(choice),
             known,
             kept_split(split, part),
             seed,

@@ -15,12 +15,12 @@ from scipy.sparse import issparse
 from pegfan import _defaults as default
 from pegfan import results
 from pegfan._arrays import Float32Array, IntArray
-from pegfan.auto.classifier import AutoClassifier, AutoModel, AutoRegressor, decision_of, fitting, is_large
+from pegfan.auto.classifier import AutoClassifier, AutoModel, AutoRegressor, decision_of, fitting, is_large, weighted
 from pegfan.auto.reasons import importances, reasons
-from pegfan.auto.search import Pool, Task, Trial, by_loss, metric_first, validate
+from pegfan.auto.search import Choice, Pool, Task, Trial, by_loss, choose, validate
 from pegfan.decisions import Decision, Predictions
 from pegfan.explain import Explainer
-from pegfan.fitted import Trained, draw_folds, draw_splits, fit_split, mean_of, with_validation
+from pegfan.fitted import draw_folds, draw_splits, fit_split, with_validation
 from pegfan.graph import Graph, Split
 from pegfan.metrics import METRICS, interval, score, suitable, unequal
 from pegfan.recipe import Known, Recipe
@@ -29,7 +29,7 @@ from pegfan.running import Progress, Step, release_memory
 __all__ = ["Outcome", "Plan", "carry_out", "with_metric", "with_splits"]
 
 SEARCH = 0.5
-"""The part of the budget that the search has; the rest is for the other splits."""
+"""The part of the time that the search has where there are other splits, which have the rest."""
 IMPORTANCE = 0.05
 """The part of the budget that the importance of columns may take at most."""
 FLOOR = 10
@@ -49,10 +49,8 @@ SPLITS = 5
 """How many splits the chosen recipes are trained on by default, if time allows."""
 FEWEST = 3 * SPLITS
 """Labelled nodes from which on folds are dealt; fewer are drawn anew for every split."""
-NEAR = 1.15
-"""A finalist has at most so many times the lowest validation loss, or a better metric than what has that one."""
-COMPARED = 3
-"""The folds on which finalists are compared, that of the search included; what wins is trained on the others too."""
+MARGIN = 0.85
+"""The part of the time for other splits that is planned with: trainings there may take longer than on the first."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +72,7 @@ class Plan:
     pins, recipes, choose
         As in `AutoClassifier`.
     finalists
-        What is compared on several folds, as places of recipes among `recipes`; None for the best of the
-        search, see `finalists`.
+        What is trained on other splits, as places among `recipes`; None for the best of the search, see `finalists`.
     threshold, flag_share
         As in `pegfan.classifier.NodeClassifier.predict`; None for what is best on out-of-fold predictions.
     metric_reason
@@ -90,7 +87,7 @@ class Plan:
     pins: Mapping[str, Any] = field(default_factory=dict)
     recipes: Sequence[Recipe] | None = None
     choose: Literal["auto", "mean", "best"] = "auto"
-    finalists: Sequence[Sequence[int]] | None = None
+    finalists: Sequence[int] | None = None
     threshold: float | None = None
     flag_share: float | None = None
     metric_reason: str = ""
@@ -117,7 +114,7 @@ class Outcome:
         Of every node: the part of the split of the model (train, val, test or none); or, where a model was trained on
         several folds, the fold that it was held out from.
     finalists
-        What was compared on several folds, as in `Plan`; None if nothing was.
+        What was trained on other splits, as in `Plan`; None if there were none.
     """
 
     model: AutoModel
@@ -127,7 +124,7 @@ class Outcome:
     graph: Graph
     judged: Split
     parts: list[str]
-    finalists: list[list[int]] | None = None
+    finalists: list[int] | None = None
 
 
 def with_metric(graph: Graph, metric: str | None = None, positive: Any = None) -> tuple[Graph, str]:
@@ -189,6 +186,35 @@ def with_splits(graph: Graph, plan: Plan) -> tuple[Graph, bool]:
     return graph.replace(splits=draw_folds(graph, k=max(wanted, SPLITS), seed=plan.seed)), True
 
 
+def plan_words(graph: Graph, plan: Plan) -> str:
+    """What a training run will do with its time, in a sentence.
+
+    Examples
+    --------
+    >>> graph = Graph.from_edges([[i, i + 1] for i in range(40)], labels=[0, 1] * 20 + [0])
+    >>> plan_words(graph, Plan(workers=2))
+    'Budget 120 s on 2 cores: 55 s to find recipes on the first of 5 folds, 55 s to train the best ones on the others, \
+10 s for reasons and the report'
+    """
+    known, drawn = with_splits(graph, plan)
+    others = min(plan.splits or SPLITS, len(known.splits)) - 1
+    after = min(reserve(known, plan.budget), 0.95 * plan.budget)
+    whole = plan.budget - after
+    part = "the first" if drawn else f"split {plan.split}"
+    kind, count = "folds" if drawn else "splits", others + 1
+    if plan.recipes is not None:
+        return f"{len(plan.recipes)} recipes on {part} of {count} {kind}, then some of them on the others"
+    words = f"Budget {plan.budget:g} s on {plan.workers} core{'s' if plan.workers > 1 else ''}: "
+    if is_large(known.splits[plan.split]):
+        words += f"{whole:.0f} s to find recipes, and to train the best ones on other {kind} as time allows"
+    elif not others:
+        words += f"{whole:.0f} s to find recipes on {part}"
+    else:
+        words += f"{SEARCH * whole:.0f} s to find recipes on {part} of {count} {kind}, "
+        words += f"{(1 - SEARCH) * whole:.0f} s to train the best ones on the others"
+    return f"{words}, {after:.0f} s for reasons and the report"
+
+
 def reserve(graph: Graph, budget: float) -> float:
     """Seconds that are kept for what follows the trainings: reasons, importances, tables and the report."""
     return max(RESERVE * budget, PER_NODE * graph.n)
@@ -222,34 +248,33 @@ def carry_out(graph: Graph, plan: Plan, progress: Progress | None = None, start:
     after = reserve(known, plan.budget)
     if large:  # others may use the machine too: what follows the trainings then takes longer by the clock
         after *= min(max((time.perf_counter() - start) / max(time.process_time(), 1e-3), 1.0), SLOWEST)
+    others = min(plan.splits or SPLITS, len(known.splits)) - 1
+    whole = max(plan.budget - after, 0.05 * plan.budget)
     model = kind(
-        budget=max(plan.budget - after, 0.05 * plan.budget) if large else SEARCH * plan.budget,
+        budget=whole if large or not others else SEARCH * whole,
         random_state=plan.seed,
         recipes=plan.recipes,
         pins=plan.pins,
         choose=plan.choose,
         workers=plan.workers,
     )
-    others = min(plan.splits or SPLITS, len(known.splits)) - 1
     afford = None
-    if drawn and others and not large:
-        afford = (1 - SEARCH - RESERVE) * plan.budget * plan.workers / others
+    if others and not large:
+        afford = (1 - SEARCH) * whole * plan.workers / others
     begun = start if large else None
     with fitting(model, known, plan.split, progress, None, afford, others * drawn, begun) as pool:
         searched = time.perf_counter() - start
         if pool.until is not None:
             pool.until.at = math.inf if not pool.interrupted else 0.0
         tell(Step(0, 0, "floors and further splits"))
-        gone = searched if large else time.perf_counter() - entered
-        left = plan.budget - after - gone if drawn and others and not pool.interrupted else 0.0
         counted = start if large else entered  # reading a small graph takes a second or so, whatever the budget is
-        spread = _FurtherSplits(model, plan, counted, tell, finalists(model, plan, left * plan.workers), after)
+        spread = _FurtherSplits(model, plan, counted, tell, after, others)
         spread.run(pool)
-    own = mean_of([spread.trials[recipe].log_probabilities for recipe in spread.members])
+    own = spread.chosen[0].output
     part, parts = known.splits[plan.split], results.parts(known, known.splits[plan.split])
     kept = model.members_
     if drawn and len(spread.used) > 1:
-        model.fitted_ = replace(model.fitted_, **spread.bag(model.fitted_.known))
+        model.fitted_ = replace(model.fitted_, **spread.bag(model.fitted_.known, pool))
         model.how_ += f", over {len(spread.used)} folds"
         own, part, parts = spread.held_out()
     found = _numbers(spread, known, part, own) if numeric else _classes(spread, model, known, part, own, drawn)
@@ -293,57 +318,30 @@ def carry_out(graph: Graph, plan: Plan, progress: Progress | None = None, start:
         text = "The graph is large, so no reasons were worked out; `pegfan explain` gives those of single nodes."
         warnings += (results.Note("reasons", text),)
     result = replace(result, warnings=warnings, seconds=results.Seconds(total, searched, total - searched))
-    compared = None
-    if len(spread.groups) > 1:
-        compared = [[model.ran_.index(recipe) for recipe in group] for group in spread.groups]
-    return Outcome(model, found.probabilities, found.predicted, result, known, part, parts.tolist(), compared)
+    again = spread.finalists if len(spread.used) > 1 else None
+    return Outcome(model, found.probabilities, found.predicted, result, known, part, parts.tolist(), again)
 
 
-def finalists(model: AutoModel, plan: Plan, left: float) -> list[list[Recipe]]:
-    """The groups of recipes whose means are compared on several folds, what was chosen on the first one in front.
+def finalists(trials: Sequence[Trial], seconds: float) -> list[Trial]:
+    """What is trained on another split: the members of the model, then what has the lowest loss, as time allows.
 
-    A rare class has few validation nodes in one fold, and among many recipes some are best there by luck. So of
-    networks and of boosting, each, the one of lowest loss and the best by the metric are trained on `COMPARED` folds,
-    unless they are far behind, and as far as time allows; the mean of the two of lowest loss is compared too.
+    The one of largest weight is always among them, unless something else costs less and is in the model, too.
 
     Parameters
     ----------
-    model
-        After its search.
-    plan
-        Whose ``finalists`` are taken, if there are any.
-    left
-        Seconds that are left; 0 where splits are given, and the choice is that of the first one.
+    trials
+        Of the search, with their weights.
+    seconds
+        Of a core, for all of them.
     """
-    chosen = [member.recipe for member in model.members_]
-    if plan.finalists is not None:
-        given, graph = plan.recipes or model.ran_, model.fitted_.graph
-        assert graph is not None
-        part = fit_split(graph, plan.split, plan.seed)
-        known = [Recipe.of(recipe).settled(graph, part, model.fitted_.stood_in) for recipe in given]
-        return [[known[place] for place in group] for group in plan.finalists]
-    if not left > 0 or plan.choose != "auto":
-        return [chosen]
-    groups, took = [chosen], {trial.recipe: trial.seconds for trial in model.trials_}
-    spent = sum(took[recipe] for recipe in chosen)
-    heads = [[t for t in model.trials_ if t.recipe.head == head and t.trained] for head in ("boosting", "network")]
-    heads = [trials for trials in heads if trials]
-    likely = [by_loss(trials)[0] for trials in heads]
-    ahead = by_loss(model.trials_)[0]
-    rest = max(SPLITS - COMPARED, 0) * spent  # of the time, what the other folds of the first group take
-    for trial in [*likely, *(min(trials, key=metric_first) for trials in heads)]:
-        behind = trial.val_loss > NEAR * ahead.val_loss and trial.rank[0] > ahead.rank[0]
-        if [trial.recipe] in groups or behind:
-            continue
-        cost = 0.0 if trial.recipe in chosen else trial.seconds
-        if (COMPARED - 1) * (spent + cost) + rest <= left:
-            spent += cost
-            groups.append([trial.recipe])
-    pair = [trial.recipe for trial in likely]
-    trained = {recipe for group in groups for recipe in group}
-    if len(pair) > 1 and trained.issuperset(pair) and set(pair) != set(chosen):
-        groups.append(pair)
-    return groups
+    sound = [trial for trial in trials if trial.trained is not None and np.isfinite(trial.val_loss)]
+    members = sorted((t for t in sound if t.weight), key=lambda t: (-t.weight, t.val_loss, t.recipe.key, t.seed))
+    found: list[Trial] = []
+    for trial in [*members, *(t for t in by_loss(sound) if not t.weight)]:
+        if trial.cost <= seconds:
+            found.append(trial)
+            seconds -= trial.cost
+    return found or [min(members, key=lambda t: t.cost)]
 
 
 class _Found(NamedTuple):
@@ -390,43 +388,36 @@ def _numbers(spread: _FurtherSplits, graph: Graph, part: Split, output: Any) -> 
 
 
 def _candidates(model: AutoModel) -> tuple[results.Candidate, ...]:
-    chosen = {member.recipe for member in model.members_}
-    best = model.trials_[0].recipe
+    best, first = model.trials_[0], model.random_state
     return tuple(
         results.Candidate(
-            c.recipe.name,
+            c.recipe.name + (f" (seed {c.seed})" if c.seed != first else ""),
             c.recipe,
             c.val_metric,
             c.val_loss,
             c.seconds,
             c.epochs,
-            chosen=c.recipe in chosen,
-            why="best on validation" if c.recipe == best else "one of the chosen" if c.recipe in chosen else "",
+            chosen=c.weight > 0,
+            why="best on validation" if c is best else "one of the chosen" if c.weight else "",
+            weight=c.weight,
         )
         for c in model.trials_
     )
 
 
 class _FurtherSplits:
-    """The test metric of the chosen recipes on several splits, beside what the majority and the features give."""
+    """The test metric on several splits, beside what the majority and the features give.
 
-    def __init__(
-        self,
-        model: AutoModel,
-        plan: Plan,
-        start: float,
-        tell: Progress,
-        groups: Sequence[Sequence[Recipe]],
-        after: float,
-    ) -> None:
-        self.model, self.plan, self.start, self.tell = model, plan, start, tell
-        self.after = after
-        self.groups = [list(group) for group in groups]
+    The best recipes of the search are trained on every other split, and chosen among by its own validation nodes.
+    """
+
+    def __init__(self, model: AutoModel, plan: Plan, start: float, tell: Progress, after: float, others: int) -> None:
+        self.model, self.plan, self.start, self.tell, self.after, self.others = model, plan, start, tell, after, others
         assert model.fitted_.graph is not None
         self.graph = model.fitted_.graph
-        # A recipe may have been tried twice, as another that came to the same: what was kept is the trained one.
-        self.trials = {trial.recipe: trial for trial in sorted(model.trials_, key=lambda c: c.trained is not None)}
-        self.members = self.groups[0]
+        # In the order of the search, which repeats it.
+        self.trials = sorted(model.trials_, key=lambda trial: trial.place)
+        self.finalists: list[int] = []
         first = min(model.members_, key=lambda m: m.run.val_loss).recipe
         same = Recipe(method="none", hops=0, scaling=first.scaling, settings=first.settings)
         self.tried = {trial.recipe: trial for trial in model.trials_ if _features_alone(trial.recipe)}
@@ -437,89 +428,69 @@ class _FurtherSplits:
         self.floor = same
         self.values: dict[str, list[float]] = {"test": [], "validation": [], "majority": [], "features_only": []}
         self.used: list[int] = []
+        self.chosen: list[Choice] = []
         self.kept: list[tuple[Split, Float32Array, Float32Array]] = []
-        self.trained: list[list[Trained]] = []
         self.sum: Any = None
         self.floors: list[tuple[Any, Any]] = []
         self.intervals: dict[str, tuple[float, float] | None] = {}
 
     def run(self, pool: Pool) -> None:
         splits = self.graph.splits
-        wanted = min(self.plan.splits or SPLITS, len(splits))
-        order = [self.plan.split, *(i for i in range(len(splits)) if i != self.plan.split)][:wanted]
-        first = self._first(pool)
-        parts = {self.plan.split: fit_split(self.graph, self.plan.split, self.plan.seed)}
-        done: dict[int, dict[Recipe, Trial]] = {self.plan.split: {**self.trials, self.floor: first}}
-        if len(self.groups) > 1:
-            finalists = list(dict.fromkeys(recipe for group in self.groups for recipe in group))
-            self._train(finalists, order[1:COMPARED], pool, parts, done)
-            self._settle(parts, done, pool)
-        self._train(self.members, order[len(parts) :], pool, parts, done)
-        for i, part in parts.items():
-            self._add(i, part, [done[i][recipe] for recipe in self.members], done[i][self.floor])
+        order = [i for i in range(len(splits)) if i != self.plan.split][: self.others]
+        floor = self._first(pool)
+        members = sorted((trial for trial in self.trials if trial.weight), key=lambda trial: -trial.weight)
+        own = Choice(members, [trial.weight for trial in members], self.model.how_, self.model.reason_)
+        self._add(self.plan.split, fit_split(self.graph, self.plan.split, self.plan.seed), own, floor)
+        if not order:
+            return
+        if self.plan.finalists is not None:
+            again = [self.trials[place] for place in self.plan.finalists]
+        else:
+            again = finalists(self.trials, MARGIN * max(self.left, 0.0) * self.plan.workers / len(order))
+        self.finalists = [trial.place for trial in again]
+        done = dict(self._train(again, order, pool))
+        for i in filter(done.get, order):  # in their order, whichever was ready first
+            part, found, floor = done[i]
+            self._add(i, part, choose(found, self.graph, part, self.model.members, self.plan.choose), floor)
 
     def _train(
-        self,
-        wanted: Sequence[Recipe],
-        order: Sequence[int],
-        pool: Pool,
-        parts: dict[int, Split],
-        done: dict[int, dict[Recipe, Trial]],
-    ) -> None:
-        """Train recipes and the floor on further splits, as many as time allows."""
-        cost = sum(self.trials[recipe].seconds for recipe in wanted)
-        slow = cost / len(wanted) > 2.0
-        recipes = list(dict.fromkeys([*wanted, self.floor]))
-        whole = len(parts) + len(order)
-        each = cost / (min(self.plan.workers, len(recipes)) if slow else 1)
-        if pool.large:  # the longest of them decides, however many run beside it
-            each = max(each, *(self.trials[recipe].seconds for recipe in wanted))
+        self, wanted: Sequence[Trial], order: Sequence[int], pool: Pool
+    ) -> Iterator[tuple[int, tuple[Split, list[Trial], Trial]]]:
+        """Train recipes and the floor on further splits, as many as time allows; split by split."""
+        cost, whole = sum(trial.cost for trial in wanted), len(order) + 1
+        each = max(cost / self.plan.workers, *(trial.seconds for trial in wanted))
+        parts: dict[int, Split] = {}
+        waiting: dict[int, dict[Any, Trial]] = {}
+        tasks_of = {trial.place: (trial.recipe, trial.seed) for trial in wanted}
+        same = next((trial.place for trial in wanted if trial.recipe == self.floor), None)
 
         def tasks() -> Iterator[Task]:
             for i in order:
                 if pool.interrupted or (self.plan.splits is None and each > self.left):
                     return
                 parts[i] = fit_split(self.graph, i, self.plan.seed)
-                self.tell(Step(len(parts), whole, f"split {i}, {len(parts)} of at most {whole}"))
-                yield from (Task(recipe, parts[i], self.plan.seed + i) for recipe in recipes)
+                self.tell(self._step(f"split {i}, {len(parts) + 1} of at most {whole}"))
+                for place, (recipe, seed) in tasks_of.items():
+                    yield Task(recipe, parts[i], seed + i, place=(i, place))
+                if same is None:
+                    yield Task(self.floor, parts[i], self.plan.seed + i, place=(i, None))
 
-        for trial in pool.run(tasks(), parallel=slow):
-            done.setdefault(trial.seed - self.plan.seed, {})[trial.recipe] = trial
+        for trial in pool.run(tasks(), parallel=cost / len(wanted) > 2.0):
+            i, place = trial.place
+            found = waiting.setdefault(i, {})
+            found[place] = trial
+            self.tell(self._step(f"split {i}, {len(parts) + 1} of at most {whole}"))
+            if len(found) == len(tasks_of) + (same is None):
+                del waiting[i]
+                yield i, (parts[i], [found[place] for place in tasks_of], found[same])
+
+    def _step(self, text: str) -> Step:
+        return Step(0, 0, text, elapsed=time.perf_counter() - self.start, budget=self.plan.budget - self.after)
 
     @property
     def left(self) -> float:
         """Seconds of the budget that are left for trainings."""
         return self.plan.budget - self.after - (time.perf_counter() - self.start)
-
-    def _settle(self, parts: Mapping[int, Split], done: Mapping[int, Mapping[Recipe, Trial]], pool: Pool) -> None:
-        """Let the validation nodes of several folds decide between the finalists."""
-        measure, ranks = METRICS[self.graph.metric], []
-        for group in self.groups:
-            found = [
-                validate(mean_of([done[i][recipe].log_probabilities for recipe in group]), self.graph, part)
-                for i, part in parts.items()
-            ]
-            values = [metric for metric, _ in found if np.isfinite(metric)]  # a fold may lack a class
-            metric, loss = float(np.mean(values)) if values else np.nan, float(np.mean([loss for _, loss in found]))
-            ranks.append((-measure.gain(metric) if values else np.inf, loss, metric))
-        best = min(range(len(ranks)), key=lambda k: ranks[k][:2])
-        self.members = self.groups[best]
-        folds = f"on the validation nodes of {len(parts)} folds" if len(parts) > 1 else "on validation"
-        told = f"the best of {len(ranks)} finalists {folds}: {measure.show(ranks[best][2])} (loss {ranks[best][1]:.4f})"
-        if best:
-            told += f" against {measure.show(ranks[0][2])} (loss {ranks[0][1]:.4f}) for what was best on the first"
-        self.model.how_ = "best" if len(self.members) == 1 else f"mean of {len(self.members)}"
-        self.model.reason_ = told
-        if best:
-            own, part = [self.trials[recipe] for recipe in self.members], parts[self.plan.split]
-            output = mean_of([trial.log_probabilities for trial in own])
-            self.model.validation_ = validate(output, self.graph, part)
-            self.model.fitted_ = replace(
-                self.model.fitted_,
-                members=tuple(trial.trained for trial in own if trial.trained is not None),
-                scale=pool.shared.scale if any(recipe.scaling == "columns" for recipe in self.members) else None,
-                decision=decision_of(output, self.graph, part),
-            )
 
     def _first(self, pool: Pool) -> Trial:
         """The floor on the split of the search, where all else was trained."""
@@ -531,11 +502,11 @@ class _FurtherSplits:
         self.floor = best.recipe
         return best
 
-    def _add(self, i: int, part: Split, members: Sequence[Trial], floor: Trial) -> None:
-        output = mean_of([member.log_probabilities for member in members])
+    def _add(self, i: int, part: Split, choice: Choice, floor: Trial) -> None:
+        output = choice.output
         join = np.add if self.graph.targets is not None else np.logaddexp
         self.sum = output if self.sum is None else join(self.sum, output)
-        self.trained.append([m.trained for m in members if m.trained is not None])
+        self.chosen.append(choice)
         self.used.append(i)
         self.kept.append((part, output[part.val], output[part.test]))
         self.values["validation"].append(validate(output, self.graph, part)[0])
@@ -549,12 +520,13 @@ class _FurtherSplits:
         own = decision_of(output, self.graph, part)
         return own.judged(output[part.test], self.graph.metric), self.graph.truth[part.test]
 
-    def bag(self, known: Known | None) -> dict[str, Any]:
+    def bag(self, known: Known | None, pool: Pool) -> dict[str, Any]:
         """What the fitted model becomes: the members of all folds, and what each knows of training nodes."""
         parts = [part for part, _, _ in self.kept]
-        members = [replace(member, fold=k) for k, fold in enumerate(self.trained) for member in fold]
+        members = [replace(member, fold=k) for k, choice in enumerate(self.chosen) for member in weighted(choice)]
         told = None if known is None else Known.of_folds(self.graph, parts)
-        return {"members": tuple(members), "known": told}
+        scaled = any(member.recipe.scaling == "columns" for member in members)
+        return {"members": tuple(members), "known": told, "scale": pool.shared.scale if scaled else None}
 
     def held_out(self) -> tuple[Float32Array, Split, NDArray[np.str_]]:
         """Outputs, as a split the nodes that they are tested on, and parts in words.

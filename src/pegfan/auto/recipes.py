@@ -19,7 +19,7 @@ from pegfan.recipe import BOOSTING, OWN, Recipe
 from pegfan.training import Settings
 from pegfan.trees.build import AUTO_WARD
 
-__all__ = ["difference", "first_recipes", "large_recipes", "variations", "weightings", "work"]
+__all__ = ["Space", "difference", "first_recipes", "large_recipes", "weightings", "work"]
 
 ROWS_MOST = 100_000
 """The most nodes for which rows of the adjacency are a channel: every node takes as many weights as a feature."""
@@ -230,30 +230,110 @@ def _fitting(graph: Graph, recipe: Recipe, pins: Mapping[str, Any]) -> Recipe:
     return recipe.changed(**changes)
 
 
-def variations(recipe: Recipe, graph: Graph | None = None, unequal: bool = False) -> Iterator[Recipe]:
-    """Recipes that differ in a training setting or two, how features enter, the weights of edges and of classes."""
-    settings = recipe.settings
-    if unequal:
-        yield recipe.changed(class_weights=not settings.class_weights)
-    if recipe.is_boosted:
-        yield recipe.changed(leaves=16)
-        yield recipe.changed(labels=not recipe.labels)
-        yield recipe.changed(leaves=4)
-        yield recipe.changed(structure=not recipe.structure)
-        return
-    if recipe.is_linear:
-        return
-    along = [] if graph is None else list(_along_edges(recipe, graph))
-    yield from along[:2]
-    yield recipe.changed(lr_fc=0.005, dropout=0.6)
-    yield recipe.changed(wd_fc1=1e-4 if settings.wd_fc1 in (0, 1e-3) else 1e-3)
-    yield recipe.changed(hop_normalize=not settings.hop_normalize)
-    if recipe.scaling != "columns":
-        yield recipe.changed(scaling="l1" if recipe.scaling == "none" else "none")
-    yield recipe.changed(dropout=0.7, wd_fc2=1e-4)
-    if not recipe.labels:
-        yield recipe.changed(labels=True, structure=True)
-    yield from along[2:]
+class Space:
+    """The recipes that may be tried on a graph: the choices for every part of one, the likelier ones more than once.
+
+    Nobody knows beforehand which of them suit a graph: they are drawn at random, and those that do well are varied.
+
+    Parameters
+    ----------
+    graph
+        With features.
+    pins
+        Fields and settings that are the same in every recipe.
+    unequal
+        Whether classes have very different sizes.
+    large
+        Whether the graph is large, so that only channels that cost little are made.
+
+    Attributes
+    ----------
+    heads : dict
+        The choices by head; a choice is a mapping of fields and settings.
+    """
+
+    def __init__(self, graph: Graph, pins: Mapping[str, Any], unequal: bool = False, large: bool = False) -> None:
+        self.graph, self.pins = graph, pins
+        x: Any = graph.features
+        columns, bag = x.shape[1], is_bag(x) and not graph.edge_matrices
+        told = not large or graph.adjacency.nnz <= TOLD_MOST
+        sides: list[tuple[str, tuple[Any, ...]]] = (
+            [("direction", ("out", "symmetric", "both"))] if graph.directed else []
+        )
+        edges: list[tuple[str, tuple[Any, ...]]] = (
+            [("weight", (None, None, *weightings(graph)[:4]))] if graph.edge_matrices else []
+        )
+        edges += [("kinds", (False, True))] if graph.edge_kinds else []
+        rare = [("class_weights", (False, True))] if unequal else []
+        names = ("labels", "structure") if told else ("structure",)
+        shared = [*((name, (False, True)) for name in names), *sides, *edges, *rare]
+        tree, rows = _trees(graph)
+        settings: list[tuple[str, tuple[Any, ...]]] = [
+            ("hop_normalize", (False, False, True)),
+            ("dropout", (0.5, 0.7, 0.2)),
+            ("wd_fc1", (0.0, 1e-5, 1e-5, 1e-4, 1e-4, 1e-3)),
+            ("lr_fc", (0.01, 0.005, 0.02)),
+            ("attention", ({"lr_sca": 0.005, "wd_sca": 0.1}, {"lr_sca": 0.02, "wd_sca": 1e-3})),
+        ]
+        network = [
+            ("method", ("none",) * 5 + tuple(dict.fromkeys(("matching",) if large else (tree, rows)))),
+            ("regime", ("heterophily", "homophily", "all")),
+            ("hops", (1, 2, 3) if large else (0, 1, 2, 3, 3, 3, 5)),
+            *([("scaling", ("none", "none", "columns", "l1"))] if bag else []),
+            *([("adjacency", (False, True))] if graph.n <= ROWS_MOST and not large else []),
+            *([] if large else [("hidden", (64, 128))]),
+            *settings,
+            *shared,
+        ]
+        on_tree = [("kind", ("b", "c")), ("h", (8, 4))]
+        self.heads: dict[str, list[tuple[str, tuple[Any, ...]]]] = {"network": network + on_tree}
+        if columns <= BOOSTED_MOST and (told or columns * graph.n <= BOOSTED_CELLS):
+            hops = (0, 1, 2) if columns <= BOOSTED_MOST / 4 else (0, 1)
+            self.heads["boosting"] = [
+                ("hops", hops),
+                ("regime", ("heterophily", "homophily")),
+                ("leaves", (8, 4, 16, 32)),
+                *shared,
+            ]
+        fixed = pins.get("head")
+        if fixed is not None:
+            self.heads = {fixed: self.heads.get(fixed, self.heads["network"])}
+
+    def draw(self, rng: Any, head: str | None = None) -> Recipe:
+        """A recipe with every part drawn."""
+        name = head or list(self.heads)[int(rng.integers(len(self.heads)))]
+        chosen: dict[str, Any] = {"method": "none", "head": name, "regime": "heterophily"}
+        for part, choices in self.heads[name]:
+            chosen |= _as_fields(part, choices[int(rng.integers(len(choices)))])
+        return self._made(chosen)
+
+    def vary(self, recipe: Recipe, rng: Any) -> Recipe:
+        """A recipe with one to three parts drawn again."""
+        axes = self.heads.get(recipe.head, [])
+        if not axes:
+            return recipe
+        chosen: dict[str, Any] = {}
+        for at in rng.permutation(len(axes))[: int(rng.integers(1, 4))].tolist():
+            part, choices = axes[at]
+            chosen |= _as_fields(part, choices[int(rng.integers(len(choices)))])
+        if chosen.get("method", "none") != "none" and not recipe.has_tree:
+            for part, choices in axes[-2:]:
+                chosen |= _as_fields(part, choices[int(rng.integers(len(choices)))])
+        return self._made({**recipe.to_dict(), **chosen})
+
+    def _made(self, chosen: Mapping[str, Any]) -> Recipe:
+        whole = {**chosen, **self.pins}
+        if whole.get("head", "network") != "network":
+            settings = {name for name in whole if name not in OWN and name not in BOOSTING}
+            whole = {name: value for name, value in whole.items() if name not in settings and name != "adjacency"}
+        recipe = Recipe.of({name: value for name, value in whole.items() if name not in ("epochs", "patience")})
+        kept = {name: self.pins[name] for name in ("epochs", "patience") if name in self.pins}
+        return _fitting(self.graph, recipe.changed(**kept), self.pins)
+
+
+def _as_fields(part: str, choice: Any) -> dict[str, Any]:
+    """Fields and settings of a choice: of its own name, or several at once."""
+    return dict(choice) if isinstance(choice, Mapping) else {part: choice}
 
 
 def difference(one: Recipe, other: Recipe) -> int:
@@ -286,4 +366,5 @@ def work(recipe: Recipe, graph: Graph, levels: int) -> float:
         return float(outputs * graph.n * (x.shape[1] * columns + 12.0) + 10_000.0)
     extra = (edges + 3.0 * graph.n) * recipe.adjacency + 8.0 * graph.n * (recipe.labels + recipe.structure)
     kinds = 2.0 * both * len(graph.edge_kinds) * (entries + edges) * recipe.kinds
-    return float(entries + hops + tree + extra + kinds + 10_000.0)
+    wide = recipe.settings.hidden / Settings.hidden
+    return float((entries + hops + tree + extra + kinds) * wide + 10_000.0)

@@ -1,13 +1,15 @@
-"""Trying recipes within a time budget, in one process or several, and choosing among them on validation."""
+"""Trying recipes within a time budget, on all cores, and choosing among them on validation."""
 
 from __future__ import annotations
 
 import logging
 import math
 import time
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
+from itertools import count
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -16,19 +18,20 @@ from scipy.sparse import csr_array
 
 from pegfan._arrays import Float32Array, FloatArray
 from pegfan._compiled import native
-from pegfan.auto.recipes import HELD_MOST, difference, first_recipes, held, large_recipes, variations, work
+from pegfan.auto.ensemble import Judge, noise, select
+from pegfan.auto.recipes import HELD_MOST, Space, difference, first_recipes, held, large_recipes, work
 from pegfan.channels import Channels, FeatureScale
 from pegfan.decisions import Decision, best_offsets
 from pegfan.fitted import Trained, mean_of, train_recipe
 from pegfan.graph import Graph, Split
-from pegfan.metrics import METRICS, interval, score, unequal
+from pegfan.metrics import METRICS, score, unequal
 from pegfan.recipe import OWN, Recipe
 from pegfan.running import Deadline, Progress, Runner, Step, cores, one_thread
 from pegfan.training import Diverged, Settings
 from pegfan.training.batches import ENTRIES, JUDGED, ROWS, STEPS
 from pegfan.trees import Hierarchy
 
-__all__ = ["Pool", "Search", "Task", "Trial", "by_loss", "choose", "metric_first", "validate"]
+__all__ = ["Choice", "Pool", "Search", "Task", "Trial", "by_loss", "choose", "metric_first", "validate"]
 
 _log = logging.getLogger(__name__)
 
@@ -48,29 +51,42 @@ rest."""
 _EPOCHS = 250
 """Epochs per recipe, until something has been measured."""
 _LEVELS = 7
-_SHARE = 4
-"""A recipe may take a quarter of the budget: its epochs are capped accordingly."""
+_SHARE = 8
+"""A recipe may take an eighth of the time of all cores: its epochs are capped accordingly."""
 _FEWEST = 40
 _FAN_OUT = 2.0
-"""Seconds that a recipe must take to make it worth starting other processes."""
+"""Seconds that a recipe must take to make it worth starting other processes, where there is no C extension."""
 _ALWAYS = 2
 """Recipes that always run."""
 _PROBE, _PROBE_EPOCHS = 5.0, 8
 """If the first recipe may take longer than these seconds, it is probed for these epochs."""
 _MANY = 20
 """Validation nodes from which on chance is told from the metric."""
-_DIVERSE, _PER_ROUND, _PARENTS, _MOST = 8, 4, 3, 28
-"""How many recipes run at first and per round after that, how many of the best are varied, and the most in all."""
+_DIVERSE, _PARENTS, _REPEATS, _TRIES = 8, 6, 5, 20
+"""How many recipes run before any is varied, how many of the best are varied, the most seeds per recipe, and how many
+recipes are drawn to find one that is new."""
+_MOST, _ENOUGH = 240, 32
+"""The most trainings, and how many in a row that do not get among the best end a search."""
+_LATE = 2.0
+"""A recipe is begun if at least one part in so many of the time that it takes is left."""
+_HELD = 1e9
+"""Bytes of weights that are kept of trainings that may be chosen."""
+SEEDS = 1000
+"""By how much the seeds of a recipe that is trained again differ."""
 
 
 class Task(NamedTuple):
-    """A recipe on a split: all that its result depends on, besides the graph; and when it is to end in any case."""
+    """A recipe on a split: all that its result depends on, besides the graph; and when it is to end in any case.
+
+    `place` is for who asks, and comes back with the result.
+    """
 
     recipe: Recipe
     split: Split
     seed: int
     tree: Hierarchy | None = None
     until: Deadline | None = None
+    place: Any = None
 
 
 @dataclass(eq=False)
@@ -94,9 +110,13 @@ class Trial:
     seed
         Of the task.
     cpu
-        Seconds that a core was busy with it, on a large graph; 0 elsewhere.
+        Seconds that a core was busy with it, where threads share the cores; 0 elsewhere.
     asked
         The recipe as it was planned, where time ran out.
+    place
+        Of the task.
+    weight
+        In the model; 0 for those that were not chosen.
     """
 
     recipe: Recipe
@@ -110,6 +130,8 @@ class Trial:
     seed: int = 0
     cpu: float = 0.0
     asked: Recipe | None = None
+    place: Any = None
+    weight: float = 0.0
 
     @property
     def cost(self) -> float:
@@ -188,7 +210,8 @@ def run_task(shared: Shared, task: Task) -> Trial:
         nothing: Any = np.full((graph.n, graph.n_classes), -np.log(max(graph.n_classes, 1)), np.float32)
         if graph.targets is not None:
             nothing = np.full((graph.n, 1), graph.targets[split.train].mean())
-        return Trial(recipe, np.nan, np.inf, 0, time.perf_counter() - start, nothing, None, seed=task.seed)
+        took = time.perf_counter() - start
+        return Trial(recipe, np.nan, np.inf, 0, took, nothing, None, seed=task.seed, asked=recipe, place=task.place)
     if task.until is not None and task.until.passed and not recipe.is_linear:
         recipe = recipe.changed(epochs=trained.run.epochs)  # so that it can be trained again without a clock
         trained = replace(trained, recipe=trained.recipe.changed(epochs=trained.run.epochs))
@@ -198,9 +221,8 @@ def run_task(shared: Shared, task: Task) -> Trial:
     metric, loss = validate(output, graph, split, shared.sample_weight)
     took, gain = time.perf_counter() - start, METRICS[graph.metric].gain(metric)
     spent = time.thread_time() - busy if shared.kept is not None else 0.0
-    return Trial(
-        recipe, metric, loss, trained.run.epochs, took, output, trained, gain, task.seed, spent, asked=task.recipe
-    )
+    about: dict[str, Any] = {"gain": gain, "seed": task.seed, "cpu": spent, "asked": task.recipe, "place": task.place}
+    return Trial(recipe, metric, loss, trained.run.epochs, took, output, trained, **about)
 
 
 def unweighted(trained: Trained, graph: Graph, split: Split) -> Trained:
@@ -262,7 +284,10 @@ def warm_up() -> None:
 
 
 class Pool:
-    """Trains recipes on one graph, in this process or, if that is worth it, in others; trees are built once.
+    """Trains recipes on one graph; trees are built once.
+
+    With the C extension, threads share the graph and what channels are made of. Without it, or with one worker, recipes
+    are trained in this process, or in others if they take long.
 
     Parameters
     ----------
@@ -271,13 +296,13 @@ class Pool:
     scale
         Of its columns, where a recipe asks for it.
     workers
-        The most processes. Results do not depend on it.
+        The most threads or processes. Results do not depend on it.
     stood_in
         Whether degrees stand in for features.
     sample_weight
         Of the nodes, in losses.
     large
-        Whether the graph is too large for several processes: threads share it, and what channels are made of.
+        Whether the graph is too large for several processes: threads share it in any case.
     until
         When trainings are to end.
 
@@ -298,9 +323,11 @@ class Pool:
         until: Deadline | None = None,
     ) -> None:
         self.large, self.until, self.interrupted = large, until, False
-        self.shared = Shared(graph, scale, stood_in, sample_weight, Kept() if large else None)
+        self.threads = large or native is not None
+        self.shared = Shared(graph, scale, stood_in, sample_weight, Kept() if self.threads else None)
         self.runner = Runner(workers, shared=self.shared)
         self.trees: dict[Any, Hierarchy | None] = {None: None}
+        self._building: dict[Any, Lock] = {}
 
     def __enter__(self) -> Pool:
         return self
@@ -311,16 +338,20 @@ class Pool:
     def tree(self, recipe: Recipe) -> Hierarchy | None:
         """The tree of a recipe, built once."""
         key = recipe.tree_key
-        if key not in self.trees:
-            self.trees[key] = recipe.build_tree(self.shared.graph)
+        with self._building.setdefault(key, Lock()):
+            if key not in self.trees:
+                self.trees[key] = recipe.build_tree(self.shared.graph)
         return self.trees[key]
 
     def run(self, tasks: Iterator[Task], parallel: bool) -> Iterator[Trial]:
         """Results as they come; the next task is asked for when there is room for it."""
+        if self.threads:
+            return self._in_threads(tasks)
         whole = (task._replace(tree=self.tree(task.recipe), until=self.until) for task in tasks)
-        if self.large:
-            return self._in_threads(whole)
         return self.runner.map(run_task, whole, here=not parallel, ahead=0)
+
+    def _train(self, task: Task) -> Trial:
+        return run_task(self.shared, task._replace(tree=self.tree(task.recipe), until=self.until))
 
     def _in_threads(self, tasks: Iterator[Task]) -> Iterator[Trial]:
         running: set[Any] = set()
@@ -331,7 +362,7 @@ class Pool:
                         task = next(tasks, None)
                         if task is None:
                             break
-                        running.add(lanes.submit(run_task, self.shared, task))
+                        running.add(lanes.submit(self._train, task))
                     if not running:
                         return
                     finished, running = wait(running, return_when=FIRST_COMPLETED)
@@ -392,7 +423,7 @@ class Search:
         self.unequal = False
         self.planned = 0
         self.rates = {**_RATES, "batches": _BATCHES}
-        self._stopped = False
+        self._stopped, self._best, self._skipped = False, (math.inf, 0), 0
         # What came before, reading among it, was on one core.
         self._spent, self._mark, self._lanes = min(self.elapsed, time.process_time()), time.process_time(), 1
 
@@ -416,69 +447,100 @@ class Search:
         self._spent, self._mark, self._lanes = self.spent, time.process_time(), lanes
 
     def run_fixed(self, recipes: Sequence[Recipe]) -> list[Trial]:
-        """Train exactly these, each once, however long it takes."""
-        distinct = list(dict.fromkeys(map(self._settled, recipes)))
-        self.planned = len(distinct)
-        long = len(distinct) > 1 and self._estimate(distinct[0]) > _FAN_OUT
-        self._take(distinct, parallel=long, fixed=True)
+        """Train exactly these, each once, however long it takes; one that is listed again has another seed."""
+        wanted = list(map(self._settled, recipes))
+        self.planned = len(wanted)
+        long = len(wanted) > 1 and self._estimate(wanted[0]) > _FAN_OUT
+        self._take(iter(wanted), parallel=long, fixed=True)
         return self._in_order()
 
     def run(self, training: Graph, pins: Mapping[str, Any]) -> list[Trial]:
-        """Train recipes that differ widely, then round by round those most like the best, for as long as that helps."""
+        """Train recipes until the time is over, or for as long as that helps.
+
+        First those of a list, which differ widely; then, by turns, some that are drawn, variations of the best, and the
+        best ones with other seeds.
+        """
         self.pins = pins
         self.unequal = training.labels is not None and unequal(np.bincount(training.labels[training.labels >= 0]))
+        graph = self.pool.shared.graph
+        self.space = Space(graph, pins, self.unequal, self.pool.large)
         if self.pool.large:
-            listed = large_recipes(self.pool.shared.graph, training, pins)
+            listed = large_recipes(graph, training, pins)
             del training  # it takes memory
-            return self._run_large(listed)
+            listed = [*listed[:2], *(recipe for recipe in listed[2:] if held(recipe, graph) <= HELD_MOST)]
+        else:
+            listed = first_recipes(graph, training, pins)
         try:
-            self._run_rounds(training)
+            self._run_listed(listed)
         except KeyboardInterrupt:
             if not any(trial.trained for trial in self.done):
                 raise
             self._stopped = True
         return self._in_order()
 
-    def _run_rounds(self, training: Graph) -> None:
-        listed = first_recipes(self.pool.shared.graph, training, self.pins)
-        first = listed[:_DIVERSE]
-        self.planned = len(first)
-        if self._estimate(first[0]) > _PROBE:
-            self._probe(first[0])
-        self._take(first[:1], parallel=False)  # shows how long the others will take
-        self._take(first[1:], parallel=self._long())
-        while len(self.done) < _MOST and not self.skipped:
-            before = self._lowest()
-            batch = self._promising(listed)
-            self.planned += len(batch)
-            self._take(batch, parallel=self._long())
-            if not batch or self._lowest() >= before:
-                break
-
-    def _run_large(self, listed: Sequence[Recipe]) -> list[Trial]:
-        """Train a linear model, then networks, as many as there are time and memory for; at least one."""
-        graph = self.pool.shared.graph
-        listed = [*listed[:2], *(recipe for recipe in listed[2:] if held(recipe, graph) <= HELD_MOST)]
-        self.planned = min(len(listed), _DIVERSE + 1)
-        self._side_by_side(min(self.pool.runner.workers, cores()))
-        self._take(listed[:2], parallel=True)
-        if self.others and self.done:
+    def _run_listed(self, listed: Sequence[Recipe]) -> None:
+        self._side_by_side(min(self.pool.runner.workers, cores()) if self.pool.threads else 1)
+        first = 2 if self.pool.large else 1
+        if not self.pool.large and self._estimate(listed[0]) > _PROBE:
+            self._probe(listed[0])
+        self._take(iter(listed[:first]), parallel=False)  # shows how long the others will take
+        if self.pool.large and self.others and self.done:
             # Where the first network shows that there is time for other folds, they get a part of it.
             spent = max(trial.cpu for trial in self.done)
             if _MEMBERS * spent * self.others / self.pool.runner.workers <= (1 - _LARGE_SHARE) * self.budget:
-                self.afford = (1 - _LARGE_SHARE) * self.budget * self.pool.runner.workers / self.others
                 self.budget *= _LARGE_SHARE
                 if self.pool.until is not None:
                     self.pool.until.at -= (1 - _LARGE_SHARE) / _LARGE_SHARE * self.budget
-        self._take(listed[2 : _DIVERSE + 1], parallel=True)
-        while len(self.done) < _MOST and not self.skipped and not self.interrupted:
-            before = self._lowest()
-            batch = self._promising(listed)
-            self.planned += len(batch)
-            self._take(batch, parallel=True)
-            if not batch or self._lowest() >= before:
-                break
-        return self._in_order()
+        self._take(self._proposals(deque(listed[first:])), parallel=self._long())
+
+    def _proposals(self, listed: deque[Recipe]) -> Iterator[Recipe]:
+        """What to try next, by what is known when it is asked for."""
+        for turn in count(len(self.order)):
+            if self._is_over():
+                return
+            if listed and (turn < _DIVERSE or turn % 4 == 0):
+                yield listed.popleft()
+                continue
+            found = self._repeated() if turn % 4 == 3 else self._new(turn, drawn=turn % 4 == 1)
+            if found is not None:
+                yield found
+
+    def _new(self, turn: int, drawn: bool) -> Recipe | None:
+        """An untried recipe: of several that are drawn, or that vary one of the best, the first that is fast enough."""
+        rng = np.random.default_rng([self.seed, turn])
+        best = list(dict.fromkeys(c.recipe for c in by_loss(self.done) if c.trained is not None))[:_PARENTS]
+        tried, graph = [*self.order, *self.skipped], self.pool.shared.graph
+        heads = list(self.space.heads)
+        for _ in range(_TRIES):
+            if drawn or not best:
+                found = self.space.draw(rng, heads[turn // 4 % len(heads)])
+            else:
+                found = self.space.vary(best[int(rng.integers(len(best)))], rng)
+            slow = self._estimate(found) > self.budget * self.pool.runner.workers / _SHARE
+            if self.pool.large and held(found, graph) > HELD_MOST:
+                continue
+            if not slow and all(difference(found, known) for known in tried):
+                return found
+        return None
+
+    def _is_over(self) -> bool:
+        """Whether the time is, or nothing has got among the best for long."""
+        if self.interrupted or self.elapsed >= self.budget or len(self.order) >= _MOST:
+            return True
+        if len(self.skipped) - self._skipped >= _DIVERSE:  # nothing fits any more
+            return True
+        lowest = self._lowest()
+        if math.isinf(self._best[0]) or lowest < self._best[0] - 1e-4 * abs(self._best[0]):
+            self._best = (lowest, len(self.done))
+        return len(self.done) - self._best[1] >= _ENOUGH
+
+    def _repeated(self) -> Recipe | None:
+        """One of the best that has been trained least often, or None where all of them were trained enough."""
+        ranked = [c.asked or c.recipe for c in by_loss(self.done) if c.trained is not None and not c.recipe.is_linear]
+        best = list(dict.fromkeys(ranked))[: 2 * _PARENTS]
+        times = {recipe: self.order.count(recipe) for recipe in best}
+        left = [recipe for recipe in best if times[recipe] < _REPEATS]
+        return min(left, key=lambda recipe: best.index(recipe) + 3 * times[recipe], default=None)
 
     def _settled(self, recipe: Recipe) -> Recipe:
         shared = self.pool.shared
@@ -486,53 +548,40 @@ class Search:
 
     def _in_order(self) -> list[Trial]:
         """The trials in the order in which they were started."""
-        place = {recipe: i for i, recipe in enumerate(self.order)}
-        return sorted(self.done, key=lambda c: place[c.asked or c.recipe])
+        return sorted(self.done, key=lambda c: c.place)
 
     def _lowest(self) -> float:
-        """The sum of the losses of those that would be averaged."""
+        """The sum of the losses of those that may be averaged."""
         losses = sorted(c.val_loss for c in self.done)[: self.members]
         return sum(losses) + (self.members - len(losses)) * 1e9
 
-    def _promising(self, listed: Sequence[Recipe]) -> list[Recipe]:
-        """Untried recipes, ranked by the place of a tried one plus the number of differences from it."""
-        ranked = [c.recipe for c in by_loss(self.done)]
-        graph = self.pool.shared.graph
-        near = [v.changed(**self.pins) for recipe in ranked[:_PARENTS] for v in variations(recipe, graph, self.unequal)]
-        rated: dict[Recipe, int] = {}
-        if self.pool.large:
-            near = [recipe for recipe in near if held(recipe, graph) <= HELD_MOST]
-        for recipe in [*near, *listed]:
-            if all(difference(recipe, known) for known in [*ranked, *rated]):
-                rated[recipe] = min(place + difference(recipe, known) for place, known in enumerate(ranked))
-        return sorted(rated, key=lambda recipe: rated[recipe])[:_PER_ROUND]
-
-    def _take(self, recipes: Sequence[Recipe], parallel: bool, fixed: bool = False) -> None:
+    def _take(self, recipes: Iterator[Recipe], parallel: bool, fixed: bool = False) -> None:
         def tasks() -> Iterator[Task]:
             for given in recipes:
                 plan = self._planned if self.pool.large else self._capped
-                recipe = given if fixed else self._settled(plan(given))
-                if recipe in self.order and not fixed:  # another that comes to the same
-                    self.planned -= 1
-                    continue
-                late = self.elapsed + self._estimate(recipe) > self.budget or self.interrupted
-                if late and not fixed and len(self.order) >= _ALWAYS:
-                    self.skipped.append(recipe)
-                    _log.info("recipe %s does not fit into the time that is left", recipe.name)
-                    self.planned -= 1
-                    continue
+                recipe = given if fixed or given in self.order else self._settled(plan(given))
+                again = sum(not difference(recipe, known) for known in self.order)
+                if not fixed:
+                    if again and given not in self.order:  # another that comes to the same
+                        continue
+                    left = self.budget - self.elapsed
+                    late = self._estimate(recipe) > _LATE * left or self.interrupted
+                    if late and len(self.order) >= _ALWAYS:
+                        self.skipped.append(given)
+                        _log.info("recipe %s does not fit into the time that is left", recipe.name)
+                        continue
+                self._skipped = len(self.skipped)
                 self.order.append(recipe)
                 self._tell()
                 if self.pool.interrupted:
                     return
-                yield Task(recipe, self.split, self.seed)
+                yield Task(recipe, self.split, self.seed + SEEDS * again, place=len(self.order) - 1)
 
         for trial in self.pool.run(tasks(), parallel):
             self.done.append(trial)
             _log.info(
-                "recipe %d of %d, %s: validation %.4f, loss %.4f, %d epochs, %.1f s",
-                *(len(self.done), self.planned, trial.recipe.name, trial.val_metric, trial.val_loss, trial.epochs),
-                trial.seconds,
+                "recipe %d, %s: validation %.4f, loss %.4f, %d epochs, %.1f s",
+                *(len(self.done), trial.recipe.name, trial.val_metric, trial.val_loss, trial.epochs, trial.seconds),
             )
             self._measure()
             self._forget()
@@ -624,8 +673,8 @@ class Search:
         if "epochs" in self.pins:
             return recipe
         whole = recipe.changed(epochs=Settings.epochs, patience=self.pins.get("patience", Settings.patience))
-        share = 2 * _SHARE if self.pool.large else _SHARE
-        most = min(self.budget * self.pool.runner.workers / share, np.inf if self.afford is None else self.afford)
+        share = self.budget * self.pool.runner.workers / _SHARE
+        most = share if self.afford is None else min(share, self.afford)
         affordable = most / (self._work(recipe) * self.rates[recipe.head])
         if affordable >= Settings.epochs:
             return whole
@@ -634,15 +683,29 @@ class Search:
         return whole.changed(epochs=epochs, patience=patience)
 
     def _forget(self) -> None:
-        """Drop the weights of those that can no longer be chosen."""
-        kept = set(map(id, by_loss(self.done)[: self.members]))
-        kept |= {id(min(found, key=metric_first)) for found in (self.done, _cheap(self.done, self.afford)) if found}
-        for head in {c.recipe.head for c in self.done}:
-            alike = [c for c in self.done if c.recipe.head == head]
-            kept |= {id(min(alike, key=metric_first)), id(by_loss(alike)[0])}
-        for trial in self.done:
-            if id(trial) not in kept:
+        """Drop the weights of the worst, where those of all would take too much memory."""
+        kept = {id(min(self.done, key=metric_first)), id(by_loss(self.done)[0])}
+        room = _HELD
+        for trial in by_loss(self.done):
+            if trial.trained is None:
+                continue
+            room -= sum(part.nbytes for part in trial.trained.run.state.values())
+            if room < 0 and id(trial) not in kept:
                 trial.trained = None
+
+
+class Choice(NamedTuple):
+    """The members of a model, their weights, how they were chosen, and why."""
+
+    members: list[Trial]
+    weights: list[float]
+    how: str
+    reason: str
+
+    @property
+    def output(self) -> Any:
+        """What the model says of all nodes."""
+        return mean_of([trial.log_probabilities for trial in self.members], self.weights)
 
 
 def choose(
@@ -652,9 +715,8 @@ def choose(
     members: int,
     how: str = "auto",
     weights: FloatArray | None = None,
-    afford: float | None = None,
-) -> tuple[list[Trial], str, str]:
-    """The members of the final model, how they are joined, and why.
+) -> Choice:
+    """The members of the final model.
 
     Parameters
     ----------
@@ -663,48 +725,47 @@ def choose(
     graph, split
         Whose validation labels decide.
     members
-        The most members of a mean.
+        The most members.
     how
-        ``"auto"``: the best single one, or a mean of those with the lowest validation loss: what has the lowest loss,
-        unless another is clearly better by the metric. ``"mean"``: the mean of all that are allowed; ``"best"``: the
-        single one that is best by the metric.
+        ``"auto"``: an ensemble by greedy selection on the validation loss, unless the best single one does better on
+        validation nodes that were left out of the selection (`pegfan.auto.ensemble`). ``"mean"``: the plain mean of
+        those of lowest loss; ``"best"``: the single one that is best by the metric.
     weights
         Of the nodes, in the loss.
-    afford
-        Seconds that the members of a mean may take together, as long as there are others.
     """
-    sound = [trial for trial in trials if np.isfinite(trial.val_loss)]
+    sound = by_loss([trial for trial in trials if np.isfinite(trial.val_loss) and trial.trained is not None])
     if not sound:
         raise Diverged(f"the training loss of all {len(trials)} recipes became infinite; use smaller learning rates")
-    best = min(sound, key=metric_first)
-    ordered, measure = by_loss(sound)[:members], METRICS[graph.metric]
-    if how == "auto" and afford is not None:
-        cheap = _cheap(ordered, afford) or ordered[:1]
-        best = min(_cheap(sound, afford), key=metric_first, default=best)
-        spent = np.cumsum([c.cost for c in cheap])
-        ordered = cheap[: max(1, int((spent <= afford).sum()))]
+    best, measure = min(sound, key=metric_first), METRICS[graph.metric]
+    judge = Judge(graph, split, weights)
 
-    def judged(group: list[Trial]) -> tuple[list[Trial], float, float]:
-        return group, *validate(mean_of([c.log_probabilities for c in group]), graph, split, weights)
+    def told(pair: tuple[float, float]) -> str:
+        return f"{measure.show(pair[0])} (loss {pair[1]:.4f})"
 
-    def told(group: tuple[list[Trial], float, float]) -> str:
-        return f"{measure.show(group[1])} (loss {group[2]:.4f})"
-
-    single, whole = judged([best]), judged(ordered)
-    if how == "best" or len(trials) == 1:
-        return [best], "best", "the only recipe" if len(trials) == 1 else "the best on validation"
+    if len(sound) == 1 or how == "best":
+        return Choice([best], [1.0], "best", "the only recipe" if len(trials) == 1 else "the best on validation")
     if how == "mean":
-        name = f"the mean of the {len(ordered)} of lowest loss"
-        return ordered, f"mean of {len(ordered)}", f"{name} was asked for: {told(whole)} against {told(single)}"
-    groups = [single, *(judged(ordered[:size]) for size in range(1, len(ordered) + 1))]
-    least = max(measure.gain(value) for _, value, _ in groups) - _noise(best, graph, split)
-    near = [group for group in groups if measure.gain(group[1]) >= least]
-    chosen = min(near, key=lambda group: (group[2], -len(group[0])))
-    if len(chosen[0]) > 1:
-        name = f"the mean of the {len(chosen[0])} of lowest loss"
-        return chosen[0], f"mean of {len(chosen[0])}", f"{name}: {told(chosen)}, the best single one {told(single)}"
-    others = f"; the mean of the {len(ordered)} of lowest loss {told(whole)}" if len(ordered) > 1 else ""
-    return chosen[0], "best", f"the best on validation: {told(chosen)}{others}"
+        group = sound[:members]
+        both = (judge.judged(mean_of([c.log_probabilities[judge.nodes] for c in part])) for part in (group, [best]))
+        name = f"the mean of the {len(group)} of lowest loss"
+        reason = f"{name} was asked for: {' against '.join(map(told, both))} for the best single one"
+        return Choice(group, [1 / len(group)] * len(group), f"mean of {len(group)}", reason)
+    floor = -best.rank[0] - noise(best.log_probabilities[judge.nodes], judge)
+    near = [place for place, trial in enumerate(sound) if -trial.rank[0] >= floor]
+    found = select([trial.log_probabilities for trial in sound], judge, members, near or [sound.index(best)])
+    chosen = sorted(np.flatnonzero(found.weights).tolist(), key=lambda m: -found.weights[m])
+    group, shares = [sound[m] for m in chosen], [float(found.weights[m]) for m in chosen]
+    if len(group) == 1:
+        reason = f"the best on validation: {told(judge.judged(group[0].log_probabilities[judge.nodes]))}"
+        if len(judge.nodes) >= _MANY:
+            reason += (
+                f"; an ensemble does no better on validation nodes that it was not selected on: {told(found.ensemble)}"
+            )
+        return Choice(group, shares, "best", reason)
+    reason = f"an ensemble of {len(group)}, greedily selected on validation"
+    if len(judge.nodes) >= _MANY:
+        reason += f"; where it was not selected: {told(found.ensemble)}, the best single one {told(found.single)}"
+    return Choice(group, shares, f"ensemble of {len(group)}", reason)
 
 
 def by_loss(trials: Sequence[Trial]) -> list[Trial]:
@@ -715,19 +776,3 @@ def by_loss(trials: Sequence[Trial]) -> list[Trial]:
 def metric_first(trial: Trial) -> tuple[tuple[float, float], str]:
     """Sorts the best by the metric first, likewise."""
     return trial.rank, trial.recipe.key
-
-
-def _cheap(trials: Sequence[Trial], afford: float | None) -> list[Trial]:
-    return [trial for trial in trials if afford is None or trial.cost <= afford]
-
-
-def _noise(trial: Trial, graph: Graph, split: Split) -> float:
-    """How far metrics of two recipes on these validation nodes may be apart by chance; the loss then decides.
-
-    About 0.6 of the standard error of one of them: two that are judged on the same nodes vary together.
-    """
-    assert graph.truth is not None
-    if graph.targets is not None or len(split.val) < _MANY:
-        return 0.0
-    found = interval([(trial.log_probabilities[split.val], graph.truth[split.val])], graph.metric, resamples=200)
-    return 0.0 if found is None else 0.6 * (found[1] - found[0]) / 3.92

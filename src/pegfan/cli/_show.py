@@ -100,17 +100,44 @@ def percent(share: float) -> str:
     return f"{share:.1%}" if math.isfinite(share) else "-"
 
 
+def _clock_bar(seconds: float) -> Any:
+    """A column with a bar that is full when so many seconds are over, and the seconds that are left."""
+    from rich.progress import ProgressColumn, Task
+    from rich.progress_bar import ProgressBar
+    from rich.table import Table
+
+    class ClockBar(ProgressColumn):
+        def render(self, task: Task) -> Table:
+            gone = task.elapsed or 0.0
+            row = Table.grid(padding=(0, 1))
+            bar = ProgressBar(total=seconds, completed=min(gone, seconds), width=30)
+            row.add_row(bar, f"{gone:.0f} of {seconds:.0f} s")
+            return row
+
+    return ClockBar()
+
+
 @contextlib.contextmanager
-def progress_bar(title: str, words: Callable[[Step], str], remaining: bool = False) -> Iterator[Progress]:
-    """A bar while tasks run, with what `words` says of the newest step; with `remaining`, the time that is left."""
+def progress_bar(
+    title: str, words: Callable[[Step], str], remaining: bool = False, seconds: float | None = None
+) -> Iterator[Progress]:
+    """A bar while tasks run, with what `words` says of the newest step; with `remaining`, the time that is left.
+
+    Where all will take so many `seconds`, the bar moves with the clock.
+    """
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     columns = [TextColumn(title), BarColumn(30), TextColumn("{task.description}"), TimeElapsedColumn()]
     columns += [TimeRemainingColumn()] if remaining else []
+    if seconds is not None:
+        columns = [TextColumn(title), _clock_bar(seconds), TextColumn("{task.description}")]
     with Progress(*columns, console=errors, transient=True) as shown:
         task = shown.add_task("starting", total=None)
 
         def tell(step: Step) -> None:
+            if seconds is not None:
+                shown.update(task, description=escape(words(step)))
+                return
             if step.planned > 0 and step.done < shown.tasks[0].completed:  # a new stage
                 shown.reset(task)
             shown.update(task, completed=step.done, total=step.planned or None, description=escape(words(step)))

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
 PREDICTIONS, MODEL, SETTINGS, RESULT, REPORT = "predictions.csv", "model", "settings.toml", "result.json", "report.html"
 RANKED, DATA = "ranked.csv", "data"
-_FORMAT, _VERSION = "pegfan settings", 3
+_FORMAT, _VERSION = "pegfan settings", 4
 _SHOWN = 10
 _ROWS = 65_536
 """Rows of a table that are put together at a time."""
@@ -100,7 +100,9 @@ def train(
     seed: Annotated[
         int | None, typer.Option(min=0, help=f"Seed of splits, weights and dropout; {default.SEED} by default.")
     ] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes; by default one per core, 2 at most.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Recipes that are trained side by side; by default one per core.")
+    ] = None,
     method: Annotated[str | None, typer.Option(help="Pin the tree: ward, adjacency, matching or none.")] = None,
     h: Annotated[int | None, typer.Option("--h", min=2, help="Pin the maximum number of children per cluster.")] = None,
     kind: Annotated[str | None, typer.Option(help="Pin the channels on the tree: a, b, c or as.")] = None,
@@ -131,9 +133,9 @@ def train(
 ) -> None:
     """Learn from the nodes that have a class or a number, and predict that of all others.
 
-    Recipes (a tree or none, hops, channels, settings) are tried within the time budget and chosen on validation nodes
-    only. The folder then holds predictions.csv, ranked.csv with the nodes to look at first, the model, a report to open
-    in a browser, and settings.toml, which repeats the run bit for bit.
+    Recipes (a tree or none, hops, channels, settings) are tried until the time budget is spent, and those that do best
+    together on validation nodes make the model. The folder then holds predictions.csv, ranked.csv with the nodes to
+    look at first, the model, a report to open in a browser, and settings.toml, which repeats the run bit for bit.
     """
     start = time.perf_counter()
     if folder is None:
@@ -437,7 +439,7 @@ class _Wanted:
             "source": self.source.to_dict(),
             "recipes": [recipe.to_dict() for recipe in outcome.model.ran_],
         }
-        members = "\n".join(f"#   {member.recipe.name}" for member in outcome.model.members_)
+        members = "\n".join(f"#   {member.weight:.0%} {member.recipe.name}" for member in outcome.model.members_)
         head = (
             f"# Repeats a training run:  pegfan train --config {SETTINGS} -o folder\n"
             f"# Chosen on validation, {outcome.model.how_}:\n{members}\n"
@@ -473,7 +475,7 @@ def _resolve(
     else:
         raise Fail("Name a graph to train on, as in: pegfan train nodes.csv edges.csv --label kind -o out", USAGE)
     given = {name: value for name, value in own.items() if value is not None}
-    chosen = {"workers": min(cores(), 2), **{name: stored[name] for name in own if name in stored}, **given}
+    chosen = {"workers": cores(), **{name: stored[name] for name in own if name in stored}, **given}
     fixed = {**stored.get("pins", {}), **{k: v for k, v in pins.items() if v is not None}}
     Recipe.of(fixed)  # fails before anything is read
     listed = stored.get("recipes")
@@ -520,9 +522,12 @@ def _read_settings(path: Path) -> dict[str, Any]:
     if not all(isinstance(recipe, dict) for recipe in stored.get("recipes", ())) or stored.get("recipes") == []:
         raise Fail(f"{path}: recipes must be tables, [[recipes]], at least one; or leave them out")
     places = range(len(stored.get("recipes", ())))
-    for group in stored.get("finalists", ()):
-        if not isinstance(group, list) or not group or any(place not in places for place in group):
-            raise Fail(f"{path}: finalists must be lists of places in recipes, not {group!r}; or leave them out")
+    if stored.get("version", _VERSION) < 4 and "finalists" in stored:  # these were groups that were compared
+        groups = [group if isinstance(group, list) else [group] for group in stored["finalists"]]
+        stored["finalists"] = list(dict.fromkeys(place for group in groups for place in group))
+    for place in stored.get("finalists", ()):
+        if isinstance(place, bool) or not isinstance(place, int) or place not in places:
+            raise Fail(f"{path}: finalists must be places in recipes, not {place!r}; or leave them out")
     if stored.get("version", _VERSION) == 1:
         if "recipes" in stored:
             stored["recipes"] = [_legacy.recipe_of(recipe) for recipe in stored["recipes"]]
@@ -546,6 +551,7 @@ def _stored_source(stored: Any, reading: Mapping[str, Any], beside: Path) -> Sou
 
 
 def _print_plan(shown: Any, source: Source, graph: Graph, wanted: _Wanted, folder: Path) -> None:
+    from pegfan.auto.outcome import plan_words
     from pegfan.metrics import METRICS
 
     plan, metric = wanted.plan, METRICS[graph.metric]
@@ -561,27 +567,20 @@ def _print_plan(shown: Any, source: Source, graph: Graph, wanted: _Wanted, folde
     why = f": {plan.metric_reason}" if plan.metric_reason else ""
     found = f" of “{graph.classes[1]}”" if metric.two_classes and graph.n_classes == 2 else ""
     shown.print(f"Judged by {metric.words}{escape(found)}, {metric.says}{escape(why)} (--metric)", soft_wrap=True)
-    task = f"{len(plan.recipes)} recipes" if plan.recipes is not None else "recipes are chosen"
-    shown.print(
-        f"Budget {plan.budget:g} s: {task} on the validation nodes of split {plan.split}, then trained on further "
-        f"splits; {plan.workers} process{'es' if plan.workers > 1 else ''}; writes {escape(str(folder))}",
-        soft_wrap=True,
-    )
+    shown.print(f"{plan_words(graph, plan)}; writes {escape(str(folder))}", soft_wrap=True)
 
 
 def _carry_out(graph: Graph, plan: Plan, start: float) -> Outcome:
-    from pegfan.auto.outcome import SEARCH, carry_out
+    from pegfan.auto.outcome import carry_out
     from pegfan.running import Step
 
     def words(step: Step) -> str:
         if step.text:
-            return f"{step.text}, {(1 - SEARCH) * plan.budget:.0f} s at most"
-        speed = f", {step.result.epochs / step.result.seconds:.0f} epochs/s" if step.result else ""
-        left = max((step.budget or 0.0) - step.elapsed, 0)
-        clock = "" if plan.recipes is not None else f", at most {left:.0f} s left"
-        return f"{step.done} of {step.planned} recipes{speed}{clock}"
+            return step.text
+        return f"{step.done} of {step.planned} recipes" if step.planned else f"{step.done} recipes tried"
 
-    with progress_bar("training", words) as progress:
+    clock = None if plan.recipes is not None else plan.budget - (time.perf_counter() - start)
+    with progress_bar("training", words, seconds=clock) as progress:
         return carry_out(graph, plan, progress, start)
 
 

@@ -121,7 +121,7 @@ class Splits(Part):
 
 @dataclass(frozen=True)
 class Candidate(Part):
-    """A recipe that was tried, how it did on validation, whether it was chosen and why."""
+    """A recipe that was tried, how it did on validation, whether it was chosen and why; and its weight in the model."""
 
     name: str
     recipe: Recipe
@@ -131,6 +131,7 @@ class Candidate(Part):
     epochs: int
     chosen: bool
     why: str = ""
+    weight: float = 0.0
 
 
 @dataclass(frozen=True)
