@@ -104,7 +104,7 @@ def test_a_run_is_what_pegfan_train_does(monkeypatch):
     meant, known = wanted.judged(wanted.source.open()[0])
     assert plan == meant.plan
     assert graph.metric == known.metric
-    assert plan.workers == min(cores(), 2)
+    assert plan.workers == cores()
 
 
 def test_a_file_without_splits_has_those_of_compare(tmp_path):
@@ -247,17 +247,13 @@ def test_what_is_no_record_is_no_run():
     assert [Run.of(what) for what in (None, 3, {}, {"key": "a"}, {"key": "a", "run": []})] == [None] * 5
 
 
-def test_members_have_their_weights_or_count_the_same():
+def test_members_are_those_with_a_weight():
     recipes = [Recipe(), Recipe(hops=2), Recipe(hops=1)]
-    tried = [results.Candidate(r.name, r, 0.5, 0.5, 1.0, 5, chosen=i < 2) for i, r in enumerate(recipes)]
-    if not hasattr(tried[0], "weight"):
-        assert [(one.name, one.weight) for one in members_of(tried)] == [(r.name, 0.5) for r in recipes[:2]]
-
-    class Weighted:
-        def __init__(self, recipe, weight):
-            self.name, self.recipe, self.weight, self.chosen = recipe.name, recipe, weight, weight > 0
-
-    found = members_of([Weighted(r, weight) for r, weight in zip(recipes, (1.0, 0.0, 3.0), strict=True)])
+    tried = [
+        results.Candidate(recipe.name, recipe, 0.5, 0.5, 1.0, 5, chosen=weight > 0, weight=weight)
+        for recipe, weight in zip(recipes, (0.25, 0.0, 0.75), strict=True)
+    ]
+    found = members_of(tried)
     assert [(one.name, one.weight) for one in found] == [(recipes[2].name, 0.75), (recipes[0].name, 0.25)]
     assert Recipe.of(found[0].recipe) == recipes[2]
 
@@ -272,6 +268,7 @@ def test_families():
     assert family(Recipe("none", head="boosting").to_dict()) == "boosting"
     assert family(Recipe("none", head="linear").to_dict()) == "linear"
     assert family({"model": "gcn"}) == "graph network"
+    assert family({"method": "none", "hops": 3, "labels": True, "stages": 2}) == "second stage"
     assert len(set(FAMILIES)) == len(automatic_page._COLOURS)
 
 

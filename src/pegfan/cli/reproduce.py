@@ -56,7 +56,7 @@ def reproduce(
     store: Annotated[Path, typer.Option(help="Where runs are kept; runs that are there are not repeated.")] = STORE,
     output: Annotated[Path, typer.Option("-o", "--output", help="Where tables and figures go.")] = OUTPUT,
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Processes, each on one core; 2, or as pegfan train has them.")
+        int | None, typer.Option(min=1, help="Processes, each on one core: 2; of automatic, all cores.")
     ] = None,
     scheduler: Annotated[str | None, typer.Option(help="Compute on the Dask cluster at this address instead.")] = None,
     seeds: Annotated[

@@ -188,7 +188,7 @@ class Automatic:
     budget, seed
         Of every training.
     workers
-        Processes of a training; None for as many as ``pegfan train`` takes.
+        Processes or threads of a training; None for all cores, as ``pegfan train`` takes.
 
     Examples
     --------
@@ -298,7 +298,7 @@ class Automatic:
 
         load, start = _load(), time.perf_counter()
         graph, why = _judged(self.sources[turn.set], turn.split)
-        workers = self.workers or min(cores(), 2)
+        workers = self.workers or cores()
         plan = Plan(self.budget, self.seed, turn.split, splits=1, workers=workers, metric_reason=why)
         outcome = carry_out(graph, plan, progress, start)
         after = _load()
@@ -343,15 +343,11 @@ def _finished(outcome: Outcome, **about: Any) -> Run:
 
 
 def members_of(candidates: Sequence[Candidate]) -> tuple[Member, ...]:
-    """Who is in an ensemble, by weight; where candidates have none, those that were chosen count the same."""
-    weights = [float(getattr(one, "weight", one.chosen)) for one in candidates]
-    total = sum(weights) or 1.0
-    inside = [
-        Member(one.name, plain(one.recipe.to_dict()), weight / total)
-        for one, weight in zip(candidates, weights, strict=True)
-        if weight > 0
-    ]
-    return tuple(sorted(inside, key=lambda one: -one.weight))
+    """Who is in an ensemble, those of the largest weight first."""
+    inside = [one for one in candidates if one.weight > 0]
+    total = sum(one.weight for one in inside)
+    found = [Member(one.name, plain(one.recipe.to_dict()), one.weight / total) for one in inside]
+    return tuple(sorted(found, key=lambda one: -one.weight))
 
 
 def _load() -> float | None:

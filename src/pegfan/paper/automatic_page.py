@@ -54,10 +54,10 @@ def family(recipe: Mapping[str, Any]) -> str:
     """
     if "model" in recipe:
         return "graph network"
+    if recipe.get("stages", 1) > 1:
+        return "second stage"
     if recipe.get("head") in ("boosting", "linear"):
         return str(recipe["head"])
-    if recipe.get("second_stage"):
-        return "second stage"
     if recipe.get("method") != "none" or recipe.get("tree_file"):
         return "network with a tree"
     return "network without a tree" if recipe.get("hops", 1) else "features alone"
@@ -189,7 +189,7 @@ class _Page:
         table = self.table
         made = [run for name in self.ran for run in self.runs[name]]
         machines = sorted({(run.workers, run.cores) for run in made})
-        where = " or ".join(f"{workers} processes on a machine of {of} cores" for workers, of in machines)
+        where = " or ".join(f"{workers} workers on a machine of {of} cores" for workers, of in machines)
         return (
             f"What `pegfan train SET --split i --splits 1` keeps, split by split: {table.budget:g} seconds in all, "
             f"reading included, seed {table.seed}{', ' * bool(where)}{where}, one run at a time. Nothing is set by "
