@@ -86,8 +86,8 @@ class Run:
         What was measured, once, on test nodes after the choice; and what the choice had on validation nodes.
     seconds, search_seconds
         Elapsed, reading included; and those of the search.
-    tried
-        How many recipes were trained.
+    tried, trainings
+        How many recipes were tried; and trainings of them, with several seeds.
     how
         What was chosen, in words.
     members
@@ -113,6 +113,7 @@ class Run:
     seconds: float
     search_seconds: float | None
     tried: int
+    trainings: int
     how: str
     members: tuple[Member, ...]
     cores: int
@@ -334,7 +335,8 @@ def _finished(outcome: Outcome, **about: Any) -> Run:
         val_metric=validation,
         seconds=seconds.total,
         search_seconds=seconds.search,
-        tried=len(result.candidates),
+        tried=len({one.recipe for one in result.candidates}),
+        trainings=len(result.candidates),
         how=result.chosen.how if result.chosen else "",
         members=members_of(result.candidates),
         when=result.when or "",

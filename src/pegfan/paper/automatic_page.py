@@ -368,13 +368,21 @@ class _Page:
             before, after = (f"{np.mean([load[i] for load in loads]):.1f}" if loads else MISSING for i in (0, 1))
             search = [run.search_seconds for run in runs if run.search_seconds is not None]
             row = [f"{np.mean([run.seconds for run in runs]):.0f}", f"{np.mean(search):.0f}" if search else MISSING]
-            tried = f"{np.mean([run.tried for run in runs]):.1f}"
-            rows.append([name, *row, tried, before, after])
+            tried, trainings = (np.mean([getattr(run, of) for run in runs]) for of in ("tried", "trainings"))
+            rows.append([name, *row, f"{tried:.1f}", f"{trainings:.1f}", before, after])
         words = (
             "Means over the runs of a set. Load: processes that wanted a core in the minute before a run, which is "
             "other work beside it or the run before; and in its last minute, its own included."
         )
-        columns = ["set", "seconds in all", "of the search", "recipes tried", "load before", "load at its end"]
+        columns = [
+            "set",
+            "seconds in all",
+            "of the search",
+            "recipes tried",
+            "trainings",
+            "load before",
+            "load at its end",
+        ]
         return ["## What it took", Grid(words, columns, rows)] if rows else []
 
     def missing(self, failed: Mapping[Turn, str]) -> list[Block]:
@@ -482,6 +490,7 @@ class _Page:
             "seconds": [round(run.seconds, 1) for run in runs],
             "search_seconds": [run.search_seconds and round(run.search_seconds, 1) for run in runs],
             "tried": [run.tried for run in runs],
+            "trainings": [run.trainings for run in runs],
             "chosen": [[f"{one.weight:.3g} {one.name}" for one in run.members] for run in runs],
             "load": [list(run.load) if run.load else None for run in runs],
             "cores": sorted({run.cores for run in runs}),
