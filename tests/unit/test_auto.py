@@ -12,7 +12,7 @@ import pegfan as pf
 from pegfan._saved import _checksum
 from pegfan.auto import AutoClassifier, search
 from pegfan.auto.outcome import Plan, carry_out, with_splits
-from pegfan.auto.recipes import difference, first_recipes, variations, work
+from pegfan.auto.recipes import Space, difference, first_recipes, work
 from pegfan.auto.search import Pool, Search, Trial, choose
 from pegfan.channels import FeatureScale
 from pegfan.explain import Explainer

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pegfan._arrays import FloatArray, IntArray
+from pegfan._hashing import row_hashes
 from pegfan.decisions import Decision, best_offsets
 from pegfan.fitted import mean_of
 from pegfan.graph import Graph, Split
@@ -63,13 +64,15 @@ class Judge:
         Whose validation labels, or targets, decide.
     weights
         Of the nodes, in the loss.
+    outputs
+        What will be judged: where nodes look alike but differ in their labels, it tells them apart.
     """
 
-    def __init__(self, graph: Graph, split: Split, weights: FloatArray | None = None) -> None:
+    def __init__(
+        self, graph: Graph, split: Split, weights: FloatArray | None = None, outputs: Sequence[Any] = ()
+    ) -> None:
         assert graph.truth is not None
-        places = np.empty(graph.n, np.int64)
-        places[canonical_order(graph).order] = np.arange(graph.n)
-        self.nodes: IntArray = split.val[np.argsort(places[split.val], kind="stable")]
+        self.nodes: IntArray = split.val[_ranked(graph, split.val, weights, outputs)]
         self.metric, self.numeric = graph.metric, graph.targets is not None
         self.truth: Any = graph.truth[self.nodes]
         self.shares = np.ones(len(self.nodes)) if weights is None else weights[self.nodes]
@@ -107,6 +110,18 @@ class Judge:
         gaps = (first - second).astype(np.float64)
         mean = float((gaps * self.shares).sum() / (self.shares.sum() or 1.0))
         return mean > float(gaps.std()) / math.sqrt(max(len(gaps), 1))
+
+
+def _ranked(graph: Graph, nodes: IntArray, weights: FloatArray | None, outputs: Sequence[Any]) -> IntArray:
+    """The order of some nodes by what they are; of those that look alike, by all that they are judged by."""
+    assert graph.truth is not None
+    classes = canonical_order(graph).classes[nodes]
+    if len(np.unique(classes)) == len(classes):
+        return np.argsort(classes)
+    told = np.zeros(len(nodes), np.uint64)
+    for output in outputs:
+        told = told * np.uint64(0x9E3779B97F4A7C15) + row_hashes(output[nodes])
+    return np.lexsort((told, told if weights is None else weights[nodes], graph.truth[nodes], classes))
 
 
 def greedy(said: FloatArray, loss: Callable[[FloatArray], FloatArray], steps: int = STEPS) -> FloatArray:

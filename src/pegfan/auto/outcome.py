@@ -178,12 +178,14 @@ def with_splits(graph: Graph, plan: Plan) -> tuple[Graph, bool]:
             f"all {count:,} labelled nodes are {same}, so there is nothing to tell apart; label some others too, or "
             "name another column with label="
         )
+    count = len(graph.splits) or max(plan.splits or SPLITS, plan.split + 1, 3)  # so many are drawn where there are none
+    if not 0 <= plan.split < count:
+        raise ValueError(f"there is no split {plan.split}: the graph has splits 0 to {count - 1}")
     if graph.splits:
         return graph.replace(splits=[with_validation(graph, part, plan.seed) for part in graph.splits]), False
-    wanted = max(plan.splits or SPLITS, plan.split + 1, 3)
-    if graph.labelled.sum() < max(FEWEST, 3 * wanted):
-        return graph.replace(splits=draw_splits(graph, k=wanted, seed=plan.seed)), True
-    return graph.replace(splits=draw_folds(graph, k=max(wanted, SPLITS), seed=plan.seed)), True
+    if graph.labelled.sum() < max(FEWEST, 3 * count):
+        return graph.replace(splits=draw_splits(graph, k=count, seed=plan.seed)), True
+    return graph.replace(splits=draw_folds(graph, k=max(count, SPLITS), seed=plan.seed)), True
 
 
 def plan_words(graph: Graph, plan: Plan) -> str:
@@ -241,8 +243,6 @@ def carry_out(graph: Graph, plan: Plan, progress: Progress | None = None, start:
     if numeric and (plan.threshold is not None or plan.flag_share is not None):
         raise ValueError("a threshold or a share to flag is for two classes, and numbers are predicted; leave it out")
     known, drawn = with_splits(graph, plan)
-    if not 0 <= plan.split < len(known.splits):
-        raise ValueError(f"there is no split {plan.split}: the graph has splits 0 to {len(known.splits) - 1}")
     kind = AutoRegressor if numeric else AutoClassifier
     large = is_large(known.splits[plan.split])
     after = reserve(known, plan.budget)

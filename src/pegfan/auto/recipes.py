@@ -30,9 +30,9 @@ BOOSTED_MOST = 1_000
 TOLD_MOST = 5_000_000
 """The most arcs of a large graph along which training labels are passed: sums that keep their bits take a while."""
 HOPS_MOST = 2e9
+"""The most bytes of hops of the features that a linear model is fitted to; of more, to the features alone."""
 HELD_MOST = 1.25e9
 """Bytes of hops beyond which a recipe is not tried on a large graph."""
-"""The most bytes of hops of the features that a linear model is fitted to; of more, to the features alone."""
 BOOSTED_CELLS = 2e7
 """The most cells of features of training nodes on a large graph for which boosting is tried."""
 
@@ -68,7 +68,7 @@ def first_recipes(graph: Graph, training: Graph, pins: Mapping[str, Any] | None 
     if labels is not None and unequal(np.bincount(labels[labels >= 0])):
         ordered.insert(3, ordered[2].changed(class_weights=True))
     given = pins or {}
-    if all(name in OWN or name in BOOSTING for name in given) and not given.get("adjacency"):
+    if _may_boost(given):
         place = 2 if is_bag(graph.features) and not graph.edge_matrices else 0
         ordered[place:place] = _boosted(graph)
     if given.get("head") == "boosting":
@@ -157,11 +157,7 @@ def large_recipes(graph: Graph, training: Graph, pins: Mapping[str, Any] | None 
     labels, given = training.labels, pins or {}
     if labels is not None and unequal(np.bincount(labels[labels >= 0])):
         ordered.insert(3, ordered[1].changed(class_weights=True))
-    if (
-        told
-        and float(training.n) * x.shape[1] <= BOOSTED_CELLS
-        and all(name in OWN or name in BOOSTING for name in given)
-    ):
+    if told and float(training.n) * x.shape[1] <= BOOSTED_CELLS and _may_boost(given):
         ordered[7:7] = _boosted(graph)[1:2]
     if given.get("head") == "boosting":
         ordered = [recipe.changed(adjacency=False) for recipe in ordered]
@@ -178,6 +174,11 @@ def _boosted(graph: Graph) -> list[Recipe]:
     apart = on(hops=1, direction="both", kinds=bool(graph.edge_kinds))
     sides = 2 * (1 + len(graph.edge_kinds))
     return [on(hops=0), near, *([apart] if graph.directed and x.shape[1] * sides <= 2 * BOOSTED_MOST else [])]
+
+
+def _may_boost(pins: Mapping[str, Any]) -> bool:
+    """Whether boosting can have what is pinned: it has no settings of a network, and no rows of the adjacency."""
+    return all(name in OWN or name in BOOSTING for name in pins) and not pins.get("adjacency")
 
 
 WEIGHTINGS = ("log-sum", "recent", "count", "sum", "mean")
@@ -287,7 +288,7 @@ class Space:
         ]
         on_tree = [("kind", ("b", "c")), ("h", (8, 4))]
         self.heads: dict[str, list[tuple[str, tuple[Any, ...]]]] = {"network": network + on_tree}
-        if columns <= BOOSTED_MOST and (told or columns * graph.n <= BOOSTED_CELLS):
+        if columns <= BOOSTED_MOST and (told or columns * graph.n <= BOOSTED_CELLS) and _may_boost(pins):
             hops = (0, 1, 2) if columns <= BOOSTED_MOST / 4 else (0, 1)
             self.heads["boosting"] = [
                 ("hops", hops),

@@ -737,7 +737,7 @@ def choose(
     if not sound:
         raise Diverged(f"the training loss of all {len(trials)} recipes became infinite; use smaller learning rates")
     best, measure = min(sound, key=metric_first), METRICS[graph.metric]
-    judge = Judge(graph, split, weights)
+    judge = Judge(graph, split, weights, [trial.log_probabilities for trial in sound])
 
     def told(pair: tuple[float, float]) -> str:
         return f"{measure.show(pair[0])} (loss {pair[1]:.4f})"
