@@ -265,7 +265,12 @@ def train_recipe(
     stood_in
         Whether degrees stand in for features, which are then not divided by row sums.
     **options
-        Of `pegfan.train`: sample_weight, engine, device, workers, history, progress.
+        Of `pegfan.train`: sample_weight, engine, device, workers, history, progress, until.
+
+    Raises
+    ------
+    pegfan.training.loop.Unfinished
+        If the time is over before the second of two stages.
     """
     split = fit_split(graph, split, seed)
     recipe = recipe.settled(graph, split, stood_in)
@@ -295,27 +300,34 @@ def _train_channels(
 def _train_stages(
     recipe: Recipe, graph: Graph, split: Split, seed: int, tree: Hierarchy | None, channels: Channels, **options: Any
 ) -> tuple[Trained, Channels]:
-    """Train the models of the first stage, each without a part of the labels, and one on what they predict."""
+    """Train the models of the first stage, each without a part of the labels, and one on what they predict.
+
+    Where time is short, the first model has its share of it, and the others at most as many epochs: the recipe of what
+    is trained has these epochs, so that it can be trained again without a clock.
+    """
     if graph.labels is None:
         raise ValueError(only_classes("a second stage (stages=2)"))
-    known, begun, until = Known.of(graph, split.train), time.perf_counter(), options.pop("until", None)
+    known, until, begun = Known.of(graph, split.train), options.pop("until", None), time.monotonic()
     parts = deal(graph, known.codes, seed)
-    first = recipe.changed(stages=1)
+    count = int(parts.max()) + 1
+    rest = None if until is None else until.within(begun)
+    share = None if rest is None else until.within(begun, rest.left / (count + 1.5))
     inner: list[Trained] = []
     outputs: list[Float32Array] = []
-
-    def rest() -> dict[str, Any]:
-        return {} if until is None else {"until": until.rest(time.perf_counter() - begun)}
-
-    for part in range(int(parts.max()) + 1):
+    for part in range(count):
         own = recipe.relabelled(channels, graph, without_part(known, parts, part))
         others = Split(split.train[parts[split.train] != part], split.val, np.empty(0, np.int64))
-        inner.append(_train_channels(first, graph, others, seed, tree, own, **{**options, "history": False, **rest()}))
-        if until is not None and until.passed and time.perf_counter() - begun >= until.grace:
-            raise Unfinished(f"the time was over before the second stage of {recipe.name}")
+        limit = rest if part else share
+        now = {**options, "history": False, "until": limit}
+        inner.append(_train_channels(recipe.changed(stages=1), graph, others, seed, tree, own, **now))
         outputs.append(inner[-1].network.predict(own))
+        if limit is not None and limit.passed:
+            if part:
+                raise Unfinished(f"the time was over before the second stage of {recipe.name}")
+            recipe = recipe.changed(epochs=inner[0].run.epochs)
+            inner = [replace(inner[0], recipe=recipe.changed(stages=1))]
     second = recipe.relabelled(channels, graph, believe(graph, known, parts, outputs))
-    trained = _train_channels(recipe, graph, split, seed, tree, second, **options, **rest())
+    trained = _train_channels(recipe, graph, split, seed, tree, second, **options, until=rest)
     seconds = trained.run.seconds + sum(model.run.seconds for model in inner)
     return replace(trained, run=replace(trained.run, seconds=seconds), inner=tuple(inner), parts=parts), second
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -204,18 +205,41 @@ def test_the_first_stage_is_kept(graph, model):
     assert same_bits(np.exp(member.network.predict(seen).astype(float)), np.exp(model.fitted_.raw().astype(float)))
 
 
-def test_time_that_is_over_ends_it():
-    deadline = Deadline(1000, grace=5.0)
-    rest = deadline.rest(2.0)
-    assert (rest.passed, rest.grace, deadline.rest(9.0).grace) == (False, 3.0, 0.0)
-    deadline.at = 0.0
-    assert rest.passed
-    assert rest.left < 0
-    graph = pf.datasets.synthetic(0.0, n=100, n_edges=300, n_features=4)
+def test_parts_of_a_task_share_its_time_and_its_grace():
+    now = time.monotonic()
+    whole = Deadline(1000, grace=5.0)
+    assert 90 < whole.within(now, 100).left <= 100
+    assert 990 < whole.within(now).left <= 1000
+    part, late = whole.within(now), whole.within(now - 5.0)
+    whole.at = 0.0
+    assert (part.passed, late.passed) == (False, True)  # the grace counts from when the task began
+    assert 4 < part.left <= 5
+
+
+def test_time_that_is_over_ends_it(graph):
     with pytest.raises(Unfinished, match="the time was over before the second stage of S unscaled"):
         train_recipe(HEADS["boosting"], graph, 0, 0, until=Deadline(-1.0))
     enough, _ = train_recipe(HEADS["boosting"], graph, 0, 0, until=Deadline(-1.0, grace=60.0))
+    whole, _ = train_recipe(HEADS["boosting"], graph, 0, 0, until=Deadline())
+    assert_same_run(enough.run, whole.run)
     assert_same_run(enough.run, train_recipe(HEADS["boosting"], graph, 0, 0)[0].run)
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_a_share_of_the_time_is_as_many_epochs_for_all(graph, head, monkeypatch):
+    """The first model runs out of its share after some epochs; what comes of it can be trained without a clock."""
+    clock = iter(range(10**6))
+    monkeypatch.setattr("pegfan.running.time.monotonic", lambda: next(clock))
+    recipe = HEADS[head].changed(epochs=300, patience=300)
+    short, _ = train_recipe(recipe, graph, 0, 0, until=Deadline(200.0))
+    monkeypatch.undo()
+    epochs = short.recipe.settings.epochs
+    assert 5 < epochs < 100
+    assert [one.run.epochs for one in (short, *short.inner)] == [epochs] * 6
+    again, _ = train_recipe(short.recipe, graph, 0, 0)
+    for one, two in zip((short, *short.inner), (again, *again.inner), strict=True):
+        assert one.recipe == two.recipe
+        assert_same_run(one.run, two.run)
 
 
 def grid(side: int, seed: int) -> pf.Graph:
