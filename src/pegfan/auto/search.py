@@ -213,8 +213,10 @@ def run_task(shared: Shared, task: Task) -> Trial:
         took = time.perf_counter() - start
         return Trial(recipe, np.nan, np.inf, 0, took, nothing, None, seed=task.seed, asked=recipe, place=task.place)
     if task.until is not None and task.until.passed and not recipe.is_linear:
-        recipe = recipe.changed(epochs=trained.run.epochs)  # so that it can be trained again without a clock
-        trained = replace(trained, recipe=trained.recipe.changed(epochs=trained.run.epochs))
+        # So that it can be trained again without a clock; of two stages, the models of the first have the cap, too.
+        epochs = trained.run.epochs if recipe.stages == 1 else trained.recipe.settings.epochs
+        recipe = recipe.changed(epochs=epochs)
+        trained = replace(trained, recipe=trained.recipe.changed(epochs=epochs))
     if recipe.settings.class_weights:
         trained = unweighted(trained, graph, split)
     output = trained.network.predict(channels)
@@ -735,7 +737,10 @@ def choose(
     """
     sound = by_loss([trial for trial in trials if np.isfinite(trial.val_loss) and trial.trained is not None])
     if not sound:
-        raise Diverged(f"the training loss of all {len(trials)} recipes became infinite; use smaller learning rates")
+        raise Diverged(
+            f"the training loss of all {len(trials)} recipes became infinite, or time was over before any was trained; "
+            "use smaller learning rates, or a larger budget"
+        )
     best, measure = min(sound, key=metric_first), METRICS[graph.metric]
     judge = Judge(graph, split, weights, [trial.log_probabilities for trial in sound])
 
