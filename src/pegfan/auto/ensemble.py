@@ -3,8 +3,8 @@
 Starting from nothing, the recipe is added that lowers the validation loss of the mean most, again and again; one that
 is added several times has more weight. Few validation nodes are soon fitted too well. So the nodes are dealt into
 `BAGS` parts, the selection is made without each part in turn, and what it gives for the part tells how good a selection
-really is. The weights are the means over the parts; the fewer nodes there are, the nearer they are to those of the plain
-mean of the recipes of lowest loss. A single recipe is better only if it is so by more than chance.
+really is. The weights are the means over the parts; the fewer nodes there are, the nearer they are to the plain mean of
+the recipes of lowest loss. A single recipe is better only if it is so by more than chance.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FEWEST = 20
 STEPS = 40
 """How often a recipe is added."""
 PLAIN, FEW = 5, 100
-"""How many of lowest loss are in the plain mean, and for how many validation nodes it counts as much as the selection."""
+"""How many of lowest loss are in the plain mean, and of how many validation nodes it counts as much as the selection."""
 LEAST = 0.02
 """The least weight of a member: less is left out."""
 CLEAR = 2.0
