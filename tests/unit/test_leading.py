@@ -233,6 +233,24 @@ def test_principal_columns_are_those_of_the_fitted_graph(graph):
     np.testing.assert_array_equal(same, fitted.apply(graph.features))
 
 
+def test_a_grown_graph_keeps_its_vectors(graph, tmp_path):
+    old = np.arange(100)
+    model = pf.RecipeClassifier(Recipe.of({**HEADS[0], "spectrum": True})).fit(graph.subgraph(old), "random")
+    places = np.where(np.arange(120) < 100, np.arange(120), -1)
+    after = model.extended(graph, places)
+    assert after.predict_proba().tobytes() == model.predict_proba(graph).tobytes()
+    loaded = pf.load_classifier(after.save(tmp_path / "model"))
+    assert loaded.predict_proba(graph).tobytes() == after.predict_proba().tobytes()
+
+
+def test_numbers_have_a_place_too(graph, tmp_path):
+    told = graph.replace(labels=None, targets=graph.labels + graph.features[:, 0], metric="r2")
+    recipe = {**HEADS[1], "spectrum": True, "regime": "heterophily"}
+    model = pf.AutoRegressor(recipes=[recipe]).fit(told, "random")
+    loaded = pf.load_model(model.save(tmp_path / "model"))
+    assert loaded.predict(told).tobytes() == model.predict(told).tobytes()
+
+
 def rewrite(folder, change):
     """Change the arrays of a saved model, with checksums that fit."""
     arrays = read_npz(folder / "inputs.npz")
