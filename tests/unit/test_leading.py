@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -231,6 +232,16 @@ def test_principal_columns_are_those_of_the_fitted_graph(graph):
     assert PrincipalColumns.of_graph(graph) is PrincipalColumns.of_graph(graph)
     same = make_fsgnn_channels(graph, 1, "heterophily", scaling="principal")["X"].materialize(np.float64, "dense")
     np.testing.assert_array_equal(same, fitted.apply(graph.features))
+
+
+def test_other_members_find_what_they_need(graph):
+    """As where folds take the place of the members that were chosen first."""
+    model = pf.RecipeClassifier(Recipe.of({**HEADS[0], "spectrum": True, "scaling": "principal"})).fit(graph)
+    first = pf.RecipeClassifier(Recipe.of(HEADS[0])).fit(graph).fitted_
+    bag = replace(first, members=model.fitted_.members, known=Known.of_folds(graph, graph.splits))
+    assert bag.known.folds is not None
+    assert replace(bag, known=None).raw().tobytes() == model.fitted_.raw().tobytes()
+    assert bag.raw().tobytes() == model.fitted_.raw().tobytes()
 
 
 def test_a_grown_graph_keeps_its_vectors(graph, tmp_path):

@@ -948,7 +948,9 @@ def _print_outcome(result: Result, folder: Path) -> None:
     print_table(table)
     console.print(
         "[dim]S: hops; S~: hops that keep the node itself; ^r: up to r of them; +A: who is joined to whom; "
-        "+Y: training labels of neighbours; by W: edges weighed by W; +kinds: hops along each kind of edges[/dim]\n"
+        "+Y: training labels of neighbours; by W: edges weighed by W; +kinds: hops along each kind of edges; "
+        "words: steps along and against the edges, mixed; principal: mixtures of columns; "
+        "+spectrum: where in the graph a node is[/dim]\n"
     )
     left = len(result.candidates) - len(shown)
     if left:
