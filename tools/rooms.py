@@ -42,7 +42,7 @@ ROWS: dict[str, tuple[str, ...]] = {
     "mathematics": ("trees", "relations", "framelets", "channels", "testing"),
     "learning": ("models", "training"),
     "models as values": (
-        *("decisions", "recipe", "networks", "_legacy", "fitted"),
+        *("decisions", "recipe", "stages", "networks", "_legacy", "fitted"),
         *("explain", "importance", "classifier"),
     ),
     "runs": ("results", "auto", "experiments", "comparison", "_families"),

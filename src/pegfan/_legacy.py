@@ -105,7 +105,7 @@ def _tree(recipe: Recipe, directed: bool) -> dict[str, Any]:
     if recipe.max_levels is not None:
         tree["max_levels"] = recipe.max_levels
     if directed:
-        tree["direction"] = "out" if recipe.direction == "both" else recipe.direction
+        tree["direction"] = "out" if recipe.direction in ("both", "words") else recipe.direction
     return tree
 
 

@@ -668,7 +668,7 @@ class PEGFANClassifier(_InWords, NodeClassifier):
         r, the highest power of the hop matrix.
     scaling
         ``"l1"`` divides each row of X by its sum of absolute values, as the paper does on real data; ``"columns"``
-        brings columns to one scale; or ``"none"``.
+        brings columns to one scale; ``"principal"`` has at most 32 mixtures of columns in their place; or ``"none"``.
     stand_in
         What a graph without features gets: ``"degree"`` (`pegfan.datasets.stand_in_features`), which is not scaled, or
         None for an error.
@@ -713,11 +713,11 @@ class PEGFANClassifier(_InWords, NodeClassifier):
         self,
         h: int = default.H,
         method: Literal["auto", "none", "ward", "matching", "adjacency"] = default.METHOD,
-        direction: Literal["out", "in", "symmetric", "both"] = default.DIRECTION,
+        direction: Literal["out", "in", "symmetric", "both", "words"] = default.DIRECTION,
         kind: Literal["a", "b", "c", "as"] = default.KIND,
         regime: Literal["homophily", "heterophily", "all", "auto"] = default.REGIME,
         hops: int = default.HOPS,
-        scaling: Literal["none", "l1", "columns"] = default.SCALING,
+        scaling: Literal["none", "l1", "columns", "principal"] = default.SCALING,
         stand_in: Literal["degree"] | None = default.STAND_IN,
         random_state: int = default.SEED,
         engine: Literal["auto", "fast", "plain"] = "auto",
@@ -761,11 +761,11 @@ class PEGFANRegressor(_InWords, NodeRegressor):
         self,
         h: int = default.H,
         method: Literal["auto", "none", "ward", "matching", "adjacency"] = default.METHOD,
-        direction: Literal["out", "in", "symmetric", "both"] = default.DIRECTION,
+        direction: Literal["out", "in", "symmetric", "both", "words"] = default.DIRECTION,
         kind: Literal["a", "b", "c", "as"] = default.KIND,
         regime: Literal["homophily", "heterophily", "all", "auto"] = default.REGIME,
         hops: int = default.HOPS,
-        scaling: Literal["none", "l1", "columns"] = "columns",
+        scaling: Literal["none", "l1", "columns", "principal"] = "columns",
         stand_in: Literal["degree"] | None = default.STAND_IN,
         random_state: int = default.SEED,
         engine: Literal["auto", "fast", "plain"] = "auto",
@@ -807,8 +807,8 @@ class FSGNNClassifier(_InWords, NodeClassifier):
         self,
         hops: int = default.HOPS,
         regime: Literal["homophily", "heterophily", "all", "auto"] = default.REGIME,
-        direction: Literal["out", "in", "symmetric", "both"] = default.DIRECTION,
-        scaling: Literal["none", "l1", "columns"] = default.SCALING,
+        direction: Literal["out", "in", "symmetric", "both", "words"] = default.DIRECTION,
+        scaling: Literal["none", "l1", "columns", "principal"] = default.SCALING,
         stand_in: Literal["degree"] | None = default.STAND_IN,
         random_state: int = default.SEED,
         engine: Literal["auto", "fast", "plain"] = "auto",

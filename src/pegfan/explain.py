@@ -21,7 +21,8 @@ Channels of features are X_k = P_k X, so that, with μ the mean of the rows of X
     x_k[i] − x̄_k = Σ_j P_k[i, j] (X[j] − μ) + (Σ_j P_k[i, j] μ − x̄_k),
 
 which splits the share of a channel among nodes j and columns; the last part is due to how many links the node has and
-where, not to any single one.
+where, not to any single one. Where channels are made of principal columns X V, W_k becomes V W_k, so that shares are
+those of the feature columns themselves.
 """
 
 from __future__ import annotations
@@ -297,7 +298,7 @@ class Explainer:
         self.graph = fitted.prepared(graph)
         self.numeric = fitted.numeric
         self.classes = [VALUE] if self.numeric else [str(name) for name in fitted.classes.tolist()]
-        self.known_to, self.scale = fitted.known_to, fitted.scale
+        self.known_to, self.scale, self.principal = fitted.known_to, fitted.scale, fitted.principal
         self._held_out = fitted.held_out(self.graph)
         members = [member for member in fitted.members if isinstance(member, Trained)]
         with one_thread():
@@ -640,7 +641,14 @@ class Linked(ABC):
         self.member, self.channels, self._explainer = member, channels, explainer
         self.name, self.known = member.recipe.name, explainer.known_to(member)
         self.units = member.network.units
-        self.means = [_mean_row(channel) for channel in channels]
+        self.mixtures: list[Any] = [None] * len(channels)
+        """V of channels that are made of principal columns: here they are those of the features, P_k X."""
+        if member.recipe.scaling == "principal":
+            assert explainer.principal is not None
+            vectors = explainer.principal.vectors
+            self.mixtures = [vectors if self.is_features(channel) else None for channel in channels]
+            self.channels = _unmixed(channels, self.mixtures, explainer.graph.features)
+        self.means = [_mean_row(channel) for channel in self.channels]
         self._row_sums: dict[int, FloatArray] = {}
         self._factors: dict[int, Any] = {}
 
@@ -784,7 +792,8 @@ class Linked(ABC):
             yield f"known numbers {'two steps away' if channel.name == 'Y far' else 'of neighbours'}", place >= 0
         elif channel.input_name == "Y" and width % len(classes) == 0:
             far = " two steps away" if channel.name == "Y far" else ""
-            yield from ((f"neighbours labelled {c}{far}", place % len(classes) == k) for k, c in enumerate(classes))
+            held = "labelled" if self.member.recipe.stages == 1 else "labelled or taken for"
+            yield from ((f"neighbours {held} {c}{far}", place % len(classes) == k) for k, c in enumerate(classes))
         else:
             yield channel.words, place >= 0
 
@@ -799,7 +808,8 @@ class LinkedNetwork(Linked):
         state = network.state
         self.normalize = network.settings.hop_normalize
         self.attention = network.attention.astype(np.float64)
-        self.weights = [state[f"channel_layers.{k}.weight"].astype(np.float64) for k in range(len(channels))]
+        own = [state[f"channel_layers.{k}.weight"].astype(np.float64) for k in range(len(channels))]
+        self.weights = [w if mixed is None else w @ mixed.T for w, mixed in zip(own, self.mixtures, strict=True)]
         self.biases = [state[f"channel_layers.{k}.bias"].astype(np.float64) for k in range(len(channels))]
         names = [*(f"hidden_layers.{k}" for k in range(network.settings.layers - 2)), "output"]
         self.layers = [
@@ -866,12 +876,16 @@ class LinkedTrees(Linked):
         trees = member.network
         assert isinstance(trees, Boosted)
         self.trees = trees
-        self.weights = [eye_array(width, format="csr") for width in channels.widths]
-        self.average = _Pass([m[None] for m in self.means], [], [], [], trees.average[None])
+        self.weights = [
+            eye_array(width, format="csr") if mixed is None else mixed.T
+            for width, mixed in zip(channels.widths, self.mixtures, strict=True)
+        ]
+        self._widths = channels.widths
+        self.average = _Pass(self.inputs([m[None] for m in self.means]), [], [], [], trees.average[None])
 
     def inputs(self, rows: Sequence[Any]) -> list[FloatArray]:
-        """The columns."""
-        return [dense(x) for x in rows]
+        """The columns that the trees ask about."""
+        return [dense(x if mixed is None else x @ mixed) for x, mixed in zip(rows, self.mixtures, strict=True)]
 
     def forward(self, inputs: list[FloatArray]) -> _Pass:
         """The logits."""
@@ -882,27 +896,39 @@ class LinkedTrees(Linked):
         return np.ascontiguousarray(np.hstack(inputs), np.float32)
 
     def back(self, done: _Pass, onto: FloatArray) -> tuple[list[FloatArray], list[FloatArray]]:
-        """Shares of columns by how far they are from their means, and what is left: all of it where they are there."""
+        """Shares of columns by how far they are from their means, and what is left: all of it where they are there.
+
+        What is left of a principal column is divided among the feature columns by the squares of their weights in it,
+        which add up to one.
+        """
         _, shares = self.trees.shares(self._joined_rows(done.inputs))
         whole = np.einsum("bo,bod->bd", self._onto_logits(done, onto), shares)
         slopes, left = [], []
-        for k, part in enumerate(np.split(whole, np.cumsum(self.channels.widths)[:-1], axis=1)):
-            away = done.inputs[k] - self.means[k]
+        for k, part in enumerate(np.split(whole, np.cumsum(self._widths)[:-1], axis=1)):
+            away = done.inputs[k] - self.average.inputs[k]
             slopes.append(part * away / (away**2 + self._near[k]))
-            left.append(part - slopes[-1] * away)
+            left.append(self._unmix(k, part - slopes[-1] * away))
         return slopes, left
 
     @cached_property
     def _near(self) -> list[FloatArray]:
         """A sixteenth of the variance of every column, and never nothing."""
         some = np.linspace(0, self.channels.n - 1, min(self.channels.n, _BLOCK)).astype(np.int64)
-        rows = zip(self.rows(some), self.means, strict=True)
-        return [np.square(dense(values) - mean).mean(axis=0) / 16 + 1e-12 for values, mean in rows]
+        rows = zip(self.inputs(self.rows(some)), self.average.inputs, strict=True)
+        return [np.square(values - mean).mean(axis=0) / 16 + 1e-12 for values, mean in rows]
+
+    def _unmix(self, k: int, shares: FloatArray) -> FloatArray:
+        """Shares of the columns of channel k among the columns that these are made of."""
+        mixed = self.mixtures[k]
+        if mixed is None:
+            return shares
+        squares = mixed**2
+        return np.asarray(shares @ (squares / np.maximum(squares.sum(axis=0), 1e-300)).T)
 
     def strengths(self, k: int, spread: FloatArray) -> FloatArray:
         """By how much questions about a column lowered the loss."""
-        ends = np.cumsum(self.channels.widths)
-        return np.asarray(self.trees.state["gains"][ends[k] - self.channels.widths[k] : ends[k]])
+        ends = np.cumsum(self._widths)
+        return self._unmix(k, np.asarray(self.trees.state["gains"][ends[k] - self._widths[k] : ends[k]]))
 
 
 class _Rows:
@@ -918,6 +944,14 @@ class _Rows:
 def dense(matrix: Any) -> FloatArray:
     """A matrix as a dense array of float64."""
     return np.asarray(matrix.toarray() if issparse(matrix) else matrix, np.float64)
+
+
+def _unmixed(channels: Channels, mixtures: Sequence[Any], features: Any) -> Channels:
+    """Channels whose principal columns are replaced by the features that they are mixtures of."""
+    x = Channel("X", None, features, "X")
+    pairs = zip(channels, mixtures, strict=True)
+    changed = [c if mixed is None else Channel(c.name, c.factors, x, "X", c.what) for c, mixed in pairs]
+    return channels._with(changed, channels._added)
 
 
 def _mean_row(channel: Channel) -> FloatArray:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import os
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -21,16 +22,18 @@ from pegfan._arrays import Float32Array, FloatArray, IntArray
 from pegfan._extras import need
 from pegfan._npz import read_npz, write_npz
 from pegfan._plain import plain
-from pegfan.channels import Channel, Channels, FeatureScale
+from pegfan.channels import Channel, Channels, FeatureScale, PrincipalColumns, spectral_vectors
 from pegfan.decisions import Decision
 from pegfan.graph import Graph, Split, are_known
 from pegfan.metrics import METRICS, score
 from pegfan.networks import NetworkRecipe, recipe_of
 from pegfan.recipe import Known, Recipe
+from pegfan.stages import believe, deal, without_part
 from pegfan.training import Network, Run, train
 from pegfan.training.boosting import Boosted, boost
 from pegfan.training.engine import check_metric, check_weights, without_weightless
 from pegfan.training.linear import fit_linear, linear_settings
+from pegfan.training.loop import Unfinished
 from pegfan.training.rows import TARGET
 from pegfan.trees import Hierarchy, canonical_order, extend_tree
 
@@ -94,6 +97,11 @@ class Trained:
         Which of several splits it was trained on.
     weight
         How much it counts among the members of its fold.
+    inner
+        Of a recipe of two stages, the models of the first one, and
+    parts
+        the part of every node of the fitted graph, whose labels the model of that place was trained without; -1 for
+        nodes that are no training nodes (`pegfan.stages`).
     """
 
     recipe: Recipe
@@ -104,6 +112,8 @@ class Trained:
     average: bool | None = None
     fold: int = 0
     weight: float = 1.0
+    inner: tuple[Trained, ...] = ()
+    parts: NDArray[np.int8] | None = field(default=None, repr=False)
 
     @cached_property
     def network(self) -> Network | Boosted:
@@ -117,6 +127,16 @@ class Trained:
     def attention(self) -> dict[str, float]:
         """The weight of each channel, by its name."""
         return {facts.name: float(a) for facts, a in zip(self.channels, self.run.attention, strict=True)}
+
+    def second_channels(self, channels: Channels, graph: Graph, known: Known | None) -> Channels:
+        """The channels that the second stage sees of a graph, from those of the first."""
+        assert self.parts is not None
+        assert known is not None
+        outputs = []
+        for part, model in enumerate(self.inner):
+            own = self.recipe.relabelled(channels, graph, without_part(known, self.parts, part))
+            outputs.append(model.network.predict(own))
+        return self.recipe.relabelled(channels, graph, believe(graph, known, self.parts, outputs))
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,22 +265,71 @@ def train_recipe(
     stood_in
         Whether degrees stand in for features, which are then not divided by row sums.
     **options
-        Of `pegfan.train`: sample_weight, engine, device, workers, history, progress.
+        Of `pegfan.train`: sample_weight, engine, device, workers, history, progress, until.
+
+    Raises
+    ------
+    pegfan.training.loop.Unfinished
+        If the time is over before the second of two stages.
     """
     split = fit_split(graph, split, seed)
     recipe = recipe.settled(graph, split, stood_in)
     if channels is None:
         tree = recipe.build_tree(graph) if tree is None else tree
         channels = recipe.channels(graph, tree, split=split, scale=scale if recipe.scaling == "columns" else None)
+    if recipe.stages > 1:
+        return _train_stages(recipe, graph, split, seed, tree, channels, **options)
+    return _train_channels(recipe, graph, split, seed, tree, channels, **options), channels
+
+
+def _train_channels(
+    recipe: Recipe, graph: Graph, split: Split, seed: int, tree: Hierarchy | None, channels: Channels, **options: Any
+) -> Trained:
+    """Train what the recipe says on channels that are made."""
     facts = tuple(map(ChannelFacts.of, channels))
     metric: Any = graph.metric
     if recipe.is_boosted or recipe.is_linear:
         run = _fit_other(recipe, channels, graph, split, seed, **options)
-        return Trained(recipe, tree, facts, run, recipe.head), channels
+        return Trained(recipe, tree, facts, run, recipe.head)
     result = train(
         channels, graph.truth, split, recipe.settings, classes=graph.n_classes, metric=metric, seed=seed, **options
     )
-    return Trained(recipe, tree, facts, result.runs[0], result.engine), channels
+    return Trained(recipe, tree, facts, result.runs[0], result.engine)
+
+
+def _train_stages(
+    recipe: Recipe, graph: Graph, split: Split, seed: int, tree: Hierarchy | None, channels: Channels, **options: Any
+) -> tuple[Trained, Channels]:
+    """Train the models of the first stage, each without a part of the labels, and one on what they predict.
+
+    Where time is short, the first model has its share of it, and the others at most as many epochs: the recipe of what
+    is trained has these epochs, so that it can be trained again without a clock.
+    """
+    if graph.labels is None:
+        raise ValueError(only_classes("a second stage (stages=2)"))
+    known, until, begun = Known.of(graph, split.train), options.pop("until", None), time.monotonic()
+    parts = deal(graph, known.codes, seed)
+    count = int(parts.max()) + 1
+    rest = None if until is None else until.within(begun)
+    share = None if rest is None else until.within(begun, rest.left / (count + 1.5))
+    inner: list[Trained] = []
+    outputs: list[Float32Array] = []
+    for part in range(count):
+        own = recipe.relabelled(channels, graph, without_part(known, parts, part))
+        others = Split(split.train[parts[split.train] != part], split.val, np.empty(0, np.int64))
+        limit = rest if part else share
+        now = {**options, "history": False, "until": limit}
+        inner.append(_train_channels(recipe.changed(stages=1), graph, others, seed, tree, own, **now))
+        outputs.append(inner[-1].network.predict(own))
+        if limit is not None and limit.passed:
+            if part:
+                raise Unfinished(f"the time was over before the second stage of {recipe.name}")
+            recipe = recipe.changed(epochs=inner[0].run.epochs)
+            inner = [replace(inner[0], recipe=recipe.changed(stages=1))]
+    second = recipe.relabelled(channels, graph, believe(graph, known, parts, outputs))
+    trained = _train_channels(recipe, graph, split, seed, tree, second, **options, until=rest)
+    seconds = trained.run.seconds + sum(model.run.seconds for model in inner)
+    return replace(trained, run=replace(trained.run, seconds=seconds), inner=tuple(inner), parts=parts), second
 
 
 def _fit_other(recipe: Recipe, channels: Channels, graph: Graph, split: Split, seed: int, **options: Any) -> Run:
@@ -303,6 +372,8 @@ class Fitted:
         What is known of training nodes; None if no member needs it.
     scale
         Of the feature columns; None if no member needs it.
+    principal
+        Columns in place of the feature columns; None if no member needs them.
     decision
         What probabilities become, and which class they speak for; by default the likeliest one.
     graph
@@ -320,6 +391,7 @@ class Fitted:
     seed: int
     known: Known | None = None
     scale: FeatureScale | None = None
+    principal: PrincipalColumns | None = None
     decision: Decision = _LIKELIEST
     graph: Graph | None = None
 
@@ -336,8 +408,13 @@ class Fitted:
         scale: FeatureScale | None = None,
         decision: Decision = _LIKELIEST,
     ) -> Self:
-        """What was fitted to a graph."""
+        """What was fitted to a graph; what their channels keep of it is added."""
         assert graph.features is not None
+        recipes = [member.recipe for member in members if isinstance(member, Trained)]
+        if any(recipe.spectrum for recipe in recipes):
+            told = Known.of(graph, np.empty(0, np.int64)) if known is None else known
+            known = replace(told, vectors=spectral_vectors(graph))
+        principal = any(recipe.scaling == "principal" for recipe in recipes)
         return cls(
             members=tuple(members),
             classes=graph.classes,
@@ -350,6 +427,7 @@ class Fitted:
             seed=seed,
             known=known,
             scale=scale,
+            principal=PrincipalColumns.of_graph(graph) if principal else None,
             decision=decision,
             graph=graph,
         )
@@ -412,8 +490,10 @@ class Fitted:
                 if (recipe.tree_key, tree.K) not in trees:
                     trees[recipe.tree_key, tree.K] = recipe.build_tree(known, levels=tree.K)
                 tree = trees[recipe.tree_key, tree.K]
-            scale = self.scale if recipe.scaling == "columns" else None
-            yield recipe.channels(known, tree, known=self.known_to(member), scale=scale, average=member.average)
+            scale = {"columns": self.scale, "principal": self.principal}.get(recipe.scaling)
+            told = self.known_to(member)
+            channels = recipe.channels(known, tree, known=told, scale=scale, average=member.average)
+            yield member.second_channels(channels, known, told) if member.inner else channels
 
     def known_to(self, member: Trained) -> Known | None:
         """What a member knows of training nodes."""
@@ -493,7 +573,7 @@ class Fitted:
         """
         known = self.prepared(graph)
         trees = {id(tree): extend_tree(tree, known, places) for tree in self._trees()}
-        members = [m if m.tree is None else replace(m, tree=trees[id(m.tree)]) for m in self.members]
+        members = [_extended(member, trees, np.asarray(places)) for member in self.members]
         return replace(
             self,
             members=tuple(members),
@@ -533,9 +613,8 @@ class Fitted:
                     "average": isinstance(member, TrainedNetwork) or member.average is not False,
                     "fold": member.fold,
                     "weight": member.weight,
-                    "channels": [list(facts) for facts in member.channels],
-                    "attention": [float(value) for value in member.run.attention],
-                    "run": {name: plain(getattr(member.run, name)) for name in _RUN_FIELDS},
+                    **_written(member),
+                    **({"inner": list(map(_written, _inner(member)))} if _inner(member) else {}),
                 }
                 for member in self.members
             ],
@@ -552,7 +631,7 @@ class Fitted:
 
         state = {
             f"{i}/{name}": np.ascontiguousarray(value)
-            for i, member in enumerate(self.members)
+            for i, member in _numbered(self.members)
             for name, value in member.run.state.items()
         }
         _saved.write_file(folder / _WEIGHTS, save(state))
@@ -565,6 +644,8 @@ class Fitted:
         }
         write_npz(folder / _HISTORY, history)
         inputs = {name: getattr(self.scale, name) for name in _SCALE} if self.scale is not None else {}
+        if self.principal is not None:
+            inputs["principal"] = self.principal.vectors
         if self.known is not None:
             inputs["codes"] = self.known.codes
             if self.known.columns is not None:
@@ -573,6 +654,9 @@ class Fitted:
                 inputs["values"] = self.known.values
             if self.known.folds is not None:
                 inputs["folds"] = self.known.folds
+            if self.known.vectors is not None:
+                inputs["vectors"] = self.known.vectors
+            inputs |= {_parts_of(i): m.parts for i, m in enumerate(self.members) if isinstance(m, Trained) and m.inner}
             hashed = self.known.hashed(self.fingerprint)
             stored = None if hashed.names is None else {"salt": hashed.salt, "digests": hashed.names}
             _saved.write_file(folder / _NODES, json.dumps(stored).encode())
@@ -594,21 +678,27 @@ class Fitted:
         numeric = METRICS[about["metric"]].numbers
         outputs = 1 if numeric else len(classes)
         members = tuple(
-            _member(entry, _own(i, state), _own(i, history), trees, outputs, about["columns"])
+            _member(entry, i, state, _own(i, history), trees, outputs, about["columns"])
             for i, entry in enumerate(about["members"])
         )
-        sizes = {m.classes if isinstance(m, TrainedNetwork) else m.network.classes for m in members}
-        if sizes != {outputs} or any((TARGET in m.run.state) != numeric for m in members):
+        every = [member for _, member in _numbered(members)]
+        sizes = {m.classes if isinstance(m, TrainedNetwork) else m.network.classes for m in every}
+        if sizes != {outputs} or any((TARGET in m.run.state) != numeric for m in every):
             fit = "targets" if numeric else f"{outputs} classes"
             raise ValueError(f"the members in {_saved.MODEL} do not fit its {fit}")
-        known, scale = cls._read_inputs(source, about, outputs)
+        known, scale, principal, parts = cls._read_inputs(source, about, outputs)
         if known is not None and (known.values is not None) != numeric:
             raise ValueError(f"{_INPUTS} does not hold what {_saved.MODEL} predicts")
         count = 1 if known is None or known.folds is None else len(known.folds)
         if known is not None and not all(0 <= m.fold < count for m in members if isinstance(m, Trained)):
             raise ValueError(f"a member was trained on a fold that {_INPUTS} does not know")
-        if known is None and any(isinstance(m, TrainedNetwork) and m.recipe.needs_labels for m in members):
+        if known is None and any(
+            _inner(m) or (isinstance(m, TrainedNetwork) and m.recipe.needs_labels) for m in members
+        ):
             raise ValueError(f"{_INPUTS} lacks the training labels that predictions need")
+        for member in members:
+            _check_kept(member, known, principal)
+        members = tuple(_with_parts(member, parts.get(_parts_of(i)), known) for i, member in enumerate(members))
         names, decision = about.get("feature_names"), about.get("decision")
         return cls(
             members=members,
@@ -622,15 +712,19 @@ class Fitted:
             seed=int(about["parameters"]["random_state"]),
             known=known,
             scale=scale,
+            principal=principal,
             decision=_LIKELIEST if decision is None else Decision.from_dict(decision, len(classes)),
         )
 
     @staticmethod
-    def _read_inputs(source: Path, about: Mapping[str, Any], classes: int) -> tuple[Known | None, FeatureScale | None]:
+    def _read_inputs(
+        source: Path, about: Mapping[str, Any], classes: int
+    ) -> tuple[Known | None, FeatureScale | None, PrincipalColumns | None, dict[str, Any]]:
         if _INPUTS not in about["files"]:
-            return None, None
+            return None, None, None, {}
         _saved.read_file(source, _INPUTS, about)
         inputs = read_npz(source / _INPUTS)
+        parts = {name: inputs.pop(name) for name in list(inputs) if name.startswith(_parts_of(""))}
         known = None
         if "codes" in inputs:
             codes = inputs.pop("codes").astype(np.int64)
@@ -648,8 +742,17 @@ class Fitted:
             folds = inputs.pop("folds", None)
             if folds is not None and (folds.dtype != np.int8 or folds.shape[1:] != codes.shape):
                 raise ValueError(f"{_INPUTS} holds folds that do not fit its nodes")
-            known = Known(codes, names, classes, columns, folds, salt, values)
-        return known, FeatureScale(**inputs) if inputs else None
+            vectors = inputs.pop("vectors", None)
+            if vectors is not None and (columns is None or not _are_vectors(vectors, int(columns.max(initial=-1)) + 1)):
+                raise ValueError(f"{_INPUTS} holds vectors that do not fit its nodes")
+            known = Known(codes, names, classes, columns, folds, salt, values, vectors)
+        mixtures = inputs.pop("principal", None)
+        if mixtures is not None and not _are_vectors(mixtures, about["columns"]):
+            raise ValueError(
+                f"{_INPUTS} holds principal columns that do not fit the {about['columns']} feature columns"
+            )
+        principal = None if mixtures is None else PrincipalColumns(mixtures)
+        return known, FeatureScale(**inputs) if inputs else None, principal, parts
 
 
 def mean_of(outputs: Sequence[Any], weights: Sequence[float] | None = None) -> Any:
@@ -821,22 +924,64 @@ def to_learn(
     return with_features(graph, stand_in), part, graph.features is None
 
 
-# ------------------------------------------------------------------- reading members
+def _extended(
+    member: Trained | TrainedNetwork, trees: Mapping[int, Hierarchy], places: IntArray
+) -> Trained | TrainedNetwork:
+    """A member for a graph that has grown."""
+    if isinstance(member, TrainedNetwork):
+        return member
+    parts = member.parts
+    return replace(
+        member,
+        tree=None if member.tree is None else trees[id(member.tree)],
+        parts=None if parts is None else np.where(places >= 0, parts[np.maximum(places, 0)], np.int8(-1)),
+    )
+
+
+# ------------------------------------------------------------- writing and reading members
+
+
+def _numbered(members: Sequence[Trained | TrainedNetwork]) -> Iterator[tuple[str, Trained | TrainedNetwork]]:
+    """All that was trained, by the numbers that its arrays have in files: 3 for a member, 3.0 to 3.4 for its inner."""
+    for i, member in enumerate(members):
+        yield str(i), member
+        yield from ((f"{i}.{part}", model) for part, model in enumerate(_inner(member)))
+
+
+def _inner(member: Trained | TrainedNetwork) -> tuple[Trained, ...]:
+    return member.inner if isinstance(member, Trained) else ()
+
+
+def _parts_of(i: int | str) -> str:
+    return f"parts_{i}"
+
+
+def _written(model: Trained | TrainedNetwork) -> dict[str, Any]:
+    """What is written of a training beside its arrays."""
+    return {
+        "channels": [list(facts) for facts in model.channels],
+        "attention": [float(value) for value in model.run.attention],
+        "run": {name: plain(getattr(model.run, name)) for name in _RUN_FIELDS},
+    }
+
+
+def _run_of(entry: Mapping[str, Any], state: dict[str, Any], history: Mapping[str, Any]) -> Run:
+    numbers: dict[str, Any] = {key: float("nan") if value is None else value for key, value in entry["run"].items()}
+    attention = np.array(entry["attention"], dtype=np.float32)
+    return Run(**numbers, attention=attention, state=state, history={k: v.tolist() for k, v in history.items()})
 
 
 def _member(
     entry: Mapping[str, Any],
-    state: dict[str, Any],
+    i: int,
+    state: Mapping[str, Any],
     history: Mapping[str, Any],
     trees: Mapping[Any, Hierarchy],
     classes: int,
     columns: int,
 ) -> Trained | TrainedNetwork:
     recipe = recipe_of(entry["recipe"])
-    numbers: dict[str, Any] = {key: float("nan") if value is None else value for key, value in entry["run"].items()}
-    attention = np.array(entry["attention"], dtype=np.float32)
-    kept = {name: values.tolist() for name, values in history.items()}
-    run = Run(**numbers, attention=attention, state=state, history=kept)
+    run = _run_of(entry, _own(i, state), history)
     weight = float(entry.get("weight", 1.0))
     if not (math.isfinite(weight) and weight > 0):
         raise ValueError(f"{_saved.MODEL} has a member of weight {weight}; weights are above 0")
@@ -844,18 +989,62 @@ def _member(
         need("torch", "torch", f"{recipe.label}, like all networks but PEGFAN and FSGNN,")
         from pegfan.training.networks import trained_network
 
-        trained_network(recipe, state, columns, classes)  # fails if the weights are not its own
+        trained_network(recipe, run.state, columns, classes)  # fails if the weights are not its own
         return TrainedNetwork(recipe, classes, run, weight=weight)
     tree = None if entry["tree"] is None else trees[entry["tree"]]
     if (tree is not None) != recipe.has_tree:
         raise ValueError("a member and its recipe do not agree on a tree")
-    channels = tuple(ChannelFacts(*facts) for facts in entry["channels"])
-    average = None if entry.get("average", False) else False
-    member = Trained(recipe, tree, channels, run, average=average, fold=int(entry.get("fold", 0)), weight=weight)
-    widths = tuple(facts.width for facts in channels)
-    if member.network.widths != widths or len(attention) != len(widths):
+    first = entry.get("inner", [])
+    if (recipe.stages > 1) != bool(first):
+        raise ValueError("a member and its recipe do not agree on the number of stages")
+    inner = tuple(
+        _checked(Trained(recipe.changed(stages=1), tree, _facts_of(one), _run_of(one, _own(f"{i}.{f}", state), {})))
+        for f, one in enumerate(first)
+    )
+    about: dict[str, Any] = {"average": None if entry.get("average", False) else False, "weight": weight}
+    return _checked(Trained(recipe, tree, _facts_of(entry), run, fold=int(entry.get("fold", 0)), inner=inner, **about))
+
+
+def _facts_of(entry: Mapping[str, Any]) -> tuple[ChannelFacts, ...]:
+    return tuple(ChannelFacts(*facts) for facts in entry["channels"])
+
+
+def _checked(model: Trained) -> Trained:
+    """The model, if its weights are those of its channels."""
+    widths = tuple(facts.width for facts in model.channels)
+    if model.network.widths != widths or len(model.run.attention) != len(widths):
         raise ValueError(f"{_WEIGHTS} holds a network whose channels are not those of {_saved.MODEL}")
-    return member
+    return model
+
+
+def _with_parts(member: Trained | TrainedNetwork, parts: Any, known: Known | None) -> Trained | TrainedNetwork:
+    """The member, with the parts of its training nodes if it has two stages."""
+    if not isinstance(member, Trained) or not member.inner:
+        return member
+    assert known is not None
+    told = known.of_fold(member.fold).codes >= 0
+    fits = parts is not None and parts.dtype == np.int8 and parts.shape == told.shape
+    if not fits or not np.array_equal(parts >= 0, told) or parts.max(initial=-1) >= len(member.inner):
+        raise ValueError(f"{_INPUTS} holds no parts of training nodes that fit the stages of a member")
+    return replace(member, parts=parts)
+
+
+def _are_vectors(array: Any, rows: int) -> bool:
+    """Whether an array of a file holds vectors, as columns with so many entries."""
+    return bool(array.dtype == np.float64 and array.ndim == 2 and len(array) == rows and np.isfinite(array).all())
+
+
+def _check_kept(member: Trained | TrainedNetwork, known: Known | None, principal: PrincipalColumns | None) -> None:
+    """Refuse a member whose channels are made of what is not there, or is not what they were made of."""
+    if isinstance(member, TrainedNetwork):
+        return
+    widths = [facts.width for facts in member.channels if facts.name == "spectrum"]
+    if member.recipe.spectrum and (known is None or known.vectors is None or widths != [known.vectors.shape[1]]):
+        raise ValueError(f"{_INPUTS} lacks the vectors that predictions need")
+    if member.recipe.scaling == "principal" and (
+        principal is None or member.channels[0].width != principal.vectors.shape[1]
+    ):
+        raise ValueError(f"{_INPUTS} lacks the principal columns that predictions need")
 
 
 def _read_names(stored: Any, n: int) -> tuple[tuple[str, ...] | None, str | None]:
@@ -869,7 +1058,7 @@ def _read_names(stored: Any, n: int) -> tuple[tuple[str, ...] | None, str | None
     return tuple(names), salt
 
 
-def _own(i: int, stored: Mapping[str, Any]) -> dict[str, Any]:
+def _own(i: int | str, stored: Mapping[str, Any]) -> dict[str, Any]:
     """The arrays of member i; those of 0.1's single networks have no number."""
     if not any("/" in name for name in stored):
         return dict(stored)

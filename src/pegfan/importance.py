@@ -12,16 +12,14 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import issparse
 
 from pegfan import _defaults as default
 from pegfan._arrays import FloatArray, IntArray
-from pegfan.channels import hop_matrix
 from pegfan.channels.scaling import scale
 from pegfan.explain import Explainer, Linked, column_names, dense, log_softmax, source_columns
 from pegfan.fitted import mean_of
 from pegfan.metrics import METRICS
-from pegfan.recipe import features_by_class
 from pegfan.running import one_thread
 from pegfan.training import score
 
@@ -181,10 +179,14 @@ class _Scored:
                     x = factor @ x
                 step = dense(x)[self.nodes]
                 moved.append(before + (step if len(places) > weight.shape[0] else step @ weight[:, places].T))
-            elif channel.name == "Y X":
-                whole = np.zeros((channel.n, network.features.matrix.shape[1]))
-                whole[:, places] = change
-                moved.append(before + self._by_class(network, whole)[self.nodes] @ weight.T)
+            elif (make := channel.kept.get("of features")) is not None:
+                mixed = next((vectors for vectors in network.mixtures if vectors is not None), None)
+                if mixed is None:
+                    whole = np.zeros((channel.n, network.features.matrix.shape[1]))
+                    whole[:, places] = change
+                else:
+                    whole = change @ mixed[places]
+                moved.append(before + make(whole)[self.nodes] @ weight.T)
             else:
                 moved.append(before)
         return moved
@@ -199,9 +201,3 @@ class _Scored:
         values = dense(features).copy()  # rows are divided by their sums: all of a row changes with one of its values
         values[:, columns] = values[taken][:, columns]
         return network.columns, dense(scale(values, "l1")) - dense(network.features.matrix)
-
-    def _by_class(self, network: Linked, change: FloatArray) -> FloatArray:
-        known, graph = network.known, self.explainer.graph
-        assert known is not None
-        walk: csr_array = hop_matrix(graph, "random-walk", "symmetric")
-        return features_by_class(walk, change, known.labels_of(graph), known.classes)

@@ -17,7 +17,6 @@ import numpy as np
 from pegfan import _defaults as default
 from pegfan._checks import check_choice, check_integer, check_number
 from pegfan._plain import plain
-from pegfan.channels.scaling import SCALINGS
 from pegfan.recipe import Recipe, TreeFile
 from pegfan.trees.build import DIRECTIONS
 
@@ -138,7 +137,7 @@ NETWORKS: dict[str, Kind] = {
 _CHOICES: dict[str, tuple[str, ...]] = {
     "model": tuple(NETWORKS),
     "direction": DIRECTIONS,
-    "scaling": (*SCALINGS, "binary"),
+    "scaling": ("none", "l1", "columns", "binary"),
     "stop": ("loss", "metric"),
     "keep": ("best", "last"),
     "optimizer": ("adam", "sgd"),

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array
 
 from pegfan import _defaults as default
 from pegfan._arrays import FloatArray, IntArray
@@ -26,14 +26,16 @@ from pegfan.channels import (
     Channel,
     Channels,
     FeatureScale,
+    PrincipalColumns,
     hop_matrix,
     make_channels,
     make_fsgnn_channels,
-    propagated_labels,
+    spectral_vectors,
     structural_features,
 )
 from pegfan.channels._sums import order_free_product
-from pegfan.channels.presets import KINDS, REGIMES, edge_kind_channels, find_regime
+from pegfan.channels.labels import Beliefs, belief_channels, label_channels, target_channels, without_labels
+from pegfan.channels.presets import KINDS, REGIMES, WAYS, edge_kind_channels, find_regime
 from pegfan.channels.scaling import SCALINGS
 from pegfan.framelets import FrameletSystem
 from pegfan.graph import Graph, Split
@@ -51,19 +53,17 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "method": ("auto", "none", *BUILDERS),
     "kind": tuple(KINDS),
     "regime": ("auto", *REGIMES),
-    "direction": (*DIRECTIONS, "both"),
+    "direction": WAYS,
     "scaling": SCALINGS,
     "head": ("network", "boosting", "linear"),
 }
 """The words that a recipe knows, by field."""
 
 _SYMBOLS = {"auto": "S?", "heterophily": "S", "homophily": "S~", "all": "S, S~"}
-_SCALINGS = {"none": "unscaled", "l1": "l1", "columns": "columns"}
+_SCALINGS = {"none": "unscaled", "l1": "l1", "columns": "columns", "principal": "principal"}
 
 BOOSTING = ("epochs", "patience", "stop", "class_weights")
 """Settings that boosting has, too."""
-_JOINT_MOST = 256
-"""The most columns of features by class of the neighbour."""
 
 
 class TreeFile(NamedTuple):
@@ -113,11 +113,12 @@ class Recipe:
     hops
         The highest power of the hop matrices; 0 without a tree leaves the features alone.
     direction
-        Which side of directed edges the tree and the hops see: ``"out"``, ``"in"``, ``"symmetric"``; or ``"both"``:
-        hops along and against the edges, side by side.
+        Which side of directed edges the tree and the hops see: ``"out"``, ``"in"``, ``"symmetric"``; ``"both"``:
+        hops along and against the edges, side by side; or ``"words"``: every mixture of steps along and against them.
     scaling
         What is done to the features first: ``"l1"`` divides rows by their sums, ``"columns"`` brings columns to one
-        scale (`pegfan.channels.FeatureScale`), ``"none"`` leaves them.
+        scale (`pegfan.channels.FeatureScale`), ``"principal"`` has at most 32 mixtures of columns in place of the
+        columns (`pegfan.channels.PrincipalColumns`), ``"none"`` leaves them.
     include_features
         Whether X itself is a channel.
     adjacency
@@ -139,11 +140,22 @@ class Recipe:
         single columns (`pegfan.training.boosting`); or ``"linear"``, logistic regression, or least squares for numbers.
     leaves
         The most leaves per boosted tree.
+    spectrum
+        Whether a node's place in the graph is a channel: S V with the 32 leading eigenvectors V of S, see
+        `pegfan.channels.spectral_vectors`.
+    between
+        Whether training labels two steps away, told apart by the features of the node in between, are a channel; with
+        `labels` only, and where columns of features times classes are at most 256.
+    stages
+        1, or with `labels` 2: models of a first stage, each trained without a part of the training labels, predict all
+        nodes, and the channels of labels are then made of what is known or predicted (`pegfan.stages`). For classes,
+        and not for the head ``"linear"``.
 
     Notes
     -----
     Fields that make no difference are set to their defaults: without a tree, those of the tree; where no powers of
-    hops are channels, those of the powers; and with another head, the settings of the network.
+    hops are channels, those of the powers; without labels, what is made of them; and with another head, the settings of
+    the network.
 
     Examples
     --------
@@ -176,6 +188,9 @@ class Recipe:
     kinds: bool = False
     head: str = default.HEAD
     leaves: int = default.LEAVES
+    spectrum: bool = False
+    between: bool = False
+    stages: int = 1
 
     def __post_init__(self) -> None:
         if callable(self.method):
@@ -186,12 +201,14 @@ class Recipe:
         for name, allowed in CHOICES.items():
             if getattr(self, name) not in allowed:
                 raise ValueError(f"{name} must be one of {', '.join(allowed)}; got {getattr(self, name)!r}")
-        for name, least in (("h", 2), ("hops", 0), ("max_levels", 2), ("leaves", 2)):
+        for name, least in (("h", 2), ("hops", 0), ("max_levels", 2), ("leaves", 2), ("stages", 1)):
             if name != "max_levels" or self.max_levels is not None:
                 self._put(name, check_integer(getattr(self, name), name, least))
+        if self.stages > 2:
+            raise ValueError(f"stages must be 1 or 2: a third is no better; got {self.stages}")
         if self.weight is not None and not (isinstance(self.weight, str) and self.weight):
             raise ValueError(f"weight must be the name of an edge matrix, got {self.weight!r}")
-        for name in ("include_features", "adjacency", "labels", "structure", "kinds"):
+        for name in ("include_features", "adjacency", "labels", "structure", "kinds", "spectrum", "between"):
             if not isinstance(getattr(self, name), (bool, np.bool_)):
                 raise ValueError(f"{name} must be true or false, got {getattr(self, name)!r}")
             self._put(name, bool(getattr(self, name)))
@@ -210,8 +227,11 @@ class Recipe:
                 )
             self._put("settings", Settings(**{name: getattr(self.settings, name) for name in BOOSTING}))
         if self.head == "linear":
+            if self.labels and self.stages > 1:
+                raise ValueError("a second stage is for networks and boosting: use stages=1 with head='linear'")
             self._put("settings", Settings(class_weights=self.settings.class_weights))
-        for name in self._idle() + (("leaves",) if self.head != "boosting" else ()):
+        idle = self._idle() + ("leaves",) * (not self.is_boosted) + ("between", "stages") * (not self.labels)
+        for name in idle:
             self._put(name, type(self).__dataclass_fields__[name].default)
 
     def _idle(self) -> tuple[str, ...]:
@@ -219,9 +239,10 @@ class Recipe:
         if not self.has_tree:
             hops = () if self.hops else self._idle_without_hops()
             return ("h", "max_levels", "kind", *hops)
-        own = ("method", "h", "max_levels") if self.tree_file is not None else ()
+        own: tuple[str, ...] = ("method", "h", "max_levels") if self.tree_file is not None else ()
         if self.has_powers or self.direction == "both":
             return own
+        own += ("direction",) if self.direction == "words" and not self.kinds else ()  # there are no powers to replace
         return (*own, "hops") if self.projects_hops or self.labels else (*own, "hops", "weight")
 
     def _idle_without_hops(self) -> tuple[str, ...]:
@@ -241,7 +262,7 @@ class Recipe:
     def to_dict(self) -> dict[str, Any]:
         """Plain values in one level: all fields, and the settings that differ from their defaults."""
         plain = {name: getattr(self, name) for name in OWN if getattr(self, name) is not None}
-        for name in ("kinds", "head", "leaves"):  # as before there were any, so that keys last
+        for name in ("kinds", "head", "leaves", "spectrum", "between", "stages"):  # as before, so that keys last
             if plain[name] == type(self).__dataclass_fields__[name].default:
                 del plain[name]
         if self.tree_file is not None:
@@ -286,7 +307,9 @@ class Recipe:
         words.append(_SCALINGS[self.scaling])
         words += ["-X"] * (not self.include_features)
         words += [sign for sign, wanted in (("+A", self.adjacency), ("+Y", self.labels)) if wanted]
+        words += ["between"] * self.between + ["in two stages"] * (self.stages > 1)
         words += ["+degrees"] * self.structure + ["+kinds"] * self.kinds
+        words += ["+spectrum"] * self.spectrum
         words += [f"boosted{f' leaves={self.leaves}' if self.leaves != default.LEAVES else ''}"] * self.is_boosted
         words += ["linear"] * self.is_linear
         changes = ["no norm" if k == "hop_normalize" else f"{k}={v}" for k, v in self.settings.changes().items()]
@@ -338,7 +361,24 @@ class Recipe:
 
     @property
     def _side(self) -> str:
-        return "out" if self.direction == "both" else self.direction
+        return self.direction if self.direction in DIRECTIONS else "out"
+
+    def hop_count(self, directed: bool) -> int:
+        """How many channels are hops of the features, on a directed graph or on another one.
+
+        Hops along every kind of edges alone are not counted.
+
+        Examples
+        --------
+        >>> recipe = Recipe(method="none", hops=3, direction="words", regime="heterophily")
+        >>> recipe.hop_count(directed=True), recipe.hop_count(directed=False)
+        (14, 3)
+        """
+        powers = self.hops * self.has_powers
+        if directed and self.direction == "words":
+            return int(2 ** (powers + 1) - 2)
+        against = self.hops if directed and self.direction == "both" else 0
+        return (powers + against) * len(REGIMES.get(self.regime, "S"))
 
     def build_tree(
         self, graph: Graph, *, levels: int | None = None, trees: str | os.PathLike[str] | None = None
@@ -375,10 +415,12 @@ class Recipe:
         *,
         split: Split | int | None = default.SPLIT,
         known: Known | None = None,
-        scale: FeatureScale | None = None,
+        scale: FeatureScale | PrincipalColumns | None = None,
         average: bool | None = None,
     ) -> Channels:
         """Make its channels on a graph: those of the paper, and what the recipe adds to them.
+
+        Of a recipe of two stages these are the channels of the first one; see `relabelled`.
 
         Parameters
         ----------
@@ -416,9 +458,17 @@ class Recipe:
         if self.structure:
             words = "degrees of a node and its neighbours"
             channels += [Channel("degrees", None, structural_features(graph), "degrees", what=words)]
-        if self.labels:
-            channels += _label_channels(graph.weighted(self.weight), channels[0].input, told)
-        return channels
+        if self.spectrum:
+            words = "where in the graph a node is"
+            channels += [Channel("spectrum", None, _spectral_places(graph, known), "spectrum", what=words)]
+        return self.relabelled(channels, graph, told) if self.labels else channels
+
+    def relabelled(self, channels: Channels, graph: Graph, told: Known | Beliefs) -> Channels:
+        """Its channels, with those of labels made of what else is known or believed."""
+        plain, edges = without_labels(channels), graph.weighted(self.weight)
+        if isinstance(told, Beliefs):
+            return plain + belief_channels(edges, plain[0].input, told, self.between)
+        return plain + _label_channels(edges, plain[0].input, told, self.between)
 
     def settled(self, graph: Graph, split: Split | int | None, stood_in: bool = False) -> Recipe:
         """The recipe as it is trained on a split of a graph, with the regime that ``"auto"`` stands for.
@@ -426,12 +476,14 @@ class Recipe:
         Where degrees `stood_in` for features, rows with sum one would say nothing: they are left unscaled.
         """
         changes: dict[str, Any] = {"scaling": "none"} if stood_in and self.scaling == "l1" else {}
-        if self.regime_is_open:
+        if self.direction == "words" and graph.directed and self.hops and not (self.projects_hops or self.kinds):
+            changes["regime"] = "heterophily"  # where it makes no difference, equal recipes are equal
+        elif self.regime_is_open:
             changes["regime"] = find_regime(graph, self.regime, split)[0]
         return self.changed(**changes) if changes else self
 
     def scale(self, graph: Graph) -> FeatureScale | None:
-        """The scale of a graph's columns, if the recipe asks for one."""
+        """The scale of a graph's columns, if the recipe asks for one; principal columns are found once per graph."""
         return FeatureScale.of(graph.features) if self.scaling == "columns" else None
 
 
@@ -495,6 +547,9 @@ class Known:
         What the digests begin with, so that no list of digests made elsewhere fits; None where names are plain.
     values
         The numeric targets of training nodes, NaN elsewhere; None where there are classes.
+    vectors
+        `pegfan.channels.spectral_vectors` of the fitted graph, a row for every column; None where no channel needs
+        them.
     """
 
     codes: IntArray
@@ -504,6 +559,7 @@ class Known:
     folds: NDArray[np.int8] | None = None
     salt: str | None = None
     values: FloatArray | None = None
+    vectors: FloatArray | None = None
 
     @classmethod
     def of(cls, graph: Graph, train: IntArray) -> Self:
@@ -628,62 +684,24 @@ def _adjacency_rows(graph: Graph, known: Known, direction: str) -> csr_array:
     return csr_array((sums, (row[first], column[first])), shape=(graph.n, known.width))
 
 
-def _label_channels(graph: Graph, x: Any, known: Known) -> Sequence[Channel]:
-    """Training labels one and two steps away, and the features of neighbours by their class; a node's own left out.
+def _spectral_places(graph: Graph, known: Known | None) -> FloatArray:
+    """S V, with S of the graph itself and V of the fitted graph, in which nodes that are new have no row."""
+    if known is None:
+        vectors, at = spectral_vectors(graph), canonical_order(graph).classes
+    elif known.vectors is None:
+        raise ValueError("what is known of the fitted graph lacks the vectors that the recipe's spectrum needs")
+    else:
+        vectors, at = known.vectors, known.columns_of(graph)
+    rows = np.where(at[:, None] >= 0, vectors[np.maximum(at, 0)], 0.0)
+    return order_free_product(hop_matrix(graph, "S", "symmetric"), rows)
+
+
+def _label_channels(graph: Graph, x: Any, known: Known, between: bool) -> list[Channel]:
+    """Channels of what is known of training nodes.
 
     On the fitted graph these are the training labels of the split. On another graph they are the labels of those
     nodes that were training nodes.
     """
     if known.values is not None:
-        return _target_channels(graph, known)
-    codes = known.labels_of(graph)
-    nodes, nothing = np.flatnonzero(codes >= 0), np.empty(0, np.int64)
-    told = Graph(graph.adjacency, directed=graph.directed, labels=codes, class_names=np.arange(known.classes))
-
-    def propagate(*steps: csr_array) -> FloatArray:
-        if not nodes.size:  # another graph, none of whose nodes were in training
-            return np.zeros((graph.n, known.classes))
-        return propagated_labels(told, list(steps), Split(nodes, nothing, nothing))
-
-    sides = ("out", "in") if graph.directed else ("out",)
-    walk = hop_matrix(graph, "random-walk", "symmetric")
-    near = [propagate(hop_matrix(graph, "random-walk", side)) for side in sides]
-    near.append(np.log1p(propagate(hop_matrix(graph, "A", "symmetric"))))
-    channels = [
-        Channel("Y near", None, np.hstack(near), "Y", what="training labels of neighbours"),
-        Channel("Y far", None, propagate(walk, walk), "Y", what="training labels two steps away"),
-    ]
-    if x.shape[1] * (known.classes + 1) <= _JOINT_MOST:
-        words = "features of neighbours by their training label"
-        channels.append(Channel("Y X", None, features_by_class(walk, x, codes, known.classes), "Y X", what=words))
-    return channels
-
-
-def _target_channels(graph: Graph, known: Known) -> Sequence[Channel]:
-    """Means of the training targets one and two steps away, a node's own left out, and how much of them is known."""
-    values = known.values_of(graph)
-    nodes, nothing = np.flatnonzero(~np.isnan(values)), np.empty(0, np.int64)
-    told = Graph(graph.adjacency, directed=graph.directed, targets=values)
-
-    def propagate(*steps: csr_array) -> FloatArray:
-        if not nodes.size:
-            return np.zeros((graph.n, 2))
-        total, weight = propagated_labels(told, list(steps), Split(nodes, nothing, nothing)).T
-        return np.column_stack([np.where(weight > 0, total / np.where(weight > 0, weight, 1.0), 0.0), weight])
-
-    sides = ("out", "in") if graph.directed else ("out",)
-    walk = hop_matrix(graph, "random-walk", "symmetric")
-    near = [propagate(hop_matrix(graph, "random-walk", side)) for side in sides]
-    near.append(np.log1p(propagate(hop_matrix(graph, "A", "symmetric"))[:, 1:]))
-    return [
-        Channel("Y near", None, np.hstack(near), "Y", what="training targets of neighbours"),
-        Channel("Y far", None, propagate(walk, walk), "Y", what="training targets two steps away"),
-    ]
-
-
-def features_by_class(walk: csr_array, x: Any, codes: IntArray, classes: int) -> FloatArray:
-    """Mean features of the neighbours of each class, and of those without a label; a node itself is no neighbour."""
-    others = walk.copy()
-    others.setdiag(0)
-    dense = x.toarray() if issparse(x) else np.asarray(x)
-    return np.hstack([order_free_product(others, dense * (codes == k)[:, None]) for k in range(-1, classes)])
+        return target_channels(graph, x, known.values_of(graph), between)
+    return label_channels(graph, x, known.labels_of(graph), known.classes, between)

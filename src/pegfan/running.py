@@ -106,6 +106,42 @@ class Deadline:
         """The seconds that are left; negative once it has passed."""
         return self.at - time.monotonic()
 
+    def within(self, begun: float, seconds: float = math.inf) -> Deadline:
+        """A deadline for a part of a task, which moves with this one.
+
+        Parameters
+        ----------
+        begun
+            When the task began, by ``time.monotonic()``: its parts share one grace.
+        seconds
+            After so many from now it has passed in any case.
+
+        Examples
+        --------
+        >>> whole = Deadline(60)
+        >>> part = whole.within(time.monotonic(), 10)
+        >>> part.passed, 9 < part.left <= 10
+        (False, True)
+        >>> whole.at = 0.0
+        >>> part.passed
+        True
+        """
+        return _Part(self, begun, time.monotonic() + seconds)
+
+
+class _Part(Deadline):
+    def __init__(self, whole: Deadline, begun: float, at: float) -> None:
+        self.at, self.grace = at, 0.0
+        self._whole, self._spared = whole, begun + whole.grace
+
+    @property
+    def passed(self) -> bool:
+        return self.left <= 0
+
+    @property
+    def left(self) -> float:
+        return min(self.at, max(self._whole.at, self._spared)) - time.monotonic()
+
 
 def cores() -> int:
     """How many cores this process may use."""

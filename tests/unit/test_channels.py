@@ -36,7 +36,7 @@ from support.strategies import admissible, random_tree, trees
 
 KINDS = ["a", "b", "c", "as"]
 REGIMES = ["homophily", "heterophily"]
-HOPS = ["S", "S~", "A", "random-walk"]
+HOPS = ["S", "S~", "A", "random-walk", "Q"]
 DIRECTIONS = ["out", "in", "symmetric"]
 seeds = st.integers(0, 2**32 - 1)
 
@@ -67,6 +67,9 @@ def plain_hop(graph, kind, direction="out"):
     a = {"out": a, "in": a.T, "symmetric": np.maximum(a, a.T)}[direction]
     if kind == "A":
         return a
+    if kind == "Q":
+        out, into = ([sum(row) or 1.0 for row in m] for m in (a, a.T))
+        return np.array([[a[i, j] / (out[i] * into[j]) ** 0.25 for j in range(graph.n)] for i in range(graph.n)])
     m = a + np.eye(graph.n) if kind == "S~" else a
     d = [sum(row) or 1.0 for row in m]
     step = np.zeros_like(m)
@@ -107,6 +110,8 @@ def test_hop_matrices_by_hand():
         ("S~", "out"): {(0, 0): 1 / 5, (1, 1): 1 / 2, (2, 2): 1.0, (0, 1): 4 / np.sqrt(10), (1, 2): 1 / np.sqrt(2)},
         ("A", "out"): {(0, 1): 4.0, (1, 2): 1.0},
         ("random-walk", "out"): {(0, 1): 1.0, (1, 2): 1.0},
+        ("Q", "out"): {(0, 1): 4 / np.sqrt(4), (1, 2): 1.0},
+        ("Q", "in"): {(1, 0): 4 / np.sqrt(4), (2, 1): 1.0},
         ("random-walk", "symmetric"): {(0, 1): 1.0, (1, 0): 4 / 5, (1, 2): 1 / 5, (2, 1): 1.0},
     }
     for (kind, direction), wanted in entries.items():
@@ -269,6 +274,62 @@ def test_hops_of_both_kinds_and_both_ways(small):
     assert (channels.info["hop"], channels["S~_in X"].side) == ("S, S~, S_in, S~_in", "in")
     step = channels["S~_in X"].factors[0].matrix.toarray()
     np.testing.assert_allclose(step, plain_hop(graph, "S~", "in"), atol=1e-14)
+
+
+def test_words_by_name(small):
+    """By length, then in the order of the letters; on undirected graphs hops along the edges, as ever."""
+    graph, system = small
+
+    def names(kind, regime="all", hops=2, graph=graph, **options):
+        return " | ".join(make_channels(graph, system, kind, regime, hops, direction="words", **options).names)
+
+    words = "X | Q X | Q_in X | Q^2 X | Q Q_in X | Q_in Q X | Q_in^2 X"
+    assert names("b") == f"{words} | F_0 X | F_1 X | F_2 X"
+    assert names("c", "homophily") == f"{words} | F_0 S~ X | F_1 S~ X | F_2 S~ X"
+    assert names("a") == "X | F_0 X | F_1 X | F_2 X"
+    assert names("as") == "X | F_0 S X | F_1 S X | F_2 S X"
+    assert names("b", hops=1, hop="A") == "X | A X | A_in X | F_0 X | F_1 X | F_2 X"
+    assert names("b", hops=1, hop=np.eye(6)) == "X | M X | F_0 X | F_1 X | F_2 X"
+    assert names("c", graph=graph.symmetrize()) == " | ".join(
+        make_channels(graph.symmetrize(), system, "c", "all", 2).names
+    )
+    channels = make_fsgnn_channels(graph.replace(labels=None), 3, direction="words")  # whatever the regime
+    assert len(channels) == 1 + 2 + 4 + 8
+    assert (channels.info["hop"], channels.info["regime"]) == ("Q, Q_in", "auto")
+    assert channels["Q_in Q X"].words == "two hops, against then along the edges"
+    assert channels["Q_in^2 X"].words == "two hops against the edges"
+    assert channels["Q Q_in Q X"].words == "three hops, along then against then along the edges"
+    refused(ValueError, "up to 7 steps are 254 channels", lambda: make_fsgnn_channels(graph, 7, direction="words"))
+
+
+@given(st.integers(1, 12), seeds, st.booleans())
+def test_words_equal_their_dense_twins(n, seed, sparse_features):
+    graph = random_graph(n, seed, sparse_features=sparse_features)
+    q, x = plain_hop(graph, "Q"), dense(graph.features)
+    wanted = [x]
+    for length in (1, 2, 3):
+        for word in itertools.product((q, q.T), repeat=length):
+            wanted.append(np.linalg.multi_dot([*word, x]))
+    found = make_fsgnn_channels(graph, 3, direction="words", scaling="none").materialize(np.float64)
+    for array, twin in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(dense(array), twin, atol=1e-12)
+
+
+def test_words_share_their_products(small, monkeypatch):
+    """Every word is one product with a shorter one: 14 for words of up to three steps."""
+    done = []
+    multiply = Matrix._multiply
+    monkeypatch.setattr(Matrix, "_multiply", lambda self, x: done.append(self.name) or multiply(self, x))
+    make_fsgnn_channels(small[0], 3, direction="words").materialize(np.float64, "dense")
+    assert sorted(done) == ["Q"] * 7 + ["Q_in"] * 7
+
+
+@given(st.integers(2, 25), seeds)
+def test_words_of_a_renumbered_graph_are_the_renumbered_words(n, seed):
+    graph, perm = random_graph(n, seed), np.random.default_rng(seed).permutation(n)
+    before, after = (make_fsgnn_channels(g, 3, direction="words") for g in (graph, graph.permute(perm)))
+    for old, new in zip(before.materialize(), after.materialize(), strict=True):
+        np.testing.assert_array_equal(dense(new), dense(old)[perm])
 
 
 def test_info_says_how_channels_were_chosen(small):

@@ -230,6 +230,7 @@ RECIPES = {
     "adjacency": {"method": "matching", "h": 2, "adjacency": True},
     "adjacency both ways": {"method": "none", "adjacency": True, "direction": "both"},
     "labels": {"method": "none", "labels": True},
+    "labels by what is in between": {"method": "none", "labels": True, "between": True},
     "labels on a tree": {"method": "matching", "h": 2, "labels": True, "structure": True, "adjacency": True},
     "structure": {"method": "none", "structure": True},
     "columns": {"method": "matching", "h": 2, "scaling": "columns", "labels": True},

@@ -48,8 +48,8 @@ CHOICES = {
     "kind": st.sampled_from(["a", "b", "c", "as"]),
     "regime": st.sampled_from(["auto", "heterophily", "homophily", "all"]),
     "hops": st.integers(0, 9),
-    "direction": st.sampled_from(["out", "in", "symmetric", "both"]),
-    "scaling": st.sampled_from(["none", "l1", "columns"]),
+    "direction": st.sampled_from(["out", "in", "symmetric", "both", "words"]),
+    "scaling": st.sampled_from(["none", "l1", "columns", "principal"]),
     "include_features": st.booleans(),
     "adjacency": st.booleans(),
     "labels": st.booleans(),
@@ -67,9 +67,13 @@ CHOICES = {
     "kinds": st.booleans(),
     "head": st.sampled_from(["network", "boosting", "linear"]),
     "leaves": st.integers(2, 40),
+    "spectrum": st.booleans(),
+    "between": st.booleans(),
+    "stages": st.integers(1, 2),
 }
+REFUSED = (("adjacency", "boosting"), ("stages", "linear"))
 WORDS = st.fixed_dictionaries({}, optional=CHOICES).map(
-    lambda words: {k: v for k, v in words.items() if k != "adjacency" or words.get("head") != "boosting"}
+    lambda words: {k: v for k, v in words.items() if (k, words.get("head")) not in REFUSED}
 )
 TREE_FILES = st.none() | st.builds(TreeFile, st.sampled_from(["a.npz", "b.npz"]), st.sampled_from(["0" * 64, "f" * 64]))
 RECIPES = st.builds(lambda words, file: Recipe.of(words).changed(tree_file=file), WORDS, TREE_FILES)
@@ -114,6 +118,8 @@ def test_a_recipe_survives_a_round_trip_through_plain_values(recipe):
 def test_recipes_that_differ_differ_in_key_name_and_stored_form(one, other, changes):
     assume(not (one.adjacency and changes.get("head") == "boosting"))  # which is refused
     assume(not (one.is_boosted and changes.get("adjacency") and "head" not in changes))
+    merged = {"labels": one.labels, "stages": one.stages, "head": one.head, **changes}
+    assume(not (merged["labels"] and merged["stages"] == 2 and merged["head"] == "linear"))
     for two in (other, one.changed(**changes)):
         same = one == two
         assert (one.key == two.key) is same
@@ -152,6 +158,7 @@ def test_fields_that_make_no_difference_are_at_their_defaults():
     assert Recipe("none", hops=0, adjacency=True, direction="in").direction == "in", "rows of A have a side"
     assert Recipe("ward", kind="a", hops=7) == Recipe("ward", kind="a")
     assert Recipe("ward", kind="a", hops=7, direction="both").hops == 7
+    assert Recipe("ward", kind="as", direction="words") == Recipe("ward", kind="as")
     file = TreeFile("t.npz", "0" * 64)
     assert Recipe("ward", 4, 5, tree_file=file) == Recipe(tree_file=file)
     assert Recipe("none", tree_file=file).has_tree
@@ -174,7 +181,7 @@ def test_what_equals_a_default_is_no_difference():
         ({"kind": "d"}, "kind must be one of a, b, c, as"),
         ({"regime": "hetero"}, "regime must be one of auto"),
         ({"direction": "up"}, "direction must be one of"),
-        ({"scaling": False}, "scaling must be one of none, l1, columns; got False"),
+        ({"scaling": False}, "scaling must be one of none, l1, columns, principal; got False"),
         ({"hops": -1}, "hops must be at least 0, got -1"),
         ({"h": True}, "h must be an integer"),
         ({"h": 2.5}, "h must be an integer"),
@@ -206,6 +213,7 @@ def test_what_a_kind_needs_of_the_hops(kind, powers, projects):
         ({}, "c auto h=8 S?^3 l1"),
         ({"method": "none", "hops": 0, "scaling": "none"}, "X alone unscaled"),
         ({"method": "none", "regime": "all", "hops": 2, "direction": "both"}, "S^2, S~^2 both l1"),
+        ({"method": "none", "regime": "heterophily", "direction": "words"}, "S^3 words l1"),
         ({"method": "ward", "kind": "a", "max_levels": 7, "include_features": False}, "a ward h=8 K<=7 S? l1 -X"),
         ({"tree_file": ("cora_h4.npz", "0"), "regime": "homophily", "hops": 1}, "c cora_h4.npz S~ l1"),
         (FULL, "c matching h=4 S^3, S~^3 both columns +A +Y +degrees, hidden=8, epochs=12"),
@@ -224,6 +232,27 @@ def test_auto_is_settled_by_the_training_nodes(graph):
     assert Recipe().settled(same, 0) == Recipe(regime="homophily")
     for recipe in (Recipe(kind="a"), Recipe("none", hops=0), Recipe(regime="all")):
         assert recipe.settled(graph, None) is recipe, "there is nothing to settle"
+
+
+def test_the_regime_of_words_makes_no_difference(graph):
+    words = [Recipe("none", direction="words", regime=regime) for regime in ("auto", "homophily", "all")]
+    assert {recipe.settled(graph, None) for recipe in words} == {words[0].changed(regime="heterophily")}
+    undirected = graph.symmetrize()
+    assert [words[0].settled(undirected, 0).regime, words[2].settled(undirected, 0).regime] == ["heterophily", "all"]
+    projected = Recipe("ward", kind="c", direction="words")
+    assert projected.settled(graph, 0).regime == "heterophily"
+    assert projected.changed(regime="homophily").settled(graph, 0).regime == "homophily"
+
+
+@pytest.mark.parametrize("words", [{"method": "none"}, {"kind": "b"}, {"kind": "c"}, {"kind": "a"}])
+@pytest.mark.parametrize("direction", ["out", "symmetric", "both", "words"])
+@pytest.mark.parametrize("regime", ["homophily", "all"])
+def test_the_number_of_hops_is_known_beforehand(graph, words, direction, regime):
+    recipe = Recipe.of({**words, "hops": 2, "direction": direction, "regime": regime})
+    tree = pf.Hierarchy.from_nested([list(range(60)), list(range(60, 120))]) if recipe.has_tree else None
+    for one in (graph, graph.symmetrize()):
+        found = [channel for channel in recipe.channels(one, tree) if channel.group == "hops"]
+        assert len(found) == recipe.hop_count(one.directed)
 
 
 def test_a_tree_comes_from_its_file_and_no_other(graph, tmp_path):

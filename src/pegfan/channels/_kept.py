@@ -22,9 +22,9 @@ KEEPING = RLock()
 """Held while something that is kept is computed: trainings in several threads then compute it once."""
 
 
-def part_of(graph: Graph, key: Hashable, make: Callable[[], Any]) -> Any:
-    """A part of a graph's channels, made once if the graph is large."""
-    if graph.n < LARGE:
+def part_of(graph: Graph, key: Hashable, make: Callable[[], Any], always: bool = False) -> Any:
+    """A part of a graph's channels, made once if the graph is large, or `always`."""
+    if graph.n < LARGE and not always:
         return make()
     with KEEPING:
         parts = _PARTS.setdefault(graph, {})

@@ -27,6 +27,7 @@ Format = Literal["auto", "dense", "sparse"]
 
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 SIDES = {"in": " against the edges", "symmetric": " both ways"}
+_STEPS = {"out": "along", "in": "against"}
 
 
 class Channel:
@@ -135,7 +136,7 @@ class Channel:
 
     @property
     def side(self) -> str | None:
-        """The side of directed edges that its hops look at (see `hop_matrix`); None without hops."""
+        """The side of directed edges that its hops, or the first of them, look at (see `hop_matrix`); None without."""
         return self._steps[0].side if self._steps else None
 
     @property
@@ -179,7 +180,7 @@ class Channel:
         if self._steps:
             number = _NUMBERS[self.power] if self.power < len(_NUMBERS) else str(self.power)
             own = " with the node itself" if self.hop == "S~" else ""
-            steps = f"{number} hop{'s' if self.power > 1 else ''}{own}{SIDES.get(str(self.side), '')}"
+            steps = f"{number} hop{'s' if self.power > 1 else ''}{own}{self._sides}"
             steps += "" if self.input_name == "X" else f" of {held}"
         if self.scale is not None:
             return f"{f'scale {self.scale}' if self.scale else 'the average'} of {steps or held}"
@@ -211,6 +212,14 @@ class Channel:
         powers = [f"^{{{power}}}" if power > 1 else "" for _, power in self._runs]
         parts = [f"{formula}{power}" for formula, power in zip(formulas, powers, strict=True)]
         return "$" + r"\,".join([*parts, self.input_name]) + "$"
+
+    @property
+    def _sides(self) -> str:
+        """Which way its hops lead, in words: the first one starts at the node."""
+        sides = [str(step.side) for step in self._steps]
+        if len(set(sides)) == 1:
+            return SIDES.get(sides[0], "")
+        return f", {' then '.join(_STEPS.get(side, side) for side in sides)} the edges"
 
     @property
     def _steps(self) -> list[Operator]:

@@ -11,7 +11,7 @@ from pegfan.channels._sums import order_free_sums
 from pegfan.graph import Graph
 from pegfan.trees.build import DIRECTIONS
 
-KINDS = ("S", "S~", "A", "random-walk")
+KINDS = ("S", "S~", "A", "random-walk", "Q")
 
 _SYMBOLS = {"random-walk": "RW"}
 SUFFIXES = {"out": "", "in": "_in", "symmetric": "_sym"}
@@ -27,15 +27,17 @@ def hop_matrix(graph: Graph, kind: str = "S", direction: str = "out") -> csr_arr
     "S~"          D^-1/2 (A + I) D^-1/2   the paper's homophilous presets (its Ã)
     "A"           A                       the matrix that the paper's text names
     "random-walk" D^-1 A                  averages over neighbours
+    "Q"           D_o^-1/4 A D_i^-1/4     steps of ``direction="words"``, see `make_channels`
     ============= ======================= ==============================================
 
     D holds the row sums of the matrix that is normalised (so of A + I for "S~"), on both sides even if the
-    matrix is not symmetric; a row sum of zero counts as one. This is what the authors' code does.
+    matrix is not symmetric; a row sum of zero counts as one. This is what the authors' code does. D_o holds the row
+    sums of A and D_i its column sums, so that the matrix of one direction is the transpose of that of the other.
 
     Parameters
     ----------
     graph : Graph
-    kind : {"S", "S~", "A", "random-walk"}
+    kind : {"S", "S~", "A", "random-walk", "Q"}
     direction : {"out", "in", "symmetric"}
         Which A: as stored (a node looks at the nodes its arcs lead to), its transpose (at the nodes that
         point to it), or max(A, Aᵀ). All the same if the graph is undirected.
@@ -65,6 +67,8 @@ def hop_matrix(graph: Graph, kind: str = "S", direction: str = "out") -> csr_arr
         a = transposed(a) if direction == "in" else merged(a, transposed(a), largest=True)
     if kind == "A":
         return a.copy()
+    if kind == "Q":
+        return _by_fourth_roots(a)
     if kind == "S~":
         a = merged(a, csr_array(eye_array(graph.n, format="csr")))
     degrees = order_free_sums(a)
@@ -73,6 +77,13 @@ def hop_matrix(graph: Graph, kind: str = "S", direction: str = "out") -> csr_arr
     divide_rows(a.indptr, a.indices, a.data, np.sqrt(degrees) if both else degrees, both, values)
     own = a.copy() if a is graph.adjacency else a  # whose arrays cannot be written to
     return csr_of(values, own.indices, own.indptr, a.shape)
+
+
+def _by_fourth_roots(a: csr_array) -> csr_array:
+    """D_o^-1/4 A D_i^-1/4."""
+    out, into = (np.sqrt(np.sqrt(np.where(sums == 0, 1.0, sums))) for sums in map(order_free_sums, (a, transposed(a))))
+    values = a.data / (np.repeat(out, np.diff(a.indptr)) * into[a.indices])
+    return csr_of(values, a.indices.copy(), a.indptr.copy(), a.shape)
 
 
 def hop_name(kind: str, direction: str = "out") -> str:

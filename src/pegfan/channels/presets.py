@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from typing import Any, Literal
+from itertools import product
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from pegfan.channels._kept import LARGE, part_of
 from pegfan.channels.channels import SIDES, Channel, Channels, product_name
 from pegfan.channels.factors import Hop, Projection, as_factor
 from pegfan.channels.inputs import training_nodes
-from pegfan.channels.scaling import FeatureScale, scale
+from pegfan.channels.scaling import FeatureScale, PrincipalColumns, scale
 from pegfan.framelets import FrameletSystem, Operator
 from pegfan.framelets._signals import ClassMeans
 from pegfan.graph import Graph, Split
@@ -31,12 +32,18 @@ ADJUSTED_FROM = 0.3
 REGIMES = {"homophily": ("S~",), "heterophily": ("S",), "all": ("S", "S~")}
 """The hop matrices of a regime."""
 
+WAYS = (*DIRECTIONS, "both", "words")
+"""Which way hops lead along directed edges; trees and rows of the adjacency know the first three."""
+
+WORDS_MOST = 6
+"""The most factors per word: twice as many channels with each."""
+
 KINDS = {"a": (False, 0), "b": (True, 0), "c": (True, 1), "as": (False, 1)}
 """Whether powers of S are channels, and the power of S that is projected."""
 
 Regime = Literal["auto", "homophily", "heterophily", "all"]
-Direction = Literal["out", "in", "symmetric", "both"]
-Scaling = Literal["none", "l1", "columns"] | FeatureScale
+Direction = Literal["out", "in", "symmetric", "both", "words"]
+Scaling = Literal["none", "l1", "columns", "principal"] | FeatureScale | PrincipalColumns
 
 
 def make_channels(
@@ -84,12 +91,15 @@ def make_channels(
         Whether X itself is a channel (the paper's synthetic tables leave it out).
     hop : str or matrix or LinearOperator, optional
         Another hop matrix than the regime's: a kind of `hop_matrix`, or your own n × n operator.
-    direction : {"out", "in", "symmetric", "both"}
+    direction : {"out", "in", "symmetric", "both", "words"}
         Which side of directed edges hops use; see `hop_matrix`. "both" is "out", and on directed graphs r hops
-        against the edges as further channels, whatever the kind.
-    scaling : {"none", "l1", "columns"} or FeatureScale
+        against the edges as further channels, whatever the kind. "words" has, on directed graphs, all products of up
+        to r factors Q or Qᵀ (`hop_matrix` "Q") in place of powers of S: 2 + 4 + ... + 2^r channels, whatever the
+        regime; otherwise it is "out".
+    scaling : {"none", "l1", "columns", "principal"} or FeatureScale or PrincipalColumns
         "l1" divides each row of X by the sum of its absolute values, as the paper does on real data; a row
-        of zeros stays. "columns" brings columns to one scale; a `FeatureScale` does it as on another graph.
+        of zeros stays. "columns" brings columns to one scale; "principal" has X V in place of X, with the 32 leading
+        right singular vectors V of X. A `FeatureScale` or `PrincipalColumns` does either as on another graph.
     split : Split or int, optional
         The split, or its place in ``graph.splits``, whose training nodes decide ``regime="auto"``; by default the
         first. None where no labels may be looked at.
@@ -132,12 +142,12 @@ def make_channels(
         raise TypeError(f"system must be a FrameletSystem, got {type(system).__name__}")
     if system.n != graph.n:
         raise ValueError(f"the system is of a tree with {system.n} nodes, and the graph has {graph.n}")
-    x, steps, against, info = _parts(
+    x, steps, against, letters, info = _parts(
         graph, regime, hops, hop, direction, scaling, split, with_hops, bool(projected), weight
     )
     powers = info["hops"] * with_hops
     channels = [x] if include_features else []
-    channels += _powers(steps[:1], powers, x)
+    channels += _words(letters, powers, x) if letters else _powers(steps[:1], powers, x)
     own = not (hop is None or isinstance(hop, str))  # it may tell nodes apart that look alike
     tree = system.hierarchy
     means = alike = None
@@ -149,7 +159,7 @@ def make_channels(
     if tree.info.get("arbitrary", 0) > 0:
         info["arbitrary"] = int(tree.info["arbitrary"])
     channels += [_channel([Projection(system, j, means), *steps[:1] * projected], x) for j in range(system.K)]
-    channels += _powers(steps[1:], powers, x) + _powers(against, info["hops"], x)
+    channels += _powers([] if letters else steps[1:], powers, x) + _powers(against, info["hops"], x)
     return Channels(channels, {"kind": kind, **info}, _order_of(graph, tree), alike)
 
 
@@ -192,10 +202,12 @@ def make_fsgnn_channels(
     Channels(X, S X, S~ X, S^2 X, S~^2 X)
     >>> make_fsgnn_channels(graph, hops=2, regime="heterophily", direction="both")
     Channels(X, S X, S^2 X, S_in X, S_in^2 X)
+    >>> make_fsgnn_channels(graph, hops=2, direction="words")
+    Channels(X, Q X, Q_in X, Q^2 X, Q Q_in X, Q_in Q X, Q_in^2 X)
     """
-    x, steps, against, info = _parts(graph, regime, hops, hop, direction, scaling, split, True, False, weight)
+    x, steps, against, letters, info = _parts(graph, regime, hops, hop, direction, scaling, split, True, False, weight)
     channels = [x] if include_features else []
-    channels += _powers(steps, info["hops"], x) + _powers(against, info["hops"], x)
+    channels += _words(letters, info["hops"], x) + _powers(steps, info["hops"], x) + _powers(against, info["hops"], x)
     colouring = canonical_order(graph)
     if colouring.arbitrary:
         info["arbitrary"] = colouring.arbitrary
@@ -215,6 +227,16 @@ def _order_of(graph: Graph, tree: Any) -> IntArray:
     return order if colouring.tied or colouring.arbitrary else colouring.order
 
 
+class _Parts(NamedTuple):
+    """X, hop matrices, those against the edges, those that words are made of, and what was chosen."""
+
+    x: Channel
+    steps: list[Operator]
+    against: list[Operator]
+    letters: list[Operator]
+    info: dict[str, Any]
+
+
 def _parts(
     graph: Graph,
     regime: str,
@@ -226,43 +248,58 @@ def _parts(
     with_hops: bool,
     projected: bool,
     weight: str | None,
-) -> tuple[Channel, list[Operator], list[Operator], dict[str, Any]]:
-    """X, hop matrices, those against the edges, and what was chosen."""
+) -> _Parts:
     check_choice(regime, "regime", (*REGIMES, "auto"))
-    check_choice(direction, "direction", (*DIRECTIONS, "both"))
+    check_choice(direction, "direction", WAYS)
     hops = check_integer(hops, "hops", least=0)
     if graph.features is None:
         raise ValueError(
             "the graph has no features; give them with graph.replace(features=...), for example "
             "pegfan.channels.structural_features(graph), or build Channels of your own inputs"
         )
+    named = {FeatureScale: "columns", PrincipalColumns: "principal"}.get(type(scaling), scaling)
+    if isinstance(scaling, str) and scaling == "principal":
+        scaling = PrincipalColumns.of_graph(graph)
     key = scaling if isinstance(scaling, str) else id(scaling)
     x = Channel("X", None, part_of(graph, ("X", key), lambda: (scaling, scale(graph.features, scaling)))[1], "X")
-    both = direction == "both" and graph.directed and hops > 0 and (hop is None or isinstance(hop, str))
+    several = graph.directed and hops > 0 and (hop is None or isinstance(hop, str))
+    both, words = several and direction == "both", several and direction == "words" and with_hops
+    if words and hops > WORDS_MOST:
+        raise ValueError(f"words of up to {hops} steps are {2 ** (hops + 1) - 2:,} channels: hops <= {WORDS_MOST}")
     info: dict[str, Any] = {
         "regime": regime,
         "hops": hops * (with_hops or both),
         "direction": direction,
-        "scaling": "columns" if isinstance(scaling, FeatureScale) else scaling,
+        "scaling": named,
     }
     if not (info["hops"] or projected):
-        return x, [], [], info
-    if hop is None:
+        return _Parts(x, [], [], [], info)
+    side = direction if direction in DIRECTIONS else "out"
+    letters = [_hop_factor(graph, hop or "Q", way, weight) for way in ("out", "in")] if words else []
+    if words and not projected:
+        wanted: Sequence[Any] = []
+    elif hop is None:
         info["regime"], measured = find_regime(graph, regime, split)
         info.update(measured)
-        wanted: Sequence[Any] = REGIMES[info["regime"]]
+        wanted = REGIMES[info["regime"]]
     else:
         wanted = [hop]
-    steps = [_hop_factor(graph, one, "out" if direction == "both" else direction, weight) for one in wanted]
+    steps = [_hop_factor(graph, one, side, weight) for one in wanted]
     against = [_hop_factor(graph, one, "in", weight) for one in wanted] if both else []
     if weight is not None:
         info["weight"] = weight
-    return x, steps, against, info | {"hop": ", ".join(step.name for step in steps + against)}
+    names = dict.fromkeys(step.name for step in (*letters, *steps, *against))
+    return _Parts(x, steps, against, letters, info | {"hop": ", ".join(names)})
 
 
 def _powers(steps: Sequence[Operator], hops: int, x: Channel) -> list[Channel]:
     """S X, S~ X, S^2 X, S~^2 X, ... for hop matrices S, S~, ..."""
     return [_channel([step] * power, x) for power in range(1, hops + 1) for step in steps]
+
+
+def _words(letters: Sequence[Operator], hops: int, x: Channel) -> list[Channel]:
+    """Q X, Q_in X, Q^2 X, Q Q_in X, Q_in Q X, Q_in^2 X, ... for the steps Q and Q_in."""
+    return [_channel(word, x) for length in range(1, hops + 1) for word in product(letters, repeat=length)]
 
 
 def _channel(factors: Sequence[Operator], x: Channel) -> Channel:
@@ -288,7 +325,8 @@ def edge_kind_channels(graph: Graph, x: Channel, hop: str, direction: str) -> li
     """
     if not graph.edge_kinds:
         raise ValueError("the graph has one kind of edges; read several tables of edges for hops along each")
-    sides = ("out", "in") if direction == "both" and graph.directed else ("out" if direction == "both" else direction,)
+    one = direction if direction in DIRECTIONS else "out"
+    sides = ("out", "in") if direction not in DIRECTIONS and graph.directed else (one,)
     found = []
     for kind in graph.edge_kinds:
         for side in sides:

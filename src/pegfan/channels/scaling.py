@@ -1,4 +1,4 @@
-"""What is done to features before channels are made of them: rows of sum one, or columns on one scale."""
+"""What is done to features before channels are made of them: rows of sum one, columns on one scale, fewer columns."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ from scipy.sparse import csc_array, csr_array, hstack, issparse
 from pegfan._arrays import FloatArray
 from pegfan._checks import check_choice
 from pegfan._rows import l1_rows
-from pegfan.channels._sums import order_free_sums
+from pegfan.channels._kept import part_of
+from pegfan.channels._sums import order_free_product, order_free_sums
+from pegfan.channels.leading import principal_vectors
+from pegfan.graph import Graph
 
-SCALINGS = ("none", "l1", "columns")
+SCALINGS = ("none", "l1", "columns", "principal")
 
 _BLOCK = 4 * 2**20
 """Entries of dense features that are looked at together, in double precision."""
@@ -22,15 +25,15 @@ BAG_MOST = 20.0
 """Features that are not negative and nowhere above this are taken as a bag of words: raw values or rows' shares do."""
 
 
-def scale(features: Any, scaling: str | FeatureScale) -> Any:
-    """Scale features: not at all, rows by the sums of their absolute values, or columns to one scale.
+def scale(features: Any, scaling: str | FeatureScale | PrincipalColumns) -> Any:
+    """Scale features: not at all, rows by the sums of their absolute values, or columns to one scale; or project them.
 
-    A `FeatureScale` scales the columns of other nodes alike.
+    A `FeatureScale` or `PrincipalColumns` treats the columns of other nodes alike.
     """
-    if isinstance(scaling, FeatureScale):
+    if isinstance(scaling, (FeatureScale, PrincipalColumns)):
         return scaling.apply(features)
-    if scaling == "columns":
-        return FeatureScale.of(features).apply(features)
+    if scaling in ("columns", "principal"):
+        return (FeatureScale if scaling == "columns" else PrincipalColumns).of(features).apply(features)
     check_choice(scaling, "scaling", SCALINGS)
     return l1_rows(features) if scaling == "l1" else features
 
@@ -113,6 +116,46 @@ class FeatureScale:
         x.data = data / self.scale[column]
         sparse, full = x[:, ~self.full], x[:, self.full].toarray() - (self.centre / self.scale)[self.full]
         return csr_array(hstack([sparse, csc_array(full)]), dtype=np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class PrincipalColumns:
+    """X V in place of X, with the leading right singular vectors V of a graph's features: at most 32 columns.
+
+    For features with many columns, such as bags of words: boosting asks about single columns, and no single word says
+    much.
+
+    Attributes
+    ----------
+    vectors
+        V, see `pegfan.channels.principal_vectors`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.array([[3.0, 4.0], [6.0, 8.0], [0.0, 0.0]])
+    >>> PrincipalColumns.of(x).apply(x)
+    array([[ 5.],
+           [10.],
+           [ 0.]], dtype=float32)
+    """
+
+    vectors: FloatArray
+
+    @classmethod
+    def of(cls, features: Any) -> Self:
+        """The principal columns of a graph's features."""
+        return cls(principal_vectors(features))
+
+    @classmethod
+    def of_graph(cls, graph: Graph) -> Self:
+        """The same, found once per graph."""
+        found: Self = part_of(graph, "principal columns", lambda: cls.of(graph.features), always=True)
+        return found
+
+    def apply(self, features: Any) -> Any:
+        """The principal columns of any graph with these features."""
+        return order_free_product(csr_array(features), self.vectors).astype(np.float32)
 
 
 def _scale_of(

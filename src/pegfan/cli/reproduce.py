@@ -1,4 +1,4 @@
-"""``pegfan reproduce``: the paper's tables and figures."""
+"""``pegfan reproduce``: the paper's tables and figures, and tables of our own."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
+from pegfan import _defaults as default
 from pegfan.cli._options import Json
-from pegfan.cli._shell import INTERRUPTED, Fail, command, console, errors
+from pegfan.cli._shell import INTERRUPTED, USAGE, Fail, command, console, errors
 from pegfan.cli._show import make_table, print_json, print_table, progress_bar
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ class What(StrEnum):
     table4 = "table4"
     figures = "figures"
     leak_free = "leak-free"
+    automatic = "automatic"
     all = "all"
 
 
@@ -53,7 +55,9 @@ def reproduce(
     ] = How.authors,
     store: Annotated[Path, typer.Option(help="Where runs are kept; runs that are there are not repeated.")] = STORE,
     output: Annotated[Path, typer.Option("-o", "--output", help="Where tables and figures go.")] = OUTPUT,
-    workers: Annotated[int, typer.Option(min=1, help="Processes, each on one core.")] = WORKERS,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes, each on one core: 2; of automatic, all cores.")
+    ] = None,
     scheduler: Annotated[str | None, typer.Option(help="Compute on the Dask cluster at this address instead.")] = None,
     seeds: Annotated[
         int | None, typer.Option(min=1, help="Tables I, II: graphs that the winners are run on; 3, or 1 with --quick.")
@@ -68,6 +72,14 @@ def reproduce(
     rungs: Annotated[
         str | None, typer.Option(help="The search: settings x epochs x splits of each rung, such as 108x12,8x1500.")
     ] = None,
+    splits: Annotated[
+        int | None, typer.Option(min=1, help="automatic: run only so many splits of every set, the first ones.")
+    ] = None,
+    budget: Annotated[
+        float | None,
+        typer.Option(help=f"automatic: seconds of every training; {default.BUDGET:g}, as in pegfan train."),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="automatic: the seed of every training; 0.")] = None,
     render_only: Annotated[bool, typer.Option("--render-only", help="Run nothing; show what the store holds.")] = False,
     json: Json = False,
 ) -> None:
@@ -75,6 +87,10 @@ def reproduce(
 
     leak-free is a table of our own: all models on graphs without duplicated nodes, by one protocol, and what it says
     on which model to take; all leaves it out.
+
+    automatic is how well pegfan train does by itself, with its default budget, on the nine sets of Table III, on
+    leak-free sets and on plain files, beside published figures and the models of pegfan compare; all leaves it out,
+    too. Choices are made on validation nodes only, and no test metric is printed before the page is written.
 
     Every run is stored as soon as it ends. Stop whenever you like: the same command continues from there.
     """
@@ -91,9 +107,24 @@ def reproduce(
         only=tuple(part.strip() for part in ",".join(only or []).split(",") if part.strip()),
         every=every,
         rungs=None if rungs is None else parse_rungs(rungs),
-        workers=workers,
+        workers=workers or WORKERS,
         relations=relations,
     )
+    asked = {"--splits": splits, "--budget": budget, "--seed": seed}
+    if what is What.automatic:
+        others: dict[str, Any] = {
+            "--quick": quick,
+            "--trees": folder,
+            "--relations": relations,
+            "--seeds": seeds,
+            "--all": every,
+        }
+        others |= {"--settings": settings is not How.authors, "--rungs": rungs, "--scheduler": scheduler}
+        _refuse(others, "is for other tables, and automatic sets nothing by hand")
+    else:
+        _refuse(asked, "is for automatic")
+    if budget is not None and not 0 < budget < float("inf"):
+        raise Fail(f"--budget is a positive number of seconds, not {budget}.", USAGE)
     if what in (What.all, What.figures) and options.only:
         raise Fail(f"--only names data sets and rows of one table; leave it out with {what.value}.")
     if folder is not None and not any(folder.glob("*_h*.npz")):
@@ -102,11 +133,12 @@ def reproduce(
         _check_relations(relations)
     if render_only and not store.is_dir():
         raise Fail(f"{store} is not a folder, so there is nothing to show; name the store with --store.")
-    parts = [part for part in What if part not in (What.all, What.leak_free)] if what is What.all else [what]
+    ours = (What.all, What.leak_free, What.automatic)
+    parts = [part for part in What if part not in ours] if what is What.all else [what]
     summary: dict[str, Any] = {}
     try:
         for part in parts:
-            text = _command(part, options, store, output)
+            text = _command(part, options, store, output, {k: v for k, v in asked.items() if k != "--splits"})
             if part is What.figures:
                 from pegfan.paper.figures import write_figures
 
@@ -114,6 +146,8 @@ def reproduce(
                     document = write_figures(options, store, output, text)
             elif part is What.leak_free:
                 document = _leak_free(options, store, output, text, render_only, scheduler)
+            elif part is What.automatic:
+                document = _automatic(options.only, asked, workers, store, output, text, render_only)
             else:
                 document = _table(part, options, store, output, text, render_only, scheduler)
             summary[document.name] = document.summary
@@ -180,6 +214,36 @@ def _leak_free(
     return document
 
 
+def _automatic(
+    only: tuple[str, ...],
+    asked: Mapping[str, Any],
+    workers: int | None,
+    store: Path,
+    output: Path,
+    text: str,
+    render_only: bool,
+) -> Document:
+    from pegfan._extras import need
+    from pegfan.experiments.store import Store
+    from pegfan.paper.automatic import Automatic
+    from pegfan.paper.automatic_page import render
+
+    need("matplotlib", "plots", "the page")  # before hours of runs, not after
+    given = {name.removeprefix("--"): value for name, value in asked.items() if value is not None}
+    table, kept, failed = Automatic(only, workers=workers, **given), Store(store), {}
+    if not render_only:
+        with progress_bar("automatic", lambda s: f"{s.done}/{s.planned}  {s.text}", remaining=True) as progress:
+            failed = table.compute(kept, progress)
+    with errors.status("writing"):
+        return render(table, kept, output, text, failed)
+
+
+def _refuse(options: Mapping[str, Any], why: str) -> None:
+    given = next((name for name, value in options.items() if value is not None and value is not False), None)
+    if given is not None:
+        raise Fail(f"{given} {why}; leave it out.", USAGE)
+
+
 def _tables() -> dict[What, Any]:
     from pegfan.paper.benchmarks import Table3
     from pegfan.paper.synthetic import Synthetic
@@ -196,7 +260,7 @@ def _show(document: Document, options: Options, output: Path) -> None:
             console.print(escape(block))
     if "pictures" in document.summary:
         console.print(f"{document.summary['pictures']} pictures in [bold]{escape(str(output))}[/bold]")
-    if options.only and document.name.partition("-")[0] != "leak":
+    if options.only and document.name.partition("-")[0] not in ("leak", "automatic"):
         _show_cells([cell for cell in document.cells if _named(cell, options.only)])
     console.print(f"Written: {escape(str(output / document.name))}.md, .csv, .json, .html", soft_wrap=True)
 
@@ -277,7 +341,7 @@ def _mean(seconds: Sequence[float] | None) -> str:
     return f"{sum(seconds) / len(seconds):.1f}" if seconds else "-"
 
 
-def _command(part: What, options: Options, store: Path, output: Path) -> str:
+def _command(part: What, options: Options, store: Path, output: Path, asked: Mapping[str, Any] | None = None) -> str:
     """The command line that makes a part: options that its numbers depend on, without this machine's paths."""
     words = ["pegfan reproduce", part.value]
     words += ["--quick"] if options.quick else []
@@ -287,6 +351,7 @@ def _command(part: What, options: Options, store: Path, output: Path) -> str:
     words += ["--settings", options.settings] if options.settings != "authors" and part is What.table3 else []
     words += ["--seeds", str(options.seeds)] if options.seeds != (1 if options.quick else SEEDS) else []
     words += ["--only", ",".join(options.only)] if options.only else []
+    words += [word for name, value in (asked or {}).items() if value is not None for word in (name, f"{value:g}")]
     words += ["--all"] if options.every else []
     if options.rungs is not None:
         words += ["--rungs", ",".join(f"{r.settings}x{r.epochs}x{r.splits}" for r in options.rungs)]

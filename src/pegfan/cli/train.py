@@ -108,8 +108,12 @@ def train(
     kind: Annotated[str | None, typer.Option(help="Pin the channels on the tree: a, b, c or as.")] = None,
     regime: Annotated[str | None, typer.Option(help="Pin the hops: heterophily, homophily or all.")] = None,
     hops: Annotated[int | None, typer.Option(min=0, help="Pin the highest power of the hop matrix.")] = None,
-    direction: Annotated[str | None, typer.Option(help="Pin the side of edges: out, in, symmetric, both.")] = None,
-    scaling: Annotated[str | None, typer.Option(help="Pin the scaling of features: none, l1 or columns.")] = None,
+    direction: Annotated[
+        str | None, typer.Option(help="Pin the side of edges: out, in, symmetric, both, words.")
+    ] = None,
+    scaling: Annotated[
+        str | None, typer.Option(help="Pin the scaling of features: none, l1, columns or principal.")
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="Pin any other part of a recipe, such as epochs=200."),
@@ -945,7 +949,8 @@ def _print_outcome(result: Result, folder: Path) -> None:
     print_table(table)
     console.print(
         "[dim]S: hops; S~: hops that keep the node itself; ^r: up to r of them; +A: who is joined to whom; "
-        "+Y: training labels of neighbours; by W: edges weighed by W; +kinds: hops along each kind of edges[/dim]\n"
+        "+Y: training labels of neighbours; between: by the features in between; in two stages: known or predicted "
+        "labels; by W: edges weighed by W; +kinds: hops along each kind of edges[/dim]\n"
     )
     left = len(result.candidates) - len(shown)
     if left:

@@ -13,7 +13,7 @@ from pegfan.metrics import METRICS, score
 from pegfan.running import Deadline
 from pegfan.training.rows import TARGET, Units
 
-__all__ = ["Course", "Diverged", "InUnits", "Stopping", "Trainer", "follow"]
+__all__ = ["Course", "Diverged", "InUnits", "Stopping", "Trainer", "Unfinished", "follow"]
 
 _TELL = 2.0  # seconds between two sentences about a training
 _EVERY = 50  # epochs between two lines of the log
@@ -23,6 +23,10 @@ _log = logging.getLogger(__name__)
 
 class Diverged(ValueError):
     """A training loss that became infinite or NaN; smaller learning rates help."""
+
+
+class Unfinished(Diverged):
+    """A training whose time was over before its last stage: there is nothing to show."""
 
 
 class Stopping(Protocol):
