@@ -21,7 +21,7 @@ from pegfan.auto.reasons import importances, reasons
 from pegfan.auto.search import Choice, Pool, Task, Trial, by_loss, choose, validate
 from pegfan.decisions import Decision, Predictions
 from pegfan.explain import Explainer
-from pegfan.fitted import draw_folds, draw_splits, fit_split, with_validation
+from pegfan.fitted import Fitted, draw_folds, draw_splits, fit_split, with_validation
 from pegfan.graph import Graph, Split
 from pegfan.metrics import METRICS, interval, score, suitable, unequal
 from pegfan.recipe import Known, Recipe
@@ -276,7 +276,7 @@ def carry_out(graph: Graph, plan: Plan, progress: Progress | None = None, start:
     kept, bagged = model.members_, drawn and len(spread.used) > 1
     names = [_name(trial, plan.seed) for trial in spread.chosen[0].members]
     if bagged:
-        model.fitted_ = replace(model.fitted_, **spread.bag(model.fitted_.known, pool))
+        model.fitted_ = spread.bag(model.fitted_, pool)
         model.how_ += f", over {len(spread.used)} folds"
         if len(spread.finalists) > 1:
             model.reason_ += (
@@ -540,13 +540,15 @@ class _FurtherSplits:
         own = decision_of(output, self.graph, part)
         return own.judged(output[part.test], self.graph.metric), self.graph.truth[part.test]
 
-    def bag(self, known: Known | None, pool: Pool) -> dict[str, Any]:
+    def bag(self, fitted: Fitted, pool: Pool) -> Fitted:
         """What the fitted model becomes: the members of all folds, and what each knows of training nodes."""
-        parts = [part for part, _, _ in self.kept]
         members = [replace(member, fold=k) for k, choice in enumerate(self.chosen) for member in weighted(choice)]
-        told = None if known is None else Known.of_folds(self.graph, parts)
         scaled = any(member.recipe.scaling == "columns" for member in members)
-        return {"members": tuple(members), "known": told, "scale": pool.shared.scale if scaled else None}
+        about: dict[str, Any] = {"stood_in": fitted.stood_in, "decision": fitted.decision}
+        about |= {"scale": pool.shared.scale if scaled else None}
+        known = None if fitted.known is None else Known.of_folds(self.graph, [part for part, _, _ in self.kept])
+        assert fitted.split is not None
+        return Fitted.of(members, self.graph, fitted.split, fitted.seed, known=known, **about)
 
     def held_out(self) -> tuple[Float32Array, Split, NDArray[np.str_]]:
         """Outputs, as a split the nodes that they are tested on, and parts in words.
@@ -594,4 +596,5 @@ class _FurtherSplits:
 
 
 def _features_alone(recipe: Recipe) -> bool:
-    return not recipe.has_tree and recipe.hops == 0 and not (recipe.adjacency or recipe.labels or recipe.structure)
+    more = recipe.adjacency or recipe.labels or recipe.structure or recipe.spectrum or recipe.kinds
+    return not recipe.has_tree and recipe.hops == 0 and not more

@@ -36,18 +36,23 @@ HELD_MOST = 1.25e9
 BOOSTED_CELLS = 2e7
 """The most cells of features of training nodes on a large graph for which boosting is tried."""
 
+PRINCIPAL_FROM = 100
+"""Feature columns from which on boosting asks about principal ones."""
+BETWEEN_MOST = 256
+"""The most columns times classes for which labels are told apart by the features in between."""
+SPECTRUM_MOST = 100_000
+"""The most nodes of a graph whose leading eigenvectors are found."""
+
 _DECAY = Settings(wd_fc1=1e-3, wd_sca=1e-3, lr_sca=0.02)
 _OPEN = replace(_DECAY, hop_normalize=False)
 _LOOSE = replace(_OPEN, wd_fc1=1e-4, dropout=0.7)
-_SLOW = Settings(lr_fc=0.005, lr_sca=0.04)
+_LIGHT = Settings(hop_normalize=False, wd_fc1=1e-5)
+_CALM = Settings(lr_fc=0.005, wd_fc1=1e-3, dropout=0.2)
 _MANY = Settings(hop_normalize=False, dropout=0.2)
 
 
 def first_recipes(graph: Graph, training: Graph, pins: Mapping[str, Any] | None = None) -> list[Recipe]:
-    """The recipes that are tried first, the most useful ones in front.
-
-    Where columns are numbers of their own, not words or links, boosting comes first, which costs little; else the
-    paper's recipe, and second the features alone.
+    """The recipes that are tried first: a few that differ widely, so that one of them suits most graphs.
 
     Parameters
     ----------
@@ -58,68 +63,50 @@ def first_recipes(graph: Graph, training: Graph, pins: Mapping[str, Any] | None 
     pins
         Fields and settings that are the same in every recipe.
     """
-    adjusted = adjusted_homophily(training)
-    homophilous = not np.isnan(adjusted) and adjusted >= ADJUSTED_FROM
-    lists = _homophily(graph), _heterophily(graph)
-    first, second = lists if homophilous else lists[::-1]
-    ordered = [*first[:7], second[0], *first[7:], *second[1:4]]
-    ordered[3:3] = list(_along_edges(ordered[2], graph))[:3]
+    given = pins or {}
+    boosted = _boosted(graph, training.n) if _may_boost(given) else []
+    networks = _networks(graph, training)
+    networks[1:1] = list(_along_edges(networks[0], graph))[:3]
     labels = training.labels
     if labels is not None and unequal(np.bincount(labels[labels >= 0])):
-        ordered.insert(3, ordered[2].changed(class_weights=True))
-    given = pins or {}
-    if _may_boost(given):
-        place = 2 if is_bag(graph.features) and not graph.edge_matrices else 0
-        ordered[place:place] = _boosted(graph)
+        networks.insert(1, networks[0].changed(class_weights=True))
+    ordered = [*boosted[:1], *networks[:3], *boosted[1:2], *networks[3:6], *boosted[2:], *networks[6:]]
     if given.get("head") == "boosting":
         ordered = [recipe.changed(adjacency=False) for recipe in ordered]
-    return list(dict.fromkeys(_fitting(graph, recipe.changed(**pins or {}), pins or {}) for recipe in ordered))
+    return list(dict.fromkeys(_fitting(graph, recipe.changed(**given), given) for recipe in ordered))
 
 
-def _heterophily(graph: Graph) -> list[Recipe]:
+def _networks(graph: Graph, training: Graph) -> list[Recipe]:
+    """Networks: hops with labels and degrees, features alone, the paper's tree, rows of A, words, and far hops."""
+    adjusted = adjusted_homophily(training)
+    homophilous = not np.isnan(adjusted) and adjusted >= ADJUSTED_FROM
+    one, other = ("homophily", "heterophily") if homophilous else ("heterophily", "homophily")
     tree, rows = _trees(graph)
     a = graph.n <= ROWS_MOST
-    on, without = partial(Recipe, regime="heterophily"), partial(Recipe, method="none", regime="heterophily")
-    every: Any = {"regime": "all", "scaling": "none"}
-    far: Any = {"labels": True, "structure": True}
+    on, without = partial(Recipe, regime=one), partial(Recipe, method="none", regime=one)
+    near: Any = {"labels": True, "structure": True}
+    raw: Any = {"scaling": "none"}
+    every: Any = {"regime": "all", "direction": "symmetric"}
     return [
-        on(tree, 8),
-        without(hops=0, scaling="none", settings=_OPEN),
-        without(scaling="none", settings=_OPEN),
-        without(**every, direction="symmetric", adjacency=a, **far),
-        on(rows, 4, scaling="none", adjacency=a),
-        without(**every, hops=2, direction="symmetric", **far, settings=replace(_OPEN, wd_fc1=1e-4)),
-        on(tree, 4, kind="b", scaling="none", settings=_OPEN),
-        without(**every, direction="both", adjacency=a),
-        on(rows, 8, direction="both", scaling="none", adjacency=a, settings=_SLOW),
-        on(rows, 4, kind="b", direction="symmetric", scaling="none", adjacency=a, **far),
-        without(regime="all", direction="both", hops=2, adjacency=a, **far),
-    ]
-
-
-def _homophily(graph: Graph) -> list[Recipe]:
-    tree, rows = _trees(graph)
-    a = graph.n <= ROWS_MOST
-    on, without = partial(Recipe, regime="homophily"), partial(Recipe, method="none", regime="homophily")
-    return [
-        on(tree, 8, settings=_DECAY),
-        without(hops=0, scaling="none", settings=_OPEN),
-        without(hops=8, scaling="none", settings=_LOOSE),
-        without(regime="all", direction="symmetric", settings=_DECAY),
-        on(tree, 8, scaling="none", settings=_LOOSE),
-        without(scaling="none", labels=True, structure=True, settings=_LOOSE),
-        without(hops=8, settings=_DECAY),
-        on("matching", 4, kind="b", direction="symmetric", settings=_DECAY),
-        without(regime="all", scaling="none", settings=_OPEN),
-        on(rows, 4, adjacency=a, settings=_DECAY),
+        without(**raw, **near, settings=_LOOSE),
+        without(hops=0, **raw, settings=_OPEN),
+        on(tree, 8, settings=_DECAY if homophilous else Settings()),
+        without(**every, **raw, adjacency=a, **near, settings=_LIGHT),
+        without(hops=2, direction="words", **raw, adjacency=a),
+        on(rows, 8, kind="b", regime="all", scaling="columns", adjacency=a, structure=True, settings=_LIGHT),
+        without(hops=5, regime=other, **raw, settings=_OPEN),
+        on(rows, 4, **raw, adjacency=a),
+        without(hops=5, scaling="columns", **near, settings=replace(_LOOSE, wd_fc1=0.0, lr_fc=0.02)),
+        without(scaling="columns", settings=_CALM),
+        without(direction="words", **raw, adjacency=a, settings=Settings(lr_fc=0.005)),
+        on(tree, 8, **raw, settings=_LOOSE),
     ]
 
 
 def held(recipe: Recipe, graph: Graph) -> float:
     """About how many bytes the hops of a recipe take, of dense features."""
     x: Any = graph.features
-    both = 2 if recipe.direction == "both" and graph.directed else 1
-    many = recipe.include_features + recipe.hops * recipe.has_powers * both * (2 if recipe.regime == "all" else 1)
+    many = recipe.include_features + recipe.hop_count(graph.directed)
     return 0.0 if issparse(x) else 4.0 * graph.n * x.shape[1] * many
 
 
@@ -158,22 +145,40 @@ def large_recipes(graph: Graph, training: Graph, pins: Mapping[str, Any] | None 
     if labels is not None and unequal(np.bincount(labels[labels >= 0])):
         ordered.insert(3, ordered[1].changed(class_weights=True))
     if told and float(training.n) * x.shape[1] <= BOOSTED_CELLS and _may_boost(given):
-        ordered[7:7] = _boosted(graph)[1:2]
+        ordered[7:7] = _boosted(graph, training.n)[:1]
     if given.get("head") == "boosting":
         ordered = [recipe.changed(adjacency=False) for recipe in ordered]
     return list(dict.fromkeys(_fitting(graph, recipe.changed(**given), given) for recipe in ordered))
 
 
-def _boosted(graph: Graph) -> list[Recipe]:
-    """Trees on the columns themselves, on those and their means over neighbours, and by kind and direction."""
+def _boosted(graph: Graph, training: int) -> list[Recipe]:
+    """Trees on columns, their hops and what is known of neighbours; in two stages; on columns alone; by kind."""
     x: Any = graph.features
-    if x.shape[1] > BOOSTED_MOST:
-        return []
-    on = partial(Recipe, method="none", regime="heterophily", head="boosting", labels=True, structure=True)
-    near = on(hops=1, direction="symmetric")
-    apart = on(hops=1, direction="both", kinds=bool(graph.edge_kinds))
-    sides = 2 * (1 + len(graph.edge_kinds))
-    return [on(hops=0), near, *([apart] if graph.directed and x.shape[1] * sides <= 2 * BOOSTED_MOST else [])]
+    wide = x.shape[1] > PRINCIPAL_FROM
+    known: Any = {"labels": True, "structure": True, "head": "boosting"}
+    on = partial(Recipe, method="none", regime="homophily", scaling="principal" if wide else "none", **known)
+    whole = on(hops=2, direction="symmetric", spectrum=graph.n <= SPECTRUM_MOST)
+    if may_tell_between(graph):
+        whole = whole.changed(between=True)
+    found = [whole]
+    if whole.between and graph.targets is None and training >= STAGED_FROM:
+        found.append(whole.changed(stages=2))
+    if x.shape[1] <= BOOSTED_MOST:
+        found.append(on(hops=0, scaling="none"))
+        sides = 2 * (1 + len(graph.edge_kinds))
+        if graph.directed and x.shape[1] * sides <= 2 * BOOSTED_MOST:
+            found.append(on(hops=1, direction="both", scaling="none", kinds=bool(graph.edge_kinds)))
+    return found
+
+
+STAGED_FROM = 200
+"""Training nodes from which on a part of them can be left out in a first stage."""
+
+
+def may_tell_between(graph: Graph) -> bool:
+    """Whether there are few enough columns to tell labels two steps away apart by the features in between."""
+    assert graph.features is not None
+    return graph.targets is None and graph.features.shape[1] * graph.n_classes <= BETWEEN_MOST
 
 
 def _may_boost(pins: Mapping[str, Any]) -> bool:
@@ -226,7 +231,8 @@ def _fitting(graph: Graph, recipe: Recipe, pins: Mapping[str, Any]) -> Recipe:
     changes: dict[str, Any] = {}
     if not graph.directed and "direction" not in pins:
         changes["direction"] = "out"
-    if "scaling" not in pins and (graph.edge_matrices or not is_bag(graph.features)):
+    proper = graph.edge_matrices or not is_bag(graph.features)
+    if "scaling" not in pins and proper and recipe.scaling != "principal":
         changes["scaling"] = "columns"
     return recipe.changed(**changes)
 
@@ -259,7 +265,7 @@ class Space:
         columns, bag = x.shape[1], is_bag(x) and not graph.edge_matrices
         told = not large or graph.adjacency.nnz <= TOLD_MOST
         sides: list[tuple[str, tuple[Any, ...]]] = (
-            [("direction", ("out", "symmetric", "both"))] if graph.directed else []
+            [("direction", ("out", "symmetric", "both", "words"))] if graph.directed else []
         )
         edges: list[tuple[str, tuple[Any, ...]]] = (
             [("weight", (None, None, *weightings(graph)[:4]))] if graph.edge_matrices else []
@@ -268,6 +274,7 @@ class Space:
         rare = [("class_weights", (False, True))] if unequal else []
         names = ("labels", "structure") if told else ("structure",)
         shared = [*((name, (False, True)) for name in names), *sides, *edges, *rare]
+        places = [("spectrum", (False, True))] if graph.n <= SPECTRUM_MOST else []
         tree, rows = _trees(graph)
         settings: list[tuple[str, tuple[Any, ...]]] = [
             ("hop_normalize", (False, False, True)),
@@ -285,16 +292,22 @@ class Space:
             *([] if large else [("hidden", (64, 128))]),
             *settings,
             *shared,
+            *places,
         ]
         on_tree = [("kind", ("b", "c")), ("h", (8, 4))]
         self.heads: dict[str, list[tuple[str, tuple[Any, ...]]]] = {"network": network + on_tree}
-        if columns <= BOOSTED_MOST and (told or columns * graph.n <= BOOSTED_CELLS) and _may_boost(pins):
-            hops = (0, 1, 2) if columns <= BOOSTED_MOST / 4 else (0, 1)
+        if (told or columns * graph.n <= BOOSTED_CELLS) and _may_boost(pins):
+            many = ("principal",) * (2 * (columns > PRINCIPAL_FROM)) + ("none",) * (columns <= BOOSTED_MOST)
+            between = may_tell_between(graph) and told
             self.heads["boosting"] = [
-                ("hops", hops),
+                ("hops", (0, 1, 2, 2)),
                 ("regime", ("heterophily", "homophily")),
                 ("leaves", (8, 4, 16, 32)),
+                *([("scaling", many)] if many else []),
                 *shared,
+                *places,
+                *([("between", (True, False))] if between else []),
+                *([("stages", (1, 1, 2))] if between and graph.n <= SPECTRUM_MOST else []),
             ]
         fixed = pins.get("head")
         if fixed is not None:
@@ -324,6 +337,8 @@ class Space:
 
     def _made(self, chosen: Mapping[str, Any]) -> Recipe:
         whole = {**chosen, **self.pins}
+        if whole.get("direction") == "words":  # twice as many channels for each more
+            whole["hops"] = min(whole.get("hops", 3), 3) if "hops" not in self.pins else self.pins["hops"]
         if whole.get("head", "network") != "network":
             settings = {name for name in whole if name not in OWN and name not in BOOSTING}
             whole = {name: value for name, value in whole.items() if name not in settings and name != "adjacency"}
@@ -359,12 +374,17 @@ def work(recipe: Recipe, graph: Graph, levels: int) -> float:
     edges = float(graph.adjacency.nnz)
     both = 2 if recipe.direction == "both" and graph.directed else 1
     powers = np.arange(1, recipe.hops * recipe.has_powers + 1)
-    hops = (2 if recipe.regime == "all" else 1) * both * float((entries + powers * edges).sum())
+    words = recipe.direction == "words" and graph.directed
+    times = 2.0**powers if words else np.full(len(powers), (2 if recipe.regime == "all" else 1) * both)
+    hops = float((times * (entries + powers * edges)).sum())
     tree = levels * (entries + edges * recipe.projects_hops + 2.0 * graph.n) if recipe.has_tree else 0.0
     if recipe.is_boosted:
-        columns = 1.0 + both * recipe.hops + 2.0 * both * len(graph.edge_kinds) * recipe.kinds
+        columns = 1.0 + recipe.hop_count(graph.directed) + 2.0 * both * len(graph.edge_kinds) * recipe.kinds
+        width = min(x.shape[1], 32) if recipe.scaling == "principal" else x.shape[1]
         outputs = graph.n_classes if graph.n_classes > 2 else 1
-        return float(outputs * graph.n * (x.shape[1] * columns + 12.0) + 10_000.0)
+        more = 32.0 * recipe.spectrum + graph.n_classes * (4.0 + width * recipe.between) * recipe.labels
+        models = 5.0 if recipe.stages > 1 else 1.0
+        return float(models * outputs * graph.n * (width * columns + more + 12.0) + 10_000.0)
     extra = (edges + 3.0 * graph.n) * recipe.adjacency + 8.0 * graph.n * (recipe.labels + recipe.structure)
     kinds = 2.0 * both * len(graph.edge_kinds) * (entries + edges) * recipe.kinds
     wide = recipe.settings.hidden / Settings.hidden

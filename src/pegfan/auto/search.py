@@ -177,7 +177,7 @@ class Kept:
 
     def channels(self, shared: Shared, task: Task) -> Channels:
         """The channels of a task."""
-        own = {name: getattr(task.recipe, name) for name in OWN if name not in ("head", "leaves")}
+        own = {name: getattr(task.recipe, name) for name in OWN if name not in ("head", "leaves", "stages")}
         key = (
             tuple(sorted(own.items(), key=str)),
             id(task.tree),
@@ -601,7 +601,7 @@ class Search:
         """About how many columns all channels of a recipe have together."""
         graph = self.pool.shared.graph
         both = 2 if recipe.direction == "both" and graph.directed else 1
-        count = recipe.include_features + recipe.hops * recipe.has_powers * both * (2 if recipe.regime == "all" else 1)
+        count = recipe.include_features + recipe.hop_count(graph.directed)
         tree = self.pool.trees.get(recipe.tree_key) if recipe.has_tree else None
         count += (tree.K if tree else _LEVELS) * recipe.has_tree + 2 * both * len(graph.edge_kinds) * recipe.kinds
         assert graph.features is not None

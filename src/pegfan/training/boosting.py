@@ -39,6 +39,9 @@ COLUMNS = 0.5
 FEWEST = 20
 """Rows that a leaf holds at least; a fortieth of all rows, but at least three, where that is less."""
 BINS = 255
+"""The most bins per column."""
+PER_BIN, FEWEST_BINS = 8, 32
+"""Of few rows a bin holds at least so many on average, but there are so many bins in any case: more only take time."""
 _BLOCK = 16384
 """Rows that are looked at together."""
 
@@ -272,7 +275,8 @@ class _Rounds:
         self.weights = loss_weights(train.labels, settings.class_weights, train.weights) * n
         self.val_weights = loss_weights(val.labels, False, val.weights)
         x = dense_rows(channels, train.places)
-        self.edges = [_edges(x[:, j]) for j in range(x.shape[1])]
+        bins = min(BINS, max(FEWEST_BINS, n // PER_BIN))
+        self.edges = [_edges(x[:, j], bins) for j in range(x.shape[1])]
         self.bins = _binned(x, self.edges)
         self.val_bins = _binned(dense_rows(channels, val.places), self.edges)
         self.sizes = np.array([len(edges) + 1 for edges in self.edges], np.int64)
@@ -291,7 +295,7 @@ class _Rounds:
         self.grown: list[tuple[Any, Any, Any, Any]] = []
         asked = max(1, round(COLUMNS * len(self.useful)))
         self.order, self.spare, self.near = np.empty(n, np.int64), np.empty(n, np.int64), np.empty((n, 4), np.int64)
-        self.sums = np.empty((leaves, asked, BINS, 4), np.int64)
+        self.sums = np.empty((leaves, asked, bins, 4), np.int64)
         self.places, self.gain = np.empty((2 * leaves - 1, compiled.FACTS), np.int64), np.empty(2 * leaves - 1)
 
     def step(self, epoch: int) -> tuple[float, float, Any]:
@@ -364,8 +368,8 @@ class _Rounds:
         }
 
 
-def _edges(values: Float32Array) -> Float32Array:
-    """Thresholds between the bins of a column: at most 254, between values that occur, of equally many rows each.
+def _edges(values: Float32Array, bins: int = BINS) -> Float32Array:
+    """Thresholds between the bins of a column, one fewer than there are: between values, of equally many rows each.
 
     Examples
     --------
@@ -373,9 +377,9 @@ def _edges(values: Float32Array) -> Float32Array:
     array([0.5, 2. ], dtype=float32)
     """
     found, counts = np.unique(values, return_counts=True)
-    if len(found) > BINS:
+    if len(found) > bins:
         upto = np.cumsum(counts)[:-1]
-        wanted = np.arange(1, BINS) * (len(values) / BINS)
+        wanted = np.arange(1, bins) * (len(values) / bins)
         cut = np.unique(np.minimum(np.searchsorted(upto, wanted), len(found) - 2))
     else:
         cut = np.arange(len(found) - 1)
