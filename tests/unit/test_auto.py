@@ -2,7 +2,10 @@
 
 import hashlib
 import json
+import math
+import time
 import zipfile
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -11,9 +14,10 @@ from scipy.sparse import csr_array
 import pegfan as pf
 from pegfan._saved import _checksum
 from pegfan.auto import AutoClassifier, search
-from pegfan.auto.outcome import Plan, carry_out, with_splits
-from pegfan.auto.recipes import Space, difference, first_recipes, work
-from pegfan.auto.search import Pool, Search, Trial, choose
+from pegfan.auto.classifier import GRACE
+from pegfan.auto.outcome import SEARCH, Plan, carry_out, finalists, reserve, with_splits
+from pegfan.auto.recipes import Space, difference, first_recipes, large_recipes, work
+from pegfan.auto.search import Pool, Search, Task, Trial, choose, validate
 from pegfan.channels import FeatureScale
 from pegfan.explain import Explainer
 from pegfan.fitted import mean_of
@@ -75,21 +79,84 @@ def test_the_order_follows_the_homophily_of_training_labels():
     regimes = []
     for edges in (same, other):
         graph = pf.Graph.from_edges(np.array(edges), n=60, labels=half, features=np.eye(60))
-        regimes.append(first_recipes(graph, graph)[0].regime)
+        listed = first_recipes(graph, graph)
+        regimes.append(next(recipe.regime for recipe in listed if recipe.head == "network"))
     assert regimes == ["homophily", "heterophily"]
 
 
-def test_pins_hold_in_every_recipe_and_variation(graph):
-    pins = {"method": "ward", "h": 3, "epochs": 7, "scaling": "l1"}
-    recipes = first_recipes(graph, graph, pins)
-    recipes += [v.changed(**pins) for recipe in recipes for v in variations(recipe)]
-    assert {(r.method, r.h, r.scaling, r.settings.epochs) for r in recipes} == {("ward", 3, "l1", 7)}
+def drawn_from(space, count=40, seed=0):
+    """Recipes of every head, and what they are varied into."""
+    rng = np.random.default_rng(seed)
+    drawn = [space.draw(rng, head) for head in space.heads for _ in range(count)]
+    return drawn + [space.vary(recipe, rng) for recipe in drawn]
+
+
+PINS = [
+    {"method": "ward", "h": 3, "epochs": 7, "scaling": "l1"},
+    {"method": "none", "hops": 1},
+    {"hidden": 8, "lr_fc": 0.1, "patience": 5},
+    {"direction": "both", "regime": "all", "labels": True},
+    {"adjacency": True, "structure": False},
+    {"head": "boosting", "hops": 2, "leaves": 5},
+    {"head": "linear"},
+    {"head": "network", "kind": "b", "method": "matching"},
+    {"lr_sca": 0.3},
+    {"weight": None, "class_weights": True},
+]
+
+
+@pytest.mark.parametrize("pins", PINS)
+@pytest.mark.parametrize("large", [False, True])
+def test_pins_hold_in_every_recipe_and_variation(graph, pins, large):
+    listed = large_recipes if large else first_recipes
+    recipes = [*listed(graph, graph, pins), *drawn_from(Space(graph, pins, True, large))]
+    for recipe in recipes:
+        assert recipe.changed(**pins) == recipe
+        if any(name in ("hidden", "lr_fc", "lr_sca", "adjacency") for name in pins):
+            assert recipe.head == "network" or (large and recipe.head == "linear"), "only these have such a setting"
+    assert len(set(recipes)) > 1
 
 
 def test_undirected_graphs_get_no_directions(graph):
-    both = first_recipes(graph.symmetrize(), graph.symmetrize())
-    assert {recipe.direction for recipe in both} == {"out"}
+    both = graph.symmetrize()
+    recipes = [*first_recipes(both, both), *drawn_from(Space(both, {}))]
+    assert {recipe.direction for recipe in recipes} == {"out"}
     assert {recipe.direction for recipe in first_recipes(graph, graph)} > {"out", "both"}
+    assert {recipe.direction for recipe in drawn_from(Space(graph, {}))} == {"out", "symmetric", "both", "words"}
+    pinned = drawn_from(Space(both, {"direction": "both", "method": "none", "hops": 2}))
+    assert {recipe.direction for recipe in pinned} == {"both"}
+
+
+def test_what_is_drawn_does_not_depend_on_how_nodes_are_numbered(graph):
+    moved = graph.permute(np.random.default_rng(5).permutation(graph.n))
+    assert drawn_from(Space(graph, {})) == drawn_from(Space(moved, {}))
+    assert drawn_from(Space(graph, {}), seed=1) != drawn_from(Space(graph, {}))
+
+
+def test_what_varies_a_recipe_changes_few_parts(graph):
+    space, rng = Space(graph, {}), np.random.default_rng(0)
+    for head in space.heads:
+        one = space.draw(rng, head)
+        others = [space.vary(one, rng) for _ in range(60)]
+        assert {other.head for other in others} == {head}
+        changed = [difference(one, other) for other in others]
+        assert 1 <= sorted(changed)[30] <= 4, "one to three axes, and a tree brings its own"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("numeric", [False, True])
+@pytest.mark.parametrize("large", [False, True])
+def test_every_recipe_that_is_drawn_can_be_trained(graph, numeric, large):
+    known = graph.replace(targets=np.asarray(graph.features)[:, 5]) if numeric else graph
+    seen = set()
+    with Pool(known, FeatureScale.of(known.features), 1) as pool:
+        for recipe in drawn_from(Space(known, {}, not numeric, large), count=25, seed=2):
+            quick = recipe.changed(epochs=2).settled(known, known.splits[0])
+            trial = next(pool.run(iter([Task(quick, known.splits[0], 0)]), parallel=False))
+            assert np.isfinite(trial.val_loss), quick.name
+            seen.add((recipe.head, recipe.has_tree, recipe.regime))
+    assert {head for head, _, _ in seen} == {"network", "boosting"}
+    assert {tree for head, tree, _ in seen if head == "network"} == {False, True}
 
 
 def test_difference_counts_fields_and_settings_but_not_the_clock():
@@ -99,33 +166,41 @@ def test_difference_counts_fields_and_settings_but_not_the_clock():
 
 
 def test_more_channels_are_more_work(graph):
-    small, large = Recipe("none", hops=0), Recipe.of(FULL)
+    small, large = Recipe("none", hops=0), Recipe.of(FULL).changed(hidden=64)
+    assert work(large.changed(hidden=128), graph, 5) > work(large, graph, 5)
     assert work(small, graph, 5) < work(Recipe("none"), graph, 5) < work(large, graph, 5) < work(large, graph, 9)
 
 
 # ------------------------------------------------------------ search and choice
 
 
-def fake(loss, metric, output):
+def fake(loss, metric, output, trained=True):
     output = np.log(np.asarray(output, dtype=np.float32))
-    return Trial(Recipe("none", hops=int(loss * 100)), metric, loss, 10, 1.0, output, None)
+    return Trial(Recipe("none", hops=int(loss * 100)), metric, loss, 10, 1.0, output, object() if trained else None)
 
 
-def test_the_mean_is_taken_only_if_it_beats_the_best(graph):
+def test_a_choice_is_the_ensemble_the_mean_or_the_best(graph):
     two = pf.Graph.from_edges([[0, 1], [1, 2]], labels=[0, 1, 0])
     split = Split(np.array([0]), np.array([1, 2]), np.array([], dtype=np.int64))
     good, poor = (
         fake(0.4, 1.0, [[0.5, 0.5], [0.3, 0.7], [0.6, 0.4]]),
-        fake(0.9, 0.5, [[0.5, 0.5], [0.9, 0.1], [0.9, 0.1]]),
+        fake(0.9, 0.5, [[0.5, 0.5], [0.6, 0.4], [0.95, 0.05]]),
     )
-    chosen, how, why = choose([poor, good], two, split, 5)
-    assert (chosen, how) == ([good], "best")
-    assert "the best on validation" in why
-    helpful = fake(0.5, 1.0, [[0.5, 0.5], [0.2, 0.8], [0.8, 0.2]])
-    assert choose([good, helpful], two, split, 5)[1] == "mean of 2"
-    assert choose([good, poor], two, split, 5, "mean")[1] == "mean of 2"
-    assert choose([good, helpful], two, split, 5, "best")[1] == "best"
-    assert choose([good, poor, helpful], two, split, 2)[0] == [good, helpful], "the two of lowest loss"
+    found = choose([poor, good], two, split, 5)
+    assert (found.members[0], found.how) == (good, "ensemble of 2")
+    assert found.weights[0] > found.weights[1]
+    worse = fake(0.9, 0.5, [[0.5, 0.5], [0.9, 0.1], [0.3, 0.7]])
+    single = choose([worse, good], two, split, 5)
+    assert (single.members, single.weights, single.how) == ([good], [1.0], "best")
+    assert "the best on validation" in single.reason
+    helpful = fake(0.5, 1.0, [[0.5, 0.5], [0.2, 0.8], [0.5, 0.5]])
+    mean = choose([good, poor], two, split, 5, "mean")
+    assert (mean.members, mean.weights, mean.how) == ([good, poor], [0.5, 0.5], "mean of 2")
+    assert choose([good, helpful], two, split, 5, "best").how == "best"
+    assert choose([good, poor, helpful], two, split, 2, "mean").members == [good, helpful], "the two of lowest loss"
+    assert len(choose([good, poor, helpful], two, split, 1).members) == 1
+    forgotten = fake(0.1, 1.0, [[0.5, 0.5], [0.1, 0.9], [0.9, 0.1]], trained=False)
+    assert forgotten not in choose([good, forgotten, poor], two, split, 5).members, "its weights are gone"
 
 
 def test_the_mean_is_that_of_probabilities():
@@ -144,12 +219,31 @@ def test_test_labels_do_not_matter(graph):
 
 
 @pytest.mark.long
+def test_a_search_never_sees_test_labels(graph):
+    """Poisoned, they change neither what is tried, in which order, nor what is chosen with what weights."""
+    test = graph.splits[0].test
+    poisoned = graph.labels.copy()
+    poisoned[test] = np.random.default_rng(0).permutation((poisoned[test] + 1) % 4)
+    one, other = (
+        AutoClassifier(budget=1000, pins=QUICK | {"method": "none", "hops": 1}).fit(known)
+        for known in (graph, graph.replace(labels=poisoned))
+    )
+    assert len(one.ran_) > 40
+    assert one.ran_ == other.ran_
+    assert [(t.val_loss, t.weight) for t in one.trials_] == [(t.val_loss, t.weight) for t in other.trials_]
+    assert one.reason_ == other.reason_
+    assert np.array_equal(one.fitted_.raw(), other.fitted_.raw())
+
+
+@pytest.mark.long
 def test_a_search_without_time_trains_two_recipes_and_one_with_time_goes_on(graph):
     short = AutoClassifier(budget=1e-6, pins=QUICK).fit(graph)
     assert sorted((c.recipe.method, c.recipe.hops) for c in short.trials_) == [("none", 0), ("ward", 3)]
     long = AutoClassifier(budget=1000, pins=QUICK | {"method": "none"}).fit(graph)
     again = AutoClassifier(budget=1000, pins=QUICK | {"method": "none"}).fit(graph)
-    assert len(long.trials_) >= 8
+    assert len(long.trials_) >= 40, "recipes of the list, drawn ones, variations and other seeds"
+    assert {c.seed for c in long.trials_} > {0, search.SEEDS}
+    assert max(Counter((c.recipe, c.seed) for c in long.trials_).values()) == 1
     assert [c.recipe for c in long.trials_] == [c.recipe for c in again.trials_], "time did not bind"
     assert np.array_equal(long.predict_proba(), again.predict_proba())
     ranks = [c.rank for c in long.trials_]
@@ -446,9 +540,133 @@ def test_a_recipe_that_diverges_does_not_end_the_search(graph):
         AutoClassifier(recipes=[WILD]).fit(graph)
 
 
-def test_a_recipe_that_is_listed_twice_is_trained_once(graph):
-    model = AutoClassifier(recipes=[PLAIN, PLAIN], choose="mean").fit(graph)
-    assert len(model.trials_) == len(model.members_) == 1
+def test_a_recipe_that_is_listed_again_has_another_seed(graph):
+    model = AutoClassifier(recipes=[PLAIN, FULL, PLAIN, PLAIN], choose="mean", random_state=3).fit(graph)
+    by_seed = {trial.seed: trial for trial in model.trials_ if trial.recipe == Recipe.of(PLAIN)}
+    assert sorted(by_seed) == [3, 3 + search.SEEDS, 3 + 2 * search.SEEDS]
+    assert len({trial.val_loss for trial in by_seed.values()}) == 3
+    alone = AutoClassifier(recipes=[PLAIN], random_state=3 + search.SEEDS).fit(graph)
+    assert np.array_equal(alone.fitted_.raw(), by_seed[3 + search.SEEDS].log_probabilities)
+    again = AutoClassifier(recipes=model.ran_, choose="mean", random_state=3).fit(graph)
+    assert np.array_equal(again.fitted_.raw(), model.fitted_.raw())
+
+
+def test_threads_give_what_one_worker_gives(graph):
+    recipes = [PLAIN, FULL, PLAIN, {**FULL, "hops": 1}, {**PLAIN, "head": "boosting"}, {**PLAIN, "hops": 0}]
+    one, three = (AutoClassifier(recipes=recipes, workers=workers).fit(graph) for workers in (1, 3))
+    assert one.ran_ == three.ran_
+    for mine, other in zip(one.trials_, three.trials_, strict=True):
+        assert (mine.recipe, mine.seed, mine.place, mine.weight) == (
+            other.recipe,
+            other.seed,
+            other.place,
+            other.weight,
+        )
+        assert mine.log_probabilities.tobytes() == other.log_probabilities.tobytes()
+    assert one.reason_ == three.reason_
+    assert one.fitted_.raw().tobytes() == three.fitted_.raw().tobytes()
+
+
+@pytest.mark.parametrize("drawn", [False, True])
+def test_other_splits_choose_by_themselves_and_repeat(graph, drawn):
+    known = graph.replace(splits=()) if drawn else graph
+    recipes = [Recipe.of(recipe) for recipe in (PLAIN, FULL, {**PLAIN, "hops": 0}, PLAIN)]
+    plan = Plan(recipes=recipes, splits=2, budget=600)
+    outcome = carry_out(known, plan)
+    assert outcome.finalists is not None
+    assert sorted(outcome.finalists) == [0, 1, 2, 3], "there is time for all of them"
+    # By hand: what is trained on the second split, and chosen on its validation nodes.
+    part, trials = outcome.graph.splits[1], []
+    with Pool(outcome.graph, FeatureScale.of(graph.features), 1) as pool:
+        for place in outcome.finalists:
+            seed = 1 + (search.SEEDS if place == 3 else 0)  # the fourth is the first again
+            trials += pool.run(iter([Task(outcome.model.ran_[place], part, seed)]), parallel=False)
+    choice = choose(trials, outcome.graph, part, 10)
+    if drawn:
+        own = [member for member in outcome.model.fitted_.members if member.fold == 1]
+        assert [member.recipe for member in own] == [trial.recipe for trial in choice.members]
+        assert [member.weight for member in own] == choice.weights
+        assert "every other fold chooses in the same way" in outcome.model.reason_
+    folds = {member.fold for member in outcome.model.fitted_.members}
+    assert folds == ({0, 1} if drawn else {0}), "the model of given splits is that of one of them"
+    told, weights = Counter(), Counter()
+    for candidate in outcome.result.candidates:
+        told[candidate.recipe] += candidate.weight
+    for member in outcome.model.fitted_.members:
+        weights[member.recipe] += member.weight / len(folds)
+    assert +told == pytest.approx(weights)
+    expected = validate(choice.output, outcome.graph, part)[0]
+    assert outcome.result.validation.per_split[1] == expected
+    fixed = Plan(recipes=outcome.model.ran_, splits=2, budget=0.1, finalists=outcome.finalists, workers=2)
+    again = carry_out(known, fixed)
+    assert again.probabilities.tobytes() == outcome.probabilities.tobytes()
+    assert again.model.reason_ == outcome.model.reason_
+    assert again.result.test == outcome.result.test
+
+
+def test_what_is_kept_predicts_what_was_judged_whatever_ties(graph):
+    """Three with equal weights: in whichever order they are summed, it is one order."""
+    recipes = [Recipe.of({**PLAIN, "hops": hops}) for hops in (0, 2, 1)]
+    outcome = carry_out(graph, Plan(recipes=recipes, splits=1, choose="mean"))
+    assert len(outcome.model.members_) == 3
+    assert outcome.probabilities.tobytes() == outcome.model.predict_proba().tobytes()
+    assert [entry.member for entry in outcome.result.attention] == [m.recipe.name for m in outcome.model.members_]
+
+
+def trial_of(loss, weight, cost, hops):
+    output = np.zeros((1, 2), np.float32)
+    return Trial(Recipe("none", hops=hops), 0.5, loss, 1, cost, output, object(), weight=weight, place=hops)
+
+
+def test_finalists_are_the_members_and_what_has_the_lowest_loss_as_time_allows():
+    heavy, light, low, high = (
+        trial_of(*about) for about in ((0.5, 0.7, 4.0, 0), (0.6, 0.3, 3.0, 1), (0.3, 0.0, 2.0, 2), (0.9, 0.0, 1.0, 3))
+    )
+    every = [high, light, low, heavy]
+    assert finalists(every, 10.0) == [heavy, light, low, high]
+    assert finalists(every, 8.0) == [heavy, light, high], "the one of lowest loss does not fit, a cheaper one does"
+    assert finalists(every, 3.5) == [light], "the heaviest does not fit"
+    assert finalists(every, 0.0) == [light], "one is trained in any case: the cheapest of the model"
+    diverged = trial_of(math.inf, 0.0, 0.1, 4)
+    assert diverged not in finalists([*every, diverged], 100.0)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("splits", [1, 3])
+def test_the_budget_is_spent(splits):
+    """On a graph that keeps a search busy: all of it with one split, and at most a training longer."""
+    graph = pf.datasets.synthetic(0.2, n=2500, n_edges=30_000, n_features=200, splits=splits)
+    seen, budget = [], 20.0
+    plan = Plan(budget=budget, splits=splits, workers=2)
+    start = time.perf_counter()
+    outcome = carry_out(graph, plan, progress=lambda step: seen.append((time.perf_counter() - start, step)))
+    searching = [at for at, step in seen if not step.text]
+    whole = budget - reserve(graph, budget)
+    share = 1.0 if splits == 1 else SEARCH
+    assert searching[-1] >= 0.85 * share * whole
+    assert searching[-1] <= share * whole + 2 * GRACE
+    assert time.perf_counter() - start <= budget + 3 * GRACE
+    assert len(outcome.result.splits.used) == splits
+    assert len(outcome.model.ran_) >= 3
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_ctrl_c_in_threads_keeps_the_best(graph, monkeypatch, workers):
+    real, calls = search.wait, []
+
+    def ctrl_c(*args, **kwargs):
+        calls.append(0)
+        if len(calls) == 6:
+            raise KeyboardInterrupt
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(search, "wait", ctrl_c)
+    model = AutoClassifier(budget=1000, pins=QUICK | {"method": "none"}, workers=workers).fit(graph)
+    assert "Ctrl-C ended the search, and this is the best until then" in model.reason_
+    assert 5 <= len(model.ran_) <= 5 + workers
+    assert sum(trial.weight for trial in model.trials_) == pytest.approx(1)
+    again = AutoClassifier(recipes=model.ran_).fit(graph)
+    assert again.fitted_.raw().tobytes() == model.fitted_.raw().tobytes()
 
 
 def test_a_report_shows_the_parts_of_splits_that_were_drawn(graph):

@@ -251,6 +251,7 @@ def test_a_deadline_ends_boosting_too():
     assert trial.epochs == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("numeric", [False, True])
 def test_large_graphs_have_a_linear_model_first_and_repeat(small_is_large, numeric):
     graph, _ = make(12, n=200)
@@ -261,11 +262,16 @@ def test_large_graphs_have_a_linear_model_first_and_repeat(small_is_large, numer
     one, two = (kind(budget=60, pins=pins, workers=workers).fit(graph) for workers in (1, 2))
     assert one.ran_[0].is_linear
     assert len(one.ran_) >= 8
-    assert set(one.ran_) == set(two.ran_)
-    values = [{t.recipe: t.val_loss for t in model.trials_} for model in (one, two)]
-    assert values[0] == values[1]
-    again = kind(recipes=one.ran_).fit(graph)
-    assert np.array_equal(again.fitted_.raw(), one.fitted_.raw())
+    # What is varied depends on what was ready first, what a recipe gives does not; and the list comes first.
+    listed = len(large_recipes(graph, graph.subgraph(graph.splits[0].train), pins))
+    assert one.ran_[: min(listed, 8)] == two.ran_[: min(listed, 8)]
+    values = [{(t.recipe, t.seed): t.val_loss for t in model.trials_} for model in (one, two)]
+    both = values[0].keys() & values[1].keys()
+    assert len(both) >= listed
+    assert all(values[0][key] == values[1][key] for key in both)
+    for found, workers in ((one, 2), (two, 1)):
+        again = kind(recipes=found.ran_, workers=workers).fit(graph)
+        assert np.array_equal(again.fitted_.raw(), found.fitted_.raw())
 
 
 def test_a_search_without_time_keeps_the_linear_model(small_is_large):

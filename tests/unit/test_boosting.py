@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import pegfan as pf
 from pegfan.auto.outcome import Plan, carry_out
+from pegfan.auto.search import Trial, choose, validate
 from pegfan.channels import Channel, Channels
 from pegfan.datasets import fold_splits
 from pegfan.explain import Explainer
@@ -319,30 +320,24 @@ def test_a_bag_of_folds_is_saved_and_its_labelled_nodes_are_held_out(graph, tmp_
 
 
 @pytest.mark.long
-def test_finalists_are_compared_on_several_folds(graph, monkeypatch):
-    monkeypatch.setattr("pegfan.auto.outcome.NEAR", 10.0)  # none is left out for being behind
+def test_boosting_and_networks_are_chosen_fold_by_fold(graph):
     bare = graph.replace(splits=())
     recipes = [BOOSTED, BOOSTED.changed(leaves=2), Recipe(method="none").changed(epochs=20)]
     outcome = carry_out(bare, Plan(recipes=recipes, splits=4, budget=600.0))
     model, ran = outcome.model, outcome.model.ran_
-    groups = [[ran[place] for place in group] for group in outcome.finalists]
-    assert {recipe.head for group in groups for recipe in group} == {"boosting", "network"}
-    assert any(len(group) == 2 for group in groups)
-    # By hand: every group is trained on the folds again, and the mean of its validation metric decides.
-    found = []
-    for group in groups:
-        values = []
-        for i, part in enumerate(outcome.graph.splits[:3]):
-            unseen, p = Split(part.train, part.val, NOTHING), 0.0
-            for recipe in group:
-                trained, channels = train_recipe(recipe, outcome.graph, unseen, i)
-                p = p + np.exp(trained.network.predict(channels)[part.val])
-            values.append((p.argmax(axis=1) == bare.labels[part.val]).mean())
-        found.append(np.mean(values))
-    chosen = [member.recipe for member in model.fitted_.members if member.fold == 0]
-    assert found[groups.index(chosen)] == max(found)
-    assert f"the best of {len(groups)} finalists on the validation nodes of 3 folds" in model.reason_
-    assert len(model.fitted_.members) == 4 * len(chosen)
+    assert {ran[place].head for place in outcome.finalists} == {"boosting", "network"}
+    # By hand: all are trained on every fold, and what does best together on its validation nodes is its part.
+    for i, part in enumerate(outcome.graph.splits[:4]):
+        unseen, trials = Split(part.train, part.val, NOTHING), []
+        for place in range(3) if i == 0 else outcome.finalists:
+            trained, channels = train_recipe(ran[place], outcome.graph, unseen, i)
+            output = trained.network.predict(channels)
+            trials.append(Trial(ran[place], *validate(output, bare, part), 1, 1.0, output, trained))
+        choice = choose(trials, outcome.graph, part, 10)
+        own = [member for member in model.fitted_.members if member.fold == i]
+        assert [member.recipe for member in own] == [trial.recipe for trial in choice.members]
+        assert [member.weight for member in own] == choice.weights
+        assert outcome.result.validation.per_split[i] == validate(choice.output, bare, part)[0]
     again = carry_out(bare, Plan(recipes=ran, finalists=outcome.finalists, splits=4, budget=0.1))
     assert again.probabilities.tobytes() == outcome.probabilities.tobytes()
     assert again.model.reason_ == model.reason_

@@ -92,13 +92,25 @@ def test_the_result_says_what_was_done(out):
     assert result["source"]["options"] == {"label": "kind"}
     assert "label" in result["data"]["report"]
     assert result["data"]["feature_names"] == ["x", "y", "z"]
-    chosen = sum(c["chosen"] for c in result["candidates"])
-    assert 2 * chosen == len(json.loads((out / "model" / "model.json").read_text())["members"])  # on two folds
+    members = json.loads((out / "model" / "model.json").read_text())["members"]
+    for fold in (0, 1):
+        assert sum(member["weight"] for member in members if member["fold"] == fold) == pytest.approx(1)
+    # What the model is made of, over both folds, the heaviest first.
+    weights = [candidate["weight"] for candidate in result["candidates"]]
+    assert weights == sorted(weights, reverse=True)
+    assert sum(weights) == pytest.approx(1)
+    assert [candidate["chosen"] for candidate in result["candidates"]] == [weight > 0 for weight in weights]
+    assert max(len(members) / 2, 1) <= sum(weight > 0 for weight in weights) <= len(members)
 
 
 def test_settings_repeat_the_run_bit_for_bit(out, tmp_path):
-    settings = tomllib.loads((out / "settings.toml").read_text())
-    assert len(settings["recipes"]) == len(json.loads((out / "result.json").read_text())["candidates"])
+    text = (out / "settings.toml").read_text()
+    settings, candidates = tomllib.loads(text), json.loads((out / "result.json").read_text())["candidates"]
+    assert len(settings["recipes"]) == len(candidates)
+    assert len({json.dumps(recipe) for recipe in settings["recipes"]}) < len(candidates), "some with another seed"
+    assert len(settings["finalists"]) > 1, "trained on the other fold, too"
+    heads = [f"#   {c['weight']:.0%} {c['name']}" for c in candidates if c["chosen"]]
+    assert [line for line in text.splitlines() if line.startswith("#   ")] == heads
     again = tmp_path / "again"
     run("train", "--config", out / "settings.toml", "-o", again)
     assert (again / "predictions.csv").read_bytes() == (out / "predictions.csv").read_bytes()
@@ -108,6 +120,8 @@ def test_settings_repeat_the_run_bit_for_bit(out, tmp_path):
     one, two = (json.loads((folder / "result.json").read_text()) for folder in (out, again))
     assert one["test"] == two["test"]
     assert (one["majority"], one["features_only"]) == (two["majority"], two["features_only"])
+    assert one["chosen"] == two["chosen"]
+    assert [c["weight"] for c in one["candidates"]] == [c["weight"] for c in two["candidates"]]
 
 
 def test_the_command_line_overrides_the_file(out, tmp_path):
@@ -175,8 +189,9 @@ def test_a_comparison_that_fails_costs_nothing_of_the_training(files, tmp_path, 
 def test_people_see_the_plan_the_choice_and_the_floors(files, tmp_path):
     done = run("train", *files, "--label", "kind", "-o", tmp_path / "o", "--budget", 1, *QUICK, "--splits", 2)
     for words in (
-        "Budget 1 s",
-        "Candidates, by validation",
+        "Budget 1 s on ",
+        " to find recipes on the first of 2 folds, ",
+        "Candidates: those in the model with their weights, then the others by validation",
         "Chosen:",
         "features only",
         "majority class",
@@ -277,10 +292,13 @@ def test_a_folder_to_write_and_a_graph_are_needed(files, tmp_path):
         ("seed = 'x'", "seed must not be"),
         ("sed = 1", "did you mean 'seed'"),
         ("= 1", "not a file of settings"),
-        ("version = 9", "up to version 3"),
+        ("version = 9", "up to version 4"),
         ("splits = 0", "at least 1"),
         ("recipes = [1]", "must be tables"),
-        ("finalists = [[0]]", "finalists must be lists of places in recipes"),
+        ("finalists = [0]", "finalists must be places in recipes, not 0"),
+        ("finalists = [[0]]", "finalists must be places in recipes, not [0]"),
+        ("finalists = [true]\n[[recipes]]\nh = 4\n[[recipes]]\nh = 8", "finalists must be places in recipes, not True"),
+        ("version = 3\nfinalists = [[0, 1]]\n[[recipes]]\nh = 4", "finalists must be places in recipes, not 1"),
         ("[[recipes]]\nmethod = 'x'", "method must be one of"),
         ("[source]\nwhat = 1", "names no files"),
     ],

@@ -10,7 +10,7 @@ from scipy.special import log_softmax
 
 import pegfan as pf
 from pegfan.auto.outcome import Plan, carry_out, with_metric
-from pegfan.auto.recipes import first_recipes, variations
+from pegfan.auto.recipes import Space, first_recipes
 from pegfan.auto.search import Shared, Task, run_task
 from pegfan.decisions import Calibration, Decision, Predictions, best_offsets, calibration_error
 from pegfan.metrics import score
@@ -254,8 +254,16 @@ def test_class_weights_are_tried_where_classes_are_unequal():
     assert weighted.index(True) < 8, "among those that run first"
     pinned = first_recipes(graph, graph, {"class_weights": False})
     assert not any(recipe.settings.class_weights for recipe in pinned)
-    assert sum(v.settings.class_weights for v in variations(Recipe(), unequal=True)) == 1
-    assert not any(v.settings.class_weights for v in variations(Recipe()))
+    for pins, unequal, expected in (
+        ({}, True, {False, True}),
+        ({}, False, {False}),
+        ({"class_weights": True}, True, {True}),
+    ):
+        space, rng = Space(graph, pins, unequal), np.random.default_rng(0)
+        drawn = [space.draw(rng) for _ in range(60)]
+        drawn += [space.vary(recipe, rng) for recipe in drawn]
+        for head in ("network", "boosting"):
+            assert {recipe.settings.class_weights for recipe in drawn if recipe.head == head} == expected
     even = graph.replace(labels=np.arange(graph.n) % 2)
     assert not any(recipe.settings.class_weights for recipe in first_recipes(even, even))
 

@@ -6,9 +6,11 @@ import re
 from pathlib import Path
 
 import matplotlib as mpl
+import numpy as np
 import pytest
 
 import pegfan
+from pegfan.auto.recipes import Space
 from support import examples
 
 DOCS = examples.ROOT / "docs"
@@ -53,6 +55,18 @@ def find(path: str):
             importlib.import_module(".".join(parts[:place]))
         found = getattr(found, part)
     return found
+
+
+def test_the_page_on_automatic_training_has_every_part_that_is_varied():
+    rng = np.random.default_rng(0)
+    pairs, words = rng.integers(30, size=(90, 2)), (rng.random((30, 9)) < 0.3) * 1.0
+    graph = pegfan.Graph.from_edges(pairs, n=30, directed=True, features=words, labels=np.arange(30) % 2)
+    kinds = {"edge_matrices": {"paid": graph.adjacency * 2, "owes": graph.adjacency.T.tocsr()}, "edge_kinds": ("owes",)}
+    spaces = [Space(graph, {}, unequal=True), Space(graph.replace(**kinds), {})]
+    parts = {part for space in spaces for head in space.heads.values() for part, _ in head}
+    assert {"scaling", "weight", "kinds", "direction", "class_weights", "leaves"} < parts
+    table = (DOCS / "automatic.md").read_text().split("## What is varied")[1].split("##")[0]
+    assert {part for part in parts if f"`{part}`" not in table} == set()
 
 
 def test_pages_are_reached_from_the_first():

@@ -14,7 +14,7 @@ from scipy.sparse import issparse
 from typer.testing import CliRunner
 
 import pegfan as pf
-from pegfan.auto.recipes import first_recipes, variations, weightings
+from pegfan.auto.recipes import Space, first_recipes, weightings
 from pegfan.cli import app
 from pegfan.datasets import read_graph
 from pegfan.datasets._schema import Schema
@@ -529,9 +529,16 @@ def test_the_search_tries_weights_and_kinds(traded):
     assert {"payments amount log-sum", None} <= {recipe.weight for recipe in listed[:8]}
     assert any(recipe.kinds for recipe in listed[:8])
     assert weightings(traded)[0] == "payments amount log-sum"
-    tried = list(variations(Recipe(method="none"), traded))
-    assert {recipe.weight for recipe in tried} >= set(weightings(traded))
-    plain = traded.replace(edge_matrices={}, edge_kinds=())
+    plain, rng = traded.replace(edge_matrices={}, edge_kinds=()), np.random.default_rng(0)
+    for head in ("network", "boosting"):
+        space = Space(traded, {})
+        drawn = [space.draw(rng, head) for _ in range(80)]
+        assert {recipe.weight for recipe in drawn} == {None, *weightings(traded)[:4]}
+        assert {recipe.kinds for recipe in drawn} == {False, True}
+        varied = [space.vary(drawn[0], rng) for _ in range(300)]
+        assert {recipe.weight for recipe in varied} == {None, *weightings(traded)[:4]}
+        drawn = [Space(plain, {}).draw(rng, head) for _ in range(20)]
+        assert all(recipe.weight is None and not recipe.kinds for recipe in drawn)
     assert all(recipe.weight is None and not recipe.kinds for recipe in first_recipes(plain, plain))
 
 

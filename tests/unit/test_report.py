@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import pegfan as pf
 from pegfan import results
+from pegfan.recipe import Recipe
 from pegfan.report import graphview, sections, treeview, words, write_report
 from pegfan.report.page import embedded
 from pegfan.report.sections import SECTIONS
@@ -318,6 +319,40 @@ def test_candidates_show_what_is_unusual_in_them():
     assert [row["settings"] for row in choice["rows"]] == [["h 4"], ["method matching"], []]
     assert {"hops 3", "method ward", "h 8", "head network"} <= set(choice["usual"])
     assert [row["boosted"] for row in choice["rows"]] == [False] * 3
+
+
+def test_members_have_their_weights_and_families():
+    recipes = [{"method": "ward"}, {"head": "boosting", "method": "none"}, {"method": "matching"}, {"method": "none"}]
+    weights = (0.5, 0.3, 0.2, 0.0)
+    tried = [
+        results.Candidate(f"{i}", r, 0.5, 0.5, 1.0, 3, w > 0, weight=w)
+        for i, (r, w) in enumerate(zip(recipes, weights, strict=True))
+    ]
+    choice = sections.sections(of(candidates=tried))["choice"]
+    assert [row["weight"] for row in choice["rows"]] == [0.5, 0.3, 0.2, None]
+    assert choice["families"] == [
+        {"name": "network on a tree", "weight": 0.7},
+        {"name": "boosted trees", "weight": 0.3},
+    ]
+    assert "3 of them are in the model, which is their weighted mean" in choice["words"]
+    alone = sections.sections(of(candidates=[replace(tried[0], weight=1.0), tried[3]]))["choice"]
+    assert alone["families"] == []
+    assert "weighted mean" not in alone["words"]
+    for wild in (-1.0, 2.0):
+        hostile = sections.sections(of(candidates=[replace(tried[0], weight=wild), tried[1]]))["choice"]
+        assert (hostile["rows"][0]["weight"], hostile["families"]) == (None, [])
+
+
+def test_a_family_is_what_a_recipe_makes():
+    made = {
+        "network on a tree": {"method": "ward"},
+        "network on hops": {"method": "none", "hops": 2},
+        "network on features alone": {"method": "none", "hops": 0},
+        "boosted trees": {"method": "none", "head": "boosting"},
+        "linear model": {"method": "none", "head": "linear"},
+    }
+    assert {words.family(Recipe.of(recipe)) for recipe in made.values()} == made.keys()
+    assert all(words.family(Recipe.of(recipe)) == name for name, recipe in made.items())
 
 
 def test_classes_that_no_node_has_are_not_listed(tmp_path):

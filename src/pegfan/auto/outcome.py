@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
@@ -272,10 +273,16 @@ def carry_out(graph: Graph, plan: Plan, progress: Progress | None = None, start:
         spread.run(pool)
     own = spread.chosen[0].output
     part, parts = known.splits[plan.split], results.parts(known, known.splits[plan.split])
-    kept = model.members_
-    if drawn and len(spread.used) > 1:
+    kept, bagged = model.members_, drawn and len(spread.used) > 1
+    names = [_name(trial, plan.seed) for trial in spread.chosen[0].members]
+    if bagged:
         model.fitted_ = spread.bag(model.fitted_, pool)
         model.how_ += f", over {len(spread.used)} folds"
+        if len(spread.finalists) > 1:
+            model.reason_ += (
+                f"; every other fold chooses in the same way, by its own validation nodes, among the "
+                f"{len(spread.finalists)} recipes that are trained on it"
+            )
         own, part, parts = spread.held_out()
     found = _numbers(spread, known, part, own) if numeric else _classes(spread, model, known, part, own, drawn)
     told: dict[str, Any] = {}
@@ -297,7 +304,7 @@ def carry_out(graph: Graph, plan: Plan, progress: Progress | None = None, start:
         budget=plan.budget,
         data=results.data(graph),
         splits=results.Splits.of(known.splits, spread.used, drawn),
-        candidates=_candidates(model),
+        candidates=_candidates(model, spread.chosen if bagged else spread.chosen[:1]),
         chosen=results.Chosen(model.how_, model.reason_, *model.validation_),
         test=results.Spread.of(spread.values["test"], interval=spread.intervals["test"]),
         validation=results.Spread.of(spread.values["validation"]),
@@ -305,8 +312,11 @@ def carry_out(graph: Graph, plan: Plan, progress: Progress | None = None, start:
         features_only=results.Spread.of(
             spread.values["features_only"], spread.floor.name, spread.intervals["features_only"]
         ),
-        curves=tuple(results.curve(member.recipe.name, member.run) for member in kept),
-        attention=tuple(results.attention(m.recipe.name, m.channels, m.run.attention) for m in kept),
+        curves=tuple(results.curve(name, member.run) for name, member in zip(names, kept, strict=True)),
+        attention=tuple(
+            results.attention(name, member.channels, member.run.attention)
+            for name, member in zip(names, kept, strict=True)
+        ),
         tree=next(iter(trees), None),
         metric_reason=plan.metric_reason,
         **found.parts,
@@ -387,22 +397,32 @@ def _numbers(spread: _FurtherSplits, graph: Graph, part: Split, output: Any) -> 
     return _Found(output, output[:, 0], shown, None, {"regression": found})
 
 
-def _candidates(model: AutoModel) -> tuple[results.Candidate, ...]:
-    best, first = model.trials_[0], model.random_state
+def _candidates(model: AutoModel, chosen: Sequence[Choice]) -> tuple[results.Candidate, ...]:
+    """What was tried: the members of the model first, by their weights, which are the means over its folds."""
+    weights: defaultdict[int, float] = defaultdict(float)
+    for choice in chosen:
+        for trial, weight in zip(choice.members, choice.weights, strict=True):
+            weights[trial.place[1] if isinstance(trial.place, tuple) else trial.place] += weight / len(chosen)
+    best = model.trials_[0]
     return tuple(
         results.Candidate(
-            c.recipe.name + (f" (seed {c.seed})" if c.seed != first else ""),
+            _name(c, model.random_state),
             c.recipe,
             c.val_metric,
             c.val_loss,
             c.seconds,
             c.epochs,
-            chosen=c.weight > 0,
-            why="best on validation" if c is best else "one of the chosen" if c.weight else "",
-            weight=c.weight,
+            chosen=weights[c.place] > 0,
+            why="best on validation" if c is best else "",
+            weight=weights[c.place],
         )
-        for c in model.trials_
+        for c in sorted(model.trials_, key=lambda c: (-weights[c.place], c.rank))
     )
+
+
+def _name(trial: Trial, seed: int) -> str:
+    """A short line that tells trials apart: that of the recipe, and the seed where it is another."""
+    return trial.recipe.name + (f" (seed {trial.seed})" if trial.seed != seed else "")
 
 
 class _FurtherSplits:
@@ -438,7 +458,7 @@ class _FurtherSplits:
         splits = self.graph.splits
         order = [i for i in range(len(splits)) if i != self.plan.split][: self.others]
         floor = self._first(pool)
-        members = sorted((trial for trial in self.trials if trial.weight), key=lambda trial: -trial.weight)
+        members = sorted((trial for trial in by_loss(self.trials) if trial.weight), key=lambda trial: -trial.weight)
         own = Choice(members, [trial.weight for trial in members], self.model.how_, self.model.reason_)
         self._add(self.plan.split, fit_split(self.graph, self.plan.split, self.plan.seed), own, floor)
         if not order:

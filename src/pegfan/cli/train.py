@@ -443,7 +443,7 @@ class _Wanted:
             "source": self.source.to_dict(),
             "recipes": [recipe.to_dict() for recipe in outcome.model.ran_],
         }
-        members = "\n".join(f"#   {member.weight:.0%} {member.recipe.name}" for member in outcome.model.members_)
+        members = "\n".join(f"#   {c.weight:.0%} {c.name}" for c in outcome.result.candidates if c.weight)
         head = (
             f"# Repeats a training run:  pegfan train --config {SETTINGS} -o folder\n"
             f"# Chosen on validation, {outcome.model.how_}:\n{members}\n"
@@ -933,11 +933,13 @@ def _print_outcome(result: Result, folder: Path) -> None:
     assert result.seconds is not None
     measure = METRICS[result.data.metric]
     metric = measure.title
-    table = make_table("Candidates, by validation", "", metric, "loss", "epochs", "seconds", "recipe<")
-    shown = result.candidates[:_SHOWN]
+    members = sum(candidate.chosen for candidate in result.candidates)
+    title = "Candidates: those in the model with their weights, then the others by validation"
+    table = make_table(title, "weight", metric, "loss", "epochs", "seconds", "recipe<")
+    shown = result.candidates[: max(_SHOWN, members)]
     for candidate in shown:
         table.add_row(
-            "[green]●[/green]" if candidate.chosen else "",
+            f"[green]{candidate.weight:.0%}[/green]" if candidate.chosen else "",
             measure.show(candidate.val_metric),
             "–" if candidate.val_loss is None else f"{candidate.val_loss:.4f}",
             str(candidate.epochs),

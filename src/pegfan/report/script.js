@@ -315,15 +315,21 @@ draw.choice = (section) => {
   const boosted = section.rows.filter((row) => row.boosted).length;
   const rounds = !boosted ? "Epochs" : boosted === section.rows.length ? "Rounds" : "Epochs or rounds";
   const columns = [
-    { title: "Candidate", head: true, class: "line", cell: (row) => [name(row.name), row.chosen ? [" ", el("span", { class: "tag" }, "chosen")] : null, row.why ? [" ", el("small", {}, row.why)] : null].flat(), value: (row) => row.name },
+    { title: "Candidate", head: true, class: "line", cell: (row) => [name(row.name), row.chosen ? [" ", el("span", { class: "tag" }, known(row.weight) ? `in the model: ${percent(row.weight, 0)}%` : "chosen")] : null, row.why ? [" ", el("small", {}, row.why)] : null].flat(), value: (row) => row.name },
     { title: `Validation ${section.metric}`, number: true, cell: (row) => [score(row.val_metric), meter((row.val_metric - foot) / (highest - foot || 1))], value: (row) => row.val_metric },
     any("val_loss") && { title: "Loss", number: true, cell: (row) => fixed(row.val_loss, 3), value: (row) => row.val_loss },
     any("epochs") && { title: rounds, number: true, cell: (row) => whole(row.epochs), value: (row) => row.epochs },
     any("seconds") && { title: "Seconds", number: true, cell: (row) => fixed(row.seconds, 1), value: (row) => row.seconds },
     section.rows.some((row) => row.settings.length) && { title: "What is unusual in it", class: "settings line", cell: (row) => row.settings.flatMap((setting, i) => [i ? " · " : "", el("span", {}, setting)]) },
   ].filter(Boolean);
+  const bars = section.families.flatMap((family) => [
+    el("span", { class: "name" }, family.name),
+    el("span", { class: "track" }, placed(el("span", { class: "fill hue-accent" }), { width: `${100 * family.weight}%` })),
+    el("span", { class: "value" }, `${percent(family.weight, 0)}%`),
+  ]);
   return [
     paragraph(section.words),
+    bars.length ? [el("h3", {}, "What the model is made of"), el("div", { class: "bars" }, bars)] : null,
     table(columns, section.rows, { label: "Candidates", sortable: true, chosen: (row) => row.chosen }),
     section.usual.length ? note(`Where nothing else is said: ${section.usual.join(" · ")}.`) : null,
   ];

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from pegfan import _defaults as default
 from pegfan.metrics import METRICS
 from pegfan.report import words
 from pegfan.report.words import short
-from pegfan.results import Attention, Curve, Predicted, Result, Rival, Spread, verdict
+from pegfan.results import Attention, Candidate, Curve, Predicted, Result, Rival, Spread, verdict
 
 __all__ = ["SECTIONS", "colours", "reasons", "sections"]
 
@@ -20,7 +21,7 @@ _MOST_CLASSES = 20
 _MOST_BARS = 40
 _MOST_TABLE = 400
 _MOST_POINTS = 240
-_MOST_MEMBERS = 5
+_MOST_MEMBERS = default.MEMBERS
 _MOST_PARTS = 8
 _OWN_COLOURS = 10
 """Classes with a colour of their own, the most frequent ones; the others are grey."""
@@ -206,16 +207,29 @@ def _choice(result: Result) -> dict[str, Any]:
             "settings": _unusual(recipe, usual),
             "boosted": candidate.recipe.is_boosted,
             **_members(candidate, "val_metric", "val_loss", "seconds", "epochs", "chosen"),
+            "weight": candidate.weight if 0 < candidate.weight <= 1 else None,
             "why": short(candidate.why, 300),
         }
         for candidate, recipe in zip(tried, recipes, strict=True)
     ]
     return {
         "rows": table,
+        "families": _families(result.candidates),
         "usual": [f"{key} {value}" for key, value in usual.items() if value is not None and len(tried) > 1],
         "words": words.choice(result),
         "metric": words.metric_name(result),
     }
+
+
+def _families(candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
+    """How much each kind of model weighs in the model, the heaviest first; nothing where there is one kind."""
+    weights: dict[str, float] = {}
+    for candidate in candidates:
+        if 0 < candidate.weight <= 1:
+            family = words.family(candidate.recipe)
+            weights[family] = weights.get(family, 0.0) + candidate.weight
+    heaviest = sorted(weights.items(), key=lambda pair: -pair[1])
+    return [{"name": name, "weight": weight} for name, weight in heaviest] if len(weights) > 1 else []
 
 
 def _unusual(recipe: Mapping[str, str], usual: Mapping[str, str | None]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pegfan.metrics import METRICS, Metric, amount
+from pegfan.recipe import Recipe
 from pegfan.results import ChannelWeight, Importances, PrecisionRecall, Ranking, Regression, Result, Splits, Spread
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "decision",
     "duration",
     "errors_of",
+    "family",
     "judged",
     "lede",
     "metric_name",
@@ -261,11 +263,34 @@ def choice(result: Result) -> str:
     sentences = []
     if tried > 1:
         sentences.append(f"{tried} candidates were compared on validation nodes; test nodes played no part.")
+    members = sum(candidate.weight > 0 for candidate in result.candidates)
+    if members > 1:
+        sentences.append(
+            f"{members} of them are in the model, which is their weighted mean; their weights are those that did best "
+            "together on validation nodes."
+        )
     if chosen is not None:
         stop = "; " if chosen.reason[:1].islower() else ". "
         said = f"Chosen: {short(chosen.how)}{stop if chosen.reason else ''}{short(chosen.reason, 1_000)}"
         sentences.append(said if said.endswith((".", "!", "?")) else f"{said}.")
     return " ".join(sentences)
+
+
+def family(recipe: Recipe) -> str:
+    """What kind of model a recipe makes.
+
+    Examples
+    --------
+    >>> family(Recipe("ward")), family(Recipe("none", head="boosting"))
+    ('network on a tree', 'boosted trees')
+    """
+    if recipe.is_boosted:
+        return "boosted trees"
+    if recipe.is_linear:
+        return "linear model"
+    if recipe.has_tree:
+        return "network on a tree"
+    return "network on hops" if recipe.hops or recipe.adjacency else "network on features alone"
 
 
 def errors_of(result: Result) -> str:

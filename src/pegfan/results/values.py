@@ -572,7 +572,7 @@ class Result(Part):
     data, splits
         What was learned from.
     candidates, chosen
-        What was tried, the best on validation first, and what was kept.
+        What was tried, the members of the model first, then the best on validation; and what was kept.
     test, validation, majority, features_only
         The metric of the model on several splits; of always predicting the largest class; of the features alone.
     confusion, per_class
