@@ -33,7 +33,7 @@ FEWEST = 20
 STEPS = 40
 """How often a recipe is added."""
 PLAIN, FEW = 5, 100
-"""How many of lowest loss are in the plain mean, and of how many validation nodes it counts as much as the selection."""
+"""How many of lowest loss are in the plain mean, and with how many nodes it counts as much as the selection."""
 LEAST = 0.02
 """The least weight of a member: less is left out."""
 CLEAR = 2.0
