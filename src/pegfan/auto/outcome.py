@@ -31,16 +31,16 @@ __all__ = ["Outcome", "Plan", "carry_out", "with_metric", "with_splits"]
 
 SEARCH = 0.5
 """The part of the time that the search has where there are other splits, which have the rest."""
-IMPORTANCE = 0.05
+IMPORTANCE = 0.03
 """The part of the budget that the importance of columns may take at most."""
 FLOOR = 10
 """The most epochs of a network on features alone, on a large graph whose search had no time for one."""
 EXPLAINED = 3e7
 """Entries of dense features beyond which no reasons and importances are worked out unasked: one node takes seconds and
 as much memory as all hops."""
-REASONS = 0.03
-"""The part of the budget that the reasons for nodes of a large graph may take at most."""
-RESERVE = 0.08
+REASONS, SHORT = 0.03, 5.0
+"""The part of the budget that the reasons for nodes may take at most, and seconds that they have on a small graph."""
+RESERVE = 0.1
 """The part of the budget that is kept for what follows the trainings: reasons, and the importance of columns."""
 SLOWEST = 2.5
 """By how much that is stretched at most where reading a large graph took longer by the clock than of a core."""
@@ -290,7 +290,8 @@ def carry_out(graph: Graph, plan: Plan, progress: Progress | None = None, start:
     if explained:
         tell(Step(0, 0, "reasons"))
         explainer = Explainer(model.fitted_)
-        told["reasons"] = reasons(explainer, found.shown, found.by, REASONS * plan.budget)
+        longest = REASONS * plan.budget if large else max(REASONS * plan.budget, SHORT)
+        told["reasons"] = reasons(explainer, found.shown, found.by, longest)
         own = explainer if kept == model.members_ else Explainer(replace(model.fitted_, members=kept))
         told["importances"] = importances(own, known, known.splits[plan.split], IMPORTANCE * plan.budget, plan.seed)
         del explainer, own

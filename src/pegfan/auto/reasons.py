@@ -19,6 +19,8 @@ __all__ = ["importances", "reasons"]
 
 _PARTS = 6
 """Parts of a score that are kept."""
+_TOGETHER = 8
+"""Nodes of a small graph that are explained at once."""
 
 
 def importances(
@@ -50,7 +52,7 @@ def importances(
 def reasons(
     explainer: Explainer, names: list[str], target: str | None, seconds: float = math.inf
 ) -> tuple[results.Reasons, ...]:
-    """The reasons for some nodes, by their names; of a large graph, for as many as there is time for.
+    """The reasons for some nodes, by their names, for as many as there is time for.
 
     Parameters
     ----------
@@ -61,10 +63,10 @@ def reasons(
     target
         The class whose score is explained; None for the one that is predicted.
     seconds
-        How long it may take on a large graph.
+        How long it may take.
     """
     nodes, found, start = find_nodes(explainer.graph, names), list[Explanation](), time.perf_counter()
-    size = 1 if explainer.graph.n >= LARGE else max(len(nodes), 1)
+    size = 1 if explainer.graph.n >= LARGE else _TOGETHER
     for place in range(0, len(nodes), size):
         if place and time.perf_counter() - start > seconds:
             break
