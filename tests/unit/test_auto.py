@@ -15,7 +15,7 @@ import pegfan as pf
 from pegfan._saved import _checksum
 from pegfan.auto import AutoClassifier, search
 from pegfan.auto.classifier import GRACE
-from pegfan.auto.outcome import SEARCH, Plan, carry_out, finalists, reserve, with_splits
+from pegfan.auto.outcome import SEARCH, Plan, carry_out, finalists, plan_words, reserve, with_splits
 from pegfan.auto.recipes import Space, difference, first_recipes, large_recipes, work
 from pegfan.auto.search import Pool, Search, Task, Trial, choose, validate
 from pegfan.channels import FeatureScale
@@ -493,6 +493,23 @@ def test_an_outcome_holds_what_a_report_shows(graph, monkeypatch):
     assert result.majority.per_split[0] == pytest.approx((labels == most).mean())
     assert 0 < result.features_only.mean < 1
     assert outcome.parts.count("none") == 10
+
+
+def test_the_plan_says_what_the_time_is_spent_on(graph):
+    one = graph.replace(splits=graph.splits[:1])
+    assert plan_words(one, Plan(budget=100)) == (
+        "Budget 100 s on 1 core: 92 s to find recipes on split 0, 8 s for reasons and the report"
+    )
+    assert plan_words(graph, Plan(budget=100, workers=2, split=1)) == (
+        "Budget 100 s on 2 cores: 46 s to find recipes on split 1 of 2 splits, 46 s to train the best ones on the "
+        "others, 8 s for reasons and the report"
+    )
+    assert "on the first of 5 folds" in plan_words(graph.replace(splits=()), Plan())
+    fixed = plan_words(graph, Plan(recipes=[Recipe(), Recipe(h=4)]))
+    assert fixed == "2 recipes on split 0 of 2 splits, then some of them on the others"
+    assert plan_words(one, Plan(recipes=[Recipe()])) == "1 recipe on split 0"
+    with pytest.raises(ValueError, match="there is no split 2: the graph has splits 0 to 1"):
+        plan_words(graph, Plan(split=2))
 
 
 def test_splits_are_drawn_where_there_are_none(graph):
