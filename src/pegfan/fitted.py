@@ -395,6 +395,17 @@ class Fitted:
     decision: Decision = _LIKELIEST
     graph: Graph | None = None
 
+    def __post_init__(self) -> None:
+        """Add what channels of the members keep of the graph, whichever members they are by now."""
+        if self.graph is None:
+            return
+        recipes = [member.recipe for member in self.members if isinstance(member, Trained)]
+        if any(recipe.spectrum for recipe in recipes) and (self.known is None or self.known.vectors is None):
+            told = Known.of(self.graph, np.empty(0, np.int64)) if self.known is None else self.known
+            object.__setattr__(self, "known", replace(told, vectors=spectral_vectors(self.graph)))
+        if any(recipe.scaling == "principal" for recipe in recipes) and self.principal is None:
+            object.__setattr__(self, "principal", PrincipalColumns.of_graph(self.graph))
+
     @classmethod
     def of(
         cls,
@@ -408,13 +419,8 @@ class Fitted:
         scale: FeatureScale | None = None,
         decision: Decision = _LIKELIEST,
     ) -> Self:
-        """What was fitted to a graph; what their channels keep of it is added."""
+        """What was fitted to a graph."""
         assert graph.features is not None
-        recipes = [member.recipe for member in members if isinstance(member, Trained)]
-        if any(recipe.spectrum for recipe in recipes):
-            told = Known.of(graph, np.empty(0, np.int64)) if known is None else known
-            known = replace(told, vectors=spectral_vectors(graph))
-        principal = any(recipe.scaling == "principal" for recipe in recipes)
         return cls(
             members=tuple(members),
             classes=graph.classes,
@@ -427,7 +433,6 @@ class Fitted:
             seed=seed,
             known=known,
             scale=scale,
-            principal=PrincipalColumns.of_graph(graph) if principal else None,
             decision=decision,
             graph=graph,
         )

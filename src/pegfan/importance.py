@@ -193,7 +193,9 @@ class _Scored:
 
     def _change(self, network: Linked, columns: IntArray, taken: IntArray) -> tuple[IntArray, FloatArray]:
         """Which columns of the scaled features change, and by how much per node."""
-        if network.member.recipe.scaling != "l1":  # columns are scaled one by one: scaled values move with the raw ones
+        if (
+            network.member.recipe.scaling != "l1"
+        ):  # columns are scaled one by one, or not at all: values move with the raw ones
             places = np.flatnonzero(np.isin(network.columns, columns))
             x = network.features.matrix[:, places]
             return places, dense(x[taken]) - dense(x)

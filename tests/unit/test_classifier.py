@@ -245,7 +245,7 @@ def test_degrees_stand_in_unless_that_is_an_error(graph):
         FSGNNClassifier(epochs=2, stand_in=None).fit(bare)
     with pytest.raises(ValueError, match="stand_in must be None or 'degree'"):
         FSGNNClassifier(stand_in="svd").fit(bare)
-    with pytest.raises(ValueError, match="scaling must be one of none, l1, columns; got 'l2'"):
+    with pytest.raises(ValueError, match="scaling must be one of none, l1, columns, principal; got 'l2'"):
         FSGNNClassifier(scaling="l2").fit(bare)
 
 

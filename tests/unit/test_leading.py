@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from pegfan.trees import canonical_order
 
 seeds = st.integers(0, 2**32 - 1)
 MORE = [{"spectrum": True}, {"scaling": "principal"}, {"scaling": "principal", "labels": True, "spectrum": True}]
+DIGESTS = ["a56d80fecbf1c134", "5351ed033ef58269"]
 QUICK = {"epochs": 8, "hidden": 4}
 HEADS = [{"method": "none", "hops": 1, **QUICK}, {"method": "none", "hops": 1, "head": "boosting", "epochs": 8}]
 
@@ -117,6 +119,15 @@ def test_spectral_vectors_of_a_renumbered_graph_are_the_same(n, seed):
     moved = graph.permute(rng.permutation(n))
     if not canonical_order(graph).arbitrary:
         np.testing.assert_array_equal(spectral_vectors(graph), spectral_vectors(moved))
+
+
+def test_every_machine_finds_the_same_bits():
+    """Digests that were made once; products of matrices may be anybody's, for their sums are exact."""
+    i = np.arange(500)
+    edges = np.concatenate([np.column_stack([i, (i * i + step) % 500]) for step in (1, 7, 30)])
+    x = (i[:, None] * np.arange(1, 61) % 17 == 3) * (1.0 + i[:, None] % 5) / 3
+    found = spectral_vectors(pf.Graph.from_edges(edges, directed=True)), principal_vectors(x)
+    assert [hashlib.sha256(vectors.tobytes()).hexdigest()[:16] for vectors in found] == DIGESTS
 
 
 def test_nodes_that_look_alike_share_a_place_and_a_bare_graph_has_none():
@@ -231,6 +242,34 @@ def test_principal_columns_are_those_of_the_fitted_graph(graph):
     assert PrincipalColumns.of_graph(graph) is PrincipalColumns.of_graph(graph)
     same = make_fsgnn_channels(graph, 1, "heterophily", scaling="principal")["X"].materialize(np.float64, "dense")
     np.testing.assert_array_equal(same, fitted.apply(graph.features))
+
+
+def test_other_members_find_what_they_need(graph):
+    """As where folds take the place of the members that were chosen first."""
+    model = pf.RecipeClassifier(Recipe.of({**HEADS[0], "spectrum": True, "scaling": "principal"})).fit(graph)
+    first = pf.RecipeClassifier(Recipe.of(HEADS[0])).fit(graph).fitted_
+    bag = replace(first, members=model.fitted_.members, known=Known.of_folds(graph, graph.splits))
+    assert bag.known.folds is not None
+    assert replace(bag, known=None).raw().tobytes() == model.fitted_.raw().tobytes()
+    assert bag.raw().tobytes() == model.fitted_.raw().tobytes()
+
+
+def test_a_grown_graph_keeps_its_vectors(graph, tmp_path):
+    old = np.arange(100)
+    model = pf.RecipeClassifier(Recipe.of({**HEADS[0], "spectrum": True})).fit(graph.subgraph(old), "random")
+    places = np.where(np.arange(120) < 100, np.arange(120), -1)
+    after = model.extended(graph, places)
+    assert after.predict_proba().tobytes() == model.predict_proba(graph).tobytes()
+    loaded = pf.load_classifier(after.save(tmp_path / "model"))
+    assert loaded.predict_proba(graph).tobytes() == after.predict_proba().tobytes()
+
+
+def test_numbers_have_a_place_too(graph, tmp_path):
+    told = graph.replace(labels=None, targets=graph.labels + graph.features[:, 0], metric="r2")
+    recipe = {**HEADS[1], "spectrum": True, "regime": "heterophily"}
+    model = pf.AutoRegressor(recipes=[recipe]).fit(told, "random")
+    loaded = pf.load_model(model.save(tmp_path / "model"))
+    assert loaded.predict(told).tobytes() == model.predict(told).tobytes()
 
 
 def rewrite(folder, change):

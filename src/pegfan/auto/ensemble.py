@@ -3,7 +3,8 @@
 Starting from nothing, the recipe is added that lowers the validation loss of the mean most, again and again; one that
 is added several times has more weight. Few validation nodes are soon fitted too well. So the nodes are dealt into
 `BAGS` parts, the selection is made without each part in turn, and what it gives for the part tells how good a selection
-really is. The weights are the means over the parts. A single recipe is better only if it is so by more than chance.
+really is. The weights are the means over the parts; the fewer nodes there are, the nearer they are to the plain mean of
+the recipes of lowest loss. A single recipe is better only if it is so by more than chance.
 """
 
 from __future__ import annotations
@@ -31,8 +32,12 @@ FEWEST = 20
 """Validation nodes from which on they are dealt, and chance is told from the metric."""
 STEPS = 40
 """How often a recipe is added."""
+PLAIN, FEW = 5, 100
+"""How many of lowest loss are in the plain mean, and with how many nodes it counts as much as the selection."""
 LEAST = 0.02
 """The least weight of a member: less is left out."""
+CLEAR = 2.0
+"""How many standard errors a difference must have."""
 _TINY = 1e-12
 
 
@@ -102,14 +107,14 @@ class Judge:
         return Decision(offsets=offsets).score(output, self.truth, self.metric), float(self.losses(picked[None])[0])
 
     def is_worse(self, output: Any, other: Any) -> bool:
-        """Whether one output for the validation nodes has a larger loss than another by more than a standard error."""
+        """Whether one output for the validation nodes clearly has a larger loss than another."""
         first, second = (
             (part[:, 0] - self.truth) ** 2 if self.numeric else -part[np.arange(len(part)), self.truth]
             for part in (output, other)
         )
         gaps = (first - second).astype(np.float64)
         mean = float((gaps * self.shares).sum() / (self.shares.sum() or 1.0))
-        return mean > float(gaps.std()) / math.sqrt(max(len(gaps), 1))
+        return mean > CLEAR * float(gaps.std()) / math.sqrt(max(len(gaps), 1))
 
 
 def _ranked(graph: Graph, nodes: IntArray, weights: FloatArray | None, outputs: Sequence[Any]) -> IntArray:
@@ -167,14 +172,21 @@ def select(outputs: Sequence[Any], judge: Judge, most: int, near: Sequence[int])
     def single(nodes: IntArray) -> int:
         return int(near[int(judge.losses(said[np.asarray(near)][:, nodes], nodes).argmin())])
 
+    def weigh(nodes: IntArray) -> FloatArray:
+        loss = partial(judge.losses, chosen=nodes)
+        own, share = said[:, nodes], len(nodes) / (len(nodes) + FEW)
+        plain = np.zeros(len(outputs))
+        plain[np.argsort(loss(own), kind="stable")[:PLAIN]] = 1 / min(PLAIN, len(outputs))
+        return _pruned(share * greedy(own, loss) + (1 - share) * plain, most)
+
     if len(outputs) == 1 or len(every) < FEWEST:
-        return Selection(_pruned(greedy(said, judge.losses), most), unknown, unknown)
+        return Selection(weigh(every), unknown, unknown)
     own = [output[judge.nodes] for output in outputs]
     weights = np.zeros(len(outputs))
     mixed, alone = np.empty_like(own[0]), np.empty_like(own[0])
     for part in range(BAGS):
         rest, left = np.flatnonzero(judge.parts != part), np.flatnonzero(judge.parts == part)
-        found = _pruned(greedy(said[:, rest], partial(judge.losses, chosen=rest)), most)
+        found = weigh(rest)
         weights += found / BAGS
         members = np.flatnonzero(found)
         mixed[left] = mean_of([own[m][left] for m in members], found[members].tolist())

@@ -275,6 +275,7 @@ class Space:
         names = ("labels", "structure") if told else ("structure",)
         shared = [*((name, (False, True)) for name in names), *sides, *edges, *rare]
         places = [("spectrum", (False, True))] if graph.n <= SPECTRUM_MOST else []
+        few = ("principal",) if columns > PRINCIPAL_FROM else ()
         tree, rows = _trees(graph)
         settings: list[tuple[str, tuple[Any, ...]]] = [
             ("hop_normalize", (False, False, True)),
@@ -287,7 +288,7 @@ class Space:
             ("method", ("none",) * 5 + tuple(dict.fromkeys(("matching",) if large else (tree, rows)))),
             ("regime", ("heterophily", "homophily", "all")),
             ("hops", (1, 2, 3) if large else (0, 1, 2, 3, 3, 3, 5)),
-            *([("scaling", ("none", "none", "columns", "l1"))] if bag else []),
+            *([("scaling", ("none", "none", "columns", "l1", *few))] if bag else []),
             *([("adjacency", (False, True))] if graph.n <= ROWS_MOST and not large else []),
             *([] if large else [("hidden", (64, 128))]),
             *settings,
@@ -369,8 +370,10 @@ def work(recipe: Recipe, graph: Graph, levels: int) -> float:
 
     `levels` is K of the recipe's tree.
     """
-    x = graph.features
+    x: Any = graph.features
     entries = float(x.nnz if issparse(x) else x.size) + 3.0 * x.shape[1]  # the second: Adam on the weights
+    if recipe.scaling == "principal":
+        entries = float(graph.n) * min(x.shape[1], 32) / 2
     edges = float(graph.adjacency.nnz)
     both = 2 if recipe.direction == "both" and graph.directed else 1
     powers = np.arange(1, recipe.hops * recipe.has_powers + 1)

@@ -53,7 +53,8 @@ _EPOCHS = 250
 _LEVELS = 7
 _SHARE = 8
 """A recipe may take an eighth of the time of all cores: its epochs are capped accordingly."""
-_FEWEST = 40
+_FEWEST = 100
+"""Epochs that a recipe must have to be worth a try."""
 _FAN_OUT = 2.0
 """Seconds that a recipe must take to make it worth starting other processes, where there is no C extension."""
 _ALWAYS = 2
@@ -117,6 +118,8 @@ class Trial:
         Of the task.
     weight
         In the model; 0 for those that were not chosen.
+    made
+        Seconds of them in which channels were made.
     """
 
     recipe: Recipe
@@ -132,6 +135,12 @@ class Trial:
     asked: Recipe | None = None
     place: Any = None
     weight: float = 0.0
+    made: float = 0.0
+
+    @property
+    def per_epoch(self) -> float:
+        """Seconds of an epoch."""
+        return (self.seconds - self.made) / max(self.epochs, 1)
 
     @property
     def cost(self) -> float:
@@ -204,6 +213,7 @@ def run_task(shared: Shared, task: Task) -> Trial:
     options |= {"sample_weight": shared.sample_weight, "until": task.until}
     if shared.kept is not None:
         options["channels"] = shared.kept.channels(shared, task)
+    made = time.perf_counter() - start
     try:
         trained, channels = train_recipe(recipe, graph, unseen, task.seed, **options)
     except Diverged:
@@ -213,8 +223,10 @@ def run_task(shared: Shared, task: Task) -> Trial:
         took = time.perf_counter() - start
         return Trial(recipe, np.nan, np.inf, 0, took, nothing, None, seed=task.seed, asked=recipe, place=task.place)
     if task.until is not None and task.until.passed and not recipe.is_linear:
-        recipe = recipe.changed(epochs=trained.run.epochs)  # so that it can be trained again without a clock
-        trained = replace(trained, recipe=trained.recipe.changed(epochs=trained.run.epochs))
+        # So that it can be trained again without a clock; of two stages, the models of the first have the cap, too.
+        epochs = trained.run.epochs if recipe.stages == 1 else trained.recipe.settings.epochs
+        recipe = recipe.changed(epochs=epochs)
+        trained = replace(trained, recipe=trained.recipe.changed(epochs=epochs))
     if recipe.settings.class_weights:
         trained = unweighted(trained, graph, split)
     output = trained.network.predict(channels)
@@ -222,6 +234,7 @@ def run_task(shared: Shared, task: Task) -> Trial:
     took, gain = time.perf_counter() - start, METRICS[graph.metric].gain(metric)
     spent = time.thread_time() - busy if shared.kept is not None else 0.0
     about: dict[str, Any] = {"gain": gain, "seed": task.seed, "cpu": spent, "asked": task.recipe, "place": task.place}
+    about |= {"made": made}
     return Trial(recipe, metric, loss, trained.run.epochs, took, output, trained, **about)
 
 
@@ -480,7 +493,7 @@ class Search:
 
     def _run_listed(self, listed: Sequence[Recipe]) -> None:
         self._side_by_side(min(self.pool.runner.workers, cores()) if self.pool.threads else 1)
-        first = 2 if self.pool.large else 1
+        first = _ALWAYS if self.pool.threads else 1
         if not self.pool.large and self._estimate(listed[0]) > _PROBE:
             self._probe(listed[0])
         self._take(iter(listed[:first]), parallel=False)  # shows how long the others will take
@@ -499,8 +512,14 @@ class Search:
             if self._is_over():
                 return
             if listed and (turn < _DIVERSE or turn % 4 == 0):
-                yield listed.popleft()
-                continue
+                following = next((recipe for recipe in listed if not self._is_slow(recipe)), None)
+                if following is not None:
+                    listed.remove(following)
+                    yield following
+                    continue
+                self.skipped += listed
+                self._skipped += len(listed)
+                listed.clear()
             found = self._repeated() if turn % 4 == 3 else self._new(turn, drawn=turn % 4 == 1)
             if found is not None:
                 yield found
@@ -516,10 +535,9 @@ class Search:
                 found = self.space.draw(rng, heads[turn // 4 % len(heads)])
             else:
                 found = self.space.vary(best[int(rng.integers(len(best)))], rng)
-            slow = self._estimate(found) > self.budget * self.pool.runner.workers / _SHARE
-            if self.pool.large and held(found, graph) > HELD_MOST:
+            if self._is_slow(found) or (self.pool.large and held(found, graph) > HELD_MOST):
                 continue
-            if not slow and all(difference(found, known) for known in tried):
+            if all(difference(found, known) for known in tried):
                 return found
         return None
 
@@ -646,7 +664,7 @@ class Search:
             return tree + self._cells(recipe) * self.rates["batches"] * recipe.settings.epochs * part
         alike = [c.epochs for c in self.done if c.recipe.head == recipe.head]
         epochs = np.mean(alike) if alike else _EPOCHS
-        return float(self._work(recipe) * self.rates[recipe.head] * min(epochs, recipe.settings.epochs))
+        return float(self._work(recipe) * self._rate(recipe) * min(epochs, recipe.settings.epochs))
 
     def _long(self) -> bool:
         return bool(self.done) and float(np.mean([c.seconds for c in self.done])) > _FAN_OUT
@@ -656,30 +674,43 @@ class Search:
         if batched:
             spent = [trial.cpu / (trial.epochs * self._cells(trial.recipe)) for trial in batched]
             self.rates["batches"] = float(np.median(spent))
-        for head in _RATES:
-            alike = [trial for trial in self.done if trial.epochs and trial.recipe.head == head]
-            if alike:  # the median: one that waited for the compiler says nothing about the others
-                took = [trial.seconds / (self._work(trial.recipe) * trial.epochs) for trial in alike]
-                self.rates[head] = float(np.median(took))
+
+    def _rate(self, recipe: Recipe) -> float:
+        """Seconds per unit of work and epoch, as measured: if it can be, in trainings of the same kind."""
+        known = [trial for trial in self.done if trial.epochs and trial.recipe.head == recipe.head]
+        alike = [trial for trial in known if trial.recipe.has_tree == recipe.has_tree] or known
+        if not alike:
+            return self.rates[recipe.head]
+        return float(np.median([trial.per_epoch / self._work(trial.recipe) for trial in alike]))
 
     def _probe(self, recipe: Recipe) -> None:
         """Run a few epochs to see how fast this machine is on this graph, before a long recipe is started."""
         task = Task(recipe.changed(epochs=_PROBE_EPOCHS), self.split, self.seed, self.pool.tree(recipe))
         tried = run_task(self.pool.shared, task)
-        self.rates[recipe.head] = tried.seconds / (self._work(recipe) * max(tried.epochs, 1))
+        self.rates[recipe.head] = tried.per_epoch / self._work(recipe)
+
+    def _affordable(self, recipe: Recipe) -> float:
+        """For how many epochs there is time."""
+        share = self.budget * self.pool.runner.workers / _SHARE
+        most = share if self.afford is None else min(share, self.afford)
+        return most / (self._work(recipe) * self._rate(recipe))
+
+    def _is_slow(self, recipe: Recipe) -> bool:
+        """Whether there is time for too few epochs."""
+        if self.pool.large or "epochs" in self.pins:
+            return self._estimate(recipe) > self.budget * self.pool.runner.workers / _SHARE
+        return self._affordable(recipe) < _FEWEST
 
     def _capped(self, recipe: Recipe) -> Recipe:
         """The recipe with its epochs capped, so that it takes at most its share of the budget."""
         if "epochs" in self.pins:
             return recipe
         whole = recipe.changed(epochs=Settings.epochs, patience=self.pins.get("patience", Settings.patience))
-        share = self.budget * self.pool.runner.workers / _SHARE
-        most = share if self.afford is None else min(share, self.afford)
-        affordable = most / (self._work(recipe) * self.rates[recipe.head])
+        affordable = self._affordable(recipe)
         if affordable >= Settings.epochs:
             return whole
         epochs = max(int(affordable) // 20 * 20, _FEWEST)
-        patience = self.pins.get("patience", min(Settings.patience, max(epochs // 4, 10)))
+        patience = self.pins.get("patience", min(Settings.patience, epochs // 4))
         return whole.changed(epochs=epochs, patience=patience)
 
     def _forget(self) -> None:
@@ -735,7 +766,10 @@ def choose(
     """
     sound = by_loss([trial for trial in trials if np.isfinite(trial.val_loss) and trial.trained is not None])
     if not sound:
-        raise Diverged(f"the training loss of all {len(trials)} recipes became infinite; use smaller learning rates")
+        raise Diverged(
+            f"the training loss of all {len(trials)} recipes became infinite, or time was over before any was trained; "
+            "use smaller learning rates, or a larger budget"
+        )
     best, measure = min(sound, key=metric_first), METRICS[graph.metric]
     judge = Judge(graph, split, weights, [trial.log_probabilities for trial in sound])
 

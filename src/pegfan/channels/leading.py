@@ -29,6 +29,8 @@ COUNT = 32
 _SPARE = 8
 """Further ones in the block, so that the last ones that count are good, too."""
 _ROUNDS = 8
+_TERMS = 40_000_000
+"""Entries that may be multiplied with a vector in all; larger matrices get fewer rounds, and two at least."""
 _LOST = 1e-8
 """A vector whose square shrinks to this share, beside those in front of it, has nothing of its own."""
 _SWEEPS = 30
@@ -54,7 +56,7 @@ def principal_vectors(features: Any) -> FloatArray:
         x = csr_array((np.ldexp(x.data, -math.frexp(largest)[1]), x.indices, x.indptr), shape=x.shape)
     across = csr_array(x.T)
     vectors, values = leading_vectors(
-        lambda block: order_free_product(across, order_free_product(x, block)), np.arange(x.shape[1])
+        lambda block: order_free_product(across, order_free_product(x, block)), np.arange(x.shape[1]), 2 * x.nnz
     )
     return np.ascontiguousarray(vectors[:, : max(int((values > 1e-10 * values[0]).sum()), 1)])
 
@@ -79,13 +81,15 @@ def spectral_vectors(graph: Graph) -> FloatArray:
 def _spectral_vectors(graph: Graph) -> FloatArray:
     classes = canonical_order(graph).classes
     step = hop_matrix(graph, "S", "symmetric")
-    vectors, _ = leading_vectors(lambda block: order_free_product(step, block), classes)
+    vectors, _ = leading_vectors(lambda block: order_free_product(step, block), classes, step.nnz)
     first = np.zeros(int(classes.max(initial=-1)) + 1, np.int64)
     first[classes[::-1]] = np.arange(graph.n)[::-1]
     return _signed(vectors[first]) * math.sqrt(graph.n)
 
 
-def leading_vectors(apply: Callable[[FloatArray], FloatArray], keys: IntArray) -> tuple[FloatArray, FloatArray]:
+def leading_vectors(
+    apply: Callable[[FloatArray], FloatArray], keys: IntArray, terms: int
+) -> tuple[FloatArray, FloatArray]:
     """Vectors of a symmetric operator, as columns, and their values, the largest in size first.
 
     Parameters
@@ -94,15 +98,20 @@ def leading_vectors(apply: Callable[[FloatArray], FloatArray], keys: IntArray) -
         The operator, for a matrix of vectors.
     keys
         What entries of vectors are told apart by: those of equal keys begin equal.
+    terms
+        How many products one vector takes.
     """
+    rounds = min(max(_TERMS // max(terms, 1), 2), _ROUNDS)
     with one_thread():  # small products: threads would wait for one another
-        return _leading_vectors(apply, keys)
+        return _leading_vectors(apply, keys, rounds)
 
 
-def _leading_vectors(apply: Callable[[FloatArray], FloatArray], keys: IntArray) -> tuple[FloatArray, FloatArray]:
+def _leading_vectors(
+    apply: Callable[[FloatArray], FloatArray], keys: IntArray, rounds: int
+) -> tuple[FloatArray, FloatArray]:
     start = _hashed(keys, min(COUNT + _SPARE, len(keys)))
     block = _orthonormal(start.copy(), start, twice=False)
-    for left in reversed(range(_ROUNDS)):
+    for left in reversed(range(rounds)):
         block = _orthonormal(_applied(apply, block), start, twice=not left)
     small = _dots(block, _applied(apply, block))
     values, turn = _eigen((small + small.T) / 2)

@@ -48,7 +48,9 @@ def search(
     hops: Annotated[int, typer.Option(min=0, help="The highest power of the hop matrix.")] = default.HOPS,
     scaling: Annotated[
         str,
-        typer.Option(help="l1 divides rows of features by their sums, columns brings columns to one scale; or none."),
+        typer.Option(
+            help="l1 divides rows of features by their sums, columns brings columns to one scale; or principal, none."
+        ),
     ] = default.SCALING,
     splits: Annotated[int | None, typer.Option(min=1, help="How many splits; by default all, up to 10.")] = None,
     epochs: Annotated[int, typer.Option(min=1, help="The most epochs per run.")] = 1500,

@@ -950,7 +950,8 @@ def _print_outcome(result: Result, folder: Path) -> None:
     console.print(
         "[dim]S: hops; S~: hops that keep the node itself; ^r: up to r of them; +A: who is joined to whom; "
         "+Y: training labels of neighbours; between: by the features in between; in two stages: known or predicted "
-        "labels; by W: edges weighed by W; +kinds: hops along each kind of edges[/dim]\n"
+        "labels; by W: edges weighed by W; +kinds: hops along each kind of edges; words: steps along and against the "
+        "edges, mixed; principal: mixtures of columns; +spectrum: where in the graph a node is[/dim]\n"
     )
     left = len(result.candidates) - len(shown)
     if left:
