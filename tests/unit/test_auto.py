@@ -6,6 +6,7 @@ import math
 import time
 import zipfile
 from collections import Counter
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ from pegfan.channels import FeatureScale
 from pegfan.explain import Explainer
 from pegfan.fitted import mean_of
 from pegfan.graph import Split
-from pegfan.recipe import Recipe
+from pegfan.recipe import OWN, Recipe
 from pegfan.results import Result
 from pegfan.running import Runner
 
@@ -189,8 +190,7 @@ def test_a_choice_is_the_ensemble_the_mean_or_the_best(graph):
     found = choose([poor, good], two, split, 5)
     assert (found.members[0], found.how) == (good, "ensemble of 2")
     assert found.weights[0] > found.weights[1]
-    worse = fake(0.9, 0.5, [[0.5, 0.5], [0.9, 0.1], [0.3, 0.7]])
-    single = choose([worse, good], two, split, 5)
+    single = choose([poor, good], two, split, 1)
     assert (single.members, single.weights, single.how) == ([good], [1.0], "best")
     assert "the best on validation" in single.reason
     helpful = fake(0.5, 1.0, [[0.5, 0.5], [0.2, 0.8], [0.5, 0.5]])
@@ -238,7 +238,9 @@ def test_a_search_never_sees_test_labels(graph):
 @pytest.mark.long
 def test_a_search_without_time_trains_two_recipes_and_one_with_time_goes_on(graph):
     short = AutoClassifier(budget=1e-6, pins=QUICK).fit(graph)
-    assert sorted((c.recipe.method, c.recipe.hops) for c in short.trials_) == [("none", 0), ("ward", 3)]
+    assert [c.place for c in sorted(short.trials_, key=lambda c: c.place)] == [0, 1]
+    listed = first_recipes(graph, graph.subgraph(graph.splits[0].train), QUICK)
+    assert [(r.method, r.hops) for r in short.ran_] == [(r.method, r.hops) for r in listed[:2]]
     long = AutoClassifier(budget=1000, pins=QUICK | {"method": "none"}).fit(graph)
     again = AutoClassifier(budget=1000, pins=QUICK | {"method": "none"}).fit(graph)
     assert len(long.trials_) >= 40, "recipes of the list, drawn ones, variations and other seeds"
@@ -248,6 +250,16 @@ def test_a_search_without_time_trains_two_recipes_and_one_with_time_goes_on(grap
     assert np.array_equal(long.predict_proba(), again.predict_proba())
     ranks = [c.rank for c in long.trials_]
     assert ranks == sorted(ranks)
+
+
+def test_a_search_with_nothing_left_to_try_ends(graph):
+    """Everything is pinned: one recipe, and a few seeds of it."""
+    whole = Recipe.of(PLAIN)
+    pins = {name: getattr(whole, name) for name in OWN} | asdict(whole.settings)
+    model = AutoClassifier(budget=1000, pins=pins, workers=2).fit(graph)
+    assert len(set(model.ran_)) == 1
+    assert sorted(trial.seed for trial in model.trials_) == [k * search.SEEDS for k in range(len(model.ran_))]
+    assert 2 <= len(model.ran_) <= 8
 
 
 @pytest.mark.long
@@ -664,7 +676,7 @@ def test_the_budget_is_spent(splits):
     assert searching[-1] <= share * whole + 2 * GRACE
     assert time.perf_counter() - start <= budget + 3 * GRACE
     assert len(outcome.result.splits.used) == splits
-    assert len(outcome.model.ran_) >= 3
+    assert len(outcome.model.ran_) >= 2
 
 
 @pytest.mark.parametrize("workers", [1, 3])
