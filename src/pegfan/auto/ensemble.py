@@ -136,7 +136,7 @@ def greedy(said: FloatArray, loss: Callable[[FloatArray], FloatArray], steps: in
 
     Examples
     --------
-    >>> said = np.array([[0.9, 0.1], [0.1, 0.9], [0.5, 0.4]])  # of two nodes, the probabilities of their classes
+    >>> said = np.array([[0.9, 0.1], [0.1, 0.9], [0.2, 0.2]])  # of two nodes, the probabilities of their classes
     >>> greedy(said, lambda rows: -np.log(rows).mean(axis=1), steps=4)
     array([0.5, 0.5, 0. ])
     """
