@@ -803,9 +803,11 @@ def choose(
                 f"; an ensemble does no better on validation nodes that it was not selected on: {told(found.ensemble)}"
             )
         return Choice(group, shares, "best", reason)
-    reason = f"an ensemble of {len(group)}, greedily selected on validation"
+    reason = "a weighted mean, selected on validation"
     if len(judge.nodes) >= _MANY:
-        reason += f"; where it was not selected: {told(found.ensemble)}, the best single one {told(found.single)}"
+        reason += (
+            f"; on nodes left out of the selection {told(found.ensemble)}, the best single one {told(found.single)}"
+        )
     return Choice(group, shares, f"ensemble of {len(group)}", reason)
 
 
