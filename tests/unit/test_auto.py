@@ -580,7 +580,7 @@ def test_a_recipe_that_is_listed_again_has_another_seed(graph):
     assert np.array_equal(again.fitted_.raw(), model.fitted_.raw())
 
 
-def test_threads_give_what_one_worker_gives(graph):
+def test_threads_give_what_one_worker_gives(graph, monkeypatch):
     recipes = [PLAIN, FULL, PLAIN, {**FULL, "hops": 1}, {**PLAIN, "head": "boosting"}, {**PLAIN, "hops": 0}]
     one, three = (AutoClassifier(recipes=recipes, workers=workers).fit(graph) for workers in (1, 3))
     assert one.ran_ == three.ran_
@@ -594,6 +594,10 @@ def test_threads_give_what_one_worker_gives(graph):
         assert mine.log_probabilities.tobytes() == other.log_probabilities.tobytes()
     assert one.reason_ == three.reason_
     assert one.fitted_.raw().tobytes() == three.fitted_.raw().tobytes()
+    monkeypatch.setattr(search, "native", None)  # as where there is no C extension: no threads
+    monkeypatch.setattr(search, "warm_up", lambda: None)
+    plain = AutoClassifier(recipes=recipes, workers=3).fit(graph)
+    assert plain.fitted_.raw().tobytes() == one.fitted_.raw().tobytes()
 
 
 @pytest.mark.parametrize("drawn", [False, True])
