@@ -132,6 +132,13 @@ def test_boosted_trees_folds_and_things_are_said_for_what_they_are(tab, bank):
     page = opened.text("body")
     assert page.count("comes from the members that did not learn from it") == 1
     assert "over 5 folds" in opened.text("#choice")
+    assert opened.text("#choice").count("in the model: 50%") == 2
+    bars = opened.page.locator("#choice .bars")
+    assert bars.inner_text().split("\n") == ["boosted trees", "50%", "network on hops", "50%"]
+    widths = bars.locator(".fill").evaluate_all(
+        "fills => fills.map((f) => f.clientWidth / f.parentElement.clientWidth)"
+    )
+    assert widths == pytest.approx([0.5, 0.5], abs=0.01)
     assert "the networks" not in page
     things = result.data.things
     assert things > 0

@@ -128,20 +128,29 @@ def test_neither_the_order_of_nodes_nor_that_of_trials_matters(seed, numeric, al
 
 
 def test_few_validation_nodes_are_not_dealt_into_parts():
+    """Of two nodes: two parts in 102 of the greedy weights, the rest of the plain mean of five of lowest loss."""
     graph = pf.Graph.from_edges([[0, 1], [1, 2]], labels=[0, 1, 0])
     split = Split(np.array([0]), np.array([1, 2]), NOTHING)
-    sharp, other = np.log([[0.5, 0.5], [0.1, 0.9], [0.6, 0.4]]), np.log([[0.5, 0.5], [0.8, 0.2], [0.2, 0.8]])
-    choice = choose(trials_of([sharp, other], graph, split), graph, split, 5)
-    assert shares_of(choice) == [(0, 1.0)]
-    assert choice.how == "best"
-    assert choice.reason == "the best on validation: 100.00 (loss 0.3081)"
-    fitting = np.log([[0.5, 0.5], [0.6, 0.4], [0.95, 0.05]])
-    trials = trials_of([sharp, fitting], graph, split)
-    choice = choose(trials, graph, split, 5)
-    said = np.exp([[sharp[1, 1], sharp[2, 0]], [fitting[1, 1], fitting[2, 0]]])
-    assert choice.weights == sorted(greedy(said, log_loss), reverse=True)
-    assert choice.reason == "an ensemble of 2, greedily selected on validation"
-    assert choice.how == "ensemble of 2"
+    right = [(0.9, 0.6), (0.4, 0.95), (0.5, 0.5), (0.45, 0.5), (0.5, 0.4), (0.1, 0.1)]
+    outputs = [np.log([[0.5, 0.5], [1 - one, one], [two, 1 - two]]) for one, two in right]
+    picked = greedy(np.array(right), log_loss)
+    assert (picked[:2] > 0).all()
+    assert picked[:2].sum() == 1
+    expected = 2 / 102 * picked + 100 / 102 * np.array([0.2] * 5 + [0.0])
+    choice = choose(trials_of(outputs, graph, split), graph, split, 10)
+    assert dict(shares_of(choice)) == pytest.approx({k: expected[k] for k in range(5)})
+    assert choice.reason == "a weighted mean, selected on validation"
+    assert choice.how == "ensemble of 5"
+
+
+@pytest.mark.parametrize(("n", "expected"), [(15, (5 + 20) / 105), (60, 1.0), (400, 1.0)])
+def test_guessers_are_in_the_plain_mean_unless_the_check_refuses_them(n, expected):
+    """One knows, six others guess: greedy selection takes the first alone, the plain mean gives it a fifth."""
+    graph, split = made(n, classes=2)
+    sure = np.log(np.eye(2)[graph.labels] * 0.8 + 0.1)
+    outputs = [sure, *(np.log(np.full((n, 2), 0.5)) for _ in range(6))]
+    found = select(outputs, Judge(graph, split, outputs=outputs), 10, [0])
+    assert found.weights[0] == pytest.approx(expected)
 
 
 def test_one_trial_is_the_model():
@@ -158,7 +167,8 @@ def test_members_that_are_right_about_different_nodes_are_joined():
     choice = choose(trials_of(outputs, graph, split), graph, split, 5)
     assert [place for place, _ in sorted(shares_of(choice))] == [0, 1]
     assert choice.weights == pytest.approx([0.5, 0.5], abs=0.1)
-    assert choice.reason.startswith("an ensemble of 2, greedily selected on validation; where it was not selected: ")
+    told = "a weighted mean, selected on validation; on nodes left out of the selection 100.00 (loss "
+    assert choice.reason.startswith(told)
     assert validate(choice.output, graph, split)[1] < min(validate(output, graph, split)[1] for output in outputs)
 
 

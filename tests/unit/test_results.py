@@ -238,6 +238,8 @@ def test_cautions():
     found = cautious(graph)
     assert list(found) == ["tiny test set", "one split", "no features", "unlabelled nodes"]
     assert "3 nodes: one node is 33.3 points" in found["tiny test set"]
+    assert found["one split"].endswith("so its spread is not known.")
+    assert "a larger budget" in cautious(graph.replace(splits=graph.splits * 2))["one split"]
     assert "largest class" in cautious(graph, test=0.5)["no better than a floor"]
     assert "features alone" in cautious(graph, features=0.9)["no better than a floor"]
     assert "spread" in cautious(graph.replace(splits=graph.splits * 2), used=(1, 0), made=False)

@@ -136,7 +136,7 @@ def greedy(said: FloatArray, loss: Callable[[FloatArray], FloatArray], steps: in
 
     Examples
     --------
-    >>> said = np.array([[0.9, 0.1], [0.1, 0.9], [0.5, 0.4]])  # of two nodes, the probabilities of their classes
+    >>> said = np.array([[0.9, 0.1], [0.1, 0.9], [0.2, 0.2]])  # of two nodes, the probabilities of their classes
     >>> greedy(said, lambda rows: -np.log(rows).mean(axis=1), steps=4)
     array([0.5, 0.5, 0. ])
     """
@@ -152,7 +152,7 @@ def greedy(said: FloatArray, loss: Callable[[FloatArray], FloatArray], steps: in
     return np.asarray(kept / kept.sum())
 
 
-def select(outputs: Sequence[Any], judge: Judge, most: int, near: Sequence[int]) -> Selection:
+def select(outputs: Sequence[Any], judge: Judge, most: int, near: Sequence[int], margin: float = 0.0) -> Selection:
     """Weights of some outputs, by greedy selection in parts; or the best single one, if that does better on the rest.
 
     Parameters
@@ -164,24 +164,34 @@ def select(outputs: Sequence[Any], judge: Judge, most: int, near: Sequence[int])
     most
         The most members.
     near
-        The places of those that may be the best single one; of these, the one of lowest loss is.
+        The places of those that may be the best single one, by the metric on all validation nodes; of these, the one
+        of lowest loss is.
+    margin
+        How far below the best metric those are.
     """
     said = np.stack([judge.said(output) for output in outputs])
+    own = [output[judge.nodes] for output in outputs]
     every, unknown = np.arange(len(judge.nodes)), (math.nan, math.nan)
+    measure = METRICS[judge.metric]
 
     def single(nodes: IntArray) -> int:
-        return int(near[int(judge.losses(said[np.asarray(near)][:, nodes], nodes).argmin())])
+        """The best single one by some of the nodes: where it is quick, by their metric, too."""
+        pool = np.asarray(near)
+        if len(nodes) < len(every) and not (measure.decides or judge.numeric):
+            gains = np.array([measure.gain(score(one[nodes], judge.truth[nodes], judge.metric)) for one in own])
+            finite = np.isfinite(gains)
+            pool = np.flatnonzero(gains >= gains[finite].max() - margin) if finite.any() else pool
+        return int(pool[int(judge.losses(said[pool][:, nodes], nodes).argmin())])
 
     def weigh(nodes: IntArray) -> FloatArray:
         loss = partial(judge.losses, chosen=nodes)
-        own, share = said[:, nodes], len(nodes) / (len(nodes) + FEW)
+        part, share = said[:, nodes], len(nodes) / (len(nodes) + FEW)
         plain = np.zeros(len(outputs))
-        plain[np.argsort(loss(own), kind="stable")[:PLAIN]] = 1 / min(PLAIN, len(outputs))
-        return _pruned(share * greedy(own, loss) + (1 - share) * plain, most)
+        plain[np.argsort(loss(part), kind="stable")[:PLAIN]] = 1 / min(PLAIN, len(outputs))
+        return _pruned(share * greedy(part, loss) + (1 - share) * plain, most)
 
     if len(outputs) == 1 or len(every) < FEWEST:
         return Selection(weigh(every), unknown, unknown)
-    own = [output[judge.nodes] for output in outputs]
     weights = np.zeros(len(outputs))
     mixed, alone = np.empty_like(own[0]), np.empty_like(own[0])
     for part in range(BAGS):
@@ -192,8 +202,8 @@ def select(outputs: Sequence[Any], judge: Judge, most: int, near: Sequence[int])
         mixed[left] = mean_of([own[m][left] for m in members], found[members].tolist())
         alone[left] = own[single(rest)][left]
     ensemble, best = judge.judged(mixed), judge.judged(alone)
-    gain = METRICS[judge.metric].gain
-    if judge.is_worse(mixed, alone) or gain(best[0]) - gain(ensemble[0]) > 2 * noise(mixed, judge):
+    gap = measure.gain(best[0]) - measure.gain(ensemble[0])
+    if judge.is_worse(mixed, alone) or gap > CLEAR * noise(mixed, judge):
         return Selection(np.eye(len(outputs))[single(every)], ensemble, best)
     return Selection(_pruned(weights, most), ensemble, best)
 

@@ -206,7 +206,8 @@ def plan_words(graph: Graph, plan: Plan) -> str:
     part = "the first" if drawn else f"split {plan.split}"
     kind, count = "folds" if drawn else "splits", others + 1
     if plan.recipes is not None:
-        return f"{len(plan.recipes)} recipes on {part} of {count} {kind}, then some of them on the others"
+        given = f"{len(plan.recipes)} recipe{'s' if len(plan.recipes) > 1 else ''} on {part}"
+        return f"{given} of {count} {kind}, then some of them on the others" if others else given
     words = f"Budget {plan.budget:g} s on {plan.workers} core{'s' if plan.workers > 1 else ''}: "
     if is_large(known.splits[plan.split]):
         words += f"{whole:.0f} s to find recipes, and to train the best ones on other {kind} as time allows"

@@ -66,8 +66,9 @@ _MANY = 20
 _DIVERSE, _PARENTS, _REPEATS, _TRIES = 8, 6, 5, 20
 """How many recipes run before any is varied, how many of the best are varied, the most seeds per recipe, and how many
 recipes are drawn to find one that is new."""
-_MOST, _ENOUGH = 240, 32
-"""The most trainings, and how many in a row that do not get among the best end a search."""
+_MOST, _ENOUGH, _IDLE = 240, 32, 16
+"""The most trainings; how many in a row that do not get among the best end a search; and how many turns in a row in
+which nothing new is found, as where almost everything is pinned."""
 _LATE = 2.0
 """A recipe is begun if at least one part in so many of the time that it takes is left."""
 _HELD = 1e9
@@ -486,9 +487,9 @@ class Search:
         try:
             self._run_listed(listed)
         except KeyboardInterrupt:
-            if not any(trial.trained for trial in self.done):
-                raise
             self._stopped = True
+        if self.interrupted and not any(trial.trained for trial in self.done):
+            raise KeyboardInterrupt
         return self._in_order()
 
     def _run_listed(self, listed: Sequence[Recipe]) -> None:
@@ -508,8 +509,9 @@ class Search:
 
     def _proposals(self, listed: deque[Recipe]) -> Iterator[Recipe]:
         """What to try next, by what is known when it is asked for."""
+        idle = 0
         for turn in count(len(self.order)):
-            if self._is_over():
+            if self._is_over() or idle >= _IDLE:
                 return
             if listed and (turn < _DIVERSE or turn % 4 == 0):
                 following = next((recipe for recipe in listed if not self._is_slow(recipe)), None)
@@ -521,6 +523,7 @@ class Search:
                 self._skipped += len(listed)
                 listed.clear()
             found = self._repeated() if turn % 4 == 3 else self._new(turn, drawn=turn % 4 == 1)
+            idle = 0 if found is not None else idle + 1
             if found is not None:
                 yield found
 
@@ -543,7 +546,11 @@ class Search:
 
     def _is_over(self) -> bool:
         """Whether the time is, or nothing has got among the best for long."""
-        if self.interrupted or self.elapsed >= self.budget or len(self.order) >= _MOST:
+        if self.interrupted or len(self.order) >= _MOST:
+            return True
+        if len(self.order) < _ALWAYS:
+            return False
+        if self.elapsed >= self.budget:
             return True
         if len(self.skipped) - self._skipped >= _DIVERSE:  # nothing fits any more
             return True
@@ -784,9 +791,10 @@ def choose(
         name = f"the mean of the {len(group)} of lowest loss"
         reason = f"{name} was asked for: {' against '.join(map(told, both))} for the best single one"
         return Choice(group, [1 / len(group)] * len(group), f"mean of {len(group)}", reason)
-    floor = -best.rank[0] - noise(best.log_probabilities[judge.nodes], judge)
+    margin = noise(best.log_probabilities[judge.nodes], judge)
+    floor = -best.rank[0] - margin
     near = [place for place, trial in enumerate(sound) if -trial.rank[0] >= floor]
-    found = select([trial.log_probabilities for trial in sound], judge, members, near or [sound.index(best)])
+    found = select([trial.log_probabilities for trial in sound], judge, members, near or [sound.index(best)], margin)
     chosen = sorted(np.flatnonzero(found.weights).tolist(), key=lambda m: -found.weights[m])
     group, shares = [sound[m] for m in chosen], [float(found.weights[m]) for m in chosen]
     if len(group) == 1:
@@ -796,9 +804,11 @@ def choose(
                 f"; an ensemble does no better on validation nodes that it was not selected on: {told(found.ensemble)}"
             )
         return Choice(group, shares, "best", reason)
-    reason = f"an ensemble of {len(group)}, greedily selected on validation"
+    reason = "a weighted mean, selected on validation"
     if len(judge.nodes) >= _MANY:
-        reason += f"; where it was not selected: {told(found.ensemble)}, the best single one {told(found.single)}"
+        reason += (
+            f"; on nodes left out of the selection {told(found.ensemble)}, the best single one {told(found.single)}"
+        )
     return Choice(group, shares, f"ensemble of {len(group)}", reason)
 
 

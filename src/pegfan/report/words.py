@@ -265,10 +265,7 @@ def choice(result: Result) -> str:
         sentences.append(f"{tried} candidates were compared on validation nodes; test nodes played no part.")
     members = sum(candidate.weight > 0 for candidate in result.candidates)
     if members > 1:
-        sentences.append(
-            f"{members} of them are in the model, which is their weighted mean; their weights are those that did best "
-            "together on validation nodes."
-        )
+        sentences.append(f"{members} of them are in the model, which is their weighted mean.")
     if chosen is not None:
         stop = "; " if chosen.reason[:1].islower() else ". "
         said = f"Chosen: {short(chosen.how)}{stop if chosen.reason else ''}{short(chosen.reason, 1_000)}"

@@ -343,7 +343,8 @@ def cautions(result: Result, graph: Graph) -> tuple[Note, ...]:
         "tiny test set": 0 < len(test) < _TINY and f"The test set has {len(test)} nodes{points}.",
         "one split": len(used) == 1
         and len(test)
-        and "The metric comes from a single split, so its spread is not known; a larger budget allows more.",
+        and "The metric comes from a single split, so its spread is not known"
+        + ("; a larger budget allows more." if len(result.splits.sizes) > 1 else "."),
         "no better than a floor": _floor_reached(result),
         "class imbalance": _imbalance(about),
         **data_cautions(about, copies),
