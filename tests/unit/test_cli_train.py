@@ -629,8 +629,11 @@ def test_the_metric_the_positive_class_and_class_weights_can_be_asked_for(rare, 
     assert result["data"]["classes"] == ["bad", "good"]
     assert result["decided"]["threshold"] == pytest.approx(0.7)
     assert all(row["recipe"]["class_weights"] for row in result["candidates"])
-    losses = [row["val_metric"] for row in result["candidates"]]
+    losses = [row["val_metric"] for row in result["candidates"] if not row["chosen"]]
+    assert len(losses) > 1
     assert losses == sorted(losses), "of losses the smallest is best"
+    (best,) = [row["val_metric"] for row in result["candidates"] if row["why"] == "best on validation"]
+    assert best == min(row["val_metric"] for row in result["candidates"])
     text = (out / "settings.toml").read_text()
     assert 'metric = "log_loss"' in text
     assert "threshold = 0.7" in text
