@@ -196,8 +196,8 @@ def plan_words(graph: Graph, plan: Plan) -> str:
     --------
     >>> graph = Graph.from_edges([[i, i + 1] for i in range(40)], labels=[0, 1] * 20 + [0])
     >>> plan_words(graph, Plan(workers=2))
-    'Budget 120 s on 2 cores: 55 s to find recipes on the first of 5 folds, 55 s to train the best ones on the others, \
-10 s for reasons and the report'
+    'Budget 120 s on 2 cores: 54 s to find recipes on the first of 5 folds, 54 s to train the best ones on the others, \
+12 s for reasons and the report'
     """
     known, drawn = with_splits(graph, plan)
     others = min(plan.splits or SPLITS, len(known.splits)) - 1
