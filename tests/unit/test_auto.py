@@ -696,7 +696,7 @@ def test_ctrl_c_in_threads_keeps_the_best(graph, monkeypatch, workers):
     monkeypatch.setattr(search, "wait", ctrl_c)
     model = AutoClassifier(budget=1000, pins=QUICK | {"method": "none"}, workers=workers).fit(graph)
     assert "Ctrl-C ended the search, and this is the best until then" in model.reason_
-    assert 5 <= len(model.ran_) <= 5 + workers
+    assert 5 <= len(model.ran_) <= 6 * workers, "every one of five waits ended for one training or more"
     assert sum(trial.weight for trial in model.trials_) == pytest.approx(1)
     again = AutoClassifier(recipes=model.ran_).fit(graph)
     assert again.fitted_.raw().tobytes() == model.fitted_.raw().tobytes()
