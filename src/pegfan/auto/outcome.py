@@ -268,6 +268,7 @@ def carry_out(graph: Graph, plan: Plan, progress: Progress | None = None, start:
         searched = time.perf_counter() - start
         if pool.until is not None:
             pool.until.at = math.inf if not pool.interrupted else 0.0
+        pool.longest = math.inf
         tell(Step(0, 0, "floors and further splits"))
         counted = start if large else entered  # reading a small graph takes a second or so, whatever the budget is
         spread = _FurtherSplits(model, plan, counted, tell, after, others)

@@ -35,7 +35,7 @@ __all__ = ["Choice", "Pool", "Search", "Task", "Trial", "by_loss", "choose", "me
 
 _log = logging.getLogger(__name__)
 
-_RATES = {"network": 6e-9, "boosting": 2e-9}
+_RATES = {"network": 6e-9, "boosting": 5e-9}
 """Seconds per unit of `work` and epoch, until something has been measured."""
 _BATCHES = 2e-8
 """Seconds of a core per row of a batch and column, likewise."""
@@ -51,8 +51,8 @@ rest."""
 _EPOCHS = 250
 """Epochs per recipe, until something has been measured."""
 _LEVELS = 7
-_SHARE = 8
-"""A recipe may take an eighth of the time of all cores: its epochs are capped accordingly."""
+_SHARE = 10
+"""A recipe may take a tenth of the time of all cores: its epochs are capped accordingly, and then the clock ends it."""
 _FEWEST = 100
 """Epochs that a recipe must have to be worth a try."""
 _FAN_OUT = 2.0
@@ -324,6 +324,8 @@ class Pool:
     ----------
     interrupted : bool
         Whether Ctrl-C came while threads were training; what they had by then counts.
+    longest : float
+        Seconds after which any training ends: how long one will take is not known beforehand.
     """
 
     def __init__(
@@ -336,7 +338,7 @@ class Pool:
         large: bool = False,
         until: Deadline | None = None,
     ) -> None:
-        self.large, self.until, self.interrupted = large, until, False
+        self.large, self.until, self.interrupted, self.longest = large, until, False, math.inf
         self.threads = large or native is not None
         self.shared = Shared(graph, scale, stood_in, sample_weight, Kept() if self.threads else None)
         self.runner = Runner(workers, shared=self.shared)
@@ -361,11 +363,18 @@ class Pool:
         """Results as they come; the next task is asked for when there is room for it."""
         if self.threads:
             return self._in_threads(tasks)
-        whole = (task._replace(tree=self.tree(task.recipe), until=self.until) for task in tasks)
+        whole = (self._ready(task) for task in tasks)
         return self.runner.map(run_task, whole, here=not parallel, ahead=0)
 
+    def _ready(self, task: Task) -> Task:
+        """A task with its tree, and with the time at which it ends."""
+        tree, until = self.tree(task.recipe), self.until
+        if until is not None and math.isfinite(self.longest):
+            until = until.within(time.monotonic(), max(self.longest, until.grace))
+        return task._replace(tree=tree, until=until)
+
     def _train(self, task: Task) -> Trial:
-        return run_task(self.shared, task._replace(tree=self.tree(task.recipe), until=self.until))
+        return run_task(self.shared, self._ready(task))
 
     def _in_threads(self, tasks: Iterator[Task]) -> Iterator[Trial]:
         running: set[Any] = set()
@@ -494,6 +503,8 @@ class Search:
 
     def _run_listed(self, listed: Sequence[Recipe]) -> None:
         self._side_by_side(min(self.pool.runner.workers, cores()) if self.pool.threads else 1)
+        if not self.pool.large:
+            self.pool.longest = self.budget * self.pool.runner.workers / _SHARE
         first = _ALWAYS if self.pool.threads else 1
         if not self.pool.large and self._estimate(listed[0]) > _PROBE:
             self._probe(listed[0])
