@@ -260,7 +260,7 @@ def test_class_weights_are_tried_where_classes_are_unequal():
         ({"class_weights": True}, True, {True}),
     ):
         space, rng = Space(graph, pins, unequal), np.random.default_rng(0)
-        drawn = [space.draw(rng) for _ in range(60)]
+        drawn = [space.draw(rng, head) for head in space.heads for _ in range(30)]
         drawn += [space.vary(recipe, rng) for recipe in drawn]
         for head in ("network", "boosting"):
             assert {recipe.settings.class_weights for recipe in drawn if recipe.head == head} == expected

@@ -404,6 +404,7 @@ ELSEWHERE = {
             *("method", "h", "kind", "regime", "hops", "direction", "scaling"),
         ]
     ),
+    "cli.reproduce.reproduce": {"budget": None, "seed": None},  # not given: they are for one page only
     "results.values.Result": {"budget": None, "seed": None},  # unknown
     "running.Step": {"budget": None},
 }

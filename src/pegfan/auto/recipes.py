@@ -314,11 +314,10 @@ class Space:
         if fixed is not None:
             self.heads = {fixed: self.heads.get(fixed, self.heads["network"])}
 
-    def draw(self, rng: Any, head: str | None = None) -> Recipe:
-        """A recipe with every part drawn."""
-        name = head or list(self.heads)[int(rng.integers(len(self.heads)))]
-        chosen: dict[str, Any] = {"method": "none", "head": name, "regime": "heterophily"}
-        for part, choices in self.heads[name]:
+    def draw(self, rng: Any, head: str) -> Recipe:
+        """A recipe of a head with every other part drawn."""
+        chosen: dict[str, Any] = {"method": "none", "head": head, "regime": "heterophily"}
+        for part, choices in self.heads[head]:
             chosen |= _as_fields(part, choices[int(rng.integers(len(choices)))])
         return self._made(chosen)
 
