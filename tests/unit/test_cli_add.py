@@ -15,7 +15,7 @@ import pegfan as pf
 from pegfan.cli import app
 
 runner = CliRunner()
-QUICK = ["--set", "epochs=10", "--set", "hidden=8", "--workers", "1", "--splits", "1", "--budget", "30"]
+QUICK = ["--set", "epochs=10", "--set", "hidden=8", "--workers", "1", "--splits", "1", "--budget", "2"]
 QUICK += ["--method", "matching", "--h", "4", "--set", "head=network"]
 
 

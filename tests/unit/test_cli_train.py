@@ -51,7 +51,7 @@ def files(tmp_path_factory):
 @pytest.fixture(scope="module")
 def out(files, tmp_path_factory):
     folder = tmp_path_factory.mktemp("trained") / "new" / "out"
-    run("train", *files, "--label", "kind", "-o", folder, "--budget", 30, *QUICK, "--splits", 2)
+    run("train", *files, "--label", "kind", "-o", folder, "--budget", 6, *QUICK, "--splits", 2)
     return folder
 
 
