@@ -954,7 +954,11 @@ def test_bad_presets(small):
         (TypeError, "hops must be an integer, got 1.5", lambda: make_fsgnn_channels(graph, 1.5)),
         (TypeError, "hops must be an integer, got True", lambda: make_fsgnn_channels(graph, True)),
         (ValueError, "hop is 2×2; a graph of 6 nodes", lambda: make_channels(graph, system, hop=np.eye(2))),
-        (ValueError, "scaling must be .*'principal', got True", lambda: make_channels(graph, system, "a", scaling=True)),
+        (
+            ValueError,
+            "scaling must be .*'principal', got True",
+            lambda: make_channels(graph, system, "a", scaling=True),
+        ),
         (ValueError, "no features; give them", lambda: make_channels(graph.replace(features=None), system, "a")),
         (ValueError, "graph has no splits; pass a Split, or name", lambda: make_channels(graph, system)),
         (ValueError, "no split is given; pass a Split, or name", lambda: make_channels(graph, system, split=None)),
