@@ -274,6 +274,16 @@ def test_large_graphs_have_a_linear_model_first_and_repeat(small_is_large, numer
         assert np.array_equal(again.fitted_.raw(), found.fitted_.raw())
 
 
+def test_networks_in_batches_have_the_epochs_that_there_is_time_for(small_is_large):
+    """None of the list is left out as too slow before its epochs are planned."""
+    graph, _ = make(12, n=200)
+    model = AutoClassifier(budget=4, pins={"hidden": 8}, workers=2).fit(graph)
+    listed = large_recipes(graph, graph.subgraph(graph.splits[0].train), {"hidden": 8})
+    ran = [recipe.changed(epochs=1, patience=1) for recipe in model.ran_]
+    batched = [r.changed(epochs=1, patience=1) for r in listed if r.head == "network"]
+    assert sum(recipe in ran for recipe in batched) >= 4
+
+
 def test_a_search_without_time_keeps_the_linear_model(small_is_large):
     graph, _ = make(12, n=200)
     model = AutoClassifier(budget=1e-3, pins={"hidden": 8}).fit(graph)

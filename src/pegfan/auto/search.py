@@ -714,8 +714,10 @@ class Search:
         return most / (self._work(recipe) * self._rate(recipe))
 
     def _is_slow(self, recipe: Recipe) -> bool:
-        """Whether there is time for too few epochs."""
-        if self.pool.large or "epochs" in self.pins:
+        """Whether there is time for too few epochs; in batches, as many are planned as there is time for."""
+        if recipe.is_linear or self._is_batched(recipe):
+            return False
+        if "epochs" in self.pins:
             return self._estimate(recipe) > self.budget * self.pool.runner.workers / _SHARE
         return self._affordable(recipe) < _FEWEST
 
