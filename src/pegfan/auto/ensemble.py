@@ -202,8 +202,8 @@ def select(outputs: Sequence[Any], judge: Judge, most: int, near: Sequence[int],
         mixed[left] = mean_of([own[m][left] for m in members], found[members].tolist())
         alone[left] = own[single(rest)][left]
     ensemble, best = judge.judged(mixed), judge.judged(alone)
-    gap = measure.gain(best[0]) - measure.gain(ensemble[0])
-    if judge.is_worse(mixed, alone) or gap > CLEAR * noise(mixed, judge):
+    gap = 0.0 if judge.numeric else measure.gain(best[0]) - measure.gain(ensemble[0])  # of numbers, the loss says it
+    if judge.is_worse(mixed, alone) or gap > CLEAR * standard_error(mixed, judge):
         return Selection(np.eye(len(outputs))[single(every)], ensemble, best)
     return Selection(_pruned(weights, most), ensemble, best)
 
@@ -213,10 +213,15 @@ def noise(output: Any, judge: Judge) -> float:
 
     About 0.6 of the standard error of one of them: two that are judged on the same nodes vary together.
     """
+    return 0.6 * standard_error(output, judge)
+
+
+def standard_error(output: Any, judge: Judge) -> float:
+    """The standard error of the metric of an output for the validation nodes; 0 where it is not estimated."""
     if judge.numeric or len(judge.nodes) < FEWEST:
         return 0.0
     found = interval([(output, judge.truth)], judge.metric, resamples=200)
-    return 0.0 if found is None else 0.6 * (found[1] - found[0]) / 3.92
+    return 0.0 if found is None else (found[1] - found[0]) / 3.92
 
 
 def _pruned(weights: FloatArray, most: int) -> FloatArray:
