@@ -1,5 +1,6 @@
 """What new users would try first, each in one command: their own files in, predictions and a report out."""
 
+import contextlib
 import csv
 import json
 import os
@@ -38,7 +39,9 @@ def check(told, nodes, classes):
     assert told["data"]["nodes"] == nodes
     assert told["data"]["classes"] == classes
     assert told["majority"]["mean"] <= told["test"]["mean"] + 0.02
-    assert told["candidates"][0]["val_metric"] >= told["candidates"][-1]["val_metric"]
+    order = [(-c["weight"], -c["val_metric"] if not c["weight"] else 0.0) for c in told["candidates"]]
+    assert order == sorted(order), "members first, by their weights; then the best on validation"
+    assert order[0][0] < 0
 
 
 @pytest.fixture(scope="module")
@@ -126,7 +129,9 @@ def test_processes_do_not_change_what_a_recipe_gives(data, tmp_path):
     assert (tmp_path / "w2" / "predictions.csv").read_bytes() == first
 
 
-def test_ctrl_c_ends_every_process_and_leaves_nothing(data, tmp_path):
+@pytest.mark.parametrize("native", ["0", "1"])
+def test_ctrl_c_ends_every_process_and_leaves_nothing(data, tmp_path, native):
+    """With the C extension recipes are trained in threads, without it in other processes."""
     program = "import sys, pegfan.auto.search as s; s._FAN_OUT = 0.0; from pegfan.cli import app; app(sys.argv[1:])"
     recipe = '[[recipes]]\nmethod = "none"\nepochs = 1000000\npatience = 1000000\nhops = {}\n'
     (tmp_path / "endless.toml").write_text(recipe.format(1) + recipe.format(2))
@@ -136,13 +141,16 @@ def test_ctrl_c_ends_every_process_and_leaves_nothing(data, tmp_path):
         stderr=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         text=True,
+        env={**os.environ, "PEGFAN_NATIVE": native},
     )
+    lanes = _children if native == "0" else _threads
     children = []
     deadline = time.monotonic() + 120
     while len(children) < 2 and time.monotonic() < deadline and running.poll() is None:
-        children = _children(running.pid)
+        children = lanes(running.pid)
         time.sleep(0.2)
-    assert len(children) >= 2, "the recipes were handed to other processes"
+    assert len(children) >= 2, "the recipes are trained side by side"
+    time.sleep(1.0)
     running.send_signal(signal.SIGINT)
     try:
         _, told = running.communicate(timeout=100)
@@ -153,6 +161,16 @@ def test_ctrl_c_ends_every_process_and_leaves_nothing(data, tmp_path):
     assert "Traceback" not in told
     assert [path.name for path in tmp_path.iterdir()] == ["endless.toml"]
     assert not [pid for pid in children if _alive(pid)]
+
+
+def _threads(pid):
+    """Threads of a process that have been busy for a second, without the first one."""
+    found = []
+    for entry in os.listdir(f"/proc/{pid}/task"):
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{entry}/stat", encoding="utf-8") as file:
+            busy = int(file.read().rpartition(")")[2].split()[11]) / os.sysconf("SC_CLK_TCK")
+            found += [int(entry)] if busy > 1.0 and int(entry) != pid else []
+    return found
 
 
 def _children(pid):

@@ -321,10 +321,11 @@ def fitting(
     scale = FeatureScale.of(known.features) if wanted else None
     large = is_large(part)
     budget = float(model.budget)
-    until = None
+    until = Deadline()  # of fixed recipes, only Ctrl-C is the end
     if fixed is None:  # on small graphs, a training that has begun may take a little longer
         until = Deadline(begun + budget - time.perf_counter(), 0 if large else GRACE)
     with Pool(known, scale, model.workers, stood_in, weights, large, until) as pool:
+        pool.whole = fixed is not None
         search = Search(pool, part, seed, budget, model.members, progress, afford, others, begun)
         pins = model.pins or {}
         trials = search.run_fixed(fixed) if fixed else search.run(known.subgraph(part.train), pins)

@@ -80,7 +80,8 @@ SEEDS = 1000
 class Task(NamedTuple):
     """A recipe on a split: all that its result depends on, besides the graph; and when it is to end in any case.
 
-    `place` is for who asks, and comes back with the result.
+    `place` is for who asks, and comes back with the result; `seconds` are those that the training may take at most,
+    once its channels are made.
     """
 
     recipe: Recipe
@@ -89,6 +90,7 @@ class Task(NamedTuple):
     tree: Hierarchy | None = None
     until: Deadline | None = None
     place: Any = None
+    seconds: float = math.inf
 
 
 @dataclass(eq=False)
@@ -211,10 +213,13 @@ def run_task(shared: Shared, task: Task) -> Trial:
     graph, split, recipe = shared.graph, task.split, task.recipe
     unseen = Split(split.train, split.val, np.empty(0, np.int64))
     options: Any = {"tree": task.tree, "scale": shared.scale, "stood_in": shared.stood_in, "history": True}
-    options |= {"sample_weight": shared.sample_weight, "until": task.until}
+    options |= {"sample_weight": shared.sample_weight}
     if shared.kept is not None:
         options["channels"] = shared.kept.channels(shared, task)
-    made = time.perf_counter() - start
+    made, until = time.perf_counter() - start, task.until
+    if until is not None and math.isfinite(task.seconds):
+        until = until.within(time.monotonic(), max(task.seconds, until.grace))
+    options["until"] = until
     try:
         trained, channels = train_recipe(recipe, graph, unseen, task.seed, **options)
     except Diverged:
@@ -223,7 +228,7 @@ def run_task(shared: Shared, task: Task) -> Trial:
             nothing = np.full((graph.n, 1), graph.targets[split.train].mean())
         took = time.perf_counter() - start
         return Trial(recipe, np.nan, np.inf, 0, took, nothing, None, seed=task.seed, asked=recipe, place=task.place)
-    if task.until is not None and task.until.passed and not recipe.is_linear:
+    if until is not None and until.passed and not recipe.is_linear:
         # So that it can be trained again without a clock; of two stages, the models of the first have the cap, too.
         epochs = trained.run.epochs if recipe.stages == 1 else trained.recipe.settings.epochs
         recipe = recipe.changed(epochs=epochs)
@@ -326,6 +331,8 @@ class Pool:
         Whether Ctrl-C came while threads were training; what they had by then counts.
     longest : float
         Seconds after which any training ends: how long one will take is not known beforehand.
+    whole : bool
+        Whether a part of the trainings is worth nothing, so that Ctrl-C ends everything.
     """
 
     def __init__(
@@ -338,7 +345,7 @@ class Pool:
         large: bool = False,
         until: Deadline | None = None,
     ) -> None:
-        self.large, self.until, self.interrupted, self.longest = large, until, False, math.inf
+        self.large, self.until, self.interrupted, self.longest, self.whole = large, until, False, math.inf, False
         self.threads = large or native is not None
         self.shared = Shared(graph, scale, stood_in, sample_weight, Kept() if self.threads else None)
         self.runner = Runner(workers, shared=self.shared)
@@ -368,10 +375,7 @@ class Pool:
 
     def _ready(self, task: Task) -> Task:
         """A task with its tree, and with the time at which it ends."""
-        tree, until = self.tree(task.recipe), self.until
-        if until is not None and math.isfinite(self.longest):
-            until = until.within(time.monotonic(), max(self.longest, until.grace))
-        return task._replace(tree=tree, until=until)
+        return task._replace(tree=self.tree(task.recipe), until=self.until, seconds=self.longest)
 
     def _train(self, task: Task) -> Trial:
         return run_task(self.shared, self._ready(task))
@@ -390,9 +394,11 @@ class Pool:
                         return
                     finished, running = wait(running, return_when=FIRST_COMPLETED)
                 except KeyboardInterrupt:
-                    if self.interrupted or self.until is None:
+                    if self.until is not None:
+                        self.until.at, self.until.grace = 0.0, 0.0  # trainings end after their epoch
+                    if self.interrupted or self.until is None or self.whole:
                         raise
-                    self.interrupted, self.until.at = True, 0.0
+                    self.interrupted = True
                     continue
                 for future in finished:
                     yield future.result()
