@@ -146,13 +146,13 @@ def test_ctrl_c_ends_every_process_and_leaves_nothing(data, tmp_path, native):
     lanes = _children if native == "0" else _threads
     children = []
     deadline = time.monotonic() + 120
-    while len(children) < 2 and time.monotonic() < deadline and running.poll() is None:
-        children = lanes(running.pid)
-        time.sleep(0.2)
-    assert len(children) >= 2, "the recipes are trained side by side"
-    time.sleep(1.0)
-    running.send_signal(signal.SIGINT)
     try:
+        while len(children) < 2 and time.monotonic() < deadline and running.poll() is None:
+            children = lanes(running.pid)
+            time.sleep(0.2)
+        assert len(children) >= 2, "the recipes are trained side by side"
+        time.sleep(1.0)
+        running.send_signal(signal.SIGINT)
         _, told = running.communicate(timeout=100)
     finally:
         running.kill()
