@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
+from pegfan.channels.labels import JOINT_MOST
+from pegfan.channels.leading import COUNT
 from pegfan.channels.presets import ADJUSTED_FROM
 from pegfan.channels.scaling import is_bag
 from pegfan.graph import Graph
@@ -38,8 +40,6 @@ BOOSTED_CELLS = 2e7
 
 PRINCIPAL_FROM = 100
 """Feature columns from which on boosting asks about principal ones."""
-BETWEEN_MOST = 256
-"""The most columns times classes for which labels are told apart by the features in between."""
 SPECTRUM_MOST = 100_000
 """The most nodes of a graph whose leading eigenvectors are found."""
 
@@ -178,7 +178,7 @@ STAGED_FROM = 200
 def may_tell_between(graph: Graph) -> bool:
     """Whether there are few enough columns to tell labels two steps away apart by the features in between."""
     assert graph.features is not None
-    return graph.targets is None and graph.features.shape[1] * graph.n_classes <= BETWEEN_MOST
+    return graph.targets is None and graph.features.shape[1] * graph.n_classes <= JOINT_MOST
 
 
 def _may_boost(pins: Mapping[str, Any]) -> bool:
@@ -372,7 +372,7 @@ def work(recipe: Recipe, graph: Graph, levels: int) -> float:
     x: Any = graph.features
     entries = float(x.nnz if issparse(x) else x.size) + 3.0 * x.shape[1]  # the second: Adam on the weights
     if recipe.scaling == "principal":
-        entries = float(graph.n) * min(x.shape[1], 32) / 2
+        entries = float(graph.n) * min(x.shape[1], COUNT) / 2
     edges = float(graph.adjacency.nnz)
     both = 2 if recipe.direction == "both" and graph.directed else 1
     powers = np.arange(1, recipe.hops * recipe.has_powers + 1)
@@ -382,9 +382,9 @@ def work(recipe: Recipe, graph: Graph, levels: int) -> float:
     tree = levels * (entries + edges * recipe.projects_hops + 2.0 * graph.n) if recipe.has_tree else 0.0
     if recipe.is_boosted:
         columns = 1.0 + recipe.hop_count(graph.directed) + 2.0 * both * len(graph.edge_kinds) * recipe.kinds
-        width = min(x.shape[1], 32) if recipe.scaling == "principal" else x.shape[1]
+        width = min(x.shape[1], COUNT) if recipe.scaling == "principal" else x.shape[1]
         outputs = graph.n_classes if graph.n_classes > 2 else 1
-        more = 32.0 * recipe.spectrum + graph.n_classes * (4.0 + width * recipe.between) * recipe.labels
+        more = float(COUNT) * recipe.spectrum + graph.n_classes * (4.0 + width * recipe.between) * recipe.labels
         models = 5.0 if recipe.stages > 1 else 1.0
         return float(models * outputs * graph.n * (width * columns + more + 12.0) + 10_000.0)
     extra = (edges + 3.0 * graph.n) * recipe.adjacency + 8.0 * graph.n * (recipe.labels + recipe.structure)

@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 
 from pegfan._arrays import Float32Array, FloatArray
 from pegfan._compiled import native
-from pegfan.auto.ensemble import Judge, noise, select
+from pegfan.auto.ensemble import FEWEST, Judge, noise, select
 from pegfan.auto.recipes import HELD_MOST, Space, difference, first_recipes, held, large_recipes, work
 from pegfan.channels import Channels, FeatureScale
 from pegfan.decisions import Decision, best_offsets
@@ -61,8 +61,6 @@ _ALWAYS = 2
 """Recipes that always run."""
 _PROBE, _PROBE_EPOCHS = 5.0, 8
 """If the first recipe may take longer than these seconds, it is probed for these epochs."""
-_MANY = 20
-"""Validation nodes from which on chance is told from the metric."""
 _DIVERSE, _PARENTS, _REPEATS, _TRIES = 8, 6, 5, 20
 """How many recipes run before any is varied, how many of the best are varied, the most seeds per recipe, and how many
 recipes are drawn to find one that is new."""
@@ -818,13 +816,13 @@ def choose(
     group, shares = [sound[m] for m in chosen], [float(found.weights[m]) for m in chosen]
     if len(group) == 1:
         reason = f"the best on validation: {told(judge.judged(group[0].log_probabilities[judge.nodes]))}"
-        if len(judge.nodes) >= _MANY:
+        if len(judge.nodes) >= FEWEST:
             reason += (
                 f"; an ensemble does no better on validation nodes that it was not selected on: {told(found.ensemble)}"
             )
         return Choice(group, shares, "best", reason)
     reason = "a weighted mean, selected on validation"
-    if len(judge.nodes) >= _MANY:
+    if len(judge.nodes) >= FEWEST:
         reason += (
             f"; on nodes left out of the selection {told(found.ensemble)}, the best single one {told(found.single)}"
         )

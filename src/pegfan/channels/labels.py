@@ -36,7 +36,7 @@ NEAR, FAR = "Y near", "Y far"
 JOINT, BETWEEN = "Y X", "Y between"
 """Names of the channels that hold products of labels and features, for each column and class one."""
 _NAMES = (NEAR, FAR, JOINT, BETWEEN)
-_JOINT_MOST = 256
+JOINT_MOST = 256
 """The most columns of such a channel."""
 
 
@@ -66,7 +66,7 @@ def label_channels(graph: Graph, x: Any, codes: IntArray, classes: int, between:
         Channel(FAR, None, propagate(walk, walk), "Y", what="training labels two steps away"),
     ]
     shares = _one_hot(codes, classes)
-    if x.shape[1] * (classes + 1) <= _JOINT_MOST:
+    if x.shape[1] * (classes + 1) <= JOINT_MOST:
         words = "features of neighbours by their training label"
         channels.append(_of_features(JOINT, x, partial(_by_label, walk, shares), words))
     if between:
@@ -149,10 +149,10 @@ def belief_channels(graph: Graph, x: Any, beliefs: Beliefs, between: bool = Fals
         Channel(FAR, None, seen(far), "Y", what="labels two steps away, known or predicted"),
     ]
     classes = beliefs.worlds[0].shape[1]
-    if width * (classes + 1) <= _JOINT_MOST:
+    if width * (classes + 1) <= JOINT_MOST:
         words = "features of neighbours by their label, known or predicted"
         channels.append(_of_features(JOINT, x, lambda z: seen(lambda y: _by_label(walk, y, z)), words))
-    if between and width * classes <= _JOINT_MOST:
+    if between and width * classes <= JOINT_MOST:
         words = "labels two steps away, known or predicted, by the features in between"
         channels.append(_of_features(BETWEEN, x, lambda z: seen(lambda y: labels_between(graph, z, y)), words))
     return channels
@@ -237,7 +237,7 @@ def _by_label(walk: csr_array, shares: FloatArray, x: Any) -> FloatArray:
 
 def _between(graph: Graph, x: Any, shares: FloatArray, words: str) -> list[Channel]:
     """The channel of `labels_between`; none where it would have too many columns."""
-    if x.shape[1] * shares.shape[1] > _JOINT_MOST:
+    if x.shape[1] * shares.shape[1] > JOINT_MOST:
         return []
     return [_of_features(BETWEEN, x, lambda features: labels_between(graph, features, shares), words)]
 
