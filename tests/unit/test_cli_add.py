@@ -66,15 +66,14 @@ def out(week):
 
 
 @pytest.fixture(scope="module")
-def kept(week):
-    """Trained with --keep-data on files that are gone since."""
+def kept(week, out):
+    """What ``out`` is, trained again from its settings with --keep-data, on files that are gone since."""
     place = week / "elsewhere"
     place.mkdir()
     for name in ("nodes.csv", "edges.csv"):
         shutil.copy(week / name, place)
-    told = said(
-        "train", place / "nodes.csv", place / "edges.csv", "--label", "kind", "-o", week / "kept", "--keep-data", *QUICK
-    )
+    again = ["--config", out / "settings.toml", "--workers", "1", "-o", week / "kept"]
+    told = said("train", place / "nodes.csv", place / "edges.csv", *again, "--keep-data")
     assert "data holds copies of nodes.csv + edges.csv, ids and labels included" in told
     shutil.rmtree(place)
     return week / "kept"

@@ -151,7 +151,7 @@ def test_the_runs_on_the_authors_trees_are_found(records, tmp_path, monkeypatch)
     """By the hashes that the records hold, for the files are not here."""
     hashes = {}
     for record in Store(RESULTS, create=False):
-        tree = record["job"].get("tree") or {}
+        tree = record.get("job", {}).get("tree") or {}
         if "file" in tree:
             hashes[tree["file"]] = tree["sha256"]
             (tmp_path / tree["file"]).touch()
