@@ -425,7 +425,8 @@ def full_disk(folder: Path) -> Iterator[None]:
 
 
 def example(task: Task) -> dict[str, Any]:
-    """A piece for the examples: a power of its number."""
+    """A piece for examples and tests: a power of its number, after some seconds of sleep."""
+    time.sleep(task.params.get("seconds", 0.0))
     value = task.block ** task.params["power"]
     task.save("value", np.array([value]))
     return {"value": value}
