@@ -155,13 +155,8 @@ def test_a_cluster_without_workers_is_not_waited_for(tmp_path, monkeypatch):
         own.scale(0)
         while cluster._client.nthreads():
             time.sleep(0.1)
-        work.cluster = lambda orders: _skip_check(cluster, orders)
+        cluster._seen.add(str(tmp_path))  # nobody could be asked
         work.stage(example, {"power": 2}, count=2).run()
-
-
-def _skip_check(cluster, orders):
-    cluster._seen |= {json.loads(order)["place"] for order in orders}
-    return cluster(orders)
 
 
 def test_what_is_no_address_is_refused():

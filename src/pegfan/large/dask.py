@@ -74,11 +74,6 @@ class Cluster:
     say
         Called with sentences about the cluster: where its dashboard is.
 
-    Attributes
-    ----------
-    threads
-        The pieces that a worker computes at once, at most.
-
     Examples
     --------
     >>> import tempfile
@@ -127,6 +122,11 @@ class Cluster:
     def threads(self) -> int:
         """The pieces that a worker computes at once, at most."""
         return max([1, *self._client.nthreads().values()])
+
+    @property
+    def cores(self) -> int:
+        """The threads that a piece may use while no other is computed."""
+        return cores() if self.where == LOCAL else self.threads
 
     @property
     def processes(self) -> dict[str, int]:
