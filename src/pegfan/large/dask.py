@@ -121,7 +121,7 @@ class Cluster:
     @property
     def threads(self) -> int:
         """The pieces that a worker computes at once, at most."""
-        return max([1, *self._client.nthreads().values()])
+        return max([1, *map(int, self._client.nthreads().values())])
 
     @property
     def cores(self) -> int:
@@ -260,7 +260,7 @@ def _on_worker(item: str) -> str:
             )
         return json.dumps([number, run_piece(order), None])
     except Exception as error:  # as a text: an error that is an object would be a pickle
-        about = {"kind": type(error).__name__, "words": str(error), "errno": None, "file": None}
+        about: dict[str, Any] = {"kind": type(error).__name__, "words": str(error), "errno": None, "file": None}
         if isinstance(error, OSError) and error.errno is not None:
             file = None if error.filename is None else str(error.filename)
             about |= {"errno": error.errno, "words": error.strerror, "file": file}

@@ -10,6 +10,7 @@ __all__ = ["machine_memory", "read_bytes", "show_bytes"]
 
 _UNITS = {"": 1, "b": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _SHAPE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([kmgt]?)(i?)(b?)\s*", re.IGNORECASE)
+_LIMIT = "memory.limit_in_bytes"
 _EXAMPLE = "write it as 4GB, 512MB or 1.5GiB"
 
 
@@ -72,11 +73,27 @@ def machine_memory() -> int | None:
         found = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (ValueError, OSError, AttributeError):
         return None
-    for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+    for limit in _limits():
         try:
-            text = Path(path).read_text(encoding="ascii").strip()
+            text = limit.read_text(encoding="ascii").strip()
         except OSError:
             continue
         if text.isdecimal():
             found = min(found, int(text))
+    return found
+
+
+def _limits() -> list[Path]:
+    """The files that hold the limits of the control groups that this process is in, and of those around them."""
+    try:
+        lines = Path("/proc/self/cgroup").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return []
+    found = []
+    for line in lines:
+        _, kinds, group = line.split(":", 2)
+        if kinds in ("", "memory"):
+            home, name = ("/sys/fs/cgroup", "memory.max") if not kinds else ("/sys/fs/cgroup/memory", _LIMIT)
+            place = Path(group.lstrip("/"))
+            found += [Path(home) / part / name for part in (place, *place.parents)]
     return found
