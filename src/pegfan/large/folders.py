@@ -212,9 +212,7 @@ def _describe(folder: Path) -> WorkingFolder:
             changed = max(changed, last)
     command, finished = _state(folder)
     stages.sort(key=lambda stage: stage.changed)
-    return WorkingFolder(
-        folder, tuple(stages), size, changed, command, finished, _busy(folder), tuple(sorted(foreign))
-    )
+    return WorkingFolder(folder, tuple(stages), size, changed, command, finished, _busy(folder), tuple(sorted(foreign)))
 
 
 def _kind(entry: os.DirEntry[str]) -> str | None:
