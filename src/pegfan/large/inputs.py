@@ -56,7 +56,9 @@ def expand(where: Sequence[str | os.PathLike[str]]) -> list[Path]:
     for entry in (os.fspath(one) for one in where):
         path = Path(entry)
         if path.is_dir():
-            inside = sorted(file for file in path.iterdir() if file.is_file() and readable(file))
+            inside = sorted(
+                file for file in path.iterdir() if file.is_file() and file.name[0] not in "._" and readable(file)
+            )
             if not inside:
                 raise FileNotFoundError(f"the folder {path} holds no table: CSV or Parquet")
             found += inside
