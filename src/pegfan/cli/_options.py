@@ -118,6 +118,16 @@ class Growing:
         check_choice(self.method, ("auto", *BUILDERS), "--method")
         check_choice(self.direction, DIRECTIONS, "--direction")
 
+    def in_pieces(self) -> dict[str, Any]:
+        """The settings for a tree that is built in pieces; refuses methods that need the whole graph in memory."""
+        if self.method not in ("auto", "matching"):
+            raise Fail(
+                f"--method {self.method} needs the whole graph in memory; in pieces trees are built by --method "
+                "matching, or leave out --memory.",
+                USAGE,
+            )
+        return {"h": self.h, "max_levels": self.max_levels, "direction": self.direction}
+
     def build(self, graph: Graph) -> Hierarchy:
         """Build the tree, and show the level that it has reached."""
         from pegfan import build_tree
