@@ -185,8 +185,8 @@ class BatchSteps:
         arrays = {name: getattr(self, name).copy() for name in ("w", "m", "v", "mean", "kept")}
         return {**arrays, "steps": np.array(self.steps)}
 
-    def resume(self, progress: Mapping[str, Any]) -> None:
-        """Go on from what `progress` gave."""
+    def resume(self, progress: Mapping[str, Any]) -> Any:
+        """Go on from what `progress` gave; the newest snapshot."""
         for name in ("w", "m", "v", "mean", "kept"):
             found, own = progress[name], getattr(self, name)
             if found.dtype != own.dtype or found.shape != own.shape:
@@ -194,6 +194,7 @@ class BatchSteps:
             own[:] = found
         self.steps = int(progress["steps"])
         self._order = self.source.batches(self.steps)
+        return self.kept
 
     # ------------------------------------------------------------------------ inside
 
