@@ -48,7 +48,9 @@ def graph_pieces(work, graph, tree=None, blocks=2, slabs=2):
     cuts = np.unique(np.linspace(0, columns, slabs + 1).astype(int)).tolist()
     x = np.asarray(graph.features)
     features = stage_of(
-        work, "features", [({"values": np.ascontiguousarray(x[:, a:b])}, {"start": a, "stop": b}) for a, b in pairwise(cuts)]
+        work,
+        "features",
+        [({"values": np.ascontiguousarray(x[:, a:b])}, {"start": a, "stop": b}) for a, b in pairwise(cuts)],
     )
     found = canonical_order(graph)
     about = {"tied": int(found.tied), "arbitrary": int(found.arbitrary)}

@@ -48,7 +48,10 @@ RECIPES = [
     {"method": "none", "regime": "all", "hops": 2, "direction": "symmetric"},
     {"method": "none", "regime": "homophily", "hops": 2, "direction": "both"},
     {"method": "none", "hops": 0, "scaling": "columns"},
-    *({"method": "matching", "h": 3, "kind": kind, "regime": "heterophily", "hops": 2} for kind in ("a", "b", "c", "as")),
+    *(
+        {"method": "matching", "h": 3, "kind": kind, "regime": "heterophily", "hops": 2}
+        for kind in ("a", "b", "c", "as")
+    ),
     {"method": "matching", "h": 4, "kind": "b", "regime": "all", "hops": 2, "direction": "in"},
     {"method": "matching", "h": 4, "kind": "c", "regime": "homophily", "direction": "both", "scaling": "columns"},
 ]

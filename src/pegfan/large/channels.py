@@ -20,7 +20,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -133,7 +132,9 @@ def _check(recipe: Recipe) -> None:
     wrong = [name for name in ("adjacency", "labels", "structure", "kinds", "spectrum") if getattr(recipe, name)]
     wrong += ["weight"] if recipe.weight is not None else []
     if wrong:
-        raise ValueError(f"{wrong[0]} cannot be made of a graph in pieces: use a recipe without it, not {recipe.name!r}")
+        raise ValueError(
+            f"{wrong[0]} cannot be made of a graph in pieces: use a recipe without it, not {recipe.name!r}"
+        )
     if recipe.scaling == "principal" or recipe.direction == "words":
         found = "scaling='principal'" if recipe.scaling == "principal" else "direction='words'"
         raise ValueError(f"{found} is not there for graphs in pieces; choose another, not {recipe.name!r}")
@@ -274,9 +275,7 @@ class LargeChannels:
             inputs |= {"order": self.order, "classes": self.pieces.order}
         scales = sorted(scale for own, scale in self.wanted if own == steps and scale is not None)
         params = {"slabs": self.slabs, "held": self.held, "scales": scales}
-        return self.work.stage(
-            coefficients, params, inputs, len(self.slabs), "coefficients", self.n, alone=self._alone
-        )
+        return self.work.stage(coefficients, params, inputs, len(self.slabs), "coefficients", self.n, alone=self._alone)
 
     def paths(self) -> Stage:
         """The stage with the cluster of every place at the level that is held, and the value of its φ there."""
@@ -495,7 +494,7 @@ def leveled(task: Task) -> dict[str, Any]:
     from pegfan.recipe import pad_levels
 
     tree, levels = Hierarchy.load(task.inputs["tree"].path("tree.npz")), task.params["levels"]
-    if tree.K > levels:
+    if levels < tree.K:
         kept = tree.parents[: levels - 2]
         count = len(tree.parents[levels - 2])
         tree = Hierarchy([*kept, np.zeros(count, np.int64)], tree.order, {**tree.info, "max_levels": levels})

@@ -137,14 +137,19 @@ class Arcs:
 
     def chunks(self, arcs: int) -> Iterator[tuple[int, int]]:
         """Runs of rows with about so many arcs, or a single row with more; no run is in two blocks."""
-        for start, rows in zip(self.starts, self._pointers, strict=True):
-            pointers = rows.read(0, rows.count)
-            first, last = 0, len(pointers) - 1
-            while first < last:
-                end = int(np.searchsorted(pointers, pointers[first] + arcs, side="right")) - 1
-                end = min(max(end, first + 1), last)
-                yield start + first, start + end
-                first = end
+        for block in range(self.blocks.count):
+            yield from self.chunks_of(block, arcs)
+
+    def chunks_of(self, block: int, arcs: int) -> Iterator[tuple[int, int]]:
+        """Those of one block."""
+        start, rows = self.starts[block], self._pointers[block]
+        pointers = rows.read(0, rows.count).astype(np.int64)
+        first, last = 0, len(pointers) - 1
+        while first < last:
+            end = int(np.searchsorted(pointers, pointers[first] + arcs, side="right")) - 1
+            end = min(max(end, first + 1), last)
+            yield start + first, start + end
+            first = end
 
     def rows(self, start: int, stop: int) -> tuple[NDArray[Any], NDArray[Any], FloatArray]:
         """Pointers from 0 on, columns and weights of some rows; pointers have the dtype of the columns."""

@@ -146,6 +146,9 @@ class BatchSteps:
         return self
 
     def __exit__(self, *error: Any) -> None:
+        close = getattr(self._order, "close", None)  # of a generator, which may have threads
+        if close is not None:
+            close()
         if self.pool is not None:
             self.pool.shutdown()
 
