@@ -1,4 +1,4 @@
-"""Channels of a graph that does not fit into memory: hops and scaling coefficients on disk, rows put together when asked.
+"""Channels of a graph beyond memory: hops and scaling coefficients on disk, rows put together when they are asked for.
 
 Everything is computed in the order of the channels (`channel_order`), in which *place* i belongs to node ``order[i]``,
 and in *slabs*, some columns of the features for all nodes: sums of different columns have nothing to do with each

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from bisect import bisect_right
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from threading import Lock
 from typing import Any, Self
@@ -84,7 +85,7 @@ class Rows:
         apart = np.flatnonzero(steps > max(_GAP // max(self.row_bytes, 1), 1)) + 1
         ends = [0, *apart.tolist(), len(wanted)]
         with self.path.open("rb", buffering=0) as file:
-            for first, last in zip(ends[:-1], ends[1:], strict=True):
+            for first, last in pairwise(ends):
                 own = wanted[first:last]
                 found = self._read(file, int(own[0]), int(own[-1]) + 1)
                 out[first:last] = found if len(found) == len(own) else found[own - own[0]]

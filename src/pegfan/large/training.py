@@ -75,8 +75,6 @@ _RUN = 1024
 """Rows of the sample that stand together."""
 _ROOM = 0.125
 """The part of the memory that the rows of a sample, or of a training that is held, may take."""
-_PROBE = 24
-"""Steps that show how long a step takes."""
 _PASSES = 40
 """The most passes over the training rows."""
 _EPOCHS, _PATIENCE = 40, 8
@@ -194,7 +192,7 @@ class LargeResult:
                 self.memory,
             )
             self.model.save(temporary / "model")
-            ran = [trial.recipe.to_dict() for trial in self.trials[:1]]
+            ran = [recipe.to_dict() for recipe in self.model.ran_]
             document = {
                 "format": "pegfan settings",
                 "version": 4,
@@ -212,7 +210,7 @@ class LargeResult:
 
 
 def draw_split(labels: Any, order: Stage, seed: int = default.SEED) -> Split:
-    """The first of five folds of the labelled nodes, drawn by their canonical order: three train, one judges, one tests.
+    """The first of five folds of the labelled nodes, drawn in canonical order: three train, one judges, one tests.
 
     Parameters
     ----------
@@ -256,7 +254,7 @@ def train(
     work, pieces
         The graph.
     labels
-        Per node: class numbers, −1 where there is none; numbers of a floating type are targets, NaN where there is none.
+        Per node: class numbers, −1 where there is none; or numbers of a floating type to predict, NaN likewise.
     split
         Nodes for training, validation and test (`draw_split`); those without a label are left out.
     classes
@@ -350,9 +348,10 @@ class _Training:
         choice = _read(self.folder / "choice.json")
         if choice is None:
             trials = self._compete(about, pins, recipes)
-            best = trials[0]
+            best = trials[0].recipe
+            fixed = recipes is not None and best.settings.epochs != Settings.epochs
             choice = {"trials": [trial.to_dict() for trial in trials], "seconds": self.elapsed}
-            choice["recipe"] = self._planned(best.recipe).to_dict()
+            choice["recipe"] = (best if fixed else self._planned(best)).to_dict()
             _write(self.folder / "choice.json", choice)
         trials = [Trial.of(one) for one in choice["trials"]]
         recipe = Recipe.of(choice["recipe"])
@@ -387,7 +386,7 @@ class _Training:
         with replacing(path) as file:
             np.save(file, truth[order])
         del truth, order
-        params = {"truth": str(path), "key": self.key, "classes": self.count}
+        params = {"truth": path.relative_to(self.work.folder).as_posix(), "key": self.key, "classes": self.count}
         arcs = self.pieces.arcs(self.pieces.order, False)
         ends = self.work.stage(ends_of_edges, params, {"arcs": arcs}, arcs.count, "edges of training nodes").results
         spans = self.work.stage(
@@ -496,16 +495,15 @@ class _Training:
         self._say(f"measuring how long {recipe.name} takes")
         with self._steps(recipe, channels) as (steps, _, source):
             steps.step(0)  # what is made once is made
-            begun, done = time.monotonic(), steps.steps
+            begun = time.monotonic()
             steps.step(1)
-            each = (time.monotonic() - begun) / max(steps.steps - done, 1)
-        per_epoch = min(STEPS, source.per_pass)
-        afford = int(FINAL * self.budget / max(each * per_epoch, 1e-9))
-        most = -(-_PASSES * source.per_pass // per_epoch)
+            each = time.monotonic() - begun
+        in_pass = -(-source.per_pass // STEPS)
+        afford = int(FINAL * self.budget / max(each, 1e-9))
         asked = recipe.settings.epochs
-        epochs = max(1, min(afford, most, asked if asked != Settings.epochs else most))
-        patience = min(recipe.settings.patience, max(-(-source.per_pass // per_epoch), 12))
-        return recipe.changed(epochs=epochs, patience=patience)
+        most = asked if asked != Settings.epochs else _PASSES * in_pass
+        patience = min(recipe.settings.patience, max(in_pass, _PATIENCE))
+        return recipe.changed(epochs=max(1, min(afford, most)), patience=patience)
 
     def _steps(self, recipe: Recipe, channels: LargeChannels) -> _Steps:
         return _Steps(self, recipe, channels)
@@ -891,8 +889,7 @@ def _average(paths: Sequence[Path], members: Sequence[Any], target: Path) -> Non
 
 def ends_of_edges(task: Task) -> dict[str, Any]:
     """What joins training nodes, in a block of arcs: edges by the classes of their ends, or sums for a correlation."""
-    truth = np.load(task.params["truth"], mmap_mode="r", allow_pickle=False)
-    truth = np.array(truth)
+    truth = np.load(task.place / task.params["truth"], allow_pickle=False)
     arcs, classes = Arcs(task.inputs["arcs"]), task.params["classes"]
     about = task.inputs["arcs"].result(task.block)
     counts, sums, isolated = np.zeros((classes, classes), np.int64), np.zeros(5), 0
