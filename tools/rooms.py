@@ -45,7 +45,7 @@ ROWS: dict[str, tuple[str, ...]] = {
         *("decisions", "recipe", "stages", "networks", "_legacy", "fitted"),
         *("explain", "importance", "classifier"),
     ),
-    "runs": ("results", "auto", "experiments", "comparison", "_families"),
+    "runs": ("results", "auto", "experiments", "comparison", "_families", "large"),
     "faces": ("layouts", "plots", "integrations", "paper", "report", "demo", "cli", "__main__"),
 }
 
