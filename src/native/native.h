@@ -287,9 +287,14 @@ int64_t number_by_appearance__i4(const int32_t *labels, int64_t n, int32_t *plac
     int64_t n_out);
 int64_t sort_hashes__i4(const uint64_t *colours, int64_t n, uint64_t *sorted, int64_t n_sorted, int32_t *order,
     int64_t n_order);
+void score_keys(const double *score, int64_t n, double low, double high, uint16_t *keys, int64_t n_keys);
 int64_t upper_pairs__i4(const int32_t *indptr, int64_t n_ptr, const int32_t *indices, int64_t n_indices, const double
-    *data, int64_t n_data, const double *root, int64_t n_root, int32_t *pairs, int64_t n_pairs, int64_t two, double
+    *data, int64_t n_data, const double *root, int64_t n_root, int64_t start, int32_t *pairs, int64_t n_pairs, int64_t two, double
     *score, int64_t n_score);
+void join_more__i4(const int32_t *pairs, int64_t n_pairs, int64_t two, int64_t most, int32_t *parent, int64_t n, int32_t *first,
+    int64_t n_first);
+void settle__i4(int32_t *parent, int64_t n, uint8_t *alone, int64_t n_alone);
+void row_entries__i4(const int32_t *rows, int64_t n, const int32_t *indptr, int64_t n_ptr, int32_t *out, int64_t n_out);
 int64_t sort_pairs__i4(const int32_t *pairs, int64_t n, int64_t two, const double *score, int64_t n_score, double low,
     double high, int32_t *sorted, int64_t n_sorted, int64_t also_two);
 void join_in_order__i4(const int32_t *pairs, int64_t n_pairs, int64_t two, int64_t most, int32_t *parent, int64_t n,
@@ -299,7 +304,7 @@ void best_neighbours__i4(const int32_t *pairs, int64_t n_pairs, int64_t two, con
 void common_weight__i4(const int32_t *indptr, int64_t n_ptr, const int32_t *indices, int64_t n_indices, const double
     *data, int64_t n_data, const int32_t *pairs, int64_t n, int64_t two, double *out, int64_t n_out);
 int64_t sum_between__i4(const int32_t *members, int64_t n, const int32_t *first, int64_t n_first, const int32_t
-    *labels, int64_t n_labels, const int32_t *indptr, int64_t n_ptr, const int32_t *indices, int64_t n_indices, const
+    *labels, int64_t n_labels, int64_t start, int64_t count, const int32_t *indptr, int64_t n_ptr, const int32_t *indices, int64_t n_indices, const
     double *data, int64_t n_data, int32_t *between_ptr, int64_t n_between_ptr, int32_t *between, int64_t n_between,
     double *weights, int64_t n_weights);
 void add_rows__i4(const int32_t *labels, int64_t n, const double *x, int64_t n_x, int64_t width, double *out, int64_t
@@ -353,8 +358,12 @@ int64_t number_by_appearance__i8(const int64_t *labels, int64_t n, int64_t *plac
 int64_t sort_hashes__i8(const uint64_t *colours, int64_t n, uint64_t *sorted, int64_t n_sorted, int64_t *order,
     int64_t n_order);
 int64_t upper_pairs__i8(const int64_t *indptr, int64_t n_ptr, const int64_t *indices, int64_t n_indices, const double
-    *data, int64_t n_data, const double *root, int64_t n_root, int64_t *pairs, int64_t n_pairs, int64_t two, double
+    *data, int64_t n_data, const double *root, int64_t n_root, int64_t start, int64_t *pairs, int64_t n_pairs, int64_t two, double
     *score, int64_t n_score);
+void join_more__i8(const int64_t *pairs, int64_t n_pairs, int64_t two, int64_t most, int64_t *parent, int64_t n, int64_t *first,
+    int64_t n_first);
+void settle__i8(int64_t *parent, int64_t n, uint8_t *alone, int64_t n_alone);
+void row_entries__i8(const int64_t *rows, int64_t n, const int64_t *indptr, int64_t n_ptr, int64_t *out, int64_t n_out);
 int64_t sort_pairs__i8(const int64_t *pairs, int64_t n, int64_t two, const double *score, int64_t n_score, double low,
     double high, int64_t *sorted, int64_t n_sorted, int64_t also_two);
 void join_in_order__i8(const int64_t *pairs, int64_t n_pairs, int64_t two, int64_t most, int64_t *parent, int64_t n,
@@ -364,7 +373,7 @@ void best_neighbours__i8(const int64_t *pairs, int64_t n_pairs, int64_t two, con
 void common_weight__i8(const int64_t *indptr, int64_t n_ptr, const int64_t *indices, int64_t n_indices, const double
     *data, int64_t n_data, const int64_t *pairs, int64_t n, int64_t two, double *out, int64_t n_out);
 int64_t sum_between__i8(const int64_t *members, int64_t n, const int64_t *first, int64_t n_first, const int64_t
-    *labels, int64_t n_labels, const int64_t *indptr, int64_t n_ptr, const int64_t *indices, int64_t n_indices, const
+    *labels, int64_t n_labels, int64_t start, int64_t count, const int64_t *indptr, int64_t n_ptr, const int64_t *indices, int64_t n_indices, const
     double *data, int64_t n_data, int64_t *between_ptr, int64_t n_between_ptr, int64_t *between, int64_t n_between,
     double *weights, int64_t n_weights);
 void add_rows__i8(const int64_t *labels, int64_t n, const double *x, int64_t n_x, int64_t width, double *out, int64_t

@@ -102,6 +102,12 @@ void height_range(const double *score, int64_t n, double *out, int64_t two) {
     out[0] = low, out[1] = high;
 }
 
+void score_keys(const double *score, int64_t n, double low, double high, uint16_t *keys, int64_t n_keys) {
+    (void)n_keys;
+    const double gap = high - low, scale = 65535.0 / (gap > 1e-12 ? gap : 1e-12);
+    for (int64_t e = 0; e < n; e++) keys[e] = (uint16_t)to_16_bits((high - height(score[e])) * scale);
+}
+
 void leading_bits(const double *weights, int64_t n, double largest, uint64_t *out, int64_t n_out) {
     (void)n_out;
     for (int64_t e = 0; e < n; e++) {

@@ -288,13 +288,14 @@ int64_t NAME(sort_hashes)(const uint64_t *hashes, int64_t n, uint64_t *sorted, i
 /* --------------------------------------------------------------------------------------------------- matching */
 
 int64_t NAME(upper_pairs)(const INDEX *indptr, int64_t n_ptr, const INDEX *indices, int64_t n_indices,
-                          const double *data, int64_t n_data, const double *root, int64_t n_root, INDEX *pairs,
-                          int64_t n_pairs, int64_t two, double *score, int64_t n_score) {
+                          const double *data, int64_t n_data, const double *root, int64_t n_root, int64_t start,
+                          INDEX *pairs, int64_t n_pairs, int64_t two, double *score, int64_t n_score) {
     (void)n_data, (void)n_pairs, (void)two, (void)n_score;
     int64_t m = 0;
-    for (int64_t i = 0; i + 1 < n_ptr; i++) {
+    for (int64_t row = 0; row + 1 < n_ptr; row++) {
+        const int64_t i = start + row;
         const double own = n_root ? root[i] : 1.0;
-        for (int64_t e = indptr[i]; e < indptr[i + 1]; e++) {
+        for (int64_t e = indptr[row]; e < indptr[row + 1]; e++) {
             if (n_root && e + AHEAD < n_indices && indices[e + AHEAD] > i) PREFETCH(&root[indices[e + AHEAD]]);
             const INDEX j = indices[e];
             if (j <= i) continue;
@@ -331,9 +332,20 @@ ALWAYS_INLINE int64_t NAME(root)(INDEX *parent, int64_t i) {
     return i;
 }
 
+void NAME(settle)(INDEX *parent, int64_t n, uint8_t *alone, int64_t n_alone) {
+    (void)n_alone;
+    for (int64_t i = 0; i < n; i++) { /* a root stands before the rest of its cluster, and now leads to itself */
+        alone[i] = parent[i] == -1;
+        if (parent[i] < 0)
+            parent[i] = (INDEX)i;
+        else
+            parent[i] = parent[parent[i]];
+    }
+}
+
 void NAME(join_in_order)(const INDEX *pairs, int64_t n_pairs, int64_t two, int64_t most, INDEX *parent, int64_t n,
                          uint8_t *alone, int64_t n_alone) {
-    (void)two, (void)n_alone;
+    (void)two;
     for (int64_t i = 0; i < n; i++) parent[i] = -1;
     for (int64_t e = 0; e < n_pairs; e++) {
         if (e + AHEAD < n_pairs) PREFETCH(&parent[pairs[2 * (e + AHEAD)]]), PREFETCH(&parent[pairs[2 * (e + AHEAD) + 1]]);
@@ -343,12 +355,34 @@ void NAME(join_in_order)(const INDEX *pairs, int64_t n_pairs, int64_t two, int64
         const int64_t low = a < b ? a : b, high = a < b ? b : a;
         parent[high] = (INDEX)low, parent[low] = (INDEX)-size;
     }
-    for (int64_t i = 0; i < n; i++) { /* a root stands before the rest of its cluster, and now leads to itself */
-        alone[i] = parent[i] == -1;
-        if (parent[i] < 0)
-            parent[i] = (INDEX)i;
-        else
-            parent[i] = parent[parent[i]];
+    NAME(settle)(parent, n, alone, n_alone);
+}
+
+void NAME(join_more)(const INDEX *pairs, int64_t n_pairs, int64_t two, int64_t most, INDEX *parent, int64_t n,
+                     INDEX *first, int64_t n_first) {
+    (void)two, (void)n, (void)n_first;
+    for (int64_t e = 0; e < n_pairs; e++) {
+        if (e + AHEAD < n_pairs) {
+            const INDEX i = pairs[2 * (e + AHEAD)], j = pairs[2 * (e + AHEAD) + 1];
+            PREFETCH(&parent[i]), PREFETCH(&parent[j]), PREFETCH(&first[i]), PREFETCH(&first[j]);
+        }
+        const INDEX i = pairs[2 * e], j = pairs[2 * e + 1];
+        if (first[i] < 0) first[i] = j;
+        if (first[j] < 0) first[j] = i;
+        const int64_t a = NAME(root)(parent, i), b = NAME(root)(parent, j);
+        const int64_t size = -((int64_t)parent[a] + (int64_t)parent[b]);
+        if (a == b || size > most) continue;
+        const int64_t low = a < b ? a : b, high = a < b ? b : a;
+        parent[high] = (INDEX)low, parent[low] = (INDEX)-size;
+    }
+}
+
+void NAME(row_entries)(const INDEX *rows, int64_t n, const INDEX *indptr, int64_t n_ptr, INDEX *out, int64_t n_out) {
+    (void)n_ptr, (void)n_out;
+    int64_t end = 0;
+    for (int64_t k = 0; k < n; k++) {
+        if (k + AHEAD < n) PREFETCH(&indptr[rows[k + AHEAD]]);
+        for (INDEX e = indptr[rows[k]]; e < indptr[rows[k] + 1]; e++) out[end++] = e;
     }
 }
 
@@ -384,12 +418,12 @@ void NAME(common_weight)(const INDEX *indptr, int64_t n_ptr, const INDEX *indice
 /* Each entry adds to the total of its cluster and sets a bit, in three layers of which each tells where the one below
    has any: reading them back gives the clusters in order, and nothing has to be sorted. */
 int64_t NAME(sum_between)(const INDEX *members, int64_t n, const INDEX *first, int64_t n_first, const INDEX *labels,
-                          int64_t n_labels, const INDEX *indptr, int64_t n_ptr, const INDEX *indices,
+                          int64_t n_labels, int64_t start, int64_t count, const INDEX *indptr, int64_t n_ptr, const INDEX *indices,
                           int64_t n_indices, const double *data, int64_t n_data, INDEX *between_ptr,
                           int64_t n_between_ptr, INDEX *between, int64_t n_between, double *weights,
                           int64_t n_weights) {
     (void)n_labels, (void)n_ptr, (void)n_indices, (void)n_data, (void)n_between_ptr, (void)n_between, (void)n_weights;
-    const int64_t count = n_first - 1, low_words = count / 64 + 1, middle_words = low_words / 64 + 1,
+    const int64_t rows = n_first - 1, low_words = count / 64 + 1, middle_words = low_words / 64 + 1,
                   high_words = middle_words / 64 + 1;
     int64_t end = 0, room = 1024;
     uint64_t *low = calloc((size_t)(low_words + middle_words + high_words), sizeof(uint64_t));
@@ -398,7 +432,7 @@ int64_t NAME(sum_between)(const INDEX *members, int64_t n, const INDEX *first, i
     INDEX *found = malloc((size_t)room * sizeof(INDEX));
     between_ptr[0] = 0;
     if (!low || !total || !values || !found) end = -1;
-    for (int64_t c = 0; c < count && end >= 0; c++) {
+    for (int64_t c = 0; c < rows && end >= 0; c++) {
         int64_t length = 0, k = 0;
         for (int64_t p = first[c]; p < first[c + 1]; p++) length += indptr[members[p] + 1] - indptr[members[p]];
         if (length > room) {
@@ -416,7 +450,7 @@ int64_t NAME(sum_between)(const INDEX *members, int64_t n, const INDEX *first, i
             if (few) {
                 for (int64_t e = indptr[members[p]]; e < stop; e++) {
                     const INDEX own = labels[indices[e]];
-                    if (own == c) continue;
+                    if (own == start + c) continue;
                     const uint64_t bit = UINT64_C(1) << (own & 63), before = low[own >> 6];
                     total[own] = (before & bit ? total[own] : 0.0) + data[e];
                     low[own >> 6] = before | bit;
@@ -437,7 +471,7 @@ int64_t NAME(sum_between)(const INDEX *members, int64_t n, const INDEX *first, i
                 const INDEX own = labels[indices[e]];
                 PREFETCH(&total[own]);
                 found[k] = own, values[k] = data[e];
-                k += own != c;
+                k += own != start + c;
             }
         }
         for (int64_t l = 0; l < k; l++) {

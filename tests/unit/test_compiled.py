@@ -682,17 +682,47 @@ def test_matching_is_done_in_c(seed, n, index, most):
     A = square(rng, n, index, symmetric=True)
     count = int((A.indices > np.repeat(np.arange(n), np.diff(A.indptr))).sum())
     for root in (np.sqrt(rng.random(n) + 0.1), np.empty(0)):
-        given_ = (*parts(A), root, np.zeros((count, 2), index), np.zeros(count))
+        given_ = (*parts(A), root, 0, np.zeros((count, 2), index), np.zeros(count))
         *_, pairs, score = same(of_trees.upper_pairs, *given_)
+    cut = int(rng.integers(0, n))  # the lower rows by themselves
+    below = (A.indptr[cut:] - A.indptr[cut], A.indices[A.indptr[cut] :], A.data[A.indptr[cut] :])
+    late = int((pairs[:, 0] >= cut).sum())
+    *_, last, _ = same(of_trees.upper_pairs, *below, np.empty(0), cut, np.zeros((late, 2), index), np.zeros(late))
+    np.testing.assert_array_equal(last, pairs[count - late :])
     same(of_trees.common_weight, *parts(A), pairs, np.zeros(count))
     x = rng.standard_normal((n, 3))
     same(_linear.inner_products, pairs, x, np.zeros(count))
     if count:
         _, ends = same(of_trees.height_range, score, np.zeros(2))
+        *_, keys = same(of_trees.score_keys, score, *ends.tolist(), np.zeros(count, np.uint16))
+        in_order = pairs[np.argsort(keys, kind="stable")]
         *_, pairs = same(of_trees.sort_pairs, pairs, score, *ends.tolist(), np.zeros_like(pairs))
+        np.testing.assert_array_equal(pairs, in_order)
     given_ = (pairs, most, np.zeros(n, index), np.zeros(n, bool))
     _, _, parent, alone = same(of_trees.join_in_order, *given_)
-    same(of_trees.best_neighbours, pairs, parent, alone, np.zeros(n, index))
+    *_, best = same(of_trees.best_neighbours, pairs, parent, alone, np.zeros(n, index))
+    for join, settle in (
+        (of_trees.join_more, of_trees.settle),
+        (of_trees.join_more.by_numba, of_trees.settle.by_numba),
+    ):
+        growing, first, single = np.full(n, -1, index), np.full(n, -1, index), np.zeros(n, bool)
+        for part in np.array_split(pairs, 3):
+            join(np.ascontiguousarray(part), most, growing, first)
+        settle(growing, single)
+        np.testing.assert_array_equal(growing, parent)
+        np.testing.assert_array_equal(single, alone)
+        np.testing.assert_array_equal(np.where(single & (first >= 0), growing[first], -1), best)
+
+
+@built
+@given(seeds, st.integers(1, 60), indices)
+def test_entries_of_rows_are_listed_in_c(seed, n, index):
+    rng = np.random.default_rng(seed)
+    A = square(rng, n, index)
+    rows = rng.integers(0, n, 20).astype(index)
+    size = int(np.diff(A.indptr)[rows].sum())
+    *_, entries = same(of_trees.row_entries, rows, A.indptr, np.zeros(size, index))
+    np.testing.assert_array_equal(A.indices[entries], A[rows].indices)
 
 
 @built
@@ -705,7 +735,17 @@ def test_clusters_are_summed_in_c(seed, n, index, spread):
     labels[0] = spread - 1  # labels that nobody has are allowed here, and make rows of bits long
     members, first = _matrices.by_label(labels.astype(index), spread)
     out = np.zeros(spread + 1, index), np.zeros(A.nnz, index), np.zeros(A.nnz)
-    same(of_trees.sum_between, members, first, labels.astype(index), *parts(A), *out)
+    *_, pointers, columns, sums = same(
+        of_trees.sum_between, members, first, labels.astype(index), 0, spread, *parts(A), *out
+    )
+    start = int(rng.integers(0, spread))  # the lower rows by themselves
+    out = np.zeros(spread - start + 1, index), np.zeros(A.nnz, index), np.zeros(A.nnz)
+    *_, here, some, weights = same(
+        of_trees.sum_between, members, first[start:], labels.astype(index), start, spread, *parts(A), *out
+    )
+    np.testing.assert_array_equal(here, pointers[start:] - pointers[start])
+    np.testing.assert_array_equal(some[: here[-1]], columns[pointers[start] : pointers[-1]])
+    np.testing.assert_array_equal(weights[: here[-1]], sums[pointers[start] : pointers[-1]])
 
 
 @built

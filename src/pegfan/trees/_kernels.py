@@ -82,11 +82,15 @@ def components(indptr, indices, symmetric, parent, labels):  # type: ignore[no-u
 
 
 @compiled("upper_pairs")
-def upper_pairs(indptr, indices, data, root, pairs, score):  # type: ignore[no-untyped-def]
-    """The entries right of the diagonal, row by row, divided by the roots of both ends if any are given."""
+def upper_pairs(indptr, indices, data, root, start, pairs, score):  # type: ignore[no-untyped-def]
+    """The entries right of the diagonal, row by row, divided by the roots of both ends if any are given.
+
+    Rows are numbered from `start` on; the roots are those of all nodes.
+    """
     count = 0
-    for i in range(indptr.size - 1):
-        for e in range(indptr[i], indptr[i + 1]):
+    for row in range(indptr.size - 1):
+        i = start + row
+        for e in range(indptr[row], indptr[row + 1]):
             j = indices[e]
             if j > i:
                 pairs[count, 0], pairs[count, 1] = i, j
@@ -108,6 +112,14 @@ def height_range(score, out):  # type: ignore[no-untyped-def]
     out[0] = out[1] = _height(score[0])
     for value in score:
         out[0], out[1] = min(out[0], _height(value)), max(out[1], _height(value))
+
+
+@compiled("score_keys")
+def score_keys(score, low, high, keys):  # type: ignore[no-untyped-def]
+    """The numbers that `sort_pairs` sorts by."""
+    scale = 65535.0 / max(high - low, 1e-12)
+    for e in range(score.size):
+        keys[e] = np.uint16(np.rint((high - _height(score[e])) * scale))
 
 
 @compiled("sort_pairs")
@@ -143,6 +155,50 @@ def join_in_order(pairs, most, parent, alone):  # type: ignore[no-untyped-def]
     for i in range(parent.size):
         parent[i] = _root(parent, i)
         alone[i] = parent[i] == i and size[i] == 1
+
+
+@compiled(inline="always")
+def _top(parent, i):  # type: ignore[no-untyped-def]
+    while parent[i] >= 0:
+        i = parent[i]
+    return i
+
+
+@compiled("join_more")
+def join_more(pairs, most, parent, first):  # type: ignore[no-untyped-def]
+    """Go on as `join_in_order` does, where pairs come in parts.
+
+    parent is -1 everywhere before the first part; at the first node of a cluster it is the number of its nodes,
+    negated. first is the other end of the first pair of every node, or -1.
+    """
+    for e in range(pairs.shape[0]):
+        i, j = pairs[e, 0], pairs[e, 1]
+        if first[i] < 0:
+            first[i] = j
+        if first[j] < 0:
+            first[j] = i
+        a, b = _top(parent, i), _top(parent, j)
+        size = -(parent[a] + parent[b])
+        if a != b and size <= most:
+            parent[max(a, b)], parent[min(a, b)] = min(a, b), -size
+
+
+@compiled("settle")
+def settle(parent, alone):  # type: ignore[no-untyped-def]
+    """After the last part: parent is the first node of every node's cluster; alone says which nodes no other joined."""
+    for i in range(parent.size):
+        alone[i] = parent[i] == -1
+        parent[i] = i if parent[i] < 0 else parent[parent[i]]
+
+
+@compiled("row_entries")
+def row_entries(rows, indptr, out):  # type: ignore[no-untyped-def]
+    """Where the entries of some rows of a CSR matrix are, row after row."""
+    end = 0
+    for i in rows:
+        for e in range(indptr[i], indptr[i + 1]):
+            out[end] = e
+            end += 1
 
 
 @compiled("best_neighbours")
@@ -285,18 +341,19 @@ def name_merges(merged, parent, linkage):  # type: ignore[no-untyped-def]
 
 
 @compiled("sum_between")
-def sum_between(members, first, labels, indptr, indices, data, between_ptr, between, weights):  # type: ignore[no-untyped-def]
+def sum_between(members, first, labels, start, count, indptr, indices, data, between_ptr, between, weights):  # type: ignore[no-untyped-def]
     """The weights between clusters as a CSR matrix without a diagonal, columns in order; returns the number of entries.
 
-    The nodes of cluster c are members[first[c]:first[c + 1]]. Sums go along the members and their edges.
+    Of `count` clusters, rows are those from `start` on; the nodes of the c-th are members[first[c]:first[c + 1]]. Sums
+    go along the members and their edges.
     """
-    count = first.size - 1
     total, seen, found = np.zeros(count), np.full(count, -1), np.empty(count, np.int64)
     end = 0
     between_ptr[0] = 0
-    for c in range(count):
+    for row in range(first.size - 1):
+        c = start + row
         length = 0
-        for i in members[first[c] : first[c + 1]]:
+        for i in members[first[row] : first[row + 1]]:
             for e in range(indptr[i], indptr[i + 1]):
                 k = labels[indices[e]]
                 if k == c:
@@ -311,7 +368,7 @@ def sum_between(members, first, labels, indptr, indices, data, between_ptr, betw
         for k in found[:length]:
             between[end], weights[end] = k, total[k]
             end += 1
-        between_ptr[c + 1] = end
+        between_ptr[row + 1] = end
     return end
 
 

@@ -227,7 +227,7 @@ def coarsen(level: LevelGraph, labels: IntArray) -> LevelGraph:
     labels = labels.astype(index, copy=False)
     pointers = np.empty(count + 1, index)
     weights, columns = level.arrays((graph.nnz, np.float64), (graph.nnz, index))
-    rows = (*by_label(labels, count), labels, graph.indptr, graph.indices, graph.data)
+    rows = (*by_label(labels, count), labels, 0, count, graph.indptr, graph.indices, graph.data)
     end = enough(_kernels.sum_between(*rows, pointers, columns, weights))
     weights, columns = weights[:end], columns[:end]
     if level.spare is None and 2 * end < graph.nnz:

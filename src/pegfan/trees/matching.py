@@ -50,7 +50,7 @@ def _joined(level: LevelGraph) -> tuple[Pairs, FloatArray, Pairs]:
     root = np.sqrt(row_sums(edges)) if normalized else np.empty(0)
     count, index = edges.nnz // 2, edges.indices.dtype
     score, pairs, into = level.arrays((count, np.float64), ((count, 2), index), ((count, 2), index))
-    _kernels.upper_pairs(edges.indptr, edges.indices, edges.data, root, pairs, score)
+    _kernels.upper_pairs(edges.indptr, edges.indices, edges.data, root, 0, pairs, score)
     return pairs, score, into
 
 
