@@ -172,6 +172,35 @@ def number_texts(data, begins, ends, first, seed, slots, texts, starts, codes): 
     return len(begins)
 
 
+@compiled("find_texts")
+def find_texts(data, begins, ends, seed, slots, texts, starts, codes):  # type: ignore[no-untyped-def]
+    """Write the number of every text, -1 for those that are not in a table that `place_texts` filled.
+
+    Nothing but `codes` is written, so that several threads may look into one table. Texts of up to 11 bytes are
+    compared in the slots alone: where all are so short, `texts` and `starts` may be empty.
+    """
+    mask = np.int64(len(slots) // 2 - 1)
+    for k in range(len(begins)):
+        begin = np.int64(begins[k])
+        length = np.int64(ends[k]) - begin
+        one, other, hashed = _key(data, begin, length, np.uint64(seed))
+        place = np.int64(hashed & np.uint64(mask))
+        codes[k] = -1
+        while True:
+            code = np.int64(slots[2 * place + 1] & _CODE) - 1
+            if code < 0:
+                break
+            same = slots[2 * place] == one and (slots[2 * place + 1] ^ other) <= _CODE
+            if same and length > _SHORT:
+                same = starts[code + 1] - starts[code] == length
+                for b in range(length if same else 0):
+                    same = same and texts[starts[code] + b] == data[begin + b]
+            if same:
+                codes[k] = code
+                break
+            place = (place + 1) & mask
+
+
 @compiled("text_keys")
 def text_keys(texts, starts, rows, depth, keys):  # type: ignore[no-untyped-def]
     """Eight bytes of some texts from byte `depth` on, as numbers that sort as the texts do; zeros behind the end."""
