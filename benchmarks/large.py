@@ -92,7 +92,9 @@ def node_tables(world: World, features: int) -> Iterator[pa.Table]:
         wrong = rng.random(len(nodes)) < WRONG
         said = np.where(wrong, rng.integers(0, world.classes, len(nodes)), truth)
         names = pa.array([f"kind {chr(ord('a') + k)}" for k in range(world.classes)])
-        label = pa.DictionaryArray.from_arrays(pa.array(said.astype(np.int8), mask=rng.random(len(nodes)) < BLANK), names)
+        label = pa.DictionaryArray.from_arrays(
+            pa.array(said.astype(np.int8), mask=rng.random(len(nodes)) < BLANK), names
+        )
         columns = {"id": ids_of(nodes, seed), "label": label.cast(pa.string())}
         yield pa.table(columns | {f"x{k}": pa.array(values[k]) for k in range(features)})
 

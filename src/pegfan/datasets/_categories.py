@@ -27,7 +27,7 @@ def categories(values: Any) -> tuple[list[Any], IntArray]:
         names = sorted(distinct)
         rank = np.empty(len(names), np.int64)
         rank[np.argsort(np.array(distinct, dtype=object), kind="stable")] = np.arange(len(names))
-        return names, rank[codes] if len(names) else codes
+        return names, rank[codes] if names else codes
     cells = [plain(value) for value in values]
     if len({type(cell) for cell in cells}) > 1 or any(isinstance(cell, dict) for cell in cells[:1]):
         cells = [str(cell) for cell in cells]

@@ -238,7 +238,6 @@ def share_found(ids: Ids, column: Ids) -> float:
 
 def are_in(values: Any, among: Any) -> NDArray[np.bool_]:
     """Return which values are among others; pandas goes through texts one by one, Arrow does not."""
-    import pyarrow as pa
     import pyarrow.compute as arrow
 
     if not (is_text(values) and is_text(among)):

@@ -16,7 +16,9 @@ NUL, SPACE, TAB, QUOTE, RETURN, LOOSE = range(6)
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _CODE = np.uint64(0xFFFFFFFF)
-_SHORT = 11
+SHORT = 11
+"""Bytes of the longest text that stands in its slot."""
+"""Bytes of a text that stands in its slot."""
 
 
 @compiled("look_through")
@@ -107,7 +109,7 @@ def _key(data, begin, length, seed):  # type: ignore[no-untyped-def]
     that no short one has.
     """
     one = _word(data, begin, length)
-    if length <= _SHORT:
+    if length <= SHORT:
         other = (_word(data, begin + 8, length - 8) | (np.uint64(length) << np.uint64(24))) << np.uint64(32)
         return one, other, mix(mix(one ^ seed) + other + _STEP)
     hashed = mix(one ^ seed)
@@ -160,7 +162,7 @@ def number_texts(data, begins, ends, first, seed, slots, texts, starts, codes): 
                 count += 1
                 break
             same = slots[2 * place] == one and (slots[2 * place + 1] ^ other) <= _CODE
-            if same and length > _SHORT:
+            if same and length > SHORT:
                 same = starts[code + 1] - starts[code] == length
                 for b in range(length if same else 0):
                     same = same and texts[starts[code] + b] == data[begin + b]
@@ -191,7 +193,7 @@ def find_texts(data, begins, ends, seed, slots, texts, starts, codes):  # type: 
             if code < 0:
                 break
             same = slots[2 * place] == one and (slots[2 * place + 1] ^ other) <= _CODE
-            if same and length > _SHORT:
+            if same and length > SHORT:
                 same = starts[code + 1] - starts[code] == length
                 for b in range(length if same else 0):
                     same = same and texts[starts[code] + b] == data[begin + b]

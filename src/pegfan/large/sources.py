@@ -109,7 +109,9 @@ def find_source(work: Work, given: TablePaths, role: str, names: frozenset[str],
     kinds = {path: file_format(path, for_file(how.format, path)) for path in paths}
     first = kinds[paths[0]]
     if first not in ("parquet", "text"):
-        raise BadInput(f"{paths[0]}: beyond memory, {role} are read from Parquet or text files (CSV, TSV, .gz), not from {first}")
+        raise BadInput(
+            f"{paths[0]}: beyond memory, {role} are read from Parquet or text files (CSV, TSV, .gz), not from {first}"
+        )
     other = next((path for path, kind in kinds.items() if kind != first), None)
     if other is not None:
         raise BadInput(
@@ -211,7 +213,7 @@ def _parquet_columns(paths: Sequence[Path]) -> tuple[tuple[str, ...], tuple[tupl
     for path in paths:
         with reading(path, "Parquet"), parquet.ParquetFile(path) as file:
             schema, about = file.schema_arrow, file.metadata
-            names = tuple(schema.names)
+            names = tuple(_shown_name(name) for name in schema.names)
             if len(set(names)) < len(names):
                 twice = next(name for name in names if names.count(name) > 1)
                 raise BadInput(f"{path} has two columns named {twice!r}; rename one")
@@ -224,8 +226,7 @@ def _parquet_columns(paths: Sequence[Path]) -> tuple[tuple[str, ...], tuple[tupl
                     f"{path} {differs}, compared with {paths[0].name}; the files of one table must have the same "
                     "columns: give them, or leave the file out"
                 )
-            for name in names:
-                kind = schema.field(name).type
+            for name, kind in zip(names, schema.types, strict=True):
                 if types.setdefault(name, kind) != kind and not _alike(types[name], kind):
                     raise BadInput(
                         f"{path}: column {name!r} holds {kind}, and {types[name]} in {paths[0].name}; write it alike "
@@ -233,6 +234,11 @@ def _parquet_columns(paths: Sequence[Path]) -> tuple[tuple[str, ...], tuple[tupl
                     )
             rows.append(tuple(about.row_group(k).num_rows for k in range(about.num_row_groups)))
     return columns, tuple(rows)
+
+
+def _shown_name(name: str) -> str:
+    """The name of a column; pandas writes an index without a name so."""
+    return "index" if name == "__index_level_0__" else name
 
 
 def _alike(one: Any, other: Any) -> bool:
@@ -290,9 +296,7 @@ def _text_layout(paths: Sequence[Path], names: frozenset[str], how: FileOptions)
 
 
 def _settings(how: FileOptions, path: Path, names: frozenset[str]) -> TextSettings:
-    return TextSettings(
-        for_file(how.delimiter, path), for_file(how.header, path), how.comments, how.max_bytes, names
-    )
+    return TextSettings(for_file(how.delimiter, path), for_file(how.header, path), how.comments, how.max_bytes, names)
 
 
 def _told(layout: Mapping[str, Any]) -> TextSettings:
@@ -427,8 +431,6 @@ class Columns:
 
     def arrow(self, column: str, most: int | None = None) -> Any:
         """A column, or its first rows, as a chunked array."""
-        import pyarrow as pa
-
         chunks, held = [], 0
         for file in range(len(self.paths)):
             for batch in self.batches(file, None, [column]):
@@ -446,9 +448,11 @@ class Columns:
         from pyarrow import parquet
 
         with reading(self.originals[file], "Parquet"), parquet.ParquetFile(self.paths[file]) as reader:
-            for batch in reader.iter_batches(_ROWS, groups, list(columns), use_threads=False):
+            stored = {_shown_name(name): name for name in reader.schema_arrow.names}
+            wanted = [stored[name] for name in columns]
+            for batch in reader.iter_batches(_ROWS, groups, wanted, use_threads=False):
                 batch.validate(full=True)  # a file may claim anything, and loops in C believe it
-                yield batch.select(list(columns))
+                yield batch.select(wanted)
 
     def series(self, column: str, most: int | None = None) -> Any:
         """A column, or its first rows, as the reader of small files gives it."""
@@ -458,7 +462,9 @@ class Columns:
         if self.layout is not None:
             return _typed(found, column, self.layout, self.place)
         table = pa.table({column: found})
-        return table.to_pandas(ignore_metadata=True, split_blocks=True, self_destruct=True, date_as_object=False)[column]
+        return table.to_pandas(ignore_metadata=True, split_blocks=True, self_destruct=True, date_as_object=False)[
+            column
+        ]
 
     def as_written(self, column: str, most: int | None = None) -> Any:
         """A column of a text table as the texts that it holds."""
@@ -543,4 +549,4 @@ def open_columns(task: Task, name: str) -> Columns:
     originals = tuple(_files(task.place, about["files"]))
     made: Made | None = task.inputs.get(name)
     paths = originals if made is None else tuple(made.path("table.parquet", k) for k in range(made.count))
-    return Columns(about["what"], tuple(about["columns"]), originals, paths, task.place, about["layout"])
+    return Columns(about["what"], tuple(about["columns"]), originals, paths, task.folder, about["layout"])
