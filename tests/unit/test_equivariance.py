@@ -377,7 +377,7 @@ def test_inputs_made_of_sums_are_renumbered_bit_for_bit(graph, seed):
 def test_the_order_of_a_graph_is_found_once(monkeypatch):
     graph = star(6)
     first = canonical_order(graph)
-    monkeypatch.setattr("pegfan.trees.canonical._colouring", None)
+    monkeypatch.setattr("pegfan.trees.canonical.colouring_of", None)
     assert canonical_order(graph.replace(labels=None, splits=())) is first
     with pytest.raises(TypeError):
         canonical_order(graph, labels=graph.labels)

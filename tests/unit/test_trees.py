@@ -135,7 +135,7 @@ def test_direction_and_weights_tell_nodes_apart():
 
 def test_what_is_too_large_to_single_out_is_admitted(monkeypatch):
     graph = graph_of(nx.random_regular_graph(3, 40, seed=2))
-    monkeypatch.setattr(canonical, "_VISITS", 10)
+    monkeypatch.setattr(canonical, "VISITS", 10)
     colouring = pf.trees.canonical_order(graph)
     assert 35 < colouring.arbitrary <= colouring.tied == 40  # all but twins
     assert sorted(colouring.order) == list(range(40))
@@ -742,16 +742,16 @@ def test_numbers_of_numpy_are_settings_too(tmp_path):
 
 def test_an_expensive_look_ahead_stops_at_its_budget(monkeypatch):
     """A long cycle needs n/2 rounds for each of its n nodes."""
-    monkeypatch.setattr(canonical, "_VISITS", 2_000_000)
+    monkeypatch.setattr(canonical, "VISITS", 2_000_000)
     graph = graph_of(nx.cycle_graph(600))
     refiner_visits = []
-    original = canonical._Refiner.step
+    original = canonical.Refiner.step
 
     def counted(self, *args):
         refiner_visits.append(self.arcs)
         return original(self, *args)
 
-    monkeypatch.setattr(canonical._Refiner, "step", counted)
+    monkeypatch.setattr(canonical.Refiner, "step", counted)
     colouring = pf.trees.canonical_order(graph)
     assert colouring.arbitrary > 0
     assert sum(refiner_visits) < 5_000_000

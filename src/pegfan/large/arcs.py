@@ -209,11 +209,11 @@ def read_group(made: Made, block: int) -> tuple[NDArray[Any], Block]:
     for old in range(made.count):
         about = made.result(old)
         (row, last), (arc, end) = about["rows"][block : block + 2], about["arcs"][block : block + 2]
-        keys.append(_part(made, "keys", old, row, last))
-        counts.append(_part(made, "counts", old, row, last))
-        columns.append(_part(made, "columns", old, arc, end))
+        keys.append(part(made, "keys", old, row, last))
+        counts.append(part(made, "counts", old, row, last))
+        columns.append(part(made, "columns", old, arc, end))
         if weighted and made.has("weights", old):
-            weights.append(_part(made, "weights", old, arc, end).astype(np.float64))
+            weights.append(part(made, "weights", old, arc, end).astype(np.float64))
         elif weighted:
             weights.append(np.ones(end - arc))
     everything = np.concatenate(columns)
@@ -222,7 +222,7 @@ def read_group(made: Made, block: int) -> tuple[NDArray[Any], Block]:
     return np.concatenate(keys), Block(0, pointers, everything, np.concatenate(weights) if weighted else None)
 
 
-def _part(made: Made, name: str, block: int, start: int, stop: int) -> NDArray[Any]:
+def part(made: Made, name: str, block: int, start: int, stop: int) -> NDArray[Any]:
     """Entries start, ..., stop − 1 of an array, read and not mapped, so that they do not stay in memory."""
     with made.path(f"{name}.npy", block).open("rb") as file:
         version = np.lib.format.read_magic(file)

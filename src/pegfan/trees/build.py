@@ -187,33 +187,66 @@ def build_tree(
     home = Room(_room_for(graph)) if name == "matching" and not callable(method) else None
     colouring = canonical_order(graph, room=home)
     level = _first_level(graph, colouring.order, direction, weights, score, feature_weight, home)
-    parents: list[NDArray[Any]] = []
-    most = max_levels if max_levels is not None else graph.n + 2
-    while level.n > h and len(parents) + 2 < most:
-        text = f"level {len(parents) + 1}: {level.n:,} clusters, {level.edges.nnz // 2:,} edges"
-        report(Step(len(parents), 0, text))
-        labels = _gather(level, _labels_of(builder(level, h), level.n, name), h)
-        parents.append(labels)
-        level = coarsen(level, labels)
-    if level.n > 1 or graph.n > 1:
-        parents.append(np.zeros(level.n, np.int64))
-    info = {
+    parents, level = grow(level, name, builder, h, max_levels, [], report)
+    info = settings_of(
+        name, h, max_levels, direction if graph.directed else "symmetric", weights, score, feature_weight
+    ) | told_of(colouring, level.n > h)
+    tree = Hierarchy(parents, colouring.order, info | level.notes)
+    _log.info("built a tree of %d levels, %d nodes of it in an arbitrary order", tree.K, colouring.arbitrary)
+    return tree
+
+
+def settings_of(
+    name: str,
+    h: int,
+    max_levels: int | None = None,
+    direction: str = "symmetric",
+    weights: str = "given",
+    score: str = "normalized",
+    feature_weight: float = 0.0,
+) -> dict[str, Any]:
+    """What a tree's ``info`` says of how it was asked for."""
+    return {
         "method": name,
         "h": int(h),
         "max_levels": None if max_levels is None else int(max_levels),
-        "direction": direction if graph.directed else "symmetric",
+        "direction": direction,
         "weights": weights,
         "score": score if name == "matching" else None,
         "feature_weight": float(feature_weight),
-        "tied": colouring.tied,
-        "symmetric": colouring.symmetric,
-        "arbitrary": colouring.arbitrary,
-        "capped": bool(level.n > h),
-        **level.notes,
     }
-    tree = Hierarchy(parents, colouring.order, info)
-    _log.info("built a tree of %d levels, %d nodes of it in an arbitrary order", tree.K, colouring.arbitrary)
-    return tree
+
+
+def told_of(colouring: Any, capped: bool) -> dict[str, Any]:
+    """What it says of how nodes were told apart, and whether the tree was cut short."""
+    counts = {name: int(getattr(colouring, name)) for name in ("tied", "symmetric", "arbitrary")}
+    return counts | {"capped": bool(capped)}
+
+
+def grow(
+    level: LevelGraph,
+    name: str,
+    builder: Builder,
+    h: int,
+    max_levels: int | None,
+    parents: list[NDArray[Any]],
+    report: Progress,
+) -> tuple[list[NDArray[Any]], LevelGraph]:
+    """Cluster and coarsen up to the root: the parents of all levels, and the last level below the root.
+
+    `parents` are those of the levels before this one, if there are any.
+    """
+    most = max_levels if max_levels is not None else level.n + len(parents) + 2
+    while level.n > h and len(parents) + 2 < most:
+        text = f"level {len(parents) + 1}: {level.n:,} clusters, {level.edges.nnz // 2:,} edges"
+        report(Step(len(parents), 0, text))
+        lonely = np.diff(level.edges.indptr) == 0
+        labels = gather(_labels_of(builder(level, h), level.n, name), lonely, h)
+        parents.append(labels)
+        level = coarsen(level, labels)
+    if level.n > 1 or parents:
+        parents.append(np.zeros(level.n, np.int64))
+    return parents, level
 
 
 def coarsen(level: LevelGraph, labels: IntArray) -> LevelGraph:
@@ -296,17 +329,20 @@ def _arrays_of(room: Room, graph: Graph) -> list[NDArray[Any]]:
     return room.arrays((arcs, np.float64), (arcs, graph.adjacency.indices.dtype))[::-1]
 
 
-def _gather(level: LevelGraph, labels: NDArray[Any], h: int) -> NDArray[Any]:
-    """Labels by first appearance, with what the builder left alone gathered h at a time where that is needed."""
-    labels = by_appearance(labels)
+def gather(labels: NDArray[Any], lonely: NDArray[np.bool_], h: int) -> NDArray[Any]:
+    """Labels by first appearance, with what the builder left alone gathered h at a time where that is needed.
+
+    Nodes that are `lonely` have no edges to others.
+    """
+    labels, n = by_appearance(labels), len(labels)
     alone = np.bincount(labels)[labels] == 1
-    loose = alone & (np.diff(level.edges.indptr) == 0)
-    if labels.max() + 1 - max(loose.sum() - 1, 0) > _STRAGGLERS * level.n:
+    loose = alone & lonely
+    if labels.max() + 1 - max(loose.sum() - 1, 0) > _STRAGGLERS * n:
         loose = alone
     nodes = np.flatnonzero(loose)
-    if 2 * level.n > np.iinfo(labels.dtype).max:
+    if 2 * n > np.iinfo(labels.dtype).max:
         labels = labels.astype(np.int64)
-    labels[nodes] = level.n + np.arange(len(nodes)) // h
+    labels[nodes] = n + np.arange(len(nodes)) // h
     return by_appearance(labels)
 
 

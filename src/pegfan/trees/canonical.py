@@ -27,8 +27,8 @@ from pegfan.trees.hierarchy import offsets_within
 
 Colours = NDArray[np.uint64]
 
-_ROUNDS = 64  # rounds of refinement that any graph gets; small ones get as many as they need
-_VISITS = 100_000_000
+ROUNDS = 64  # rounds of refinement that any graph gets; small ones get as many as they need
+VISITS = 100_000_000
 """Arcs that refinement may visit beyond that, and that individualisation may visit: a second or so."""
 
 _MOST_KNOWN = 4_000_000
@@ -102,7 +102,10 @@ def canonical_order(
     key = _digest(graph, use_features, labels) if labels is not None else _known_digest(graph, use_features)
     found = _known.get(key)
     if found is None:
-        found = _colouring(graph, _initial_colours(graph, use_features, labels), room)
+        refiner = Refiner(_all_weights(graph, room), graph.directed)
+        # Long paths and grids of millions of nodes would take as many rounds as they are long.
+        stable = refiner.refine(_initial_colours(graph, use_features, labels), or_what_is_affordable=True)
+        found = colouring_of(refiner, stable)
         with _KNOWING:
             _known[key] = found
             while len(_known) > 1 and sum(len(one.order) for one in _known.values()) > _MOST_KNOWN:
@@ -132,10 +135,8 @@ def _digest(graph: Graph, use_features: bool, labels: IntArray | None) -> bytes:
     return digest.digest()
 
 
-def _colouring(graph: Graph, colours: Colours, room: Room | None) -> Colouring:
-    refiner = _Refiner(_all_weights(graph, room), graph.directed)
-    # Long paths and grids of millions of nodes would take as many rounds as they are long.
-    stable = colours = refiner.refine(colours, or_what_is_affordable=True)
+def colouring_of(refiner: Refiner, stable: Colours) -> Colouring:
+    """The order that refined colours give, with ties broken as far as they can be."""
     order, number, shared = sorted_hashes(stable, refiner.index)
     classes = np.empty(len(order), np.int64)
     classes[order] = number
@@ -143,7 +144,7 @@ def _colouring(graph: Graph, colours: Colours, room: Room | None) -> Colouring:
     symmetric = arbitrary = 0
     if tied:
         nodes = order[shared]
-        apart, symmetric, arbitrary = _break_ties(refiner, colours, np.sort(nodes))
+        apart, symmetric, arbitrary = _break_ties(refiner, stable, np.sort(nodes))
         # The stable colours come first, so that ties are broken inside their class.
         order[shared] = nodes[np.lexsort((apart[nodes], number[shared]))]
     found = order.astype(np.int64)
@@ -171,12 +172,20 @@ def _all_weights(graph: Graph, room: Room | None) -> csr_array:
     return csr_array((bits, columns.astype(index), indptr.astype(index)), shape=weights.shape)
 
 
-class _SpentError(Exception):
+class SpentError(Exception):
     """The budget of visits is used up."""
 
 
-class _Refiner:
-    """Colour refinement on one graph; `_SpentError` where it has visited more arcs than its budget allows."""
+class Refiner:
+    """Colour refinement on one graph; `SpentError` where it has visited more arcs than its budget allows.
+
+    Parameters
+    ----------
+    weights
+        A matrix of bits that tell edges apart.
+    directed
+        Whether it need not be symmetric.
+    """
 
     def __init__(self, weights: csr_array, directed: bool) -> None:
         self.weights, self.directed = weights, directed
@@ -184,26 +193,66 @@ class _Refiner:
         if directed:
             incoming = transposed(weights)
             self.sides.append((incoming.indptr, incoming.indices, incoming.data, np.uint64(7)))
-        self.arcs = max(weights.nnz * len(self.sides), weights.shape[0])
-        self.visited, self.budget = 0, max(_ROUNDS * self.arcs, _VISITS)
+        self.allow(weights.nnz * len(self.sides), weights.shape[0])
+
+    def allow(self, arcs: int, n: int) -> None:
+        """Start with the budget that a graph of so many arcs and nodes has."""
+        self.arcs = max(arcs, n)
+        self.visited, self.budget = 0, max(ROUNDS * self.arcs, VISITS)
 
     @property
     def index(self) -> Any:
         """The dtype of the numbers of nodes."""
         return self.weights.indices.dtype
 
+    @property
+    def plain(self) -> bool:
+        """Whether edges have neither directions nor different weights."""
+        bits = self.weights.data
+        return not self.directed and len(bits) > 0 and bool(bits.min() == bits.max())
+
     def step(self, colours: Colours, out: Colours | None = None) -> Colours:
+        """The colours after one round."""
         from pegfan._hashing import mix_all
-        from pegfan.trees import _kernels
 
         total = np.multiply(colours, np.uint64(3), out=out)
-        for indptr, indices, weights, factor in self.sides:
-            _kernels.gather_colours(indptr, indices, weights, colours, factor, total)
+        self.gather(colours, total)
         mix_all(total, total)
         self.visited += self.arcs
         if self.visited > self.budget:
-            raise _SpentError
+            raise SpentError
         return total
+
+    def gather(self, colours: Colours, total: Colours) -> None:
+        """Add what every node sees of its neighbours' colours."""
+        from pegfan.trees import _kernels
+
+        for indptr, indices, weights, factor in self.sides:
+            _kernels.gather_colours(indptr, indices, weights, colours, factor, total)
+
+    def hash_rows(self, nodes: NDArray[Any], joined: bool) -> Colours:
+        """Hashes of the neighbourhoods of some nodes; `joined` counts them as their own neighbours."""
+        from pegfan.trees import _kernels
+
+        key, part = np.zeros(len(nodes), np.uint64), np.empty(len(nodes), np.uint64)
+        for indptr, indices, weights, factor in self.sides:
+            _kernels.hash_some_rows(nodes, indptr, indices, weights, joined, part)
+            key += factor * part
+        return key
+
+    def components(self) -> tuple[NDArray[Any], int]:
+        """The component of every node, numbered by their first nodes, and how many there are."""
+        from pegfan.trees import _kernels
+
+        parent, component = (np.empty(self.weights.shape[0], self.index) for _ in range(2))
+        arcs = (self.weights.indptr, self.weights.indices)
+        return component, _kernels.components(*arcs, not self.directed, parent, component)
+
+    def part(self, nodes: NDArray[Any]) -> Refiner:
+        """The same for some of the nodes, a component."""
+        if len(nodes) == self.weights.shape[0]:
+            return self
+        return Refiner(moved(self.weights, nodes), self.directed)
 
     def refine(self, colours: Colours, count: int = 0, or_what_is_affordable: bool = False) -> Colours:
         """Step until no class splits any more; or, where that is enough, until the budget is spent."""
@@ -218,7 +267,7 @@ class _Refiner:
                     break
                 spare = None if colours is given else colours
                 colours, count = refined, found
-        except _SpentError:
+        except SpentError:
             if not or_what_is_affordable:
                 raise
         return colours
@@ -249,18 +298,14 @@ def _leading_bits(weights: Any, all_weights: Any, out: Colours | None = None) ->
     return out
 
 
-def _break_ties(refiner: _Refiner, colours: Colours, tied: NDArray[Any]) -> tuple[Colours, int, int]:
+def _break_ties(refiner: Refiner, colours: Colours, tied: NDArray[Any]) -> tuple[Colours, int, int]:
     """Other colours for nodes that share theirs, with the numbers of symmetric and of arbitrary choices on the way."""
-    from pegfan.trees import _kernels
-
     colours = colours.copy()
     colours[tied], symmetric = _break_twins(refiner, colours[tied], tied)
-    parent, component = (np.empty(len(colours), refiner.index) for _ in range(2))
-    arcs = (refiner.weights.indptr, refiner.weights.indices)
-    count = _kernels.components(*arcs, not refiner.directed, parent, component)
-    arbitrary, budget = 0, _VISITS
+    component, count = refiner.components()
+    arbitrary, budget = 0, VISITS
     for nodes in _components_with_ties(colours, component, count, tied):
-        part = refiner if count == 1 else _Refiner(moved(refiner.weights, nodes), refiner.directed)
+        part = refiner.part(nodes)
         part.visited, part.budget = 0, budget
         colours[nodes], chosen, left = _individualise(part, colours[nodes])
         symmetric, arbitrary = symmetric + chosen, arbitrary + left
@@ -269,18 +314,12 @@ def _break_ties(refiner: _Refiner, colours: Colours, tied: NDArray[Any]) -> tupl
     return colours, symmetric + copies, arbitrary
 
 
-def _break_twins(refiner: _Refiner, colours: Colours, nodes: NDArray[Any]) -> tuple[Colours, int]:
+def _break_twins(refiner: Refiner, colours: Colours, nodes: NDArray[Any]) -> tuple[Colours, int]:
     """Number the twins of every group: nodes with the same neighbours, which no other node can tell apart."""
-    from pegfan.trees import _kernels
-
-    symmetric, bits = 0, refiner.weights.data
+    symmetric = 0
     # Twins that are joined to each other share their rows once they count as their own neighbours.
-    plain = not refiner.directed and len(bits) > 0 and bits.min() == bits.max()
-    for joined in (False, True) if plain else (False,):
-        key, part = np.zeros_like(colours), np.empty_like(colours)
-        for indptr, indices, weights, factor in refiner.sides:
-            _kernels.hash_some_rows(nodes, indptr, indices, weights, joined, part)
-            key += factor * part
+    for joined in (False, True) if refiner.plain else (False,):
+        key = refiner.hash_rows(nodes, joined)
         order = np.lexsort((key, colours))
         rank = np.empty(len(order), np.int64)
         rank[order] = offsets_within(colours[order], key[order])
@@ -302,7 +341,7 @@ def _components_with_ties(
             yield members[first[which] : first[which + 1]]
 
 
-def _individualise(refiner: _Refiner, colours: Colours) -> tuple[Colours, int, int]:
+def _individualise(refiner: Refiner, colours: Colours) -> tuple[Colours, int, int]:
     """Single nodes out, one at a time, until all colours differ; by node number once the budget is spent."""
     given = colours
     symmetric = arbitrary = 0
@@ -322,7 +361,7 @@ def _individualise(refiner: _Refiner, colours: Colours) -> tuple[Colours, int, i
                     arbitrary += len(nodes)
                 apart = _single_out(colours, nodes[0])
             colours = refiner.refine(apart)
-    except _SpentError:
+    except SpentError:
         order, _, shared = sorted_hashes(colours, refiner.index)
         order = order[shared]
         colours = colours.copy()
@@ -331,7 +370,7 @@ def _individualise(refiner: _Refiner, colours: Colours) -> tuple[Colours, int, i
     return colours, symmetric, arbitrary
 
 
-def _one_orbit(refiner: _Refiner, given: Colours, colours: Colours, nodes: IntArray, at_once: bool) -> bool:
+def _one_orbit(refiner: Refiner, given: Colours, colours: Colours, nodes: IntArray, at_once: bool) -> bool:
     """Whether automorphisms that keep all colours take the first of these nodes to each of the others.
 
     Each node is singled out in turn, and the ties that remain are broken arbitrarily. If two of these orders give the
@@ -353,7 +392,7 @@ def _one_orbit(refiner: _Refiner, given: Colours, colours: Colours, nodes: IntAr
     return True
 
 
-def _finish(refiner: _Refiner, colours: Colours, node: int, at_once: bool) -> IntArray:
+def _finish(refiner: Refiner, colours: Colours, node: int, at_once: bool) -> IntArray:
     """An order of all nodes that starts with singling one out."""
     colours = refiner.refine(_single_out(colours, node))
     while (nodes := _smallest_tied_class(colours)) is not None:

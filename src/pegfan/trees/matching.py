@@ -35,7 +35,7 @@ def matching(level: LevelGraph, h: int) -> IntArray:
     parent, best, alone = np.empty(level.n, pairs.dtype), np.empty(level.n, pairs.dtype), np.empty(level.n, bool)
     _kernels.join_in_order(pairs, h, parent, alone)
     _kernels.best_neighbours(pairs, parent, alone, best)
-    return _gather_by_neighbour(parent, best, h)
+    return gather_by_neighbour(parent, best, h)
 
 
 Pairs = NDArray[Any]
@@ -91,7 +91,7 @@ def _best_first(pairs: Pairs, score: FloatArray, into: Pairs) -> Pairs:
     return into
 
 
-def _gather_by_neighbour(parent: NDArray[Any], best: NDArray[Any], h: int) -> NDArray[Any]:
+def gather_by_neighbour(parent: NDArray[Any], best: NDArray[Any], h: int) -> NDArray[Any]:
     """Put nodes that stayed alone together with those of the same best neighbour, h at a time."""
     nodes = np.flatnonzero(best >= 0)
     nodes = nodes[np.argsort(best[nodes], kind="stable")]
