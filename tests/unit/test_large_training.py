@@ -1,24 +1,19 @@
 """Training on graphs in pieces: batches from disk, choices on a sample, checkpoints, predictions, model folders."""
 
 import csv
-import json
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from support.pieces import graph_pieces
 
 import pegfan as pf
-from pegfan.channels import Channel, Channels
-from pegfan.graph import Split
 from pegfan.large import rows as rows_module
 from pegfan.large import training
 from pegfan.large.channels import make_channels
-from pegfan.large.files import Rows
 from pegfan.large.pieces import Work
 from pegfan.large.rows import RowsOnDisk
 from pegfan.recipe import Recipe
-from pegfan.training.rows import Rows as Labelled
+from support.pieces import graph_pieces
 
 TREE = Recipe("matching", 8, regime="heterophily", hops=2, scaling="none", settings={"hop_normalize": False})
 HOPS = Recipe(method="none", regime="heterophily", hops=2, scaling="columns", settings={"dropout": 0.2})

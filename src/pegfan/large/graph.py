@@ -8,7 +8,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-
 from pegfan import _defaults as default
 from pegfan._checks import check_choice, check_integer
 from pegfan.datasets._table import ReadReport
@@ -285,5 +284,3 @@ class LargeGraph:
     def __repr__(self) -> str:
         about = on_disk.describe(self.arcs)
         return f"LargeGraph({about['n']:,} nodes, {about['arcs']:,} arcs)"
-
-
