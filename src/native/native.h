@@ -26,6 +26,12 @@ int64_t number_texts__i8(const uint8_t *data, int64_t n_data, const int64_t *beg
                          const int64_t *ends, int64_t n_ends, int64_t first, uint64_t seed, uint64_t *slots,
                          int64_t n_slots, uint8_t *texts, int64_t n_texts, int64_t *starts, int64_t n_starts,
                          int32_t *codes, int64_t n_codes);
+void find_texts__i4(const uint8_t *data, int64_t n_data, const int32_t *begins, int64_t n_begins, const int32_t *ends,
+                    int64_t n_ends, uint64_t seed, const uint64_t *slots, int64_t n_slots, const uint8_t *texts,
+                    int64_t n_texts, const int64_t *starts, int64_t n_starts, int32_t *codes, int64_t n_codes);
+void find_texts__i8(const uint8_t *data, int64_t n_data, const int64_t *begins, int64_t n_begins, const int64_t *ends,
+                    int64_t n_ends, uint64_t seed, const uint64_t *slots, int64_t n_slots, const uint8_t *texts,
+                    int64_t n_texts, const int64_t *starts, int64_t n_starts, int32_t *codes, int64_t n_codes);
 void text_keys(const uint8_t *texts, int64_t n_texts, const int64_t *starts, int64_t n_starts, const int64_t *rows,
                int64_t n_rows, int64_t depth, uint64_t *keys, int64_t n_keys);
 void spread_texts(const uint8_t *texts, int64_t n_texts, const int64_t *starts, int64_t n_starts, const int64_t *codes,

@@ -222,6 +222,38 @@ void place_texts(const uint8_t *texts, int64_t n_texts, const int64_t *starts, i
 NUMBER_TEXTS(number_texts__i4, int32_t)
 NUMBER_TEXTS(number_texts__i8, int64_t)
 
+#define FIND_TEXTS(NAME, PLACE)                                                                                      \
+    void NAME(const uint8_t *data, int64_t n_data, const PLACE *begins, int64_t n_begins, const PLACE *ends,         \
+              int64_t n_ends, uint64_t seed, const uint64_t *slots, int64_t n_slots, const uint8_t *texts,           \
+              int64_t n_texts, const int64_t *starts, int64_t n_starts, int32_t *codes, int64_t n_codes) {           \
+        (void)n_codes, (void)n_ends, (void)n_texts, (void)n_starts;                                                  \
+        const uint64_t mask = (uint64_t)n_slots / 2 - 1;                                                             \
+        Key keys[AHEAD];                                                                                             \
+        for (int64_t a = 0; a < n_begins && a < AHEAD; a++) keys[a] = KEY(a);                                        \
+        for (int64_t k = 0; k < n_begins; k++) {                                                                     \
+            const int64_t begin = (int64_t)begins[k], length = (int64_t)ends[k] - begin;                             \
+            const Key key = keys[k % AHEAD];                                                                         \
+            if (k + AHEAD < n_begins) {                                                                              \
+                keys[k % AHEAD] = KEY(k + AHEAD);                                                                    \
+                PREFETCH(slots + 2 * (keys[k % AHEAD].hash & mask));                                                 \
+            }                                                                                                        \
+            codes[k] = -1;                                                                                           \
+            for (uint64_t place = key.hash & mask; slots[2 * place + 1] & CODE; place = (place + 1) & mask) {        \
+                const uint64_t other = slots[2 * place + 1];                                                         \
+                const int64_t code = (int64_t)(other & CODE) - 1;                                                    \
+                if (slots[2 * place] != key.one || (other & ~CODE) != key.other) continue;                           \
+                if (length > SHORT && (starts[code + 1] - starts[code] != length ||                                  \
+                                       memcmp(texts + starts[code], data + begin, (size_t)length)))                  \
+                    continue;                                                                                        \
+                codes[k] = (int32_t)code;                                                                            \
+                break;                                                                                               \
+            }                                                                                                        \
+        }                                                                                                            \
+    }
+
+FIND_TEXTS(find_texts__i4, int32_t)
+FIND_TEXTS(find_texts__i8, int64_t)
+
 void text_keys(const uint8_t *texts, int64_t n_texts, const int64_t *starts, int64_t n_starts, const int64_t *rows,
                int64_t n_rows, int64_t depth, uint64_t *keys, int64_t n_keys) {
     (void)n_starts, (void)n_keys;

@@ -1345,7 +1345,14 @@ def join_edges(edges: Any, weights: Any, n: int | None, duplicates: str, *, mirr
         pairs, w = pairs[w > 0], w[w > 0]
     if duplicates == "count":
         w = None
-    keys = _pairs.pack(pairs[:, 0], pairs[:, 1], n, both=mirror)
+    keys, w = merge_pairs(_pairs.pack(pairs[:, 0], pairs[:, 1], n, both=mirror), w, n, duplicates)
+    return Joined(_pairs.rows_of(keys, w, n, both=mirror), symmetric=mirror, finite=w is None)
+
+
+def merge_pairs(
+    keys: _pairs.Keys, w: FloatArray | None, n: int, duplicates: str
+) -> tuple[_pairs.Keys, FloatArray | None]:
+    """The numbers of pairs, each once and sorted, and their weights; without weights all weigh 1."""
     if w is None:
         keys.sort()  # all weigh 1, so there is nothing to carry along
     else:
@@ -1360,8 +1367,7 @@ def join_edges(edges: Any, weights: Any, n: int | None, duplicates: str, *, mirr
             )
         if not new.all():
             w = _merged(w, np.flatnonzero(new), len(keys), duplicates)
-    keys = _pairs.without_repeats(keys)
-    return Joined(_pairs.rows_of(keys, w, n, both=mirror), symmetric=mirror, finite=w is None)
+    return _pairs.without_repeats(keys), w
 
 
 def _merged(weights: FloatArray | None, first: IntArray, m: int, duplicates: str) -> FloatArray:

@@ -20,6 +20,14 @@ _FEW = 20
 
 def categories(values: Any) -> tuple[list[Any], IntArray]:
     """Return the distinct values, sorted, and the place of each value among them; unlike kinds become text."""
+    import pandas as pd
+
+    if isinstance(getattr(values, "dtype", None), pd.StringDtype):
+        codes, distinct = pd.factorize(values)
+        names = sorted(distinct)
+        rank = np.empty(len(names), np.int64)
+        rank[np.argsort(np.array(distinct, dtype=object), kind="stable")] = np.arange(len(names))
+        return names, rank[codes] if names else codes
     cells = [plain(value) for value in values]
     if len({type(cell) for cell in cells}) > 1 or any(isinstance(cell, dict) for cell in cells[:1]):
         cells = [str(cell) for cell in cells]
@@ -30,6 +38,16 @@ def categories(values: Any) -> tuple[list[Any], IntArray]:
         distinct = sorted(set(cells))
     number = {name: k for k, name in enumerate(distinct)}
     return distinct, np.fromiter((number[cell] for cell in cells), dtype=np.int64, count=len(cells))
+
+
+def _distinct(series: Any) -> tuple[IntArray, list[Any]]:
+    """Return the place of every cell among those that differ, and these; of other than texts, all of them."""
+    import pandas as pd
+
+    if isinstance(series.dtype, pd.StringDtype):
+        codes, distinct = pd.factorize(series)
+        return codes.astype(np.int64), list(distinct)
+    return np.arange(len(series)), list(series)
 
 
 def _text(cell: Any) -> str:
@@ -67,16 +85,18 @@ def read_categories(column: Column, rule: Rule) -> Block:
     series, names = column.series, rule.facts["categories"]
     rows = np.flatnonzero(~gaps(series))
     place = {name: k for k, name in enumerate(names)}
-    texts = [_text(cell) for cell in series.iloc[rows]]
+    found, distinct = _distinct(series.iloc[rows])
+    texts = [_text(cell) for cell in distinct]
     others = rule.facts.get("others", 0)
-    codes: IntArray = np.array([place.get(text, len(names) if others else -1) for text in texts], dtype=np.int64)
+    of_each = np.array([place.get(text, len(names) if others else -1) for text in texts], dtype=np.int64)
+    codes: IntArray = of_each[found]
     kept, width = codes >= 0, len(names) + bool(others)
     block = csr_array((np.ones(int(kept.sum())), (rows[kept], codes[kept])), shape=(len(series) + column.extra, width))
     booleans = set(names) <= {"True", "False"}
     how = "boolean" if booleans else f"{len(names)} categories" + (f" and {others} others in one" if others else "")
     lacking = len(series) - len(rows)
     how += f", {lacking} missing" if lacking else ""
-    new = Counter(text for text, code in zip(texts, codes.tolist(), strict=True) if code < 0)
+    new = Counter(texts[k] for k in found[codes < 0].tolist())
     if new:
         how += f", {new.total()} in new categories ({few(list(new))})"
     return Block(block, [f"{column.name}={name}" for name in [*names, *([OTHER] if others else [])]], how)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -35,32 +35,40 @@ def read_features(nodes: Table, extra: int, options: Options, report: ReadReport
     else:
         blocks, rules = _learn(nodes, extra, options, report)
     report.schema = Schema(rules, report.schema.edges)
-    names: dict[str, None] = {}
-    for block in blocks:
-        for name in block.names:
-            while name in names:  # a number "a=b" beside a category "b" of "a"
-                name += ".1"  # noqa: PLW2901
-            names[name] = None
     if not blocks:
         return None, None
+    names = unique_names(block.names for block in blocks)
     values = [block.values for block in blocks]
     dtype = np.float32 if all(block.dtype == np.float32 for block in values) else np.float64
     if any(issparse(block) for block in values):
-        return hstack([csr_array(block) for block in values], format="csr", dtype=dtype), list(names)
-    return np.hstack(values, dtype=dtype), list(names)
+        return hstack([csr_array(block) for block in values], format="csr", dtype=dtype), names
+    return np.hstack(values, dtype=dtype), names
+
+
+def unique_names(blocks: Iterable[Iterable[str]]) -> list[str]:
+    """Return the names of the columns of all blocks, those that occur twice with something at their end."""
+    names: dict[str, None] = {}
+    for block in blocks:
+        for name in block:
+            while name in names:  # a number "a=b" beside a category "b" of "a"
+                name += ".1"  # noqa: PLW2901
+            names[name] = None
+    return list(names)
+
+
+def asked_for(nodes: Table, options: Options) -> list[str]:
+    """Return the columns to make features of."""
+    if options.features is None:
+        return nodes.columns
+    if options.features is False:
+        return []
+    given = [options.features] if isinstance(options.features, str) else list(options.features)
+    return [nodes.find(column, "feature") for column in given]
 
 
 def _learn(nodes: Table, extra: int, options: Options, report: ReadReport) -> tuple[list[Block], dict[str, Rule]]:
     """Read every column, or those that were asked for, by rules that their content suggests."""
-    asked = options.features is not None
-    if not asked:
-        columns = nodes.columns
-    elif options.features is False:
-        columns = []
-    else:
-        given = [options.features] if isinstance(options.features, str) else list(options.features)
-        columns = [nodes.find(column, "feature") for column in given]
-    kinds: Mapping[str, str] = options.features if isinstance(options.features, Mapping) else {}
+    columns = asked_for(nodes, options)
     blocks: list[Block] = []
     rules: dict[str, Rule] = {}
     for name in nodes.columns:
@@ -68,20 +76,26 @@ def _learn(nodes: Table, extra: int, options: Options, report: ReadReport) -> tu
             report.dropped[name] = "not asked for"
             rules[name] = Rule(DROPPED, {"why": "not asked for"})
     for name in columns:
-        column = Column(nodes, name, extra)
-        try:
-            rule, lists = _rule_for(column, options, kinds.get(name), asked=asked)
-            block = _read(column, rule, lists, options.missing)
-        except Unusable as why:
-            if asked:
-                raise BadInput(f"{nodes.name}: column {name!r} cannot be a feature: {why}") from None
-            report.dropped[name] = str(why)
-            rules[name] = Rule(DROPPED, {"why": str(why)})
+        rules[name], block = learn_column(Column(nodes, name, extra), options)
+        if block is None:
+            report.dropped[name] = rules[name].facts["why"]
             continue
         blocks.append(block)
         report.features[name] = block.how
-        rules[name] = rule
     return blocks, rules
+
+
+def learn_column(column: Column, options: Options) -> tuple[Rule, Block | None]:
+    """Return the rule that the content of a column suggests, and what it makes of it; None if it is left out."""
+    asked = options.features is not None
+    kinds: Mapping[str, str] = options.features if isinstance(options.features, Mapping) else {}
+    try:
+        rule, lists = _rule_for(column, options, kinds.get(column.name), asked=asked)
+        return rule, _read(column, rule, lists, options.missing)
+    except Unusable as why:
+        if asked:
+            raise BadInput(f"{column.table.name}: column {column.name!r} cannot be a feature: {why}") from None
+        return Rule(DROPPED, {"why": str(why)}), None
 
 
 def _read_by(schema: Schema, nodes: Table, extra: int, options: Options, report: ReadReport) -> list[Block]:
@@ -101,11 +115,7 @@ def _read_by(schema: Schema, nodes: Table, extra: int, options: Options, report:
             lacking.append(name)
             nothing = pd.Series([None] * nodes.size, dtype=object)
             table = Table(pd.DataFrame({name: nothing}), nodes.name, nodes.line_of)
-        column = Column(table, name, extra)
-        try:
-            block = _read(column, rule, None, options.missing)
-        except Unusable as why:
-            raise BadInput(f"{nodes.name}: column {name!r} cannot be read as {rule.kind!r}, as before: {why}") from None
+        block = read_by_rule(Column(table, name, extra), rule, options.missing)
         blocks.append(block)
         report.features[name] = block.how if there else "not in the table: all missing"
     strange = [name for name in nodes.columns if name not in schema.nodes]
@@ -117,6 +127,15 @@ def _read_by(schema: Schema, nodes: Table, extra: int, options: Options, report:
     if strange:
         report.notes.append(f"{nodes.name} has columns that the schema lacks; they are not used: {few(strange)}")
     return blocks
+
+
+def read_by_rule(column: Column, rule: Rule, missing: str) -> Block:
+    """Return what a rule that was learnt before makes of a column."""
+    try:
+        return _read(column, rule, None, missing)
+    except Unusable as why:
+        name = column.table.name
+        raise BadInput(f"{name}: column {column.name!r} cannot be read as {rule.kind!r}, as before: {why}") from None
 
 
 def _read(column: Column, rule: Rule, lists: list[list[Any]] | None, missing: str) -> Block:

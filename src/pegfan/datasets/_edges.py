@@ -248,14 +248,16 @@ def _pick_apart(
     if options.bipartite is None and rules:
         stored = [column in rules and rules[column].facts.get("apart", False) for column in ends.columns]
         return stored.index(True) if True in stored else None
+    # Two ends that are named alike are of one kind, and strangers among them are the caller's to judge.
+    alike = end_columns(edges) == ends.columns or not edges.header
+    undecided = options.bipartite is None and options.unknown == "error" and not alike
+    if not (options.bipartite or undecided):
+        return None
     shares = [{} if nodes is None else _shares(edges, column, nodes) for column in ends.columns]
     if options.bipartite:
         best = [max(share.values(), default=0.0) for share in shares]
         return 0 if best[1] > best[0] else 1
-    # Two ends that are named alike are of one kind, and strangers among them are the caller's to judge.
-    alike = end_columns(edges) == ends.columns or not edges.header
-    undecided = options.bipartite is None and options.unknown == "error" and not alike
-    for end in (1, 0) if undecided else ():
+    for end in (1, 0):
         name = ends.columns[end].strip().lower()
         for column, share in shares[1 - end].items():
             by_name = _THINGS.fullmatch(name) is not None and not _THINGS.fullmatch(column.strip().lower())

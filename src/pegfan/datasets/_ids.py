@@ -238,13 +238,23 @@ def share_found(ids: Ids, column: Ids) -> float:
 
 def are_in(values: Any, among: Any) -> NDArray[np.bool_]:
     """Return which values are among others; pandas goes through texts one by one, Arrow does not."""
-    import pyarrow as pa
     import pyarrow.compute as arrow
 
     if not (is_text(values) and is_text(among)):
         return np.asarray(values.isin(among), dtype=bool)
-    one, other = (pa.array(series.to_numpy(dtype=object), pa.large_string()) for series in (values, among))
+    one, other = (as_arrow(series) for series in (values, among))
     return np.asarray(arrow.is_in(one, value_set=other).to_numpy(zero_copy_only=False), dtype=bool)
+
+
+def as_arrow(texts: Any) -> Any:
+    """Return a column of texts as an Arrow array, without making an object of each where they are in Arrow already."""
+    import pyarrow as pa
+
+    held = getattr(texts.array, "_pa_array", None)  # pandas holds texts so, if it can
+    if held is None:
+        return pa.array(texts.to_numpy(dtype=object), pa.large_string())
+    whole = held.cast(pa.large_string()).combine_chunks()
+    return whole if isinstance(whole, pa.Array) else pa.concat_arrays(whole.chunks)
 
 
 def shares_found(ids: Ids, nodes: Table) -> dict[str, float]:

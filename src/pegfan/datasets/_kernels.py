@@ -16,7 +16,9 @@ NUL, SPACE, TAB, QUOTE, RETURN, LOOSE = range(6)
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _CODE = np.uint64(0xFFFFFFFF)
-_SHORT = 11
+SHORT = 11
+"""Bytes of the longest text that stands in its slot."""
+"""Bytes of a text that stands in its slot."""
 
 
 @compiled("look_through")
@@ -107,7 +109,7 @@ def _key(data, begin, length, seed):  # type: ignore[no-untyped-def]
     that no short one has.
     """
     one = _word(data, begin, length)
-    if length <= _SHORT:
+    if length <= SHORT:
         other = (_word(data, begin + 8, length - 8) | (np.uint64(length) << np.uint64(24))) << np.uint64(32)
         return one, other, mix(mix(one ^ seed) + other + _STEP)
     hashed = mix(one ^ seed)
@@ -160,7 +162,7 @@ def number_texts(data, begins, ends, first, seed, slots, texts, starts, codes): 
                 count += 1
                 break
             same = slots[2 * place] == one and (slots[2 * place + 1] ^ other) <= _CODE
-            if same and length > _SHORT:
+            if same and length > SHORT:
                 same = starts[code + 1] - starts[code] == length
                 for b in range(length if same else 0):
                     same = same and texts[starts[code] + b] == data[begin + b]
@@ -170,6 +172,35 @@ def number_texts(data, begins, ends, first, seed, slots, texts, starts, codes): 
             place = (place + 1) & mask
     starts[-1] = count
     return len(begins)
+
+
+@compiled("find_texts")
+def find_texts(data, begins, ends, seed, slots, texts, starts, codes):  # type: ignore[no-untyped-def]
+    """Write the number of every text, -1 for those that are not in a table that `place_texts` filled.
+
+    Nothing but `codes` is written, so that several threads may look into one table. Texts of up to 11 bytes are
+    compared in the slots alone: where all are so short, `texts` and `starts` may be empty.
+    """
+    mask = np.int64(len(slots) // 2 - 1)
+    for k in range(len(begins)):
+        begin = np.int64(begins[k])
+        length = np.int64(ends[k]) - begin
+        one, other, hashed = _key(data, begin, length, np.uint64(seed))
+        place = np.int64(hashed & np.uint64(mask))
+        codes[k] = -1
+        while True:
+            code = np.int64(slots[2 * place + 1] & _CODE) - 1
+            if code < 0:
+                break
+            same = slots[2 * place] == one and (slots[2 * place + 1] ^ other) <= _CODE
+            if same and length > SHORT:
+                same = starts[code + 1] - starts[code] == length
+                for b in range(length if same else 0):
+                    same = same and texts[starts[code] + b] == data[begin + b]
+            if same:
+                codes[k] = code
+                break
+            place = (place + 1) & mask
 
 
 @compiled("text_keys")

@@ -28,8 +28,10 @@ from pegfan.datasets._header import has_header, is_number
 from pegfan.datasets._ids import WHOLE_NUMBER
 from pegfan.datasets._table import MISSING_WORDS, Table
 
-_BLOCK = 2**20  # small enough for the processor's cache
-_LARGEST_BLOCK = 2**26  # a row must fit into it
+BLOCK = 2**20
+"""Bytes that are read at once: small enough for the processor's cache."""
+LARGEST_BLOCK = 2**26
+"""Bytes that a row must fit into."""
 _LARGE = 2**20  # bytes, from which on texts are numbered while they are read
 _SHORT = 64  # characters of a text that may be an id
 _CUT, _LARGEST_CUT = 2**18, 2**22  # bytes that are cut into cells at once, and with a long line
@@ -119,7 +121,7 @@ def open_bytes(path: Path, max_bytes: int) -> io.BufferedReader:
 
 def read_text(path: Path, settings: TextSettings) -> tuple[Table, str]:
     """Return the table in a delimited text file, and what was detected about it."""
-    layout = _find_layout(path, settings)
+    layout = find_layout(path, settings)
     cells = _parse(layout)
     how = f"{_DELIMITERS.get(layout.delimiter, repr(layout.delimiter))}{' and space' if layout.spaced else ''}"
     how += f", {'' if layout.header else 'no '}header{', decimal comma' if layout.decimal == ',' else ''}"
@@ -127,7 +129,7 @@ def read_text(path: Path, settings: TextSettings) -> tuple[Table, str]:
     table = Table(
         cells,
         path.name,
-        partial(_line_of, layout),
+        partial(line_of, layout),
         header=layout.header,
         other=None if layout.sure else partial(read_text, path, replace(settings, header=not layout.header)),
         verbatim=cache(partial(_as_written, layout)),
@@ -138,7 +140,7 @@ def read_text(path: Path, settings: TextSettings) -> tuple[Table, str]:
 def _as_written(layout: _Layout, column: str) -> Any:
     """Return a column as the texts that the file holds."""
     name = layout.names[layout.names.index(column)]
-    table = _arrow_table(replace(layout, as_text=[name]), _LARGEST_BLOCK, only=[name])
+    table = _arrow_table(replace(layout, as_text=[name]), LARGEST_BLOCK, only=[name])
     return table.column(0).to_pandas().rename(column)
 
 
@@ -146,14 +148,16 @@ def read_numbers(path: Path, names: list[str], skip: int, comments: str, max_byt
     """Return the table of white-space separated columns, none of them named, after `skip` lines."""
     settings = TextSettings(delimiter=" ", header=False, comments=comments, max_bytes=max_bytes)
     layout = _inspect(_Layout(path, settings, " ", False, names, skip, ".", spaced=False, as_text=[]))
-    return Table(_parse(layout), path.name, partial(_line_of, layout), header=False)
+    return Table(_parse(layout), path.name, partial(line_of, layout), header=False)
 
 
-def _line_of(layout: _Layout, row: int) -> int:
+def line_of(layout: _Layout, row: int) -> int:
+    """The line of a row of data."""
     return next((line for line, _ in islice(_records(layout), row, None)), 0)
 
 
-def _find_layout(path: Path, settings: TextSettings) -> _Layout:
+def find_layout(path: Path, settings: TextSettings, look: bool = True) -> _Layout:
+    """Say how a file is laid out; without `look`, from its first lines alone, which do not say how to parse it."""
     lines = _first_lines(path, settings.max_bytes)
     kept = [k for k, line in enumerate(lines) if line.strip() and line.lstrip()[0] not in settings.comments]
     if not kept:
@@ -181,14 +185,14 @@ def _find_layout(path: Path, settings: TextSettings) -> _Layout:
         sure=found is not None,
         sample=tuple(sample[header:]),
     )
-    return _inspect(layout)
+    return _inspect(layout) if look else layout
 
 
 def _first_lines(path: Path, max_bytes: int) -> list[str]:
     """Return the whole lines at the start of the file, at least two."""
     with open_bytes(path, max_bytes) as stream:
         start = stream.read(2**16)
-        while start.count(b"\n") < (_SAMPLE_LINES if len(start) < 2**20 else 2) and len(start) < _LARGEST_BLOCK:
+        while start.count(b"\n") < (_SAMPLE_LINES if len(start) < 2**20 else 2) and len(start) < LARGEST_BLOCK:
             more = stream.read(2**18)
             if not more:
                 break
@@ -273,7 +277,7 @@ def _inspect(layout: _Layout) -> _Layout:
     with open_bytes(layout.path, layout.settings.max_bytes) as stream:
         for _ in range(layout.skip):
             returns += b"\r" in stream.readline().rstrip(b"\r\n")
-        while block := stream.read(_BLOCK):
+        while block := stream.read(BLOCK):
             whole = last + block  # the first cell has no line before it, and a pad may lie across two blocks
             found = np.zeros(6, np.uint8)
             lines += int(_kernels.look_through(np.frombuffer(whole, np.uint8), len(last), mark[0], found))
@@ -310,7 +314,7 @@ def _inspect(layout: _Layout) -> _Layout:
 def _parse(layout: _Layout) -> Any:
     """Return the rows: a data frame, or cells if there are many texts."""
     if layout.odd_quotes:
-        _require_quotes_to_end(layout)
+        require_quotes_to_end(layout)
     coded = _coded_columns(layout)
     others = [name for name in layout.names if name not in coded]
     if not others:
@@ -328,17 +332,17 @@ def _frame(layout: _Layout, only: list[str] | None) -> Any:
     import pyarrow as pa
 
     try:
-        table = _arrow_table(layout, _BLOCK, only)
+        table = _arrow_table(layout, BLOCK, only)
     except pa.ArrowInvalid as error:
         try:
             if "straddl" not in str(error):  # Arrow has no class for it
                 raise
-            table = _arrow_table(layout, _LARGEST_BLOCK, only)  # a row longer than a block
+            table = _arrow_table(layout, LARGEST_BLOCK, only)  # a row longer than a block
         except pa.ArrowInvalid as final:
-            raise BadInput(_diagnosis(layout, str(final))) from final
+            raise BadInput(diagnosis(layout, str(final))) from final
     for k, column in enumerate(table.columns):
         if pa.types.is_binary(column.type):
-            raise BadInput(_diagnosis(layout, "it is not UTF-8 text"))
+            raise BadInput(diagnosis(layout, "it is not UTF-8 text"))
         if pa.types.is_string(column.type):
             table = table.set_column(k, table.column_names[k], _numbers_if_all(column, layout))
     if layout.loose:
@@ -358,7 +362,7 @@ def _text_columns(layout: _Layout) -> list[str]:
     import pyarrow as pa
 
     try:
-        table = _read_csv(io.BytesIO("\n".join(layout.sample).encode()), replace(layout, skip=0), _BLOCK)
+        table = _read_csv(io.BytesIO("\n".join(layout.sample).encode()), replace(layout, skip=0), BLOCK)
     except pa.ArrowInvalid:  # to be said about the whole file
         return []
     found = []
@@ -417,7 +421,7 @@ def _with_codes(table: Any, layout: _Layout) -> Any:
     whole = [name for name in table.column_names if pa.types.is_integer(table.schema.field(name).type)]
     if not whole:
         return table
-    texts = _arrow_table(replace(layout, as_text=whole), _LARGEST_BLOCK, only=whole)
+    texts = _arrow_table(replace(layout, as_text=whole), LARGEST_BLOCK, only=whole)
     for name in whole:
         text = texts[name]
         plain = arrow.or_(arrow.match_substring_regex(text, f"^({WHOLE_NUMBER})?$"), arrow.is_null(text))
@@ -457,25 +461,44 @@ def _arrow_table(layout: _Layout, block: int, only: list[str] | None = None) -> 
 
 
 def _read_csv(source: Any, layout: _Layout, block: int, only: list[str] | None = None) -> Any:
+    from pyarrow import csv as arrow_csv
+
+    return arrow_csv.read_csv(source, **_csv_options(layout, block, only))
+
+
+def _csv_options(layout: _Layout, block: int, only: list[str] | None = None) -> dict[str, Any]:
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
-    return arrow_csv.read_csv(
-        source,
-        read_options=arrow_csv.ReadOptions(column_names=layout.names, skip_rows=layout.skip, block_size=block),
-        parse_options=arrow_csv.ParseOptions(delimiter=layout.delimiter, newlines_in_values=layout.quoted),
-        convert_options=arrow_csv.ConvertOptions(
+    return {
+        "read_options": arrow_csv.ReadOptions(column_names=layout.names, skip_rows=layout.skip, block_size=block),
+        "parse_options": arrow_csv.ParseOptions(delimiter=layout.delimiter, newlines_in_values=layout.quoted),
+        "convert_options": arrow_csv.ConvertOptions(
             null_values=[""],  # "NA" may be a name; each column decides what it means
             decimal_point=layout.decimal,
             column_types={name: pa.string() for name in layout.as_text},
             include_columns=only,
         ),
-    )
+    }
+
+
+def open_as_text(layout: _Layout, block: int) -> Any:
+    """Open a file for reading in batches, every cell as the text that it holds."""
+    from pyarrow import csv as arrow_csv
+
+    return arrow_csv.open_csv(_clean_stream(layout), **_csv_options(replace(layout, as_text=layout.names), block))
+
+
+def one_column(path: Path, name: str, decimal: str, *, as_text: bool, max_bytes: int) -> Any:
+    """Return the data frame of a file without a header that has one column, every cell in quotes."""
+    settings = TextSettings(delimiter=",", header=False, comments="", max_bytes=max_bytes)
+    layout = _Layout(path, settings, ",", False, [name], 0, decimal, spaced=False, as_text=[name] if as_text else [])
+    return _frame(replace(layout, quoted=True, loose=True), None)
 
 
 def _clean_stream(layout: _Layout) -> io.BufferedIOBase:
     stream = open_bytes(layout.path, layout.settings.max_bytes)
-    return io.BufferedReader(_Cleaned(stream, layout), _BLOCK) if layout.commented or layout.uneven else stream
+    return io.BufferedReader(_Cleaned(stream, layout), BLOCK) if layout.commented or layout.uneven else stream
 
 
 class _Cleaned(io.RawIOBase):
@@ -490,13 +513,13 @@ class _Cleaned(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         while not self._ready:
-            block = self._stream.read(_BLOCK)
+            block = self._stream.read(BLOCK)
             whole, newline, rest = block.rpartition(b"\n")
             if not block:
                 self._ready, self._rest = self._clean(self._rest), b""
                 break
-            if not newline and len(self._rest) > _LARGEST_BLOCK:
-                raise BadInput(f"{self._layout.path} has a line of more than {_LARGEST_BLOCK:,} bytes")
+            if not newline and len(self._rest) > LARGEST_BLOCK:
+                raise BadInput(f"{self._layout.path} has a line of more than {LARGEST_BLOCK:,} bytes")
             if newline:
                 self._ready, self._rest = self._clean(self._rest + whole + newline), rest
             else:
@@ -539,7 +562,7 @@ def _records(layout: _Layout) -> Iterator[tuple[int, list[str]]]:
                 yield layout.skip + reader.line_num, row
 
 
-def _require_quotes_to_end(layout: _Layout) -> None:
+def require_quotes_to_end(layout: _Layout) -> None:
     """Refuse a quoted text that runs to the end of the file; Arrow would take the rest of the file for one cell."""
     with _clean_stream(layout) as stream:
         lines = (line.decode(errors="replace") for line in stream)
@@ -552,7 +575,7 @@ def _require_quotes_to_end(layout: _Layout) -> None:
                 raise BadInput(f"{layout.path}, line {line + 1}: a quoted text starts here and never ends") from None
 
 
-def _diagnosis(layout: _Layout, complaint: str) -> str:
+def diagnosis(layout: _Layout, complaint: str) -> str:
     """Say what is wrong and in which line; `complaint` is what the parser said."""
     with open_bytes(layout.path, layout.settings.max_bytes) as stream:
         deque(_decoded(stream, layout.path), maxlen=0)  # to the first line that is not UTF-8

@@ -195,7 +195,7 @@ def gather(
         raise ValueError("read_graph needs at least one file")
     if len({path.name for path in every}) < len(every):
         raise ValueError(f"two files have the same name: {few([str(path) for path in every])}")
-    formats = {path: _format(path, _for_file(how.format, path)) for path in every}
+    formats = {path: file_format(path, for_file(how.format, path)) for path in every}
     wholes = [path for path in every if formats[path] not in ("text", "parquet", "json")]
     if len(wholes) > 1:
         raise BadInput(f"{wholes[0]} and {wholes[1]} each hold a graph; give one of them")
@@ -210,7 +210,8 @@ def gather(
     return parts, bags
 
 
-def _for_file(option: Any, path: Path) -> Any:
+def for_file(option: Any, path: Path) -> Any:
+    """What the caller says about a file: of all alike, or by its path or name."""
     if not isinstance(option, Mapping):
         return option
     named = {Path(key): value for key, value in option.items()}
@@ -240,7 +241,7 @@ def existing(path: Any) -> Path:
     return found
 
 
-def _known_names(options: Options) -> frozenset[str]:
+def known_names(options: Options) -> frozenset[str]:
     """Return the words that show the first line of a text file to be its header."""
     given = [options.id, options.label, options.source, options.target, options.weight, options.split]
     names = {str(name).lower() for name in given if isinstance(name, str)}
@@ -251,7 +252,7 @@ def _known_names(options: Options) -> frozenset[str]:
     return frozenset(names | pairs | set(ID_NAMES) | set(LABEL_NAMES) - {"y"} | set(WEIGHT_NAMES) - {"w"})
 
 
-def _format(path: Path, given: str | None) -> str:
+def file_format(path: Path, given: str | None) -> str:
     """Return the format of a file: given, by its suffix, or by how it starts."""
     if given is not None:
         if given not in _FORMATS:
@@ -302,10 +303,10 @@ def read_table(
     path: Path, options: Options, report: ReadReport, how: FileOptions, names: frozenset[str] = frozenset()
 ) -> Any:
     """Read a file of rows, or a JSON file of lists; `names` are those that show the first line to be a header."""
-    kind = _format(path, _for_file(how.format, path))
-    known = _known_names(options) | names
+    kind = file_format(path, for_file(how.format, path))
+    known = known_names(options) | names
     settings = TextSettings(
-        _for_file(how.delimiter, path), _for_file(how.header, path), how.comments, how.max_bytes, known
+        for_file(how.delimiter, path), for_file(how.header, path), how.comments, how.max_bytes, known
     )
     if kind == "json":
         bag = _read_json(path, settings.max_bytes)

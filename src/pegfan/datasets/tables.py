@@ -255,7 +255,7 @@ def build(
     tables = [edges] if isinstance(edges, Table) else list(edges)
     several = len(tables) > 1
     if nodes is not None and not several:
-        _refuse_swapped(nodes, tables[0], options)
+        refuse_swapped(nodes, tables[0], options)
     require_columns(tables, options)
     kinds = kinds_of(tables, options.schema)
     every = [
@@ -499,7 +499,8 @@ def _shares(edges: Table, columns: tuple[str, str], nodes: Table, rows: int = 10
     return _ids.shares_found(ends, nodes)
 
 
-def _refuse_swapped(nodes: Table, edges: Table, options: Options) -> None:
+def refuse_swapped(nodes: Table, edges: Table, options: Options) -> None:
+    """Refuse a table of nodes that seems to hold the edges, beside one of edges that seems to hold the nodes."""
     if options.source is not None or options.target is not None or options.id is not None:
         return
     named = end_columns(nodes) is not None, end_columns(edges) is not None
@@ -519,7 +520,7 @@ def _ids_of_nodes(
 
     if nodes.size == 0:
         raise BadInput(f"{nodes.name} has no rows; a graph needs a node")
-    column, why = _pick_id(nodes, edges, ends, options)
+    column, why = pick_id(nodes, edges, ends, options)
     report.id_column = column
     report.columns["id"] = f"{'row numbers' if column is None else repr(column)} ({why})"
     if column is None:
@@ -540,7 +541,7 @@ def _ids_of_nodes(
     return column, ids
 
 
-def _pick_id(nodes: Table, edges: Table, ends: Ids, options: Options) -> tuple[str | None, str]:
+def pick_id(nodes: Table, edges: Table, ends: Ids, options: Options) -> tuple[str | None, str]:
     """Return the column with the ids, None for the row numbers, and the reason."""
     if options.id is not None:
         return (None if options.id is False else nodes.find(options.id, "id")), "as given"

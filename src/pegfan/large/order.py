@@ -217,7 +217,7 @@ class _Streamed(Refiner):
             )
             given = (rows, place, block.pointers, block.columns, _bits_of(block.values(), self.largest))
             enough(move_rows(*given, ends, found, here))
-            pointers.append(pointers[-1][-1] + ends[1:].astype(np.int64))
+            pointers.append(arcs - size + ends[1:].astype(np.int64))
             columns.append(found)
             bits.append(here)
         ends = np.concatenate(pointers).astype(self.index)

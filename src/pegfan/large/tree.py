@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pegfan import _defaults as default
 from pegfan._matrices import by_label, csr_of, enough, merge_rows
 from pegfan.large import arcs as on_disk
 from pegfan.large.arcs import Block, index_of, read_block, save_block, vector
@@ -41,7 +42,7 @@ def build_tree(
     max_levels: int | None = None,
     weights: str = "given",
     score: str = "normalized",
-    direction: str = "symmetric",
+    direction: str = default.DIRECTION,
 ) -> Stage:
     """The tree, as ``tree.npz``.
 
@@ -73,7 +74,8 @@ def build_tree(
         level, n, arcs = coarse, int(labels.result()["count"]), _arcs_of(coarse)
     params = {"h": h, "max_levels": max_levels, "score": score, "done": len(parents), "n": n}
     rest = work.stage(_grow, params, {"level": level}, words=f"levels of at most {n:,} clusters", alone=True)
-    info = settings_of("matching", h, max_levels, direction, weights, score)
+    side = "symmetric" if ordered_in is None else direction
+    info = settings_of("matching", h, max_levels, side, weights, score)
     below = {"order": order, "rest": rest} | {f"level{i}": stage for i, stage in enumerate(parents)}
     tree = work.stage(_finish, {"info": info, "levels": len(parents)}, below, words="putting the tree together").run()
     work.free(level)
