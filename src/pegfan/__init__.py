@@ -89,6 +89,7 @@ __all__ = [
     "families",
     "framelets",
     "haar_basis",
+    "large",
     "left_inverse",
     "load_classifier",
     "load_model",
@@ -112,7 +113,7 @@ __all__ = [
 
 _DOORS = (
     *("auto", "channels", "classifier", "comparison", "datasets", "decisions", "demo", "experiments", "explain"),
-    *("fitted", "framelets", "importance", "integrations", "layouts", "measures", "metrics", "models", "networks"),
+    *("fitted", "framelets", "importance", "integrations", "large", "layouts", "measures", "metrics", "models", "networks"),
     *("paper", "plots", "recipe", "relations", "report", "results", "running", "testing", "training", "trees"),
 )
 _LAZY = {

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import queue
 import socket
+import time
 import uuid
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
@@ -12,12 +14,14 @@ from urllib.parse import urlsplit
 
 from pegfan._extras import need
 
-__all__ = ["on_cluster"]
+__all__ = ["connected", "on_client", "on_cluster"]
 
 _ATTEMPTS = 3
 """How often a task is tried on a Dask cluster whose workers die, before that is an error."""
 _PATIENCE = 30
-"""Seconds to wait for a Dask cluster."""
+"""Seconds to wait for a Dask cluster, and for workers in place of the last one that is gone."""
+_LOOK = 2.0
+"""Seconds without a result after which we look whether there are workers."""
 
 
 def on_cluster(task: Callable[[Any], Any], waiting: Iterator[Any], address: str) -> Generator[Any]:
@@ -25,47 +29,132 @@ def on_cluster(task: Callable[[Any], Any], waiting: Iterator[Any], address: str)
 
     What a worker was doing when it died is done again by another one.
     """
-    need("distributed", "search", "a scheduler of Dask")
-    from distributed import Client, KilledWorker, as_completed
-
     first = list(itertools.islice(waiting, 1))
     if not first:
         return  # with nothing to do, no cluster is needed
     waiting = itertools.chain(first, waiting)
-    with _client(Client, address) as client:
-        running = as_completed(loop=client.loop)
-        items: dict[str, tuple[Any, int]] = {}
+    with connected(address) as client:
+        yield from on_client(client, task, waiting)
 
-        def submit(item: Any, attempt: int) -> None:
-            future = client.submit(task, item, key=f"pegfan-{uuid.uuid4().hex}", pure=False)
-            items[future.key] = (item, attempt)
-            running.add(future)
 
-        def fill() -> None:
-            room = 2 * max(1, sum(client.nthreads().values())) - len(items)
-            for item in itertools.islice(waiting, max(0, room)):
-                submit(item, 1)
+def on_client(
+    client: Any, task: Callable[[Any], Any], waiting: Iterator[Any], at_once: int | None = None
+) -> Generator[Any]:
+    """Results of a task on the waiting items, by the workers that a client of Dask has, as they come.
 
+    Parameters
+    ----------
+    client
+        A client that `connected` gave.
+    task
+        A function that workers can import.
+    waiting
+        What it is called with.
+    at_once
+        How many items are sent before their results are there; by default two per thread of the workers.
+
+    Raises
+    ------
+    OSError
+        The scheduler is gone, there are no workers any more, or workers die whenever they try an item.
+    """
+    from distributed import KilledWorker
+
+    finished: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    items: dict[str, tuple[Any, Any, int]] = {}
+
+    def submit(item: Any, attempt: int) -> None:
+        future = client.submit(task, item, key=f"pegfan-{uuid.uuid4().hex}", pure=False)
+        items[future.key] = (future, item, attempt)
+        future.add_done_callback(finished.put)
+
+    def fill() -> None:
+        room = at_once or 2 * max(1, sum(_ask(client, client.nthreads).values()))
+        for item in itertools.islice(waiting, max(0, room - len(items))):
+            submit(item, 1)
+
+    try:
         fill()
+        seen = time.monotonic()
         while items:
-            future = next(running)
-            item, attempt = items.pop(future.key)
             try:
+                future = finished.get(timeout=_LOOK)
+            except queue.Empty:
+                seen = _look(client, seen)
+                continue
+            seen = time.monotonic()
+            _, item, attempt = items.pop(future.key)
+            try:
+                if future.status == "cancelled":
+                    raise _gone(client)
                 result = future.result()
-            except KilledWorker:
+            except KilledWorker as error:
                 if attempt >= _ATTEMPTS:
-                    raise
+                    raise OSError(
+                        f"workers of the Dask cluster {_address(client)} died whenever they tried one of the tasks; "
+                        "they may lack memory: start them with more, or fewer threads per worker"
+                    ) from error
                 submit(item, attempt + 1)
                 continue
             yield result
             fill()
+    finally:
+        for future, *_ in items.values():  # what nobody waits for any more
+            future.release()
+
+
+def _look(client: Any, seen: float) -> float:
+    """When there was last somebody who computes; an error if that is too long ago."""
+    if _ask(client, client.nthreads):
+        return time.monotonic()
+    if time.monotonic() - seen > _PATIENCE:
+        raise OSError(
+            f"the Dask scheduler {_address(client)} has had no workers for {_PATIENCE} seconds; start one: "
+            f"dask worker {_address(client)}"
+        )
+    return seen
+
+
+def _ask(client: Any, question: Callable[[], Any]) -> Any:
+    """What the scheduler answers; an error where there is none any more."""
+    if client.status != "running":
+        raise _gone(client)
+    try:
+        return question()
+    except (OSError, TimeoutError, ValueError) as error:
+        raise _gone(client) from error
+
+
+def _gone(client: Any) -> OSError:
+    return OSError(
+        f"the Dask scheduler {_address(client)} is gone; what was finished is kept where it was written: start a "
+        "scheduler again, and run the same command"
+    )
+
+
+def _address(client: Any) -> str:
+    return str(getattr(client.scheduler, "address", "")) or "that was used"
 
 
 @contextmanager
-def _client(make: Any, address: str) -> Iterator[Any]:
+def connected(address: str, extra: str = "search", **options: Any) -> Iterator[Any]:
+    """A client of the Dask scheduler at an address, which has a worker at least.
+
+    Parameters
+    ----------
+    address
+        Such as ``tcp://host:8786``, or ``tls://host:8786`` with Dask's own settings for TLS.
+    extra
+        What to install where Dask is missing.
+    **options
+        For `distributed.Client`.
+    """
+    need("distributed", extra, "a scheduler of Dask")
+    from distributed import Client
+
     try:
         _knock(address)
-        client = make(address, timeout=_PATIENCE, set_as_default=False)
+        client = Client(address, timeout=_PATIENCE, set_as_default=False, **options)
     except (OSError, ValueError, TimeoutError) as error:
         raise OSError(
             f"no Dask scheduler answers at {address} ({error}); `dask scheduler` starts one and prints its address"

@@ -48,6 +48,7 @@ __all__ = [
     "mean_of",
     "network_inputs",
     "only_classes",
+    "ranks_and_tenths",
     "train_network_recipe",
     "train_recipe",
 ]
@@ -881,12 +882,12 @@ def draw_folds(graph: Graph, **options: Any) -> tuple[Split, ...]:
 
 def _canonical_nodes(graph: Graph, codes: Any) -> tuple[IntArray, IntArray]:
     """The nodes in an order that does not depend on how they are numbered, and their classes, or tenths of targets."""
-    exact, groups = (codes, codes) if codes.dtype.kind != "f" else _ranks_and_tenths(codes)
+    exact, groups = (codes, codes) if codes.dtype.kind != "f" else ranks_and_tenths(codes)
     colouring = canonical_order(graph)
     return canonical_order(graph, labels=exact).order if colouring.tied else colouring.order, groups
 
 
-def _ranks_and_tenths(targets: FloatArray) -> tuple[IntArray, IntArray]:
+def ranks_and_tenths(targets: FloatArray) -> tuple[IntArray, IntArray]:
     """The place of every target among the distinct ones, and the tenth of the nodes that it is in; −1 where unknown."""
     ranks, tenths = np.full(len(targets), -1), np.full(len(targets), -1)
     known = are_known(targets)

@@ -286,11 +286,21 @@ def degrees(graph: Graph) -> Degrees:
     """
     arcs = graph.adjacency
     outgoing, incoming = np.diff(arcs.indptr), np.bincount(arcs.indices, minlength=graph.n)
-    ends = [0, 1, *(2**k for k in range(1, 64) if 2 ** (k - 1) <= max(outgoing.max(initial=0), 1))]
-    counts = np.histogram(outgoing, [*ends, np.inf])[0]
+    return Degrees(Summary.of(outgoing), Summary.of(incoming), histogram(outgoing))
+
+
+def histogram(values: NDArray[Any]) -> dict[int, int]:
+    """Count the values of 0, of 1, from 2 to 3, from 4 to 7, and so on, by the least of each.
+
+    Examples
+    --------
+    >>> histogram(np.array([1, 1, 3, 5]))
+    {1: 2, 2: 1, 4: 1}
+    """
+    ends = [0, 1, *(2**k for k in range(1, 64) if 2 ** (k - 1) <= max(values.max(initial=0), 1))]
+    counts = np.histogram(values, [*ends, np.inf])[0]
     used = np.flatnonzero(counts)
-    histogram = {ends[k]: int(counts[k]) for k in range(used[0], used[-1] + 1)}
-    return Degrees(Summary.of(outgoing), Summary.of(incoming), histogram)
+    return {ends[k]: int(counts[k]) for k in range(used[0], used[-1] + 1)}
 
 
 @dataclass(frozen=True)

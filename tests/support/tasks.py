@@ -15,3 +15,11 @@ def threads_of(item):
     from threadpoolctl import threadpool_info
 
     return max(pool["num_threads"] for pool in threadpool_info())
+
+
+class Thing:
+    """What only a pickle can hold."""
+
+
+def an_object(item):
+    return Thing()

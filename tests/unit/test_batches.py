@@ -25,7 +25,7 @@ from pegfan.recipe import Recipe
 from pegfan.report import graphview
 from pegfan.running import Deadline, release_memory
 from pegfan.training import Network, train
-from pegfan.training.batches import BatchSteps, suits
+from pegfan.training.batches import BatchSteps, RowsInMemory, suits
 from pegfan.training.linear import fit_linear, linear_settings
 from pegfan.training.rows import Rows, loss_weights
 from pegfan.training.settings import Settings
@@ -77,11 +77,12 @@ def test_a_step_is_that_of_autograd(sparse_features, normalize):
     part = graph.splits[0]
     rows, val = (Rows.of(channels, nodes, graph.labels) for nodes in (part.train, part.val))
     state = Network.draw(channels.widths, 4, settings, 0).state
-    steps = BatchSteps(channels, state, rows, val, loss_weights(rows.labels, True), settings, 0, ROWS)
+    source = RowsInMemory(channels, rows.places, val.places, 0, ROWS)
+    steps = BatchSteps(source, state, rows, val, loss_weights(rows.labels, True), settings, 0)
     model = ChannelNetwork(channels.widths, 4, 8, dropout=0.0, hop_normalize=normalize)
     model.load_state_dict({name: torch.tensor(value) for name, value in state.items()})
     optimizer = torch.optim.Adam(model.parameter_groups(settings))
-    order = steps._batches()
+    order = source.batches(0)
     for _ in range(4):
         chunk = next(order)
         weights = torch.tensor(steps.weights[chunk] * len(rows.labels) / len(chunk)).float()

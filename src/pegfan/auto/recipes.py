@@ -21,7 +21,7 @@ from pegfan.recipe import BOOSTING, OWN, Recipe
 from pegfan.training import Settings
 from pegfan.trees.build import AUTO_WARD
 
-__all__ = ["Space", "difference", "first_recipes", "large_recipes", "weightings", "work"]
+__all__ = ["Space", "difference", "first_recipes", "large_recipes", "plain_recipes", "weightings", "work"]
 
 ROWS_MOST = 100_000
 """The most nodes for which rows of the adjacency are a channel: every node takes as many weights as a feature."""
@@ -110,6 +110,30 @@ def held(recipe: Recipe, graph: Graph) -> float:
     return 0.0 if issparse(x) else 4.0 * graph.n * x.shape[1] * many
 
 
+def plain_recipes(homophilous: bool, linear: int = 2) -> list[Recipe]:
+    """The recipes for a large graph that need nothing but features, hops and a tree, from the cheapest on.
+
+    Parameters
+    ----------
+    homophilous
+        Whether neighbours are alike.
+    linear
+        How many hops the linear model sees.
+    """
+    regime = "homophily" if homophilous else "heterophily"
+    on, without = partial(Recipe, "matching", regime=regime), partial(Recipe, method="none", regime=regime)
+    return [
+        without(hops=linear, head="linear"),
+        without(settings=_MANY),
+        without(hops=0, settings=_MANY),
+        without(regime="all", direction="symmetric", settings=_MANY),
+        on(8, settings=_MANY),
+        without(hops=8 if homophilous else 2, settings=replace(_MANY, hop_normalize=True, lr_fc=0.02, lr_sca=0.02)),
+        without(direction="both", settings=_MANY),
+        on(8, kind="b", settings=_MANY),
+    ]
+
+
 def large_recipes(graph: Graph, training: Graph, pins: Mapping[str, Any] | None = None) -> list[Recipe]:
     """The recipes that are tried first on a large graph: a linear model, and networks from the cheapest on.
 
@@ -122,25 +146,14 @@ def large_recipes(graph: Graph, training: Graph, pins: Mapping[str, Any] | None 
     """
     adjusted = adjusted_homophily(training)
     homophilous = not np.isnan(adjusted) and adjusted >= ADJUSTED_FROM
-    regime = "homophily" if homophilous else "heterophily"
-    on, without = partial(Recipe, "matching", regime=regime), partial(Recipe, method="none", regime=regime)
-    every: Any = {"regime": "all", "direction": "symmetric"}
     told = graph.adjacency.nnz <= TOLD_MOST
     x: Any = graph.features
     spread = x.size / graph.n * (graph.adjacency.nnz / graph.n) ** 2 if issparse(x) else x.shape[1]
     room = graph.n * 12.0 * min(spread, x.shape[1])  # bytes of two hops of the features
-    ordered = [
-        without(hops=2 if room <= HOPS_MOST else 0, head="linear"),
-        without(settings=_MANY),
-        *([without(labels=True, structure=True, settings=_MANY)] if told else []),
-        without(hops=0, settings=_MANY),
-        without(**every, settings=_MANY),
-        on(8, settings=_MANY),
-        without(hops=8 if homophilous else 2, settings=replace(_MANY, hop_normalize=True, lr_fc=0.02, lr_sca=0.02)),
-        without(direction="both", settings=_MANY),
-        on(8, kind="b", settings=_MANY),
-        *_along_edges(without(settings=_MANY), graph),
-    ]
+    ordered = plain_recipes(homophilous, linear=2 if room <= HOPS_MOST else 0)
+    if told:
+        ordered.insert(2, ordered[1].changed(labels=True, structure=True))
+    ordered += _along_edges(ordered[1], graph)
     labels, given = training.labels, pins or {}
     if labels is not None and unequal(np.bincount(labels[labels >= 0])):
         ordered.insert(3, ordered[1].changed(class_weights=True))

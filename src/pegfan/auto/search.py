@@ -31,7 +31,7 @@ from pegfan.training import Diverged, Settings
 from pegfan.training.batches import ENTRIES, JUDGED, ROWS, STEPS
 from pegfan.trees import Hierarchy
 
-__all__ = ["Choice", "Pool", "Search", "Task", "Trial", "by_loss", "choose", "metric_first", "validate"]
+__all__ = ["Choice", "Pool", "Search", "Task", "Trial", "by_loss", "choose", "metric_first", "unweighted_state", "validate"]
 
 _log = logging.getLogger(__name__)
 
@@ -249,10 +249,13 @@ def unweighted(trained: Trained, graph: Graph, split: Split) -> Trained:
     """
     assert graph.labels is not None
     sizes = np.bincount(graph.labels[split.train], minlength=graph.n_classes)
-    shifts = np.log(np.maximum(sizes, 1) / sizes.sum()).astype(np.float32)
     name = "base" if trained.recipe.is_boosted else "output.bias"
-    state = {**trained.run.state, name: trained.run.state[name] + shifts}
-    return replace(trained, run=replace(trained.run, state=state))
+    return replace(trained, run=replace(trained.run, state=unweighted_state(trained.run.state, name, sizes)))
+
+
+def unweighted_state(state: Mapping[str, Any], name: str, sizes: Any) -> dict[str, Any]:
+    """A state whose biases, of this name, know the sizes of the classes."""
+    return {**state, name: state[name] + np.log(np.maximum(sizes, 1) / sizes.sum()).astype(np.float32)}
 
 
 def validate(

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from pegfan.cli import bench, compare, datasets, demo, explain, info, reproduce, search, train, transform, tree
+from pegfan.cli import bench, clean, compare, datasets, demo, explain, info, reproduce, search, train, transform, tree
 from pegfan.cli._shell import add_commands
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
@@ -43,9 +43,9 @@ PANELS = {
     **dict.fromkeys(("datasets", "info", "tree", "transform"), "Look at a graph"),
     **dict.fromkeys(("train", "predict", "explain", "report", "compare"), "Predict"),
     **dict.fromkeys(("search", "reproduce"), "Research"),
-    "bench": "This machine",
+    **dict.fromkeys(("bench", "clean"), "This machine"),
 }
 """Under which heading the help lists a command."""
 
-for part in (demo, datasets, info, tree, transform, train, explain, compare, search, reproduce, bench):
+for part in (demo, datasets, info, tree, transform, train, explain, compare, search, reproduce, bench, clean):
     add_commands(app, part, PANELS)

@@ -118,12 +118,82 @@ class Growing:
         check_choice(self.method, ("auto", *BUILDERS), "--method")
         check_choice(self.direction, DIRECTIONS, "--direction")
 
+    def in_pieces(self) -> dict[str, Any]:
+        """The settings for a tree that is built in pieces; refuses methods that need the whole graph in memory."""
+        if self.method not in ("auto", "matching"):
+            raise Fail(
+                f"--method {self.method} needs the whole graph in memory; in pieces trees are built by --method "
+                "matching, or leave out --memory.",
+                USAGE,
+            )
+        return {"h": self.h, "max_levels": self.max_levels, "direction": self.direction}
+
     def build(self, graph: Graph) -> Hierarchy:
         """Build the tree, and show the level that it has reached."""
         from pegfan import build_tree
 
         with errors.status("building the tree") as status:
             return build_tree(graph, progress=lambda words: status.update(f"tree: {words}"), **vars(self))
+
+
+BEYOND = "Graphs beyond memory"
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """How a graph is worked on that does not fit in memory; without ``--memory`` it has to fit."""
+
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="Work in pieces on disk, in at most so much memory, such as 4GB; GRAPH is then CSV or Parquet files, "
+            "folders or patterns. With --dask, of every worker.",
+            rich_help_panel=BEYOND,
+        ),
+    ] = None
+    work: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Where finished pieces are kept, so that the same command goes on; pegfan.work beside the output by "
+            "default. pegfan clean frees it.",
+            rich_help_panel=BEYOND,
+        ),
+    ] = None
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            metavar="[ADDRESS]",
+            help="Compute on the workers of this Dask scheduler, tcp://host:8786 or tls://...; without an address, on "
+            "a cluster of its own on this machine.",
+            rich_help_panel=BEYOND,
+        ),
+    ] = None
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what it will take, and stop.", rich_help_panel=BEYOND)
+    ] = False
+
+    def check(self, **refused: Any) -> bool:
+        """Whether the graph is worked on in pieces; refuses what then cannot be, and what is of use only then.
+
+        Parameters
+        ----------
+        **refused
+            Options that work in memory only, by their names with underscores; those that are None or False are not
+            given.
+        """
+        if self.memory is None:
+            given = {"--work": self.work, "--dask": self.dask, "--dry-run": self.dry_run or None}
+            extra = next((option for option, value in given.items() if value is not None), None)
+            if extra is not None:
+                raise Fail(f"{extra} is for work in pieces; say in how much memory, as in --memory 4GB.", USAGE)
+            return False
+        for name, value in refused.items():
+            if value is not None and value is not False:
+                option = f"--{name.replace('_', '-')}"
+                raise Fail(f"{option} needs the whole graph in memory: leave it out, or leave out --memory.", USAGE)
+        return True
 
 
 def open_source(where: list[str], **options: Any) -> Source:

@@ -22,6 +22,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.markup import escape
+from typer.core import TyperCommand
 
 __all__ = ["ERROR", "INTERNAL", "INTERRUPTED", "USAGE", "Fail", "add_commands", "command", "console", "errors"]
 
@@ -135,7 +136,28 @@ def add_commands(app: typer.Typer, module: ModuleType, panels: Mapping[str, str]
     for function in vars(module).values():
         declared = getattr(function, "declared", None)
         if declared is not None and function.__module__ == module.__name__:
-            app.command(**declared, rich_help_panel=(panels or {}).get(declared["name"]))(function)
+            panel = (panels or {}).get(declared["name"])
+            app.command(**declared, cls=_Command, rich_help_panel=panel)(function)
+
+
+class _Command(TyperCommand):
+    """A command whose option ``--dask`` may stand without an address."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        spelled = list[str]()
+        for place, word in enumerate(args):
+            spelled.append(word)
+            follows = args[place + 1] if place + 1 < len(args) else ""
+            if word == "--":
+                spelled += args[place + 1 :]
+                break
+            if word == "--dask" and not _ADDRESS.fullmatch(follows):
+                spelled.append("local")
+        return super().parse_args(ctx, spelled)
+
+
+_ADDRESS = re.compile(r"local|\w+://\S*|[\w.-]+:\d+|\[[0-9a-fA-F:]+\]:\d+")
+"""What follows ``--dask`` if it is meant for it, and not a file or another option."""
 
 
 # -------------------------------------------------------------------- telling

@@ -12,7 +12,7 @@ import typer
 from rich.markup import escape
 from rich.text import Text
 
-from pegfan.cli._options import PICTURES, Force, Json, Reading, Sources, check_output, read
+from pegfan.cli._options import PICTURES, Force, Json, Pieces, Reading, Sources, check_output, read
 from pegfan.cli._shell import Fail, as_options, command, console
 from pegfan.cli._show import (
     bar,
@@ -28,7 +28,6 @@ from pegfan.cli._show import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from pegfan import measures
     from pegfan.datasets import ReadReport, Source
     from pegfan.graph import Graph
     from pegfan.results import TargetFacts
@@ -46,6 +45,7 @@ def info(
     picture: Annotated[
         Path | None, typer.Option("-o", "--output", help="Write the CCNS heat map: .png, .svg or .pdf.")
     ] = None,
+    pieces: Pieces,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -54,6 +54,9 @@ def info(
     CCNS is the cross-class neighbourhood similarity: where the diagonal is darkest, classes have
     different neighbours, and a network can use that to tell them apart.
     """
+    if pieces.check(output=picture):
+        _info_in_pieces(graph, reading, pieces, as_json)
+        return
     check_output(picture, force, PICTURES, "A picture")
     source, known, report = read(graph, **vars(reading))
     if picture is not None and known.labels is None:
@@ -66,20 +69,37 @@ def info(
     if as_json:
         print_json({**facts, "picture": picture})
         return
-    _print(source, known, facts, report)
+    _print(source, facts, report)
     print_files({"Picture": picture})
+
+
+def _info_in_pieces(where: list[str], reading: Reading, pieces: Pieces, as_json: bool) -> None:
+    from pegfan.cli._large import opened, print_kept
+    from pegfan.datasets import Source
+
+    source = Source.of(*where, **vars(reading))
+    with opened(pieces, "info", where, vars(reading), None, as_json) as graph:
+        found, report, folder = graph.info(), graph.report, graph.work.folder
+    facts = {"source": source.to_dict(), "target": None, "splits": [], **found}
+    facts |= {"read": {**asdict(report), "schema": report.schema.to_dict()}}
+    facts["warnings"] = _warnings(source, facts)
+    if as_json:
+        print_json(facts)
+        return
+    _print(source, facts, report, f" --memory {pieces.memory}")
+    print_kept(folder)
 
 
 def _facts(source: Source, graph: Graph, report: ReadReport | None) -> dict[str, Any]:
     from pegfan import measures
 
-    known, size, pieces = graph.labels is not None, graph.describe(), measures.component_sizes(graph)
+    known, parts = graph.labels is not None, measures.component_sizes(graph)
     facts: dict[str, Any] = {
         "source": source.to_dict(),
-        "graph": size.to_dict(),
+        "graph": graph.describe().to_dict(),
         "metric": graph.metric,
         "degrees": _degrees(graph),
-        "components": {"count": len(pieces), "largest": pieces[:5]},
+        "components": {"count": len(parts), "largest": parts[:5]},
         "duplicates": asdict(measures.duplicates(graph)),
         "classes": _classes(graph),
         "target": None if graph.targets is None else asdict(_target(graph)),
@@ -87,7 +107,7 @@ def _facts(source: Source, graph: Graph, report: ReadReport | None) -> dict[str,
         "splits": [[len(part) for part in split] for split in graph.splits],
         "read": None if report is None else {**asdict(report), "schema": report.schema.to_dict()},
     }
-    return facts | {"warnings": _warnings(source, graph, facts, size)}
+    return facts | {"warnings": _warnings(source, facts)}
 
 
 def _degrees(graph: Graph) -> dict[str, Any]:
@@ -123,14 +143,15 @@ def _target(graph: Graph) -> TargetFacts:
     return found
 
 
-def _warnings(source: Source, graph: Graph, facts: dict[str, Any], size: measures.Description) -> list[str]:
+def _warnings(source: Source, facts: dict[str, Any]) -> list[str]:
     from pegfan.datasets.registry import DATASETS
+    from pegfan.measures import Description
     from pegfan.results import data_cautions
 
-    found = []
+    found, size = [], Description(**facts["graph"])
     if source.name in DATASETS and DATASETS[source.name].note and not source.files:
         found.append(DATASETS[source.name].note)
-    if graph.truth is None:
+    if not _predicts(facts):
         found.append("No classes: name their column with --label to predict it.")
     small = [entry["name"] for entry in facts["classes"] if entry["nodes"] < _FEW]
     if small:
@@ -143,35 +164,41 @@ def _warnings(source: Source, graph: Graph, facts: dict[str, Any], size: measure
     return found
 
 
-def _print(source: Source, graph: Graph, facts: dict[str, Any], report: ReadReport | None) -> None:
-    _print_sizes(source, graph, facts)
+def _predicts(facts: dict[str, Any]) -> bool:
+    """Whether there are classes or numbers to predict."""
+    return bool(facts["graph"]["classes"]) or facts["target"] is not None
+
+
+def _print(source: Source, facts: dict[str, Any], report: ReadReport | None, more: str = "") -> None:
+    _print_sizes(source, facts)
     _print_degrees(facts["degrees"])
     if facts["classes"]:
         _print_classes(facts)
-        console.print(_heat_map(facts["ccns"], [entry["name"] for entry in facts["classes"]]))
+        if facts["ccns"] is not None:
+            console.print(_heat_map(facts["ccns"], [entry["name"] for entry in facts["classes"]]))
     if report is not None:
         console.print("[bold]What was read, and guessed[/bold]")
         for line in as_options(str(report)).splitlines():
             console.print(f"[cyan]{escape(line[:10])}[/cyan]{escape(line[10:])}", soft_wrap=True)
         console.print()
     print_warnings(facts["warnings"])
-    console.print(f"Next: [bold]{escape(_next(source, graph))}[/bold]", soft_wrap=True)
+    console.print(f"Next: [bold]{escape(_next(source, facts) + more)}[/bold]", soft_wrap=True)
 
 
-def _next(source: Source, graph: Graph) -> str:
+def _next(source: Source, facts: dict[str, Any]) -> str:
     """The command that goes on from here: training where there are classes."""
     where = shlex.join(source.where)
-    if graph.truth is None:
+    if not _predicts(facts):
         return f"pegfan tree {where}"
     label = source.options.get("label")
     return f"pegfan train {where}{f' --label {shlex.quote(label)}' if isinstance(label, str) else ''} -o out"
 
 
-def _print_sizes(source: Source, graph: Graph, facts: dict[str, Any]) -> None:
+def _print_sizes(source: Source, facts: dict[str, Any]) -> None:
     from pegfan.metrics import amount
 
     size, twins = facts["graph"], facts["duplicates"]
-    edges = f"{size['edges']:,} {'directed' if graph.directed else 'undirected'}"
+    edges = f"{size['edges']:,} {'directed' if size['directed'] else 'undirected'}"
     kind = "weighted" if size["weighted"] else "unweighted"
     largest = ", ".join(f"{count:,}" for count in facts["components"]["largest"])
     several = f", largest {largest}" if size["components"] > 1 else ""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from pegfan.cli._options import PICTURES, Force, Growing, Json, Reading, Sources, check_output, read
+from pegfan.cli._options import PICTURES, Force, Growing, Json, Pieces, Reading, Sources, check_output, read
 from pegfan.cli._shell import command, console, errors
 from pegfan.cli._show import (
     make_table,
@@ -36,6 +36,7 @@ def tree(
     growing: Growing,
     reading: Reading,
     picture: Annotated[Path | None, typer.Option(help="Draw the levels over the graph: .png, .svg or .pdf.")] = None,
+    pieces: Pieces,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -46,6 +47,9 @@ def tree(
     """
     growing.check()
     check_output(output, force, (".npz",), "A tree")
+    if pieces.check(picture=picture):
+        _tree_in_pieces(graph, output, growing, reading, pieces, as_json)
+        return
     check_output(picture, force, PICTURES, "A picture")
     source, known, _ = read(graph, **vars(reading))
     grown = growing.build(known)
@@ -73,6 +77,31 @@ def tree(
     print_files({"Tree": output, "Picture": picture})
     if output is None:
         console.print("Save it with [bold]-o tree.npz[/bold].")
+
+
+def _tree_in_pieces(
+    where: list[str], output: Path | None, growing: Growing, reading: Reading, pieces: Pieces, as_json: bool
+) -> None:
+    from pegfan.cli._large import opened, print_kept
+    from pegfan.datasets import Source
+    from pegfan.framelets.quality import shape
+
+    settings = growing.in_pieces()
+    source = Source.of(*where, **vars(reading))
+    with opened(pieces, "tree", where, vars(reading), output, as_json) as graph:
+        grown, folder = graph.tree(**settings), graph.work.folder
+        if output is not None:
+            with writing(output):
+                grown.save(output)
+    levels, warnings = shape(grown).reset_index(), _warnings(grown)
+    if as_json:
+        about = {"source": source.to_dict(), "info": grown.info, "clusters": grown.n_clusters, "levels": grown.K}
+        print_json({**about, "quality": levels.to_dict("records"), "warnings": warnings, "output": output})
+        return
+    _print(source, grown, levels)
+    print_warnings(warnings)
+    print_files({"Tree": output})
+    print_kept(folder)
 
 
 def _warnings(grown: Hierarchy) -> list[str]:

@@ -43,8 +43,6 @@ def quality(graph: Graph, tree: Hierarchy) -> DataFrame:
     >>> table["edges inside"].round(2).tolist(), table["label energy"].round(2).tolist()
     ([1.0, 0.67, 0.0], [1.0, 0.0, 0.0])
     """
-    import pandas as pd
-
     if tree.n != graph.n:
         raise ValueError(f"the tree has {tree.n} nodes and the graph {graph.n}; they must belong together")
     system = FrameletSystem(tree, weights="size")
@@ -52,21 +50,12 @@ def quality(graph: Graph, tree: Hierarchy) -> DataFrame:
     proper = arcs.coords[0] != arcs.coords[1]
     tails, heads, weight = (part[proper] for part in (*arcs.coords, arcs.data))
     total = weight.sum()
-    rows = []
+    table = shape(tree)
+    inside = []
     for j in range(1, tree.K + 1):
-        labels, sizes = tree.labels(j), tree.sizes(j)
-        inside = weight[labels[tails] == labels[heads]].sum()
-        rows.append(
-            {
-                "level": j,
-                "clusters": tree.n_clusters[j - 1],
-                "edges inside": inside / total if total else np.nan,
-                "largest": int(sizes.max()),
-                "balance": sizes.mean() / sizes.max(),
-                "children": int(tree.n_children(j).max()),
-            }
-        )
-    table = pd.DataFrame(rows).set_index("level")
+        labels = tree.labels(j)
+        inside.append(weight[labels[tails] == labels[heads]].sum() / total if total else np.nan)
+    table.insert(1, "edges inside", inside)
     if graph.labels is not None:
         known = graph.labels >= 0
         onehot = np.zeros((graph.n, graph.n_classes))
@@ -75,6 +64,37 @@ def quality(graph: Graph, tree: Hierarchy) -> DataFrame:
     if graph.features is not None:
         table["feature energy"] = _energies(system, graph.features)
     return table
+
+
+def shape(tree: Hierarchy) -> DataFrame:
+    """Describe every level of a tree, whatever the graph: its ``clusters``, the ``largest``, ``balance``, ``children``.
+
+    Parameters
+    ----------
+    tree
+        A tree.
+
+    Examples
+    --------
+    >>> import pegfan as pf
+    >>> shape(pf.Hierarchy.from_nested([[0, 1], [2, 3]]))["clusters"].tolist()
+    [1, 2, 4]
+    """
+    import pandas as pd
+
+    rows = []
+    for j in range(1, tree.K + 1):
+        sizes = tree.sizes(j)
+        rows.append(
+            {
+                "level": j,
+                "clusters": tree.n_clusters[j - 1],
+                "largest": int(sizes.max()),
+                "balance": sizes.mean() / sizes.max(),
+                "children": int(tree.n_children(j).max()),
+            }
+        )
+    return pd.DataFrame(rows).set_index("level")
 
 
 def _energies(system: FrameletSystem, signal: Any) -> list[float]:

@@ -20,13 +20,16 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pegfan._atomic import replacing
 from pegfan.running import Progress, Step, cores
+
+if TYPE_CHECKING:
+    from pegfan.large.dask import Cluster
 
 __all__ = ["FullError", "Made", "Stage", "Task", "Work", "run_piece"]
 
@@ -163,14 +166,18 @@ class Stage(Made):
         return super().path(name, block)
 
     def _there(self, block: int, files: bool) -> bool:
-        try:
-            about = json.loads(Made.path(self, _DONE, block).read_text())
-        except (OSError, ValueError):
-            return False
-        if about.get("freed"):
-            return not files
-        sizes = about["files"]
-        return all(_size(Made.path(self, name, block)) == size for name, size in sizes.items())
+        return _whole(Made.path(self, "", block), files)
+
+
+def _whole(piece: Path, files: bool = True) -> bool:
+    """Whether a piece is there, with all of its files or, without `files`, with its result."""
+    try:
+        about = json.loads((piece / _DONE).read_text())
+    except (OSError, ValueError):
+        return False
+    if about.get("freed"):
+        return not files
+    return all(_size(piece / name) == size for name, size in about["files"].items())
 
 
 def _size(path: Path) -> int:
@@ -188,14 +195,13 @@ class Work:
     folder
         Made where it does not exist. One process at a time works in it.
     memory
-        The bytes that all pieces at work may take together.
+        The bytes that all pieces at work may take together; on a cluster, those of every worker.
     workers
         How many pieces are computed at once; by default one per core.
     progress
         Called with a `pegfan.running.Step` after every piece.
     cluster
-        What runs pieces elsewhere: a function of JSON texts, one per piece, that yields the index and the result, a
-        JSON text, of each as it is finished.
+        What runs pieces elsewhere: a `pegfan.large.dask.Cluster`.
 
     Examples
     --------
@@ -213,7 +219,7 @@ class Work:
         memory: int = 4_000_000_000,
         workers: int | None = None,
         progress: Progress | None = None,
-        cluster: Callable[[list[str]], Iterator[tuple[int, str]]] | None = None,
+        cluster: Cluster | None = None,
     ) -> None:
         from filelock import FileLock, Timeout
 
@@ -302,6 +308,9 @@ class Work:
     def _run(self, stage: Stage, missing: list[int]) -> None:
         several = len(missing) > 1 and not stage.alone
         at_once = min(self.workers, len(missing)) if several else 1
+        threads = max(1, self.workers // at_once)
+        if self.cluster is not None:  # memory is that of a worker, which computes so many at once
+            at_once, threads = (self.cluster.threads, 1) if several else (1, self.cluster.cores)
         orders = {
             block: json.dumps(
                 {
@@ -311,7 +320,7 @@ class Work:
                     "count": stage.count,
                     "inputs": {name: [one.folder.name, one.count] for name, one in stage.inputs.items()},
                     "memory": self.memory // at_once,
-                    "threads": max(1, self.workers // at_once),
+                    "threads": threads,
                     "folder": stage.folder.name,
                     "place": str(self.folder.absolute()),
                 }
@@ -322,7 +331,7 @@ class Work:
         self._say(stage, done, begun, 0)
         with full_disk(self.folder):
             if self.cluster is not None:
-                for _ in self.cluster(list(orders.values())):
+                for _ in self.cluster(list(orders.values()), None if several else 1):
                     done += 1
                     self._say(stage, done, begun, done - stage.count + len(missing))
                 return
@@ -396,8 +405,7 @@ def run_piece(order: str) -> str:
             text = json.dumps({"result": result, "files": files, "seconds": round(time.time() - begun, 3)})
             (temporary / _DONE).write_text(text)
             os.chmod(temporary, 0o755)
-            shutil.rmtree(target, ignore_errors=True)  # a piece whose files were freed or cut
-            os.replace(temporary, target)
+            _put(temporary, target)
         except BaseException:
             shutil.rmtree(temporary, ignore_errors=True)
             raise
@@ -405,6 +413,19 @@ def run_piece(order: str) -> str:
             line = {"stage": about["folder"], "block": about["block"], "begun": begun, "ended": time.time()}
             log.write(json.dumps(line) + "\n")
     return json.dumps(result)
+
+
+def _put(temporary: Path, target: Path) -> None:
+    """Move a piece to its place, unless it is there: a worker that was taken for dead may have made it meanwhile."""
+    if not _whole(target):
+        shutil.rmtree(target, ignore_errors=True)  # a piece whose files were freed or cut
+        try:
+            os.replace(temporary, target)
+            return
+        except OSError:
+            if not _whole(target):
+                raise
+    shutil.rmtree(temporary, ignore_errors=True)
 
 
 @contextmanager
@@ -425,7 +446,8 @@ def full_disk(folder: Path) -> Iterator[None]:
 
 
 def example(task: Task) -> dict[str, Any]:
-    """A piece for the examples: a power of its number."""
+    """A piece for examples and tests: a power of its number, after some seconds of sleep."""
+    time.sleep(task.params.get("seconds", 0.0))
     value = task.block ** task.params["power"]
     task.save("value", np.array([value]))
     return {"value": value}

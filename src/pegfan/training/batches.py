@@ -9,10 +9,10 @@ nor on the number of threads.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
@@ -53,30 +53,80 @@ def suits(channels: Channels, rows: int) -> bool:
     return channels.entries <= ENTRIES * channels.n
 
 
+class Source(Protocol):
+    """Where the rows of batches come from, and in which order."""
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """The numbers of columns of the channels."""
+
+    @property
+    def per_pass(self) -> int:
+        """Batches of a pass over the training rows."""
+
+    @property
+    def largest(self) -> int:
+        """The most rows of a batch."""
+
+    def batches(self, step: int) -> Iterator[IntArray]:
+        """Which training rows the batches have, pass after pass, from some step on; it never ends."""
+
+    def train_rows(self, chunk: IntArray) -> list[Any]:
+        """Rows of all channels for the newest of `batches`."""
+
+    def val_rows(self, block: slice) -> list[Any]:
+        """Rows of all channels for some validation rows."""
+
+
+class RowsInMemory:
+    """Rows of channels in memory, those of every pass in an order of its own that is drawn from the seed."""
+
+    def __init__(self, channels: Channels, train: IntArray, val: IntArray, seed: int, batch: int = ROWS) -> None:
+        self.canonical, self.widths, self.seed = channels.canonical, channels.widths, seed
+        self.train, self.val, self.largest = train, val, min(batch, max(len(train), 1))
+        self.per_pass = -(-len(train) // self.largest)
+
+    def batches(self, step: int) -> Iterator[IntArray]:
+        """Batches of one size, and a smaller one at the end of every pass."""
+        number, begin = divmod(step, max(self.per_pass, 1))
+        while True:
+            order = np.random.default_rng((self.seed, number)).permutation(len(self.train))
+            for start in range(begin * self.largest, len(self.train), self.largest):
+                yield order[start : start + self.largest]
+            number, begin = number + 1, 0
+
+    def train_rows(self, chunk: IntArray) -> list[Any]:
+        """Rows of a batch."""
+        return self.canonical.rows(self.train[chunk], np.dtype(np.float32))
+
+    def val_rows(self, block: slice) -> list[Any]:
+        """Some validation rows."""
+        return self.canonical.rows(self.val[block], np.dtype(np.float32))
+
+
 class BatchSteps:
     """Epochs of steps on batches; `weights` are those of the training rows in the loss, and sum to one."""
 
     def __init__(
         self,
-        channels: Channels,
+        source: Source,
         state: dict[str, Any],
         train: Rows,
         val: Rows,
         weights: Any,
         settings: Any,
         seed: int,
-        batch: int = ROWS,
         threads: int = 1,
     ) -> None:
-        self.canonical, self.settings, self.seed = channels.canonical, settings, seed
-        self.train, self.val, self.batch = train, val, min(batch, max(len(train.places), 1))
+        self.source, self.settings, self.seed = source, settings, seed
+        self.train, self.val, self.batch = train, val, source.largest
         self.numeric = train.labels.dtype.kind == "f"
         self.y, self.val_y = (part.labels.astype(np.float32) if self.numeric else part.labels for part in (train, val))
         self.weights = np.asarray(weights, np.float64)
         self.val_weights = loss_weights(val.labels, False, val.weights)
-        count, (classes, width) = len(channels), state["output.weight"].shape
+        count, (classes, width) = len(source.widths), state["output.weight"].shape
         hidden = width // count
-        self.shapes: list[tuple[int, ...]] = [(w, hidden) for w in channels.widths]
+        self.shapes: list[tuple[int, ...]] = [(w, hidden) for w in source.widths]
         self.shapes += [(count, hidden), (count, classes, hidden), (classes,), (count,)]
         sizes = np.cumsum([0, *(int(np.prod(shape)) for shape in self.shapes)])
         self.places = [slice(int(a), int(b)) for a, b in pairwise(sizes)]
@@ -90,12 +140,15 @@ class BatchSteps:
         self.masks = np.zeros((count, self.batch, hidden), np.uint8)
         self.steps = 0
         self.pool = ThreadPoolExecutor(threads) if threads > 1 and count > 1 else None
-        self._order: Iterator[IntArray] = self._batches()
+        self._order: Iterator[IntArray] = source.batches(0)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: Any) -> None:
+        close = getattr(self._order, "close", None)  # of a generator, which may have threads
+        if close is not None:
+            close()
         if self.pool is not None:
             self.pool.shutdown()
 
@@ -104,7 +157,7 @@ class BatchSteps:
     def step(self, epoch: int) -> tuple[float, float, Any]:
         """An epoch: the training loss, the validation loss and the outputs of validation rows."""
         del epoch
-        steps = min(STEPS, -(-len(self.train.places) // self.batch))
+        steps = min(STEPS, self.source.per_pass)
         loss = float(np.mean([self._step(next(self._order)) for _ in range(steps)]))
         return (loss, *self._validate())
 
@@ -130,16 +183,23 @@ class BatchSteps:
         V = V.transpose(1, 0, 2).reshape(classes, count * hidden)
         return state | {"output.weight": V, "output.bias": c.copy(), "attention_logits": a.copy()}
 
-    # ------------------------------------------------------------------------ inside
+    def progress(self) -> dict[str, Any]:
+        """All that later steps depend on, as arrays: `resume` goes on from there."""
+        arrays = {name: getattr(self, name).copy() for name in ("w", "m", "v", "mean", "kept")}
+        return {**arrays, "steps": np.array(self.steps)}
 
-    def _batches(self) -> Iterator[IntArray]:
-        """Pass after pass over the training rows, each in an order of its own."""
-        count, number = len(self.train.places), 0
-        while True:
-            order = np.random.default_rng((self.seed, number)).permutation(count)
-            for start in range(0, count, self.batch):
-                yield order[start : start + self.batch]
-            number += 1
+    def resume(self, progress: Mapping[str, Any]) -> Any:
+        """Go on from what `progress` gave; the newest snapshot."""
+        for name in ("w", "m", "v", "mean", "kept"):
+            found, own = progress[name], getattr(self, name)
+            if found.dtype != own.dtype or found.shape != own.shape:
+                raise ValueError(f"{name} is {found.dtype} {found.shape}, and this network needs {own.shape}")
+            own[:] = found
+        self.steps = int(progress["steps"])
+        self._order = self.source.batches(self.steps)
+        return self.kept
+
+    # ------------------------------------------------------------------------ inside
 
     def _views(self, w: Any) -> list[Any]:
         """All W_i, b, V, c and a, in the memory where they lie one after another."""
@@ -158,27 +218,27 @@ class BatchSteps:
         every = range(len(self.H))
         return list(map(task, every) if self.pool is None else self.pool.map(task, every))
 
-    def _forward(self, places: IntArray, w: Any) -> tuple[list[Any], Any, Any]:
-        """Rows of all channels, H_i = N(X_i W_i + b_i), and the factors of N."""
+    def _forward(self, inputs: list[Any], size: int, w: Any) -> tuple[Any, Any]:
+        """H_i = N(X_i W_i + b_i) for rows of all channels, and the factors of N."""
         from pegfan.training import _kernels
 
-        views, size = self._views(w), len(places)
+        views = self._views(w)
         H, inverse = (np.ascontiguousarray(array[:, :size]) for array in (self.H, self.inverse))
-        inputs = self.canonical.rows(places, np.dtype(np.float32))
 
         def forward(i: int) -> None:
             multiply(inputs[i], views[i], H[i])
             _kernels.normalize(H[i], views[-4][i], self.settings.hop_normalize, inverse[i])
 
         self._each(forward)
-        return inputs, H, inverse
+        return H, inverse
 
     def _step(self, chunk: IntArray) -> float:
         """One step of Adam on a batch, which stands for all rows; the loss before it."""
         from pegfan.training import _kernels
 
         settings, size = self.settings, len(chunk)
-        inputs, H, inverse = self._forward(self.train.places[chunk], self.w)
+        inputs = self.source.train_rows(chunk)
+        H, inverse = self._forward(inputs, size, self.w)
         *_, V, c, a = self._views(self.w)
         *grad_W, grad_b, grad_V, grad_c, grad_a = self._views(self.grad)
         alpha, (masks, scale) = _softmax(a), self._masks(size)
@@ -230,7 +290,7 @@ class BatchSteps:
         for part, rate, decay in groups:
             w, m, v, g = (array[part] for array in (self.w, self.m, self.v, self.grad))
             _kernels.adam_step(w, m, v, g, *_kernels.adam_rates(rate, decay, self.steps))
-        passes = -(-len(self.train.places) // self.batch)
+        passes = self.source.per_pass
         share = max(1 / min(_MEAN, passes), 9 / (9 + self.steps))  # the first weights are soon forgotten
         share = 1.0 if passes == 1 else share
         self.mean += np.float32(share) * (self.w - self.mean)
@@ -246,7 +306,7 @@ class BatchSteps:
         measure = _kernels.squared_error if self.numeric else _kernels.cross_entropy
         for start in range(0, len(every), self.batch):
             block = slice(start, start + self.batch)
-            _, H, _ = self._forward(self.val.places[block], self.mean)
+            H, _ = self._forward(self.source.val_rows(block), len(every[block]), self.mean)
             _kernels.compute_logits(H, alpha, V, no_masks, np.float32(1), 0, c, every[block])
             shares = self.val_weights[block].astype(np.float32)
             loss += float(measure(every[block], self.val_y[block], shares, nothing))

@@ -17,7 +17,7 @@ from pegfan.channels import Channels
 from pegfan.graph import Split, as_split, metric_problem
 from pegfan.metrics import METRICS, score
 from pegfan.running import Deadline, Progress, Runner, Step
-from pegfan.training.batches import JUDGED, ROWS, BatchSteps, suits
+from pegfan.training.batches import JUDGED, ROWS, BatchSteps, RowsInMemory, suits
 from pegfan.training.loop import InUnits, follow
 from pegfan.training.network import Network
 from pegfan.training.rows import Rows, Units, loss_weights
@@ -188,8 +188,8 @@ def _run(task: TrainingTask, index: int) -> Run:
         return _follow(task, index, _FastSteps(task, train, val, weights, seed), truth, units, start)
     if task.engine == "batches":
         state = Network.draw(task.channels.widths, task.classes, task.settings, seed).state
-        given = (task.channels, state, train, val, weights, task.settings, seed, task.batch or ROWS, task.threads)
-        with BatchSteps(*given) as steps:
+        rows = RowsInMemory(task.channels, train.places, val.places, seed, task.batch or ROWS)
+        with BatchSteps(rows, state, train, val, weights, task.settings, seed, task.threads) as steps:
             return _follow(task, index, steps, truth, units, start)
     from pegfan.training.plain import PlainSteps, seeded
 

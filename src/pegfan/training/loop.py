@@ -55,12 +55,23 @@ class Trainer(Protocol):
         """A copy of all weights."""
 
 
+class Keeper(Protocol):
+    """Keeps how far a training is, so that another process can go on with it."""
+
+    def found(self) -> dict[str, Any] | None:
+        """What was kept last, as arrays by name; None where nothing was."""
+
+    def keep(self, state: Callable[[], dict[str, Any]]) -> None:
+        """Called after every epoch; what is to be kept is asked for when the time has come."""
+
+
 class InUnits:
     """A trainer of numbers whose outputs are in the units of the targets, and whose state knows these."""
 
     def __init__(self, trainer: Any, units: Units) -> None:
         self.trainer, self.units = trainer, units
         self.snapshot, self.attention = trainer.snapshot, trainer.attention
+        self.progress, self.resume = (getattr(trainer, name, None) for name in ("progress", "resume"))
 
     def step(self, epoch: int) -> tuple[float, float, Any]:
         """An epoch, as that of the trainer."""
@@ -92,6 +103,7 @@ def follow(
     last: bool = False,
     ties: bool = False,
     until: Deadline | None = None,
+    keeper: Keeper | None = None,
 ) -> Course:
     """Train epoch by epoch until validation stops improving.
 
@@ -113,17 +125,26 @@ def follow(
         Whether, of epochs with equal metrics, one with a lower validation loss is better.
     until
         When the training is to end, after the epoch that it is in.
+    keeper
+        Who keeps how far it is; the trainer then has ``progress`` and ``resume``, and a training that was ended goes on
+        as if it had not been.
     """
     record: dict[str, list[Any]] = {"train_loss": [], "val_loss": [], "val_metric": [], **{key: [] for key in more}}
     best, best_epoch, kept, at_best = (np.inf, np.inf), 0, None, (np.nan, np.nan)
-    epoch, begun = 0, time.perf_counter()
+    epoch, first, begun = 0, 0, time.perf_counter()
     told = begun
-    for epoch in range(settings.epochs):
+    stored = None if keeper is None else keeper.found()
+    if stored is not None:
+        first, best_epoch = (int(stored[name]) for name in ("epochs", "best_epoch"))
+        best, at_best = tuple(stored["best"].tolist()), tuple(stored["at_best"].tolist())
+        record = {key: list(stored[f"history_{key}"]) for key in record}
+        epoch, kept = first - 1, trainer.resume(stored)  # type: ignore[attr-defined]
+    for epoch in range(first, settings.epochs):
         loss, val_loss, val_logits = trainer.step(epoch)
         if epoch % _EVERY == 0:
             _log.debug("%s, epoch %d: training loss %.4f, validation loss %.4f", name, epoch, loss, val_loss)
         if tell and (now := time.perf_counter()) - told >= _TELL:
-            rate, told = (epoch + 1) / (now - begun), now
+            rate, told = (epoch + 1 - first) / (now - begun), now
             most = min(settings.epochs - epoch - 1, settings.patience + best_epoch - epoch)
             tell(
                 f"epoch {epoch + 1}, {rate:.1f} per second, validation loss {val_loss:.4f}; "
@@ -148,6 +169,10 @@ def follow(
             break
         if until is not None and until.passed and time.perf_counter() - begun >= until.grace:
             break
+        if keeper is not None:
+            so_far = {"epochs": epoch + 1, "best_epoch": best_epoch, "best": best, "at_best": at_best}
+            so_far |= {f"history_{key}": values for key, values in record.items()}
+            keeper.keep(lambda held=so_far: {**held, **trainer.progress()})  # type: ignore[attr-defined,misc]
     if last:
         kept, at_best = trainer.snapshot(), (val_loss, score(val_logits, val_labels, metric))
     numbers = {

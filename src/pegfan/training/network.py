@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -149,7 +149,7 @@ class Network:
         if channels.widths != self.widths:
             raise ValueError(f"the network is for channels of {self.widths} columns, these have {channels.widths}")
         wanted = np.arange(channels.n) if nodes is None else node_indices(nodes, channels.n)
-        first, *later = [*(f"hidden_layers.{i}" for i in range(self.settings.layers - 2)), "output"]
+        first, *later = self._names
         if not len(wanted):
             return np.empty((0, self.classes), np.float32 if self.units is None else np.float64)
         canonical = channels.canonical
@@ -157,21 +157,53 @@ class Network:
         with one_thread():
             sums = np.zeros((len(rows), len(self.state[f"{first}.bias"])), np.float32)
             if suits(channels, channels.n):
-                self._sum_rows(sums, canonical, rows, first)
+                self._sum_parts(sums, lambda part: canonical.rows(rows[part], np.dtype(np.float32)), first)
             else:
                 for i, channel in enumerate(canonical.channels):
                     self._add(sums, i, channel, canonical.at(i, rows), self.state[f"{first}.weight"])
                 sums += self.state[f"{first}.bias"]
-            for name in later:
-                weight, bias = self.state[f"{name}.weight"], self.state[f"{name}.bias"]
-                sums = np.maximum(sums, 0) @ weight.T + bias
-            if self.units is not None:
-                return self.units.values(sums[back])
-            sums -= sums.max(axis=1, keepdims=True)
-            sums -= np.log(np.exp(sums).sum(axis=1, keepdims=True))
-        return sums[back]
+            return self._said(sums, later)[back]
 
-    def _sum_rows(self, sums: Float32Array, canonical: Any, rows: Any, first: str) -> None:
+    def predict_rows(self, rows: Callable[[slice], Sequence[Any]], count: int) -> Any:
+        """What the network says of some rows, wherever they are: what `predict` says of the nodes of a large graph.
+
+        Parameters
+        ----------
+        rows
+            Gives the rows of all channels for a part of them; 2,048 at a time are asked for.
+        count
+            How many there are.
+
+        Examples
+        --------
+        >>> x = np.arange(6.0, dtype=np.float32).reshape(3, 2)
+        >>> network = Network.draw([2], 4)
+        >>> network.predict_rows(lambda part: [x[part]], 3).shape
+        (3, 4)
+        """
+        first, *later = self._names
+        sums = np.zeros((count, len(self.state[f"{first}.bias"])), np.float32)
+        with one_thread():
+            self._sum_parts(sums, rows, first)
+            return self._said(sums, later)
+
+    @property
+    def _names(self) -> list[str]:
+        """The layers after those of the channels."""
+        return [*(f"hidden_layers.{i}" for i in range(self.settings.layers - 2)), "output"]
+
+    def _said(self, sums: Float32Array, later: Sequence[str]) -> Any:
+        """Log-probabilities or numbers, from what the first layer gives."""
+        for name in later:
+            weight, bias = self.state[f"{name}.weight"], self.state[f"{name}.bias"]
+            sums = np.maximum(sums, 0) @ weight.T + bias
+        if self.units is not None:
+            return self.units.values(sums)
+        sums -= sums.max(axis=1, keepdims=True)
+        sums -= np.log(np.exp(sums).sum(axis=1, keepdims=True))
+        return sums
+
+    def _sum_parts(self, sums: Float32Array, rows: Callable[[slice], Sequence[Any]], first: str) -> None:
         """What the first layer gives, or that after the channels' own, from rows of all channels."""
         from pegfan.training import _kernels
 
@@ -180,13 +212,14 @@ class Network:
         c, alpha, normalized = self.state[f"{first}.bias"], self.attention, self.settings.hop_normalize
         W = [np.ascontiguousarray(self.state[f"channel_layers.{i}.weight"].T) for i in range(count)]
         masks, one = np.zeros((count, 0, 0), np.uint8), np.float32(1)
-        for start in range(0, len(rows), ROWS):
-            block = rows[start : start + ROWS]
-            H, inverse = np.empty((count, len(block), hidden), np.float32), np.empty(len(block), np.float32)
-            for i, x in enumerate(canonical.rows(block, np.dtype(np.float32))):
+        for start in range(0, len(sums), ROWS):
+            part = slice(start, min(start + ROWS, len(sums)))
+            size = part.stop - start
+            H, inverse = np.empty((count, size, hidden), np.float32), np.empty(size, np.float32)
+            for i, x in enumerate(rows(part)):
                 multiply(x, W[i], H[i])
                 _kernels.normalize(H[i], self.state[f"channel_layers.{i}.bias"], normalized, inverse)
-            _kernels.compute_logits(H, alpha, V, masks, one, 0, c, sums[start : start + ROWS])
+            _kernels.compute_logits(H, alpha, V, masks, one, 0, c, sums[part])
 
     def _add(self, sums: Float32Array, i: int, channel: Channel, rows: Any, following: Float32Array) -> None:
         """Add what channel i contributes to the layer that follows: ReLU(α_i N(X_i W_i + b_i)) V_i."""

@@ -1,0 +1,215 @@
+"""Training on graphs in pieces: batches from disk, choices on a sample, checkpoints, predictions, model folders."""
+
+import csv
+import json
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from support.pieces import graph_pieces
+
+import pegfan as pf
+from pegfan.channels import Channel, Channels
+from pegfan.graph import Split
+from pegfan.large import rows as rows_module
+from pegfan.large import training
+from pegfan.large.channels import make_channels
+from pegfan.large.files import Rows
+from pegfan.large.pieces import Work
+from pegfan.large.rows import RowsOnDisk
+from pegfan.recipe import Recipe
+from pegfan.training.rows import Rows as Labelled
+
+TREE = Recipe("matching", 8, regime="heterophily", hops=2, scaling="none", settings={"hop_normalize": False})
+HOPS = Recipe(method="none", regime="heterophily", hops=2, scaling="columns", settings={"dropout": 0.2})
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return pf.datasets.synthetic(0.3, n=1500, n_edges=12000, n_features=12, splits=1)
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Runs and batches so short that a small graph has many of them."""
+    monkeypatch.setattr(rows_module, "RUN", 50)
+    monkeypatch.setattr(rows_module, "WINDOW", 3)
+    for module in (training, rows_module):
+        monkeypatch.setattr(module, "ROWS", 64)
+    monkeypatch.setattr(training, "_BLOCK", 8 * 64)
+
+
+def pieces_of(work, graph, recipe=TREE):
+    tree = Recipe("matching", 8, regime="heterophily", direction=recipe.direction).build_tree(graph)
+    return graph_pieces(work, graph, tree, blocks=3, slabs=2)
+
+
+def test_batches_from_disk_are_the_rows_they_name(tmp_path, graph, small):
+    nodes = graph.splits[0].train
+    with Work(tmp_path) as work:
+        channels = make_channels(work, pieces_of(work, graph), TREE)
+        places = np.sort(channels.places_of(nodes))
+        whole = channels.rows(places)
+        for room in (0.0, 1e9):
+            source = RowsOnDisk(channels, places, places[:7], 3, 64, room)
+            taken = source.batches(0)
+            for number in range(2):
+                seen = []
+                for _ in range(source.per_pass):
+                    which = next(taken)
+                    assert 0 < len(which) <= source.largest
+                    for mine, theirs in zip(source.train_rows(which), whole, strict=True):
+                        np.testing.assert_array_equal(mine, theirs[which])
+                    seen.append(which)
+                assert sorted(np.concatenate(seen).tolist()) == list(range(len(places)))
+                again = source.batches(number * source.per_pass + 5)
+                np.testing.assert_array_equal(next(again), seen[5])
+                again.close()
+            taken.close()
+            assert [part.shape for part in source.val_rows(slice(2, 5))] == [(3, 12)] * len(channels.widths)
+
+
+def test_errors_of_the_reader_reach_the_training(tmp_path, graph, small):
+    with Work(tmp_path) as work:
+        channels = make_channels(work, pieces_of(work, graph), TREE)
+        source = RowsOnDisk(channels, np.arange(500), np.arange(5), 0, 64)
+        work.free(channels.stem(()))
+        with pytest.raises(OSError, match="values"):
+            next(source.batches(0))
+
+
+@pytest.mark.parametrize("recipe", [TREE, HOPS, HOPS.changed(class_weights=True)])
+@pytest.mark.parametrize("numeric", [False, True])
+def test_a_training_that_was_killed_ends_with_the_same_bits(tmp_path, graph, small, monkeypatch, recipe, numeric):
+    if numeric and recipe.settings.class_weights:
+        return
+    truth = graph.features[:, 0].astype(np.float64) if numeric else graph.labels
+    recipe = recipe.changed(epochs=7)
+
+    def run(folder, every):
+        with Work(folder) as work:
+            return training.train(work, pieces_of(work, graph), truth, graph.splits[0], recipes=[recipe], every=every)
+
+    whole = run(tmp_path / "one", 1e9)
+    real, calls = training._Checkpoint.keep, []
+
+    def dying(self, state):
+        real(self, state)
+        calls.append(None)
+        if len(calls) in (2, 3):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(training._Checkpoint, "keep", dying)
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            run(tmp_path / "two", 0.0)
+    found = run(tmp_path / "two", 0.0)
+    assert len(calls) > 4
+    one, two = (result.model.members_[0].run for result in (whole, found))
+    assert one.epochs == two.epochs
+    assert one.best_epoch == two.best_epoch
+    for name, value in one.state.items():
+        np.testing.assert_array_equal(value, two.state[name], err_msg=name)
+    np.testing.assert_array_equal(np.load(whole.outputs), np.load(found.outputs))
+    assert np.array(one.history["val_loss"]).tolist() == np.array(two.history["val_loss"]).tolist()
+    assert whole.test_metric == found.test_metric
+
+
+def test_recipes_compete_and_the_best_is_written_as_a_model_that_serves_in_memory(tmp_path, graph, small):
+    names = [f"n{i}" for i in range(graph.n_classes)]
+    steps = []
+    with Work(tmp_path / "work") as work:
+        pieces = pieces_of(work, graph)
+        part, truth = graph.splits[0], graph.labels.copy()
+        truth[part.test[::2]] = -1
+        found = training.train(
+            *(work, pieces, truth, part), classes=names, metric="accuracy", budget=20, progress=steps.append
+        )
+        assert len(found.trials) >= 2
+        assert found.trials == sorted(found.trials, key=lambda trial: trial.rank)
+        assert found.test_metric > 0.4
+        out = found.write(tmp_path / "out", settings={"source": {"where": ["a.csv"]}}, title="A graph")
+        settings = pf.results.Result.from_json((out / "result.json").read_bytes())
+        assert settings.title == "A graph"
+        assert settings.test.mean == found.test_metric
+        assert settings.data.labelled == (truth >= 0).sum()
+        with (out / "predictions.csv").open() as file:
+            table = list(csv.DictReader(file))
+        assert [row["id"] for row in table] == [str(i) for i in range(graph.n)]
+        told = np.array([[float(row[f"p_{name}"]) for name in names] for row in table], np.float32)
+        model = pf.load_model(out / "model")
+        np.testing.assert_allclose(model.predict_proba(graph), told, atol=2e-6)
+        wanted = [names[k] for k in model.fitted_.decision.classes(model.fitted_.log_probabilities(graph))]
+        assert np.mean([row["predicted"] == name for row, name in zip(table, wanted, strict=True)]) > 0.995
+        where = np.array([row["split"] for row in table])
+        assert set(where[part.train]) == {"train"}
+        assert set(where[part.test]) == {"test"}
+        right = [table[i]["predicted"] == names[graph.labels[i]] for i in part.test if truth[i] >= 0]
+        assert found.test_metric == pytest.approx(np.mean(right))
+        counts = training.predict_in_pieces(work, pieces, out / "model", tmp_path / "again.parquet")
+        again = pq.read_table(tmp_path / "again.parquet")
+        np.testing.assert_array_equal(np.column_stack([again[f"p_{name}"] for name in names]), told)
+        assert again["predicted"].to_pylist() == [row["predicted"] for row in table]
+        assert sum(counts.values()) == graph.n
+        assert not list(work.folder.glob("predict-*"))
+    assert any("trying" in step.text for step in steps)
+
+
+def test_what_was_chosen_before_a_kill_is_not_chosen_again(tmp_path, graph, small, monkeypatch):
+    recipes = [HOPS.changed(epochs=3), HOPS.changed(hops=0, epochs=3), HOPS.changed(head="linear")]
+    tried = []
+    real = training._Training._try
+
+    def dying(self, recipe, seconds):
+        tried.append(recipe)
+        if len(tried) == 2:
+            raise KeyboardInterrupt
+        return real(self, recipe, seconds)
+
+    monkeypatch.setattr(training._Training, "_try", dying)
+
+    def run():
+        with Work(tmp_path) as work:
+            return training.train(work, pieces_of(work, graph), graph.labels, graph.splits[0], recipes=recipes)
+
+    with pytest.raises(KeyboardInterrupt):
+        run()
+    first = run()
+    assert tried == [recipes[0], recipes[1], recipes[1], recipes[2]]
+    again = run()
+    assert len(tried) == 4
+    assert first.trials == again.trials
+    assert first.test_metric == again.test_metric
+
+
+@pytest.mark.parametrize("head", ["linear", "boosting"])
+def test_other_heads_are_fitted_to_the_sample(tmp_path, graph, small, head):
+    recipe = Recipe(method="none", regime="heterophily", hops=1, scaling="none", head=head, settings={"epochs": 20})
+    with Work(tmp_path) as work:
+        found = training.train(work, pieces_of(work, graph), graph.labels, graph.splits[0], recipes=[recipe])
+        assert found.test_metric > 0.4
+        assert found.model.members_[0].engine == head
+
+
+def test_a_table_of_predictions_is_turned_some_columns_at_a_time(tmp_path):
+    from pegfan.decisions import Decision
+    from pegfan.large.tables import write_predictions
+    from support.pieces import stage_of
+
+    rng = np.random.default_rng(0)
+    logs = np.log(rng.dirichlet(np.ones(5), 300)).astype(np.float32)
+    np.save(tmp_path / "outputs.npy", logs)
+    with Work(tmp_path / "work") as work:
+        order = rng.permutation(300)
+        stage = stage_of(work, "order", [({"order": order}, {})])
+        made = []
+        for memory in (10**9, 300 * 4 * 3 * 2):
+            path = tmp_path / f"{memory}.csv"
+            write_predictions(
+                path, tmp_path / "outputs.npy", stage, Decision(), list("abcde"), np.zeros(300, np.uint8), None, memory
+            )
+            made.append(path.read_bytes())
+    assert made[0] == made[1]
+    rows = list(csv.DictReader(made[0].decode().splitlines()))
+    assert float(rows[order[7]]["p_c"]) == pytest.approx(np.exp(logs[7, 2]), rel=1e-6)
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith("outputs.npy.")]
