@@ -2,6 +2,7 @@
 
 import gzip
 import os
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +34,8 @@ def adjacency_of(tables):
         assert about["start"] == row
         row = about["stop"]
         pointers, columns = edges.load("pointers", block), edges.load("columns", block)
-        assert pointers[0] == 0 and len(pointers) == about["stop"] - about["start"] + 1
+        assert pointers[0] == 0
+        assert len(pointers) == about["stop"] - about["start"] + 1
         assert about["arcs"] == len(columns)
         indptr.append(pointers[1:].astype(np.int64) + indptr[-1][-1])
         indices.append(columns)
@@ -96,10 +98,7 @@ def write(folder, name, frame, kind, files=1, groups=None):
     (folder / name).mkdir()
     (folder / "whole").mkdir(exist_ok=True)
     parts = [(folder / "whole" / f"{name}.{kind}", frame)]
-    parts += [
-        (folder / name / f"part-{k}.{kind}", frame.iloc[a:b])
-        for k, (a, b) in enumerate(zip(cuts, cuts[1:], strict=False))
-    ]
+    parts += [(folder / name / f"part-{k}.{kind}", frame.iloc[a:b]) for k, (a, b) in enumerate(pairwise(cuts))]
     for path, some in parts:
         if kind == "parquet":
             table = pa.Table.from_pandas(frame, preserve_index=False).slice(
@@ -226,7 +225,6 @@ def test_ids_that_the_nodes_lack(tmp_path, unknown, kind):
         ([3, 1, 2], ["1", "2", "3"]),  # texts that are all numbers are numbers
         (["3", "1", "2"], [1, 2, 3]),
         (["3", "1", "x"], [1, 3, 1]),  # numbers among texts are texts
-        ([3, 1, 2], [1.0, 2.0, 3.0]),
         (["7", "007", "7.0"], ["7", "7.0", "007"]),  # as they are written
         ([0, 1, 2], [2, 1, 0]),
     ],
@@ -236,6 +234,11 @@ def test_ids_of_two_kinds(tmp_path, node_ids, ends, kind):
     nodes = pd.DataFrame({"id": node_ids, "x": [0.1, 0.2, 0.4]})
     edges = pd.DataFrame({"source": ends, "target": [*ends[1:], ends[0]]})
     both(tmp_path, nodes, edges, kind)
+
+
+def test_whole_floats_as_ids(tmp_path):
+    nodes = pd.DataFrame({"id": [3, 1, 2], "x": [0.1, 0.2, 0.4]})
+    both(tmp_path, nodes, pd.DataFrame({"source": [1.0, 2.0], "target": [3.0, 3.0]}))
 
 
 def test_row_numbers_as_ids(tmp_path):
@@ -294,11 +297,12 @@ def test_a_schema_reads_other_tables_alike(tmp_path):
 
 # ------------------------------------------------------------------------------- any tables
 
+LETTERS = st.characters(codec="utf-8", exclude_characters='\x00"', exclude_categories=["C", "Z"])
 IDS = st.one_of(
-    st.lists(st.text(st.characters(codec="utf-8", exclude_characters='\x00"\r\n', exclude_categories=["C", "Z"]), min_size=1, max_size=20), min_size=1, max_size=12, unique=True),
+    st.lists(st.text(LETTERS, min_size=1, max_size=20), min_size=1, max_size=12, unique=True),
     st.lists(st.integers(-(2**62), 2**62), min_size=1, max_size=12, unique=True),
     st.integers(1, 12).map(lambda n: list(range(n))),
-)  # fmt: skip
+)
 
 
 @st.composite
@@ -321,6 +325,7 @@ def tables(draw):
     return nodes, edges
 
 
+@pytest.mark.long
 @given(
     tables(),
     st.sampled_from(["parquet", "csv"]),
@@ -330,7 +335,7 @@ def tables(draw):
     st.integers(1, 10),
     st.sampled_from([2_000, 10**9]),
 )
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 def test_any_tables_make_the_same_graph(
     tmp_path_factory, given_tables, kind, files, duplicates, directed, piece, memory
 ):
@@ -380,7 +385,7 @@ def good(tmp_path):
 
 def test_no_files(good):
     folder, nodes, _ = good
-    refuse(folder, ["no such file", "e.parquet"], nodes, folder / "f.parquet")
+    refuse(folder, ["no such file", "f.parquet"], nodes, folder / "f.parquet")
     refuse(folder, ["no file matches", "*.csv"], nodes, str(folder / "*.csv"))
     (folder / "empty").mkdir()
     refuse(folder, [str(folder / "empty"), "no Parquet or text files"], nodes, folder / "empty")
@@ -470,7 +475,7 @@ def _copy(path, target):
 
 
 def test_dates_are_no_ids(good):
-    folder, nodes, edges = good
+    folder, _, edges = good
     pd.DataFrame({"source": pd.to_datetime(["2020-01-01"]), "target": pd.to_datetime(["2020-01-02"])}).to_parquet(edges)
     refuse(folder, ["'source'", "texts or whole numbers"], None, edges)
 
@@ -563,7 +568,8 @@ def test_the_same_tables_are_not_read_again(good, monkeypatch):
         before = (folder / "work" / "log.jsonl").read_text()
         assert adjacency_of(read_tables(work, nodes, edges))[1].tolist() == [1, 0, 2, 1]
         new = (folder / "work" / "log.jsonl").read_text()[len(before) :]
-        assert "number_edges" not in new and "sort_edges" not in new
+        assert "number_edges" not in new
+        assert "sort_edges" not in new
 
 
 def test_row_groups_are_gathered_into_pieces():
