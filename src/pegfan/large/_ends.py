@@ -471,15 +471,15 @@ class _Runs:
         weighted = bool(self._parts) and self._parts[0][2] is not None
         weights = np.concatenate([part[2] for part in self._parts if part[2] is not None]) if weighted else None
         self._parts, self._held = [], 0
-        keys = np.empty((len(source), 1 if self.directed else 2), np.uint64)
-        keys[:, 0] = _pairs.pack(source, target, self.n, both=False)
-        if not self.directed:  # next to each other: of equal pairs, the order of rows is kept
-            keys[:, 1] = _pairs.pack(target, source, self.n, both=False)
-            once = np.ones(keys.shape, dtype=bool)
-            once[:, 1] = source != target
-            weights = None if weights is None else np.repeat(weights, 2)[once.ravel()]
-            keys = keys[once]
-        self._write(keys.ravel(), weights)
+        keys = _pairs.pack(source, target, self.n, both=False)
+        if not self.directed:
+            turned, loops = _pairs.pack(target, source, self.n, both=False), source == target
+            if weights is None:
+                keys = np.concatenate([keys, turned[~loops] if loops.any() else turned])
+            else:  # next to each other: of equal pairs, the order of rows is kept
+                once = np.column_stack([np.ones(len(loops), dtype=bool), ~loops])
+                keys, weights = np.column_stack([keys, turned])[once], np.repeat(weights, 2)[once.ravel()]
+        self._write(keys, weights)
 
     def _write(self, keys: _pairs.Keys, weights: FloatArray | None) -> None:
         if weights is None:
