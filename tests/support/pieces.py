@@ -55,7 +55,6 @@ def graph_pieces(work, graph, tree=None, blocks=2, slabs=2):
     found = canonical_order(graph)
     about = {"tied": int(found.tied), "arbitrary": int(found.arbitrary)}
     order = stage_of(work, "order", [({"order": found.order, "classes": found.classes}, about)])
-    trees = None if tree is None else stage_of(work, "tree", [({"tree": tree}, {})])
     bounds = np.unique(np.linspace(0, n, blocks + 1).astype(int)).tolist()
 
     def arcs(stage, turned):
@@ -63,4 +62,8 @@ def graph_pieces(work, graph, tree=None, blocks=2, slabs=2):
         matrix = graph.adjacency.T.tocsr() if turned else graph.adjacency
         return arc_blocks(work, f"arcs {stage.key} {turned}", matrix[order][:, order], bounds)
 
-    return GraphPieces(n, columns, graph.directed, features, order, arcs, lambda recipe: trees)
+    def tree_of(recipe):
+        made = tree if tree is not None and recipe.max_levels is None else recipe.build_tree(graph)
+        return stage_of(work, f"tree {recipe.tree_key}", [({"tree": made}, {})])
+
+    return GraphPieces(n, columns, graph.directed, features, order, arcs, tree_of)

@@ -4,14 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.pieces import graph_pieces
 
 import pegfan as pf
-from pegfan.channels import FeatureScale
 from pegfan.large import channels as large
-from pegfan.large.files import Rows, RowWriter
 from pegfan.large.pieces import Work
 from pegfan.recipe import Recipe
+from support.pieces import graph_pieces
 
 
 def random_graph(seed, n=60, degree=3, columns=5, directed=False, weighted=False, copies=False):

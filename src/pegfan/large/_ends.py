@@ -522,7 +522,7 @@ def _counts(pieces: Made, block: int, run: int) -> NDArray[Any]:
     return pieces.load(f"counts-{run}", block)
 
 
-def _part(pieces: Made, name: str, block: int, start: int, stop: int) -> NDArray[Any]:
+def part(pieces: Made, name: str, block: int, start: int, stop: int) -> NDArray[Any]:
     return np.array(pieces.load(name, block, mmap=True)[start:stop])
 
 
@@ -540,8 +540,8 @@ def sort_edges(task: Task) -> dict[str, Any]:
         first, last = start // width, -(-stop // width)
         arc, end = int(counts[:first].sum(dtype=np.int64)), int(counts[:last].sum(dtype=np.int64))
         rows = np.repeat(np.arange(first, last, dtype=np.int32) * width, counts[first:last])
-        rows += _part(pieces, f"low-{run}", block, arc, end)
-        keys.append(_pairs.pack(rows, _part(pieces, f"columns-{run}", block, arc, end), n, both=False))
+        rows += part(pieces, f"low-{run}", block, arc, end)
+        keys.append(_pairs.pack(rows, part(pieces, f"columns-{run}", block, arc, end), n, both=False))
         if weighted:
             there = pieces.has(f"weights-{run}", block)
             weights.append(

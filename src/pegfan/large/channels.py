@@ -38,7 +38,7 @@ from pegfan.framelets._signals import ClassMeans
 from pegfan.graph import Graph
 from pegfan.large.files import Arcs, Rows, RowWriter
 from pegfan.large.pieces import Made, Stage, Task, Work
-from pegfan.recipe import Recipe
+from pegfan.recipe import Recipe, pad_levels
 from pegfan.trees import Hierarchy
 
 __all__ = ["Block", "GraphPieces", "LargeChannels", "channel_order", "make_channels"]
@@ -123,8 +123,19 @@ def make_channels(
     _check(recipe)
     tree = pieces.tree(recipe) if recipe.has_tree else None
     if tree is not None and levels is not None:
-        tree = work.stage(leveled, {"levels": levels}, {"tree": tree}, words="levels of the tree")
+        tree = _with_levels(work, pieces, recipe, tree, levels)
     return LargeChannels(work, pieces, recipe, tree, channel_order(work, pieces, tree), scale)
+
+
+def _with_levels(work: Work, pieces: GraphPieces, recipe: Recipe, tree: Stage, levels: int) -> Stage:
+    """The tree with exactly so many levels: one that was never built higher, or one whose levels are repeated."""
+    own = work.stage(count_levels, {}, {"tree": tree}).results[0]["levels"]
+    if own > levels:
+        tree = pieces.tree(recipe.changed(max_levels=levels))
+        own = work.stage(count_levels, {}, {"tree": tree}).results[0]["levels"]
+    if own == levels:
+        return tree
+    return work.stage(repeat_levels, {"levels": levels}, {"tree": tree}, words="levels of the tree")
 
 
 def _check(recipe: Recipe) -> None:
@@ -292,7 +303,7 @@ class LargeChannels:
         classes = self.pieces.order.load("classes")[self.order.load("order")]
         first = np.full(int(classes.max()) + 1, self.n)
         np.minimum.at(first, classes, np.arange(self.n))
-        return first[classes]
+        return np.asarray(first[classes])
 
     def places_of(self, nodes: Any = None) -> IntArray:
         """The places of some nodes, or of all; nodes that look alike share one."""
@@ -420,7 +431,7 @@ class Block:
         run = _run_of(places)
         self.stems = {steps: _taken(files, places, run) for steps, files in reader.stems.items()}
         self.lifted = {key: _taken(files, places, run) for key, files in reader.lifted.items()}
-        self.slot, self.phi = (rows.take(places, run) for rows in reader.path) if reader.path else (None, None)
+        self.path = [rows.take(places, run) for rows in reader.path]
 
     def rows(self, which: Any = None) -> list[Float32Array]:
         """Rows of every channel: of all places, or of some, by their place in the block."""
@@ -457,9 +468,10 @@ class Block:
 
     def _ways(self, some: Any) -> dict[int, tuple[NDArray[Any], Float32Array]]:
         """The cluster of every place and the value of its φ there, at the levels that are held."""
-        if self.slot is None or self.phi is None:
+        if not self.path:
             return {}
-        slot, phi, found = self.slot[some], self.phi[some], {}
+        found: dict[int, tuple[NDArray[Any], Float32Array]] = {}
+        slot, phi = (part[some] for part in self.path)
         for level in range(self.reader.held, 0, -1):
             if level < self.reader.held:
                 phi, slot = phi * self.reader.weights[level][slot], self.reader.parents[level][slot]
@@ -489,17 +501,15 @@ def leaf_order(task: Task) -> None:
     task.save("order", Hierarchy.load(task.inputs["tree"].path("tree.npz")).order)
 
 
-def leveled(task: Task) -> dict[str, Any]:
-    """A tree with so many levels: those above are left to the root, or the root's children are repeated."""
-    from pegfan.recipe import pad_levels
+def count_levels(task: Task) -> dict[str, Any]:
+    """How many levels a tree has."""
+    return {"levels": Hierarchy.load(task.inputs["tree"].path("tree.npz")).K}
 
-    tree, levels = Hierarchy.load(task.inputs["tree"].path("tree.npz")), task.params["levels"]
-    if levels < tree.K:
-        kept = tree.parents[: levels - 2]
-        count = len(tree.parents[levels - 2])
-        tree = Hierarchy([*kept, np.zeros(count, np.int64)], tree.order, {**tree.info, "max_levels": levels})
-    pad_levels(tree, levels).save(task.folder / "tree.npz")
-    return dict(task.inputs["tree"].result())
+
+def repeat_levels(task: Task) -> None:
+    """A tree with so many levels: the root's children are repeated."""
+    tree = Hierarchy.load(task.inputs["tree"].path("tree.npz"))
+    pad_levels(tree, task.params["levels"]).save(task.folder / "tree.npz")
 
 
 def tree_levels(task: Task) -> dict[str, Any]:

@@ -59,7 +59,7 @@ class Rows:
 
     def _read(self, file: Any, start: int, stop: int) -> NDArray[Any]:
         out = np.empty((stop - start, *self.shape), self.dtype)
-        room = memoryview(out.reshape(-1)).cast("B") if out.size else memoryview(b"")
+        room = _bytes_of(out)
         file.seek(self._begin + start * self.row_bytes)
         done = 0
         while done < len(room):
@@ -92,6 +92,10 @@ class Rows:
         return out if back is None else out[back]
 
 
+def _bytes_of(array: Any) -> memoryview:
+    return memoryview(array.reshape(-1)).cast("B") if array.size else memoryview(b"")
+
+
 class RowWriter:
     """An ``.npy`` file whose rows are written in any order, by any thread."""
 
@@ -106,7 +110,7 @@ class RowWriter:
 
     def write(self, start: int, rows: NDArray[Any]) -> None:
         """Write rows from one on."""
-        data = memoryview(np.ascontiguousarray(rows, self.dtype).reshape(-1)).cast("B") if rows.size else b""
+        data = _bytes_of(np.ascontiguousarray(rows, self.dtype))
         with self._lock:
             self._file.seek(self._begin + start * self._row)
             done = 0

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
-
+from typing import TYPE_CHECKING, Any, Self
 
 from pegfan import _defaults as default
 from pegfan._checks import check_choice, check_integer
@@ -21,10 +20,14 @@ from pegfan.large.facts import facts
 from pegfan.large.pieces import Stage, Work
 from pegfan.large.reading import LargeTables, read_tables
 from pegfan.large.sizes import read_bytes
-from pegfan.large.training import LargeResult, draw_split, predict_in_pieces, train
+from pegfan.large.predicting import predict_in_pieces
+from pegfan.large.training import LargeResult, draw_split, train
 from pegfan.recipe import Recipe
 from pegfan.running import Progress
 from pegfan.trees import Hierarchy
+
+if TYPE_CHECKING:
+    from pegfan.large.dask import Cluster
 
 __all__ = ["LargeGraph", "open_graph"]
 
@@ -39,7 +42,7 @@ def open_graph(
     memory: str | float = "4GB",
     work: str | os.PathLike[str] = "pegfan-work",
     workers: int | None = None,
-    cluster: Callable[[list[str]], Iterator[tuple[int, str]]] | None = None,
+    cluster: Cluster | None = None,
     progress: Progress | None = None,
     **reading: Any,
 ) -> LargeGraph:
@@ -285,5 +288,3 @@ class LargeGraph:
     def __repr__(self) -> str:
         about = on_disk.describe(self.arcs)
         return f"LargeGraph({about['n']:,} nodes, {about['arcs']:,} arcs)"
-
-

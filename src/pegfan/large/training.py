@@ -9,7 +9,7 @@ minute, and the one that goes on ends with the same bits. The model is an ordina
 ``LargeResult.write(folder, ...)``
     ``predictions.csv`` (or ``.parquet``), ``model``, ``result.json`` and ``settings.toml``, as ``pegfan train`` has
     them.
-``predict_in_pieces(work, pieces, model, path, ...)``
+``pegfan.large.predicting.predict_in_pieces(work, pieces, model, path, ...)``
     A model folder, and a graph in pieces: the table of predictions.
 """
 
@@ -21,7 +21,6 @@ import logging
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,18 +33,19 @@ from pegfan import results
 from pegfan._arrays import IntArray
 from pegfan._atomic import replacing, replacing_folder
 from pegfan._npz import read_npz
-from pegfan.auto.classifier import AutoClassifier, AutoModel, AutoRegressor, load_model
+from pegfan.auto.classifier import AutoClassifier, AutoModel, AutoRegressor
 from pegfan.auto.recipes import plain_recipes
 from pegfan.auto.search import unweighted_state
-from pegfan.channels import Channels, FeatureScale
+from pegfan.channels import Channels
 from pegfan.channels.presets import ADJUSTED_FROM
 from pegfan.channels.scaling import BAG_MOST
 from pegfan.decisions import Decision, Predictions, best_offsets
 from pegfan.fitted import ChannelFacts, Fitted, Trained
 from pegfan.graph import Split, are_known, as_split
 from pegfan.large.channels import GraphPieces, LargeChannels, make_channels
-from pegfan.large.files import Arcs, Rows, RowWriter
+from pegfan.large.files import Arcs, Rows
 from pegfan.large.pieces import Stage, Task, Work
+from pegfan.large.predicting import predict_places
 from pegfan.large.rows import RowsOnDisk
 from pegfan.large.tables import write_predictions
 from pegfan.metrics import METRICS, score, suitable, unequal
@@ -61,7 +61,7 @@ from pegfan.training.rows import Rows as Labelled
 from pegfan.training.rows import Units, loss_weights
 from pegfan.trees import Hierarchy
 
-__all__ = ["LargeResult", "draw_split", "predict_in_pieces", "train"]
+__all__ = ["LargeResult", "Trial", "draw_split", "train"]
 
 _log = logging.getLogger(__name__)
 
@@ -79,9 +79,6 @@ _PASSES = 40
 """The most passes over the training rows."""
 _EPOCHS, _PATIENCE = 40, 8
 """Of networks on the sample."""
-_BLOCK = 32 * ROWS
-"""Rows that are read at a time where all are predicted."""
-
 _VARIED: tuple[dict[str, Any], ...] = (
     {"hidden": 128},
     {"lr_fc": 0.005},
@@ -305,7 +302,7 @@ class _Training:
     ) -> None:
         y = np.asarray(labels)
         self.numeric = y.dtype.kind == "f"
-        self.y = y.astype(np.float64 if self.numeric else np.int64, copy=False)
+        self.y: Any = y.astype(np.float64 if self.numeric else np.int64, copy=False)
         self.work, self.pieces, self.budget, self.seed, self.every = work, pieces, budget, seed, every
         if self.y.shape != (pieces.n,):
             raise ValueError(f"labels must be {pieces.n:,} numbers, one per node, got shape {y.shape}")
@@ -730,160 +727,6 @@ def _model_of(recipe: Recipe, run: Run) -> Network | Boosted:
     return Network(run.state, linear_settings(run.state) if recipe.is_linear else recipe.settings)
 
 
-def predict_places(
-    model: Network | Boosted,
-    channels: LargeChannels,
-    count: int,
-    path: Path,
-    tell: Callable[[int, int], None] | None = None,
-) -> None:
-    """Write what a model says of all places, in their order, to an ``.npy`` file that appears when it is whole.
-
-    Parameters
-    ----------
-    model, channels
-        Which model, on what.
-    count
-        The number of classes; 1 where numbers are predicted.
-    path
-        Where to.
-    tell
-        Called with how many of how many rows are done.
-    """
-    n, temporary = channels.n, path.with_name(f"{path.name}.part")
-    dtype = np.float32 if model.units is None else np.float64
-    starts = range(0, n, _BLOCK)
-    with RowWriter(temporary, (n, count), dtype) as out, ThreadPoolExecutor(1) as reader, ThreadPoolExecutor() as pool:
-
-        def read(start: int) -> Any:
-            return channels.block(np.arange(start, min(start + _BLOCK, n)))
-
-        def say(block: Any, first: int) -> None:
-            last = min(first + _BLOCK // 4, len(block.places))
-            if first < last:
-                out.write(int(block_start + first), _said(model, block, first, last))
-
-        coming = reader.submit(read, 0)
-        for block_start in starts:
-            block = coming.result()
-            if block_start + _BLOCK < n:
-                coming = reader.submit(read, block_start + _BLOCK)
-            list(pool.map(lambda first, own=block: say(own, first), range(0, _BLOCK, _BLOCK // 4)))  # type: ignore[misc]
-            if tell is not None:
-                tell(min(block_start + _BLOCK, n), n)
-    temporary.replace(path)
-
-
-def _said(model: Network | Boosted, block: Any, first: int, last: int) -> Any:
-    """What a model says of some rows of a block; parts begin at multiples of 2,048, as in memory."""
-    if isinstance(model, Boosted):
-        rows = np.hstack(block.rows(np.arange(first, last)))
-        logits = model.logits(rows)
-        if model.units is not None:
-            return model.units.values(logits)
-        from scipy.special import log_softmax
-
-        return log_softmax(logits, axis=1)
-    return model.predict_rows(lambda part: block.rows(np.arange(first + part.start, first + part.stop)), last - first)
-
-
-def predict_in_pieces(
-    work: Work,
-    pieces: GraphPieces,
-    model: Path | AutoModel,
-    path: Path,
-    *,
-    ids: Path | None = None,
-    threshold: float | None = None,
-    progress: Progress | None = None,
-) -> dict[str, Any]:
-    """Write the predictions of a saved model for all nodes of a graph in pieces.
-
-    Parameters
-    ----------
-    work, pieces
-        The graph; its feature columns are those of the training, in their order.
-    model
-        The folder of a model, or one that was loaded. Members on features, hops and trees by matching are made in
-        pieces.
-    path
-        The table, ``.csv`` or ``.parquet``.
-    ids
-        As in `LargeResult.write`.
-    threshold
-        Of two classes, the probability from which the second is decided on; by default that of the model.
-    progress
-        Called with a `pegfan.running.Step`.
-
-    Returns
-    -------
-    dict
-        How many nodes are of each class, or the mean of the numbers.
-    """
-    fitted = (load_model(model) if isinstance(model, (str, Path)) else model).fitted_  # type: ignore[union-attr]
-    if fitted.columns != pieces.columns:
-        raise ValueError(
-            f"the graph has {pieces.columns} feature columns, and the model was fitted to {fitted.columns}; give it "
-            "the same features in the same order"
-        )
-    members: list[Any] = list(fitted.members)
-    if any(not isinstance(member, Trained) or member.inner for member in members):
-        raise ValueError("the model has members that cannot predict in pieces: networks on graphs, or two stages")
-    tell = progress or (lambda _: None)
-    count = 1 if fitted.numeric else len(fitted.classes)
-    made = [_of_member(work, pieces, member, fitted.scale) for member in members]
-    if len({channels.order.key for channels in made}) > 1:
-        raise ValueError("the members of the model see the nodes in different orders; save them one by one")
-    digest = hashlib.blake2b(digest_size=10)
-    paths = []
-    for member, channels in zip(members, made, strict=True):
-        digest.update(f"{channels.stem(()).key} {member.recipe.key}".encode())
-        for name, value in sorted(member.run.state.items()):
-            digest.update(name.encode() + np.ascontiguousarray(value).tobytes())
-        paths.append(work.folder / f"predict-{digest.hexdigest()}.npy")
-        if not paths[-1].exists():
-            text = f"predicting, {len(paths)} of {len(members)}"
-            predict_places(
-                member.network,
-                channels,
-                count,
-                paths[-1],
-                lambda done, n, own=text: tell(Step(done, n, own)),  # type: ignore[misc]
-            )
-    decision = fitted.decision if threshold is None else fitted.decision.with_threshold(threshold)
-    classes = [] if fitted.numeric else [str(name) for name in fitted.classes.tolist()]
-    outputs = paths[0]
-    if len(paths) > 1:
-        outputs = work.folder / f"predict-{digest.hexdigest()}-mean.npy"
-        _average(paths, members, outputs)
-    parts = np.zeros(pieces.n, np.uint8)
-    found = write_predictions(path, outputs, made[0].order, decision, classes, parts, ids, work.memory)
-    for one in {*paths, outputs}:
-        one.unlink()
-    return found
-
-
-def _of_member(work: Work, pieces: GraphPieces, member: Any, scale: FeatureScale | None) -> LargeChannels:
-    levels = None if member.tree is None else member.tree.K
-    return make_channels(work, pieces, member.recipe, scale if member.recipe.scaling == "columns" else None, levels)
-
-
-def _average(paths: Sequence[Path], members: Sequence[Any], target: Path) -> None:
-    """The mean of what several members say, by their weights, fold by fold."""
-    from pegfan.fitted import mean_of
-
-    files = [Rows(path) for path in paths]
-    folds = sorted({member.fold for member in members})
-    with RowWriter(target, (files[0].count, *files[0].shape), files[0].dtype) as out:
-        for start in range(0, files[0].count, _BLOCK):
-            own = [rows.read(start, min(start + _BLOCK, rows.count)) for rows in files]
-            means = []
-            for fold in folds:
-                group = [(x, m.weight) for x, m in zip(own, members, strict=True) if m.fold == fold]
-                means.append(mean_of([x for x, _ in group], [weight for _, weight in group]))
-            out.write(start, mean_of(means))
-
-
 # --------------------------------------------------------------------------------- what pieces do
 
 
@@ -963,7 +806,8 @@ class _Checkpoint:
         if time.monotonic() - self._last < self.every:
             return
         with replacing(self.path) as file:
-            np.savez(file, **{name: np.asarray(value) for name, value in state().items()})
+            held: Any = {name: np.asarray(value) for name, value in state().items()}
+            np.savez(file, **held)
         self._last = time.monotonic()
 
 
@@ -971,11 +815,11 @@ _NUMBERS = ("split", "seed", "epochs", "best_epoch", "val_loss", "val_metric", "
 
 
 def _write_run(path: Path, run: Run) -> None:
-    arrays = {f"state/{name}": value for name, value in run.state.items()}
+    arrays: Any = {f"state/{name}": value for name, value in run.state.items()}
     arrays |= {f"history/{name}": np.array(values) for name, values in (run.history or {}).items()}
-    numbers = {name: np.array(getattr(run, name)) for name in _NUMBERS}
+    arrays |= {name: np.array(getattr(run, name)) for name in _NUMBERS} | {"attention": np.asarray(run.attention)}
     with replacing(path) as file:
-        np.savez(file, **numbers, attention=np.asarray(run.attention), **arrays)
+        np.savez(file, **arrays)
 
 
 def _read_run(path: Path) -> Run:
