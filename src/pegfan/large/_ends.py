@@ -546,7 +546,7 @@ def sort_edges(task: Task) -> dict[str, Any]:
         if weighted:
             there = pieces.has(f"weights-{run}", block)
             weights.append(
-                _part(pieces, f"weights-{run}", block, arc, end).astype(np.float64) if there else np.ones(end - arc)
+                part(pieces, f"weights-{run}", block, arc, end).astype(np.float64) if there else np.ones(end - arc)
             )
     every = np.concatenate(keys)
     given = np.concatenate(weights) if weighted else None
