@@ -73,6 +73,11 @@ def at_work(log: Sequence[dict[str, Any]]) -> dict[tuple[str, int, float], dict[
     return found
 
 
+def kind(line: dict[str, Any]) -> str:
+    """Which stage a line is about; those of several rounds or levels have one name."""
+    return str(line["stage"]).rpartition("-")[0]
+
+
 def digests(path: Path) -> dict[str, str]:
     """A hash of every file of the output; times in them are not results."""
     files = [path] if path.is_file() else sorted(file for file in path.rglob("*") if file.is_file())
@@ -126,7 +131,7 @@ def kill_again_and_again(
                 if key not in counted:
                     counted.add(key)
                     lost += now - line["begun"]
-                    stages.append(line["stage"].rpartition("-")[0])
+                    stages.append(kind(line))
         else:
             break
     run_whole(command, *killed, env=env)
@@ -137,7 +142,7 @@ def kill_again_and_again(
 def kill_workers(
     command: Sequence[str], place: Path, suffix: str, times: int, seed: int = 0, env: dict[str, str] | None = None
 ) -> Outcome:
-    """Kill a worker of the command's own cluster in each of its stages, in so many runs."""
+    """Kill a worker of the command's own cluster once in each kind of its stages, in so many runs."""
     draw = random.Random(seed)
     place.mkdir(parents=True, exist_ok=True)
     whole = (place / f"whole{suffix}", place / "whole.work")
@@ -152,19 +157,19 @@ def kill_workers(
         done = set[str]()
         while process.poll() is None:
             running = [line for line in at_work(log_of(work)).values() if line["process"] != process.pid]
-            new = [line for line in running if line["stage"] not in done]
+            new = [line for line in running if kind(line) not in done]
             if new:
                 line = draw.choice(new)
                 time.sleep(draw.uniform(0, 0.5 * total / max(pieces, 1)))
                 key = (line["stage"], line["block"], line["begun"])
                 if key in at_work(log_of(work)):  # else it has ended, and the process is at another piece
-                    done.add(line["stage"])
+                    done.add(kind(line))
                     try:
                         os.kill(line["process"], signal.SIGKILL)
                     except ProcessLookupError:
                         continue
                     hit, lost = hit + 1, lost + time.time() - line["begun"]
-                    stages.append(line["stage"].rpartition("-")[0])
+                    stages.append(kind(line))
             time.sleep(_POLL)
         _, err = process.communicate()
         if process.returncode:
