@@ -100,7 +100,7 @@ def test_a_full_disk_is_one_clear_error_and_loses_nothing(tmp_path, monkeypatch)
             save(*args, **options)
 
         monkeypatch.setattr(np, "save", full)
-        with pytest.raises(FullError, match="the disk is full: .*work needs more space. Nothing is lost"):
+        with pytest.raises(FullError, match=r"the disk is full: .*work needs more space. Nothing is lost"):
             stage.run()
         assert stage.missing() == [1, 2]
         assert not list(work.folder.glob("tmp-*"))

@@ -268,3 +268,27 @@ def test_outputs_are_those_of_large_graphs_in_memory_bit_for_bit(tmp_path, monke
         predicting.predict_places(network, channels, 3, tmp_path / "said.npy")
         said = np.load(tmp_path / "said.npy")[channels.places_of()]
     np.testing.assert_array_equal(said, network.predict(TREE.channels(graph, tree, split=None)))
+
+
+def test_an_ensemble_that_was_fitted_in_memory_predicts_in_pieces(tmp_path, small):
+    base = pf.datasets.synthetic(0.3, n=400, n_edges=1600, n_features=6, splits=1)
+    features = np.vstack([base.features[:390], np.zeros((10, 6))])  # some nodes look alike
+    pairs = np.argwhere(np.triu(base.adjacency.toarray()))
+    pairs = np.vstack([pairs[(pairs < 390).all(axis=1)], np.column_stack([np.arange(390, 400), np.zeros(10, int)])])
+    graph = pf.Graph.from_edges(pairs, n=400, features=features, labels=base.labels, splits=base.splits)
+    recipes = [
+        {"method": "matching", "kind": "b", "regime": "heterophily", "epochs": 5},
+        {"method": "none", "regime": "homophily", "scaling": "columns", "epochs": 5},
+        {"method": "none", "regime": "heterophily", "head": "linear"},
+    ]
+    model = pf.AutoClassifier(recipes=recipes, choose="mean", members=3).fit(graph)
+    assert len(model.members_) == 3
+    with Work(tmp_path / "work") as work:
+        pieces = graph_pieces(work, graph)
+        assert pieces.order.results[0]["tied"]
+        predicting.predict_in_pieces(work, pieces, model.save(tmp_path / "model"), tmp_path / "p.parquet")
+        with pytest.raises(ValueError, match="feature columns"):
+            predicting.predict_in_pieces(work, graph_pieces(work, graph.replace(features=features[:, 1:])), model, "p")
+    table = pq.read_table(tmp_path / "p.parquet")
+    mine = np.column_stack([table[f"p_{k}"] for k in range(graph.n_classes)])
+    np.testing.assert_allclose(mine, model.predict_proba(graph), atol=1e-4)

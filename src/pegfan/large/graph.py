@@ -18,9 +18,9 @@ from pegfan.large import tree as trees
 from pegfan.large.channels import GraphPieces, LargeChannels, make_channels
 from pegfan.large.facts import facts
 from pegfan.large.pieces import Stage, Work
+from pegfan.large.predicting import predict_in_pieces
 from pegfan.large.reading import LargeTables, read_tables
 from pegfan.large.sizes import read_bytes
-from pegfan.large.predicting import predict_in_pieces
 from pegfan.large.training import LargeResult, draw_split, train
 from pegfan.recipe import Recipe
 from pegfan.running import Progress

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -17,8 +18,8 @@ from pegfan.classifier import NodeModel
 from pegfan.fitted import Trained, mean_of
 from pegfan.large.channels import Block, GraphPieces, LargeChannels, make_channels
 from pegfan.large.files import Rows, RowWriter
-from pegfan.large.pieces import Work
-from pegfan.large.tables import write_predictions
+from pegfan.large.pieces import Made, Work, full_disk
+from pegfan.large.tables import in_node_order, write_predictions
 from pegfan.running import Progress, Step, cores
 from pegfan.training import Network
 from pegfan.training.batches import ROWS
@@ -96,6 +97,7 @@ def predict_in_pieces(
     path: Path,
     *,
     ids: Path | None = None,
+    feature_names: Sequence[str] | None = None,
     threshold: float | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
@@ -106,12 +108,14 @@ def predict_in_pieces(
     work, pieces
         The graph; its feature columns are those of the training, in their order.
     model
-        The folder of a model, or one that was loaded. Members on features, hops and trees by matching are made in
-        pieces.
+        The folder of a model, or one that was loaded. Its members see features, hops and trees by matching; members of
+        several folds are averaged for every node.
     path
         The table, ``.csv`` or ``.parquet``.
     ids
         As in `LargeResult.write`.
+    feature_names
+        Of the columns; where the model knows names, they must be the same.
     threshold
         Of two classes, the probability from which the second is decided on; by default that of the model.
     progress
@@ -128,33 +132,39 @@ def predict_in_pieces(
             f"the graph has {pieces.columns} feature columns, and the model was fitted to {fitted.columns}; give it "
             "the same features in the same order"
         )
+    if feature_names is not None and fitted.feature_names is not None and tuple(feature_names) != fitted.feature_names:
+        mine, theirs = next((a, b) for a, b in zip(feature_names, fitted.feature_names, strict=True) if a != b)
+        raise ValueError(
+            f"the graph has the feature column {mine!r} where the model was fitted to {theirs!r}; give it the same "
+            "columns in the same order"
+        )
     members: list[Any] = list(fitted.members)
     if any(not isinstance(member, Trained) or member.inner for member in members):
         raise ValueError("the model has members that cannot predict in pieces: networks on graphs, or two stages")
     count = 1 if fitted.numeric else len(fitted.classes)
     made = [_of_member(work, pieces, member, fitted.scale) for member in members]
-    if len({channels.order.key for channels in made}) > 1:
-        raise ValueError("the members of the model see the nodes in different orders; save them one by one")
     digest = hashlib.blake2b(digest_size=10)
-    paths = []
     for member, channels in zip(members, made, strict=True):
-        digest.update(f"{channels.stem(()).key} {member.recipe.key}".encode())
+        digest.update(f"{channels.stem(()).key} {channels.order.key} {member.recipe.key}".encode())
         for name, value in sorted(member.run.state.items()):
             digest.update(name.encode() + np.ascontiguousarray(value).tobytes())
-        paths.append(work.folder / f"predict-{digest.hexdigest()}.npy")
-        if not paths[-1].exists():
-            say = partial(_tell, progress, f"predicting, {len(paths)} of {len(members)}")
-            predict_places(member.network, channels, count, paths[-1], say)
+    folder = work.folder / f"predict-{digest.hexdigest()}"
     decision = fitted.decision if threshold is None else fitted.decision.with_threshold(threshold)
     classes = [] if fitted.numeric else [str(name) for name in fitted.classes.tolist()]
-    outputs = paths[0]
-    if len(paths) > 1:
-        outputs = work.folder / f"predict-{digest.hexdigest()}-mean.npy"
-        _average(paths, members, outputs)
-    parts = np.zeros(pieces.n, np.uint8)
-    found = write_predictions(path, outputs, made[0].order, decision, classes, parts, ids, work.memory)
-    for one in {*paths, outputs}:
-        one.unlink()
+    with full_disk(work.folder):
+        folder.mkdir(exist_ok=True)
+        paths = [folder / f"{place}.npy" for place in range(len(members))]
+        for place, (member, channels) in enumerate(zip(members, made, strict=True)):
+            if not paths[place].exists():
+                say = partial(_tell, progress, f"predicting, {place + 1} of {len(members)}")
+                predict_places(member.network, channels, count, paths[place], say)
+        outputs, order = paths[0], made[0].order if len(paths) == 1 else None
+        if order is None:
+            outputs = folder / "mean.npy"
+            _average(paths, [channels.order for channels in made], members, outputs, work.memory)
+        parts = np.zeros(pieces.n, np.uint8)
+        found = write_predictions(path, outputs, order, decision, classes, parts, ids, work.memory)
+    shutil.rmtree(folder)
     return found
 
 
@@ -168,15 +178,14 @@ def _of_member(work: Work, pieces: GraphPieces, member: Any, scale: FeatureScale
     return make_channels(work, pieces, member.recipe, scale if member.recipe.scaling == "columns" else None, levels)
 
 
-def _average(paths: Sequence[Path], members: Sequence[Any], target: Path) -> None:
-    """The mean of what several members say, by their weights, fold by fold."""
-    files = [Rows(path) for path in paths]
-    folds = sorted({member.fold for member in members})
-    with RowWriter(target, (files[0].count, *files[0].shape), files[0].dtype) as out:
-        for start in range(0, files[0].count, _BLOCK):
-            own = [rows.read(start, min(start + _BLOCK, rows.count)) for rows in files]
+def _average(paths: Sequence[Path], orders: Sequence[Made], members: Sequence[Any], target: Path, memory: int) -> None:
+    """The mean of what several members say, by their weights and fold by fold, in the order of the nodes."""
+    first, folds = Rows(paths[0]), sorted({member.fold for member in members})
+    share = memory // len(paths)
+    with RowWriter(target, (first.count, *first.shape), first.dtype) as out:
+        for blocks in zip(*(in_node_order(*one, share) for one in zip(paths, orders, strict=True)), strict=True):
             means = []
             for fold in folds:
-                group = [(x, m.weight) for x, m in zip(own, members, strict=True) if m.fold == fold]
+                group = [(x, m.weight) for (_, x), m in zip(blocks, members, strict=True) if m.fold == fold]
                 means.append(mean_of([x for x, _ in group], [weight for _, weight in group]))
-            out.write(start, mean_of(means))
+            out.write(blocks[0][0], mean_of(means))

@@ -14,7 +14,7 @@ from pegfan.decisions import Decision
 from pegfan.large.files import Rows, RowWriter
 from pegfan.large.pieces import Made
 
-__all__ = ["write_predictions"]
+__all__ = ["in_node_order", "write_predictions"]
 
 PARTS = ("none", "train", "val", "test")
 """The names of the parts of a split."""
@@ -26,7 +26,7 @@ _SHARE = 3
 def write_predictions(
     path: Path,
     outputs: Path,
-    order: Made,
+    order: Made | None,
     decision: Decision,
     classes: Sequence[str],
     parts: NDArray[np.uint8],
@@ -42,7 +42,7 @@ def write_predictions(
     outputs
         An ``.npy`` file with a row per place: logarithms of probabilities, or numbers in one column.
     order
-        The stage with the node of every place.
+        The stage with the node of every place; None where places are nodes.
     decision
         How probabilities are calibrated and decided on.
     classes
@@ -70,7 +70,7 @@ def write_predictions(
     fields += [*((f"p_{name}", pa.float32()) for name in classes), ("split", pa.string())]
     schema = pa.schema(fields)
     with replacing(path) as file, _writer(path, file, schema) as writer:
-        for (start, values), own in zip(_in_order(outputs, order, memory), _ids(ids, len(parts)), strict=True):
+        for (start, values), own in zip(in_node_order(outputs, order, memory), _ids(ids, len(parts)), strict=True):
             columns: list[Any] = [own]
             if classes:
                 calibrated = decision.calibrated(values)
@@ -121,10 +121,13 @@ def _ids(path: Path | None, n: int) -> Iterator[Any]:
         yield pa.concat_arrays(left)
 
 
-def _in_order(outputs: Path, order: Made, memory: int) -> Iterator[tuple[int, NDArray[Any]]]:
+def in_node_order(outputs: Path, order: Made | None, memory: int) -> Iterator[tuple[int, NDArray[Any]]]:
     """Where blocks of nodes begin, and what is predicted for them; as many columns at a time as fit are turned."""
     rows = Rows(outputs)
     n, columns = rows.count, rows.shape[0]
+    if order is None:
+        yield from ((start, rows.read(start, min(start + _ROWS, n))) for start in range(0, n, _ROWS))
+        return
     step = max(1, int(memory / _SHARE / (rows.dtype.itemsize * max(n, 1))))
     nodes = order.load("order")
     files = []

@@ -44,8 +44,8 @@ from pegfan.fitted import ChannelFacts, Fitted, Trained
 from pegfan.graph import Split, are_known, as_split
 from pegfan.large.channels import GraphPieces, LargeChannels, make_channels
 from pegfan.large.files import Arcs, Rows
-from pegfan.large.pieces import Stage, Task, Work
-from pegfan.large.predicting import predict_places
+from pegfan.large.pieces import Stage, Task, Work, full_disk
+from pegfan.large.predicting import predict_in_pieces, predict_places
 from pegfan.large.rows import RowsOnDisk
 from pegfan.large.tables import write_predictions
 from pegfan.metrics import METRICS, score, suitable, unequal
@@ -61,20 +61,22 @@ from pegfan.training.rows import Rows as Labelled
 from pegfan.training.rows import Units, loss_weights
 from pegfan.trees import Hierarchy
 
-__all__ = ["LargeResult", "Trial", "draw_split", "train"]
+__all__ = ["LargeResult", "Trial", "draw_split", "predict_in_pieces", "train"]
 
 _log = logging.getLogger(__name__)
 
 SAMPLE, JUDGES = 100_000, 20_000
 """The most training and validation rows of the sample that recipes compete on."""
-SEARCH, FINAL = 0.3, 0.5
-"""The parts of the budget that the competition and the training on everything have."""
+SEARCH, FINAL, LAST = 0.3, 0.45, 0.9
+"""The parts of the budget that the competition and the training on everything have, and when the clock ends this."""
 EVERY = 60.0
 """Seconds between two times that a training keeps how far it is."""
 _RUN = 1024
 """Rows of the sample that stand together."""
 _ROOM = 0.125
 """The part of the memory that the rows of a sample, or of a training that is held, may take."""
+_PROBED = 4
+"""Epochs that show how long one takes."""
 _PASSES = 40
 """The most passes over the training rows."""
 _EPOCHS, _PATIENCE = 40, 8
@@ -278,9 +280,9 @@ def train(
     LargeResult
         Once a recipe was chosen, which is kept in the working folder, everything depends on the seed alone.
     """
-    return _Training(work, pieces, labels, split, classes, feature_names, metric, budget, seed, progress, every).run(
-        pins or {}, recipes
-    )
+    given = (labels, split, classes, feature_names, metric, budget, seed, progress, every)
+    with full_disk(work.folder):
+        return _Training(work, pieces, *given).run(pins or {}, recipes)
 
 
 class _Training:
@@ -308,7 +310,7 @@ class _Training:
             raise ValueError(f"labels must be {pieces.n:,} numbers, one per node, got shape {y.shape}")
         known = are_known(self.y)
         whole = as_split(split, pieces.n)
-        self.split = Split(*(part[known[part]] for part in whole))
+        self.split = Split(*(part if known[part].all() else part[known[part]] for part in whole))
         for name in ("train", "val"):
             if not len(getattr(self.split, name)):
                 raise ValueError(f"the split has no labelled {name} nodes; label more nodes, or pass another split")
@@ -330,16 +332,15 @@ class _Training:
         self._tell, self._begun = progress or (lambda _: None), time.monotonic()
         digest = hashlib.blake2b(digest_size=10)
         for part in (self.y, self.parts, pieces.features.key, pieces.order.key, seed, metric, self.count):
-            digest.update(part.tobytes() if isinstance(part, np.ndarray) else repr(part).encode())
+            digest.update(np.ascontiguousarray(part).data if isinstance(part, np.ndarray) else repr(part).encode())
         self.key, self.before = digest.hexdigest(), 0.0
 
     # ------------------------------------------------------------------------ the course of it
 
     def run(self, pins: Mapping[str, Any], recipes: Sequence[Recipe] | None) -> LargeResult:
-        asked = json.dumps([sorted(pins.items(), key=str), None if recipes is None else [r.to_dict() for r in recipes]])
-        self.folder = (
-            self.work.folder / f"train-{self.key}-{hashlib.blake2b(asked.encode(), digest_size=4).hexdigest()}"
-        )
+        asked = [self.key, sorted(pins.items(), key=str), None if recipes is None else [r.to_dict() for r in recipes]]
+        key = hashlib.blake2b(json.dumps(asked).encode(), digest_size=10).hexdigest()
+        self.folder = self.work.folder / f"train-{key}"
         self.folder.mkdir(exist_ok=True)
         about = self._facts()
         choice = _read(self.folder / "choice.json")
@@ -350,10 +351,11 @@ class _Training:
             choice = {"trials": [trial.to_dict() for trial in trials], "seconds": self.elapsed}
             choice["recipe"] = (best if fixed else self._planned(best)).to_dict()
             _write(self.folder / "choice.json", choice)
-        trials = [Trial.of(one) for one in choice["trials"]]
-        recipe = Recipe.of(choice["recipe"])
+        else:
+            self.before = float(choice["seconds"])
+        trials, recipe = [Trial.of(one) for one in choice["trials"]], Recipe.of(choice["recipe"])
         channels = self._channels(recipe)
-        run = self._fit(recipe, channels)
+        run = self._fit(recipe, channels, None if recipes is not None else Deadline(LAST * self.budget - self.elapsed))
         if recipe.settings.class_weights and not self.numeric:
             sizes = np.bincount(self.y[self.split.train], minlength=self.count)
             run = replace(run, state=unweighted_state(run.state, "output.bias", sizes))
@@ -377,12 +379,12 @@ class _Training:
         """Homophily among training nodes, and whether features are a bag: what recipes are proposed by."""
         self._say("looking at the edges of training nodes")
         path = self.folder / "truth.npy"
-        truth = np.full(self.pieces.n, np.nan if self.numeric else -1, self.y.dtype)
-        truth[self.split.train] = self.y[self.split.train]
-        order = self.pieces.order.load("order")
-        with replacing(path) as file:
-            np.save(file, truth[order])
-        del truth, order
+        if not path.exists():
+            truth = np.full(self.pieces.n, np.nan if self.numeric else -1, self.y.dtype)
+            truth[self.split.train] = self.y[self.split.train]
+            with replacing(path) as file:
+                np.save(file, truth[self.pieces.order.load("order")])
+            del truth
         params = {"truth": path.relative_to(self.work.folder).as_posix(), "key": self.key, "classes": self.count}
         arcs = self.pieces.arcs(self.pieces.order, False)
         ends = self.work.stage(ends_of_edges, params, {"arcs": arcs}, arcs.count, "edges of training nodes").results
@@ -491,10 +493,12 @@ class _Training:
         channels = self._channels(recipe)
         self._say(f"measuring how long {recipe.name} takes")
         with self._steps(recipe, channels) as (steps, _, source):
-            steps.step(0)  # what is made once is made
-            begun = time.monotonic()
-            steps.step(1)
-            each = time.monotonic() - begun
+            took = []
+            for epoch in range(_PROBED):
+                begun = time.monotonic()
+                steps.step(epoch)
+                took.append(time.monotonic() - begun)
+            each = float(np.median(took[1:]))  # the first one waits for what is made once
         in_pass = -(-source.per_pass // STEPS)
         afford = int(FINAL * self.budget / max(each, 1e-9))
         asked = recipe.settings.epochs
@@ -505,8 +509,11 @@ class _Training:
     def _steps(self, recipe: Recipe, channels: LargeChannels) -> _Steps:
         return _Steps(self, recipe, channels)
 
-    def _fit(self, recipe: Recipe, channels: LargeChannels) -> Run:
-        """The chosen recipe on all training rows; a linear or boosted one on the sample."""
+    def _fit(self, recipe: Recipe, channels: LargeChannels, until: Deadline | None) -> Run:
+        """The chosen recipe on all training rows; a linear or boosted one on the sample.
+
+        Epochs were planned so that the clock does not end it; it does where the machine became much slower.
+        """
         path = self.folder / "trained.npz"
         if path.exists():
             return _read_run(path)
@@ -521,6 +528,7 @@ class _Training:
                     *(steps, recipe.settings, truth, self.metric, recipe.name, True),
                     tell=lambda text: self._say(f"training on everything: {text}"),
                     more=("attention",),
+                    until=until,
                     keeper=keeper,
                 )
                 state = steps.state(course.kept)
