@@ -59,11 +59,11 @@ def test_info_in_pieces_is_info(files):
     many, single = files
     there = json.loads(call("info", *single, "--label", "kind", "--json").stdout)
     here = json.loads(call("info", *many, "--label", "kind", "--memory", "300MB", "--json").stdout)
-    for name in ("graph", "degrees", "components", "classes", "ccns"):
-        found = (
-            {key: value for key, value in here[name].items() if key in there[name]} if name == "degrees" else here[name]
-        )
-        assert found == pytest.approx(there[name]) if name == "ccns" else str(found) == str(there[name])
+    here["degrees"].pop("quantiles")
+    for name in ("degrees", "components", "classes"):
+        assert here[name] == there[name]
+    assert here["graph"] == pytest.approx(there["graph"])
+    np.testing.assert_allclose(here["ccns"], there["ccns"])
     shown = call("info", *many, "--label", "kind", "--memory", "300MB").stdout
     for words in (
         "400",
@@ -178,7 +178,8 @@ def test_a_full_disk_is_one_sentence_and_nothing_is_lost(tmp_path, files, monkey
 
     monkeypatch.setattr(pieces.Task, "save", full)
     told = sentence("tree", *many, "--memory", "300MB", "-o", "tree.npz")
-    assert "the disk is full: pegfan.work needs more space. Nothing is lost" in told
+    assert "pegfan.work needs more space. Nothing is lost" in told
+    assert told.startswith("the disk is full: ")
     [kept] = find_folders(tmp_path)
     assert not kept.finished
     monkeypatch.undo()
