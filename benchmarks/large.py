@@ -14,9 +14,9 @@ blank, and one in ten is wrong, so that about 90 % is the most that any model ca
 files. `run` takes graphs through ids, sorting, tree and channels (and `--train`ing) in a process whose memory the
 system limits, and prints what each part took, also per edge, and how that grows. `against` does the same on one graph
 in pieces and in memory, and compares the bits of the tree and of the channels. Both add a line per run to
-benchmarks/results/large.jsonl. `kills` ends `pegfan tree` by SIGKILL again and again, and `workers` the workers of its own
-Dask cluster, one in each kind of stage and run; with `--config`, `pegfan train` with the recipes of that run. The results
-must be the same bits, and little may be done twice.
+benchmarks/results/large.jsonl. `kills` ends `pegfan tree` by SIGKILL again and again, and `workers` the workers of its
+own Dask cluster, one in each kind of stage and run; with `--config`, `pegfan train` with the recipes of that run. The
+results must be the same bits, and little may be done twice.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from pegfan.large import order as in_order
 from pegfan.large import tree as trees
 from pegfan.large.channels import GraphPieces, LargeChannels, make_channels
 from pegfan.large.facts import facts
+from pegfan.large.folders import NAME
 from pegfan.large.pieces import Stage, Work
 from pegfan.large.predicting import predict_in_pieces
 from pegfan.large.reading import LargeTables, read_tables
@@ -40,7 +41,7 @@ def open_graph(
     edges: Paths,
     *,
     memory: str | float = "4GB",
-    work: str | os.PathLike[str] = "pegfan-work",
+    work: str | os.PathLike[str] = NAME,
     workers: int | None = None,
     cluster: Cluster | None = None,
     progress: Progress | None = None,
