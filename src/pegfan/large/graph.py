@@ -18,6 +18,7 @@ from pegfan.large import tree as trees
 from pegfan.large.channels import GraphPieces, LargeChannels, make_channels
 from pegfan.large.degrees import NAMES, degree_features
 from pegfan.large.facts import facts
+from pegfan.large.folders import NAME
 from pegfan.large.pieces import Stage, Work
 from pegfan.large.predicting import predict_in_pieces
 from pegfan.large.reading import LargeTables, read_tables
@@ -41,7 +42,7 @@ def open_graph(
     edges: Paths,
     *,
     memory: str | float = "4GB",
-    work: str | os.PathLike[str] = "pegfan-work",
+    work: str | os.PathLike[str] = NAME,
     workers: int | None = None,
     cluster: Cluster | None = None,
     progress: Progress | None = None,
