@@ -50,7 +50,7 @@ from pegfan.large.rows import RowsOnDisk
 from pegfan.large.tables import write_predictions
 from pegfan.metrics import METRICS, score, suitable, unequal
 from pegfan.recipe import Recipe
-from pegfan.running import Deadline, Progress, Step, cores, release_memory
+from pegfan.running import Deadline, Progress, Step, cores, one_thread, release_memory
 from pegfan.training import Diverged, Network, Run, Settings
 from pegfan.training import train as train_in_memory
 from pegfan.training.batches import JUDGED, ROWS, STEPS, BatchSteps
@@ -281,7 +281,7 @@ def train(
         Once a recipe was chosen, which is kept in the working folder, everything depends on the seed alone.
     """
     given = (labels, split, classes, feature_names, metric, budget, seed, progress, every)
-    with full_disk(work.folder):
+    with full_disk(work.folder), one_thread():  # batches are small, and channels are shared among threads
         return _Training(work, pieces, *given).run(pins or {}, recipes)
 
 
