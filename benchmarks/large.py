@@ -2,17 +2,26 @@
 
     python benchmarks/large.py make --nodes 10000000 --edges 100000000 --features 32 -o FOLDER
 
+    python benchmarks/large.py run FOLDER FOLDER ... --memory 2GB [--train] [--limit 2GB]
+    python benchmarks/large.py against FOLDER --memory 2GB
+
 `make` writes many files of nodes and of edges in bounded memory. Degrees follow a power law, communities of very
 different sizes are nested in classes, and one hub joins a tenth of all nodes. Ids are texts in no order. A class shows
 in the features and in the communities of the neighbours, in neither of them clearly: one label in ten is
 blank, and one in ten is wrong, so that about 90 % is the most that any model can reach. The same seed writes the same
-files.
+files. `run` takes graphs through ids, sorting, tree and channels (and `--train`ing) in a process whose memory the
+system limits, and prints what each part took, also per edge, and how that grows. `against` does the same on one graph
+in pieces and in memory, and compares the bits of the tree and of the channels. Both add a line per run to
+benchmarks/results/large.jsonl.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import math
+import shutil
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +31,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import csv, parquet
+
+from pegfan.large.sizes import read_bytes
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from _limited import run_limited
 
 DIGITS = 10
 NODES_PER_FILE, EDGES_PER_FILE = 500_000, 2_500_000
@@ -149,6 +164,61 @@ def make(given: argparse.Namespace) -> None:
     print(f"{folder}: {given.nodes:,} nodes, {given.edges:,} edges, {size / 1e9:.2f} GB, {took:.0f} s")
 
 
+STAGES = Path(__file__).with_name("_stages.py")
+KEPT = Path(__file__).with_name("results") / "large.jsonl"
+
+
+def measured(folder: str, work: Path, memory: str, limit: int, *more: str) -> dict[str, Any]:
+    """What one run took, in a process of its own."""
+    shutil.rmtree(work, ignore_errors=True)
+    command = [sys.executable, str(STAGES), folder, str(work), "--memory", memory, *more]
+    run = run_limited(command, limit)
+    if run.code:
+        raise SystemExit(f"{folder}: {run}\n{run.err[-2000:]}")
+    found: dict[str, Any] = json.loads(run.out.splitlines()[-1])
+    edges = sum(parquet.read_metadata(path).num_rows for path in Path(folder).glob("edges-*.parquet"))
+    found |= {"edges": edges, "memory": memory, "resident": max(run.resident, run.largest), "limited": run.how}
+    with KEPT.open("a") as file:
+        file.write(json.dumps({"what": [Path(folder).name, *more], **found}) + "\n")
+    return found
+
+
+def run(given: argparse.Namespace) -> None:
+    """Graphs of several sizes, one after the other."""
+    first, work = 0.0, Path(given.work)
+    names: list[str] = []
+    for folder in given.folders:
+        more = ["--train", str(work.with_suffix(".out")), "--budget", str(given.budget)] if given.train else []
+        found = measured(folder, work, given.memory, read_bytes(given.limit or given.memory), *more)
+        if not names:
+            names = list(found["seconds"])
+            print(" | ".join(["edges", "nodes", *names, "all", "ns per edge", "growth", "resident"]))
+        made = sum(found["seconds"][name] for name in names[:5])
+        first = first or made / found["edges"]
+        cells = [f"{found['edges']:,}", f"{found['nodes']:,}", *(f"{found['seconds'][name]:.0f} s" for name in names)]
+        cells += [f"{made:.0f} s", f"{made / found['edges'] * 1e9:.0f}", f"{made / found['edges'] / first:.2f}"]
+        print(" | ".join([*cells, f"{found['resident'] / 1e9:.2f} GB"]), flush=True)
+        if given.train:
+            print(f"test {found['test']:.4f}: {', '.join(found['recipes'])}")
+        if not given.keep:
+            shutil.rmtree(work, ignore_errors=True)
+
+
+def against(given: argparse.Namespace) -> None:
+    """One graph in pieces and in memory."""
+    work = Path(given.work)
+    memory = measured(given.folder, work, given.memory, 10**12, "--in-memory")
+    pieces = measured(given.folder, work, given.memory, read_bytes(given.memory))
+    shutil.rmtree(work, ignore_errors=True)
+    for name, one in (("in memory", memory), ("in pieces", pieces)):
+        parts = ", ".join(f"{part} {seconds:.1f} s" for part, seconds in one["seconds"].items())
+        print(f"{name}: {one['all']:.1f} s, {one['resident'] / 1e9:.2f} GB resident ({parts})")
+    same = {part: memory[part] == pieces[part] for part in ("tree", "rows")}
+    words = {True: "the same bits", False: "DIFFERENT"}
+    print(f"tree: {words[same['tree']]}; channels of 10,000 nodes: {words[same['rows']]}")
+    print(f"pieces take {pieces['all'] / memory['all']:.2f} of the time in memory")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True)
@@ -162,6 +232,19 @@ def main() -> None:
     making.add_argument("--seed", type=int, default=0)
     making.add_argument("-o", "--output", required=True, help="the folder")
     making.set_defaults(run=make)
+    running = commands.add_parser("run", help="ids, sorting, tree, channels and training, in limited memory")
+    running.add_argument("folders", nargs="+")
+    running.add_argument("--train", action="store_true", help="train to the end, too")
+    running.add_argument("--budget", type=float, default=1800.0, help="seconds of training")
+    running.add_argument("--limit", help="of the system; by default that of --memory")
+    running.add_argument("--keep", action="store_true", help="leave the working folder")
+    running.set_defaults(run=run)
+    comparing = commands.add_parser("against", help="the same in pieces and in memory")
+    comparing.add_argument("folder")
+    comparing.set_defaults(run=against)
+    for command in (running, comparing):
+        command.add_argument("--memory", default="2GB")
+        command.add_argument("--work", default="large-work", help="the working folder, which is removed at the start")
     given = parser.parse_args()
     if getattr(given, "edges", 0) is None:
         given.edges = 10 * given.nodes

@@ -113,7 +113,18 @@ __all__ = [
 
 _DOORS = (
     *("auto", "channels", "classifier", "comparison", "datasets", "decisions", "demo", "experiments", "explain"),
-    *("fitted", "framelets", "importance", "integrations", "large", "layouts", "measures", "metrics", "models", "networks"),
+    *(
+        "fitted",
+        "framelets",
+        "importance",
+        "integrations",
+        "large",
+        "layouts",
+        "measures",
+        "metrics",
+        "models",
+        "networks",
+    ),
     *("paper", "plots", "recipe", "relations", "report", "results", "running", "testing", "training", "trees"),
 )
 _LAZY = {

@@ -109,6 +109,26 @@ def test_numbering_in_c_equals_its_body(given_texts, seed):
     assert all(other == found[0] for other in found)
 
 
+@given(st.lists(words, min_size=1, unique=True), st.lists(words), seeds)
+def test_texts_are_found_where_they_were_placed(known, asked, seed):
+    def cut(given_texts, kind):
+        ends = np.cumsum([len(text.encode()) for text in given_texts], dtype=np.int64)
+        data = np.frombuffer("".join(given_texts).encode(), np.uint8)
+        return data, np.concatenate([[0], ends])[: len(given_texts)].astype(kind), ends.astype(kind)
+
+    asked = [*asked, *known]
+    data, begins, ends = cut(known, np.int64)
+    starts, slots = np.append(begins, ends[-1]), np.zeros(2 * 2 ** (2 * len(known)).bit_length(), np.uint64)
+    _kernels.place_texts(data, starts, len(known), seed, slots)
+    before = slots.copy()
+    for kind in (np.int32, np.int64):
+        for loop in (_kernels.find_texts, _kernels.find_texts.by_numba):
+            codes = np.full(len(asked), 7, np.int32)
+            loop(*cut(asked, kind), seed, slots, data, starts, codes)
+            assert codes.tolist() == [known.index(text) if text in known else -1 for text in asked]
+    assert slots.tolist() == before.tolist()
+
+
 # ------------------------------------------------------------------------- blocks
 
 

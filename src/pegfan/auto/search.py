@@ -31,7 +31,18 @@ from pegfan.training import Diverged, Settings
 from pegfan.training.batches import ENTRIES, JUDGED, ROWS, STEPS
 from pegfan.trees import Hierarchy
 
-__all__ = ["Choice", "Pool", "Search", "Task", "Trial", "by_loss", "choose", "metric_first", "unweighted_state", "validate"]
+__all__ = [
+    "Choice",
+    "Pool",
+    "Search",
+    "Task",
+    "Trial",
+    "by_loss",
+    "choose",
+    "metric_first",
+    "unweighted_state",
+    "validate",
+]
 
 _log = logging.getLogger(__name__)
 

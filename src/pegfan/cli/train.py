@@ -7,7 +7,7 @@ import os
 import shlex
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from io import StringIO
 from pathlib import Path
@@ -25,6 +25,7 @@ from pegfan.cli._options import (
     Force,
     Json,
     Metric,
+    Pieces,
     Reading,
     Sources,
     Threshold,
@@ -63,6 +64,10 @@ _FORMAT, _VERSION = "pegfan settings", 4
 _SHOWN = 10
 _ROWS = 65_536
 """Rows of a table that are put together at a time."""
+_BUDGET = 3600.0
+"""Seconds for a graph beyond memory."""
+_OF_BUDGET = 0.6
+"""The part of them that training is expected to take, beside what comes before it."""
 _TRIES = 4
 """Settings that each of the other models tries, with --against."""
 
@@ -132,6 +137,7 @@ def train(
             help="Keep packed copies of the files, ids and labels included, for pegfan predict --add.",
         ),
     ] = None,
+    pieces: Pieces,
     force: Annotated[bool, typer.Option("--force", help="Replace a folder that this command wrote.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -148,9 +154,25 @@ def train(
     pins |= {"scaling": scaling, "class_weights": class_weights, **assignments(settings or [])}
     own = {"budget": budget, "split": split, "splits": splits, "seed": seed, "workers": workers, "metric": metric}
     own |= {"positive": positive, "threshold": threshold, "flag_share": flag_share, "keep_data": keep_data}
+    if pieces.check(
+        **{
+            "positive": positive,
+            "threshold": threshold,
+            "flag_share": flag_share,
+            "splits": splits,
+            "against": against,
+        },
+        **{"reasons": reasons, "keep_data": keep_data, "workers": workers},
+    ):
+        _train_in_pieces(graph, folder, reading, own, pins, config, pieces, force, as_json)
+        return
     wanted = _resolve(graph, vars(reading), own, pins, config)
     _check_folder(folder, force)
     _check_writable(folder)
+    if wanted.source.files:
+        from pegfan.cli._large import warn_of_memory
+
+        warn_of_memory(wanted.source.files)
     source, known, report = read(wanted.source)
     from pegfan.running import release_memory
 
@@ -183,6 +205,62 @@ def train(
         )
 
 
+def _train_in_pieces(
+    where: list[str] | None,
+    folder: Path,
+    reading: Reading,
+    own: Mapping[str, Any],
+    pins: Mapping[str, Any],
+    config: Path | None,
+    pieces: Pieces,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Train on a graph beyond memory: one split, a recipe that was chosen on a sample."""
+    from pegfan.cli._large import opened, print_kept
+    from pegfan.datasets import Source
+
+    wanted = _resolve(where, vars(reading), own, pins, config, Source.of)
+    source, plan = wanted.source, wanted.plan
+    budget = plan.budget if own["budget"] is not None or plan.recipes is not None else _BUDGET
+    if not pieces.dry_run:
+        _check_folder(folder, force)
+        _check_writable(folder)
+    options = dict(source.options)
+    with opened(
+        pieces, "train", list(source.where), options, folder, as_json, {"training": budget * _OF_BUDGET}
+    ) as graph:
+        split = None if own["split"] is None and not graph.splits else plan.split
+        if split is not None and split >= len(graph.splits):
+            raise Fail(f"--split {split}: the nodes have {len(graph.splits)} splits; leave it out to draw one.")
+        found = graph.train(
+            budget=budget,
+            seed=plan.seed,
+            split=split,
+            metric=wanted.metric,
+            pins=plan.pins,
+            recipes=plan.recipes,
+        )
+        again = f"pegfan train --config {shlex.quote(str(folder / SETTINGS))} --memory {pieces.memory} -o again"
+        report = graph.report
+        told: dict[str, Any] = {
+            "title": " + ".join(Path(part).name or part for part in source.where),
+            "source": source,
+            "command": again,
+            "data": replace(found.result.data, report=str(report), schema=report.schema.to_dict()),
+        }
+        with writing(folder):
+            _check_folder(folder, force)
+            found.write(folder, ids=graph.ids, settings={"source": source.to_dict()}, **told)
+        kept = graph.work.folder
+    result = _read_result(folder)
+    if as_json:
+        print_json({"output": str(folder), **replace(result, curves=()).to_dict()})
+        return
+    _print_outcome(result, folder)
+    print_kept(kept)
+
+
 @command("pegfan predict out new-nodes.csv new-edges.csv --add -o predictions.csv")
 def predict(
     *,
@@ -199,6 +277,7 @@ def predict(
     threshold: Threshold = None,
     flag_share: FlagShare = None,
     reasons: WithReasons = False,
+    pieces: Pieces,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -214,6 +293,10 @@ def predict(
     from pegfan.classifier import NodeClassifier as Classes
     from pegfan.metrics import amount
 
+    if pieces.check(add=add, all=every, reasons=reasons, flag_share=flag_share):
+        check_output(output, force, (".csv", ".parquet"), "The table of predictions")
+        _predict_in_pieces(model, graph, output, reading, threshold, pieces, as_json)
+        return
     check_output(output, force, (".csv",), "The table of predictions")
     if every and not add:
         raise Fail("--all is for --add; without it, all nodes are written.", USAGE)
@@ -264,6 +347,43 @@ def predict(
         console.print(escape(_growth_words(growth, source, len(shown))), soft_wrap=True)
     print_warnings(notes)
     print_files({"Predictions": output})
+
+
+def _predict_in_pieces(
+    folder: Path,
+    where: list[str],
+    output: Path,
+    reading: Reading,
+    threshold: float | None,
+    pieces: Pieces,
+    as_json: bool,
+) -> None:
+    """Predict on a graph beyond memory, read as the one that was trained on."""
+    from pegfan.cli._large import opened, print_kept
+    from pegfan.datasets import Source
+
+    trained, stored = load_model(folder)
+    chosen = {name: value for name, value in vars(reading).items() if value is not None}
+    before = dict(stored.source.options) if stored and stored.source else {}
+    options = {**_as_read(stored), **before, **chosen}
+    if "label" not in chosen:
+        options["label"] = False  # predicting needs none
+    schema = None if stored is None else _schema(stored)
+    if schema is not None:
+        options["schema"] = schema
+    with opened(pieces, "predict", where, options, output, as_json) as graph, writing(output):
+        found = graph.predict(trained, output, threshold=threshold)
+        notes, kept, n = graph.report.notes, graph.work.folder, graph.n
+    if as_json:
+        print_json({"output": str(output), "source": Source.of(*where).to_dict(), "nodes": n, **found, "notes": notes})
+        return
+    console.print(f"{n:,} nodes of {escape(' + '.join(Path(path).name for path in where))}", soft_wrap=True)
+    print_facts(
+        "", {str(name): f"{value:,}" if isinstance(value, int) else str(value) for name, value in found.items()}
+    )
+    print_warnings(notes)
+    print_files({"Predictions": output})
+    print_kept(kept)
 
 
 def _predict_classes(
@@ -465,17 +585,21 @@ def _resolve(
     own: Mapping[str, Any],
     pins: Mapping[str, Any],
     config: Path | None,
+    make: Callable[..., Source] | None = None,
 ) -> _Wanted:
-    """What is wanted: the command line overrides the file, which overrides the defaults."""
+    """What is wanted: the command line overrides the file, which overrides the defaults.
+
+    Sources are opened, unless something else is to be made of their names.
+    """
     from pegfan.auto.outcome import Plan
     from pegfan.recipe import Recipe
     from pegfan.running import cores
 
     stored = _read_settings(config) if config is not None else {}
     if graph:
-        source = open_source(list(graph), **reading)
+        source = open_source(list(graph), **reading) if make is None else make(*graph, **reading)
     elif "source" in stored:
-        source = _stored_source(stored["source"], reading, (config or Path()).parent)
+        source = _stored_source(stored["source"], reading, (config or Path()).parent, make)
     else:
         raise Fail("Name a graph to train on, as in: pegfan train nodes.csv edges.csv --label kind -o out", USAGE)
     given = {name: value for name, value in own.items() if value is not None}
@@ -539,7 +663,9 @@ def _read_settings(path: Path) -> dict[str, Any]:
     return stored
 
 
-def _stored_source(stored: Any, reading: Mapping[str, Any], beside: Path) -> Source:
+def _stored_source(
+    stored: Any, reading: Mapping[str, Any], beside: Path, make: Callable[..., Source] | None = None
+) -> Source:
     """The source that a file names; paths hold as they are, or from the parent of the output folder."""
     try:
         where, options = [str(path) for path in stored["where"]], dict(stored.get("options", {}))
@@ -548,7 +674,8 @@ def _stored_source(stored: Any, reading: Mapping[str, Any], beside: Path) -> Sou
     home = (beside / "..").resolve()
     if not all(Path(path).exists() for path in where) and all((home / path).exists() for path in where):
         where = [os.path.relpath(home / path) for path in where]
-    return open_source(where, **{**options, **{k: v for k, v in reading.items() if v is not None}})
+    given = {**options, **{k: v for k, v in reading.items() if v is not None}}
+    return open_source(where, **given) if make is None else make(*where, **given)
 
 
 # --------------------------------------------------------------------- training
@@ -955,7 +1082,7 @@ def _print_outcome(result: Result, folder: Path) -> None:
     )
     left = len(result.candidates) - len(shown)
     if left:
-        console.print(f"and {left} more; {REPORT} lists them all\n")
+        console.print(f"and {left} more; {REPORT if (folder / REPORT).exists() else RESULT} lists them all\n")
     console.print(f"Chosen: [bold]{result.chosen.how}[/bold]; {escape(result.chosen.reason)}\n", soft_wrap=True)
     count = len(result.splits.used)
     table = make_table(f"On test nodes, {count} split{'s' if count > 1 else ''}", "", f"{metric} (95% interval)")
@@ -976,6 +1103,6 @@ def _print_outcome(result: Result, folder: Path) -> None:
         console.print(escape(verdict(result.against, result.data.metric)), soft_wrap=True)
         console.print(f"{unequal(result)}\n", soft_wrap=True)
     print_warnings([warning.text for warning in result.warnings])
-    print_files({"Predictions": folder / PREDICTIONS, "Look at these first": folder / RANKED})
-    print_files({"Report": folder / REPORT, "To repeat": folder / SETTINGS})
+    files = {"Predictions": PREDICTIONS, "Look at these first": RANKED, "Report": REPORT, "To repeat": SETTINGS}
+    print_files({what: folder / name for what, name in files.items() if (folder / name).exists()})
     console.print(f"{result.seconds.total:.0f} s in total")

@@ -243,6 +243,8 @@ def are_in(values: Any, among: Any) -> NDArray[np.bool_]:
     if not (is_text(values) and is_text(among)):
         return np.asarray(values.isin(among), dtype=bool)
     one, other = (as_arrow(series) for series in (values, among))
+    if len(other) > 4 * len(one):  # a table is made of the texts to look among: better of the few that can be found
+        other = other.filter(arrow.is_in(other, value_set=one))
     return np.asarray(arrow.is_in(one, value_set=other).to_numpy(zero_copy_only=False), dtype=bool)
 
 

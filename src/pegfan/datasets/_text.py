@@ -482,11 +482,14 @@ def _csv_options(layout: _Layout, block: int, only: list[str] | None = None) -> 
     }
 
 
-def open_as_text(layout: _Layout, block: int) -> Any:
+@contextlib.contextmanager
+def open_as_text(layout: _Layout, block: int) -> Iterator[Any]:
     """Open a file for reading in batches, every cell as the text that it holds."""
     from pyarrow import csv as arrow_csv
 
-    return arrow_csv.open_csv(_clean_stream(layout), **_csv_options(replace(layout, as_text=layout.names), block))
+    options = _csv_options(replace(layout, as_text=layout.names), block)
+    with _clean_stream(layout) as stream, arrow_csv.open_csv(stream, **options) as reader:
+        yield reader
 
 
 def one_column(path: Path, name: str, decimal: str, *, as_text: bool, max_bytes: int) -> Any:

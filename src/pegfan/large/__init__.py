@@ -4,6 +4,6 @@
 """
 
 from pegfan.large.graph import LargeGraph
-from pegfan.large.graph import open_graph as open  # noqa: A001
+from pegfan.large.graph import open_graph as open  # noqa: A004
 
 __all__ = ["LargeGraph", "open"]

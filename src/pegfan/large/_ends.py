@@ -30,11 +30,11 @@ from pegfan.datasets.tables import UnknownIds
 from pegfan.graph import merge_pairs
 from pegfan.large._roles import are_whole, options_of
 from pegfan.large.arcs import Block, bounds_of, index_of, narrow, save_block
-from pegfan.large.pieces import Made, Stage, Task
+from pegfan.large.pieces import Made, Task
 from pegfan.large.sources import Columns, open_columns
 
 __all__ = [
-    "bounds",
+    "cut_rows",
     "find_strangers",
     "look_at_ends",
     "number_edges",
@@ -178,8 +178,8 @@ def _numbers(column: Any) -> NDArray[np.int64]:
 def _bytes(column: Any) -> tuple[NDArray[np.uint8], NDArray[Any], NDArray[Any]]:
     """The bytes of ids, and where each begins and ends; of a number, its eight."""
     if pa.types.is_integer(column.type):
-        ends = np.arange(len(column) + 1, dtype=np.int64) * 8
-        return np.ascontiguousarray(_numbers(column)).view(np.uint8), ends[:-1], ends[1:]
+        places = np.arange(len(column) + 1, dtype=np.int64) * 8
+        return np.ascontiguousarray(_numbers(column)).view(np.uint8), places[:-1], places[1:]
     dtype = np.int64 if pa.types.is_large_string(column.type) else np.int32
     _, offsets, data = column.buffers()
     if len(column) == 0:
@@ -308,7 +308,7 @@ def _checked(columns: Columns, file: int, row: int, name: str, column: Any, kind
         return _as_kind(column, kind)
     except pa.ArrowInvalid as error:
         raise BadInput(
-            f"{columns.originals[file]}: column {name!r} holds something other than ids, which are texts or whole numbers: "
+            f"{columns.originals[file]}: column {name!r} holds something other than ids, texts or whole numbers: "
             f"{str(error).splitlines()[0]}"
         ) from None
 
@@ -346,8 +346,8 @@ class _Strange:
                 raise UnknownIds(
                     f"{self.columns.where(file, row + int(strange[0]))}: node {shown(there[0].as_py())} is not in "
                     f"{self.nodes} (id: {self.roles['columns']['id']}); there may be more, such as "
-                    f"{few(arrow.unique(there).to_pylist())}. Name the column of ids with id=, or pass unknown='add' to "
-                    "add them as nodes, or unknown='drop' to leave out their edges"
+                    f"{few(arrow.unique(there).to_pylist())}. Name the column of ids with id=, or pass unknown='add' "
+                    "to add them as nodes, or unknown='drop' to leave out their edges"
                 )
 
 
@@ -439,8 +439,8 @@ def _weights(columns: Columns, file: int, row: int, name: str, column: Any) -> F
     if not good.all():
         bad = int(good.argmin())
         raise BadInput(
-            f"{columns.where(file, row + bad)}: weight {shown(column[bad].as_py())} in column {name!r} must be a finite "
-            "number, not negative (weight=False ignores the column)"
+            f"{columns.where(file, row + bad)}: weight {shown(column[bad].as_py())} in column {name!r} must be a "
+            "finite number, not negative (weight=False ignores the column)"
         )
     return weights
 
@@ -471,15 +471,15 @@ class _Runs:
         weighted = bool(self._parts) and self._parts[0][2] is not None
         weights = np.concatenate([part[2] for part in self._parts if part[2] is not None]) if weighted else None
         self._parts, self._held = [], 0
-        keys = np.empty((len(source), 1 if self.directed else 2), np.uint64)
-        keys[:, 0] = _pairs.pack(source, target, self.n, both=False)
-        if not self.directed:  # next to each other: of equal pairs, the order of rows is kept
-            keys[:, 1] = _pairs.pack(target, source, self.n, both=False)
-            once = np.ones(keys.shape, dtype=bool)
-            once[:, 1] = source != target
-            weights = None if weights is None else np.repeat(weights, 2)[once.ravel()]
-            keys = keys[once]
-        self._write(keys.ravel(), weights)
+        keys = _pairs.pack(source, target, self.n, both=False)
+        if not self.directed:
+            turned, loops = _pairs.pack(target, source, self.n, both=False), source == target
+            if weights is None:
+                keys = np.concatenate([keys, turned[~loops] if loops.any() else turned])
+            else:  # next to each other: of equal pairs, the order of rows is kept
+                once = np.column_stack([np.ones(len(loops), dtype=bool), ~loops])
+                keys, weights = np.column_stack([keys, turned])[once], np.repeat(weights, 2)[once.ravel()]
+        self._write(keys, weights)
 
     def _write(self, keys: _pairs.Keys, weights: FloatArray | None) -> None:
         if weights is None:
@@ -508,21 +508,22 @@ class _Runs:
 # ------------------------------------------------------------------------------------------------- blocks of rows
 
 
-def bounds(pieces: Stage, most: int) -> list[int]:
-    """Where blocks of about `most` arcs begin and end."""
+def cut_rows(task: Task) -> dict[str, Any]:
+    """A piece: where blocks of about `most` arcs begin and end."""
+    pieces = task.inputs["pieces"]
     about = pieces.results
     total = sum(
         _counts(pieces, block, run).astype(np.int64) for block, one in enumerate(about) for run in range(one["runs"])
     )
     n, width = about[0]["n"], about[0]["width"]
-    return [min(bound * width, n) for bound in bounds_of(np.asarray(total), most)]
+    return {"bounds": [min(bound * width, n) for bound in bounds_of(np.asarray(total), task.params["most"])]}
 
 
 def _counts(pieces: Made, block: int, run: int) -> NDArray[Any]:
     return pieces.load(f"counts-{run}", block)
 
 
-def _part(pieces: Made, name: str, block: int, start: int, stop: int) -> NDArray[Any]:
+def part(pieces: Made, name: str, block: int, start: int, stop: int) -> NDArray[Any]:
     return np.array(pieces.load(name, block, mmap=True)[start:stop])
 
 
@@ -540,8 +541,8 @@ def sort_edges(task: Task) -> dict[str, Any]:
         first, last = start // width, -(-stop // width)
         arc, end = int(counts[:first].sum(dtype=np.int64)), int(counts[:last].sum(dtype=np.int64))
         rows = np.repeat(np.arange(first, last, dtype=np.int32) * width, counts[first:last])
-        rows += _part(pieces, f"low-{run}", block, arc, end)
-        keys.append(_pairs.pack(rows, _part(pieces, f"columns-{run}", block, arc, end), n, both=False))
+        rows += part(pieces, f"low-{run}", block, arc, end)
+        keys.append(_pairs.pack(rows, part(pieces, f"columns-{run}", block, arc, end), n, both=False))
         if weighted:
             there = pieces.has(f"weights-{run}", block)
             weights.append(

@@ -56,7 +56,7 @@ def find_roles(task: Task) -> dict[str, Any]:
     listed = read_edges(head, kind, nodes, options, report, several=False)
     if listed.apart is not None:
         raise BadInput(
-            f"{head.name}: column {listed.things!r} holds other things than the nodes of {columns and columns.what}, and "
+            f"{head.name}: column {listed.things!r} holds other things than the nodes, and "
             "nodes of two kinds are not read beyond memory; add them to the table of nodes, or pass bipartite=False"
         )
     kinds = {name: _kind(edges, name) for name in listed.ends.columns}

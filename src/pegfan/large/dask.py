@@ -43,6 +43,8 @@ _CONFIG = {
     "distributed.worker.memory.pause": False,
     "distributed.worker.memory.terminate": 1.0,
     "distributed.scheduler.allowed-failures": 10,
+    # A worker that dies again just when this time is over after an earlier death would be given up for good.
+    "distributed.deploy.lost-worker-timeout": "30 days",
 }
 
 

@@ -17,17 +17,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pegfan._atomic import replacing
-from pegfan.large.pieces import MARKER
+from pegfan.large.pieces import LOG, MARKER
 
 __all__ = ["NAME", "StageFolder", "WorkingFolder", "find_folders", "free_folder", "note_command"]
 
 NAME = "pegfan.work"
 """The working folder of a command, beside what it writes; commands there share what they have worked out."""
 
-_STATE, _LOCK, _LOG, _SOURCES = "command.json", "lock", "log.jsonl", "sources.json"
+_STATE, _LOCK, _SOURCES = "command.json", "lock", "sources.json"
 _STAGE = re.compile(r"(?P<name>[A-Za-z_]\w*)-(?P<key>[0-9a-f]{20})")
 _PIECE = re.compile(r"\d{5,}")
-_PASSING = re.compile(r"(?:tmp-\S+|token-[0-9a-f]+|\.[\w.-]+\.part)")
+_PASSING = re.compile(r"(?:tmp-\S+|token-[0-9a-f]+|\.[\w.-]+\.part|predict-[0-9a-f]+(?:-mean)?\.npy)")
+_TRAINING = re.compile(r"(?P<name>train)-[0-9a-f]+-[0-9a-f]{8}")
 _DEPTH = 3
 """How far below a folder working folders are looked for."""
 
@@ -220,9 +221,9 @@ def _kind(entry: os.DirEntry[str]) -> str | None:
     if entry.is_symlink():
         return None
     if entry.is_dir(follow_symlinks=False):
-        found = _STAGE.fullmatch(entry.name)
+        found = _STAGE.fullmatch(entry.name) or _TRAINING.fullmatch(entry.name)
         return found["name"] if found else "" if _PASSING.fullmatch(entry.name) else None
-    known = entry.name in (MARKER, _STATE, _LOCK, _LOG, _SOURCES) or _PASSING.fullmatch(entry.name)
+    known = entry.name in (MARKER, _STATE, _LOCK, LOG, _SOURCES) or _PASSING.fullmatch(entry.name)
     return "" if known else None
 
 

@@ -39,6 +39,9 @@ FORMAT = 1
 MARKER = "pegfan-work.json"
 """The file that says that a folder is a working folder of ours, and may be freed."""
 
+LOG = "log.jsonl"
+"""The file of a working folder that says when pieces were begun and ended."""
+
 _DONE = "done.json"
 _HOME = "pegfan.large."
 
@@ -387,7 +390,8 @@ def run_piece(order: str) -> str:
     with full_disk(place):
         target.parent.mkdir(exist_ok=True)
         temporary = Path(tempfile.mkdtemp(dir=place, prefix="tmp-"))
-        begun = time.time()
+        begun, piece = time.time(), {"stage": about["folder"], "block": about["block"], "process": os.getpid()}
+        _log(place, piece | {"begun": begun})
         try:
             inputs = {key: Made(place / folder, count) for key, (folder, count) in about["inputs"].items()}
             task = Task(
@@ -409,10 +413,14 @@ def run_piece(order: str) -> str:
         except BaseException:
             shutil.rmtree(temporary, ignore_errors=True)
             raise
-        with (place / "log.jsonl").open("a") as log:
-            line = {"stage": about["folder"], "block": about["block"], "begun": begun, "ended": time.time()}
-            log.write(json.dumps(line) + "\n")
+        _log(place, piece | {"begun": begun, "ended": time.time()})
     return json.dumps(result)
+
+
+def _log(place: Path, line: dict[str, Any]) -> None:
+    """Add a line to what is known of pieces that were begun and ended: what a kill has cost."""
+    with (place / LOG).open("a") as log:
+        log.write(json.dumps(line) + "\n")
 
 
 def _put(temporary: Path, target: Path) -> None:

@@ -36,7 +36,7 @@ def read_tables(
     piece: int | None = None,
     **options: Unpack[TableOptions],
 ) -> LargeTables:
-    """Tables of nodes and edges in any number of files, to be read in pieces.
+    r"""Tables of nodes and edges in any number of files, to be read in pieces.
 
     Parameters
     ----------
@@ -61,8 +61,8 @@ def read_tables(
     >>> import pathlib, tempfile
     >>> from pegfan.large.pieces import Work
     >>> with tempfile.TemporaryDirectory() as folder, Work(folder + "/work") as work:
-    ...     _ = pathlib.Path(folder, "edges.csv").write_text("source,target\\nann,bob\\nbob,cat\\n")
-    ...     _ = pathlib.Path(folder, "nodes.csv").write_text("id,age\\nann,31\\nbob,35\\ncat,33\\n")
+    ...     _ = pathlib.Path(folder, "edges.csv").write_text("source,target\nann,bob\nbob,cat\n")
+    ...     _ = pathlib.Path(folder, "nodes.csv").write_text("id,age\nann,31\nbob,35\ncat,33\n")
     ...     tables = read_tables(work, folder + "/nodes.csv", folder + "/edges.csv")
     ...     tables.edges.load("columns"), tables.features.load("values").tolist()
     (array([1, 0, 2, 1], dtype=int32), [[31.0], [35.0], [33.0]])
@@ -176,7 +176,10 @@ class LargeTables:
                 f"{self.sources['edges'].what}: its columns say neither that edges are directed nor that they are not; "
                 "say directed=True or directed=False (--directed, --undirected)"
             )
-        bounds = _ends.bounds(pieces, arcs_per_block(self.work))
+        most = {"most": arcs_per_block(self.work)}
+        bounds = self.work.stage(_ends.cut_rows, most, {"pieces": pieces}, words="cutting edges into blocks").result()[
+            "bounds"
+        ]
         params = {"bounds": bounds, "duplicates": self.options.duplicates, "what": self.sources["edges"].what}
         rows = sum(one["arcs"] for one in found)
         words = "sorting edges"
@@ -196,7 +199,7 @@ class LargeTables:
 
     @cached_property
     def nodes(self) -> Stage:
-        """What is known about the nodes: ids, labels, splits, positions; see `pegfan.large._features.describe_nodes`."""
+        """What is known about the nodes: ids, labels, splits and positions; see `describe_nodes`."""
         inputs = {"ids": self.ids} if self._rules is None else {"ids": self.ids, "rules": self._rules}
         return self._stage(_features.describe_nodes, {"roles": self.roles}, inputs, "reading labels")
 

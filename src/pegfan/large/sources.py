@@ -1,8 +1,8 @@
 """Tables in many files: which files, what they hold, and their columns one at a time.
 
 A table is a file, several, a glob or a folder of Parquet or text files, in the order of their names; all have the same
-columns. Text is turned into Parquet once, every cell as it is written, and a column gets its type when it is read whole,
-by the very rules by which the reader of small files gives it one.
+columns. Text is turned into Parquet once, every cell as it is written, and a column gets its type when it is read
+whole, by the very rules by which the reader of small files gives it one.
 """
 
 from __future__ import annotations
@@ -193,8 +193,8 @@ def _files(folder: Path, digests: Iterable[str]) -> list[Path]:
     for digest in digests:
         if digest not in places:
             raise BadInput(
-                f"{changed.get(digest, 'a file')} is not there any more, or was changed while it was read; run the same "
-                "command again"
+                f"{changed.get(digest, 'a file')} is not there any more, or was changed while it was read; run "
+                "the same command again"
             )
         found.append(places[digest][0])
     return found
@@ -272,7 +272,8 @@ def _text_layout(paths: Sequence[Path], names: frozenset[str], how: FileOptions)
         layout = _text.find_layout(first, settings, look=False)
         if not layout.sure:
             raise BadInput(
-                f"{first}: the first line may be a header or not; say header=True or header=False (--header, --no-header)"
+                f"{first}: the first line may be a header or not; say header=True or header=False "
+                "(--header, --no-header)"
             )
     found = {
         "delimiter": layout.delimiter,
@@ -315,24 +316,23 @@ def unpack_text(task: Task) -> dict[str, Any]:
     about = task.params["table"]
     path = _files(task.place, about["files"])[task.block]
     layout = _layout(path, about["layout"])
-    rows, groups = 0, []
+    groups: list[int] = []
     target = task.folder / "table.parquet"
     for block in (_text.BLOCK, _text.LARGEST_BLOCK):
-        rows, groups = 0, []
+        groups = []
         try:
-            with reading_text(layout, block) as reader, parquet.ParquetWriter(target, reader.schema) as writer:
+            with _text.open_as_text(layout, block) as reader, parquet.ParquetWriter(target, reader.schema) as writer:
                 for batch in _gathered(reader):
                     columns = batch.columns
                     if layout.spaced:
                         columns = [arrow.ascii_trim(column, characters=" ") for column in columns]
                     writer.write_batch(pa.record_batch(columns, schema=reader.schema))
-                    rows += len(batch)
                     groups.append(len(batch))
             break
         except pa.ArrowInvalid as error:
             if "straddl" not in str(error) or block == _text.LARGEST_BLOCK:
                 raise BadInput(_text.diagnosis(layout, str(error))) from error
-    return {"rows": rows, "groups": groups}
+    return {"rows": sum(groups), "groups": groups}
 
 
 def _layout(path: Path, told: Mapping[str, Any]) -> Any:
@@ -340,11 +340,6 @@ def _layout(path: Path, told: Mapping[str, Any]) -> Any:
     if layout.odd_quotes:
         _text.require_quotes_to_end(layout)
     return replace(layout, decimal=told["decimal"], spaced=told["spaced"])
-
-
-def reading_text(layout: Any, block: int) -> Any:
-    """A reader of the batches of a text file, every cell as text."""
-    return _text.open_as_text(layout, block)
 
 
 def _gathered(reader: Iterable[Any]) -> Iterator[Any]:
@@ -471,7 +466,7 @@ class Columns:
         return self.arrow(column, most).to_pandas().rename(column)
 
     def table(self, columns: Sequence[str] | None = None, most: int | None = None) -> Table:
-        """The table, or its first rows, as the reader of small files knows tables: columns are read as they are asked for."""
+        """The table, or its first rows, as the reader of small files knows tables; columns are read when asked for."""
         names = self.names if columns is None else columns
         size = self.size if most is None else min(most, self.size)
         cells = _OnDisk(list(names), size, lambda column, some: self.series(column, _least(most, some)))
@@ -544,7 +539,7 @@ class _Placed(Table):
 
 
 def open_columns(task: Task, name: str) -> Columns:
-    """The columns of a table that a task reads: ``params[name]`` says which, and the input `name` holds what was text."""
+    """The columns of a table that a task reads: ``params[name]`` says which; the input `name` holds what was text."""
     about = task.params[name]
     originals = tuple(_files(task.place, about["files"]))
     made: Made | None = task.inputs.get(name)
