@@ -288,6 +288,7 @@ class LargeGraph:
             As in `pegfan.large.training.predict_in_pieces`.
         """
         options.setdefault("progress", self.work.progress)
+        options.setdefault("feature_names", self.about["columns"])
         return predict_in_pieces(self.work, self.pieces, model, Path(path), ids=self.ids, **options)
 
     def __repr__(self) -> str:
