@@ -178,7 +178,7 @@ def kill_workers(
     return Outcome(hit, same, lost / max(total * times, 1e-9), pieces, tuple(stages), seconds)
 
 
-def show(what: str, outcome: Outcome, limit: float = 0.1) -> list[tuple[str, str, str, str]]:
+def rows_of(what: str, outcome: Outcome, limit: float = 0.1) -> list[tuple[str, str, str, str]]:
     """Rows for `measure.show`."""
     from measure import verdict
 

@@ -4,6 +4,8 @@
 
     python benchmarks/large.py run FOLDER FOLDER ... --memory 2GB [--train] [--limit 2GB]
     python benchmarks/large.py against FOLDER --memory 2GB
+    python benchmarks/large.py kills FOLDER --memory 500MB --times 30 [--config out/settings.toml]
+    python benchmarks/large.py workers FOLDER --memory 1.5GB --times 10 [--config out/settings.toml]
 
 `make` writes many files of nodes and of edges in bounded memory. Degrees follow a power law, communities of very
 different sizes are nested in classes, and one hub joins a tenth of all nodes. Ids are texts in no order. A class shows
@@ -12,7 +14,9 @@ blank, and one in ten is wrong, so that about 90 % is the most that any model ca
 files. `run` takes graphs through ids, sorting, tree and channels (and `--train`ing) in a process whose memory the
 system limits, and prints what each part took, also per edge, and how that grows. `against` does the same on one graph
 in pieces and in memory, and compares the bits of the tree and of the channels. Both add a line per run to
-benchmarks/results/large.jsonl.
+benchmarks/results/large.jsonl. `kills` ends `pegfan tree` by SIGKILL again and again, and `workers` the workers of its
+own Dask cluster, one in each kind of stage and run; with `--config`, `pegfan train` with the recipes of that run. The
+results must be the same bits, and little may be done twice.
 """
 
 from __future__ import annotations
@@ -219,6 +223,34 @@ def against(given: argparse.Namespace) -> None:
     print(f"pieces take {pieces['all'] / memory['all']:.2f} of the time in memory")
 
 
+def command_of(given: argparse.Namespace, *more: str) -> tuple[list[str], str]:
+    """The command that is killed, and how its output ends."""
+    start = [sys.executable, "-m", "pegfan", "tree" if given.config is None else "train", *map(str, given.folders)]
+    chosen = [] if given.config is None else ["--config", given.config]
+    end = ["--memory", given.memory, "--work", "{work}", "-o", "{out}", *more]
+    return [*start, *chosen, *end], ".npz" if given.config is None else ""
+
+
+def kills(given: argparse.Namespace) -> None:
+    from _kills import kill_again_and_again, rows_of
+
+    from measure import show
+
+    command, suffix = command_of(given)
+    shutil.rmtree(given.place, ignore_errors=True)
+    show(rows_of("kill -9", kill_again_and_again(command, Path(given.place), suffix, given.times, given.seed)))
+
+
+def workers(given: argparse.Namespace) -> None:
+    from _kills import kill_workers, rows_of
+
+    from measure import show
+
+    command, suffix = command_of(given, "--dask")
+    shutil.rmtree(given.place, ignore_errors=True)
+    show(rows_of("workers", kill_workers(command, Path(given.place), suffix, given.times, given.seed), limit=1.0))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True)
@@ -242,6 +274,15 @@ def main() -> None:
     comparing = commands.add_parser("against", help="the same in pieces and in memory")
     comparing.add_argument("folder")
     comparing.set_defaults(run=against)
+    for name, action, times in (("kills", kills, 30), ("workers", workers, 10)):
+        ending = commands.add_parser(name, help="the same bits after kills, and what they cost")
+        ending.add_argument("folders", nargs="+")
+        ending.add_argument("--memory", default="1.5GB")
+        ending.add_argument("--times", type=int, default=times)
+        ending.add_argument("--config", help="settings.toml of a training: train with its recipes")
+        ending.add_argument("--place", default="large-kills", help="where it is done; removed at the start")
+        ending.add_argument("--seed", type=int, default=0)
+        ending.set_defaults(run=action)
     for command in (running, comparing):
         command.add_argument("--memory", default="2GB")
         command.add_argument("--work", default="large-work", help="the working folder, which is removed at the start")

@@ -23,6 +23,7 @@ EXTRAS = {
     "graphs": ("networkx", "pygsp"),
     "search": ("distributed", "optuna"),
     "sklearn": ("sklearn",),
+    "large": ("distributed", "duckdb"),
 }
 
 
@@ -98,6 +99,15 @@ def test_every_command_of_an_analyst_runs(tables):
     pegfan("report", "out", "-o", "again.html", folder=tables)
     options = ("--strategy", "grid", "--grid", "paper", "--epochs", "1", "--splits", "1", "--workers", "1")
     assert "Best on validation" in pegfan("search", *names, "-o", "store", *options, folder=tables)
+
+
+def test_tables_of_nodes_and_edges_are_worked_on_in_pieces(tables):
+    names = ("nodes.csv", "edges.csv", "--label", "kind", "--memory", "1GB")
+    pegfan("tree", *names, "-o", "pieces.npz", folder=tables)
+    told = pegfan("train", *names, "-o", "large", "--budget", "2", folder=tables)
+    assert "this model" in told
+    told = pegfan("tree", "edges.csv", "--memory", "1GB", "-o", "alone.npz", folder=tables, code=1)
+    assert "pegfan[large]" in re.sub(r"\s+", "", told)
 
 
 def test_what_is_missing_is_named_with_its_extra(tables):

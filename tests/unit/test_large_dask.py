@@ -2,7 +2,9 @@
 
 import json
 import os
+import shutil
 import signal
+import subprocess
 import threading
 import time
 
@@ -165,3 +167,30 @@ def test_what_is_no_address_is_refused():
     assert is_address("tls://head.example:8786")
     with pytest.raises(OSError, match="no Dask scheduler answers"), Cluster("tcp://127.0.0.1:1"):
         pass
+
+
+def test_tls_by_the_settings_of_dask(tmp_path):
+    import dask
+    from distributed import LocalCluster
+
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl makes the certificate")
+    words = f"openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=test -keyout {tmp_path}/key.pem"
+    subprocess.run([*words.split(), "-out", f"{tmp_path}/cert.pem"], check=True, capture_output=True)
+    own = {"cert": f"{tmp_path}/cert.pem", "key": f"{tmp_path}/key.pem"}
+    names = {f"distributed.comm.tls.{role}": own for role in ("client", "scheduler", "worker")}
+    with (
+        dask.config.set({**names, "distributed.comm.tls.ca-file": own["cert"]}),
+        dask.config.set({"distributed.comm.require-encryption": True}),
+        LocalCluster(
+            n_workers=1,
+            processes=False,
+            protocol="tls://",
+            host="tls://127.0.0.1",
+            dashboard_address=None,
+            silence_logs=50,
+        ) as there,
+    ):
+        assert there.scheduler_address.startswith("tls://")
+        with Cluster(there.scheduler_address) as cluster, Work(tmp_path / "work", cluster=cluster) as work:
+            assert [one["value"] for one in work.stage(example, {"power": 2}, count=3).results] == [0, 1, 4]

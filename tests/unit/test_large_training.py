@@ -1,6 +1,9 @@
 """Training on graphs in pieces: batches from disk, choices on a sample, checkpoints, predictions, model folders."""
 
 import csv
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -292,3 +295,55 @@ def test_an_ensemble_that_was_fitted_in_memory_predicts_in_pieces(tmp_path, smal
     table = pq.read_table(tmp_path / "p.parquet")
     mine = np.column_stack([table[f"p_{k}"] for k in range(graph.n_classes)])
     np.testing.assert_allclose(mine, model.predict_proba(graph), atol=1e-4)
+
+
+def test_where_memory_is_short_some_test_nodes_are_judged(tmp_path, graph, small, monkeypatch):
+    monkeypatch.setattr(training, "_JUDGED", 50)
+    with Work(tmp_path, memory=100_000) as work:
+        recipe = HOPS.changed(head="linear")
+        found = training.train(work, pieces_of(work, graph), graph.labels, graph.splits[0], recipes=[recipe])
+    assert sum(map(sum, found.result.confusion)) == int(0.06 * 100_000 / (8 * graph.n_classes))
+    assert [note.kind for note in found.result.warnings] == ["some test nodes"]
+
+
+_SCRIPT = """
+import sys
+sys.path.insert(0, {tests!r})
+import numpy as np
+import pegfan as pf
+from pegfan.large import rows, training
+from pegfan.large.pieces import Work
+from pegfan.recipe import Recipe
+from support.pieces import graph_pieces
+rows.RUN, rows.WINDOW, training.ROWS = 50, 3, 64
+graph = pf.datasets.synthetic(0.3, n=1500, n_edges=12000, n_features=12, splits=1)
+long = {{"epochs": 120, "patience": 120}}
+recipe = Recipe(method="none", regime="heterophily", hops=2, scaling="none", settings=long)
+with Work({folder!r}) as work:
+    found = training.train(work, graph_pieces(work, graph), graph.labels, graph.splits[0], recipes=[recipe], every=0.0)
+    np.save({out!r}, np.load(found.outputs))
+"""
+
+
+@pytest.mark.long
+def test_kill_9_loses_nothing_but_time(tmp_path):
+    def start(name):
+        tests = str(Path(__file__).parents[1])
+        script = _SCRIPT.format(tests=tests, folder=str(tmp_path / name), out=str(tmp_path / f"{name}.npy"))
+        return subprocess.Popen([sys.executable, "-c", script])
+
+    assert start("whole").wait(300) == 0
+    killed = 0
+    for seed in range(40):
+        process = start("killed")
+        try:
+            process.wait(2.0 + 0.3 * np.random.default_rng(seed).random() + 0.05 * seed)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            killed += 1
+            continue
+        assert process.returncode == 0
+        break
+    assert killed > 0
+    np.testing.assert_array_equal(np.load(tmp_path / "whole.npy"), np.load(tmp_path / "killed.npy"))

@@ -15,6 +15,7 @@ from pegfan.cli._options import (
     Force,
     Growing,
     Json,
+    Pieces,
     Reading,
     Sources,
     check_choice,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from pegfan._arrays import FloatArray
     from pegfan.framelets import FrameletSystem
     from pegfan.graph import Graph
+    from pegfan.large import LargeGraph
     from pegfan.trees import Hierarchy
 
 
@@ -69,6 +71,7 @@ def transform(
     picture: Annotated[Path | None, typer.Option(help="Draw the signal and its parts: .png, .svg or .pdf.")] = None,
     growing: Growing,
     reading: Reading,
+    pieces: Pieces,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -76,11 +79,15 @@ def transform(
 
     F_0 f is what the root keeps, F_j f what level j adds; together they are the signal.
     """
-    check_output(output, force, (".npz", ".csv"), "The result")
+    in_pieces = pieces.check(picture=picture)
+    check_output(output, force, (".npz",) if in_pieces else (".npz", ".csv"), "The result")
     check_output(picture, force, PICTURES, "A picture")
     rule = _rule(denoise)
     check_choice(weights, ("size", "equal"), "--weights")
     growing.check()
+    if in_pieces:
+        _transform_in_pieces(graph, signal, tree, rule, weights, output, growing, reading, pieces, as_json)
+        return
     source, known, _ = read(graph, **vars(reading))
     name, f = _signal(known, signal)
     grown = growing.build(known) if tree is None else _load_tree(tree, known)
@@ -101,6 +108,65 @@ def transform(
     print_files({what: output, "Picture": picture})
 
 
+def _transform_in_pieces(
+    where: list[str],
+    signal: str,
+    tree: Path | None,
+    rule: str | float | None,
+    weights: str,
+    output: Path | None,
+    growing: Growing,
+    reading: Reading,
+    pieces: Pieces,
+    as_json: bool,
+) -> None:
+    """Transform one signal of a graph beyond memory: a number per node and its coefficients fit, the graph need not."""
+    from pegfan.cli._large import opened, print_kept
+    from pegfan.datasets import Source
+
+    settings = growing.in_pieces()
+    source = Source.of(*where, **vars(reading))
+    with opened(pieces, "transform", where, vars(reading), output, as_json) as graph:
+        name, f = _signal_in_pieces(graph, signal)
+        grown = graph.tree(**settings) if tree is None else _load_tree(tree, graph)
+        result, kept = _transform(grown, f, weights, rule, parts=False), graph.work.folder
+        if output is not None:
+            _write(output, None, f, result)
+    if as_json:
+        about = {"source": source.to_dict(), "signal": name, "clusters": grown.n_clusters, "denoise": rule}
+        numbers = {key: result[key] for key in ("energy", "coefficients", "reconstruction_error", "removed")}
+        print_json({**about, "levels": grown.K, **numbers, "output": output})
+        return
+    _print(name, source.name, grown, result)
+    print_files({"Coefficients": output})
+    print_kept(kept)
+
+
+def _signal_in_pieces(graph: LargeGraph, wanted: str) -> tuple[str, FloatArray]:
+    """The signal that the command line asks for, and what to call it; only its column is read."""
+    from types import SimpleNamespace
+
+    import numpy as np
+
+    from pegfan.large import arcs
+
+    names = [str(name) for name in graph.about["columns"]]
+    known = SimpleNamespace(labels=None, classes=np.array(graph.about["classes"] or []))
+    if graph.tables.nodes.has("labels"):
+        known.labels = graph.labels
+    if wanted not in names and wanted == "degree":
+        return "degree", arcs.degrees(graph.work, graph.arcs).load("degrees").astype(np.float64)
+    if wanted not in names and wanted.startswith("label:"):
+        return wanted, _indicator(known, wanted.removeprefix("label:"))  # type: ignore[arg-type]
+    slabs = graph.tables.features
+    if slabs is None or (wanted not in names and not (wanted.isdecimal() and int(wanted) < len(names))):
+        raise Fail(_no_signal(known, wanted, names, len(names)))  # type: ignore[arg-type]
+    place = names.index(wanted) if wanted in names else int(wanted)
+    slab, about = next((k, one) for k, one in enumerate(slabs.results) if one["start"] <= place < one["stop"])
+    values = slabs.load("values", slab, mmap=True)[:, place - about["start"]]
+    return names[place], np.asarray(values, np.float64)
+
+
 def _rule(denoise: str | None) -> str | float | None:
     if denoise is None or denoise in default.RULES:
         return denoise
@@ -112,7 +178,7 @@ def _rule(denoise: str | None) -> str | float | None:
     return value
 
 
-def _load_tree(path: Path, graph: Graph) -> Hierarchy:
+def _load_tree(path: Path, graph: Graph | LargeGraph) -> Hierarchy:
     from pegfan import Hierarchy
 
     tree = Hierarchy.load(path)
@@ -163,7 +229,9 @@ def _no_signal(graph: Graph, wanted: str, names: list[str], columns: int) -> str
     return f"There is no column {wanted!r} to use as a signal; {choices(wanted, every)}.{numbers}"
 
 
-def _transform(tree: Hierarchy, f: FloatArray, weights: str, rule: str | float | None) -> dict[str, Any]:
+def _transform(
+    tree: Hierarchy, f: FloatArray, weights: str, rule: str | float | None, parts: bool = True
+) -> dict[str, Any]:
     import numpy as np
 
     from pegfan import FrameletSystem
@@ -176,7 +244,7 @@ def _transform(tree: Hierarchy, f: FloatArray, weights: str, rule: str | float |
     return {
         "system": system,
         "c": c,
-        "parts": system.projections(f),
+        "parts": system.projections(f) if parts else [],
         "denoised": denoised,
         "energy": [energy / total if total else float("nan") for energy in c.energies()],
         "coefficients": [len(part) for part in c],
@@ -185,7 +253,7 @@ def _transform(tree: Hierarchy, f: FloatArray, weights: str, rule: str | float |
     }
 
 
-def _write(path: Path, graph: Graph, f: FloatArray, result: dict[str, Any]) -> None:
+def _write(path: Path, graph: Graph | None, f: FloatArray, result: dict[str, Any]) -> None:
     import numpy as np
 
     from pegfan._atomic import replacing
@@ -201,6 +269,7 @@ def _write(path: Path, graph: Graph, f: FloatArray, result: dict[str, Any]) -> N
             return
         import pandas as pd
 
+        assert graph is not None
         with replacing(path) as file:
             pd.DataFrame({"id": graph.ids, **columns}).to_csv(file, index=False)
 

@@ -119,6 +119,30 @@ def make_channels(
         Of the columns of the graph that was fitted, for another graph, where the recipe asks for one.
     levels
         So many levels of the tree, as in `Recipe.build_tree`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pegfan as pf
+    >>> from pegfan.large.arcs import ordered
+    >>> from pegfan.large.given import cut
+    >>> from pegfan.large.order import canonical_order
+    >>> from pegfan.large.tree import build_tree
+    >>> graph = pf.datasets.synthetic(0.0, n=300, n_edges=3000, n_features=4)
+    >>> with tempfile.TemporaryDirectory() as folder, Work(folder) as work:
+    ...     arcs, features = cut(work, graph, arcs_per_block=1000, width=3)
+    ...     order = canonical_order(work, arcs, None, features)
+    ...     moved = ordered(work, arcs, order)
+    ...     parts = (features, order, lambda by, turned: ordered(work, arcs, by))
+    ...     pieces = GraphPieces(300, 4, False, *parts, lambda recipe: build_tree(work, moved, order, h=recipe.h))
+    ...     recipe = Recipe("matching", h=8, kind="b", regime="heterophily", hops=2)
+    ...     channels = make_channels(work, pieces, recipe)
+    ...     found = channels.rows(channels.places_of([7, 0]))
+    >>> channels
+    LargeChannels(X, S X, S^2 X, F_0 X, F_1 X, F_2 X, F_3 X)
+    >>> theirs = recipe.channels(graph, recipe.build_tree(graph), split=None).rows([7, 0])
+    >>> all(map(np.array_equal, found, theirs))
+    True
     """
     _check(recipe)
     tree = pieces.tree(recipe) if recipe.has_tree else None

@@ -14,6 +14,8 @@ import logging
 import os
 import re
 import secrets
+import signal
+import threading
 import traceback
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager
@@ -202,6 +204,7 @@ class Cluster:
                 host="127.0.0.1",  # for nobody else
                 dashboard_address="127.0.0.1:0",
                 silence_logs=logging.CRITICAL,
+                preload=[__name__],
             ) as cluster,
         ):
             self._tell(cluster.dashboard_link)
@@ -240,6 +243,12 @@ def _error(failure: dict[str, Any]) -> Exception:
 
 
 # ------------------------------------------------------------------------------------------ on a worker
+
+
+def dask_setup(worker: Any) -> None:
+    """What workers of our own do first: leave Ctrl-C to the command, which ends them."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _look(path: str) -> str:

@@ -16,7 +16,9 @@ from pegfan.large import arcs as on_disk
 from pegfan.large import order as in_order
 from pegfan.large import tree as trees
 from pegfan.large.channels import GraphPieces, LargeChannels, make_channels
+from pegfan.large.degrees import NAMES, degree_features
 from pegfan.large.facts import facts
+from pegfan.large.folders import NAME
 from pegfan.large.pieces import Stage, Work
 from pegfan.large.predicting import predict_in_pieces
 from pegfan.large.reading import LargeTables, read_tables
@@ -40,7 +42,7 @@ def open_graph(
     edges: Paths,
     *,
     memory: str | float = "4GB",
-    work: str | os.PathLike[str] = "pegfan-work",
+    work: str | os.PathLike[str] = NAME,
     workers: int | None = None,
     cluster: Cluster | None = None,
     progress: Progress | None = None,
@@ -137,7 +139,8 @@ class LargeGraph:
     @property
     def about(self) -> dict[str, Any]:
         """What is known about the nodes: classes, names of columns, number of splits."""
-        return self.tables.nodes.result()
+        found = self.tables.nodes.result()
+        return found if found["columns"] else {**found, "columns": list(NAMES)}
 
     @property
     def report(self) -> ReadReport:
@@ -148,11 +151,18 @@ class LargeGraph:
     def order(self) -> Stage:
         """The canonical order of the nodes."""
         turned = on_disk.transposed(self.work, self.arcs) if self.directed else None
-        found = in_order.canonical_order(self.work, self.arcs, turned, self.tables.features)
-        found.run()
-        if turned is not None:
+        found = in_order.canonical_order(self.work, self.arcs, turned, self.tables.features).run()
+        if turned is not None and self.tables.features is not None:
             self.work.free(turned)
         return found
+
+    @cached_property
+    def features(self) -> Stage:
+        """Slabs of columns: those of the table of nodes or, where it has none, degrees."""
+        if self.tables.features is not None:
+            return self.tables.features
+        turned = on_disk.transposed(self.work, self.arcs) if self.directed else None
+        return degree_features(self.work, self.arcs, turned)
 
     def ordered(self, order: Stage, turned: bool = False) -> Stage:
         """The arcs in another order; `turned` around where edges have a direction."""
@@ -163,7 +173,8 @@ class LargeGraph:
         """Sizes, degrees, components, twins and classes, as ``pegfan info --json`` has them."""
         about = self.about
         classes = about["classes"] or [str(k) for k in range(about["n_classes"])]
-        return facts(self.work, self.arcs, self.directed, self.tables.nodes, classes, len(about["columns"]))
+        columns = 0 if self.tables.features is None else len(about["columns"])
+        return facts(self.work, self.arcs, self.directed, self.tables.nodes, classes, columns)
 
     def tree_stage(
         self,
@@ -204,18 +215,12 @@ class LargeGraph:
     @cached_property
     def pieces(self) -> GraphPieces:
         """Its parts, as channels need them."""
-        features = self.tables.features
-        if features is None:
-            raise ValueError(
-                "the nodes have no columns that could be features, and channels need some: give a table of nodes with "
-                "numbers or categories"
-            )
 
         def grown(recipe: Recipe) -> Stage:
             return self.tree_stage(recipe.h, recipe.max_levels)  # matching does not look at directions
 
         columns = len(self.about["columns"])
-        return GraphPieces(self.n, columns, self.directed, features, self.order, self.ordered, grown)
+        return GraphPieces(self.n, columns, self.directed, self.features, self.order, self.ordered, grown)
 
     def channels(self, recipe: Recipe) -> LargeChannels:
         """The channels of a recipe: rows are put together when they are asked for."""

@@ -73,14 +73,14 @@ class _Cost:
 
 
 COSTS: dict[str, _Cost] = {
-    "ids": _Cost("reading nodes", 0.5, node=700, cell=60, disk_node=40, passing_node=60, per_block=False),
-    "features": _Cost("reading features", 0.2, cell=60, disk_cell=4),
-    "edges": _Cost("reading edges", 0.5, edge=700, disk_node=8, disk_edge=8, passing_edge=48),
-    "facts": _Cost("counting", 0.1, node=20, edge=40),
-    "order": _Cost("canonical order", 0.2, node=400, edge=250, disk_node=16),
-    "ordered": _Cost("rows in canonical order", 0.1, node=20, edge=100, disk_node=8, disk_edge=8, passing_edge=16),
-    "tree": _Cost("tree", 0.3, node=400, edge=400, disk_node=24, passing_edge=16),
-    "channels": _Cost("channels", 0.3, node=100, edge=60, cell=200, disk_cell=16),
+    "ids": _Cost("reading nodes", 0.5, node=1_500, disk_node=40, passing_node=60, per_block=False),
+    "features": _Cost("reading features", 0.3, cell=250, disk_cell=4, per_block=False),
+    "edges": _Cost("reading edges", 0.5, edge=900, disk_node=8, disk_edge=8, passing_edge=48),
+    "facts": _Cost("counting", 0.2, node=500, edge=150, disk_node=24),
+    "order": _Cost("canonical order", 0.2, node=300, edge=120, disk_node=16),
+    "ordered": _Cost("rows in canonical order", 0.1, node=20, edge=180, disk_node=8, disk_edge=8, passing_edge=16),
+    "tree": _Cost("tree", 0.3, node=1_000, edge=1_100, disk_node=24, passing_edge=16),
+    "channels": _Cost("channels", 0.3, node=100, edge=60, cell=800, disk_cell=16),
     "training": _Cost("training", 5.0, node=20_000, cell=800, disk_node=16),
     "predicting": _Cost("predicting", 0.5, node=1_500, cell=80, disk_node=40),
 }
@@ -89,7 +89,7 @@ COSTS: dict[str, _Cost] = {
 NEEDED: dict[str, tuple[str, ...]] = {
     "info": ("ids", "edges", "facts"),
     "tree": ("ids", "features", "edges", "order", "ordered", "tree"),
-    "transform": ("ids", "features", "edges", "order", "ordered", "tree", "channels"),
+    "transform": ("ids", "features", "edges", "order", "ordered", "tree"),
     "train": ("ids", "features", "edges", "order", "ordered", "tree", "channels", "training", "predicting"),
     "predict": ("ids", "features", "edges", "order", "ordered", "tree", "channels", "predicting"),
 }
@@ -279,7 +279,7 @@ def make_plan(
     at_once = workers or speed.cores
     held = least_memory(sizes.nodes)
     for_blocks = max(memory - held, memory // 4)
-    slow, disk = REFERENCE.arcs / speed.arcs * REFERENCE.cores / max(1, min(at_once, speed.cores)), 0.0
+    slow = REFERENCE.arcs / speed.arcs * REFERENCE.cores / max(1, min(at_once, speed.cores))
     arcs = 2 * sizes.edges
     blocks = max(1, math.ceil(3 * ARC_BYTES * arcs * at_once / for_blocks))
     n, m, cells = sizes.nodes, sizes.edges, sizes.nodes * max(1, sizes.columns)

@@ -20,7 +20,7 @@ from pegfan.large.channels import Block, GraphPieces, LargeChannels, make_channe
 from pegfan.large.files import Rows, RowWriter
 from pegfan.large.pieces import Made, Work, full_disk
 from pegfan.large.tables import in_node_order, write_predictions
-from pegfan.running import Progress, Step, cores
+from pegfan.running import Progress, Step, cores, one_thread
 from pegfan.training import Network
 from pegfan.training.batches import ROWS
 from pegfan.training.boosting import Boosted
@@ -56,7 +56,7 @@ def predict_places(
     n, temporary = channels.n, path.with_name(f"{path.name}.part")
     dtype = np.float32 if model.units is None else np.float64
     threads = ThreadPoolExecutor(cores())
-    with RowWriter(temporary, (n, count), dtype) as out, ThreadPoolExecutor(1) as reader, threads as pool:
+    with RowWriter(temporary, (n, count), dtype) as out, one_thread(), ThreadPoolExecutor(1) as reader, threads as pool:
 
         def read(start: int) -> Block:
             return channels.block(np.arange(start, min(start + _BLOCK, n)))

@@ -50,7 +50,7 @@ from pegfan.large.rows import RowsOnDisk
 from pegfan.large.tables import write_predictions
 from pegfan.metrics import METRICS, score, suitable, unequal
 from pegfan.recipe import Recipe
-from pegfan.running import Deadline, Progress, Step, cores, release_memory
+from pegfan.running import Deadline, Progress, Step, cores, one_thread, release_memory
 from pegfan.training import Diverged, Network, Run, Settings
 from pegfan.training import train as train_in_memory
 from pegfan.training.batches import JUDGED, ROWS, STEPS, BatchSteps
@@ -75,6 +75,8 @@ _RUN = 1024
 """Rows of the sample that stand together."""
 _ROOM = 0.125
 """The part of the memory that the rows of a sample, or of a training that is held, may take."""
+_JUDGED, _OUTPUTS = 65_536, 0.06
+"""Nodes that are judged in any case, and the part of the memory that what is predicted for more of them may take."""
 _PROBED = 4
 """Epochs that show how long one takes."""
 _PASSES = 40
@@ -281,7 +283,7 @@ def train(
         Once a recipe was chosen, which is kept in the working folder, everything depends on the seed alone.
     """
     given = (labels, split, classes, feature_names, metric, budget, seed, progress, every)
-    with full_disk(work.folder):
+    with full_disk(work.folder), one_thread():  # batches are small, and channels are shared among threads
         return _Training(work, pieces, *given).run(pins or {}, recipes)
 
 
@@ -566,17 +568,22 @@ class _Training:
         searched: float,
     ) -> LargeResult:
         """The decision, by validation nodes; then test nodes are looked at, once."""
-        rows = Rows(outputs)
-        places = channels.places_of()
-        val, test = (rows.take(places[part]) for part in (self.split.val, self.split.test))
+        rows, places, found = Rows(outputs), channels.places_of(), dict[str, Any]()
+        parts = {name: self._few(getattr(self.split, name)) for name in ("val", "test")}
+        val, test = (rows.take(places[part]) for part in parts.values())
         del places
-        truth = {name: self.y[getattr(self.split, name)] for name in ("val", "test")}
-        decision, found = Decision(), dict[str, Any]()
+        truth = {name: self.y[part] for name, part in parts.items()}
+        if len(parts["test"]) < len(self.split.test):
+            text = (
+                f"The metric is that of {len(parts['test']):,} test nodes, evenly spaced: memory has no room for all."
+            )
+            found["warnings"] = (results.Note("some test nodes", text),)
+        decision = Decision()
         if self.numeric:
             value, tested = score(val, truth["val"], self.metric), score(test, truth["test"], self.metric)
             floor = score(np.full(len(test), self.y[self.split.train].mean()), truth["test"], self.metric)
         else:
-            decision = Decision.of(Predictions(val, truth["val"], self.split.val), self.metric)
+            decision = Decision.of(Predictions(val, truth["val"], parts["val"]), self.metric)
             value = self._value(val, truth["val"])
             tested = score(decision.judged(test, self.metric), truth["test"], self.metric)
             calibrated = decision.calibrated(test)
@@ -615,6 +622,11 @@ class _Training:
             **found,
         )
         return LargeResult(model, result, outputs, channels.order, self.parts, trials, self.work.memory)
+
+    def _few(self, nodes: IntArray) -> IntArray:
+        """As many of some nodes as what is predicted for them fits; of more, evenly spaced ones."""
+        most = max(_JUDGED, int(_OUTPUTS * self.work.memory / (8 * self.count)))
+        return nodes if len(nodes) <= most else nodes[np.arange(most) * len(nodes) // most]
 
     def _value(self, output: Any, labels: Any) -> float:
         """The metric on validation nodes, of classes as they are best decided there."""
