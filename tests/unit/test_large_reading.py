@@ -20,9 +20,6 @@ from pegfan.large import _ends, _features
 from pegfan.large.pieces import Work
 from pegfan.large.reading import read_tables
 
-pytest.importorskip("duckdb")
-
-
 # ------------------------------------------------------------------------------- comparing
 
 
@@ -209,6 +206,12 @@ def test_edges_alone_number_nodes_in_the_order_of_their_ids(tmp_path, kind):
 def test_edges_alone_of_numbers_in_order_of_size(tmp_path, kind):
     _, graph = both(tmp_path, None, pd.DataFrame({"a": [10, 9, -3, 10**15], "b": [9, 10, 10, 9]}), kind, files=(1, 2))
     assert graph.node_names.tolist() == [-3, 9, 10, 10**15]
+
+
+def test_folders_with_names_that_look_like_patterns(tmp_path):
+    folder = tmp_path / "a[b]*? 'c'"
+    folder.mkdir()
+    both(folder, None, some_edges(["x", "y", "z"], 20, np.random.default_rng(2)), files=(1, 2))
 
 
 @pytest.mark.parametrize("unknown", ["add", "drop"])

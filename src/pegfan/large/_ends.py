@@ -9,7 +9,6 @@ of each run, and a block of the result reads its own parts only.
 from __future__ import annotations
 
 import secrets
-import shutil
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -22,8 +21,8 @@ from pyarrow import parquet
 from pegfan import _pairs
 from pegfan._arrays import FloatArray
 from pegfan._checks import BadInput
-from pegfan._extras import need
 from pegfan.datasets import _ids, _kernels
+from pegfan.datasets._coded import Numberer
 from pegfan.datasets._ids import Ids
 from pegfan.datasets._table import few, shown
 from pegfan.datasets.tables import UnknownIds
@@ -36,6 +35,7 @@ from pegfan.large.sources import Columns, open_columns
 __all__ = [
     "cut_rows",
     "find_strangers",
+    "list_ends",
     "look_at_ends",
     "number_edges",
     "number_ends",
@@ -228,44 +228,61 @@ def _sorted(values: Any) -> Any:
     return distinct.take(arrow.array_sort_indices(distinct))
 
 
-def number_ends(task: Task) -> dict[str, Any]:
-    """A piece: the ids of the nodes of edges alone, each once and sorted; DuckDB sorts beyond memory."""
-    duckdb = need("duckdb", "large", "reading edges without nodes, beyond memory,")
+def list_ends(task: Task) -> dict[str, Any]:
+    """A piece: the ids in some of the edges, each once."""
     columns, kind = open_columns(task, "edges"), _kind_of_ids(task)
-    target, room = task.folder / "ids.parquet", task.folder / "duckdb"
-    schema = pa.schema([("id", pa.int64() if kind == "int" else pa.string())])
-    reader = pa.RecordBatchReader.from_batches(schema, _every_end(task, columns, kind, schema))
-    with duckdb.connect() as database:
-        database.execute(f"SET memory_limit = '{max(task.memory // 2_000_000, 64)}MB'")
-        database.execute(f"SET threads = {task.threads}")
-        database.execute(f"SET temp_directory = {_quoted(room)}")
-        database.register("ends", reader)
-        database.execute(f"COPY (SELECT DISTINCT id FROM ends ORDER BY id) TO {_quoted(target)} (FORMAT parquet)")
-    shutil.rmtree(room, ignore_errors=True)
-    values = parquet.read_table(target)["id"].combine_chunks()
+    names = task.params["roles"]["ends"]
+    numberer, numbers = Numberer(), np.empty(0, np.int64)
+    for file, row, batch in _batches(task, columns, names):
+        for name, column in zip(names, batch.columns, strict=True):
+            ids = _checked(columns, file, row, name, column, kind)
+            if kind == "int":
+                numbers = np.union1d(numbers, _numbers(ids))
+            else:
+                numberer.number(*_bytes(ids), np.empty(len(ids), np.int32))
+    texts = numberer.texts()
+    if texts.blank.any():
+        _refuse_first_blank(task, columns, names)
+    if texts.ends_with_nul.any():
+        culprit = texts.arrow[int(texts.ends_with_nul.argmax())].as_py()
+        raise BadInput(f"{columns.what}: the id {culprit!r} ends with a NUL character; take it off")
+    table = pa.table({"id": numbers if kind == "int" else texts.arrow})
+    parquet.write_table(table, task.folder / "ids.parquet", use_dictionary=False, row_group_size=2**17)
+    return {"ids": len(table), "kind": kind}
+
+
+def _refuse_first_blank(task: Task, columns: Columns, names: list[str]) -> None:
+    for file, row, batch in _batches(task, columns, names):
+        for name, column in zip(names, batch.columns, strict=True):
+            blank = np.asarray(arrow.equal(arrow.utf8_trim_whitespace(_as_kind(column, "str")), ""))
+            if blank.any():
+                _refuse_blank(columns, file, row + int(blank.argmax()), name)
+
+
+def number_ends(task: Task) -> dict[str, Any]:
+    """A piece: the ids of the nodes of edges alone, each once and sorted.
+
+    DuckDB, asked for the distinct of ten million texts, ran out of a limit of 1 GB in spite of its files: a table of
+    these texts takes some 110 bytes for each, as much as other vectors over the nodes do later.
+    """
+    listed = task.inputs["listed"]
+    kind = listed.result()["kind"]
+    numberer, numbers = Numberer(), np.empty(0, np.int64)
+    for block in range(listed.count):
+        with parquet.ParquetFile(listed.path("ids.parquet", block)) as file:
+            for batch in file.iter_batches(2**18):
+                if kind == "int":
+                    numbers = np.union1d(numbers, _numbers(batch.column(0)))
+                else:
+                    numberer.number(*_bytes(batch.column(0)), np.empty(len(batch), np.int32))
+    texts = numberer.texts()
+    del numberer  # its table is of no use any more, and larger than the texts
+    values = pa.array(numbers) if kind == "int" else texts.in_order([]).arrow
     if len(values) == 0:
-        raise BadInput(f"{columns.what} holds no edges and there is no table of nodes; a graph needs a node")
-    target.unlink()
-    if kind == "str":
-        values = values.cast(pa.large_string())
+        what = task.params["edges"]["what"]
+        raise BadInput(f"{what} holds no edges and there is no table of nodes; a graph needs a node")
     result, _ = _save_ids(task, values, kind)
     return {**result, "own": len(values), "extra": 0}
-
-
-def _quoted(path: Any) -> str:
-    return "'" + str(path).replace("'", "''") + "'"
-
-
-def _every_end(task: Task, columns: Columns, kind: str, schema: Any) -> Iterator[Any]:
-    names = task.params["roles"]["ends"]
-    for file in range(len(columns.paths)):
-        row = 0
-        for batch in columns.batches(file, None, names):
-            for name, column in zip(names, batch.columns, strict=True):
-                ids = _checked(columns, file, row, name, column, kind)
-                _require_not_blank(columns, file, row, name, ids)
-                yield pa.record_batch([arrow.unique(ids).cast(schema.field(0).type)], schema=schema)
-            row += len(batch)
 
 
 def _save_ids(task: Task, values: Any, kind: str) -> tuple[dict[str, Any], tuple[int, int] | None]:
@@ -315,13 +332,6 @@ def _checked(columns: Columns, file: int, row: int, name: str, column: Any, kind
 
 def _refuse_blank(columns: Columns, file: int, row: int, name: str) -> None:
     raise BadInput(f"{columns.where(file, row)}: column {name!r} is blank; an edge needs both ends")
-
-
-def _require_not_blank(columns: Columns, file: int, row: int, name: str, ids: Any) -> None:
-    if _is_text(ids.type):
-        blank = np.asarray(arrow.equal(arrow.utf8_trim_whitespace(ids), ""))
-        if blank.any():
-            _refuse_blank(columns, file, row + int(blank.argmax()), name)
 
 
 class _Strange:

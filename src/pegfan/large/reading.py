@@ -154,8 +154,13 @@ class LargeTables:
             inputs["strangers"] = self._stage(
                 _ends.find_strangers, params, {**inputs, "ids": known}, words, len(self._pieces)
             )
-        function = _ends.number_nodes if "nodes" in self.sources else _ends.number_ends
-        return self._stage(function, params, inputs, "numbering nodes")
+        if "nodes" in self.sources:
+            return self._stage(_ends.number_nodes, params, inputs, "numbering nodes")
+        listed = self._stage(_ends.list_ends, params, inputs, "listing the ids of edges", len(self._pieces))
+        numbered = self._stage(_ends.number_ends, {}, {"listed": listed}, "numbering nodes")
+        numbered.run()
+        self.work.free(listed)
+        return numbered
 
     @cached_property
     def _sorted(self) -> Stage:
