@@ -23,7 +23,7 @@ EXTRAS = {
     "graphs": ("networkx", "pygsp"),
     "search": ("distributed", "optuna"),
     "sklearn": ("sklearn",),
-    "large": ("distributed", "duckdb"),
+    "large": ("distributed",),
 }
 
 
@@ -106,7 +106,8 @@ def test_tables_of_nodes_and_edges_are_worked_on_in_pieces(tables):
     pegfan("tree", *names, "-o", "pieces.npz", folder=tables)
     told = pegfan("train", *names, "-o", "large", "--budget", "2", folder=tables)
     assert "this model" in told
-    told = pegfan("tree", "edges.csv", "--memory", "1GB", "-o", "alone.npz", folder=tables, code=1)
+    assert "clusters" in pegfan("tree", "edges.csv", "--memory", "1GB", "-o", "alone.npz", folder=tables)
+    told = pegfan("tree", *names, "--dask", "-o", "other.npz", folder=tables, code=1)
     assert "pegfan[large]" in re.sub(r"\s+", "", told)
 
 

@@ -25,7 +25,7 @@ from pegfan.running import cores
 __all__ = ["REFERENCE", "Plan", "PlannedStage", "Probe", "least_memory", "make_plan", "probe"]
 
 BASE = 250_000_000
-"""Bytes that a process takes before it has read anything: Python, NumPy, Arrow and DuckDB."""
+"""Bytes that a process takes before it has read anything: Python, NumPy and Arrow."""
 PER_NODE = 112
 """Bytes per node that must fit in memory: the vectors of one number per node that the tree needs at once."""
 ARC_BYTES = 48
