@@ -90,7 +90,6 @@ def in_pieces(given: argparse.Namespace) -> dict[str, Any]:
         if not given.no_channels:
             found["tree"] = digest_of_tree(graph.tree(h=RECIPE.h))
         if given.train:
-            del channels
             result = graph.train(budget=given.budget)
             clock.lap("training")
             result.write(Path(given.train), graph.ids)

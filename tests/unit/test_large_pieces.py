@@ -43,6 +43,8 @@ def test_a_damaged_piece_is_computed_again(tmp_path, damage):
             path.unlink()
         else:
             (path.parent / "done.json").write_text("{")
+    with Work(tmp_path / "work") as work:
+        stage = work.stage(pieces.example, {"power": 1}, count=4)
         assert stage.missing() == [2]
         assert stage.load("value", 2).tolist() == [2]
         assert runs(work) == 5

@@ -103,3 +103,12 @@ def test_arcs_are_moved_and_turned(tmp_path_factory, seed, n, directed, weighted
         moved = on_disk.ordered(work, arcs, order)
         assert (whole(moved, n) != graph.permute(order.load("order")).adjacency).nnz == 0
         assert on_disk.describe(moved) | {"largest": 0} == on_disk.describe(arcs) | {"largest": 0}
+
+
+def test_a_finished_tree_is_not_made_again(tmp_path):
+    """Its levels were freed on the way, and nothing asks for them."""
+    graph = random_graph(5, 60)
+    for _ in range(2):
+        in_pieces(tmp_path / "work", graph, per_block=30, memory=3000)
+        ended = (tmp_path / "work" / "log.jsonl").read_text().count("ended")
+    assert ended == len(list((tmp_path / "work").glob("*/*/done.json")))

@@ -282,7 +282,8 @@ def ordered(work: Work, arcs: Stage, order: Stage) -> Stage:
     inputs = {"arcs": arcs, "places": places}
     grouped = work.stage(_group_by_place, params, inputs, arcs.count, "grouping edges by their places", total)
     count = len(params["bounds"]) - 1
-    moved = work.stage(_move, params, {"grouped": grouped, "places": places}, count, "moving edges", total).run()
+    moved = work.stage(_move, params, {"grouped": grouped, "places": places}, count, "moving edges", total)
+    moved.run(files=False)
     work.free(grouped)
     return moved
 
@@ -322,7 +323,7 @@ def transposed(work: Work, arcs: Stage) -> Stage:
     params = {"bounds": [one["start"] for one in arcs.results] + [arcs.results[-1]["stop"]]}
     grouped = work.stage(_group_transposed, params, {"arcs": arcs}, arcs.count, "turning edges around", total)
     turned = work.stage(_join_rows, params, {"grouped": grouped}, arcs.count, "joining edges by their ends", total)
-    turned.run()
+    turned.run(files=False)
     work.free(grouped)
     return turned
 

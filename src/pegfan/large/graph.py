@@ -151,7 +151,8 @@ class LargeGraph:
     def order(self) -> Stage:
         """The canonical order of the nodes."""
         turned = on_disk.transposed(self.work, self.arcs) if self.directed else None
-        found = in_order.canonical_order(self.work, self.arcs, turned, self.tables.features).run()
+        found = in_order.canonical_order(self.work, self.arcs, turned, self.tables.features)
+        found.run(files=False)
         if turned is not None and self.tables.features is not None:
             self.work.free(turned)
         return found

@@ -77,7 +77,8 @@ def build_tree(
     side = "symmetric" if ordered_in is None else direction
     info = settings_of("matching", h, max_levels, side, weights, score)
     below = {"order": order, "rest": rest} | {f"level{i}": stage for i, stage in enumerate(parents)}
-    tree = work.stage(_finish, {"info": info, "levels": len(parents)}, below, words="putting the tree together").run()
+    tree = work.stage(_finish, {"info": info, "levels": len(parents)}, below, words="putting the tree together")
+    tree.run(files=False)
     work.free(level)
     return tree
 
@@ -100,7 +101,8 @@ def _coarser(work: Work, level: Stage, h: int, score: str, words: str, arcs: int
     high = max((one["high"] for one in ranges if "high" in one), default=0.0)
     params |= {"low": low, "high": high}
     pairs = work.stage(_sort_pairs, params, inputs, level.count, f"{words}: sorting pairs", arcs)
-    joined = work.stage(_join, {"h": h}, {"pairs": pairs, "level": level}, words=f"{words}: joining", alone=True).run()
+    joined = work.stage(_join, {"h": h}, {"pairs": pairs, "level": level}, words=f"{words}: joining", alone=True)
+    joined.run(files=False)  # as below: a level that was finished, and its files freed, is not made again
     work.free(pairs)
     count = int(joined.result()["count"])
     bounds: dict[str, Any] = {"count": count}
@@ -109,7 +111,8 @@ def _coarser(work: Work, level: Stage, h: int, score: str, words: str, arcs: int
     grouped = work.stage(_group_by_label, bounds, both, level.count, f"{words}: grouping edges by cluster", arcs)
     sums = {"grouped": grouped, "labels": joined}
     blocks = len(bounds["bounds"]) - 1
-    coarse = work.stage(_sum_between, bounds, sums, blocks, f"{words}: summing edges between clusters", arcs).run()
+    coarse = work.stage(_sum_between, bounds, sums, blocks, f"{words}: summing edges between clusters", arcs)
+    coarse.run(files=False)
     work.free(grouped)
     return joined, coarse
 
