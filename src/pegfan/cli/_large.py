@@ -193,7 +193,7 @@ def show_seconds(seconds: float) -> str:
     Examples
     --------
     >>> show_seconds(7.4), show_seconds(95), show_seconds(8000), show_seconds(200_000)
-    ('7 s', '1 min 35 s', '2 h 13 min', '2 d 8 h')
+    ('7 s', '1 min 35 s', '2 h 13 min', '2 d 7 h')
     """
     if seconds < 60:
         return f"{max(seconds, 1):.0f} s"

@@ -184,7 +184,7 @@ class LargeGraph:
         weights: str = "given",
         score: str = "normalized",
         direction: str = default.DIRECTION,
-        method: str = "matching",
+        method: str = default.METHOD,
         feature_weight: float = 0.0,
     ) -> Stage:
         """The stage that has the tree."""
@@ -250,7 +250,7 @@ class LargeGraph:
         return None if self.about["ids"] == "rows" else self.tables.nodes.path("ids.parquet")
 
     def train(
-        self, *, budget: float = 3600.0, seed: int = default.SEED, split: Split | int | None = None, **options: Any
+        self, *, budget: float = 3600.0, seed: int = default.SEED, split: Split | int = default.SPLIT, **options: Any
     ) -> LargeResult:
         """Choose a recipe on a sample, train it on everything, and predict all nodes.
 
@@ -259,7 +259,7 @@ class LargeGraph:
         budget, seed
             Seconds, and where chance starts.
         split
-            A split, or the place of one that the nodes have; by default the first of these, or one that is drawn.
+            A split, or the place of one that the nodes have; where they have none, one is drawn.
         **options
             As in `pegfan.large.training.train`: ``metric``, ``pins``, ``recipes``, ``progress``, ``every``.
         """
@@ -267,10 +267,10 @@ class LargeGraph:
         if labels is None:
             raise ValueError("nothing says what to predict: name the column of the labels with label=... (--label)")
         given = self.splits
-        if split is None:
-            split = given[0] if given else draw_split(labels, self.order, seed)
-        elif not isinstance(split, tuple):
-            split = given[split]
+        if not isinstance(split, tuple):
+            if given and not 0 <= split < len(given):
+                raise ValueError(f"there is no split {split}: the nodes have {len(given)}")
+            split = given[split] if given else draw_split(labels, self.order, seed)
         classes = about["classes"] or [str(k) for k in range(about["n_classes"])]
         told: Mapping[str, Any] = {"classes": classes, "feature_names": about["columns"]}
         options.setdefault("progress", self.work.progress)

@@ -81,7 +81,7 @@ class Made:
 
     def result(self, block: int = 0) -> dict[str, Any]:
         """What the function returned for a piece."""
-        found: dict[str, Any] = json.loads(self.path(_DONE, block).read_text())["result"]
+        found: dict[str, Any] = json.loads(self.path(_DONE, block).read_text(encoding="utf-8"))["result"]
         return found
 
     @property
@@ -178,7 +178,7 @@ class Stage(Made):
 def _whole(piece: Path, files: bool = True) -> bool:
     """Whether a piece is there, with all of its files or, without `files`, with its result."""
     try:
-        about = json.loads((piece / _DONE).read_text())
+        about = json.loads((piece / _DONE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return False
     if about.get("freed"):
@@ -303,7 +303,7 @@ class Work:
                 piece = Made.path(stage, _DONE, block)
                 if not piece.exists():
                     continue
-                about = json.loads(piece.read_text())
+                about = json.loads(piece.read_text(encoding="utf-8"))
                 if about.get("freed"):
                     continue
                 with replacing(piece) as file:
@@ -412,7 +412,7 @@ def run_piece(order: str) -> str:
             result = function(task) or {}
             files = {path.name: path.stat().st_size for path in sorted(temporary.iterdir())}
             text = json.dumps({"result": result, "files": files, "seconds": round(time.time() - begun, 3)})
-            (temporary / _DONE).write_text(text)
+            (temporary / _DONE).write_text(text, encoding="utf-8")
             os.chmod(temporary, 0o755)
             _put(temporary, target)
         except BaseException:
@@ -424,7 +424,7 @@ def run_piece(order: str) -> str:
 
 def _log(place: Path, line: dict[str, Any]) -> None:
     """Add a line to what is known of pieces that were begun and ended: what a kill has cost."""
-    with (place / LOG).open("a") as log:
+    with (place / LOG).open("a", encoding="utf-8") as log:
         log.write(json.dumps(line) + "\n")
 
 

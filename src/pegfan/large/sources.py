@@ -168,7 +168,7 @@ def _digests(work: Work, paths: Iterable[Path]) -> Iterator[str]:
 
 def _known(folder: Path) -> dict[str, list[Any]]:
     try:
-        found = json.loads((folder / KNOWN).read_text())
+        found = json.loads((folder / KNOWN).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}

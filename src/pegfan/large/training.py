@@ -859,7 +859,7 @@ def _write(path: Path, what: Any) -> None:
 
 
 def _read(path: Path) -> Any:
-    return json.loads(path.read_text()) if path.exists() else None
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
 
 
 def _confusion(truth: Any, predicted: Any, classes: Any) -> tuple[Any, Any]:

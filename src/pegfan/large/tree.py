@@ -38,7 +38,7 @@ def build_tree(
     ordered: Stage,
     order: Stage,
     ordered_in: Stage | None = None,
-    h: int = 4,
+    h: int = default.H,
     max_levels: int | None = None,
     weights: str = "given",
     score: str = "normalized",

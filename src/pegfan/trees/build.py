@@ -199,10 +199,10 @@ def build_tree(
 def settings_of(
     name: str,
     h: int,
-    max_levels: int | None = None,
-    direction: str = "symmetric",
-    weights: str = "given",
-    score: str = "normalized",
+    max_levels: int | None,
+    direction: str,
+    weights: str,
+    score: str,
     feature_weight: float = 0.0,
 ) -> dict[str, Any]:
     """What a tree's ``info`` says of how it was asked for."""
