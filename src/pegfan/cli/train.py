@@ -230,13 +230,12 @@ def _train_in_pieces(
     with opened(
         pieces, "train", list(source.where), options, folder, as_json, {"training": budget * _OF_BUDGET}
     ) as graph:
-        split = None if own["split"] is None and not graph.splits else plan.split
-        if split is not None and split >= len(graph.splits):
-            raise Fail(f"--split {split}: the nodes have {len(graph.splits)} splits; leave it out to draw one.")
+        if own["split"] is not None and plan.split >= len(graph.splits):
+            raise Fail(f"--split {plan.split}: the nodes have {len(graph.splits)} splits; leave it out to draw one.")
         found = graph.train(
             budget=budget,
             seed=plan.seed,
-            split=split,
+            split=plan.split,
             metric=wanted.metric,
             pins=plan.pins,
             recipes=plan.recipes,
