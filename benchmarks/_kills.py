@@ -182,10 +182,11 @@ def rows_of(what: str, outcome: Outcome, limit: float = 0.1) -> list[tuple[str, 
     """Rows for `measure.show`."""
     from measure import verdict
 
-    share = f"{outcome.repeated:.1%} of {outcome.pieces} pieces"
+    each = outcome.repeated / max(outcome.kills, 1)
+    share = f"{each:.1%}; {outcome.repeated:.1%} of {outcome.pieces} pieces by all of them together"
     names = ", ".join(sorted(set(outcome.stages)))
     return [
         (f"{what}: {outcome.kills} hits", "same bits" if outcome.same else "OTHER BITS", "same", verdict(outcome.same)),
-        (f"{what}: work repeated", share, f"{limit:.0%}", verdict(outcome.repeated <= limit)),
+        (f"{what}: work repeated per hit", share, f"{limit:.0%}", verdict(each <= limit)),
         (f"{what}: stages hit", names or "none", "", ""),
     ]
