@@ -149,7 +149,8 @@ def forget() -> None:
         _vectors.clear()
 
 
-def _count_arcs(task: Task) -> None:
+def count_arcs(task: Task) -> None:
+    """The piece: the arcs of every row."""
     arcs = task.inputs["arcs"]
     counts = [np.diff(arcs.load("pointers", block)) for block in range(arcs.count)]
     task.save("degrees", np.concatenate(counts).astype(np.int32))
@@ -157,7 +158,7 @@ def _count_arcs(task: Task) -> None:
 
 def degrees(work: Work, arcs: Stage) -> Stage:
     """The number of arcs of every row, as ``degrees``."""
-    return work.stage(_count_arcs, inputs={"arcs": arcs}, words="counting arcs per node")
+    return work.stage(count_arcs, inputs={"arcs": arcs}, words="counting arcs per node")
 
 
 def bounds_of(lengths: NDArray[Any], most: int) -> list[int]:
@@ -238,12 +239,14 @@ def part(made: Made, name: str, block: int, start: int, stop: int) -> NDArray[An
 # ------------------------------------------------------------------------------------------------- another order
 
 
-def _group_by_place(task: Task) -> dict[str, Any]:
+def group_by_place(task: Task) -> dict[str, Any]:
+    """A piece: its rows, by their places in the new order."""
     block, place = read_block(task.inputs["arcs"], task.block), vector(task.inputs["places"], "place")
     return group_rows(task, block, place[block.start : block.start + block.rows], task.params["bounds"])
 
 
-def _move(task: Task) -> dict[str, Any]:
+def move_blocks(task: Task) -> dict[str, Any]:
+    """A piece: some rows in the new order."""
     place = vector(task.inputs["places"], "place")
     keys, block = read_group(task.inputs["grouped"], task.block)
     start = task.params["bounds"][task.block]
@@ -256,7 +259,8 @@ def _move(task: Task) -> dict[str, Any]:
     return save_block(task, Block(start, pointers, columns, None if block.weights is None else moved))
 
 
-def _place(task: Task) -> None:
+def number_places(task: Task) -> None:
+    """The piece: the place of every node."""
     order = task.inputs["order"].load("order")
     place = np.empty(len(order), index_of(len(order)))
     place[order] = np.arange(len(order), dtype=place.dtype)
@@ -276,19 +280,20 @@ def ordered(work: Work, arcs: Stage, order: Stage) -> Stage:
         A stage whose only piece has the nodes in that order, as ``order``.
     """
     total = describe(arcs)["arcs"]
-    places = work.stage(_place, inputs={"order": order}, words="numbering nodes in their order")
+    places = work.stage(number_places, inputs={"order": order}, words="numbering nodes in their order")
     lengths = degrees(work, arcs).load("degrees")[order.load("order")]
     params = {"bounds": bounds_of(lengths, arcs_per_block(work))}
     inputs = {"arcs": arcs, "places": places}
-    grouped = work.stage(_group_by_place, params, inputs, arcs.count, "grouping edges by their places", total)
+    grouped = work.stage(group_by_place, params, inputs, arcs.count, "grouping edges by their places", total)
     count = len(params["bounds"]) - 1
-    moved = work.stage(_move, params, {"grouped": grouped, "places": places}, count, "moving edges", total)
+    moved = work.stage(move_blocks, params, {"grouped": grouped, "places": places}, count, "moving edges", total)
     moved.run(files=False)
     work.free(grouped)
     return moved
 
 
-def _group_transposed(task: Task) -> dict[str, Any]:
+def group_turned(task: Task) -> dict[str, Any]:
+    """A piece: its arcs turned around, by where they lead."""
     block, n = read_block(task.inputs["arcs"], task.block), task.params["bounds"][-1]
     pointers = np.empty(n + 1, block.columns.dtype)
     rows, values = np.empty_like(block.columns), block.values()
@@ -303,7 +308,8 @@ def _group_transposed(task: Task) -> dict[str, Any]:
     return group_rows(task, turned, used.astype(block.columns.dtype), task.params["bounds"])
 
 
-def _join_rows(task: Task) -> dict[str, Any]:
+def join_rows(task: Task) -> dict[str, Any]:
+    """A piece: some rows of the transpose."""
     from pegfan.trees._kernels import row_entries
 
     keys, block = read_group(task.inputs["grouped"], task.block)
@@ -321,8 +327,8 @@ def transposed(work: Work, arcs: Stage) -> Stage:
     """Arc blocks of the transposed matrix, with the same rows in each."""
     total = describe(arcs)["arcs"]
     params = {"bounds": [one["start"] for one in arcs.results] + [arcs.results[-1]["stop"]]}
-    grouped = work.stage(_group_transposed, params, {"arcs": arcs}, arcs.count, "turning edges around", total)
-    turned = work.stage(_join_rows, params, {"grouped": grouped}, arcs.count, "joining edges by their ends", total)
+    grouped = work.stage(group_turned, params, {"arcs": arcs}, arcs.count, "turning edges around", total)
+    turned = work.stage(join_rows, params, {"grouped": grouped}, arcs.count, "joining edges by their ends", total)
     turned.run(files=False)
     work.free(grouped)
     return turned

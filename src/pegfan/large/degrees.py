@@ -33,12 +33,12 @@ def degree_features(work: Work, arcs: Stage, arcs_in: Stage | None = None) -> St
     sides = []
     for side in (arcs,) if arcs_in is None else (arcs, arcs_in):
         inputs = {"arcs": side, "degrees": on_disk.degrees(work, side)}
-        sides.append(work.stage(_columns, {}, inputs, side.count, "degrees of neighbours", total))
+        sides.append(work.stage(count_degrees, {}, inputs, side.count, "degrees of neighbours", total))
     both = {"out": sides[0], "into": sides[-1]}
-    return work.stage(_slab, {}, both, words="degrees as features", alone=True)
+    return work.stage(degree_slab, {}, both, words="degrees as features", alone=True)
 
 
-def _columns(task: Task) -> None:
+def count_degrees(task: Task) -> None:
     """The degree of every node, and the mean degree of those that its arcs lead to."""
     block, degrees = read_block(task.inputs["arcs"], task.block), vector(task.inputs["degrees"], "degrees")
     ends = np.concatenate([[0], np.cumsum(degrees[block.columns], dtype=np.int64)])
@@ -46,7 +46,8 @@ def _columns(task: Task) -> None:
     task.save("columns", np.column_stack([own, sums / np.maximum(own, 1)]))
 
 
-def _slab(task: Task) -> dict[str, Any]:
+def degree_slab(task: Task) -> dict[str, Any]:
+    """The piece: the four columns."""
     out, into = vector(task.inputs["out"], "columns"), vector(task.inputs["into"], "columns")
     values = np.empty((len(out), 4), np.float32)
     for column, given in enumerate((out[:, 0], into[:, 0], out[:, 1], into[:, 1])):

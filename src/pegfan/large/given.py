@@ -43,7 +43,7 @@ def cut(work: Work, graph: Graph, arcs_per_block: int = 1_000_000, width: int = 
     given = graph.adjacency
     key = [digest_of(part).hex() for part in (given.indptr, given.indices, given.data)]
     bounds = bounds_of(np.diff(given.indptr), arcs_per_block)
-    arcs = work.stage(_take_rows, {"bounds": bounds, "digest": key}, count=len(bounds) - 1)
+    arcs = work.stage(take_rows, {"bounds": bounds, "digest": key}, count=len(bounds) - 1)
     _give(work, arcs, given)
     if graph.features is None:
         return arcs, None
@@ -52,7 +52,7 @@ def cut(work: Work, graph: Graph, arcs_per_block: int = 1_000_000, width: int = 
     parts = (values.indptr, values.indices, values.data) if issparse(values) else (values,)
     key = [digest_of(np.ascontiguousarray(part)).hex() for part in parts]
     starts = list(range(0, d, width))
-    slabs = work.stage(_take_columns, {"starts": [*starts, d], "digest": key}, count=max(len(starts), 1))
+    slabs = work.stage(take_columns, {"starts": [*starts, d], "digest": key}, count=max(len(starts), 1))
     _give(work, slabs, values)
     return arcs, slabs
 
@@ -72,7 +72,8 @@ def _give(work: Work, stage: Stage, values: Any) -> None:
         del _given[stage.key], stage.params["key"]
 
 
-def _take_rows(task: Task) -> dict[str, Any]:
+def take_rows(task: Task) -> dict[str, Any]:
+    """A piece: some rows of a matrix in memory."""
     matrix: csr_array = _given[task.params["key"]]
     start, stop = task.params["bounds"][task.block : task.block + 2]
     part, index = slice(matrix.indptr[start], matrix.indptr[stop]), index_of(matrix.shape[0])
@@ -80,7 +81,8 @@ def _take_rows(task: Task) -> dict[str, Any]:
     return save_block(task, Block(start, pointers, matrix.indices[part].astype(index), matrix.data[part]))
 
 
-def _take_columns(task: Task) -> dict[str, Any]:
+def take_columns(task: Task) -> dict[str, Any]:
+    """A piece: some columns of features in memory."""
     matrix = _given[task.params["key"]]
     start, stop = task.params["starts"][task.block : task.block + 2]
     values = matrix[:, start:stop]

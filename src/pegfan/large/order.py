@@ -48,14 +48,16 @@ def canonical_order(work: Work, arcs: Stage, arcs_in: Stage | None = None, featu
     params = {"largest": about["largest"] or 1.0, "n": about["n"]}
     inputs = {"arcs": arcs} | ({} if arcs_in is None else {"arcs_in": arcs_in})
     given = {"arcs": arcs} | ({} if features is None else {"features": features})
-    colours = work.stage(_start, params, given, arcs.count, "hashing features", about["n"])
+    colours = work.stage(first_colours, params, given, arcs.count, "hashing features", about["n"])
     visits = max(about["arcs"] * len(inputs), about["n"])
     rounds, count = max(ROUNDS * visits, VISITS) // visits, _count_of(work, colours)
     for _ in range(rounds):
         if count == about["n"]:
             break
         step = {**inputs, "colours": colours}
-        refined = work.stage(_refine, params, step, arcs.count, "telling nodes apart by their neighbours", visits)
+        refined = work.stage(
+            refine_colours, params, step, arcs.count, "telling nodes apart by their neighbours", visits
+        )
         found = _count_of(work, refined)
         if found <= count:
             work.free(refined)
@@ -63,15 +65,15 @@ def canonical_order(work: Work, arcs: Stage, arcs_in: Stage | None = None, featu
         work.free(colours)
         colours, count = refined, found
     every = {**inputs, "colours": colours}
-    return work.stage(_order, {**params, "n_arcs": about["arcs"]}, every, words="ordering nodes", alone=True)
+    return work.stage(order_nodes, {**params, "n_arcs": about["arcs"]}, every, words="ordering nodes", alone=True)
 
 
 def _count_of(work: Work, colours: Stage) -> int:
-    counted = work.stage(_count, inputs={"colours": colours}, words="counting kinds of nodes", alone=True)
+    counted = work.stage(count_colours, inputs={"colours": colours}, words="counting kinds of nodes", alone=True)
     return int(counted.result()["count"])
 
 
-def _start(task: Task) -> None:
+def first_colours(task: Task) -> None:
     """The first colours of some rows: their features, and their loops."""
     block = read_block(task.inputs["arcs"], task.block)
     colours = np.ones(block.rows, np.uint64)
@@ -89,7 +91,7 @@ def _start(task: Task) -> None:
     task.save("colours", colours + bits)
 
 
-def _refine(task: Task) -> None:
+def refine_colours(task: Task) -> None:
     """The colours of some rows after one round; as `Refiner.step`."""
     colours = vector(task.inputs["colours"], "colours")
     total = np.empty(0, np.uint64)
@@ -102,12 +104,14 @@ def _refine(task: Task) -> None:
     task.save("colours", total)
 
 
-def _count(task: Task) -> dict[str, Any]:
+def count_colours(task: Task) -> dict[str, Any]:
+    """The piece: how many colours there are."""
     colours = vector(task.inputs["colours"], "colours").copy()
     return {"count": enough(count_hashes(colours, np.empty_like(colours)))}
 
 
-def _order(task: Task) -> dict[str, Any]:
+def order_nodes(task: Task) -> dict[str, Any]:
+    """The piece: the order, with ties broken."""
     sides = _sides(task.inputs)
     refiner = _Streamed(sides, task.params["n"], task.params["n_arcs"], task.params["largest"], task.memory)
     found = colouring_of(refiner, vector(task.inputs["colours"], "colours"))

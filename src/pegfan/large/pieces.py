@@ -156,20 +156,23 @@ class Stage(Made):
 
     def run(self, files: bool = True) -> Self:
         """Compute the pieces that are missing, and before them what they read; without `files`, those never made."""
-        if self.work._ready.get(self.key, -1) >= files:
-            return self
         missing = self.missing(files)
         if missing:
             for stage in self.inputs.values():
                 stage.run()
             self.work._run(self, missing)
-        self.work._ready[self.key] = files
         return self
 
     def path(self, name: str, block: int = 0) -> Path:
         """A file of a piece."""
         self.run(files=name != _DONE)
         return super().path(name, block)
+
+    @property
+    def results(self) -> list[dict[str, Any]]:
+        """What the function returned for every piece."""
+        self.run(files=False)
+        return Made(self.folder, self.count).results  # all of them are there: no need to look again for each
 
     def _there(self, block: int, files: bool) -> bool:
         return _whole(Made.path(self, "", block), files)
@@ -248,8 +251,6 @@ class Work:
                 ) from None
             for left in self.folder.glob("tmp-*"):  # of a process that was killed: the lock says that none is at work
                 shutil.rmtree(left, ignore_errors=True)
-        self._ready: dict[str, bool] = {}
-        """Stages that were looked at: whether with their files."""
         self._begun = time.monotonic()
 
     def __enter__(self) -> Self:
@@ -298,7 +299,6 @@ class Work:
     def free(self, *stages: Stage) -> None:
         """Remove the files of stages, not their results: they come back if somebody asks for them."""
         for stage in stages:
-            self._ready.pop(stage.key, None)
             for block in range(stage.count):
                 piece = Made.path(stage, _DONE, block)
                 if not piece.exists():

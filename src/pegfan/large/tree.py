@@ -63,7 +63,7 @@ def build_tree(
     largest = (1.0 if weights == "unit" else about["largest"]) if about["arcs"] else 0.0
     first = {"unit": weights == "unit", "largest": largest}
     inputs = {"arcs": ordered} | ({} if ordered_in is None else {"arcs_in": ordered_in})
-    level = work.stage(_first_level, first, inputs, ordered.count, "level 1: edges both ways", about["arcs"])
+    level = work.stage(first_level, first, inputs, ordered.count, "level 1: edges both ways", about["arcs"])
     parents: list[Stage] = []
     n, arcs, most = about["n"], _arcs_of(level), max_levels or about["n"] + 2
     while n > h and len(parents) + 2 < most and arcs * _IN_MEMORY + n * 64 > work.memory:
@@ -73,11 +73,11 @@ def build_tree(
         work.free(level)
         level, n, arcs = coarse, int(labels.result()["count"]), _arcs_of(coarse)
     params = {"h": h, "max_levels": max_levels, "score": score, "done": len(parents), "n": n}
-    rest = work.stage(_grow, params, {"level": level}, words=f"levels of at most {n:,} clusters", alone=True)
+    rest = work.stage(grow_in_memory, params, {"level": level}, words=f"levels of at most {n:,} clusters", alone=True)
     side = "symmetric" if ordered_in is None else direction
     info = settings_of("matching", h, max_levels, side, weights, score)
     below = {"order": order, "rest": rest} | {f"level{i}": stage for i, stage in enumerate(parents)}
-    tree = work.stage(_finish, {"info": info, "levels": len(parents)}, below, words="putting the tree together")
+    tree = work.stage(finish_tree, {"info": info, "levels": len(parents)}, below, words="putting the tree together")
     tree.run(files=False)
     work.free(level)
     return tree
@@ -96,22 +96,22 @@ def _coarser(work: Work, level: Stage, h: int, score: str, words: str, arcs: int
     """The clusters of a level, and the level above."""
     params: dict[str, Any] = {"score": score}
     inputs = {"level": level}
-    ranges = work.stage(_score_range, params, inputs, level.count, f"{words}: scoring pairs", arcs).results
+    ranges = work.stage(score_pairs, params, inputs, level.count, f"{words}: scoring pairs", arcs).results
     low = min((one["low"] for one in ranges if "low" in one), default=0.0)
     high = max((one["high"] for one in ranges if "high" in one), default=0.0)
     params |= {"low": low, "high": high}
-    pairs = work.stage(_sort_pairs, params, inputs, level.count, f"{words}: sorting pairs", arcs)
-    joined = work.stage(_join, {"h": h}, {"pairs": pairs, "level": level}, words=f"{words}: joining", alone=True)
+    pairs = work.stage(sort_pairs, params, inputs, level.count, f"{words}: sorting pairs", arcs)
+    joined = work.stage(join_pairs, {"h": h}, {"pairs": pairs, "level": level}, words=f"{words}: joining", alone=True)
     joined.run(files=False)  # as below: a level that was finished, and its files freed, is not made again
     work.free(pairs)
     count = int(joined.result()["count"])
     bounds: dict[str, Any] = {"count": count}
     bounds["bounds"] = on_disk.bounds_of(joined.load("lengths"), on_disk.arcs_per_block(work))
     both = {"level": level, "labels": joined}
-    grouped = work.stage(_group_by_label, bounds, both, level.count, f"{words}: grouping edges by cluster", arcs)
+    grouped = work.stage(group_by_cluster, bounds, both, level.count, f"{words}: grouping edges by cluster", arcs)
     sums = {"grouped": grouped, "labels": joined}
     blocks = len(bounds["bounds"]) - 1
-    coarse = work.stage(_sum_between, bounds, sums, blocks, f"{words}: summing edges between clusters", arcs)
+    coarse = work.stage(sum_clusters, bounds, sums, blocks, f"{words}: summing edges between clusters", arcs)
     coarse.run(files=False)
     work.free(grouped)
     return joined, coarse
@@ -120,7 +120,7 @@ def _coarser(work: Work, level: Stage, h: int, score: str, words: str, arcs: int
 # ------------------------------------------------------------------------------------------------- pieces
 
 
-def _first_level(task: Task) -> dict[str, Any]:
+def first_level(task: Task) -> dict[str, Any]:
     """The symmetric weights between different nodes, relative to the largest."""
     block, scale = read_block(task.inputs["arcs"], task.block), task.params["largest"] or 1.0
     values = np.ones(len(block.columns)) if task.params["unit"] else block.values()
@@ -165,7 +165,8 @@ def _pairs(task: Task) -> tuple[NDArray[Any], NDArray[np.float64]]:
     return pairs, score
 
 
-def _score_range(task: Task) -> dict[str, Any]:
+def score_pairs(task: Task) -> dict[str, Any]:
+    """A piece: the lowest and the highest score of its pairs."""
     _, score = _pairs(task)
     if not len(score):
         return {}
@@ -174,7 +175,8 @@ def _score_range(task: Task) -> dict[str, Any]:
     return {"low": float(ends[0]), "high": float(ends[1])}
 
 
-def _sort_pairs(task: Task) -> dict[str, Any]:
+def sort_pairs(task: Task) -> dict[str, Any]:
+    """A piece: its pairs by falling score, and how many there are of each."""
     pairs, score = _pairs(task)
     keys, out = np.empty(len(score), np.uint16), np.empty_like(pairs)
     ends = (task.params["low"], task.params["high"])
@@ -185,7 +187,7 @@ def _sort_pairs(task: Task) -> dict[str, Any]:
     return {"pairs": len(pairs)}
 
 
-def _join(task: Task) -> dict[str, Any]:
+def join_pairs(task: Task) -> dict[str, Any]:
     """Join the ends of all pairs in the order of their scores; labels, and the arcs of every cluster."""
     made, level, h = task.inputs["pairs"], task.inputs["level"], task.params["h"]
     n = level.result(level.count - 1)["stop"]
@@ -224,12 +226,14 @@ def _join(task: Task) -> dict[str, Any]:
     return {"count": count}
 
 
-def _group_by_label(task: Task) -> dict[str, Any]:
+def group_by_cluster(task: Task) -> dict[str, Any]:
+    """A piece: its rows, by the clusters of their nodes."""
     block, labels = read_block(task.inputs["level"], task.block), vector(task.inputs["labels"], "labels")
     return on_disk.group_rows(task, block, labels[block.start : block.start + block.rows], task.params["bounds"])
 
 
-def _sum_between(task: Task) -> dict[str, Any]:
+def sum_clusters(task: Task) -> dict[str, Any]:
+    """A piece: some rows of the level above."""
     keys, block = on_disk.read_group(task.inputs["grouped"], task.block)
     labels = vector(task.inputs["labels"], "labels").astype(block.columns.dtype, copy=False)
     start, stop = task.params["bounds"][task.block : task.block + 2]
@@ -241,7 +245,7 @@ def _sum_between(task: Task) -> dict[str, Any]:
     return _save_level(task, Block(start, pointers, columns[:end], weights[:end]))
 
 
-def _grow(task: Task) -> dict[str, Any]:
+def grow_in_memory(task: Task) -> dict[str, Any]:
     """The levels that fit in memory."""
     params, level = task.params, task.inputs["level"]
     blocks = [read_block(level, block) for block in range(level.count)]
@@ -263,7 +267,8 @@ def _grow(task: Task) -> dict[str, Any]:
     return {"levels": len(parents) - params["done"], "capped": last.n > params["h"]}
 
 
-def _finish(task: Task) -> dict[str, Any]:
+def finish_tree(task: Task) -> dict[str, Any]:
+    """The piece: the tree."""
     from types import SimpleNamespace
 
     rest, order = task.inputs["rest"], task.inputs["order"]
