@@ -18,7 +18,7 @@ __all__ = ["connected", "on_client", "on_cluster"]
 
 _ATTEMPTS = 3
 """How often a task is tried on a Dask cluster whose workers die, before that is an error."""
-_PATIENCE = 30
+_PATIENCE = 120
 """Seconds to wait for a Dask cluster, and for workers in place of the last one that is gone."""
 _LOOK = 2.0
 """Seconds without a result after which we look whether there are workers."""
