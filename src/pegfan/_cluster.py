@@ -18,7 +18,7 @@ __all__ = ["connected", "on_client", "on_cluster"]
 
 _ATTEMPTS = 3
 """How often a task is tried on a Dask cluster whose workers die, before that is an error."""
-_PATIENCE = 120
+_CONNECT, _PATIENCE = 30, 120
 """Seconds to wait for a Dask cluster, and for workers in place of the last one that is gone."""
 _LOOK = 2.0
 """Seconds without a result after which we look whether there are workers."""
@@ -154,14 +154,14 @@ def connected(address: str, extra: str = "search", **options: Any) -> Iterator[A
 
     try:
         _knock(address)
-        client = Client(address, timeout=_PATIENCE, set_as_default=False, **options)
+        client = Client(address, timeout=_CONNECT, set_as_default=False, **options)
     except (OSError, ValueError, TimeoutError) as error:
         raise OSError(
             f"no Dask scheduler answers at {address} ({error}); `dask scheduler` starts one and prints its address"
         ) from error
     with client:
         try:
-            client.wait_for_workers(1, timeout=_PATIENCE)
+            client.wait_for_workers(1, timeout=_CONNECT)
         except TimeoutError as error:
             raise OSError(f"the Dask scheduler {address} has no workers; start one: dask worker {address}") from error
         yield client
@@ -174,4 +174,4 @@ def _knock(address: str) -> None:
         return
     if not parts.hostname or not parts.port:
         raise ValueError("an address looks like tcp://host:8786")
-    socket.create_connection((parts.hostname, parts.port), timeout=_PATIENCE).close()
+    socket.create_connection((parts.hostname, parts.port), timeout=_CONNECT).close()
