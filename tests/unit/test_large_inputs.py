@@ -55,6 +55,7 @@ def test_edges_alone(tmp_path):
     [
         (["nothing/*.csv"], "no file fits nothing"),
         (["nope.csv"], "no such file"),
+        (["chameleon"], "chameleon: no such file or folder; a data set that has a name fits: leave out --memory"),
         (["."], "holds no table"),
         (["graph.npz"], "no table that can be read in pieces"),
         (["a.csv", "b.csv", "c.csv"], "have different columns.*one table of nodes and one of edges"),

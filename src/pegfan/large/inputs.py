@@ -67,6 +67,8 @@ def expand(where: Sequence[str | os.PathLike[str]]) -> list[Path]:
             if not inside:
                 raise FileNotFoundError(f"no file fits {entry}; is the path right?")
             found += inside
+        elif not path.exists() and not path.suffix and len(path.parts) == 1:
+            raise FileNotFoundError(f"{entry}: no such file or folder; a data set that has a name fits: {_FIX}")
         else:
             found.append(existing(path))
     return list(dict.fromkeys(found))
