@@ -62,6 +62,8 @@ nitpick_ignore_regex = [
     (r"py:class", r"pegfan\._arrays\.Room"),  # memory that levels share, likewise
     (r"py:class", r"pegfan\.channels\.labels\.Beliefs"),  # what a second stage sees, likewise
     (r"py:exc", r"pegfan\.training\.loop\.Unfinished"),  # a kind of Diverged that the search answers, likewise
+    (r"py:class", r"pegfan\.large\.(channels\.Block|reading\.LargeTables)"),  # what is read from disk, likewise
+    (r"py:class", r"pegfan\.auto\.classifier\.AutoModel"),  # either of two classes that are documented
     (r"py:class", r"TypeAliasForwardRef"),  # how Sphinx names an alias that may be None
 ]
 

@@ -8,7 +8,7 @@ import numpy as np
 import pegfan as pf
 from pegfan.large import order, tree
 from pegfan.large.arcs import ordered
-from pegfan.large.dask import Cluster
+from pegfan.large.dask import DaskCluster
 from pegfan.large.given import cut
 from pegfan.large.pieces import Work
 
@@ -23,7 +23,7 @@ def graph_of(n=6_000, degree=6, seed=3):
 def main(output, folder, *dask):
     graph = graph_of()
     with ExitStack() as stack:
-        cluster = stack.enter_context(Cluster(workers=2)) if dask else None
+        cluster = stack.enter_context(DaskCluster(workers=2)) if dask else None
         work = stack.enter_context(Work(folder, memory=600_000, workers=2, cluster=cluster))
         arcs, _ = cut(work, graph, 4_000)
         found = order.canonical_order(work, arcs)

@@ -12,7 +12,7 @@ import pytest
 
 from pegfan import _cluster
 from pegfan.large import pieces
-from pegfan.large.dask import Cluster, _error, _on_worker, is_address
+from pegfan.large.dask import DaskCluster, _error, _on_worker, is_address
 from pegfan.large.pieces import FullError, Work, example
 from support.tasks import an_object
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.long
 
 @pytest.fixture(scope="module")
 def cluster():
-    with Cluster(workers=2, memory=10**9) as made:
+    with DaskCluster(workers=2, memory=10**9) as made:
         yield made
 
 
@@ -135,7 +135,7 @@ def test_a_scheduler_that_goes_is_said(tmp_path):
 
     own = LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None, silence_logs=50)
     closing = threading.Timer(1.0, own.close)
-    with own, pytest.raises(OSError, match=r"scheduler .* is gone"), Cluster(own.scheduler_address) as cluster:
+    with own, pytest.raises(OSError, match=r"scheduler .* is gone"), DaskCluster(own.scheduler_address) as cluster:
         closing.start()
         with Work(tmp_path, cluster=cluster) as work:
             work.stage(example, {"power": 2, "seconds": 0.5}, count=20).run()
@@ -150,7 +150,7 @@ def test_a_cluster_without_workers_is_not_waited_for(tmp_path, monkeypatch):
     with (
         LocalCluster(n_workers=1, processes=False, dashboard_address=None, silence_logs=50) as own,
         pytest.raises(OSError, match="no workers for 3 seconds; start one"),
-        Cluster(own.scheduler_address) as cluster,
+        DaskCluster(own.scheduler_address) as cluster,
         Work(tmp_path, cluster=cluster) as work,
     ):
         list(cluster([]))
@@ -163,9 +163,9 @@ def test_a_cluster_without_workers_is_not_waited_for(tmp_path, monkeypatch):
 
 def test_what_is_no_address_is_refused():
     with pytest.raises(ValueError, match=r"'nodes\.parquet' is no address.*tcp://host:8786"):
-        Cluster("nodes.parquet")
+        DaskCluster("nodes.parquet")
     assert is_address("tls://head.example:8786")
-    with pytest.raises(OSError, match="no Dask scheduler answers"), Cluster("tcp://127.0.0.1:1"):
+    with pytest.raises(OSError, match="no Dask scheduler answers"), DaskCluster("tcp://127.0.0.1:1"):
         pass
 
 
@@ -192,5 +192,5 @@ def test_tls_by_the_settings_of_dask(tmp_path):
         ) as there,
     ):
         assert there.scheduler_address.startswith("tls://")
-        with Cluster(there.scheduler_address) as cluster, Work(tmp_path / "work", cluster=cluster) as work:
+        with DaskCluster(there.scheduler_address) as cluster, Work(tmp_path / "work", cluster=cluster) as work:
             assert [one["value"] for one in work.stage(example, {"power": 2}, count=3).results] == [0, 1, 4]

@@ -75,9 +75,9 @@ def opened(
     with _going_on(folder), contextlib.ExitStack() as stack:
         cluster = None
         if pieces.dask is not None:
-            from pegfan.large.dask import Cluster
+            from pegfan.large.dask import DaskCluster
 
-            cluster = stack.enter_context(Cluster(pieces.dask, memory, say=lambda text: errors.print(escape(text))))
+            cluster = stack.enter_context(DaskCluster(pieces.dask, memory, say=lambda text: errors.print(escape(text))))
         progress = stack.enter_context(progress_bar(command, str))
         given = {name: value for name, value in reading.items() if value is not None}
         try:

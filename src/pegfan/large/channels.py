@@ -74,7 +74,7 @@ class GraphPieces:
         result, as in `pegfan.trees.canonical_order`.
     arcs
         From a stage with ``order.npy``, and whether directions are turned around, to the arcs renumbered so: arc blocks
-        (`pegfan.large.arcs`).
+        (``pegfan.large.arcs``).
     tree
         From a recipe to a stage with its tree, ``tree.npz``.
     """

@@ -28,7 +28,7 @@ from pegfan._extras import need
 from pegfan.large.pieces import MARKER, FullError, run_piece
 from pegfan.running import cores
 
-__all__ = ["LOCAL", "Cluster", "is_address"]
+__all__ = ["LOCAL", "DaskCluster", "is_address"]
 
 LOCAL = "local"
 """In place of an address: a cluster of our own, on this machine."""
@@ -63,7 +63,7 @@ def is_address(text: str) -> bool:
     return text == LOCAL or _ADDRESS.fullmatch(text) is not None
 
 
-class Cluster:
+class DaskCluster:
     """Runs pieces on the workers of a Dask scheduler. Use it as a context manager, and as ``Work(cluster=)``.
 
     Parameters
@@ -82,7 +82,7 @@ class Cluster:
     --------
     >>> import tempfile
     >>> from pegfan.large.pieces import Work, example
-    >>> with Cluster(workers=1) as cluster, tempfile.TemporaryDirectory() as folder:  # doctest: +SKIP
+    >>> with DaskCluster(workers=1) as cluster, tempfile.TemporaryDirectory() as folder:  # doctest: +SKIP
     ...     with Work(folder, cluster=cluster) as work:
     ...         [result["value"] for result in work.stage(example, {"power": 2}, count=3).results]
     [0, 1, 4]

@@ -29,22 +29,19 @@ from pegfan.running import Progress
 from pegfan.trees import Hierarchy
 
 if TYPE_CHECKING:
-    from pegfan.large.dask import Cluster
+    from pegfan.large.dask import DaskCluster
 
 __all__ = ["LargeGraph", "open_graph"]
 
-Paths = Any
-"""A file, several, a glob or a folder."""
-
 
 def open_graph(
-    nodes: Paths | None,
-    edges: Paths,
+    nodes: Any,
+    edges: Any,
     *,
     memory: str | float = "4GB",
     work: str | os.PathLike[str] = NAME,
     workers: int | None = None,
-    cluster: Cluster | None = None,
+    cluster: DaskCluster | None = None,
     progress: Progress | None = None,
     **reading: Any,
 ) -> LargeGraph:
@@ -63,7 +60,7 @@ def open_graph(
     workers
         How many pieces are computed at once; by default one per core.
     cluster
-        A `pegfan.large.Cluster` of Dask whose workers compute the pieces.
+        A `pegfan.large.dask.DaskCluster` whose workers compute the pieces.
     progress
         Called with a `pegfan.running.Step`.
     **reading
@@ -261,7 +258,8 @@ class LargeGraph:
         split
             A split, or the place of one that the nodes have; where they have none, one is drawn.
         **options
-            As in `pegfan.large.training.train`: ``metric``, ``pins``, ``recipes``, ``progress``, ``every``.
+            ``metric``, ``pins`` (fields and settings that all recipes must have), ``recipes`` (exactly these),
+            ``progress``, and ``every``, the seconds between two times that the training keeps how far it is.
         """
         labels, about = self.labels, self.about
         if labels is None:

@@ -29,7 +29,7 @@ from pegfan._atomic import replacing
 from pegfan.running import Progress, Step, cores
 
 if TYPE_CHECKING:
-    from pegfan.large.dask import Cluster
+    from pegfan.large.dask import DaskCluster
 
 __all__ = ["FullError", "Made", "Stage", "Task", "Work", "run_piece"]
 
@@ -210,7 +210,7 @@ class Work:
     progress
         Called with a `pegfan.running.Step` after every piece.
     cluster
-        What runs pieces elsewhere: a `pegfan.large.dask.Cluster`.
+        What runs pieces elsewhere: a `pegfan.large.dask.DaskCluster`.
 
     Examples
     --------
@@ -228,7 +228,7 @@ class Work:
         memory: int = 4_000_000_000,
         workers: int | None = None,
         progress: Progress | None = None,
-        cluster: Cluster | None = None,
+        cluster: DaskCluster | None = None,
     ) -> None:
         from filelock import FileLock, Timeout
 

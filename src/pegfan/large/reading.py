@@ -171,7 +171,7 @@ class LargeTables:
 
     @cached_property
     def edges(self) -> Stage:
-        """The adjacency matrix, as arc blocks; see `pegfan.large.arcs`."""
+        """The adjacency matrix, as arc blocks; see ``pegfan.large.arcs``."""
         from pegfan.large.arcs import arcs_per_block
 
         pieces = self._sorted

@@ -271,7 +271,7 @@ def train(
     pins
         Fields and settings that all recipes must have.
     recipes
-        Exactly these; by default those of `pegfan.auto.recipes.plain_recipes` that fit into the time.
+        Exactly these; by default those of ``pegfan.auto.recipes.plain_recipes`` that fit into the time.
     progress
         Called with a `pegfan.running.Step`.
     every
