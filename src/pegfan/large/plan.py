@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from pegfan.large.arcs import BYTES
 from pegfan.large.inputs import Sizes
 from pegfan.large.sizes import show_bytes
 from pegfan.running import cores
@@ -28,8 +29,6 @@ BASE = 250_000_000
 """Bytes that a process takes before it has read anything: Python, NumPy and Arrow."""
 PER_NODE = 112
 """Bytes per node that must fit in memory: the vectors of one number per node that the tree needs at once."""
-ARC_BYTES = 48
-"""Bytes per arc of a block while it is worked on."""
 
 
 @dataclass(frozen=True)
@@ -281,7 +280,7 @@ def make_plan(
     for_blocks = max(memory - held, memory // 4)
     slow = REFERENCE.arcs / speed.arcs * REFERENCE.cores / max(1, min(at_once, speed.cores))
     arcs = 2 * sizes.edges
-    blocks = max(1, math.ceil(3 * ARC_BYTES * arcs * at_once / for_blocks))
+    blocks = max(1, math.ceil(3 * BYTES * arcs * at_once / for_blocks))
     n, m, cells = sizes.nodes, sizes.edges, sizes.nodes * max(1, sizes.columns)
     stages = []
     for name in NEEDED[command]:
@@ -292,7 +291,7 @@ def make_plan(
         disk = (stays + passing) * max(0.0, 1 / speed.write - 1 / REFERENCE.write)
         disk += (stays + passing) * max(0.0, 1 / speed.read - 1 / REFERENCE.read)
         seconds = float((more or {}).get(name, seconds + disk))
-        used = min(memory, held + 3 * ARC_BYTES * arcs)
+        used = min(memory, held + 3 * BYTES * arcs)
         stages.append(PlannedStage(name, cost.words, blocks if cost.per_block else 1, stays, passing, used, seconds))
     return Plan(sizes, memory, tuple(stages))
 
