@@ -19,7 +19,7 @@ LIGHT := .venv-light
 # Bytecode is kept even where the environment says otherwise: test processes start sooner with it.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help install demo test test-long test-data test-slow test-browser test-light check format bench docs clean
+.PHONY: help install demo test test-long test-data test-slow test-browser test-light check format bench docs torture clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this list
@@ -81,6 +81,11 @@ format: $(INSTALLED)  ## Format the code and mend what the linter can
 
 bench: $(INSTALLED)  ## Speed and memory, as ratios inside one run; writes benchmarks/RESULTS.md: make bench PEGFAN_DATA=folder
 	$(BIN)/python benchmarks/results.py
+
+MINUTES ?= 30
+SEED ?= 0
+torture: $(INSTALLED)  ## Kills, full disks, damaged files, bad arguments; Linux only: make torture MINUTES=30 SEED=0 ONLY='kill|disk'
+	PYTHONPATH=tests $(BIN)/python -m torture --minutes $(MINUTES) --seed $(SEED) --only '$(ONLY)' --keep
 
 docs: $(INSTALLED)  ## Build the documentation; warnings are errors
 	$(BIN)/sphinx-build -E -W --keep-going -n -b html docs docs/_build/html
