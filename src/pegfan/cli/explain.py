@@ -11,7 +11,7 @@ from rich.markup import escape
 from pegfan.cli._options import Json, choices
 from pegfan.cli._shell import USAGE, Fail, command, console, errors
 from pegfan.cli._show import make_table, print_json, print_table
-from pegfan.cli.train import load_model, read_like, reopen
+from pegfan.cli.train import load_model, read_like, reopen, require_names
 
 if TYPE_CHECKING:
     from pegfan.explain import Explanation
@@ -61,6 +61,7 @@ def explain(
         raise Fail(f"There is no class {target!r}; {choices(target, classes)}.")
     if on:
         _, known, _ = read_like(on, {}, stored)
+        require_names(trained, known)
     elif stored is not None:
         _, known = reopen(stored, model if (model / "result.json").is_file() else model.parent)
     else:

@@ -296,6 +296,7 @@ def _splits_from(arrays: dict[str, Any], path: Path, n: int | None) -> list[Spli
 
 
 def _describe_arrays(graph: Graph, rows: int, report: ReadReport) -> None:
+    report.numbered = True
     report.columns["edges"] = "directed" if graph.directed else "undirected"
     report.columns["label"] = "none" if graph.truth is None else f"{graph.n_classes} classes"
     if graph.targets is not None:

@@ -265,6 +265,7 @@ def build(
     attributes: dict[str, Any] = {}
     if nodes is None:
         ids, known = _ids_of_edges(tables[0], listed, n)
+        report.numbered = n is not None
         own = len(ids)
         ids, things = _with_things(ids, listed, report)
     else:
@@ -521,7 +522,7 @@ def _ids_of_nodes(
     if nodes.size == 0:
         raise BadInput(f"{nodes.name} has no rows; a graph needs a node")
     column, why = pick_id(nodes, edges, ends, options)
-    report.id_column = column
+    report.id_column, report.numbered = column, column is None
     report.columns["id"] = f"{'row numbers' if column is None else repr(column)} ({why})"
     if column is None:
         return None, Ids(pd.Series(np.arange(nodes.size)), "int")
