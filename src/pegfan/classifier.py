@@ -325,10 +325,9 @@ class NodeClassifier(NodeModel):
         one would have more, the root holds what is left; if it has fewer, the children of the root are repeated as
         clusters with one child, so that the finest and the coarsest scales stay those of the training, and the
         channels between them are zero. Feature columns are matched by name if both graphs have names
-        (``graph.feature_names``), and by order otherwise. Nodes are matched by their ids, ``graph.ids``: what is known of
-        training nodes is known of the nodes that have their names, in whatever order; nodes without names are called
-        0, 1, ..., n - 1. Where that may not be what is meant, as it may be if nodes without names are more or fewer
-        than in training, there is a warning.
+        (``graph.feature_names``), and by order otherwise. Nodes are matched by their ids, ``graph.ids``: what is known
+        of training nodes is known of the nodes that have their names, in whatever order; nodes without names are called
+        0, 1, ..., n - 1. If these are more or fewer than in training, there is a warning.
         """
         return np.asarray(np.exp(self._log_probabilities(graph)))
 

@@ -206,7 +206,7 @@ def test_nodes_without_names_are_doubted_where_their_number_differs(graph):
     )  # which says who is who, and no warning
     shuffled = graph.permute(np.arange(graph.n)[::-1]).replace(node_names=np.arange(graph.n)[::-1])
     assert np.array_equal(model.predict_proba(shuffled)[::-1], model.predict_proba(graph))
-    with pytest.warns(UserWarning):
+    with pytest.warns(UserWarning, match="node i is taken"):
         assert not np.array_equal(by_id, model.predict_proba(fewer))
 
 
