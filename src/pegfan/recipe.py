@@ -616,9 +616,8 @@ class Known:
             return np.where(nodes < self.n, nodes, -1)
         names = map(str, range(self.n)) if self.names is None else self.names
         place = {name: i for i, name in enumerate(names)}
-        wanted = map(str, graph.ids.tolist())
-        if self.salt is not None:
-            wanted = (_digest(name, self.salt) for name in wanted)
+        ids, salt = map(str, graph.ids.tolist()), self.salt
+        wanted = ids if salt is None else (_digest(name, salt) for name in ids)
         return np.array([place.get(name, -1) for name in wanted], dtype=np.int64)
 
     def doubt(self, graph: Graph) -> str | None:

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import zipfile
+from itertools import pairwise
 
 import networkx as nx
 import numpy as np
@@ -127,14 +128,91 @@ def test_edges_without_a_header(tmp_path, text, delimiter, rows, suffix):
     g, report = read_graph(path, report=True)
     assert g.node_names.tolist() == [1, 2, 3]
     assert g.edges()[0].tolist() == [[0, 1], [1, 2]]
-    assert report.files == {path.name: f"edges; {delimiter}, no header, {rows} rows"}
+    comments = text.count("#") + text.count("%")
+    words = f", {comments} comment lines" if comments else ""
+    assert report.files == {path.name: f"edges; {delimiter}, no header, {rows} rows{words}"}
 
 
-def test_comments_among_the_rows_are_counted(tmp_path):
+def test_comments_are_counted(tmp_path):
     path = write(tmp_path / "e.txt", "% KONECT\n1 2\n# in between\n2 3\n  # and here\n")
     g, report = read_graph(path, report=True)
     assert g.n == 3
-    assert report.files == {"e.txt": "edges; white space, no header, 2 rows, 2 comment lines"}
+    assert report.files == {"e.txt": "edges; white space, no header, 2 rows, 3 comment lines"}
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "words"),
+    [
+        ("a,b\n#b,c\n%c,a\n", "#b %c a b c", "3 rows, 2 of them begin with # or % (comments='#%' skips those)"),
+        ("a b\n# one two three\n# b\n#b c\n", "#b a b c", "2 rows, 2 comment lines, 1 of them begin with # or %"),
+        ("# top\na,b\n#b\nb,a\n", "a b", "2 rows, 2 comment lines"),
+        ("1,2\n#2,3\n3,1\n", "1 2 3", "2 rows, 1 comment lines (1 of them with as many cells as a row; comments=''"),
+    ],
+)
+def test_a_row_that_begins_like_a_comment_does_not_vanish(tmp_path, text, names, words):
+    path = write(tmp_path / "e.csv", text)
+    g, report = read_graph(path, report=True)
+    assert list(map(str, g.ids.tolist())) == names.split()
+    assert words in report.files["e.csv"]
+    rows = [line[0] not in "#%" for line in text.splitlines()]
+    skipped = read_graph(path, comments="#%", report=True)[1].files["e.csv"]
+    assert f"no header, {sum(rows)} rows, {len(rows) - sum(rows)} comment lines" in skipped
+
+
+def test_a_row_that_begins_like_a_comment_in_a_large_file(tmp_path):
+    """Large files are cut into cells by another way, and a row may lie across two blocks."""
+    names = [f"{'#' if k % 7 == 3 else ''}name-{k:06d}" for k in range(60_000)]
+    path = write(tmp_path / "e.csv", "source,target\n" + "".join(f"{a},{b}\n" for a, b in pairwise(names)))
+    assert read_graph(path).node_names.tolist() == sorted(names)
+
+
+@pytest.mark.parametrize("pack", [False, True])
+@pytest.mark.parametrize("size", [100, 20_000, 200_000])
+def test_a_quote_that_never_ends_is_named_with_its_line(tmp_path, size, pack):
+    """`csv` ends at cells of 128 KB, and said something else there, which was not heard: the rest was one cell."""
+    rows = [f"v{k},v{k + 1}\n" for k in range(size)]
+    rows[50] = 'v50,"v51\n'
+    text = ("source,target\n" + "".join(rows)).encode()
+    path = write(tmp_path / "e.csv", gzip.compress(text, 1) if pack else text)
+    refused(r"e\.csv, line 52: a quoted text starts here and never ends", path)
+
+
+def test_a_quoted_text_that_ends_within_another_cell_is_named(tmp_path):
+    """Two stray quotes are as many as one needs: the lines between them were one cell."""
+    rows = [f"v{k},v{k + 1}\n" for k in range(100)]
+    rows[50], rows[70] = 'v50,"v51\n', 'v70,"v71\n'
+    path = write(tmp_path / "e.csv", "source,target\n" + "".join(rows))
+    refused(r"e\.csv, line 52: a quoted text starts here and ends in line 72, in the midst of a cell", path)
+
+
+def test_long_cells_are_read_and_lines_counted_behind_them(tmp_path):
+    text = "x" * 200_000
+    path = write(tmp_path / "e.csv", f'source,target\n"{text}",5" pipe\nb,"c\nd"\n,e\n')
+    refused(r"e\.csv, line 5: column 'source' is blank", path)
+    g = read_graph(write(tmp_path / "e.csv", f'source,target\n"{text}",5" pipe\nb,"c\nd"\n'))
+    assert set(g.node_names) == {text, '5" pipe', "b", "c\nd"}
+
+
+def test_spaces_within_quotes_are_part_of_a_text(tmp_path):
+    g = read_graph(write(tmp_path / "e.txt", '"a  b"  "a b"\n"a b" c\n'))
+    assert g.node_names.tolist() == ["a  b", "a b", "c"]
+
+
+def test_edge_lists_of_networkx_keep_what_follows_a_hash(tmp_path):
+    text = "#made by hand\n# user#1 user#2\nuser#12 user#13 {}\nuser#13 bob {'weight': 2}\n#bob user#12 {}\n"
+    g = read_graph(write(tmp_path / "g.edgelist", text))
+    assert sorted(g.node_names) == ["#bob", "bob", "user#12", "user#13"]
+    assert g.n_edges == 3
+
+
+def test_a_first_line_that_nothing_tells_about_is_said(tmp_path):
+    path = write(tmp_path / "e.csv", "person,friend\nanna,ben\ncarl,dora\n")
+    _, report = read_graph(path, report=True)
+    assert report.notes == [
+        "e.csv: nothing tells whether the first line, 'person' and 'friend', names its columns, so that it was read as "
+        "an edge; --header (header=True) reads it as names"
+    ]
+    assert read_graph(path, header=False, report=True)[1].notes == []
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from pegfan._checks import BadInput
 from pegfan._extras import need
 from pegfan._npz import read_npz, require_size
 from pegfan.datasets._table import Options, ReadReport, Table, few, shown, suggestion
-from pegfan.datasets._text import open_bytes, read_numbers
+from pegfan.datasets._text import COMMENTS, open_bytes, read_numbers
 from pegfan.graph import Graph, Split, labels_or_targets, mask_splits, single_column
 
 _DEEPEST_XML = 100
@@ -317,7 +317,9 @@ def _read_networkx(path: Path, kind: str, max_bytes: int) -> Any:
         return nx.read_graphml(io.BytesIO(content))
     lines = content.decode().splitlines()
     if kind == "edgelist":
-        return nx.parse_edgelist(lines, create_using=nx.MultiDiGraph, data=True)
+        # NetworkX would cut lines at every #, and an id may hold one: comments are lines, and no edge ends with }.
+        rows = [line for line in lines if line.lstrip()[:1] not in tuple(COMMENTS) or line.rstrip().endswith("}")]
+        return nx.parse_edgelist(rows, comments=None, create_using=nx.MultiDiGraph, data=True)
     try:
         return nx.parse_gml(lines)
     except nx.NetworkXError as error:

@@ -712,9 +712,11 @@ def _read_attributes(
         report.columns["positions"] = few(columns)
         rest = _without(rest, columns)
 
-    splits = _labels.pick_splits(rest, options)
-    if splits:
+    splits, masks = _labels.pick_splits(rest, options), _labels.pick_masks(rest, options)
+    if splits or masks:
         found["splits"] = [_labels.read_split(rest, column) for column in splits]
+        found["splits"] += [_labels.read_masks(rest, parts) for parts in masks]
+        splits = [*splits, *(column for parts in masks for column in parts.values())]
         report.columns["splits"] = ", ".join(map(repr, splits))
         rest = _without(rest, splits)
 
