@@ -60,7 +60,7 @@ def tree(
     warnings = _warnings(grown)
     if output is not None:
         with writing(output):
-            grown.save(output)
+            grown.save(output, known.ids)
     if picture is not None:
         from pegfan import layouts, plots
 
@@ -92,7 +92,7 @@ def _tree_in_pieces(
         grown, folder = graph.tree(**settings), graph.work.folder
         if output is not None:
             with writing(output):
-                grown.save(output)
+                grown.save(output, graph.all_ids())
     levels, warnings = shape(grown).reset_index(), _warnings(grown)
     if as_json:
         about = {"source": source.to_dict(), "info": grown.info, "clusters": grown.n_clusters, "levels": grown.K}
