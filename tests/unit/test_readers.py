@@ -143,10 +143,10 @@ def test_comments_are_counted(tmp_path):
 @pytest.mark.parametrize(
     ("text", "names", "words"),
     [
-        ("a,b\n#b,c\n%c,a\n", "#b %c a b c", "3 rows, 2 of them begin with # or % (comments='#%' skips those)"),
-        ("a b\n# one two three\n# b\n#b c\n", "#b a b c", "2 rows, 2 comment lines, 1 of them begin with # or %"),
+        ("a,b\n#b,c\n%c,a\n", "#b %c a b c", "3 rows, 2 rows begin with # or % (--comments '#%' skips them)"),
+        ("a b\n# one two three\n# b\n#b c\n", "#b a b c", "2 rows, 2 comment lines, 1 rows begin with # or %"),
         ("# top\na,b\n#b\nb,a\n", "a b", "2 rows, 2 comment lines"),
-        ("1,2\n#2,3\n3,1\n", "1 2 3", "2 rows, 1 comment lines (1 of them with as many cells as a row; comments=''"),
+        ("1,2\n#2,3\n3,1\n", "1 2 3", "2 rows, 1 comment lines (1 of them with as many cells as a row; --comments ''"),
     ],
 )
 def test_a_row_that_begins_like_a_comment_does_not_vanish(tmp_path, text, names, words):

@@ -154,9 +154,9 @@ def marked_words(layout: _Layout) -> str:
     if layout.commented:
         words += f", {layout.commented:,} comment lines"
     if layout.doubtful:
-        words += f" ({layout.doubtful:,} of them with as many cells as a row; comments='' reads them as rows)"
+        words += f" ({layout.doubtful:,} of them with as many cells as a row; --comments '' reads them)"
     if layout.marked:
-        words += f", {layout.marked:,} of them begin with {marks} (comments={layout.settings.marks!r} skips those)"
+        words += f", {layout.marked:,} rows begin with {marks} (--comments {layout.settings.marks!r} skips them)"
     return words
 
 
