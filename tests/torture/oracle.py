@@ -150,6 +150,9 @@ def draw_tables(
     }
     if draw.random() < 0.5:
         del nodes["joined"]
+    if draw.random() < 0.3:
+        nodes["tags"] = [draw.sample(("red", "blue", "x1", "a b"), draw.randint(0, 3)) for _ in range(n)]
+        nodes["tags"][0] = ["red", "x1"]
     if draw.random() < 0.5:
         nodes["split"] = [draw.choice(("train", "val", "test", None)) for _ in range(n)]
         nodes["split"][0] = "train"
@@ -174,13 +177,19 @@ Way = Callable[[Tables, Path, random.Random], list[Path]]
 
 
 def _cell(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{'|'.join(value)}]"
     return "" if value is None else repr(value) if isinstance(value, float) else str(value)
 
 
 def write_text(tables: Tables, folder: Path, draw: random.Random) -> list[Path]:
-    """Text files, each with a delimiter, quotes and line ends of its own."""
-    paths = []
-    for name, table in (("nodes", tables.nodes), ("edges", tables.edges)):
+    """Text files, each with a delimiter, quotes and line ends of its own; lists in a column or as JSON by id."""
+    paths, nodes = [], dict(tables.nodes)
+    if "tags" in nodes and draw.random() < 0.5:
+        lists = zip(map(str, tables.ids), nodes.pop("tags"), strict=True)
+        paths.append(folder / "tags.json")
+        paths[0].write_text(json.dumps({name: tags for name, tags in lists if tags}), encoding="utf-8")
+    for name, table in (("nodes", nodes), ("edges", tables.edges)):
         lines = any("\n" in str(cell) for column in table.values() for cell in column)
         mark = draw.choice(",,;\t|" if lines else ",,;\t| ")
         quoting = draw.choice((csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONNUMERIC))
@@ -226,7 +235,7 @@ def write_parquet(tables: Tables, folder: Path, draw: random.Random) -> list[Pat
 def write_mixed(tables: Tables, folder: Path, draw: random.Random) -> list[Path]:
     """Nodes as the one, edges as the other."""
     one, other = write_text(tables, folder, draw), write_parquet(tables, folder, draw)
-    return [one[0], other[1]] if draw.random() < 0.5 else [other[0], one[1]]
+    return [*one[:-1], other[1]] if draw.random() < 0.5 else [other[0], one[-1]]
 
 
 def write_networkx(tables: Tables, folder: Path, draw: random.Random) -> list[Path]:
@@ -236,6 +245,7 @@ def write_networkx(tables: Tables, folder: Path, draw: random.Random) -> list[Pa
     graph = (nx.DiGraph if tables.directed else nx.Graph)()
     for k, name in enumerate(tables.ids):
         cells = {column: values[k] for column, values in tables.nodes.items() if column != "id"}
+        cells |= {"tags": _cell(cells["tags"])} if "tags" in cells else {}  # which GraphML does not hold
         graph.add_node(name, **{column: value for column, value in cells.items() if value is not None})
     weights = tables.edges.get("weight", [1.0] * len(tables.edges["source"]))
     for source, target, weight in zip(tables.edges["source"], tables.edges["target"], weights, strict=True):
