@@ -12,7 +12,6 @@ from torture.commands import (
     KILL_BEFORE,
     Command,
     State,
-    check_mine,
     graph_files,
     leftovers,
     outlived,
@@ -61,9 +60,9 @@ def kill(every: bool) -> Callable[[State, int, random.Random, Path], None]:
             finished = is_done and again.code == 1 and "exists" in again.err
             require(again.code == 0 or finished, f"again: {again.text}")
             require(command.facts(disk) == target.expected, "the second run has other results")
-            left = [name for name in leftovers(disk) if name != ".out.mine.part"]
+            left = leftovers(disk)
             require(not left, f"left after the second run: {left}")
-            check_mine(disk)
+            command.check_foreign(disk)
         except Exception as error:
             raise type(error)(f"{where}: {error}") from error
 
