@@ -15,6 +15,7 @@ from rich.markup import escape
 from pegfan import _defaults as default
 from pegfan.cli._complete import complete_sources
 from pegfan.cli._shell import USAGE, Fail, errors
+from pegfan.cli._show import writing
 
 if TYPE_CHECKING:
     from pegfan.datasets import ReadReport, Schema, Source
@@ -255,6 +256,10 @@ def check_output(path: Path | None, force: bool, suffixes: tuple[str, ...], what
         raise Fail(f"{path} exists. Choose another name, or overwrite it with --force.")
     if not path.parent.is_dir():
         raise Fail(f"Cannot write to {path}: there is no folder {path.parent}. Make it first, or choose another.")
+    from pegfan._atomic import try_replacing
+
+    with writing(path):
+        try_replacing(path)
 
 
 def assignments(given: Sequence[str]) -> dict[str, Any]:
