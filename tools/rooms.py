@@ -26,6 +26,7 @@ ROWS: dict[str, tuple[str, ...]] = {
         "_atomic",
         "_locks",
         "_checks",
+        "_limits",
         "_npz",
         "_rows",
         "_arrays",

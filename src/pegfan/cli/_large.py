@@ -58,7 +58,7 @@ def opened(
     from pegfan import large
     from pegfan.large.folders import NAME, note_command
     from pegfan.large.pieces import FullError
-    from pegfan.large.sizes import read_bytes
+    from pegfan._limits import read_bytes
 
     assert pieces.memory is not None
     try:
@@ -116,7 +116,7 @@ def _going_on(folder: Path) -> Iterator[None]:
 def print_kept(folder: Path) -> None:
     """Say where pieces are kept, how much they take, and how to free them."""
     from pegfan.large.folders import find_folders
-    from pegfan.large.sizes import show_bytes
+    from pegfan._limits import show_bytes
 
     for found in find_folders(folder):
         where = shlex.quote(str(folder))
@@ -160,7 +160,7 @@ def _plan(
 
 def _show_plan(plan: Plan, folder: Path, pieces: Pieces, as_json: bool) -> None:
     """Print the plan: with --dry-run as the result, else where it does not disturb the result."""
-    from pegfan.large.sizes import show_bytes
+    from pegfan._limits import show_bytes
 
     if as_json and pieces.dry_run:
         print_json({"plan": plan.to_dict(), "work": str(folder)})
@@ -207,7 +207,7 @@ def show_seconds(seconds: float) -> str:
 def warn_of_memory(files: list[Path]) -> None:
     """Say up front where a graph will clearly not fit into the memory of this machine, and what to do."""
     from pegfan.large.inputs import rough_memory
-    from pegfan.large.sizes import machine_memory, show_bytes
+    from pegfan._limits import machine_memory, show_bytes
 
     there = machine_memory()
     needed = rough_memory(files)

@@ -22,7 +22,7 @@ from pegfan.large.folders import NAME
 from pegfan.large.pieces import Stage, Work
 from pegfan.large.predicting import predict_in_pieces
 from pegfan.large.reading import LargeTables, read_tables
-from pegfan.large.sizes import read_bytes
+from pegfan._limits import read_bytes
 from pegfan.large.training import LargeResult, draw_split, train
 from pegfan.recipe import Recipe
 from pegfan.running import Progress
