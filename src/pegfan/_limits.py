@@ -19,10 +19,12 @@ SHARE = 0.5
 """Of the memory that is free, what reading a graph may take by default: the work on it needs the rest."""
 UNKNOWN_MEMORY = 4 * 10**9
 """Bytes that are taken to be free where the system does not say."""
-CELL, BYTE = 32, 4
-"""Bytes in memory that reading a text table takes per cell, and per byte of text besides."""
+CELL, BYTE, COLUMN = 32, 4, 20_000
+"""Bytes in memory that reading a text table takes per cell, and besides per byte of text and per column."""
 JSON, GML, GRAPHML, EDGELIST = 30, 40, 50, 75
 """Bytes in memory that a byte of these formats may become: Python's objects are large."""
+MOST_COLUMNS = 100_000
+"""Columns of a table: each of them is looked at by itself, which takes about a thousandth of a second."""
 NODE, EDGE = 64, 100
 """Bytes in memory that a node and an edge of a graph take while it is made."""
 

@@ -34,8 +34,8 @@ def clean(
     its own are looked at, only what it wrote there is removed, links are not followed, and a folder in which a command
     is at work stays.
     """
-    from pegfan.large.folders import find_folders, free_folder
     from pegfan._limits import show_bytes
+    from pegfan.large.folders import find_folders, free_folder
 
     found = find_folders(folder)
     freed: dict[str, int] = {}
