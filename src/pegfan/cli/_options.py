@@ -94,6 +94,14 @@ class Reading:
     categories_max: Annotated[
         int | None, typer.Option(min=2, help="Categories per column; the rarest share one. 50 by default.")
     ] = None
+    max_bytes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="The memory that reading a file may take, such as 8GB; by default half of what is free.",
+        ),
+        ),
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -199,6 +207,7 @@ class Pieces:
 
 def open_source(where: list[str], **options: Any) -> Source:
     """The source that a command line names; options that are None are left to the reader."""
+    from pegfan._limits import read_bytes
     from pegfan.datasets import Source, load, synthetic
     from pegfan.datasets._table import DUPLICATES, LABEL_KINDS, MISSING, UNKNOWN
     from pegfan.datasets.registry import find
@@ -210,6 +219,11 @@ def open_source(where: list[str], **options: Any) -> Source:
     for option, allowed in words.items():
         if options.get(option) is not None:
             check_choice(options[option], allowed, f"--{option.replace('_', '-')}")
+    if options.get("max_bytes") is not None:
+        try:
+            read_bytes(options["max_bytes"], "--max-bytes")
+        except ValueError as error:
+            raise Fail(f"{error}.", USAGE) from error
     source = Source.of(*where, **options)
     if not source.files:
         own = synthetic if source.name == "synthetic" else load

@@ -84,7 +84,8 @@ class Source:
 
     def fingerprint(self) -> str:
         """A hash of what is read: of the files' bytes and the options, not of where the files are."""
-        spelled = {_IN_0_1.get(name, name): value for name, value in self.options.items()}
+        # How much memory reading may take changes nothing about what is read.
+        spelled = {_IN_0_1.get(name, name): value for name, value in self.options.items() if name != "max_bytes"}
         digest = hashlib.sha256(repr(sorted(spelled.items())).encode())
         for part in sorted(_hash(file) for file in self.files) or [str(_known_name(self.where[0])).encode()]:
             digest.update(part)
