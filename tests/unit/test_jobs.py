@@ -3,7 +3,9 @@
 import dataclasses
 import json
 import math
+import os
 import pathlib
+import threading
 
 import numpy as np
 import pytest
@@ -332,6 +334,36 @@ def test_what_another_process_stores_meanwhile_is_not_run(tmp_path):
     records = run(wanted, Store(tmp_path), progress=interfere)
     assert records[2].when == "theirs"
     assert len(Store(tmp_path)) == 3
+
+
+def test_two_at_once_share_the_work(tmp_path):
+    wanted, found = several(), {}
+
+    def work(name):
+        found[name] = run(wanted, Store(tmp_path))
+
+    both = [threading.Thread(target=work, args=(name,)) for name in "ab"]
+    for one in both:
+        one.start()
+    for one in both:
+        one.join()
+    assert found["a"] == found["b"]
+    assert sorted(record["name"] for record in Store(tmp_path)) == sorted(one.name for one in wanted)
+    assert not os.listdir(tmp_path / "claims")
+
+
+def test_what_another_process_is_at_comes_last_and_is_taken_over_if_it_ends_without_a_record(tmp_path):
+    wanted, store = [job(split=split) for split in range(3)], Store(tmp_path)
+    give_back = store.claim(wanted[0].name)
+    with pytest.raises(OutOfTime, match="1 of 3 runs"):
+        run(wanted, store, budget=2)
+    steps = []
+    ending = threading.Timer(0.5, give_back)
+    ending.start()
+    run(wanted, store, progress=steps.append)
+    ending.join()
+    assert [record["name"] for record in store] == [wanted[k].name for k in (1, 2, 0)]
+    assert [(step.done, step.result is None) for step in steps] == [(2, True), (3, False)]
 
 
 def test_the_time_can_be_up(tmp_path):

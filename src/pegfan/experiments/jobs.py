@@ -49,6 +49,9 @@ __all__ = ["Job", "OutOfTime", "run", "run_job"]
 
 _log = logging.getLogger(__name__)
 
+_LOOK = 0.2
+"""Seconds between two looks whether other processes have finished what they are at."""
+
 
 class OutOfTime(Exception):
     """The time budget of `run` is used up; finished jobs are in the store."""
@@ -225,6 +228,9 @@ def run(
     process can reuse these; otherwise the order is that of `jobs`. However it is stopped (Ctrl-C, kill -9, a full
     disk), finished jobs are in the store, and calling it again continues from there.
 
+    Several processes may share a store: none runs a job that another one is at. What others are at comes last: it is
+    waited for, and taken over if they end without a record of it.
+
     A job is done if the store has a record of its name in the current version of the numbers. Jobs on one graph by one
     recipe must have one tree: if this machine builds another one than the store's runs have, a warning names both, the
     records stay apart, and those jobs among `jobs` are run again.
@@ -280,18 +286,22 @@ def run(
     while todo:
         done, stopped = len(unique) - len(todo), threading.Event()
         waiting = this.waiting(_grouped(todo), deadline, stopped)
-        with closing(runner.map(partial(run_job, trees=trees, relations=relations), waiting)) as records:
+        with this, closing(runner.map(partial(run_job, trees=trees, relations=relations), waiting)) as records:
             for record in records:
                 store.append(replace(record, workers=side_by_side).to_dict())
                 this.take(record)
                 done += 1
                 _log.info("run %d of %d stored: %s", done, len(unique), record.name)
                 tell(Step(done, len(unique), result=record))
-        todo = this.todo()
+        before, todo = len(todo), this.todo()
         if todo and stopped.is_set():
             raise OutOfTime(
                 f"the time budget is used up with {len(todo)} of {len(unique)} runs left; run again to continue"
             )
+        if len(todo) == before:  # others are at all of them
+            time.sleep(min(_LOOK, max(0.0, deadline - time.monotonic())))
+        elif done < len(unique) - len(todo):
+            tell(Step(len(unique) - len(todo), len(unique), "stored by another process"))
     found = this.found()
     return [found[job.name] for job in wanted]
 
@@ -439,6 +449,7 @@ class _Run:
         self.by_name = {job.name: job for job in jobs}
         self.made: dict[Hashable, str] = {}  # what this call's runs are made of: trees by cell, and channels
         self.ran: set[str] = set()
+        self.claims: dict[str, Callable[[], None]] = {}  # what gives back the names that we are at
         self.before: dict[str, int] = {}
         self.cells: dict[Hashable, list[Job]] = {}
         self.stored: dict[Hashable, set[str]] = {}  # what runs of the store are made of
@@ -471,21 +482,34 @@ class _Run:
         """Whether a record is made of what this call's runs are made of, as far as there are any."""
         return all(self.made.get(mark, content) == content for mark, content in _contents(job, record))
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        while self.claims:
+            self.claims.popitem()[1]()
+
     def waiting(self, jobs: Sequence[Job], deadline: float, stopped: threading.Event) -> Iterator[Job]:
-        """The jobs that no other process has stored meanwhile, until the time is up."""
+        """The jobs that no other process has stored meanwhile or is at, until the time is up."""
         for job in jobs:
-            self.store.refresh()
-            if len(self.current(job)) > self.before[job.name]:
-                continue
             if time.monotonic() >= deadline:
                 stopped.set()
                 return
+            give_back = self.store.claim(job.name)
+            if give_back is None:
+                continue
+            self.claims[job.name] = give_back
+            self.store.refresh()  # after the claim: one who was at it stores first, and then gives it back
+            if len(self.current(job)) > self.before[job.name]:
+                self.claims.pop(job.name)()
+                continue
             yield job
 
     def take(self, record: Record) -> None:
         """Note what a run was made of; warn if the store has runs that were made of something else."""
         job = self.by_name[record.name]
         self.ran.add(record.name)
+        self.claims.pop(record.name)()
         for mark, content in _contents(job, record):
             self.made[mark] = content
             if others := self.stored.pop(mark, set()) - {content}:
