@@ -20,7 +20,7 @@ from pegfan import _defaults as default
 from pegfan._extras import need
 from pegfan._plain import plain
 from pegfan.datasets import Source
-from pegfan.experiments.jobs import Job, OutOfTime, run
+from pegfan.experiments.jobs import Job, OutOfTime, require_same, run
 from pegfan.experiments.records import NUMERICS, Record, agreeing, records_of
 from pegfan.experiments.store import Store
 from pegfan.metrics import METRICS
@@ -393,6 +393,9 @@ class _Search:
     ahead: tuple[int, int] = (0, 0)  # runs and work planned after those that are being run
     start: float = field(default_factory=time.monotonic)
 
+    def __post_init__(self) -> None:
+        self.hashes = self.source.hashes()
+
     # --------------------------------------------------------------- strategies
 
     def whole_grid(self, entries: Sequence[Entry]) -> None:
@@ -491,7 +494,9 @@ class _Search:
 
     def job(self, trace: _Trace, split: int) -> Job:
         recipe = self.recipe.changed(**{**trace.settings, "epochs": trace.epochs})
-        return Job(self.source, recipe, split, self.seed + split)
+        made = Job(self.source, recipe, split, self.seed + split)
+        require_same(self.hashes, made.hashes)  # else settings would be compared on different data
+        return made
 
     # ------------------------------------------------------------------- the end
 

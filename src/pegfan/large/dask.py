@@ -247,7 +247,7 @@ def _error(failure: dict[str, Any]) -> Exception:
 
 
 def dask_setup(worker: Any) -> None:
-    """What workers of our own do first: leave Ctrl-C to the command, which ends them, and end with it if it is killed."""
+    """What workers of our own do first: leave Ctrl-C to the command, which ends them, and end when it is killed."""
     if parent := multiprocessing.parent_process():
         follow(parent.pid or 0)
     if threading.current_thread() is threading.main_thread():
