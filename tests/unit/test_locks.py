@@ -9,7 +9,7 @@ import filelock
 import pytest
 
 from pegfan import _locks
-from pegfan._locks import locked
+from pegfan._locks import claim, locked
 
 HOLD = """
 import sys, time
@@ -117,3 +117,53 @@ def test_whoever_does_not_wait_is_told(place):
         assert (first, second) == (True, False)
     with locked(place, wait=False) as alone:
         assert alone
+
+
+def test_a_claim_is_for_one_and_leaves_nothing(tmp_path):
+    path = tmp_path / "claims" / "a1"
+    give_back = claim(path)
+    assert claim(path) is None
+    assert claim(path.with_name("b2"))() is None
+    assert os.listdir(tmp_path / "claims") == ["a1"]
+    give_back()
+    assert not os.listdir(tmp_path / "claims")
+    claim(path)()
+
+
+CLAIM = """
+import sys, time
+from pathlib import Path
+from pegfan._locks import claim
+claim(Path(sys.argv[1]))
+print("held", flush=True)
+time.sleep(60)
+"""
+
+
+def test_a_killed_holder_gives_its_claim_back(tmp_path):
+    path = tmp_path / "claims" / "a1"
+    with subprocess.Popen([sys.executable, "-c", CLAIM, path], stdout=subprocess.PIPE) as holder:
+        assert holder.stdout.readline().strip() == b"held"
+        assert claim(path) is None
+        holder.kill()
+        holder.wait()
+    claim(path)()
+
+
+def test_claims_that_are_given_back_and_taken_at_once_are_never_held_twice(tmp_path):
+    inside, most = [], []
+
+    def enter():
+        for _ in range(200):
+            if give_back := claim(tmp_path / "claims" / "a1"):
+                inside.append(1)
+                most.append(len(inside))
+                inside.pop()
+                give_back()
+
+    threads = [threading.Thread(target=enter) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert set(most) == {1}

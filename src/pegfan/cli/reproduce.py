@@ -12,7 +12,7 @@ import typer
 from rich.markup import escape
 
 from pegfan import _defaults as default
-from pegfan.cli._options import Json
+from pegfan.cli._options import Json, Tls, use_tls
 from pegfan.cli._shell import INTERRUPTED, USAGE, Fail, command, console, errors
 from pegfan.cli._show import make_table, print_json, print_table, progress_bar, save, writing
 
@@ -59,6 +59,7 @@ def reproduce(
         int | None, typer.Option(min=1, help="Processes, each on one core: 2; of automatic, all cores.")
     ] = None,
     scheduler: Annotated[str | None, typer.Option(help="Compute on the Dask cluster at this address instead.")] = None,
+    tls: Tls = None,
     seeds: Annotated[
         int | None, typer.Option(min=1, help="Tables I, II: graphs that the winners are run on; 3, or 1 with --quick.")
     ] = None,
@@ -133,6 +134,7 @@ def reproduce(
         _check_relations(relations)
     if render_only and not store.is_dir():
         raise Fail(f"{store} is not a folder, so there is nothing to show; name the store with --store.")
+    use_tls(tls, scheduler)
     ours = (What.all, What.leak_free, What.automatic)
     parts = [part for part in What if part not in ours] if what is What.all else [what]
     from pegfan._atomic import try_replacing

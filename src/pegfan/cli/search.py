@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from pegfan import _defaults as default
-from pegfan.cli._options import Json, Metric, Reading, Sources, check_choice, open_source
+from pegfan.cli._options import Json, Metric, Reading, Sources, Tls, check_choice, open_source, use_tls
 from pegfan.cli._shell import INTERRUPTED, Fail, command, console, errors
 from pegfan.cli._show import make_table, print_json, print_table, progress_bar, save, writing
 
@@ -58,6 +58,7 @@ def search(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the run on split 0; split i has seed + i.")] = default.SEED,
     workers: Annotated[int, typer.Option(min=1, help="Processes, each on one core.")] = 2,
     scheduler: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Compute on this Dask cluster.")] = None,
+    tls: Tls = None,
     budget: Annotated[float | None, typer.Option(min=0, help="Seconds after which no new run is started.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -75,6 +76,7 @@ def search(
     words = {"method": method, "kind": kind, "regime": regime, "scaling": scaling}
     for name, word in {**words, "strategy": strategy, "grid": settings}.items():
         check_choice(word, families()[name], f"--{name}")
+    use_tls(tls, scheduler)
     source = open_source(graph, **vars(reading), metric=metric)
     recipe = Recipe.of({**words, "h": h, "hops": hops, "epochs": epochs, "patience": patience})
     count, drawn = _count_splits(source, splits)

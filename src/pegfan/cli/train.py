@@ -157,6 +157,7 @@ def train(
     own |= {"positive": positive, "threshold": threshold, "flag_share": flag_share, "keep_data": keep_data}
     if pieces.check(
         **{
+            "max_bytes": reading.max_bytes,
             "positive": positive,
             "threshold": threshold,
             "flag_share": flag_share,
@@ -297,14 +298,14 @@ def predict(
     from pegfan.classifier import NodeClassifier as Classes
     from pegfan.metrics import amount
 
-    if pieces.check(add=add, all=every, reasons=reasons, flag_share=flag_share):
+    if pieces.check(max_bytes=reading.max_bytes, add=add, all=every, reasons=reasons, flag_share=flag_share):
         check_output(output, force, (".csv", ".parquet"), "The table of predictions")
         _predict_in_pieces(model, graph, output, reading, threshold, pieces, as_json)
         return
     check_output(output, force, (".csv",), "The table of predictions")
     if every and not add:
         raise Fail("--all is for --add; without it, all nodes are written.", USAGE)
-    trained, stored = load_model(model)
+    trained, stored = load_model(model, reading.max_bytes)
     read_as: ReadReport | None
     told: dict[str, Any]
     if add:
@@ -639,7 +640,7 @@ def _read_settings(path: Path) -> dict[str, Any]:
         stored = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise Fail(f"{path}: no such file. {SETTINGS} of a folder that pegfan train wrote is one.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # not TOML, not text, or brackets without end
         raise Fail(f"{path} is not a file of settings: {error}") from error
     for name, value in stored.items():
         if name not in _KEYS:
@@ -988,7 +989,7 @@ def _read_result(folder: Path) -> Result:
         raise Fail(f"{folder / RESULT} cannot be read: {error}. Train again, into another folder.") from error
 
 
-def load_model(folder: Path) -> tuple[NodeModel, Result | None]:
+def load_model(folder: Path, max_bytes: str | None = None) -> tuple[NodeModel, Result | None]:
     """A model by its folder or the one around it, and the result beside it if there is one."""
     from pegfan._saved import MODEL as DESCRIPTION
     from pegfan.auto import load_model as load
@@ -1000,7 +1001,7 @@ def load_model(folder: Path) -> tuple[NodeModel, Result | None]:
         raise Fail(
             f"{folder} holds no model: neither {DESCRIPTION} nor a folder {MODEL!r}. Name what pegfan train wrote."
         )
-    model = load(place)
+    model = load(place, max_bytes)
     result = _read_result(place.parent) if (place.parent / RESULT).is_file() else None
     if result is not None and model.fitted_.feature_names is None and result.data.feature_names:
         # Models of 0.1 do not know the names of their columns, but the result beside them does.

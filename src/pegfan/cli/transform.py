@@ -79,7 +79,7 @@ def transform(
 
     F_0 f is what the root keeps, F_j f what level j adds; together they are the signal.
     """
-    in_pieces = pieces.check(picture=picture)
+    in_pieces = pieces.check(max_bytes=reading.max_bytes, picture=picture)
     check_output(output, force, (".npz",) if in_pieces else (".npz", ".csv"), "The result")
     check_output(picture, force, PICTURES, "A picture")
     rule = _rule(denoise)
@@ -90,7 +90,7 @@ def transform(
         return
     source, known, _ = read(graph, **vars(reading))
     name, f = _signal(known, signal)
-    grown = growing.build(known) if tree is None else _load_tree(tree, known)
+    grown = growing.build(known) if tree is None else _load_tree(tree, known, reading.max_bytes)
     with errors.status("transforming"):
         result = _transform(grown, f, weights, rule)
     if output is not None:
@@ -178,10 +178,10 @@ def _rule(denoise: str | None) -> str | float | None:
     return value
 
 
-def _load_tree(path: Path, graph: Graph | LargeGraph) -> Hierarchy:
+def _load_tree(path: Path, graph: Graph | LargeGraph, max_bytes: str | None = None) -> Hierarchy:
     from pegfan import Hierarchy
 
-    tree = Hierarchy.load(path)
+    tree = Hierarchy.load(path, max_bytes)
     if tree.n != graph.n:
         raise Fail(f"{path} is a tree of {tree.n:,} nodes, and the graph has {graph.n:,}; build one with pegfan tree.")
     return tree

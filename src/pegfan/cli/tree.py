@@ -47,7 +47,7 @@ def tree(
     """
     growing.check()
     check_output(output, force, (".npz",), "A tree")
-    if pieces.check(picture=picture):
+    if pieces.check(max_bytes=reading.max_bytes, picture=picture):
         _tree_in_pieces(graph, output, growing, reading, pieces, as_json)
         return
     check_output(picture, force, PICTURES, "A picture")
