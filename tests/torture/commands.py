@@ -203,6 +203,12 @@ class Command:
         require(not self.whole or found in (old, new), f"neither the old output nor the new one: {sorted(found)}")
         self.check_foreign(disk)
 
+    def check_results(self, disk: Path, expected: Facts, words: str) -> None:
+        """Raise a fault unless all is on the disk that an undisturbed run gives."""
+        found = self.facts(disk)
+        other = sorted(name for name in {*found, *expected} if found.get(name) != expected.get(name))
+        require(not other, f"{words}, other than an undisturbed run: {', '.join(other[:5])}")
+
     def check_foreign(self, disk: Path) -> None:
         """Raise a fault where the file of the user is gone; its name is like that of a leftover, but not one."""
         mine = disk / _MINE

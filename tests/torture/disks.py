@@ -81,7 +81,7 @@ def check_after(state: State, target: Target, folder: Path, disk: Path, old: dic
     """Raise a fault unless all is well after a command on a bad disk, and after another on a good one."""
     command = target.command
     if done.code == 0:
-        require(command.facts(disk) == target.expected, "ended with 0 and other results")
+        command.check_results(disk, target.expected, "ended with 0 and results")
     else:
         check_sentence(done, disk)
         command.check_between(disk, old, target.expected)
@@ -98,7 +98,7 @@ def check_after(state: State, target: Target, folder: Path, disk: Path, old: dic
         return  # it failed after all was done
     again = state.commands.run(command.words, folder / command.here)
     require(again.code == 0, f"again: {again.text}")
-    require(command.facts(disk) == target.expected, "the second run has other results")
+    command.check_results(disk, target.expected, "the second run has results")
     left = leftovers(disk)
     require(not left, f"left after the second run: {left}")
     command.check_foreign(disk)

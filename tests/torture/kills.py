@@ -59,7 +59,7 @@ def kill(every: bool) -> Callable[[State, int, random.Random, Path], None]:
             # Without --force, what was finished is not replaced.
             finished = is_done and again.code == 1 and "exists" in again.err
             require(again.code == 0 or finished, f"again: {again.text}")
-            require(command.facts(disk) == target.expected, "the second run has other results")
+            command.check_results(disk, target.expected, "the second run has results")
             left = leftovers(disk)
             require(not left, f"left after the second run: {left}")
             command.check_foreign(disk)
