@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 import json
+import math
 import pathlib
 import warnings
 from collections import Counter
@@ -115,6 +116,10 @@ def test_a_run_names_what_it_is_made_of():
         lambda line: line.update(name=job(split=1).name),
         lambda line: line.update(key=job().name),
         lambda line: line["job"].update(seed=7),
+        lambda line: line["result"].update(metric="beauty"),
+        lambda line: line["result"].pop("metric"),
+        lambda line: line["result"].update(val_loss=10**400),
+        lambda line: line["result"].update(test_metric=math.inf),
     ],
 )
 def test_forged_records_are_refused(forge):

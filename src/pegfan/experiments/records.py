@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pegfan import _legacy
 from pegfan.experiments.store import Store
+from pegfan.metrics import METRICS
 from pegfan.networks import NetworkRecipe
 from pegfan.training import Settings
 
@@ -43,6 +44,8 @@ _NETWORK: dict[str, Any] = {
 _MISSING: Any = object()
 
 _DIGEST = re.compile("[0-9a-f]{16}")
+_LARGEST = 1e300
+"""More than any number of a record; sums of such numbers are finite."""
 
 
 def job_name(job: Mapping[str, Any]) -> str:
@@ -164,6 +167,9 @@ class Record:
             given |= {name: stored.get(name) for name in ("job", *_AROUND)}
             given["numerics"] = stored.get("numerics", 1)
             if not all(isinstance(given[name], kind) for kind, names in _KINDS.items() for name in names):
+                return None
+            numbers = [value for value in given.values() if isinstance(value, (int, float))]
+            if given["metric"] not in METRICS or not all(abs(number) < _LARGEST for number in numbers):
                 return None
             record = cls(**given)
             genuine = (record.key, record.name) == (stored["key"], stored.get("name", stored["key"]))
