@@ -149,8 +149,8 @@ def _searching(place: Path) -> dict[str, Any]:
     """Searches of every strategy, undisturbed."""
     files, found = tables(place), {}
     for strategy in ("grid", "halving", "optuna"):
-        epochs = {"grid": "5", "halving": "60", "optuna": "60"}[strategy]
-        words = ["search", *files, "--strategy", strategy, "--trials", "12", "--splits", "2", "--method", "none"]
+        epochs = {"grid": "5", "halving": "30", "optuna": "60"}[strategy]
+        words = ["search", *files, "--strategy", strategy, "--trials", "12", "--splits", "1", "--method", "none"]
         words += ["--epochs", epochs]
         folder = place / f"alone-{strategy}"
         if not (folder / "search.csv").exists():
@@ -164,8 +164,8 @@ def _searching(place: Path) -> dict[str, Any]:
 
 @attack(
     "two searches on one store",
-    "two searches that share a store compute each run once, and both end with the table of one alone; if one is killed, "
-    "the other does all of it",
+    "two searches that share a store compute each run once, and both end with the table of one alone; if one is "
+    "killed, the other does all of it",
     30,
     prepare=_searching,
     seconds=180,
@@ -178,7 +178,7 @@ def two_on_one_store(state: dict[str, Any], number: int, draw: random.Random, fo
     killed = number % 2 == 1
     try:
         if killed:
-            time.sleep(draw.uniform(1, 8))
+            time.sleep(draw.uniform(1, 5))
             both[0].kill()
             both[0].communicate()
         for process in both[killed:]:
@@ -269,8 +269,8 @@ def _run(words: list[Any]) -> str:
 
 @attack(
     "Dask: workers and schedulers killed",
-    "what a killed worker was at is done by others, with the same bits; a scheduler that dies is a sentence and exit 1, "
-    "and the same command goes on with another one",
+    "what a killed worker was at is done by others, with the same bits; a scheduler that dies is a sentence and exit "
+    "1, and the same command goes on with another one",
     26,
     prepare=_clustered,
     seconds=240,

@@ -1,4 +1,4 @@
-"""Stored values whose members are missing or of other kinds, with checksums that fit: nobody may believe them blindly."""
+"""Stored values whose members are missing or of other kinds, with checksums that fit: none is believed blindly."""
 
 from __future__ import annotations
 

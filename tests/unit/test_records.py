@@ -207,6 +207,12 @@ def test_of_two_whole_trees_the_newest_is_taken_and_named(tmp_path):
     assert disagreement(lookup(store), CELL) is None
 
 
+def test_the_newest_is_the_last_in_the_store_though_the_clock_went_back(tmp_path):
+    older = of_cell(range(10), tree=A, test_metric=0.1, when="2026-01-02")
+    newer = of_cell(range(10), tree=B, test_metric=0.9, when="2025-01-03")
+    assert Score.of(lookup(filled(tmp_path, *older, *newer)), CELL).mean == pytest.approx(90)
+
+
 def test_versions_are_never_averaged(tmp_path, no_statistics):
     old, new = of_cell(range(10), numerics=1, test_metric=0.2), of_cell(range(10), test_metric=0.6)
     store = filled(tmp_path, *old[:5], *new[5:])

@@ -245,11 +245,13 @@ def _shared(
     found: Sequence[Sequence[Record]] | Mapping[int, Sequence[Record]], places: Sequence[int], part: int
 ) -> list[str]:
     """The trees, or the channels, that all of these jobs have records of, the newest first."""
-    newest: dict[str, tuple[str, int]] = {}
+    newest: dict[str, tuple[int, str]] = {}
     for i in places:
         for k, record in enumerate(found[i]):
             content = record.made_of[part]
-            newest[content] = max(newest.get(content, ("", 0)), (record.when, k))
+            # By their order in the store first: the time of day may have been wrong.
+            place = (k - len(found[i]), record.when)
+            newest[content] = max(newest.get(content, place), place)
     common = [one for one in newest if all(any(r.made_of[part] == one for r in found[i]) for i in places)]
     return sorted(common, key=lambda one: newest[one], reverse=True)
 
