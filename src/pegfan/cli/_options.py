@@ -99,7 +99,6 @@ class Reading:
             metavar="SIZE",
             help="The memory that reading a file may take, such as 8GB; by default half of what is free.",
         ),
-        ),
     ] = None
 
 
