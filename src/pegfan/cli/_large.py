@@ -66,6 +66,8 @@ def opened(
     except ValueError as error:
         raise Fail(f"{error}.", USAGE) from error
     _check_address(pieces.dask)
+    if beside is not None and not beside.name:
+        beside = beside.resolve()  # of ".", or else it would be inside
     folder = pieces.work or (Path() if beside is None else beside.parent) / NAME
     inputs, plan = _plan(command, where, reading, memory, folder, seconds)
     _show_plan(plan, folder, pieces, as_json)

@@ -32,8 +32,8 @@ from pegfan.cli._show import (
     print_files,
     print_json,
     print_table,
+    save,
     save_picture,
-    writing,
 )
 
 if TYPE_CHECKING:
@@ -263,15 +263,20 @@ def _write(path: Path, graph: Graph | None, f: FloatArray, result: dict[str, Any
     columns = {"signal": f, **{f"F_{j}": part for j, part in enumerate(result["parts"])}}
     if result["denoised"] is not None:
         columns["denoised"] = result["denoised"]
-    with writing(path):
-        if path.suffix.lower() == ".npz":
-            write_npz(path, {"coefficients": result["c"].array, "offsets": np.array(system.offsets()), **columns})
-            return
-        import pandas as pd
+    if path.suffix.lower() == ".npz":
+        arrays = {"coefficients": result["c"].array, "offsets": np.array(system.offsets()), **columns}
+        save(path, lambda place: write_npz(place, arrays))
+        return
+    import pandas as pd
 
-        assert graph is not None
-        with replacing(path) as file:
-            pd.DataFrame({"id": graph.ids, **columns}).to_csv(file, index=False)
+    assert graph is not None
+    table = pd.DataFrame({"id": graph.ids, **columns})
+
+    def write(place: Path) -> None:
+        with replacing(place) as file:
+            table.to_csv(file, index=False)
+
+    save(path, write)
 
 
 def _draw(graph: Graph, name: str, f: FloatArray, result: dict[str, Any]) -> Any:
