@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 import random
 import re
 import shutil
@@ -448,3 +449,174 @@ attack("damaged models", _PROMISE, 10_000, prepare=_prepare(partial(_saved, mode
 attack("damaged trees, stores, results", _PROMISE, 40_000, prepare=_prepare(partial(_saved, models=False)), **_LIMITS)(
     _attempt
 )
+
+
+# ------------------------------------------------------------------ small files that claim much
+
+_ALLOWED = 50 * 10**6
+
+
+def _bomb(path: Path, draw: random.Random) -> Path:
+    """A small file that claims, or unpacks to, between a little and very much."""
+    size = int(10 ** draw.uniform(2, 10))
+    kind = draw.choice(("npz", "npy", "pt", "mtx", "parquet", "gz", "wide", "labels", "vector"))
+    return _BOMBS[kind](path, size, draw)
+
+
+def _npz_bomb(path: Path, size: int, draw: random.Random) -> Path:
+    import numpy as np
+
+    pairs = np.zeros((2, draw.choice((1, 100, 10_000))), np.int8)
+    claims = {"num_nodes": size, "x_shape": [2, size], "x_data": [], "x_indices": [], "x_indptr": [0, 0, 0]}
+    some = {name: claims[name] for name in claims if name == "num_nodes" or draw.random() < 0.8}
+    np.savez_compressed(path / "b.npz", edge_index=pairs, **some)
+    return path / "b.npz"
+
+
+def _npy_bomb(path: Path, size: int, draw: random.Random) -> Path:
+    import numpy as np
+
+    small = min(size, 10**7)
+    name = draw.choice(("edge_index", "x", "y"))
+    shape = {"edge_index": (2, small // 2), "x": (3, small // 3), "y": (small,)}[name]
+    arrays = {"edge_index": np.array([[0], [1]]), name: np.zeros(shape, draw.choice((np.int8, np.float64, bool)))}
+    np.savez_compressed(path / "b.npz", **arrays)
+    return path / "b.npz"
+
+
+def _pt_bomb(path: Path, size: int, draw: random.Random) -> Path:
+    import torch
+    from torch_geometric.data import Data
+
+    pair, one = torch.tensor([[0], [1]]), torch.ones(1, 1)
+    fields = {"edge_index": pair, "num_nodes": size}
+    fields |= draw.choice(
+        ({}, {"edge_index": pair.expand(2, size)}, {"x": one.expand(2, size)}, {"x": one.expand(size, 3)})
+    )
+    torch.save(Data(**fields), path / "b.pt")
+    return path / "b.pt"
+
+
+def _mtx_bomb(path: Path, size: int, draw: random.Random) -> Path:
+    entries = draw.choice((1, size))
+    head = draw.choice(("coordinate pattern general", "coordinate real symmetric", "array real general"))
+    sizes = f"{size} {size}" if head.startswith("array") else f"{size} {size} {entries}"
+    (path / "b.mtx").write_text(f"%%MatrixMarket matrix {head}\n{'%' * draw.choice((1, 10**5))}\n{sizes}\n1 2 3\n")
+    return path / "b.mtx"
+
+
+def _parquet_bomb(path: Path, size: int, draw: random.Random) -> Path:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    rows = min(int(size**0.5) + 1, 10**5)
+    text = "x" * min(size // rows, 10**6 // 2)
+    codes = pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int32()), pa.array([text]))
+    note = codes.cast(pa.string()) if draw.random() < 0.5 and rows * len(text) < 10**7 else codes
+    table = pa.table({"source": pa.array([1] * rows), "target": pa.array([2] * rows), "note": note})
+    parquet.write_table(table, path / "b.parquet", compression="gzip", store_schema=False)
+    return path / "b.parquet"
+
+
+def _gz_bomb(path: Path, size: int, draw: random.Random) -> Path:
+    name, head, piece = draw.choice(
+        (
+            *(("b.csv", b"source,target\n", b"1,2\n"), ("b.csv", b"source,target\n1,2\n", b"1"), ("b.csv", b"", b"\n")),
+            *(("b.csv", b"a,b\n", b'"'), ("b.csv", b"source,target,x\n", b"1,2,a b\n"), ("b.csv", b"a b\n", b" ")),
+            *(("b.json", b'{"a":[', b"[],"), ("b.json", b"", b"["), ("b.json", b'{"a":[', b'"q",')),
+            *(
+                ("b.gml", b"graph [\n", b"node [ id 1 ]\n"),
+                ("b.graphml", b"<graphml>", b"<a>"),
+                ("b.mtx", b"%%M", b"%\n"),
+            ),
+            *(("b.edgelist", b"1 2 {}\n", b"1 2 {}\n"), ("b.csv", b"# ", b"#\n")),
+        )
+    )
+    content = head + piece * (min(size, 3 * 10**7) // len(piece))
+    (path / f"{name}.gz").write_bytes(gzip.compress(content, 1))
+    return path / f"{name}.gz"
+
+
+def _wide_bomb(path: Path, size: int, draw: random.Random) -> Path:
+    width = min(size, draw.choice((10**3, 2 * 10**6)))
+    name = draw.choice(("a", "", "{}"))
+    text = ",".join(name.format(k) for k in range(width)) + "\n" + ",".join("1" * width) + "\n"
+    (path / "b.csv").write_text(text)
+    return path / "b.csv"
+
+
+def _label_bomb(path: Path, size: int, draw: random.Random) -> Path:
+    import numpy as np
+
+    n = draw.choice((3, 1000))
+    np.savez_compressed(path / "b.npz", edges=[[0, 1]], y=np.append(np.zeros(n - 1, int), size))
+    return path / "b.npz"
+
+
+def _vector_bomb(path: Path, size: int, draw: random.Random) -> Path:
+    length = min(int(size**0.5) + 1, 5_000)
+    (path / "edges.csv").write_text("source,target\n0,1\n")
+    rows = "".join(f"{k};\n" for k in range(1, length))
+    (path / "b.csv").write_text(f"id;v\n0;[{','.join(['1.5'] * length)}]\n{rows}")
+    return path / "b.csv"
+
+
+_BOMBS: dict[str, Callable[[Path, int, random.Random], Path]] = {
+    "npz": _npz_bomb,
+    "npy": _npy_bomb,
+    "pt": _pt_bomb,
+    "mtx": _mtx_bomb,
+    "parquet": _parquet_bomb,
+    "gz": _gz_bomb,
+    "wide": _wide_bomb,
+    "labels": _label_bomb,
+    "vector": _vector_bomb,
+}
+
+
+def _ready(place: Path) -> None:
+    """Import what readers import, once."""
+    warnings.simplefilter("ignore")
+    (place / "valid").mkdir(exist_ok=True)
+    for make in (_tables, _graphs):
+        for one in make(place / "valid"):
+            one.read(one.place / one.file)
+
+
+@attack(
+    "small files that claim much",
+    "read within 50 MB as max_bytes says, and 50 MB for all else, or refused",
+    3_000,
+    prepare=_ready,
+    seconds=60.0,
+    memory=2 * _ALLOWED,
+)
+def _claim(_: None, number: int, draw: random.Random, folder: Path) -> None:
+    from pegfan import _limits, measures, read_graph, running
+
+    child = _made_apart(lambda: _bomb(folder, draw))  # making it takes memory, too
+    running.free_memory = lambda: _ALLOWED
+    assert _limits.allowed("50MB") == _ALLOWED
+    beside = [folder / "edges.csv"] if (folder / "edges.csv").exists() else []
+
+    def read(path: Path) -> None:
+        graph = read_graph(path, *beside, max_bytes=_ALLOWED)
+        if graph.labels is not None:
+            measures.ccns(graph)
+
+    require_documented(read, child)
+
+
+def _made_apart(make: Callable[[], Path]) -> Path:
+    """What a function returns that is run in a process of its own."""
+
+    ours, theirs = os.pipe()
+    if (child := os.fork()) == 0:
+        try:
+            os.write(theirs, str(make()).encode())
+        finally:
+            os._exit(0)
+    os.close(theirs)
+    os.waitpid(child, 0)
+    with open(ours, "rb") as stream:
+        return Path(stream.read().decode())
