@@ -239,7 +239,10 @@ class NodeModel(ABC):
             result.fitted_ = Fitted.load(source, about, max_bytes)
             result._take(about)
             return result
-        except (KeyError, TypeError, AttributeError, ValueError, OSError, RuntimeError, SafetensorError) as error:
+        except (
+            *(LookupError, TypeError, AttributeError, ValueError, ArithmeticError),
+            *(OSError, RuntimeError, SafetensorError),
+        ) as error:
             raise ValueError(f"{source} is not a usable model: {error}") from error
 
     def _kept(self) -> dict[str, Any]:

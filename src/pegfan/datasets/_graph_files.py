@@ -215,8 +215,10 @@ def _graph_from_arrays(
     pairs = _pairs_from(arrays, path)
     labels = _labels_from(arrays, path, options)
     features = _features_from(arrays, path, options)
-    n = _node_count(arrays, pairs, labels, features)
-    _require_room(path, n or 0, len(pairs) + (0 if labels is None else len(labels)), max_bytes)
+    n = _node_count(arrays, labels, features)
+    counted = n is None and pairs.size and pairs.dtype.kind in "iu"  # then there are as many as the largest id says
+    nodes = min(int(pairs.max()) + 1, 10**6 + 1000 * len(pairs)) if counted else n or 0
+    _require_room(path, nodes, len(pairs) + (0 if labels is None else len(labels)), max_bytes)
     _require_features(path, features, max_bytes)
     names = arrays.get("feature_names", np.empty(0))
     graph = Graph.from_edges(
@@ -286,14 +288,11 @@ def _require_features(path: Path, features: Any, max_bytes: int | None) -> None:
         require(f"{path}: features of {rows:,} nodes in {columns:,} columns", 24 * rows * columns, max_bytes)
 
 
-def _node_count(arrays: dict[str, Any], pairs: Any, labels: Any, features: Any) -> int | None:
+def _node_count(arrays: dict[str, Any], labels: Any, features: Any) -> int | None:
     if "num_nodes" in arrays and arrays["num_nodes"].size == 1:
         return int(arrays["num_nodes"].item())
     rows = [array.shape[0] for array in (labels, features) if array is not None and array.ndim > 0]
-    if rows:
-        return int(rows[0])
-    # Without a number, the largest id says how many nodes there are.
-    return int(pairs.max()) + 1 if pairs.size and pairs.dtype.kind in "iu" and pairs.min() >= 0 else None
+    return rows[0] if rows else None
 
 
 def _only_array_options(options: Options, path: Path) -> None:

@@ -169,9 +169,9 @@ def find_layout(path: Path, settings: TextSettings, look: bool = True) -> _Layou
     if len(delimiter) != 1:
         raise ValueError(f"delimiter must be a single character (' ' for white space), got {delimiter!r}")
     rows = _split(sample, delimiter)
+    require_columns(path, max(map(len, rows)))
     found = has_header(rows, settings.known_names) if settings.header is None else settings.header
     header = len(rows[0]) > 3 and not any(map(is_number, rows[0])) if found is None else found
-    require_columns(path, len(rows[0]))
     names = _column_names(rows, header)
     cells = [cell for row in rows[header:] for cell in row]
     long = {k for row in rows[header:] for k, cell in enumerate(row) if len(cell) > 18 and cell.strip().isdigit()}

@@ -352,7 +352,7 @@ def _require_parquet(path: Path, about: Any, max_bytes: int) -> None:
     what = f"{path}: {about.num_rows:,} rows of {about.num_columns:,} columns"
     require(what, max(held, CELL * about.num_rows) + COLUMN * about.num_columns, max_bytes, pieces=True)
     coded = [chunk for chunk in chunks if chunk.physical_type == "BYTE_ARRAY" and chunk.has_dictionary_page]
-    if sum(chunk.num_values * chunk.total_uncompressed_size for chunk in coded) <= max_bytes - held:
+    if BYTE * sum(chunk.num_values * chunk.total_uncompressed_size for chunk in coded) <= max_bytes - held:
         return
     names = list(dict.fromkeys(chunk.path_in_schema for chunk in coded))
     with parquet.ParquetFile(path, read_dictionary=names) as file:
