@@ -413,17 +413,21 @@ class Hierarchy:
         )
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], ids: Iterable[Any] | None = None) -> Self:
+    def load(
+        cls, path: str | os.PathLike[str], max_bytes: str | float | None = None, *, ids: Iterable[Any] | None = None
+    ) -> Self:
         """Read a tree that `save` wrote; anything else is a ValueError.
 
         Parameters
         ----------
         path
-            Where from.
+            The file.
+        max_bytes
+            The memory that its arrays may take, in bytes or as ``"8GB"``; by default half of what is free.
         ids
             Of the nodes that it is wanted for, in their order: it is a ValueError if the tree was saved with others.
         """
-        arrays = read_npz(path)
+        arrays = read_npz(path, max_bytes)
         if str(arrays.get("format")) != _FORMAT:
             raise ValueError(f"{path} is not a tree written by Hierarchy.save (no {_FORMAT!r} in it)")
         if ids is not None and "ids" in arrays and str(arrays["ids"]) != _digest_of_ids(ids):
