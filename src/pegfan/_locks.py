@@ -17,7 +17,7 @@ _POLL = 0.01
 
 
 @contextmanager
-def locked(path: Path, handle: int | None = None) -> Iterator[None]:
+def locked(path: Path, handle: int | None = None, *, wait: bool = True) -> Iterator[bool]:
     """Hold a lock on a file or folder that is there, for this block and against every other one; waits for its turn.
 
     Where the system allows it, the lock is on the file or folder itself, and nothing is left beside it. On Windows a
@@ -30,6 +30,13 @@ def locked(path: Path, handle: int | None = None) -> Iterator[None]:
         The file or folder.
     handle
         A descriptor by which it is open already; else it is opened for the lock.
+    wait
+        Whether to wait for whoever holds it; else the block begins without the lock.
+
+    Yields
+    ------
+    bool
+        Whether the lock is held.
 
     Raises
     ------
@@ -37,16 +44,25 @@ def locked(path: Path, handle: int | None = None) -> Iterator[None]:
         Where the file system has no locks, as some of those on a network.
     """
     if sys.platform == "win32":
-        with FileLock(f"{path}.lock", poll_interval=_POLL):
-            yield
+        lock = FileLock(f"{path}.lock", poll_interval=_POLL)
+        try:
+            lock.acquire(blocking=wait)
+        except Timeout:
+            yield False
+            return
+        try:
+            yield True
+        finally:
+            lock.release()
         return
     own = os.open(path, os.O_RDONLY) if handle is None else handle
     try:
-        lock_descriptor(own, poll_interval=_POLL)
+        held = lock_descriptor(own, blocking=wait, poll_interval=_POLL)
         try:
-            yield
+            yield held
         finally:
-            unlock_descriptor(own)
+            if held:
+                unlock_descriptor(own)
     finally:
         if handle is None:
             os.close(own)

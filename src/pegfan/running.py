@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from pegfan._checks import check_integer
+from pegfan._limits import free_memory
 
 __all__ = [
     "Deadline",
@@ -345,12 +346,8 @@ def check_memory(size: float, what: str) -> None:
     Traceback (most recent call last):
     MemoryError: a matrix of everything takes up to 1000000000.0 GB, and ... GB are free
     """
-    try:
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-    except OSError:
-        return
-    free = next((1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")), math.inf)
-    if size > free:
+    free = free_memory()
+    if free is not None and size > free:
         raise MemoryError(f"{what} takes up to {size / 1e9:.1f} GB, and {free / 1e9:.1f} GB are free")
 
 

@@ -95,11 +95,28 @@ def test_on_windows_the_lock_is_beside_the_file(tmp_path, monkeypatch):
         def __init__(self, path, poll_interval):
             entered.append(path)
 
-        __enter__ = __exit__ = lambda *_: None
+        def acquire(self, blocking):
+            if not blocking:
+                raise filelock.Timeout("held")
+
+        def release(self):
+            entered.append("released")
 
     monkeypatch.setattr(_locks, "FileLock", Recorder)
-    with locked(tmp_path / "records.jsonl"):
+    with locked(tmp_path / "records.jsonl") as held:
         assert entered == [f"{tmp_path / 'records.jsonl'}.lock"]
+        assert held
+    assert entered.pop() == "released"
+    with locked(tmp_path / "records.jsonl", wait=False) as held:
+        assert not held
+    assert "released" not in entered
+
+
+def test_whoever_does_not_wait_is_told(place):
+    with locked(place) as first, locked(place, wait=False) as second:
+        assert (first, second) == (True, False)
+    with locked(place, wait=False) as alone:
+        assert alone
 
 
 def test_a_claim_is_for_one_and_leaves_nothing(tmp_path):

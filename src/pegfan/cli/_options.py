@@ -15,6 +15,7 @@ from rich.markup import escape
 from pegfan import _defaults as default
 from pegfan.cli._complete import complete_sources
 from pegfan.cli._shell import USAGE, Fail, errors
+from pegfan.cli._show import writing
 
 if TYPE_CHECKING:
     from pegfan.datasets import ReadReport, Schema, Source
@@ -92,6 +93,13 @@ class Reading:
     ] = None
     categories_max: Annotated[
         int | None, typer.Option(min=2, help="Categories per column; the rarest share one. 50 by default.")
+    ] = None
+    max_bytes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="The memory that reading a file may take, such as 8GB; by default half of what is free.",
+        ),
     ] = None
 
 
@@ -227,6 +235,7 @@ class Pieces:
 
 def open_source(where: list[str], **options: Any) -> Source:
     """The source that a command line names; options that are None are left to the reader."""
+    from pegfan._limits import read_bytes
     from pegfan.datasets import Source, load, synthetic
     from pegfan.datasets._table import DUPLICATES, LABEL_KINDS, MISSING, UNKNOWN
     from pegfan.datasets.registry import find
@@ -238,6 +247,11 @@ def open_source(where: list[str], **options: Any) -> Source:
     for option, allowed in words.items():
         if options.get(option) is not None:
             check_choice(options[option], allowed, f"--{option.replace('_', '-')}")
+    if options.get("max_bytes") is not None:
+        try:
+            read_bytes(options["max_bytes"], "--max-bytes")
+        except ValueError as error:
+            raise Fail(f"{error}.", USAGE) from error
     source = Source.of(*where, **options)
     if not source.files:
         own = synthetic if source.name == "synthetic" else load
@@ -284,6 +298,10 @@ def check_output(path: Path | None, force: bool, suffixes: tuple[str, ...], what
         raise Fail(f"{path} exists. Choose another name, or overwrite it with --force.")
     if not path.parent.is_dir():
         raise Fail(f"Cannot write to {path}: there is no folder {path.parent}. Make it first, or choose another.")
+    from pegfan._atomic import try_replacing
+
+    with writing(path):
+        try_replacing(path)
 
 
 def assignments(given: Sequence[str]) -> dict[str, Any]:

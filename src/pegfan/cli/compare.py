@@ -24,7 +24,7 @@ from pegfan.cli._options import (
     use_tls,
 )
 from pegfan.cli._shell import ERROR, INTERRUPTED, USAGE, Fail, command, console, errors
-from pegfan.cli._show import print_files, print_json, print_rivals, progress_bar, save_picture, writing
+from pegfan.cli._show import print_files, print_json, print_rivals, progress_bar, save, save_picture
 
 if TYPE_CHECKING:
     from pegfan.comparison import Comparison
@@ -129,8 +129,7 @@ def _write(found: Comparison, picture: Path | None, report: Path | None) -> None
     if report is not None:
         from pegfan.report import write_comparison
 
-        with writing(report):
-            write_comparison(report, found)
+        save(report, lambda place: write_comparison(place, found))
 
 
 def _show(found: Comparison) -> None:

@@ -95,7 +95,8 @@ class Source:
         hashes
             Those that the files had at some time; by default as they are now.
         """
-        spelled = {_IN_0_1.get(name, name): value for name, value in self.options.items()}
+        # How much memory reading may take changes nothing about what is read.
+        spelled = {_IN_0_1.get(name, name): value for name, value in self.options.items() if name != "max_bytes"}
         digest = hashlib.sha256(repr(sorted(spelled.items())).encode())
         parts = sorted((self.hashes() if hashes is None else hashes).values())
         for part in parts or [str(_known_name(self.where[0])).encode()]:

@@ -64,6 +64,13 @@ _RANGES = {
 _FIRST = {"lr_fc": 0.01, "lr_sca": 0.005, "wd_fc1": 1e-6, "wd_fc2": 1e-6, "wd_sca": 0.1}
 """optuna's first trial: near the default settings."""
 
+_PLACE = "place"
+"""The first column of the table, which has the settings next."""
+_NUMBERS = ("rung", "epochs", "splits", "val_metric", "val_std", "val_loss", "test_metric", "test_std", "keys")
+"""Its last columns."""
+_HEADER = 10_000
+"""The most characters of its first line that are looked at."""
+
 _BATCH = 4
 """Trials that are drawn at a time. It is not the number of workers: trials must not depend on that."""
 _WORST = 1e3
@@ -168,16 +175,28 @@ class SearchResult:
         from pegfan._atomic import replacing
 
         names = list(dict.fromkeys(name for entry in self.candidates for name in entry.settings))
-        numbers = ("rung", "epochs", "splits", "val_metric", "val_std", "val_loss")
         text = io.StringIO(newline="")
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(["place", *names, *numbers, "test_metric", "test_std", "keys"])
+        writer.writerow([_PLACE, *names, *_NUMBERS])
         for place, entry in enumerate(self.candidates, start=1):
             test = [self.test_mean, self.test_std] if place == 1 else ["", ""]
             own = [entry.settings.get(name, "") for name in names]
-            writer.writerow([place, *own, *(getattr(entry, n) for n in numbers), *test, " ".join(entry.keys)])
+            writer.writerow([place, *own, *(getattr(entry, n) for n in _NUMBERS[:-3]), *test, " ".join(entry.keys)])
         with replacing(path) as file:
             file.write(text.getvalue().encode())
+
+
+def is_table(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is a table of `SearchResult.write_csv`, by the names of its columns.
+
+    Parameters
+    ----------
+    path
+        The file.
+    """
+    with open(path, encoding="utf-8", errors="replace") as file:
+        columns = file.readline(_HEADER).rstrip("\n").split(",")
+    return columns[0] == _PLACE and tuple(columns[-len(_NUMBERS) :]) == _NUMBERS
 
 
 def grid(name: Literal["paper", "authors"] = "paper") -> list[dict[str, float]]:

@@ -27,7 +27,6 @@ import errno
 import json
 import os
 import re
-import sys
 import warnings
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -35,6 +34,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from pegfan._atomic import sync_folder
 from pegfan._locks import claim, is_at, locked
 
 __all__ = ["Store"]
@@ -115,7 +115,7 @@ class Store:
                 os.ftruncate(file, self._offset)  # needs no space
                 raise
             if new:
-                _sync_folder(self.folder)  # else the file itself may be missing after a crash
+                sync_folder(self.folder)  # else the file itself may be missing after a crash
             self._read(file)
 
     def claim(self, name: str) -> Callable[[], None] | None:
@@ -330,13 +330,3 @@ def _explained(path: Path, key: str) -> Iterator[None]:
             f"{reason}: the record {key} was not stored, all others are safe; make room and run again",
             str(path),
         ) from error
-
-
-def _sync_folder(folder: Path) -> None:
-    if sys.platform == "win32":
-        return  # folders cannot be opened there; the system writes their entries with the file
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

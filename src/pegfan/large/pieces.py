@@ -444,13 +444,15 @@ def _put(temporary: Path, target: Path) -> None:
 
 @contextmanager
 def full_disk(folder: Path) -> Iterator[None]:
-    """Turn "no space left" into an error that says what to do."""
+    """Turn "no space left" into an error that says what to do, and name the folder in others."""
     try:
         yield
     except FullError:
         raise
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            if error.filename is None and error.errno is not None:
+                error.filename = str(folder)
             raise
         raise FullError(
             error.errno,
