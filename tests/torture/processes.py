@@ -249,7 +249,7 @@ class Cluster:
 def _clustered(place: Path) -> dict[str, Any]:
     """A search and a tree in pieces, undisturbed."""
     files = tables(place)
-    search = ["search", *files, "--strategy", "grid", "--splits", "1", "--method", "none", "--epochs", "400"]
+    search = ["search", *files, "--strategy", "grid", "--splits", "1", "--method", "none", "--epochs", "200"]
     tree = ["tree", *files[:2], "--memory", "1GB", "--method", "matching"]
     if not (place / "alone" / "search.csv").exists():
         shutil.rmtree(place / "alone", ignore_errors=True)
