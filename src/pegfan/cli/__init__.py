@@ -7,16 +7,16 @@ from typing import Annotated
 import typer
 
 from pegfan.cli import bench, clean, compare, datasets, demo, explain, info, reproduce, search, train, transform, tree
-from pegfan.cli._shell import add_commands
+from pegfan.cli._shell import Program, add_commands, write_output
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
+app = typer.Typer(cls=Program, no_args_is_help=True, rich_markup_mode="rich")
 
 
 def _version(wanted: bool) -> None:
     if wanted:
         from pegfan import __version__
 
-        typer.echo(f"pegfan {__version__}")
+        write_output(f"pegfan {__version__}\n")
         raise typer.Exit
 
 
