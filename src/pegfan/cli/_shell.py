@@ -62,9 +62,10 @@ def visible(text: str) -> str:
 
 def literal(text: str) -> str:
     """Text that is not ours (a name, a path, a cell), for a console's markup: as it is, and on one line."""
-    shown = escape(visible(text).translate(_SPACES))
-    # rich's own leaves three backslashes at the end, of which the last would escape the tag that follows.
-    return shown + "\\" * ((len(shown) - len(shown.rstrip("\\"))) % 2)
+    text = visible(text).translate(_SPACES)
+    body = text.rstrip("\\")
+    # Before a tag, two backslashes stand for one; so that it is always one, a tag follows that does nothing.
+    return escape(body) + ("\\\\" * (len(text) - len(body)) + "[none][/none]" if body != text else "")
 
 
 class _Terminal(Console):
@@ -91,9 +92,9 @@ class _Terminal(Console):
         for one in super().render(renderable, options):
             yield one if one.control else Segment(visible(one.text), one.style)
 
-    def print(self, *objects: Any, **options: Any) -> None:
+    def __exit__(self, *raised: Any) -> None:  # where all that is printed is written
         with contextlib.suppress(OSError) if self.stderr else _to_output():
-            super().print(*objects, **options)
+            super().__exit__(*raised)
 
     def status(self, status: RenderableType, **options: Any) -> Status:
         return super().status(self.render_str(status) if isinstance(status, str) else status, **options)
@@ -343,7 +344,9 @@ class _Kept(logging.FileHandler):
 
     def handleError(self, record: logging.LogRecord) -> None:
         logging.getLogger("pegfan").removeHandler(self)
-        self.stream = None
+        stream, self.stream = self.stream, None
+        with contextlib.suppress(AttributeError, OSError):  # what is not written yet fails once more
+            stream.close()  # type: ignore[union-attr]
         why = getattr(sys.exc_info()[1], "strerror", None) or sys.exc_info()[1]
         errors.print(f"[yellow]![/yellow] No more is written to {literal(self.baseFilename)}: {why}", soft_wrap=True)
 

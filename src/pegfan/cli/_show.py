@@ -28,7 +28,8 @@ def make_table(title: str, *columns: str) -> Table:
     table.show_edge, table.padding = False, (0, 1, 0, 0)
     for place, name in enumerate(columns):
         left = place == 0 or name.endswith("<")
-        table.add_column(name.removesuffix("<"), justify="left" if left else "right")
+        # Numbers are not broken, however narrow the terminal.
+        table.add_column(name.removesuffix("<"), justify="left" if left else "right", no_wrap=not left)
     return table
 
 

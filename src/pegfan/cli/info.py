@@ -208,7 +208,7 @@ def _print_sizes(source: Source, facts: dict[str, Any]) -> None:
         "edges": f"{edges}, {kind}, {size['self_loops']:,} self loops; density {size['density']:.2g}",
         "components": f"{size['components']:,}{several}; {size['isolated']:,} nodes without edges",
         "features": f"{size['features']:,}" if size["features"] else "none",
-        "classes": f"{size['classes']:,}; {size['labelled']:,} nodes labelled" if size["classes"] else "none",
+        "classes": f"{len(facts['classes']):,}; {size['labelled']:,} nodes labelled" if size["classes"] else "none",
     }
     if facts["target"] is not None:
         del shown["classes"]

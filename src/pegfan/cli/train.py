@@ -61,6 +61,8 @@ PREDICTIONS, MODEL, SETTINGS, RESULT, REPORT = "predictions.csv", "model", "sett
 RANKED, DATA = "ranked.csv", "data"
 _FORMAT, _VERSION = "pegfan settings", 4
 _SHOWN = 10
+_ROOM = 72
+"""Columns of a terminal that has room for all that is known of candidates."""
 _ROWS = 65_536
 """Rows of a table that are put together at a time."""
 _BUDGET = 3600.0
@@ -335,8 +337,10 @@ def predict(
     else:
         console.print(title, soft_wrap=True)
         table = make_table("", "class", "predicted")
+        had = dict(zip(stored.data.classes, stored.data.class_counts, strict=False)) if stored else {}
         for name, count in told["predicted"].items():
-            table.add_row(literal(name), f"{count:,}")
+            if count or had.get(name, 1):  # a class of the file's numbering that no node had is no news
+                table.add_row(literal(name), f"{count:,}")
         print_table(table)
     if told.get("threshold") is not None:
         name, aim = literal(str(trained.fitted_.classes[1])), told["aim"]
@@ -680,12 +684,15 @@ def _stored_source(
 
 
 def _print_plan(shown: Any, source: Source, graph: Graph, wanted: _Wanted, folder: Path) -> None:
+    import numpy as np
+
     from pegfan.auto.outcome import plan_words
     from pegfan.metrics import METRICS
 
     plan, metric = wanted.plan, METRICS[graph.metric]
     labelled = int(graph.labelled.sum())
-    what = f"{labelled:,} labelled, {graph.n_classes} classes"
+    held = 0 if graph.labels is None else len(np.unique(graph.labels[graph.labelled]))
+    what = f"{labelled:,} labelled, {held} classes"
     if graph.targets is not None:
         what = f"{labelled:,} with a number to predict (--label-kind classes reads classes)"
     shown.print(
@@ -1060,15 +1067,18 @@ def _print_outcome(result: Result, folder: Path) -> None:
     metric = measure.title
     members = sum(candidate.chosen for candidate in result.candidates)
     title = "Candidates: those in the model with their weights, then the others by validation"
-    table = make_table(title, "weight", metric, "loss", "epochs", "seconds", "recipe<")
+    more = ("loss", "epochs", "seconds") if console.width >= _ROOM else ()  # else recipes would be a word per line
+    table = make_table(title, "weight", metric, *more, "recipe<")
     shown = result.candidates[: max(_SHOWN, members)]
     for candidate in shown:
         table.add_row(
             f"[green]{candidate.weight:.0%}[/green]" if candidate.chosen else "",
             measure.show(candidate.val_metric),
-            "–" if candidate.val_loss is None else f"{candidate.val_loss:.4f}",
-            str(candidate.epochs),
-            f"{candidate.seconds:.1f}",
+            *(
+                "–" if candidate.val_loss is None else f"{candidate.val_loss:.4f}",
+                str(candidate.epochs),
+                f"{candidate.seconds:.1f}",
+            )[: len(more)],
             literal(candidate.name),
         )
     print_table(table)
