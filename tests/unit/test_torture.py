@@ -6,6 +6,7 @@ import signal
 import time
 
 import pytest
+from torture import __main__ as command
 from torture import campaign
 from torture.campaign import Attack, Fault
 
