@@ -309,7 +309,28 @@ def test_a_signal_while_it_starts_ends_it_without_a_word(number, code):
 
 
 @pytest.mark.long
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_that_a_callback_swallows_is_heard_all_the_same(number, code):
+    text = (
+        "import os, sys, time, weakref, pegfan.__main__ as m, pegfan.cli as c\n"
+        "class Thing: pass\n"
+        "def app(**_):\n"
+        "    thing = Thing()\n"
+        f"    kept = weakref.ref(thing, lambda _: [os.kill(os.getpid(), {int(number)}), time.sleep(1)])\n"
+        "    del thing\n"
+        "    time.sleep(20)\n"
+        "c.app = app\n"
+        "m.main()"
+    )
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", "")
+
+
+@pytest.mark.long
 @pytest.mark.skipif(os.name == "nt", reason="descriptors of POSIX")
 def test_a_closed_stream_is_not_taken_by_a_file():
-    text = "import pegfan.__main__ as m; m._prepare(); import os, sys; sys.exit(os.open(os.devnull, os.O_RDONLY) < 3)"
+    text = (
+        "import pegfan.__main__ as m; m._fill_streams(); import os, sys; sys.exit(os.open(os.devnull, os.O_RDONLY) < 3)"
+    )
     assert subprocess.run(["sh", "-c", f'"{sys.executable}" -c "{text}" <&- >&- 2>&-'], check=False).returncode == 0
