@@ -669,18 +669,18 @@ class Fitted:
         write_npz(folder / _INPUTS, inputs)
 
     @classmethod
-    def load(cls, source: Path, about: Mapping[str, Any]) -> Self:
+    def load(cls, source: Path, about: Mapping[str, Any], max_bytes: str | float | None = None) -> Self:
         """What `save` wrote, by the description that was read from the folder."""
         from safetensors.numpy import load
 
         classes = _saved.read_classes(about["classes"])
         state = load(_saved.read_file(source, _WEIGHTS, about))
         _saved.read_file(source, _HISTORY, about)
-        history = read_npz(source / _HISTORY)
+        history = read_npz(source / _HISTORY, max_bytes)
         files = {entry["tree"] for entry in about["members"]} - {None}
         for name in files:
             _saved.read_file(source, _tree_file(name), about)
-        trees = {name: Hierarchy.load(source / _tree_file(name)) for name in files}
+        trees = {name: Hierarchy.load(source / _tree_file(name), max_bytes) for name in files}
         numeric = METRICS[about["metric"]].numbers
         outputs = 1 if numeric else len(classes)
         members = tuple(
@@ -692,7 +692,7 @@ class Fitted:
         if sizes != {outputs} or any((TARGET in m.run.state) != numeric for m in every):
             fit = "targets" if numeric else f"{outputs} classes"
             raise ValueError(f"the members in {_saved.MODEL} do not fit its {fit}")
-        known, scale, principal, parts = cls._read_inputs(source, about, outputs)
+        known, scale, principal, parts = cls._read_inputs(source, about, outputs, max_bytes)
         if known is not None and (known.values is not None) != numeric:
             raise ValueError(f"{_INPUTS} does not hold what {_saved.MODEL} predicts")
         count = 1 if known is None or known.folds is None else len(known.folds)
@@ -724,12 +724,12 @@ class Fitted:
 
     @staticmethod
     def _read_inputs(
-        source: Path, about: Mapping[str, Any], classes: int
+        source: Path, about: Mapping[str, Any], classes: int, max_bytes: str | float | None
     ) -> tuple[Known | None, FeatureScale | None, PrincipalColumns | None, dict[str, Any]]:
         if _INPUTS not in about["files"]:
             return None, None, None, {}
         _saved.read_file(source, _INPUTS, about)
-        inputs = read_npz(source / _INPUTS)
+        inputs = read_npz(source / _INPUTS, max_bytes)
         parts = {name: inputs.pop(name) for name in list(inputs) if name.startswith(_parts_of(""))}
         known = None
         if "codes" in inputs:

@@ -4,6 +4,7 @@ import csv
 import itertools
 import json
 import math
+import re
 import signal
 import subprocess
 import sys
@@ -296,6 +297,19 @@ def test_a_search_that_was_stopped_goes_on_and_computes_nothing_twice(tmp_path, 
     assert ran == expected
     assert found.candidates == whole.candidates
     assert (found.computed + found.reused, whole.computed) == (len(expected), len(expected))
+
+
+def test_data_that_change_between_rungs_are_not_compared_with_what_they_were(tmp_path, files, landscape):
+    made = landscape(bowl)
+
+    def change(step):
+        if len(made.ran) == 8:  # the last of the first rung
+            files[0].write_text(files[0].read_text() + "1,2\n")
+
+    options = {"settings": [{"lr_fc": 0.001 * k} for k in range(1, 9)], "rungs": [(8, 10, 1), (2, 20, 1)], "splits": 1}
+    with pytest.raises(OSError, match=rf"^{re.escape(str(files[0]))} changed"):
+        search(Source.of(*files, label="kind"), FSGNN, Store(tmp_path / "s"), progress=change, **options)
+    assert len(made.ran) == 8
 
 
 @pytest.mark.long
