@@ -25,7 +25,7 @@ _EPILOG = (
     "A GRAPH is a data set's name, a file or folder, or a file of nodes and one of edges. Every command has its own "
     "[bold]--help[/bold] with an example, and takes after its name [bold]--verbose[/bold] and [bold]--log-file[/bold] "
     "to tell what it does, [bold]--debug[/bold] to show where an error comes from. "
-    "Exit codes: 0 success, 1 a problem with input or machine, 2 a wrong command line, 3 a bug, 130 Ctrl-C."
+    "Exit codes: 0 success, 1 a problem with input or machine, 2 a wrong command line, 3 a bug, 130 Ctrl-C, 143 a kill."
 )
 
 
