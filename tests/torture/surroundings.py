@@ -29,6 +29,7 @@ from typing import Any
 from torture.campaign import Fault, attack
 
 MB = 2**20
+HELD = {signal.SIGINT, signal.SIGTERM}
 FEW = ["--set", "epochs=10", "--set", "hidden=8", "--workers", "1", "--method", "none", "--splits", "1"]
 SEARCHED = [
     "--label",
@@ -181,6 +182,8 @@ def _main(words: Sequence[str]) -> int:
         code = 0
     except SystemExit as ended:
         code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    except KeyboardInterrupt:  # before the first line of ours, or after the last
+        code = 130
     except BaseException:
         import traceback
 
@@ -225,7 +228,10 @@ def _child(words: Sequence[str], around: Around, folder: Path, draw: random.Rand
             except OSError:
                 made = None
             setattr(sys, name, made)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD)
         code = _main(words)
+    except KeyboardInterrupt:
+        code = 130
     finally:
         os._exit(code)
 
@@ -245,9 +251,11 @@ def run(words: Sequence[str], around: Around, folder: Path, draw: random.Random,
             started = subprocess.Popen(line, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
         child = started.pid
     else:
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, HELD)  # until the child is ready for them
         child = os.fork()
         if child == 0:
             _child(words, around, folder, draw, slave)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
     if slave is not None:
         os.close(slave)
     sent, status = not around.number, None
@@ -370,7 +378,7 @@ def _load(place: Path) -> None:
 @attack(
     "strange surroundings",
     "exit 0, 1, 2, 130 or 143, never 3; no traceback; files are those of ordinary surroundings, or there are none",
-    800,
+    500,
     prepare=prepare,
     seconds=60,
 )
@@ -467,7 +475,7 @@ def prepare_terminal(place: Path) -> Path:
     "names that steer terminals",
     "no control character reaches standard output, standard error or a terminal, but for those of the program itself; "
     "names are shown as they are",
-    800,
+    500,
     prepare=prepare_terminal,
     seconds=60,
 )
