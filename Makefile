@@ -9,6 +9,8 @@ else
 BIN := $(VENV)/bin
 LIGHT_BIN := .venv-light/bin
 endif
+# requirements.lock holds hashes of everything but torch, and of nothing that only another system needs (colorama on
+# Windows): the line after it installs what is left, by version.
 # The CPU build of torch: the ordinary one brings gigabytes of CUDA. Where no configured index has it, it comes from
 # PyTorch's own, and where that is out of reach, too, PyPI's ordinary one must do.
 TORCH := torch==2.13.0
@@ -19,7 +21,7 @@ LIGHT := .venv-light
 # Bytecode is kept even where the environment says otherwise: test processes start sooner with it.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help install demo test test-long test-data test-slow test-browser test-light check format bench docs torture clean
+.PHONY: help install demo test test-long test-data test-slow test-browser test-light check format lock audit bench docs torture clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this list
@@ -32,10 +34,11 @@ $(VENV)/pyvenv.cfg:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "pegfan needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
 	$(PYTHON) -m venv $(VENV)
 
-$(INSTALLED): pyproject.toml constraints.txt | $(VENV)/pyvenv.cfg
+$(INSTALLED): pyproject.toml constraints.txt requirements.lock | $(VENV)/pyvenv.cfg
 	$(BIN)/pip install --quiet '$(TORCH)+cpu' \
 	  || $(BIN)/pip install --quiet '$(TORCH)' --index-url $(TORCH_INDEX) \
 	  || $(BIN)/pip install --quiet '$(TORCH)'
+	$(BIN)/pip install --quiet --no-deps --require-hashes --requirement requirements.lock
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[all,dev,docs]'
 	touch $@ $(DEMO)
 
@@ -78,6 +81,12 @@ check: $(INSTALLED)  ## Lint, formatting and types
 format: $(INSTALLED)  ## Format the code and mend what the linter can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+lock: $(INSTALLED)  ## After changing a dependency: write constraints.txt and requirements.lock from what is installed
+	$(BIN)/python tools/supply.py lock
+
+audit: $(INSTALLED)  ## Known holes in what is pinned, where a database is in reach
+	$(BIN)/python tools/supply.py audit
 
 bench: $(INSTALLED)  ## Speed and memory, as ratios inside one run; writes benchmarks/RESULTS.md: make bench PEGFAN_DATA=folder
 	$(BIN)/python benchmarks/results.py

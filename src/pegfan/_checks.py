@@ -12,12 +12,14 @@ class BadInput(ValueError):
     """A file or table that cannot be used; the message names it, and the line where that is known."""
 
 
-def check_integer(value: Any, what: str, least: int | None = None) -> int:
+def check_integer(value: Any, what: str, least: int | None = None, most: int | None = None) -> int:
     """Return an integer as Python's own, or say what is wrong with it."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise TypeError(f"{what} must be an integer, got {value!r}")
     if least is not None and value < least:
         raise ValueError(f"{what} must be at least {least}, got {value}")
+    if most is not None and value > most:
+        raise ValueError(f"{what} must be at most {most:,}, got {value:,}")
     return int(value)
 
 

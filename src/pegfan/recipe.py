@@ -201,9 +201,11 @@ class Recipe:
         for name, allowed in CHOICES.items():
             if getattr(self, name) not in allowed:
                 raise ValueError(f"{name} must be one of {', '.join(allowed)}; got {getattr(self, name)!r}")
-        for name, least in (("h", 2), ("hops", 0), ("max_levels", 2), ("leaves", 2), ("stages", 1)):
+        # No graph needs more hops or leaves, and neither the clock nor the memory would be kept to.
+        ranges = {"h": (2, None), "hops": (0, 32), "max_levels": (2, None), "leaves": (2, 4096), "stages": (1, None)}
+        for name, (least, most) in ranges.items():
             if name != "max_levels" or self.max_levels is not None:
-                self._put(name, check_integer(getattr(self, name), name, least))
+                self._put(name, check_integer(getattr(self, name), name, least, most))
         if self.stages > 2:
             raise ValueError(f"stages must be 1 or 2: a third is no better; got {self.stages}")
         if self.weight is not None and not (isinstance(self.weight, str) and self.weight):

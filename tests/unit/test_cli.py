@@ -406,6 +406,7 @@ def test_classes_that_no_node_has_are_not_listed(tmp_path):
     told = json.loads(call("info", tmp_path / "g.npz", "--json").stdout)
     assert [entry["name"] for entry in told["classes"]] == ["0", "2"]
     assert np.shape(told["ccns"]) == (2, 2)
+    assert "2; 4 nodes labelled" in call("info", tmp_path / "g.npz").stdout
 
 
 def test_info_without_labels_or_features(files):

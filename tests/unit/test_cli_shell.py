@@ -1,7 +1,12 @@
 """The command line as a program: python -m, completion by the shell, what it tells and where."""
 
+import csv
+import errno
+import json
 import logging
 import os
+import re
+import signal
 import subprocess
 import sys
 
@@ -9,12 +14,13 @@ import pytest
 from typer.testing import CliRunner
 
 import pegfan as pf
-from pegfan.cli import app
+from pegfan.cli import _shell, app
 from pegfan.cli._complete import complete_models, complete_names, complete_sources
+from pegfan.cli._shell import console, errors, literal, visible
 
 
-def call(*words):
-    return CliRunner().invoke(app, [str(word) for word in words], env={"COLUMNS": "200", "TERM": "dumb"})
+def call(*words, **env):
+    return CliRunner().invoke(app, [str(word) for word in words], env={"COLUMNS": "200", "TERM": "dumb", **env})
 
 
 @pytest.fixture
@@ -127,3 +133,204 @@ def test_training_and_its_files_are_logged(caplog, tmp_path):
     assert any("epoch 0: training loss" in text for text in told)
     assert any(text.startswith("training: split 0: ") for text in told)
     assert told[-1] == f"model written to {tmp_path / 'model'}"
+
+
+# --------------------------------------------------------- names from outside
+
+HOSTILE = "a\x1b[31m\x1b]0;t\x07\x9b2J\u202eb\n\t[red]c[/red][/][link=x]:warning:\\\\\\"
+STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]")
+
+
+def test_what_steers_a_terminal_is_written_out():
+    assert visible("a\x1b[0m\x9b\u2066\udcff\té\u200d") == r"a\x1b[0m\x9b\u2066\udcff" + "\té\u200d"
+
+
+@pytest.mark.parametrize("name", [HOSTILE, "[/bold]", "x\\", "x\\\\", "[b]\\\\\\"])
+def test_a_name_is_shown_as_it_is_between_tags(name):
+    with console.capture() as shown:
+        console.print(f"[bold]{literal(name)}[/bold]|", soft_wrap=True)
+    assert shown.get() == visible(name).replace("\n", r"\n").replace("\t", r"\t") + "|\n"
+
+
+def test_nothing_steers_a_terminal_even_where_nobody_thought_of_it():
+    """Strings, cells, texts and the words beside a spinner, without `literal`."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table("\x1b[31m")
+    table.add_row("\x1b[31m")
+    with console.capture() as shown:
+        for one in ("\x1b[31m", Text("\x1b[31m"), table, console.status("\x1b[31m").renderable):
+            console.print(one)
+    assert shown.get().count(r"\x1b[31m") == 5
+    assert "\x1b" not in shown.get()
+
+
+def test_hostile_names_go_through_commands_without_a_trace(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    name, cell = HOSTILE.replace("/", "").replace("\\", ""), HOSTILE.replace("\n", "")
+    rows = [(f"{i}{cell}", cell if i % 2 else "y", i % 3) for i in range(12)]
+    nodes = [("id", cell, f"{cell}2"), *rows]
+    edges = [("source", "target"), *((f"{i}{cell}", f"{i * 5 % 12}{cell}") for i in range(12))]
+    for path, table in ((f"{name}.csv", nodes), ("edges.csv", edges)):
+        with open(path, "w", encoding="utf-8", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows(table)
+    tables, missing = (f"{name}.csv", "edges.csv"), f"{name}.txt"
+    for words in (
+        ("info", *tables, "--label", cell, "-vv", "--log-file", "log.txt"),
+        ("info", *tables, "--label", "z"),
+        ("tree", *tables),
+        ("info", missing, "--debug"),
+        ("info", *tables, f"--{name}"),
+        (name,),
+    ):
+        shown = call(*words)
+        assert shown.exit_code in (0, 1, 2), shown.output
+        assert STEERING.search(shown.output) is None, words
+        assert shown.output.strip()
+    assert STEERING.search((tmp_path / "log.txt").read_text(encoding="utf-8")) is None
+    shown = call("info", *tables, "--label", cell)
+    assert visible(cell).replace("\t", r"\t") in shown.stdout
+    told = json.loads(call("info", *tables, "--label", cell, "--json").stdout)
+    assert cell in [entry["name"] for entry in told["classes"]]
+
+
+def test_a_name_that_is_no_text_is_a_sentence(tables, tmp_path):
+    for words in (("info", "\udcff.csv"), ("tree", tables, "-o", tmp_path / "\udcff.npz")):
+        shown = call(*words)
+        assert shown.exit_code == 1
+        assert r"\udcff" in shown.stderr
+        assert "is not UTF-8" in shown.stderr
+
+
+# ----------------------------------------------------------- the surroundings
+
+
+@pytest.mark.parametrize("columns", ["0", "1", "5", "-3", "text", "²", "9" * 30, ""])
+def test_any_number_of_columns_prints(columns, tables):
+    shown = call("info", tables, COLUMNS=columns)
+    assert shown.exit_code == 0
+    assert max(map(len, shown.stdout.splitlines())) < 400
+    assert "components" in shown.stdout
+    assert "Usage" in call("info", "--help", COLUMNS=columns).stdout
+
+
+class _Full:
+    """A stream to a full disk."""
+
+    encoding = "utf-8"
+
+    def write(self, text):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def flush(self):
+        pass
+
+
+@pytest.mark.parametrize("words", [("info",), ("info", "--json"), ("info", "--help"), ("--version",)])
+def test_a_full_standard_output_is_a_sentence_that_names_it(words, tables, monkeypatch, capfd):
+    line = [*words[:1], str(tables), *words[1:]] if words[0] == "info" else words
+    monkeypatch.setattr(sys, "stdout", _Full())
+    with pytest.raises(SystemExit) as ended:
+        app(list(line))
+    assert ended.value.code == 1
+    assert capfd.readouterr().err.startswith("standard output: No space left on device.")
+
+
+@pytest.mark.parametrize("words", [(), ("--json",)])
+def test_without_standard_output_a_command_does_its_work(words, tables, monkeypatch, tmp_path):
+    monkeypatch.setattr(sys, "stdout", None)
+    with pytest.raises(SystemExit) as ended:
+        app(["tree", str(tables), "-o", str(tmp_path / "tree.npz"), *words])
+    assert ended.value.code == 0
+    assert (tmp_path / "tree.npz").exists()
+
+
+def test_a_full_standard_error_stops_nothing(tables, monkeypatch):
+    monkeypatch.setattr(sys, "stderr", _Full())
+    with pytest.raises(SystemExit) as ended:
+        app(["tree", str(tables), "-vv"])
+    assert ended.value.code == 0
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+def test_a_log_that_cannot_be_written_is_given_up(tables):
+    shown = call("tree", tables, "--log-file", "/dev/full")
+    assert shown.exit_code == 0
+    assert shown.stderr.count("No more is written to /dev/full: No space left on device") == 1
+    assert "Traceback" not in shown.stderr
+
+
+class OutOfMemoryError(RuntimeError):
+    """As torch calls it."""
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: 9 bytes"), "Not enough memory."),
+        (OutOfMemoryError("CUDA out of memory. Tried to allocate 9 GiB."), "Not enough memory."),
+        (RuntimeError("can't start new thread"), "Not enough memory."),
+        (OSError(errno.ENOMEM, "Cannot allocate memory"), "Not enough memory."),
+        (MemoryError(), "Not enough memory."),
+        (RecursionError("maximum recursion depth exceeded"), "nested too deeply"),
+    ],
+)
+def test_what_the_machine_lacks_is_no_bug(error, words):
+    with errors.capture() as shown:
+        assert _shell._explain(error, debug=False) == 1
+    assert words in shown.get()
+    assert "bug" not in shown.get()
+    if "memory" in words:
+        assert "--memory" in shown.get()
+
+
+def test_another_runtime_error_is_one():
+    with errors.capture() as shown:
+        assert _shell._explain(RuntimeError("oops"), debug=False) == 3
+    assert "This is a bug in pegfan" in shown.get()
+
+
+@pytest.mark.long
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_while_it_starts_ends_it_without_a_word(number, code):
+    """Before the command line is imported, where nothing else could hear it."""
+    text = (
+        "import os, sys, pegfan.__main__ as m\n"
+        "class Stop:\n"
+        "    def find_spec(self, name, *_):\n"
+        f"        if name == 'typer': os.kill(os.getpid(), {int(number)})\n"
+        "sys.meta_path.insert(0, Stop())\n"
+        "m.main()"
+    )
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", "")
+
+
+@pytest.mark.long
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_that_a_callback_swallows_is_heard_all_the_same(number, code):
+    text = (
+        "import os, sys, time, weakref, pegfan.__main__ as m, pegfan.cli as c\n"
+        "class Thing: pass\n"
+        "def app(**_):\n"
+        "    thing = Thing()\n"
+        f"    kept = weakref.ref(thing, lambda _: [os.kill(os.getpid(), {int(number)}), time.sleep(1)])\n"
+        "    del thing\n"
+        "    time.sleep(20)\n"
+        "c.app = app\n"
+        "m.main()"
+    )
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", "")
+
+
+@pytest.mark.long
+@pytest.mark.skipif(os.name == "nt", reason="descriptors of POSIX")
+def test_a_closed_stream_is_not_taken_by_a_file():
+    text = (
+        "import pegfan.__main__ as m; m._fill_streams(); import os, sys; sys.exit(os.open(os.devnull, os.O_RDONLY) < 3)"
+    )
+    assert subprocess.run(["sh", "-c", f'"{sys.executable}" -c "{text}" <&- >&- 2>&-'], check=False).returncode == 0

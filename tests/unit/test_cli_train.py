@@ -68,6 +68,28 @@ def left_beside(folder):
 # ----------------------------------------------------------------------- train
 
 
+def test_absurd_settings_are_refused_before_anything_is_read(files, tmp_path):
+    for words in (("--hops", 100_000), ("--set", "hidden=1000000"), ("--set", "leaves=100000000")):
+        shown = run("train", *files, "-o", tmp_path / "out", "--budget", 2, *words, code=1)
+        assert "must be at most" in shown.stderr
+
+
+def test_a_narrow_terminal_breaks_no_number(out, monkeypatch):
+    """The candidates of a training, in 40 columns: what has no room is left out, and words break between them."""
+    from pegfan.cli import _shell, train
+
+    monkeypatch.setenv("COLUMNS", "40")
+    _shell.console.look()
+    with _shell.console.capture() as shown:
+        train._print_outcome(train._read_result(out), out)
+    lines = shown.get().splitlines()
+    names = {part for one in train._read_result(out).candidates for part in one.name.split()}
+    body = lines[lines.index("─" * 40) + 1 :]
+    rows = [line[20:] if line[:20].strip() == "" else line for line in body[: body.index("")]]
+    for word in " ".join(rows).split():
+        assert word in names or re.fullmatch(r"[0-9.]+%?", word), (word, shown.get())
+
+
 def test_the_folder_holds_everything(out):
     held = sorted(path.name for path in out.iterdir())
     assert held == ["model", "predictions.csv", "ranked.csv", "report.html", "result.json", "settings.toml"]

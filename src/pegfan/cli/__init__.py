@@ -7,16 +7,16 @@ from typing import Annotated
 import typer
 
 from pegfan.cli import bench, clean, compare, datasets, demo, explain, info, reproduce, search, train, transform, tree
-from pegfan.cli._shell import add_commands
+from pegfan.cli._shell import Program, add_commands, write_output
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
+app = typer.Typer(cls=Program, no_args_is_help=True, rich_markup_mode="rich")
 
 
 def _version(wanted: bool) -> None:
     if wanted:
         from pegfan import __version__
 
-        typer.echo(f"pegfan {__version__}")
+        write_output(f"pegfan {__version__}\n")
         raise typer.Exit
 
 
@@ -25,7 +25,7 @@ _EPILOG = (
     "A GRAPH is a data set's name, a file or folder, or a file of nodes and one of edges. Every command has its own "
     "[bold]--help[/bold] with an example, and takes after its name [bold]--verbose[/bold] and [bold]--log-file[/bold] "
     "to tell what it does, [bold]--debug[/bold] to show where an error comes from. "
-    "Exit codes: 0 success, 1 a problem with input or machine, 2 a wrong command line, 3 a bug, 130 Ctrl-C."
+    "Exit codes: 0 success, 1 a problem with input or machine, 2 a wrong command line, 3 a bug, 130 Ctrl-C, 143 a kill."
 )
 
 

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
-from rich.markup import escape
 
 from pegfan.cli._options import Pieces
-from pegfan.cli._shell import INTERRUPTED, USAGE, Fail, console, errors
+from pegfan.cli._shell import INTERRUPTED, USAGE, Fail, console, errors, literal
 from pegfan.cli._show import make_table, print_json, print_table, progress_bar
 
 if TYPE_CHECKING:
@@ -79,7 +78,9 @@ def opened(
         if pieces.dask is not None:
             from pegfan.large.dask import DaskCluster
 
-            cluster = stack.enter_context(DaskCluster(pieces.dask, memory, say=lambda text: errors.print(escape(text))))
+            cluster = stack.enter_context(
+                DaskCluster(pieces.dask, memory, say=lambda text: errors.print(literal(text)))
+            )
         progress = stack.enter_context(progress_bar(command, str))
         given = {name: value for name, value in reading.items() if value is not None}
         try:
@@ -108,7 +109,7 @@ def _going_on(folder: Path) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         errors.print(
-            f"[red]Interrupted.[/red] What is finished is kept in {escape(str(folder))}: the same command goes on "
+            f"[red]Interrupted.[/red] What is finished is kept in {literal(str(folder))}: the same command goes on "
             "from there, and pegfan clean frees it.",
             soft_wrap=True,
         )
@@ -123,8 +124,8 @@ def print_kept(folder: Path) -> None:
     for found in find_folders(folder):
         where = shlex.quote(str(folder))
         console.print(
-            f"{escape(str(folder))} holds {show_bytes(found.size)} of finished pieces, which other commands on these "
-            f"files use too; [bold]pegfan clean {escape(where)} --yes[/bold] frees them",
+            f"{literal(str(folder))} holds {show_bytes(found.size)} of finished pieces, which other commands on these "
+            f"files use too; [bold]pegfan clean {literal(where)} --yes[/bold] frees them",
             soft_wrap=True,
         )
 
@@ -184,7 +185,7 @@ def _show_plan(plan: Plan, folder: Path, pieces: Pieces, as_json: bool) -> None:
     else:
         shown.print(table)
     shown.print(
-        f"In {escape(str(folder))}; times and sizes are estimates from a short probe. + is needed for a while only.",
+        f"In {literal(str(folder))}; times and sizes are estimates from a short probe. + is needed for a while only.",
         soft_wrap=True,
     )
 

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.markup import escape
 
 from pegfan import _defaults as default
 from pegfan.cli._complete import complete_sources
-from pegfan.cli._shell import USAGE, Fail, errors
+from pegfan.cli._shell import USAGE, Fail, errors, literal
 from pegfan.cli._show import writing
 
 if TYPE_CHECKING:
@@ -275,7 +274,7 @@ def read(
 ) -> tuple[Source, Graph, ReadReport | None]:
     """Read the graph that a command line names, and show that it is being read; with a schema, by its rules."""
     source = open_source(where, **options) if isinstance(where, list) else where
-    with errors.status(f"reading {escape(source.name)}"):
+    with errors.status(f"reading {literal(source.name)}"):
         graph, report = source.open(schema)
     return source, graph, report
 

@@ -8,6 +8,7 @@ import functools
 import importlib
 import inspect
 import logging
+import os
 import platform
 import re
 import signal
@@ -20,29 +21,116 @@ from types import ModuleType
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.markup import escape
-from typer.core import TyperCommand
+from rich.segment import Segment
+from rich.status import Status
+from rich.text import Text
+from typer.core import TyperCommand, TyperGroup
 
-__all__ = ["ERROR", "INTERNAL", "INTERRUPTED", "USAGE", "Fail", "add_commands", "command", "console", "errors"]
+__all__ = [
+    "ERROR",
+    "INTERNAL",
+    "INTERRUPTED",
+    "USAGE",
+    "Fail",
+    "Program",
+    "add_commands",
+    "command",
+    "console",
+    "errors",
+    "literal",
+    "visible",
+    "write_output",
+]
 
 ERROR, USAGE, INTERNAL, INTERRUPTED = 1, 2, 3, 130
 """Exit codes: a problem with the input or the machine; a wrong command line; a bug in pegfan; Ctrl-C."""
 
 
+_STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""What steers a terminal or turns the direction of text, and bytes of a file's name that are no text."""
+_SPACES = {ord("\t"): r"\t", ord("\n"): r"\n"}
+_NARROWEST, _WIDEST = 20, 1000
+"""Columns of a terminal that can be printed to."""
+
+
+def visible(text: str) -> str:
+    r"""Text in which whatever would steer a terminal is written as in Python: ``\x1b`` for the escape code."""
+    return _STEERING.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+
+
+def literal(text: str) -> str:
+    """Text that is not ours (a name, a path, a cell), for a console's markup: as it is, and on one line."""
+    text = visible(text).translate(_SPACES)
+    body = text.rstrip("\\")
+    # Before a tag, two backslashes stand for one; so that it is always one, a tag follows that does nothing.
+    return escape(body) + ("\\\\" * (len(text) - len(body)) + "[none][/none]" if body != text else "")
+
+
 class _Terminal(Console):
-    """A console that looks at the terminal and the environment when a command starts, not when it is imported."""
+    """A console that looks at the terminal and the environment when a command starts, not when it is imported.
+
+    No text steers the terminal, wherever it comes from; `literal` also keeps names from being read as markup.
+    """
+
+    def __init__(self, stderr: bool = False) -> None:
+        _mend_columns()
+        super().__init__(stderr=stderr, highlight=False, emoji=False)
 
     def look(self) -> None:
-        super().__init__(stderr=self.stderr, highlight=False)
+        _Terminal.__init__(self, self.stderr)
+        self.width = min(max(self.width, _NARROWEST), _WIDEST)
         stream = sys.stderr if self.stderr else sys.stdout
         with contextlib.suppress(AttributeError, ValueError):  # a closed or foreign stream stays as it is
             stream.reconfigure(errors="replace")  # type: ignore[union-attr]
 
+    def render_str(self, text: str, **options: Any) -> Text:
+        return super().render_str(visible(text), **options)
 
-console: Console = _Terminal(highlight=False)
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        for one in super().render(renderable, options):
+            yield one if one.control else Segment(visible(one.text), one.style)
+
+    def __exit__(self, *raised: Any) -> None:  # where all that is printed is written
+        with contextlib.suppress(OSError) if self.stderr else _to_output():
+            super().__exit__(*raised)
+
+    def status(self, status: RenderableType, **options: Any) -> Status:
+        return super().status(self.render_str(status) if isinstance(status, str) else status, **options)
+
+
+@contextlib.contextmanager
+def _to_output() -> Iterator[None]:
+    """Name standard output in errors of the system, and write no more to it: Python would fail again at its end."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        with contextlib.suppress(AttributeError, OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise OSError(error.errno, error.strerror, "standard output") from error
+
+
+def write_output(text: str) -> None:
+    """Write text to standard output as it is; where there is none, nobody wants it."""
+    if sys.stdout is not None:
+        with _to_output():
+            sys.stdout.write(text)
+            sys.stdout.flush()
+
+
+def _mend_columns() -> None:
+    """Forget a width that nothing can be printed to, so that the terminal is asked, or 80 columns are taken."""
+    given = os.environ.get("COLUMNS")
+    if given is not None and not (re.fullmatch("[0-9]{1,4}", given) and _NARROWEST <= int(given) <= _WIDEST):
+        del os.environ["COLUMNS"]
+
+
+console: Console = _Terminal()
 """For results."""
-errors: Console = _Terminal(stderr=True, highlight=False)
+errors: Console = _Terminal(stderr=True)
 """For progress and errors, so that results can be piped."""
 
 
@@ -94,9 +182,10 @@ def command(example: str) -> Callable[[Callable[..., None]], Callable[..., None]
         def guarded(*, verbose: int, log_file: Path | None, debug: bool, **options: Any) -> None:
             for terminal in (console, errors):
                 terminal.look()  # type: ignore[attr-defined]
-            for group, members in groups.items():
-                options[group] = kinds[group](**{member.name: options.pop(member.name) for member in members})
             try:
+                _check_text({**options, "log_file": log_file})
+                for group, members in groups.items():
+                    options[group] = kinds[group](**{member.name: options.pop(member.name) for member in members})
                 with _logging(verbose, log_file):
                     function(**options)
             except (typer.Exit, typer.Abort, typer.BadParameter, SystemExit):
@@ -108,7 +197,7 @@ def command(example: str) -> Callable[[Callable[..., None]], Callable[..., None]
                 console.on_broken_pipe()  # the reader stopped reading, as `| head` does
             except BaseException as error:
                 if debug:
-                    traceback.print_exc()
+                    errors.print(escape(traceback.format_exc()), soft_wrap=True)
                 raise typer.Exit(_explain(error, debug)) from None
 
         every = [one for p in parameters for one in groups.get(p.name, [p.replace(kind=p.KEYWORD_ONLY)])]
@@ -126,6 +215,14 @@ def command(example: str) -> Callable[[Callable[..., None]], Callable[..., None]
     return declare
 
 
+def _check_text(options: Mapping[str, Any]) -> None:
+    """Refuse names of files that are no text: the files that we write, and some libraries, have no word for them."""
+    for value in options.values():
+        for word in value if isinstance(value, list | tuple) else [value]:
+            if isinstance(word, str | Path) and re.search("[\ud800-\udfff]", str(word)):
+                raise Fail(f"{word} is not UTF-8, which names of files and words must be here. Rename it.")
+
+
 def _options_of(group: Any) -> list[inspect.Parameter]:
     fields = inspect.signature(group, eval_str=True).parameters.values()
     return [field.replace(kind=inspect.Parameter.KEYWORD_ONLY) for field in fields]
@@ -138,6 +235,44 @@ def add_commands(app: typer.Typer, module: ModuleType, panels: Mapping[str, str]
         if declared is not None and function.__module__ == module.__name__:
             panel = (panels or {}).get(declared["name"])
             app.command(**declared, cls=_Command, rich_help_panel=panel)(function)
+
+
+_UsageError: Any = typer.BadParameter.__base__
+"""Any complaint about the command line; typer brings its own since 0.26, and took click's before."""
+
+
+class Program(TyperGroup):
+    """All commands; what goes wrong outside of them is a sentence, too, and shows nothing that steers a terminal."""
+
+    def main(self, *args: Any, **options: Any) -> Any:
+        _mend_columns()
+        try:
+            return super().main(*args, **options)
+        except OSError:  # help that is sent to a full disk
+            try:
+                with _to_output():
+                    raise
+            except OSError as named:
+                sys.exit(_explain(named, False))
+
+    def make_context(self, *args: Any, **options: Any) -> Any:
+        with _visible_complaints():
+            return super().make_context(*args, **options)
+
+    def invoke(self, ctx: Any) -> Any:
+        with _visible_complaints():
+            return super().invoke(ctx)
+
+
+@contextlib.contextmanager
+def _visible_complaints() -> Iterator[None]:
+    try:
+        yield
+    except _UsageError as error:
+        told = error.format_message()
+        if visible(told) == told:
+            raise
+        raise _UsageError(visible(told), ctx=error.ctx) from None
 
 
 class _Command(TyperCommand):
@@ -171,11 +306,11 @@ def _logging(verbose: int, file: Path | None) -> Iterator[None]:
     try:
         if verbose:
             shown = _Shown(logging.INFO if verbose == 1 else logging.DEBUG)
-            shown.setFormatter(logging.Formatter("%(message)s"))
+            shown.setFormatter(_Line("%(message)s"))
             handlers.append(shown)
         if file is not None:
-            kept = logging.FileHandler(file, encoding="utf-8")
-            kept.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+            kept = _Kept(file, encoding="utf-8")
+            kept.setFormatter(_Line("%(asctime)s %(levelname)s %(name)s: %(message)s"))
             handlers.append(kept)
         if handlers:
             log.setLevel(logging.INFO if verbose == 1 and file is None else logging.DEBUG)
@@ -195,6 +330,25 @@ def _logging(verbose: int, file: Path | None) -> Iterator[None]:
             log.removeHandler(handler)
             handler.close()
         log.setLevel(level)
+
+
+class _Line(logging.Formatter):
+    """A line of the log, which somebody will look at in a terminal."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return visible(super().format(record))
+
+
+class _Kept(logging.FileHandler):
+    """The file of the log; where it cannot be written, the command goes on without it."""
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        logging.getLogger("pegfan").removeHandler(self)
+        stream, self.stream = self.stream, None
+        with contextlib.suppress(AttributeError, OSError):  # what is not written yet fails once more
+            stream.close()  # type: ignore[union-attr]
+        why = getattr(sys.exc_info()[1], "strerror", None) or sys.exc_info()[1]
+        errors.print(f"[yellow]![/yellow] No more is written to {literal(self.baseFilename)}: {why}", soft_wrap=True)
 
 
 class _Shown(logging.Handler):
@@ -222,16 +376,32 @@ def _explain(error: BaseException, debug: bool) -> int:
     """Print an error as a sentence, and say with which code to end."""
     code, hint = getattr(error, "code", ERROR), ""
     sentence = str(error)
-    if isinstance(error, OSError):
-        sentence = _of_system(error)
-    elif isinstance(error, MemoryError):
-        sentence = f"Not enough memory. {sentence}".strip()
+    if _is_of_memory(error):
+        said = f" {sentence.rstrip('.')}." if sentence else ""
+        sentence, code = f"Not enough memory.{said} {_LESS}", ERROR
+    elif isinstance(error, OSError):
+        sentence, code = _of_system(error), ERROR
+    elif isinstance(error, RecursionError):
+        sentence = f"The input is nested too deeply: {sentence}."
     elif not isinstance(error, (Fail, ValueError, TypeError, ImportError)):
         code = INTERNAL
         sentence = f"{type(error).__name__}: {sentence}"
         hint = "" if debug else " This is a bug in pegfan; --debug shows where."
-    errors.print(f"[red]{escape(as_options(sentence))}[/red]{hint}", soft_wrap=True)
+    errors.print(f"[red]{literal(as_options(sentence))}[/red]{hint}", soft_wrap=True)
     return int(code)
+
+
+_LESS = "Close other programs, use fewer --workers or smaller settings, or work in pieces with --memory."
+
+
+def _is_of_memory(error: BaseException) -> bool:
+    """Whether memory ran out: NumPy, Arrow and numba say so by type, torch, threads and the system in words."""
+    if isinstance(error, OSError):
+        return error.errno == errno.ENOMEM
+    words = ("can't allocate memory", "not enough memory", "out of memory", "can't start new thread")
+    return isinstance(error, MemoryError) or (
+        isinstance(error, RuntimeError) and any(one in str(error) for one in words)
+    )
 
 
 def _of_system(error: OSError) -> str:

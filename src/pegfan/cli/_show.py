@@ -7,17 +7,15 @@ import errno
 import json
 import math
 import shutil
-import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rich import box
-from rich.markup import escape
 from rich.table import Table
 
-from pegfan.cli._shell import Fail, console, errors
+from pegfan.cli._shell import Fail, console, errors, literal, write_output
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -35,7 +33,8 @@ def make_table(title: str, *columns: str) -> Table:
     table.show_edge, table.padding = False, (0, 1, 0, 0)
     for place, name in enumerate(columns):
         left = place == 0 or name.endswith("<")
-        table.add_column(name.removesuffix("<"), justify="left" if left else "right")
+        # Numbers are not broken, however narrow the terminal.
+        table.add_column(name.removesuffix("<"), justify="left" if left else "right", no_wrap=not left)
     return table
 
 
@@ -62,7 +61,7 @@ def print_rivals(title: str, rows: Sequence[Rival], metric: str) -> None:
     table = make_table(title, *head[:-1], "<")
     for place, (line, row) in enumerate(zip(lines, rows, strict=True)):
         style = "dim" if row.means_nothing or row.test is None else "bold" if place == 0 else None
-        table.add_row(*map(escape, line), style=style)
+        table.add_row(*map(literal, line), style=style)
     print_table(table)
 
 
@@ -70,21 +69,20 @@ def print_json(value: Any) -> None:
     """Print a value as JSON, and nothing else; what is not a number becomes null."""
     from pegfan._plain import plain
 
-    sys.stdout.write(json.dumps(plain(value), indent=1, allow_nan=False) + "\n")
-    sys.stdout.flush()
+    write_output(json.dumps(plain(value), indent=1, allow_nan=False) + "\n")
 
 
 def print_warnings(warnings: list[str]) -> None:
     """Print what a careful user would want to know."""
     for warning in warnings:
-        console.print(f"[yellow]![/yellow] {escape(warning)}")
+        console.print(f"[yellow]![/yellow] {literal(warning)}")
 
 
 def print_files(files: Mapping[str, Path | None]) -> None:
     """Print where files were written, and what they are."""
     for what, path in files.items():
         if path is not None:
-            console.print(f"{what}: [bold]{escape(str(path))}[/bold]", soft_wrap=True)
+            console.print(f"{what}: [bold]{literal(str(path))}[/bold]", soft_wrap=True)
 
 
 def bar(share: float, width: int) -> str:
@@ -141,11 +139,11 @@ def progress_bar(
 
         def tell(step: Step) -> None:
             if seconds is not None:
-                shown.update(task, description=escape(words(step)))
+                shown.update(task, description=literal(words(step)))
                 return
             if step.planned > 0 and step.done < shown.tasks[0].completed:  # a new stage
                 shown.reset(task)
-            shown.update(task, completed=step.done, total=step.planned or None, description=escape(words(step)))
+            shown.update(task, completed=step.done, total=step.planned or None, description=literal(words(step)))
 
         yield tell
 

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.markup import escape
 
 from pegfan.cli._options import Json
-from pegfan.cli._shell import Fail, command, console
+from pegfan.cli._shell import Fail, command, console, literal
 from pegfan.cli._show import make_table, print_json, print_table
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ def clean(
         print_json({"folders": [_plain(one) for one in found], "freed": freed})
         return
     if not found:
-        console.print(f"No working folder in {escape(str(folder.absolute()))} or below.", soft_wrap=True)
+        console.print(f"No working folder in {literal(str(folder.absolute()))} or below.", soft_wrap=True)
         return
     for one in found:
         _print(one)
@@ -58,7 +57,7 @@ def clean(
     for one in found:
         if one.foreign and not one.busy:
             console.print(
-                f"{escape(str(one.path))} stays, with what is not pegfan's: {escape(', '.join(one.foreign[:5]))}",
+                f"{literal(str(one.path))} stays, with what is not pegfan's: {literal(', '.join(one.foreign[:5]))}",
                 soft_wrap=True,
             )
     if busy:
@@ -74,8 +73,8 @@ def _print(one: WorkingFolder) -> None:
 
     state = "at work" if one.busy else "finished" if one.finished else "not finished: the same command goes on"
     words = " ".join(one.command) or "unknown command"
-    console.print(f"[bold]{escape(str(one.path))}[/bold]  {show_bytes(one.size)}, {state}", soft_wrap=True)
-    console.print(f"[dim]{escape(words)}[/dim]", soft_wrap=True)
+    console.print(f"[bold]{literal(str(one.path))}[/bold]  {show_bytes(one.size)}, {state}", soft_wrap=True)
+    console.print(f"[dim]{literal(words)}[/dim]", soft_wrap=True)
     table = make_table("", "stage", "pieces", "size", "age")
     table.title = None
     for stage in one.stages:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 
 from pegfan import _defaults as default
 from pegfan.cli._complete import complete_models
@@ -23,7 +22,7 @@ from pegfan.cli._options import (
     open_source,
     use_tls,
 )
-from pegfan.cli._shell import ERROR, INTERRUPTED, USAGE, Fail, command, console, errors
+from pegfan.cli._shell import ERROR, INTERRUPTED, USAGE, Fail, command, console, errors, literal
 from pegfan.cli._show import print_files, print_json, print_rivals, progress_bar, save, save_picture
 
 if TYPE_CHECKING:
@@ -114,7 +113,7 @@ def compare(
     else:
         _show(found)
     if not found.complete:  # no files, so that the same command does not find them in its way
-        errors.print(f"[red]Interrupted.[/red] The same command continues from {escape(str(store))}.", soft_wrap=True)
+        errors.print(f"[red]Interrupted.[/red] The same command continues from {literal(str(store))}.", soft_wrap=True)
         raise typer.Exit(INTERRUPTED)
     _write(found, picture, report)
     if not as_json:
@@ -134,8 +133,8 @@ def _write(found: Comparison, picture: Path | None, report: Path | None) -> None
 
 def _show(found: Comparison) -> None:
     count, drawn = len(found.splits.used), "random " * found.splits.made
-    title = f"{escape(found.title)}, test nodes of {count} {drawn}split{'s' * (count > 1)}"
+    title = f"{literal(found.title)}, test nodes of {count} {drawn}split{'s' * (count > 1)}"
     print_rivals(title, found.rows, found.data.metric)
-    console.print(f"[bold]{escape(found.verdict)}[/bold]", soft_wrap=True)
+    console.print(f"[bold]{literal(found.verdict)}[/bold]", soft_wrap=True)
     if found.best is not None:
         console.print(f"{found.budget}\n", soft_wrap=True)

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.markup import escape
 
 from pegfan.cli._complete import complete_names
 from pegfan.cli._options import Force, Json, assignments, choices
-from pegfan.cli._shell import USAGE, Fail, command, console, errors
+from pegfan.cli._shell import USAGE, Fail, command, console, errors, literal
 from pegfan.cli._show import make_table, print_facts, print_files, print_json, print_table, writing
 
 if TYPE_CHECKING:
@@ -94,7 +93,7 @@ def _write_transactions(folder: Path | None, settings: dict[str, Any], force: bo
         return
     print_facts(GENERATED, {key: _count(value) for key, value in counts.items()})
     print_files(dict(zip(("Accounts", "Payments", "Devices"), paths, strict=True)))
-    console.print(f"Next: [bold]pegfan info {escape(str(paths[0]))} {escape(str(paths[1]))}[/bold]", soft_wrap=True)
+    console.print(f"Next: [bold]pegfan info {literal(str(paths[0]))} {literal(str(paths[1]))}[/bold]", soft_wrap=True)
 
 
 def _facts(dataset: Dataset) -> dict[str, Any]:
@@ -176,12 +175,12 @@ def _print_one(dataset: Dataset, facts: dict[str, Any]) -> None:
         "cite": dataset.citation,
         "note": dataset.note,
     }
-    print_facts(dataset.name, shown | {key: escape(text) for key, text in words.items() if text})
+    print_facts(dataset.name, shown | {key: literal(text) for key, text in words.items() if text})
     for file in dataset.files:
         place = facts["places"].get(file.role)
-        console.print(f"  {escape(place) if place else f'[dim]{file.url} (not here)[/dim]'}", soft_wrap=True)
+        console.print(f"  {literal(place) if place else f'[dim]{file.url} (not here)[/dim]'}", soft_wrap=True)
     if facts["problem"]:
-        console.print(f"[red]{escape(facts['problem'])}[/red]", soft_wrap=True)
+        console.print(f"[red]{literal(facts['problem'])}[/red]", soft_wrap=True)
     elif not facts["here"]:
         console.print(f"Not on this machine: [bold]pegfan datasets {dataset.name} --download[/bold] fetches it.")
     console.print(

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.markup import escape
 
 from pegfan.cli._options import Json, choices
-from pegfan.cli._shell import USAGE, Fail, command, console, errors
+from pegfan.cli._shell import USAGE, Fail, command, console, errors, literal
 from pegfan.cli._show import make_table, print_json, print_table
 from pegfan.cli.train import load_model, read_like, reopen, require_names
 
@@ -91,14 +90,14 @@ def _print(one: Explanation, top: int) -> None:
     numeric = one.probability is None
     told = f"predicted {amount(one.score)}, that"
     if one.probability is not None:
-        told = f"{escape(one.target)} {one.probability:.1%}. The log-odds are {one.score:+.3f}, those"
+        told = f"{literal(one.target)} {one.probability:.1%}. The log-odds are {one.score:+.3f}, those"
 
     def signed(value: float) -> str:
         return f"{'+' if value >= 0 else ''}{amount(value)}" if numeric else f"{value:+.3f}"
 
     average = amount(one.average) if numeric else f"{one.average:+.3f}"
     console.print(
-        f"[bold]{escape(one.id)}[/bold]: {told} of the average node {average}; the difference, "
+        f"[bold]{literal(one.id)}[/bold]: {told} of the average node {average}; the difference, "
         f"{signed(one.score - one.average)}, is\n",
         soft_wrap=True,
     )
@@ -106,7 +105,7 @@ def _print(one: Explanation, top: int) -> None:
     named = [column for column in one.columns if column.name != OTHERS][:top]
     for column in named:
         values = ["" if value is None else f"{value:.4g}" for value in (column.value, column.usual)]
-        table.add_row(escape(column.name), *values, signed(column.contribution), signed(column.own))
+        table.add_row(literal(column.name), *values, signed(column.contribution), signed(column.own))
     left = [column for column in one.columns if column not in named]
     if left:
         both = (sum(column.contribution for column in left), sum(column.own for column in left))
@@ -115,9 +114,9 @@ def _print(one: Explanation, top: int) -> None:
     table = make_table("by node", "", "contribution", "number" if numeric else "class<", "<")
     for node in one.nodes:
         place = "itself" if node.node == one.node else "neighbour" if node.linked else "further away"
-        table.add_row(escape(node.id), signed(node.contribution), escape(node.label or "–"), place)
+        table.add_row(literal(node.id), signed(node.contribution), literal(node.label or "–"), place)
     for name, value in sorted(one.rest.items(), key=lambda part: -abs(part[1])):
-        table.add_row(escape(name), signed(value))
+        table.add_row(literal(name), signed(value))
     print_table(table)
     table = make_table("by channel", "", "contribution")
     for group, value in sorted(one.groups.items(), key=lambda part: -abs(part[1])):
@@ -127,5 +126,5 @@ def _print(one: Explanation, top: int) -> None:
             if share.group == group:
                 sums[share.words] = sums.get(share.words, 0.0) + share.contribution
         for words, part in sorted(sums.items(), key=lambda one: -abs(one[1]))[:top]:
-            table.add_row(f"  [dim]{escape(words)}[/dim]", f"[dim]{signed(part)}[/dim]")
+            table.add_row(f"  [dim]{literal(words)}[/dim]", f"[dim]{signed(part)}[/dim]")
     print_table(table)

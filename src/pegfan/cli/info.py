@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.markup import escape
 from rich.text import Text
 
 from pegfan.cli._options import PICTURES, Force, Json, Pieces, Reading, Sources, check_output, read
-from pegfan.cli._shell import Fail, as_options, command, console
+from pegfan.cli._shell import Fail, as_options, command, console, literal
 from pegfan.cli._show import (
     bar,
     make_table,
@@ -179,10 +178,10 @@ def _print(source: Source, facts: dict[str, Any], report: ReadReport | None, mor
     if report is not None:
         console.print("[bold]What was read, and guessed[/bold]")
         for line in as_options(str(report)).splitlines():
-            console.print(f"[cyan]{escape(line[:10])}[/cyan]{escape(line[10:])}", soft_wrap=True)
+            console.print(f"[cyan]{literal(line[:10])}[/cyan]{literal(line[10:])}", soft_wrap=True)
         console.print()
     print_warnings(facts["warnings"])
-    console.print(f"Next: [bold]{escape(_next(source, facts) + more)}[/bold]", soft_wrap=True)
+    console.print(f"Next: [bold]{literal(_next(source, facts) + more)}[/bold]", soft_wrap=True)
 
 
 def _next(source: Source, facts: dict[str, Any]) -> str:
@@ -209,7 +208,7 @@ def _print_sizes(source: Source, facts: dict[str, Any]) -> None:
         "edges": f"{edges}, {kind}, {size['self_loops']:,} self loops; density {size['density']:.2g}",
         "components": f"{size['components']:,}{several}; {size['isolated']:,} nodes without edges",
         "features": f"{size['features']:,}" if size["features"] else "none",
-        "classes": f"{size['classes']:,}; {size['labelled']:,} nodes labelled" if size["classes"] else "none",
+        "classes": f"{len(facts['classes']):,}; {size['labelled']:,} nodes labelled" if size["classes"] else "none",
     }
     if facts["target"] is not None:
         del shown["classes"]
@@ -229,7 +228,7 @@ def _print_sizes(source: Source, facts: dict[str, Any]) -> None:
     if size["edge_homophily"] is not None:
         kinds = ", ".join(f"{kind} {size[f'{kind}_homophily']:.3f}" for kind in ("edge", "node", "adjusted"))
         shown |= {"homophily": kinds, "label informativeness": f"{size['label_informativeness']:.3f}"}
-    print_facts(escape(source.name), shown)
+    print_facts(literal(source.name), shown)
 
 
 def _print_degrees(degrees: dict[str, Any]) -> None:
@@ -252,7 +251,7 @@ def _print_classes(facts: dict[str, Any]) -> None:
     most = max(entry["nodes"] for entry in facts["classes"])
     for entry in facts["classes"][:_MANY_CLASSES]:
         share = entry["nodes"] / total
-        table.add_row(escape(entry["name"]), f"{entry['nodes']:,}", f"{share:.1%}", bar(entry["nodes"] / most, 30))
+        table.add_row(literal(entry["name"]), f"{entry['nodes']:,}", f"{share:.1%}", bar(entry["nodes"] / most, 30))
     if len(facts["classes"]) > _MANY_CLASSES:
         table.add_row(f"and {len(facts['classes']) - _MANY_CLASSES} more", "", "", "")
     print_table(table)

@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.markup import escape
 
 from pegfan import _defaults as default
 from pegfan.cli._options import Json, Tls, use_tls
-from pegfan.cli._shell import INTERRUPTED, USAGE, Fail, command, console, errors
+from pegfan.cli._shell import INTERRUPTED, USAGE, Fail, command, console, errors, literal
 from pegfan.cli._show import make_table, print_json, print_table, progress_bar, save, writing
 
 if TYPE_CHECKING:
@@ -162,7 +161,8 @@ def reproduce(
                 _show(document, options, output)
     except KeyboardInterrupt:
         errors.print(
-            f"[red]Interrupted.[/red] Finished runs are in {escape(str(store))}; the same command continues from there."
+            f"[red]Interrupted.[/red] Finished runs are in {literal(str(store))}; the same command continues from "
+            "there."
         )
         raise typer.Exit(INTERRUPTED) from None
     if json:
@@ -261,15 +261,15 @@ def _tables() -> dict[What, Any]:
 
 
 def _show(document: Document, options: Options, output: Path) -> None:
-    console.print(f"[bold]{escape(document.title)}[/bold]")
+    console.print(f"[bold]{literal(document.title)}[/bold]")
     for block in document.blocks:
         if isinstance(block, str) and block.startswith("- "):
-            console.print(escape(block))
+            console.print("\n".join(map(literal, block.splitlines())))
     if "pictures" in document.summary:
-        console.print(f"{document.summary['pictures']} pictures in [bold]{escape(str(output))}[/bold]")
+        console.print(f"{document.summary['pictures']} pictures in [bold]{literal(str(output))}[/bold]")
     if options.only and document.name.partition("-")[0] not in ("leak", "automatic"):
         _show_cells([cell for cell in document.cells if _named(cell, options.only)])
-    console.print(f"Written: {escape(str(output / document.name))}.md, .csv, .json, .html", soft_wrap=True)
+    console.print(f"Written: {literal(str(output / document.name))}.md, .csv, .json, .html", soft_wrap=True)
 
 
 def _named(cell: Mapping[str, Any], only: Sequence[str]) -> bool:
@@ -301,9 +301,9 @@ def _show_cells(cells: Sequence[Mapping[str, Any]]) -> None:
     facts = [_facts(cell) for cell in cells]
     if len(cells) == 1:
         title = f"{'γ = ' * ('gamma' in cells[0])}{_column(cells[0])}, {cells[0]['label']}{_variant(cells[0])}"
-        console.print(f"[bold]{escape(title)}[/bold]")
+        console.print(f"[bold]{literal(title)}[/bold]")
         for name, value in facts[0].items():
-            console.print(f"[cyan]{name:<{max(map(len, facts[0]))}}[/cyan]  {escape(value)}", soft_wrap=True)
+            console.print(f"[cyan]{name:<{max(map(len, facts[0]))}}[/cyan]  {literal(value)}", soft_wrap=True)
         console.print()
         return
     heads = list(facts[0])
@@ -314,7 +314,7 @@ def _show_cells(cells: Sequence[Mapping[str, Any]]) -> None:
     for cell, of in zip(cells, facts, strict=True):
         name = f"{_column(cell)} {_row(cell)}{_variant(cell)}"
         tree = of["tree"].partition(" (")[0].replace("method=", "").replace("direction=", "")
-        table.add_row(escape(name), *(escape(of[head]) for head in heads[:-1]), escape(tree))
+        table.add_row(literal(name), *(literal(of[head]) for head in heads[:-1]), literal(tree))
     print_table(table)
 
 

@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 
 from pegfan import _defaults as default
 from pegfan.cli._options import Json, Metric, Reading, Sources, Tls, check_choice, open_source, use_tls
-from pegfan.cli._shell import INTERRUPTED, Fail, command, console, errors
+from pegfan.cli._shell import INTERRUPTED, Fail, command, console, errors, literal
 from pegfan.cli._show import make_table, print_json, print_table, progress_bar, save, writing
 
 if TYPE_CHECKING:
@@ -85,7 +84,7 @@ def search(
     if not as_json:
         how = f"{count} {'random ' if drawn else ''}{'split' if count == 1 else 'splits'}"
         errors.print(
-            f"{strategy} on {escape(source.name)}, {how}; {len(store)} runs in [bold]{escape(str(folder))}[/bold]"
+            f"{strategy} on {literal(source.name)}, {how}; {len(store)} runs in [bold]{literal(str(folder))}[/bold]"
         )
     try:
         with progress_bar("runs", lambda step: step.text) as progress:
@@ -106,7 +105,7 @@ def search(
     except KeyboardInterrupt:
         store.refresh()  # it may have come just after a record was written
         errors.print(
-            f"[red]Interrupted.[/red] {escape(str(folder))} holds {len(store)} finished runs; the same command "
+            f"[red]Interrupted.[/red] {literal(str(folder))} holds {len(store)} finished runs; the same command "
             "continues from there.",
             soft_wrap=True,
         )
@@ -140,7 +139,7 @@ def _count_splits(source: Source, wanted: int | None) -> tuple[int, bool]:
     """How many splits to use, and whether they are drawn at random because the graph has none."""
     from pegfan.experiments.jobs import graph_of
 
-    with errors.status(f"reading {escape(source.name)}"):
+    with errors.status(f"reading {literal(source.name)}"):
         there = len(graph_of(source).splits)
     if not there:
         return wanted or _DRAWN, True
@@ -164,7 +163,7 @@ def _show(result: SearchResult, folder: Path) -> None:
     console.print(f"{result.computed} runs computed, {result.reused} from the store.")
     if not result.complete:
         console.print("[yellow]The time ran out before the end; the same command continues from there.[/yellow]")
-    console.print(f"All settings: {escape(str(folder / 'search.csv'))}", soft_wrap=True)
+    console.print(f"All settings: {literal(str(folder / 'search.csv'))}", soft_wrap=True)
 
 
 def _table(result: SearchResult) -> Table:

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.markup import escape
 
 from pegfan import _defaults as default
 from pegfan import _legacy
@@ -37,7 +36,7 @@ from pegfan.cli._options import (
     open_source,
     read,
 )
-from pegfan.cli._shell import INTERNAL, USAGE, Fail, command, console, errors
+from pegfan.cli._shell import INTERNAL, USAGE, Fail, command, console, errors, literal
 from pegfan.cli._show import (
     make_table,
     print_facts,
@@ -63,6 +62,8 @@ PREDICTIONS, MODEL, SETTINGS, RESULT, REPORT = "predictions.csv", "model", "sett
 RANKED, DATA = "ranked.csv", "data"
 _FORMAT, _VERSION = "pegfan settings", 4
 _SHOWN = 10
+_ROOM = 72
+"""Columns of a terminal that has room for all that is known of candidates."""
 _ROWS = 65_536
 """Rows of a table that are put together at a time."""
 _BUDGET = 3600.0
@@ -199,8 +200,8 @@ def train(
         _print_outcome(result, folder)
         if kept is not None:
             console.print(
-                f"{escape(str(folder / DATA))} holds copies of {escape(kept.name)}, ids and labels included: keep the "
-                "folder as safe as the files. Without --keep-data it would hold none.",
+                f"{literal(str(folder / DATA))} holds copies of {literal(kept.name)}, ids and labels included: keep "
+                "the folder as safe as the files. Without --keep-data it would hold none.",
                 soft_wrap=True,
             )
     if failure is not None:
@@ -338,20 +339,22 @@ def predict(
         print_json({"output": str(output), "source": source.to_dict(), **told, "notes": notes})
         return
     what = "new nodes" if growth is not None and len(shown) < len(known.subjects) else "nodes"
-    title = f"{len(shown):,} {what} of {escape(' + '.join(Path(path).name for path in graph))}"
+    title = f"{len(shown):,} {what} of {literal(' + '.join(Path(path).name for path in graph))}"
     if "threshold" not in told:
         print_facts(title, {name: amount(fact) for name, fact in told["predicted"].items()})
     else:
         console.print(title, soft_wrap=True)
         table = make_table("", "class", "predicted")
+        had = dict(zip(stored.data.classes, stored.data.class_counts, strict=False)) if stored else {}
         for name, count in told["predicted"].items():
-            table.add_row(escape(name), f"{count:,}")
+            if count or had.get(name, 1):  # a class of the file's numbering that no node had is no news
+                table.add_row(literal(name), f"{count:,}")
         print_table(table)
     if told.get("threshold") is not None:
-        name, aim = escape(str(trained.fitted_.classes[1])), told["aim"]
+        name, aim = literal(str(trained.fitted_.classes[1])), told["aim"]
         console.print(f"“{name}” from a probability of {told['threshold']:.3g} on ({aim})")
     if growth is not None:
-        console.print(escape(_growth_words(growth, source, len(shown))), soft_wrap=True)
+        console.print(literal(_growth_words(growth, source, len(shown))), soft_wrap=True)
     print_warnings(notes)
     print_files({"Predictions": output})
 
@@ -384,7 +387,7 @@ def _predict_in_pieces(
     if as_json:
         print_json({"output": str(output), "source": Source.of(*where).to_dict(), "nodes": n, **found, "notes": notes})
         return
-    console.print(f"{n:,} nodes of {escape(' + '.join(Path(path).name for path in where))}", soft_wrap=True)
+    console.print(f"{n:,} nodes of {literal(' + '.join(Path(path).name for path in where))}", soft_wrap=True)
     print_facts(
         "", {str(name): f"{value:,}" if isinstance(value, int) else str(value) for name, value in found.items()}
     )
@@ -455,7 +458,7 @@ def _grow(
     gone = next((path for path in source.where if source.files and not Path(path).exists()), None)
     if gone is not None:
         raise Fail(f"{gone}, which the model was trained on, is not there any more; put it back, or {fix}.")
-    with errors.status(f"adding to {escape(source.name)}"):
+    with errors.status(f"adding to {literal(source.name)}"):
         options = {**_as_read(stored), **{name: value for name, value in given.items() if value is not None}}
         growth = source.grown(*where, schema=_schema(stored), **options)
     if not fitted.is_fitted_to(fitted.prepared(growth.before)):
@@ -692,23 +695,26 @@ def _stored_source(
 
 
 def _print_plan(shown: Any, source: Source, graph: Graph, wanted: _Wanted, folder: Path) -> None:
+    import numpy as np
+
     from pegfan.auto.outcome import plan_words
     from pegfan.metrics import METRICS
 
     plan, metric = wanted.plan, METRICS[graph.metric]
     labelled = int(graph.labelled.sum())
-    what = f"{labelled:,} labelled, {graph.n_classes} classes"
+    held = 0 if graph.labels is None else len(np.unique(graph.labels[graph.labelled]))
+    what = f"{labelled:,} labelled, {held} classes"
     if graph.targets is not None:
         what = f"{labelled:,} with a number to predict (--label-kind classes reads classes)"
     shown.print(
-        f"[bold]{escape(source.name)}[/bold]: {graph.n:,} nodes, {graph.n_edges:,} edges, {what}, "
+        f"[bold]{literal(source.name)}[/bold]: {graph.n:,} nodes, {graph.n_edges:,} edges, {what}, "
         f"{len(graph.splits) or 'no'} splits",
         soft_wrap=True,
     )
     why = f": {plan.metric_reason}" if plan.metric_reason else ""
     found = f" of “{graph.classes[1]}”" if metric.two_classes and graph.n_classes == 2 else ""
-    shown.print(f"Judged by {metric.words}{escape(found)}, {metric.says}{escape(why)} (--metric)", soft_wrap=True)
-    shown.print(f"{plan_words(graph, plan)}; writes {escape(str(folder))}", soft_wrap=True)
+    shown.print(f"Judged by {metric.words}{literal(found)}, {metric.says}{literal(why)} (--metric)", soft_wrap=True)
+    shown.print(f"{plan_words(graph, plan)}; writes {literal(str(folder))}", soft_wrap=True)
 
 
 def _carry_out(graph: Graph, plan: Plan, start: float) -> Outcome:
@@ -766,7 +772,7 @@ def _among_others(result: Result, graph: Graph, plan: Plan) -> Result:
                 progress=progress,
             )
     except Exception as error:  # nothing of the training is lost
-        errors.print(f"[yellow]![/yellow] Not shown among others, for that failed: {escape(str(error))}")
+        errors.print(f"[yellow]![/yellow] Not shown among others, for that failed: {literal(str(error))}")
         return result
     if not found.complete:
         errors.print("[yellow]![/yellow] Interrupted: only those that were done are shown beside the model.")
@@ -860,7 +866,7 @@ def _write_all(
     from pegfan.report import write_report
 
     failure, model, graph = None, outcome.model, outcome.graph
-    with errors.status(f"writing {escape(str(folder))}"), replacing_folder(folder) as temporary:
+    with errors.status(f"writing {literal(str(folder))}"), replacing_folder(folder) as temporary:
         text = _table(
             *(graph, outcome.probabilities, outcome.predicted, result.data.classes, outcome.parts, reasons),
             graph.subjects,
@@ -1122,16 +1128,19 @@ def _print_outcome(result: Result, folder: Path) -> None:
     metric = measure.title
     members = sum(candidate.chosen for candidate in result.candidates)
     title = "Candidates: those in the model with their weights, then the others by validation"
-    table = make_table(title, "weight", metric, "loss", "epochs", "seconds", "recipe<")
+    more = ("loss", "epochs", "seconds") if console.width >= _ROOM else ()  # else recipes would be a word per line
+    table = make_table(title, "weight", metric, *more, "recipe<")
     shown = result.candidates[: max(_SHOWN, members)]
     for candidate in shown:
         table.add_row(
             f"[green]{candidate.weight:.0%}[/green]" if candidate.chosen else "",
             measure.show(candidate.val_metric),
-            "–" if candidate.val_loss is None else f"{candidate.val_loss:.4f}",
-            str(candidate.epochs),
-            f"{candidate.seconds:.1f}",
-            escape(candidate.name),
+            *(
+                "–" if candidate.val_loss is None else f"{candidate.val_loss:.4f}",
+                str(candidate.epochs),
+                f"{candidate.seconds:.1f}",
+            )[: len(more)],
+            literal(candidate.name),
         )
     print_table(table)
     console.print(
@@ -1143,7 +1152,7 @@ def _print_outcome(result: Result, folder: Path) -> None:
     left = len(result.candidates) - len(shown)
     if left:
         console.print(f"and {left} more; {REPORT if (folder / REPORT).exists() else RESULT} lists them all\n")
-    console.print(f"Chosen: [bold]{result.chosen.how}[/bold]; {escape(result.chosen.reason)}\n", soft_wrap=True)
+    console.print(f"Chosen: [bold]{result.chosen.how}[/bold]; {literal(result.chosen.reason)}\n", soft_wrap=True)
     count = len(result.splits.used)
     table = make_table(f"On test nodes, {count} split{'s' if count > 1 else ''}", "", f"{metric} (95% interval)")
     model, floor = (
@@ -1155,12 +1164,12 @@ def _print_outcome(result: Result, folder: Path) -> None:
     table.add_row(floor, measure.show(None if result.majority is None else result.majority.mean, 1))
     print_table(table)
     if result.regression is not None:
-        console.print(escape(errors_of(result)), soft_wrap=True)
+        console.print(literal(errors_of(result)), soft_wrap=True)
     for sentence in filter(None, (decision(result), calibration(result))):
-        console.print(escape(sentence), soft_wrap=True)
+        console.print(literal(sentence), soft_wrap=True)
     if result.against:
         print_rivals(f"Against the others, {count} split{'s' if count > 1 else ''}", result.against, result.data.metric)
-        console.print(escape(verdict(result.against, result.data.metric)), soft_wrap=True)
+        console.print(literal(verdict(result.against, result.data.metric)), soft_wrap=True)
         console.print(f"{unequal(result)}\n", soft_wrap=True)
     print_warnings([warning.text for warning in result.warnings])
     files = {"Predictions": PREDICTIONS, "Look at these first": RANKED, "Report": REPORT, "To repeat": SETTINGS}

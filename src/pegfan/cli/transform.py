@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.markup import escape
 
 from pegfan import _defaults as default
 from pegfan.cli._options import (
@@ -24,7 +23,7 @@ from pegfan.cli._options import (
     choices,
     read,
 )
-from pegfan.cli._shell import USAGE, Fail, command, console, errors
+from pegfan.cli._shell import USAGE, Fail, command, console, errors, literal
 from pegfan.cli._show import (
     bar,
     make_table,
@@ -303,7 +302,7 @@ def _limits(f: FloatArray) -> tuple[float, float] | None:
 
 def _print(name: str, graph: str, tree: Hierarchy, result: dict[str, Any]) -> None:
     table = make_table(
-        f"{escape(name)} on {escape(graph)}, by scale", "part", "clusters", "coefficients", "energy", "<"
+        f"{literal(name)} on {literal(graph)}, by scale", "part", "clusters", "coefficients", "energy", "<"
     )
     for j, (share, count) in enumerate(zip(result["energy"], result["coefficients"], strict=True)):
         clusters = tree.n_clusters[max(j - 1, 0)]

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.markup import escape
 
 from pegfan.cli._options import PICTURES, Force, Growing, Json, Pieces, Reading, Sources, check_output, read
-from pegfan.cli._shell import command, console, errors
+from pegfan.cli._shell import command, console, errors, literal
 from pegfan.cli._show import (
     make_table,
     percent,
@@ -123,7 +122,7 @@ def _warnings(grown: Hierarchy) -> list[str]:
 def _print(source: Source, grown: Hierarchy, levels: DataFrame) -> None:
     facts = grown.info
     about = f"{facts['method']}, at most {facts['h']} children, {grown.K} levels, {facts['tied']:,} nodes tied"
-    console.print(f"[bold]Tree of {escape(source.name)}[/bold]  {about}")
+    console.print(f"[bold]Tree of {literal(source.name)}[/bold]  {about}")
     order = ("level", "clusters", "largest", "balance", "children", "edges inside", "label energy", "feature energy")
     shown = [name for name in order if name in levels.columns and levels[name].notna().any()]
     table = make_table("", *(name.replace(" ", "\n") for name in shown))

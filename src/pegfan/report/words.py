@@ -84,7 +84,7 @@ def lede(result: Result) -> str:
     if mean is None:
         return (
             f"The model gives each of the {result.data.nodes:,} nodes one of "
-            f"{_some(len(result.data.classes), 'class', 'classes')}. "
+            f"{_some(sum(map(bool, result.data.class_counts)), 'class', 'classes')}. "
             "Without labelled test nodes there is no way to know how often it is right."
         )
     metric = METRICS[result.data.metric]

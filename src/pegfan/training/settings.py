@@ -48,8 +48,10 @@ class Settings:
     class_weights: bool = False
 
     def __post_init__(self) -> None:
-        for name, least in (("hidden", 1), ("layers", 2), ("epochs", 1), ("patience", 1)):
-            check_integer(getattr(self, name), name, least)
+        # Networks beyond that take minutes before their first epoch, so that no budget of time would hold.
+        ranges = {"hidden": (1, 4096), "layers": (2, 64), "epochs": (1, None), "patience": (1, None)}
+        for name, (least, most) in ranges.items():
+            check_integer(getattr(self, name), name, least, most)
         for name in ("dropout", "lr_fc", "lr_sca", "wd_fc1", "wd_fc2", "wd_sca"):
             check_number(getattr(self, name), name)
         for name in ("hop_normalize", "class_weights"):
