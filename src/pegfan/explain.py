@@ -40,11 +40,12 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, eye_array, issparse
 
 from pegfan._arrays import FloatArray, IntArray
+from pegfan._checks import check_kind, shown
 from pegfan.channels import Channel, Channels, hop_matrix
 from pegfan.channels._kept import LARGE
 from pegfan.channels.channels import node_indices
 from pegfan.fitted import Fitted, Trained, TrainedNetwork
-from pegfan.graph import Graph
+from pegfan.graph import Graph, check_graph
 from pegfan.running import one_thread
 from pegfan.training import Network
 from pegfan.training.boosting import Boosted
@@ -207,6 +208,7 @@ class Explanation:
 
 def column_names(graph: Graph) -> list[str]:
     """The names of the feature columns; those without one are counted from 0."""
+    check_graph(graph, needs="features")
     assert graph.features is not None
     width = graph.features.shape[1]
     return [f"column {k}" for k in range(width)] if graph.feature_names is None else list(graph.feature_names)
@@ -252,6 +254,7 @@ def find_nodes(graph: Graph, nodes: Any) -> IntArray:
     ...
     ValueError: there is no node 'bem'; did you mean 'ben'? There are 2 nodes, such as 'anna'
     """
+    check_graph(graph)
     given = [nodes] if isinstance(nodes, str) else list(nodes)
     if not any(isinstance(name, str) for name in given):
         return node_indices(np.asarray(given, dtype=np.int64 if not given else None), graph.n)
@@ -288,6 +291,7 @@ class Explainer:
     """
 
     def __init__(self, fitted: Fitted, graph: Graph | None = None) -> None:
+        check_kind(fitted, "fitted", Fitted)
         other = next((member.recipe.label for member in fitted.members if isinstance(member, TrainedNetwork)), None)
         if other is not None:
             raise ValueError(
@@ -351,8 +355,8 @@ class Explainer:
     def _target(self, target: int | str | None) -> int | None:
         if target is None or (isinstance(target, (int, np.integer)) and 0 <= target < len(self.classes)):
             return None if target is None else int(target)
-        if str(target) not in self.classes:
-            raise ValueError(f"there is no class {target!r}; the model knows {', '.join(self.classes)}")
+        if not isinstance(target, (str, int, np.integer)) or str(target) not in self.classes:
+            raise ValueError(f"there is no class {shown(target)}; the model knows {', '.join(self.classes)}")
         return self.classes.index(str(target))
 
     # ------------------------------------------------------------------ computing

@@ -20,7 +20,7 @@ from scipy.sparse import csr_array
 
 from pegfan import _defaults as default
 from pegfan._arrays import FloatArray, IntArray
-from pegfan._checks import check_integer
+from pegfan._checks import check_integer, check_kind, check_list, check_numbers, check_places
 from pegfan._npz import read_npz
 from pegfan.channels import (
     Channel,
@@ -38,7 +38,7 @@ from pegfan.channels.labels import Beliefs, belief_channels, label_channels, tar
 from pegfan.channels.presets import KINDS, REGIMES, WAYS, edge_kind_channels, find_regime
 from pegfan.channels.scaling import SCALINGS
 from pegfan.framelets import FrameletSystem
-from pegfan.graph import Graph, Split
+from pegfan.graph import Graph, Split, as_split, check_graph
 from pegfan.training.rows import Units
 from pegfan.training.settings import Settings
 from pegfan.trees import Hierarchy, build_tree, canonical_order
@@ -509,6 +509,8 @@ def pad_levels(tree: Hierarchy, levels: int) -> Hierarchy:
     >>> pad_levels(tree, 5)
     Hierarchy(n=5, K=5, clusters=1-2-2-2-5, h=3)
     """
+    check_kind(tree, "tree", Hierarchy)
+    check_integer(levels, "levels", most=10**6)
     missing = levels - tree.K
     if missing <= 0:
         return tree
@@ -564,6 +566,8 @@ class Known:
     @classmethod
     def of(cls, graph: Graph, train: IntArray) -> Self:
         """What is known in training on a split."""
+        check_graph(graph, needs="truth")
+        train = check_places(train, "train", graph.n)
         told, classes, values = np.zeros(graph.n, np.bool_), graph.n_classes, None
         told[train] = True
         if graph.targets is not None:
@@ -578,6 +582,10 @@ class Known:
     @classmethod
     def of_folds(cls, graph: Graph, splits: Sequence[Split]) -> Self:
         """What is known in training on several splits."""
+        check_graph(graph)
+        splits = [
+            as_split(split, graph.n, f"splits[{k}]") for k, split in enumerate(check_list(splits, "splits", tuple))
+        ]
         folds = np.zeros((len(splits), graph.n), np.int8)
         for fold, split in zip(folds, splits, strict=True):
             for part, nodes in enumerate(split, start=1):
@@ -586,6 +594,7 @@ class Known:
 
     def of_fold(self, fold: int) -> Known:
         """What is known in one of several trainings."""
+        check_integer(fold, "fold", least=0, most=0 if self.folds is None else len(self.folds) - 1)
         if self.folds is None:
             return self
         own = self.folds[fold] == 1
@@ -608,6 +617,7 @@ class Known:
 
     def places(self, graph: Graph) -> IntArray:
         """The place of every node of a graph among the fitted ones; -1 for nodes that are new."""
+        check_graph(graph)
         if self.names is None or graph.node_names is None:
             nodes = np.arange(graph.n)
             return np.where(nodes < self.n, nodes, -1)
@@ -635,6 +645,8 @@ class Known:
 
     def extended(self, graph: Graph, places: IntArray) -> Self:
         """The same of a graph that has grown: `places` are those of its nodes in the fitted one, -1 for new ones."""
+        check_graph(graph)
+        places = check_places(check_numbers(places, "places", graph.n, whole=True), "places", self.n, least=-1)
         at = np.maximum(places, 0)
         columns = np.arange(self.n) if self.columns is None else self.columns
         return replace(
@@ -654,7 +666,8 @@ class Known:
 
     def values_of(self, graph: Graph) -> FloatArray:
         """The training targets that apply to a graph's nodes, standardised by all of them; NaN for the others."""
-        assert self.values is not None
+        if self.values is None:
+            raise ValueError("there are classes, and no numeric targets; see labels_of")
         own = np.sort(self.values[~np.isnan(self.values)])  # in an order that does not depend on how nodes are numbered
         units = Units.of(own, np.full(len(own), 1 / max(len(own), 1)))
         places = self.places(graph)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, issparse, random_array
 
+from pegfan._checks import check_integer, check_kind, check_number
 from pegfan.channels import Channel
 from pegfan.framelets import Operator, adjoint_test
 
@@ -52,6 +53,9 @@ def check_operator(operator: Operator, matrix: Any = None, tolerance: float = 1e
         ...
     AssertionError: <3×3 operator A>: the product in float64 is off by 1.48
     """
+    check_kind(operator, "operator", Operator)
+    check_number(tolerance, "tolerance")
+    check_integer(seed, "seed", least=0)
     rng = np.random.default_rng(seed)
     dense = np.asarray(operator @ np.eye(operator.shape[1]) if matrix is None else matrix, np.float64)
     check = _Check(operator, dense, tolerance)

@@ -16,12 +16,13 @@ import numpy as np
 from scipy.sparse import csr_array, eye_array, issparse
 
 from pegfan._arrays import IntArray
-from pegfan._checks import check_choice
+from pegfan._checks import as_array, check_choice
 from pegfan.channels._canonical import Canonical
 from pegfan.channels._kept import KEEPING
 from pegfan.channels._trie import SPARSE_BELOW, Scales, Stem, Trie, dense_bytes, sparse_bytes
 from pegfan.channels.factors import RAISED, Matrix, all_finite, as_factor
 from pegfan.framelets import Operator
+from pegfan.framelets._signals import is_tensor
 
 Format = Literal["auto", "dense", "sparse"]
 
@@ -269,6 +270,8 @@ class Channel:
         >>> channel.apply(np.ones((3, 2))).shape
         (3, 2)
         """
+        if not is_tensor(weights) and not issparse(weights):
+            weights = as_array(weights, "weights")
         if weights.ndim != 2 or weights.shape[0] != self.shape[1]:
             raise ValueError(
                 f"channel {self.name!r} has {self.shape[1]} columns: its weights must have as many rows, "

@@ -14,13 +14,14 @@ from scipy.sparse import csr_array, eye_array, issparse
 from scipy.sparse.linalg import LinearOperator
 
 from pegfan._arrays import FloatArray, IntArray
+from pegfan._checks import check_choice, check_kind
 from pegfan._matrices import listed, moved
 from pegfan._products import multipliable, product
 from pegfan.channels._sums import order_free_sums
-from pegfan.channels.hops import SUFFIXES, hop_matrix, hop_name
+from pegfan.channels.hops import DIRECTIONS, KINDS, SUFFIXES, hop_matrix, hop_name
 from pegfan.framelets import FrameletSystem, Operator
 from pegfan.framelets._signals import ClassMeans, is_tensor
-from pegfan.graph import Graph
+from pegfan.graph import Graph, check_graph
 
 LOWERED, RAISED = (str.maketrans("0123456789", digits) for digits in ("₀₁₂₃₄₅₆₇₈₉", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
@@ -179,6 +180,9 @@ class Hop(Matrix):
     side: str
 
     def __init__(self, graph: Graph, kind: str = "S", direction: str = "out", edges: str | None = None) -> None:
+        check_graph(graph)
+        check_choice(kind, "kind", KINDS)
+        check_choice(direction, "direction", DIRECTIONS)
         name = hop_name(kind, direction) + (f"[{edges}]" if edges is not None else "")
         super().__init__(name, hop_matrix(graph.weighted(edges), kind, direction))
         adjacency = graph.adjacency
@@ -227,6 +231,7 @@ class Projection(Operator):
     means: ClassMeans | None
 
     def __init__(self, system: FrameletSystem, scale: int, classes: Any = None) -> None:
+        check_kind(system, "system", FrameletSystem)
         inner = system.operator("projection", scale)
         self.system, self.scale = system, scale
         self._vectors: dict[int, tuple[IntArray, FloatArray]] = {}

@@ -19,7 +19,7 @@ from pegfan.channels.inputs import training_nodes
 from pegfan.channels.scaling import FeatureScale, PrincipalColumns, scale
 from pegfan.framelets import FrameletSystem, Operator
 from pegfan.framelets._signals import ClassMeans
-from pegfan.graph import Graph, Split
+from pegfan.graph import Graph, Split, check_graph
 from pegfan.measures import adjusted_homophily, edge_homophily
 from pegfan.trees import canonical_order
 from pegfan.trees.build import DIRECTIONS
@@ -132,6 +132,7 @@ def make_channels(
     >>> make_channels(graph, system, kind="b", regime="all", hops=2)
     Channels(X, S X, S^2 X, F_0 X, F_1 X, F_2 X, S~ X, S~^2 X)
     """
+    check_graph(graph)
     check_choice(kind, "kind", KINDS)
     with_hops, projected = KINDS[kind]
     if system is None:
@@ -205,6 +206,7 @@ def make_fsgnn_channels(
     >>> make_fsgnn_channels(graph, hops=2, direction="words")
     Channels(X, Q X, Q_in X, Q^2 X, Q Q_in X, Q_in Q X, Q_in^2 X)
     """
+    check_graph(graph)
     x, steps, against, letters, info = _parts(graph, regime, hops, hop, direction, scaling, split, True, False, weight)
     channels = [x] if include_features else []
     channels += _words(letters, info["hops"], x) + _powers(steps, info["hops"], x) + _powers(against, info["hops"], x)

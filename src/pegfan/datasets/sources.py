@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+from pegfan._checks import check_kind, check_mapping, shown
 from pegfan.datasets._kept import keep, read_kept
 from pegfan.datasets._schema import Schema
 from pegfan.datasets._table import ReadReport, nearest
@@ -57,14 +58,18 @@ class Source:
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Self:
         """The source that `to_dict` wrote, here or in pegfan 0.1."""
-        options = dict(stored.get("options", {}))
+        check_mapping(stored, "stored")
+        where = stored.get("where")
+        if not isinstance(where, list | tuple) or not all(isinstance(one, str) for one in where):
+            raise ValueError(f"this is not what Source.to_dict wrote: where is {shown(where)}")
+        options = dict(check_mapping(stored.get("options", {}), "options"))
         for old in ("normalize_features", "scaling"):
             if old in options:
                 options["unit_rows"] = options.pop(old) in (True, "l1")
-        if list(stored["where"]) == ["synthetic"]:
+        if list(where) == ["synthetic"]:
             now = {old: new for new, old in _IN_0_1.items()}
             options = {now.get(name, name): value for name, value in options.items()}
-        return cls.of(*stored["where"], **options)
+        return cls.of(*where, **options)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON and TOML."""
@@ -92,6 +97,8 @@ class Source:
 
     def open(self, schema: Schema | None = None) -> tuple[Graph, ReadReport | None]:
         """Read the graph, and for files the report of what was guessed; with a schema, as the tables that it is of."""
+        if schema is not None:
+            check_kind(schema, "schema", Schema)
         report: ReadReport | None = None
         _log.debug("reading %s with %s", ", ".join(self.where), dict(self.options))
         if not self._by_name():

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pegfan._arrays import FloatArray, IntArray
+from pegfan._checks import as_array, check_integer
 from pegfan.graph import Split
 
 # Which parts come first in a class too small for all of them: what cannot be learned cannot be tested either.
@@ -85,8 +86,9 @@ def fold_splits(labels: Any, *, k: int = 5, seed: int = 0) -> tuple[Split, ...]:
     ([60, 20, 20], 100)
     """
     codes = _check_labels(labels)
-    if k < 3 or seed < 0:
-        raise ValueError(f"there are at least 3 folds, and seeds are not negative; got k={k} and seed={seed}")
+    k, seed = check_integer(k, "k, the number of folds,", least=3), check_integer(seed, "seed", least=0)
+    if k > max(int((codes >= 0).sum()), 3):
+        raise ValueError(f"there are {k} folds of {int((codes >= 0).sum())} labelled nodes; take fewer folds")
     rng = np.random.default_rng([seed, k])
     nodes = rng.permutation(np.flatnonzero(codes >= 0))
     if nodes.size == 0:
@@ -104,7 +106,7 @@ def fold_splits(labels: Any, *, k: int = 5, seed: int = 0) -> tuple[Split, ...]:
 
 
 def _check_labels(labels: Any) -> IntArray:
-    array = np.asarray(labels)
+    array = as_array(labels, "labels")
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise ValueError(
             f"labels must be a vector of class numbers, got {array.dtype} of shape {array.shape}; "

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from pegfan._checks import check_integer
+from pegfan._checks import check_integer, check_mapping
 from pegfan._extras import need
 from pegfan._plain import plain, versions
 from pegfan.datasets import Source
@@ -124,6 +124,7 @@ class Job:
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Self:
         """The job that `to_dict` wrote; the fingerprint is not trusted but computed from the source."""
+        check_mapping(stored, "stored")
         try:
             source, recipe = Source.from_dict(stored["source"]), recipe_of(stored["recipe"])
             return cls(source, recipe, stored["split"], stored["seed"])

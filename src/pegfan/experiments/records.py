@@ -159,6 +159,8 @@ class Record:
     @classmethod
     def of(cls, stored: Any) -> Self | None:
         """The record that `to_dict` wrote, today or in 0.1; None for anything else."""
+        if not isinstance(stored, Mapping):
+            return None
         try:
             given: dict[str, Any] = {name: stored["result"].get(name) for name in _RESULT}
             given |= {name: stored.get(name) for name in ("job", *_AROUND)}

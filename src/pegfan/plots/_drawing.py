@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from pegfan._arrays import FloatArray, IntArray
 from pegfan.framelets import FrameletSystem
 from pegfan.graph import Graph
+from pegfan.graph import check_graph as require_graph
 from pegfan.layouts import is_flat
 
 # Blue and vermilion of Okabe and Ito, which everybody can tell apart; the rest is grey.
@@ -113,8 +114,7 @@ def panels(figure: Figure | SubFigure, count: int, columns: int) -> list[Axes]:
 
 
 def check_graph(graph: Graph, system: FrameletSystem | None = None) -> None:
-    if not isinstance(graph, Graph):
-        raise TypeError(f"the first argument must be a pegfan.Graph, got {type(graph).__name__}")
+    require_graph(graph)
     if system is None:
         return
     if not isinstance(system, FrameletSystem):

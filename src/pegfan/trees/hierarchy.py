@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pegfan._arrays import IntArray
-from pegfan._checks import check_integer
+from pegfan._checks import check_integer, check_kind, kind_of
 from pegfan._matrices import by_label, holds_each_once, number_by_appearance
 from pegfan._npz import read_npz, write_npz
 
@@ -373,6 +373,8 @@ class Hierarchy:
         >>> tree.permute_children({(1, 1, 1): [1, 0]}).order
         array([1, 0, 2, 3, 4, 5, 6, 7])
         """
+        if not isinstance(permutations, Mapping | np.random.Generator):
+            raise TypeError(f"permutations must be a mapping or a NumPy generator, got {kind_of(permutations)}")
         parents: list[IntArray] = []
         above = np.zeros(1, np.int64)  # new slot of every old slot, one level up
         moved = above
@@ -384,6 +386,7 @@ class Hierarchy:
 
     def equivalent(self, other: Hierarchy) -> bool:
         """Whether both trees have the same clusters at every level, whatever the order of children."""
+        check_kind(other, "other", Hierarchy)
         return self.n_clusters == other.n_clusters and all(
             np.array_equal(by_appearance(self.labels(j)), by_appearance(other.labels(j))) for j in range(2, self.K)
         )
