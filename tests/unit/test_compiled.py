@@ -36,6 +36,11 @@ built = pytest.mark.skipif(native is None, reason="no compiler built the extensi
 ROOT = Path(__file__).parents[2]
 
 
+def twin(test):
+    """A comparison with a body, which numba compiles for every dtype: not for the quick loop."""
+    return pytest.mark.long(built(test))
+
+
 def same_bits(a, b):
     return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
 
@@ -91,6 +96,7 @@ print("numba" in sys.modules, result.runs[0].val_loss)
 """
 
 
+@pytest.mark.long
 def test_a_training_needs_numba_only_where_the_extension_is_not():
     losses = []
     for use in ("1", "0"):
@@ -105,7 +111,7 @@ def test_a_training_needs_numba_only_where_the_extension_is_not():
 # ------------------------------------------------------------------------ hashing
 
 
-@built
+@twin
 @given(seeds, st.integers(0, 40), st.sampled_from([(np.int32, np.int32), (np.int64, np.int32), (np.int64, np.int64)]))
 def test_hashes_equal_their_bodies(seed, n, kinds):
     rng = np.random.default_rng(seed)
@@ -123,7 +129,7 @@ def test_hashes_equal_their_bodies(seed, n, kinds):
     assert same_bits(ours, theirs)
 
 
-@built
+@twin
 @given(st.integers(0, 2**63), st.one_of(st.just(32768), st.integers(1, 65535)), st.integers(0, 400))
 def test_dropped_entries_equal_their_body(seed, threshold, n):
     ours, theirs = np.full((2, n), 7, np.uint8)
@@ -132,7 +138,7 @@ def test_dropped_entries_equal_their_body(seed, threshold, n):
     assert same_bits(ours, theirs)
 
 
-@built
+@twin
 @given(st.integers(0, 2**63), st.one_of(st.just(32768), st.integers(1, 65535)), st.integers(1, 5), st.integers(1, 150))
 def test_masks_as_bits_are_those_as_bytes(seed, threshold, rows, hidden):
     words = -(-hidden // 64)
@@ -320,7 +326,7 @@ def test_the_head_on_rows_goes_the_way_of_its_bodies(processor, hidden, rate):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
 
 
-@built
+@twin
 @given(seeds, st.integers(1, 70))
 def test_a_step_of_adam_goes_the_way_of_its_body(seed, n):
     rng = np.random.default_rng(seed)
@@ -370,7 +376,7 @@ def twins(loop, *args, room=()):
     return found
 
 
-@built
+@twin
 @given(trees(), seeds, floats, st.sampled_from([1, 3, 8, 16, 21]), st.booleans())
 def test_transforms_equal_their_bodies(tree, seed, dtype, columns, streaming):
     """With stores past the caches too, in tree order and any other, from every level."""
@@ -399,7 +405,7 @@ def test_transforms_equal_their_bodies(tree, seed, dtype, columns, streaming):
         twins(frames.lift, level.first, weight, up, back, moves._rows, streaming)
 
 
-@built
+@twin
 @given(
     *(seeds, st.integers(1, 300), st.integers(1, 6), st.integers(1, 9)),
     *(st.integers(1, 5), st.sampled_from([1, 2**10, 2**30])),
@@ -431,7 +437,7 @@ def test_boosting_equals_its_bodies(seed, n, columns, leaves, fewest, size):
         twins(_boosting.walk_apart, x, *trees, np.zeros((n, outputs, columns)))
 
 
-@built
+@twin
 @given(seeds, floats, st.integers(0, 30), st.integers(1, 4), st.integers(1, 19), st.booleans())
 def test_attention_and_dropout_equal_their_bodies(seed, dtype, n, heads, width, shared):
     rng = np.random.default_rng(seed)
@@ -459,7 +465,7 @@ def test_attention_and_dropout_equal_their_bodies(seed, dtype, n, heads, width, 
     )
 
 
-@built
+@twin
 @given(seeds, st.integers(2, 30), st.integers(1, 4), st.sampled_from([np.int32, np.int64]), st.booleans())
 def test_relations_equal_their_bodies(seed, n, layers, index, around):
     rng = np.random.default_rng(seed)
@@ -513,7 +519,7 @@ print("numba" in sys.modules, "llvmlite" in sys.modules)
 """
 
 
-@built
+@twin
 def test_transforms_and_boosting_do_not_load_numba():
     run = subprocess.run([sys.executable, "-c", WITHOUT_NUMBA], capture_output=True, text=True, check=True)
     assert run.stdout.split() == ["False", "False"]
@@ -567,7 +573,7 @@ def hashes(rng, size):
     return rng.integers(0, 2**64, size, dtype=np.uint64)
 
 
-@built
+@twin
 @given(seeds, st.integers(1, 80), indices)
 def test_rows_are_moved_in_c(seed, n, index):
     rng = np.random.default_rng(seed)
@@ -589,7 +595,7 @@ def test_rows_are_moved_in_c(seed, n, index):
         same(_matrices.transpose, *rows, np.zeros(n + 1, index), *out)
 
 
-@built
+@twin
 @given(seeds, st.integers(1, 60), indices, st.booleans())
 def test_matrices_are_merged_in_c(seed, n, index, largest):
     rng = np.random.default_rng(seed)
@@ -603,7 +609,7 @@ def test_matrices_are_merged_in_c(seed, n, index, largest):
     same(_matrices.drop_loops, *parts(A))
 
 
-@built
+@twin
 @given(seeds, st.integers(1, 200), indices, st.integers(1, 300))
 def test_labels_are_sorted_in_c(seed, n, index, most):
     rng = np.random.default_rng(seed)
@@ -619,7 +625,7 @@ def test_labels_are_sorted_in_c(seed, n, index, most):
     same(of_trees.add_rows, labels, x, np.zeros((most, 3)))
 
 
-@built
+@twin
 @given(seeds, st.integers(1, 3000), st.integers(1, 5000), indices)
 def test_hashes_are_sorted_in_c(seed, n, distinct, index):
     rng = np.random.default_rng(seed)
@@ -631,7 +637,7 @@ def test_hashes_are_sorted_in_c(seed, n, distinct, index):
     assert _matrices.count_hashes(values.copy(), np.empty_like(values)) == len(np.unique(values))
 
 
-@built
+@twin
 @given(seeds, st.integers(1, 60), indices)
 def test_rows_are_hashed_in_c(seed, n, index):
     rng = np.random.default_rng(seed)
@@ -651,7 +657,7 @@ def test_rows_are_hashed_in_c(seed, n, index):
     same(of_trees.gather_colours, A.indptr, A.indices, bits, hashes(rng, n), np.uint64(rng.integers(9)), hashes(rng, n))
 
 
-@built
+@twin
 @given(seeds, st.integers(1, 300))
 def test_leading_bits_are_taken_in_c(seed, n):
     rng = np.random.default_rng(seed)
@@ -661,7 +667,7 @@ def test_leading_bits_are_taken_in_c(seed, n):
     same(of_trees.leading_bits, weights, float(weights.max()) or 1.0, np.zeros(n, np.uint64))
 
 
-@built
+@twin
 @given(seeds, st.integers(1, 120), indices, st.booleans())
 def test_components_are_found_in_c(seed, n, index, symmetric):
     from scipy.sparse.csgraph import connected_components
@@ -675,7 +681,7 @@ def test_components_are_found_in_c(seed, n, index, symmetric):
     np.testing.assert_array_equal(labels, connected_components(A, connection="weak")[1])
 
 
-@built
+@twin
 @given(seeds, st.integers(2, 120), indices, st.integers(2, 6))
 def test_matching_is_done_in_c(seed, n, index, most):
     rng = np.random.default_rng(seed)
@@ -714,7 +720,7 @@ def test_matching_is_done_in_c(seed, n, index, most):
         np.testing.assert_array_equal(np.where(single & (first >= 0), growing[first], -1), best)
 
 
-@built
+@twin
 @given(seeds, st.integers(1, 60), indices)
 def test_entries_of_rows_are_listed_in_c(seed, n, index):
     rng = np.random.default_rng(seed)
@@ -725,7 +731,7 @@ def test_entries_of_rows_are_listed_in_c(seed, n, index):
     np.testing.assert_array_equal(A.indices[entries], A[rows].indices)
 
 
-@built
+@twin
 @given(seeds, st.integers(1, 400), indices, st.integers(1, 9000))
 def test_clusters_are_summed_in_c(seed, n, index, spread):
     """Few clusters and many: these are found by one layer of bits, or by three."""
@@ -748,7 +754,7 @@ def test_clusters_are_summed_in_c(seed, n, index, spread):
     np.testing.assert_array_equal(weights[: here[-1]], sums[pointers[start] : pointers[-1]])
 
 
-@built
+@twin
 @given(seeds, st.integers(2, 150), st.integers(1, 12))
 def test_points_are_merged_in_c(seed, n, d):
     rng = np.random.default_rng(seed)
@@ -759,7 +765,7 @@ def test_points_are_merged_in_c(seed, n, d):
     same(of_trees.name_merges, merged[order], np.arange(n), np.zeros((n - 1, 4)))
 
 
-@built
+@twin
 @given(seeds, st.integers(1, 50), st.integers(1, 20), indices)
 def test_linear_algebra_is_done_in_c(seed, n, width, index):
     rng = np.random.default_rng(seed)
@@ -783,7 +789,7 @@ def test_linear_algebra_is_done_in_c(seed, n, width, index):
     same(_linear.symmetric_eigen, square_ + square_.T, np.zeros(width), np.zeros((width, width)))
 
 
-@built
+@twin
 @given(seeds, st.integers(1, 60), st.integers(1, 5), indices)
 def test_sums_of_integers_are_taken_in_c(seed, n, width, index):
     rng = np.random.default_rng(seed)

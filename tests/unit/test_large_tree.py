@@ -90,6 +90,7 @@ def test_options_of_the_tree_are_those_of_memory(tmp_path, options):
     assert tree.info == known.info
 
 
+@pytest.mark.long
 @settings(max_examples=8, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(seeds, st.integers(1, 40), st.booleans(), st.booleans(), st.integers(1, 30))
 def test_arcs_are_moved_and_turned(tmp_path_factory, seed, n, directed, weighted, per_block):

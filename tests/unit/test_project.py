@@ -3,6 +3,7 @@
 import ast
 import re
 import tomllib
+from functools import cache
 
 import pytest
 
@@ -12,6 +13,12 @@ from support import examples
 yaml = pytest.importorskip("yaml")
 ROOT = examples.ROOT
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
+
+
+@cache
+def nodes_of(path):
+    """Everything in a module's syntax tree."""
+    return list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
 
 
 def test_the_citation_is_of_this_version_and_this_paper():
@@ -52,7 +59,7 @@ def test_every_exception_from_the_review_has_a_reason():
 def test_no_module_of_one_system_is_imported():
     posix = {"fcntl", "grp", "pwd", "resource", "termios", "tty", "pty", "syslog", "msvcrt", "winreg", "_winapi"}
     for path in SOURCES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes_of(path):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
             assert not posix & set(names), f"{path}:{node.lineno}"
@@ -75,12 +82,12 @@ def test_calls_of_one_system_stand_behind_a_question():
     only |= {"O_CLOEXEC", "O_DIRECTORY", "SIGKILL", "pthread_sigmask", "SIGALRM", "SIGHUP", "alarm", "setitimer"}
     found = []
     for path in SOURCES:
-        text = path.read_text(encoding="utf-8")
-        for function in ast.walk(ast.parse(text)):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        for function in nodes_of(path):
             if not isinstance(function, ast.FunctionDef):
                 continue
             used = {node.attr for node in ast.walk(function) if isinstance(node, ast.Attribute)} & only
-            own = ast.get_source_segment(text, function) or ""
+            own = "\n".join(lines[function.lineno - 1 : function.end_lineno])
             if used and "sys.platform" not in own and "hasattr" not in own:
                 found.append(f"{path}:{function.lineno} {used}")
     assert found == []
@@ -89,7 +96,7 @@ def test_calls_of_one_system_stand_behind_a_question():
 def test_text_is_opened_with_its_encoding():
     """Windows reads text as cp1252 unless told otherwise."""
     for path in SOURCES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes_of(path):
             name = node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else ""
             if name in ("read_text", "write_text"):
                 given = "encoding" in {word.arg for word in node.keywords} or len(node.args) > (name == "write_text")

@@ -6,6 +6,7 @@ import signal
 import time
 
 import pytest
+from torture import __main__ as command
 from torture import campaign
 from torture.campaign import Attack, Fault
 
@@ -84,3 +85,27 @@ def test_rows_are_kept_and_shown(tmp_path):
     campaign.write_rows(tmp_path / "rows.jsonl", {"a": row})
     assert campaign.read_rows(tmp_path / "rows.jsonl") == {"a": row}
     assert "| a | 1,200 | 1 | 3 | 1 | abc |" in campaign.table([row])
+
+
+ATTACKS = command.load()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ATTACKS)
+def test_no_attack_finds_a_fault_at_once(tmp_path, name):
+    """A try or two of each; `make torture` has the thousands."""
+    one = ATTACKS[name]
+    row = campaign.run(one, tmp_path, seed=1, tries=2)
+    assert row.faults == ()
+    assert row.tries == 2 or one.cases is not None
+
+
+def test_the_command_lists_attacks_and_refuses_others(capsys):
+    assert command.main(["--list"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == len(ATTACKS)
+    with pytest.raises(SystemExit):
+        command.main(["--only", "no such thing"])
+
+
+def test_the_page_has_a_place_for_the_table():
+    assert [command.PAGE.read_text().count(mark) for mark in command.MARKS] == [1, 1]
