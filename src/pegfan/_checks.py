@@ -104,7 +104,7 @@ def check_mapping(value: Any, what: str) -> Mapping[Any, Any]:
 
 def check_list(value: Any, what: str, kind: type[_T]) -> list[_T]:
     """Return the entries of anything but text that can be gone through, each of a class."""
-    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable) or hasattr(value, "shape"):
         raise TypeError(f"{what} must be a list of {kind.__name__}, got {kind_of(value)}")
     return [check_kind(one, f"{what}[{place}]", kind) for place, one in enumerate(value)]
 
@@ -142,3 +142,20 @@ def check_places(values: Any, what: str, count: int, least: int = 0) -> NDArray[
     if outside.any():
         raise ValueError(f"{what} holds {array[outside.argmax()]}; it must be from {least} to {count - 1}")
     return array.astype(np.int64, copy=False)
+
+
+def check_sparse(matrix: Any, what: str, *shape: int | None) -> None:
+    """Refuse a sparse matrix of another shape, of other than numbers, or whose places are none: C++ would crash."""
+    if matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
+        raise TypeError(f"{what} must be a matrix of real numbers, got {matrix.dtype} of shape {matrix.shape}")
+    if shape and any(want not in (None, have) for want, have in zip(shape, matrix.shape, strict=True)):
+        wanted = ", ".join("any" if size is None else str(size) for size in shape)
+        raise ValueError(f"{what} must have the shape ({wanted}), got {matrix.shape}")
+    rows = max(matrix.shape)
+    if rows > 10**8 and rows > 1000 * (matrix.nnz + 1):
+        raise ValueError(f"{what} has the shape {matrix.shape} and {matrix.nnz} entries; leave out what is empty")
+    if hasattr(matrix, "check_format"):
+        try:
+            matrix.check_format()
+        except ValueError as error:
+            raise ValueError(f"{what} is not a valid sparse matrix: {error}") from error

@@ -604,6 +604,11 @@ class NetworkClassifier(NodeClassifier):
         return trained_network(fitted.members[0].recipe, self.run_.state, fitted.columns, len(fitted.classes))
 
 
+def _differ(one: Any, other: Any) -> bool:
+    """Whether two plain parameters differ; arrays, which none of them is, are never compared entry by entry."""
+    return one is not other and not (type(one) is type(other) and isinstance(one, str | int | float) and one == other)
+
+
 class _InWords(_OfRecipe):
     """A model whose recipe is given by parameters of its own, settings among them."""
 
@@ -615,7 +620,9 @@ class _InWords(_OfRecipe):
         changes = _legacy.renamed(given["changes"], warn=True)
         values = {name: changes.pop(name, given[name]) for name in self._own_names()}
         standard = inspect.signature(type(self).__init__).parameters
-        twice = [n for n, value in values.items() if given[n] != standard[n].default and given[n] != value]
+        twice = [
+            n for n, value in values.items() if _differ(given[n], standard[n].default) and _differ(given[n], value)
+        ]
         if twice:
             raise ValueError(f"{twice[0]} is given twice, by its old name and by its new one; leave out the old one")
         settings = asdict(Settings.of(given["settings"]))

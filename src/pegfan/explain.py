@@ -40,7 +40,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, eye_array, issparse
 
 from pegfan._arrays import FloatArray, IntArray
-from pegfan._checks import check_kind, shown
+from pegfan._checks import check_integer, check_kind, shown
 from pegfan.channels import Channel, Channels, hop_matrix
 from pegfan.channels._kept import LARGE
 from pegfan.channels.channels import node_indices
@@ -326,6 +326,8 @@ class Explainer:
             List only so many columns and nodes each; the others are one entry together.
         """
         wanted = node_indices(nodes, self.graph.n)
+        if top is not None:
+            check_integer(top, "top", least=0)
         size = max(1, min(16, _CELLS // max(self.graph.n, 1)))
         with one_thread():
             blocks = (wanted[start : start + size] for start in range(0, len(wanted), size))
@@ -345,6 +347,7 @@ class Explainer:
         top
             How many.
         """
+        check_integer(top, "top", least=0)
         wanted = np.arange(self.graph.n) if nodes is None else node_indices(nodes, self.graph.n)
         found: list[str] = []
         with one_thread():

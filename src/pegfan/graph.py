@@ -21,7 +21,7 @@ from scipy.sparse.csgraph import connected_components
 
 from pegfan import _pairs
 from pegfan._arrays import FloatArray, IntArray
-from pegfan._checks import as_array, check_choice, check_integer, kind_of
+from pegfan._checks import as_array, check_choice, check_integer, check_numbers, kind_of
 from pegfan._extras import need
 from pegfan._matrices import moved, transposed
 from pegfan.metrics import METRICS, check_metric
@@ -91,7 +91,7 @@ def as_split(split: Any, n: int, what: str = "split", *, labels: IntArray | Floa
     if times.max() > 1:
         raise ValueError(f"{what}: node {times.argmax()} is in more than one of train, val and test")
     if labels is not None:
-        labelled = are_known(labels)
+        labelled = are_known(check_numbers(labels, "labels", n))
         for name, part in zip(("train", "val"), parts, strict=False):
             if not part.size:
                 raise ValueError(f"{what} has no {name} nodes; training needs them (the test part may be empty)")

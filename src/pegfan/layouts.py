@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components
 from scipy.sparse.linalg import eigsh
 
 from pegfan._arrays import FloatArray, IntArray
-from pegfan._checks import check_integer, check_kind, check_numbers
+from pegfan._checks import check_integer, check_kind, check_numbers, check_sparse
 from pegfan.graph import Graph, check_graph
 from pegfan.trees import Hierarchy
 
@@ -217,8 +217,9 @@ def springs(links: csr_array, start: FloatArray, steps: int = 100) -> FloatArray
     """
     start = check_numbers(start, "start", None, 2)
     check_integer(steps, "steps", least=0, most=_MOST)
-    if not issparse(links) or links.shape != (len(start), len(start)):
-        raise ValueError(f"links must be a sparse matrix of {len(start)} rows and columns, as many as start has")
+    if not issparse(links):
+        raise TypeError("links must be a sparse matrix")
+    check_sparse(links, "links", len(start), len(start))
     n = len(start)
     if n < 2:
         return np.zeros((n, 2))

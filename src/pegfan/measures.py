@@ -17,7 +17,7 @@ from scipy.sparse import coo_array, csr_array, issparse
 from scipy.sparse.csgraph import connected_components
 
 from pegfan._arrays import FloatArray, IntArray
-from pegfan._checks import check_numbers, check_places
+from pegfan._checks import check_numbers, check_places, check_sparse
 from pegfan._matrices import sorted_hashes
 from pegfan.graph import Graph, check_graph
 
@@ -400,7 +400,9 @@ def equal_rows(matrix: Any) -> IntArray:
     """
     from pegfan._hashing import row_hashes
 
-    if not issparse(matrix):
+    if issparse(matrix):
+        check_sparse(matrix, "matrix")
+    else:
         matrix = check_numbers(matrix, "matrix", None, None)
 
     order, number, _ = sorted_hashes(row_hashes(matrix), np.int64)

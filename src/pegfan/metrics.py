@@ -79,6 +79,7 @@ class Metric:
         >>> METRICS["accuracy"].show(0.8613), METRICS["log_loss"].show(0.8613, 1), METRICS["accuracy"].show(None)
         ('86.13', '0.861', '–')
         """
+        check_integer(digits, "digits", least=0, most=100)
         if value is None or not np.isfinite(value):
             return "–"
         if self.in_units:

@@ -20,7 +20,7 @@ from scipy.sparse import csr_array
 
 from pegfan import _defaults as default
 from pegfan._arrays import FloatArray, IntArray
-from pegfan._checks import check_integer, check_kind, check_list, check_numbers, check_places
+from pegfan._checks import check_integer, check_kind, check_list, check_numbers, check_places, kind_of
 from pegfan._npz import read_npz
 from pegfan.channels import (
     Channel,
@@ -465,6 +465,10 @@ class Recipe:
 
     def relabelled(self, channels: Channels, graph: Graph, told: Known | Beliefs) -> Channels:
         """Its channels, with those of labels made of what else is known or believed."""
+        check_graph(graph)
+        check_kind(channels, "channels", Channels)
+        if not isinstance(told, Known | Beliefs):
+            raise TypeError(f"told must be a Known or Beliefs, got {kind_of(told)}")
         plain, edges = without_labels(channels), graph.weighted(self.weight)
         if isinstance(told, Beliefs):
             return plain + belief_channels(edges, plain[0].input, told, self.between)

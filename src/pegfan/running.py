@@ -17,7 +17,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Self
 
-from pegfan._checks import check_integer
+from pegfan._checks import check_flag, check_integer, check_number
 
 __all__ = [
     "Deadline",
@@ -126,6 +126,8 @@ class Deadline:
         >>> part.passed
         True
         """
+        if seconds is not math.inf:
+            check_number(seconds, "seconds")
         return _Part(self, begun, time.monotonic() + seconds)
 
 
@@ -200,6 +202,7 @@ class Runner:
         ahead
             How many items are taken beyond those that workers are busy with, so that none of them has to wait.
         """
+        check_flag(here, "here")
         waiting = iter(items)
         if self.scheduler is not None:
             from pegfan._cluster import on_cluster
@@ -342,6 +345,7 @@ def check_memory(size: float, what: str) -> None:
     Traceback (most recent call last):
     MemoryError: a matrix of everything takes up to 1000000000.0 GB, and ... GB are free
     """
+    check_number(size, "size")
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
     except OSError:

@@ -14,7 +14,7 @@ from scipy.sparse import csr_array, eye_array, issparse
 from scipy.sparse.linalg import LinearOperator
 
 from pegfan._arrays import FloatArray, IntArray
-from pegfan._checks import check_choice, check_kind
+from pegfan._checks import check_choice, check_kind, check_numbers, check_sparse
 from pegfan._matrices import listed, moved
 from pegfan._products import multipliable, product
 from pegfan.channels._sums import order_free_sums
@@ -46,7 +46,9 @@ class Matrix(Operator):
 
     def __init__(self, name: str, matrix: Any) -> None:
         self._given = matrix  # keeps its id from being used again, see `key`
-        self.matrix: Any = _as_floats(csr_array(matrix) if issparse(matrix) else np.asarray(matrix))
+        if not issparse(matrix):
+            matrix = check_numbers(matrix, "matrix", None, None)
+        self.matrix: Any = _as_floats(csr_array(matrix) if issparse(matrix) else matrix)
         self._converted: dict[Any, Any] = {}
         super().__init__(name, self.matrix.shape, self._multiply, self._multiply_transposed)
 
@@ -359,6 +361,8 @@ def as_factor(value: Any, name: str) -> Operator:
         if value.dtype is not None and value.dtype.kind == "c":
             raise TypeError(f"a factor of channel {name!r} must be real, got a LinearOperator of {value.dtype}")
         return Foreign("L", value)
+    if issparse(value):
+        check_sparse(value, f"a factor of channel {name!r}")
     if issparse(value) or (isinstance(value, np.ndarray) and value.ndim == 2):
         if value.dtype.kind not in "biuf":
             raise TypeError(f"a factor of channel {name!r} must hold real numbers, got dtype {value.dtype}")

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from pegfan._arrays import FloatArray, IntArray
-from pegfan._checks import check_numbers
+from pegfan._checks import check_numbers, check_sparse
 from pegfan._hashing import mix_all
 from pegfan.channels._kept import part_of
 from pegfan.channels._sums import order_free_product
@@ -51,7 +51,9 @@ def principal_vectors(features: Any) -> FloatArray:
     array([[0.6],
            [0.8]])
     """
-    if not issparse(features):
+    if issparse(features):
+        check_sparse(features, "features")
+    else:
         features = check_numbers(features, "features", None, None)
     x = csr_array(features, dtype=np.float64)
     largest = float(np.abs(x.data).max(initial=0.0))

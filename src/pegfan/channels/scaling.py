@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array, hstack, issparse
 
 from pegfan._arrays import FloatArray
-from pegfan._checks import check_choice, check_numbers
+from pegfan._checks import check_choice, check_numbers, check_sparse
 from pegfan._rows import l1_rows
 from pegfan.channels._kept import part_of
 from pegfan.channels._sums import order_free_product, order_free_sums
@@ -166,9 +166,7 @@ def _check_columns(features: Any, width: int | None = None) -> Any:
     """Features as a matrix of numbers with so many columns."""
     if not issparse(features):
         return check_numbers(features, "features", None, width)
-    if features.ndim != 2 or features.dtype.kind not in "biuf" or width not in (None, features.shape[1]):
-        wanted = "" if width is None else f" of {width} columns"
-        raise ValueError(f"features must be a matrix of numbers{wanted}, got {features.dtype} {features.shape}")
+    check_sparse(features, "features", None, width)
     return features
 
 

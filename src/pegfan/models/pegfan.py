@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from typing import Any, Self
 
 import numpy as np
@@ -13,8 +14,18 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from pegfan import _defaults as default
-from pegfan._checks import check_integer
+from pegfan._checks import (
+    check_flag,
+    check_integer,
+    check_list,
+    check_mapping,
+    check_number,
+    check_numbers,
+    check_places,
+    check_sparse,
+)
 from pegfan.framelets._torch import sparse_csr
+from pegfan.running import check_memory
 
 
 class ChannelNetwork(nn.Module):
@@ -69,12 +80,14 @@ class ChannelNetwork(nn.Module):
         hop_normalize: bool = default.HOP_NORMALIZE,
     ) -> None:
         super().__init__()
-        widths = [int(width) for width in widths]
+        widths = check_places(list(widths), "widths", 2**40).tolist()
         if not widths:
             raise ValueError("a network needs at least one channel; widths is empty")
         for name, value, least in (("classes", classes, 1), ("hidden", hidden, 1), ("layers", layers, 2)):
-            check_integer(value, name, least)
-        if not 0 <= dropout < 1:
+            check_integer(value, name, least, most=1000 if name == "layers" else 2**40)
+        check_flag(hop_normalize, "hop_normalize")
+        check_memory(4.0 * hidden * (sum(widths) + len(widths) * hidden + classes), "the weights of the network")
+        if not 0 <= check_number(dropout, "dropout") < 1:
             raise ValueError(f"dropout must be at least 0 and below 1, got {dropout}")
         self.widths = tuple(widths)
         self.dropout, self.hop_normalize = dropout, hop_normalize
@@ -105,9 +118,12 @@ class ChannelNetwork(nn.Module):
           channels=2, dropout=0.5, hop_normalize=False
           ...
         """
+        check_mapping(state, "state")
         given = settings if isinstance(settings, Mapping) else vars(settings) if settings is not None else {}
         options = {name: given[name] for name in ("dropout", "hop_normalize") if name in given}
         try:
+            if odd := next((name for name, value in state.items() if not hasattr(value, "shape")), None):
+                raise ValueError(f"{odd!r} is not an array")
             count = len(state["attention_logits"])
             widths = [state[f"channel_layers.{i}.weight"].shape[1] for i in range(count)]
             classes, hidden = len(state["output.bias"]), len(state["channel_layers.0.bias"])
@@ -118,7 +134,7 @@ class ChannelNetwork(nn.Module):
             model.load_state_dict(tensors, assign=True)
             if "target" in state:
                 model.units = (float(state["target"][0]), float(state["target"][1]))
-        except (KeyError, IndexError, RuntimeError) as error:
+        except (KeyError, IndexError, RuntimeError, TypeError) as error:
             raise ValueError(f"this is not the state of a ChannelNetwork: {error}") from error
         return model.eval()
 
@@ -203,9 +219,10 @@ class ChannelNetwork(nn.Module):
             ) from None
 
     def _check(self, channels: Iterable[Any]) -> list[Any]:
-        inputs = list(channels)
+        inputs = list(islice(channels, len(self.widths) + 1))
         if len(inputs) != len(self.widths):
-            raise ValueError(f"the network has {len(self.widths)} channels, got {len(inputs)}")
+            many = "more" if len(inputs) > len(self.widths) else len(inputs)
+            raise ValueError(f"the network has {len(self.widths)} channels, got {many}")
         for i, (x, width) in enumerate(zip(inputs, self.widths, strict=True)):
             if not (isinstance(x, Tensor) or hasattr(x, "apply")):
                 raise TypeError(f"channel {i} must be a tensor or a Channel, got {type(x).__name__}; use to_tensors")
@@ -282,12 +299,14 @@ def to_tensors(
     """
     place = torch.device("cpu" if device is None else device)
     tensors = []
-    for array in arrays:
+    for array in check_list(arrays, "arrays", object):
         if issparse(array):
+            check_sparse(array, f"arrays[{len(tensors)}]")
             kind = dtype or torch.from_numpy(np.empty(0, array.dtype)).dtype
             tensors.append(sparse_csr(csr_array(array), kind, place))
         else:
-            tensor = torch.from_numpy(array) if array.flags.writeable else torch.tensor(array)
+            dense = check_numbers(array, f"arrays[{len(tensors)}]", None, None)
+            tensor = torch.from_numpy(dense) if dense.flags.writeable else torch.tensor(dense)
             tensors.append(tensor.to(place, dtype))
     return tensors
 

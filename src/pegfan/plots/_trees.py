@@ -15,7 +15,9 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from pegfan._arrays import FloatArray
+from pegfan._checks import check_kind
 from pegfan.graph import Graph
+from pegfan.graph import check_graph as require_graph
 from pegfan.layouts import coordinates, is_flat
 from pegfan.plots import _drawing as drawing
 from pegfan.trees import Hierarchy
@@ -236,6 +238,8 @@ def tree_blocks(graph: Graph, hierarchy: Hierarchy) -> Figure:
     >>> [label.get_text() for label in figure.axes[1].get_yticklabels()]
     ['level 1: 1', 'level 2: 2', 'level 3: 4', 'classes']
     """
+    require_graph(graph)
+    check_kind(hierarchy, "hierarchy", Hierarchy)
     n, bins = graph.n, min(graph.n, 320)
     place = np.empty(n, np.int64)
     place[hierarchy.order] = np.arange(n) * bins // n

@@ -12,6 +12,7 @@ from typing import Any, Literal, Self, Union, get_args, get_origin, get_type_hin
 
 import numpy as np
 
+from pegfan._checks import check_integer
 from pegfan._plain import plain
 from pegfan.datasets.sources import Source
 from pegfan.graph import Split
@@ -188,7 +189,8 @@ class Spread(Part):
         >>> Spread.of([0.5, 1.0]).shown("log_loss", 1)
         '0.750 ± 0.250'
         """
-        show = METRICS[metric].show
+        show = METRICS[check_metric(metric)].show
+        check_integer(digits, "digits", least=0, most=100)
         if self.interval is not None:
             low, high = (show(end, digits) for end in self.interval)
             return f"{show(self.mean, digits)} ({low} to {high})"

@@ -49,7 +49,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         for name, least in (("hidden", 1), ("layers", 2), ("epochs", 1), ("patience", 1)):
-            check_integer(getattr(self, name), name, least)
+            check_integer(getattr(self, name), name, least, most=1000 if name == "layers" else 2**63 - 1)
         for name in ("dropout", "lr_fc", "lr_sca", "wd_fc1", "wd_fc2", "wd_sca"):
             check_number(getattr(self, name), name)
         for name in ("hop_normalize", "class_weights"):
