@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 _T = TypeVar("_T")
+_LARGEST = float(np.finfo(np.float64).max)
 
 
 class BadInput(ValueError):
@@ -67,7 +70,7 @@ def check_number(value: Any, what: str) -> float:
     """Return a number that is finite and not negative, or say what is wrong with it."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         raise TypeError(f"{what} must be a number, got {shown(value)}")
-    if not abs(value) < float("inf") or value < 0 or abs(value) > np.finfo(np.float64).max:
+    if not 0 <= value <= _LARGEST:
         raise ValueError(f"{what} must be finite and not negative, got {shown(value)}")
     return float(value)
 
@@ -93,6 +96,16 @@ def check_kind(value: Any, what: str, kind: type[_T]) -> _T:
         name = kind.__name__
         raise TypeError(f"{what} must be {'an' if name[0] in 'AEIO' else 'a'} {name}, got {kind_of(value)}")
     return value
+
+
+def check_path(value: Any, what: str) -> Path:
+    """Return a path, of text or anything that stands for one."""
+    found = value if isinstance(value, str) else os.fspath(value) if isinstance(value, os.PathLike) else None
+    if not isinstance(found, str):
+        raise TypeError(f"{what} must be a path, got {kind_of(value)}")
+    if "\0" in found:
+        raise ValueError(f"{what} must be a path, and {shown(found)} holds a NUL character")
+    return Path(found)
 
 
 def check_mapping(value: Any, what: str) -> Mapping[Any, Any]:

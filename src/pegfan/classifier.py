@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pegfan import _defaults as default
 from pegfan import _legacy, _saved
 from pegfan._arrays import Float32Array
-from pegfan._checks import check_integer
+from pegfan._checks import as_array, check_integer, check_path
 from pegfan.channels import FeatureScale
 from pegfan.decisions import Decision
 from pegfan.fitted import Fitted, Trained, to_learn, train_network_recipe, train_recipe
@@ -176,7 +176,7 @@ class NodeModel(ABC):
         >>> after.predict_proba().shape
         (300, 4)
         """
-        fitted = self._check_fitted().extended(as_graph(graph, self._numeric), np.asarray(places))
+        fitted = self._check_fitted().extended(as_graph(graph, self._numeric), as_array(places, "places"))
         result = copy(self)
         result.fitted_ = fitted
         return result
@@ -227,7 +227,7 @@ class NodeModel(ABC):
         """
         from safetensors import SafetensorError
 
-        source = Path(folder)
+        source = check_path(folder, "folder")
         about = _saved.read_description(source)
         if about["class"] != cls.__name__:
             raise ValueError(f"{source} holds a {about['class']}, not a {cls.__name__}; use {about['class']}.load")

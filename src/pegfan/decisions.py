@@ -13,7 +13,16 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from pegfan._arrays import FloatArray, IntArray
-from pegfan._checks import check_integer, check_kind, check_list, check_mapping, check_number, check_numbers, shown
+from pegfan._checks import (
+    as_array,
+    check_integer,
+    check_kind,
+    check_list,
+    check_mapping,
+    check_number,
+    check_numbers,
+    shown,
+)
 from pegfan.metrics import METRICS, check_metric, check_outputs, score, unequal
 from pegfan.running import one_thread
 
@@ -57,7 +66,7 @@ class Predictions(NamedTuple):
 
     def without(self, nodes: IntArray) -> Predictions:
         """Those about other nodes."""
-        kept = ~np.isin(self.nodes, nodes)
+        kept = ~np.isin(self.nodes, as_array(nodes, "nodes"))
         return Predictions(*(column[kept] for column in self))
 
     def sorted(self) -> Predictions:
@@ -220,7 +229,7 @@ class Decision:
 
     def classes(self, calibrated: Any) -> IntArray:
         """The classes that calibrated logarithms of probabilities speak for."""
-        calibrated = check_numbers(calibrated, "calibrated", None, self.offsets and len(self.offsets))
+        calibrated = check_numbers(calibrated, "calibrated", None, None if self.offsets is None else len(self.offsets))
         if not calibrated.shape[1]:
             raise ValueError("calibrated must have a column for each class, and has none")
         if self.offsets is None:

@@ -40,7 +40,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, eye_array, issparse
 
 from pegfan._arrays import FloatArray, IntArray
-from pegfan._checks import check_integer, check_kind, shown
+from pegfan._checks import as_array, check_integer, check_kind, check_list, shown
 from pegfan.channels import Channel, Channels, hop_matrix
 from pegfan.channels._kept import LARGE
 from pegfan.channels.channels import node_indices
@@ -203,6 +203,7 @@ class Explanation:
         top
             How many.
         """
+        check_integer(top, "top", least=0)
         return "; ".join(map(str, self.reasons[:top]))
 
 
@@ -255,9 +256,12 @@ def find_nodes(graph: Graph, nodes: Any) -> IntArray:
     ValueError: there is no node 'bem'; did you mean 'ben'? There are 2 nodes, such as 'anna'
     """
     check_graph(graph)
-    given = [nodes] if isinstance(nodes, str) else list(nodes)
+    given = (
+        [nodes] if isinstance(nodes, str) else as_array(nodes, "nodes").tolist() if hasattr(nodes, "shape") else nodes
+    )
+    given = check_list(given, "nodes", object)
     if not any(isinstance(name, str) for name in given):
-        return node_indices(np.asarray(given, dtype=np.int64 if not given else None), graph.n)
+        return node_indices(given, graph.n)
     ids = list(map(str, graph.ids.tolist()))
     place = {name: i for i, name in enumerate(ids)}
     for name in map(str, given):

@@ -180,7 +180,8 @@ class TrainedNetwork:
         """Logarithms of the classes' probabilities, per node of a graph."""
         from pegfan.training.networks import predict
 
-        codes = known.labels_of(graph) if known is not None else None
+        check_graph(graph, needs="features")
+        codes = check_kind(known, "known", Known).labels_of(graph) if known is not None else None
         return predict(self.recipe, self.run.state, network_inputs(self.recipe, graph, scale), self.classes, codes)
 
 
@@ -892,7 +893,7 @@ def draw_splits(graph: Graph, labels: Any = None, **options: Any) -> tuple[Split
 
     check_graph(graph)
 
-    codes: Any = graph.truth if labels is None else labels
+    codes: Any = graph.truth if labels is None else check_numbers(labels, "labels", graph.n)
     if codes is None:
         raise ValueError("the graph has no labels to draw splits by; give them with graph.replace(labels=...)")
     order, groups = _canonical_nodes(graph, codes)

@@ -21,7 +21,7 @@ from scipy.sparse.csgraph import connected_components
 
 from pegfan import _pairs
 from pegfan._arrays import FloatArray, IntArray
-from pegfan._checks import as_array, check_choice, check_integer, check_numbers, kind_of
+from pegfan._checks import as_array, check_choice, check_integer, check_kind, check_list, check_numbers, kind_of, shown
 from pegfan._extras import need
 from pegfan._matrices import moved, transposed
 from pegfan.metrics import METRICS, check_metric
@@ -457,14 +457,18 @@ class Graph:
         """
         if not (hasattr(nx_graph, "is_multigraph") and hasattr(nx_graph, "nodes")):
             raise TypeError(f"from_networkx needs a NetworkX graph, got {type(nx_graph).__name__}")
+        for name, word in (("weight", weight), ("labels", labels), ("positions", positions)):
+            if word is not None:
+                check_kind(word, name, str)
         nodes = list(nx_graph.nodes)
         if not nodes:
             raise ValueError("the NetworkX graph has no nodes; a Graph needs at least one")
         if positions == "pos" and not any("pos" in data for _, data in nx_graph.nodes(data=True)):
             positions = None
         found: dict[str, Any] = {"node_names": nodes}
-        if features:
-            columns = [features] if isinstance(features, str) else features
+        asked = [features] if isinstance(features, str) else () if features is None else features
+        columns = check_list(asked, "features", str)
+        if columns:
             blocks = {name: _node_columns(nx_graph, name) for name in columns}
             found["features"] = np.hstack(list(blocks.values()))
             found["feature_names"] = [name for key, block in blocks.items() for name in _names_of(nx_graph, key, block)]
@@ -747,10 +751,10 @@ class Graph:
         """
         if name is None:
             return self
-        if name not in self.edge_matrices:
+        if not isinstance(name, str) or name not in self.edge_matrices:
             there = ", ".join(map(repr, self.edge_matrices)) or "none"
             raise ValueError(
-                f"the graph has no edge matrix {name!r}; it has {there}. A table of edges with the same columns makes "
+                f"the graph has no edge matrix {shown(name)}; it has {there}. A table of edges with the same columns makes "
                 "the same ones"
             )
         return self.replace(adjacency=self.edge_matrices[name])

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pegfan._arrays import FloatArray, IntArray
-from pegfan._checks import as_array, check_choice, check_integer, check_numbers, check_places
+from pegfan._checks import as_array, check_choice, check_integer, check_numbers, check_places, shown
 
 __all__ = ["METRICS", "Cells", "Metric", "amount", "interval", "score", "suitable", "unequal"]
 
@@ -80,6 +80,8 @@ class Metric:
         ('86.13', '0.861', '–')
         """
         check_integer(digits, "digits", least=0, most=100)
+        if value is not None and not isinstance(value, int | float | np.number):
+            raise TypeError(f"value must be a number or None, got {shown(value)}")
         if value is None or not np.isfinite(value):
             return "–"
         if self.in_units:

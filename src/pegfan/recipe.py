@@ -20,7 +20,18 @@ from scipy.sparse import csr_array
 
 from pegfan import _defaults as default
 from pegfan._arrays import FloatArray, IntArray
-from pegfan._checks import check_integer, check_kind, check_list, check_numbers, check_places, kind_of
+from pegfan._checks import (
+    check_flag,
+    check_integer,
+    check_kind,
+    check_list,
+    check_mapping,
+    check_numbers,
+    check_path,
+    check_places,
+    kind_of,
+    shown,
+)
 from pegfan._npz import read_npz
 from pegfan.channels import (
     Channel,
@@ -75,7 +86,8 @@ class TreeFile(NamedTuple):
     @classmethod
     def of(cls, path: str | os.PathLike[str]) -> Self:
         """Describe a file: an ``.npz`` with ``labels``, one row of cluster numbers per level, in either order."""
-        return cls(Path(path).name, hashlib.sha256(Path(path).read_bytes()).hexdigest())
+        found = check_path(path, "path")
+        return cls(found.name, hashlib.sha256(found.read_bytes()).hexdigest())
 
     def find(self, folder: str | os.PathLike[str] | None, what: str = "trees") -> Path:
         """Where it is, in a folder that holds exactly this file."""
@@ -83,7 +95,7 @@ class TreeFile(NamedTuple):
             raise ValueError(f"such a file is a plain name in the folder of {what}, got {self.name!r}")
         if folder is None:
             raise ValueError(f"the recipe uses the file {self.name}: say with {what}= in which folder it is")
-        path = Path(folder) / self.name
+        path = check_path(folder, what) / self.name
         if self.of(path) != self:
             raise ValueError(f"{path} is not the file that the recipe names: its SHA-256 differs")
         return path
@@ -257,7 +269,7 @@ class Recipe:
     @classmethod
     def of(cls, given: Recipe | Mapping[str, Any]) -> Recipe:
         """A recipe from its fields and any settings, all in one mapping; what `to_dict` gives."""
-        return given if isinstance(given, Recipe) else cls().changed(**given)
+        return given if isinstance(given, Recipe) else cls().changed(**_named(given))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values in one level: all fields, and the settings that differ from their defaults."""
@@ -374,6 +386,7 @@ class Recipe:
         >>> recipe.hop_count(directed=True), recipe.hop_count(directed=False)
         (14, 3)
         """
+        check_flag(directed, "directed")
         powers = self.hops * self.has_powers
         if directed and self.direction == "words":
             return int(2 ** (powers + 1) - 2)
@@ -479,6 +492,8 @@ class Recipe:
 
         Where degrees `stood_in` for features, rows with sum one would say nothing: they are left unscaled.
         """
+        check_graph(graph)
+        check_flag(stood_in, "stood_in")
         changes: dict[str, Any] = {"scaling": "none"} if stood_in and self.scaling == "l1" else {}
         if self.direction == "words" and graph.directed and self.hops and not (self.projects_hops or self.kinds):
             changes["regime"] = "heterophily"  # where it makes no difference, equal recipes are equal
@@ -502,6 +517,14 @@ def _hint(name: str) -> str:
     """What a field was called in 0.1."""
     words = {"channels": "kind", "option": "regime", "normalize_features": "scaling", "features": "scaling"}
     return f"; {name!r} is called {words[name]!r} since 0.2" if name in words else ""
+
+
+def _named(given: Any) -> dict[str, Any]:
+    """Fields by name."""
+    odd = next((name for name in check_mapping(given, "a recipe") if not isinstance(name, str)), None)
+    if odd is not None:
+        raise TypeError(f"a recipe names its fields, and {shown(odd)} is no name")
+    return dict(given)
 
 
 def pad_levels(tree: Hierarchy, levels: int) -> Hierarchy:

@@ -17,7 +17,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Self
 
-from pegfan._checks import check_flag, check_integer, check_number
+from pegfan._checks import check_flag, check_integer, check_number, shown
 
 __all__ = [
     "Deadline",
@@ -68,6 +68,9 @@ class Step:
 Progress = Callable[[Step], None]
 
 
+_ENDLESS = 1e12
+
+
 class Deadline:
     """A time at which loops end, as soon as they have something to show; it can be moved while they run.
 
@@ -94,7 +97,7 @@ class Deadline:
     """
 
     def __init__(self, seconds: float = math.inf, grace: float = 0.0) -> None:
-        self.at, self.grace = time.monotonic() + seconds, grace
+        self.at, self.grace = time.monotonic() + _seconds(seconds, "seconds"), _seconds(grace, "grace")
 
     @property
     def passed(self) -> bool:
@@ -126,9 +129,7 @@ class Deadline:
         >>> part.passed
         True
         """
-        if seconds is not math.inf:
-            check_number(seconds, "seconds")
-        return _Part(self, begun, time.monotonic() + seconds)
+        return _Part(self, _seconds(begun, "begun"), time.monotonic() + _seconds(seconds, "seconds"))
 
 
 class _Part(Deadline):
@@ -148,6 +149,14 @@ class _Part(Deadline):
 def cores() -> int:
     """How many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _seconds(value: float, what: str) -> float:
+    """A time in seconds, which may be endless."""
+    endless = isinstance(value, float) and value == math.inf
+    if not endless and (isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < _ENDLESS):
+        raise ValueError(f"{what} must be a number of seconds, got {shown(value)}")
+    return float(value)
 
 
 class Runner:

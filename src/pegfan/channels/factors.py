@@ -18,7 +18,7 @@ from pegfan._checks import check_choice, check_kind, check_numbers, check_sparse
 from pegfan._matrices import listed, moved
 from pegfan._products import multipliable, product
 from pegfan.channels._sums import order_free_sums
-from pegfan.channels.hops import DIRECTIONS, KINDS, SUFFIXES, hop_matrix, hop_name
+from pegfan.channels.hops import KINDS, SUFFIXES, hop_matrix, hop_name
 from pegfan.framelets import FrameletSystem, Operator
 from pegfan.framelets._signals import ClassMeans, is_tensor
 from pegfan.graph import Graph, check_graph
@@ -184,7 +184,7 @@ class Hop(Matrix):
     def __init__(self, graph: Graph, kind: str = "S", direction: str = "out", edges: str | None = None) -> None:
         check_graph(graph)
         check_choice(kind, "kind", KINDS)
-        check_choice(direction, "direction", DIRECTIONS)
+        check_choice(direction, "direction", SUFFIXES)
         name = hop_name(kind, direction) + (f"[{edges}]" if edges is not None else "")
         super().__init__(name, hop_matrix(graph.weighted(edges), kind, direction))
         adjacency = graph.adjacency

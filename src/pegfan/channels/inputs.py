@@ -54,8 +54,12 @@ def propagated_labels(graph: Graph, operator: Any, split: Split | int = default.
     Two steps lead from node 0 to itself and to node 2, which is not a training node; from node 1 to itself only.
     """
     check_graph(graph, needs="truth")
+    assert graph.truth is not None
     several = isinstance(operator, Sequence)
     factors = [as_factor(value, "labels") for value in (operator if several else [operator])]
+    if [graph.n, *(factor.shape[1] for factor in factors)] != [*(factor.shape[0] for factor in factors), graph.n]:
+        shapes = ", ".join("×".join(map(str, factor.shape)) for factor in factors)
+        raise ValueError(f"the product of operators must be {graph.n}×{graph.n}, as the graph has nodes; got {shapes}")
     nodes = training_nodes(graph, split)
     nodes = nodes[graph.labelled[nodes]]
     own, size = _diagonal(factors, nodes)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from pegfan._checks import check_mapping, shown
+from pegfan._checks import check_list, check_mapping, shown
 from pegfan._plain import plain
 
 __all__ = ["Rule", "Schema"]
@@ -78,7 +78,7 @@ class Schema:
         ['age', 'town', 'tags', 'where']
         """
         rules: dict[str, Rule] = {}
-        for name in names:
+        for name in check_list(names, "names", str):
             vector, category, bag = (re.fullmatch(f"(?s)(.*?){end}", name) for end in (r"\[(\d+)\]", "=(.*)", ":(.*)"))
             found = category or vector or bag
             if found is None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from pegfan._checks import check_kind, check_mapping, shown
+from pegfan._checks import check_kind, check_mapping, check_path, shown
 from pegfan.datasets._kept import keep, read_kept
 from pegfan.datasets._schema import Schema
 from pegfan.datasets._table import ReadReport, nearest
@@ -120,7 +120,7 @@ class Source:
         """
         if self._by_name():
             raise ValueError(f"{self.name} is a data set, which has no files to keep")
-        return keep(Path(folder), self.files, self.options)
+        return keep(check_path(folder, "folder"), self.files, self.options)
 
     @classmethod
     def kept(cls, folder: str | os.PathLike[str]) -> Self:
@@ -131,7 +131,7 @@ class Source:
         folder
             Where.
         """
-        files, options = read_kept(Path(folder))
+        files, options = read_kept(check_path(folder, "folder"))
         return cls.of(*files, **options)
 
     def grown(self, *paths: str | os.PathLike[str], schema: Schema | None = None, **options: Any) -> Growth:
@@ -168,7 +168,9 @@ class Source:
         """
         if self._by_name():
             raise ValueError(f"{self.name} is a data set, not tables that rows can be added to")
-        files = [file for path in paths for file in _files(Path(path))]
+        if schema is not None:
+            check_kind(schema, "schema", Schema)
+        files = [file for path in paths for file in _files(check_path(path, "a table"))]
         given = {name: value for name, value in options.items() if value is not None}
         growth = read_growth(self.files, files, schema, {**self.options, **given})
         _log.info("added to %s: %d new nodes, %d updated", self.name, len(growth.new), growth.updated)
@@ -180,7 +182,7 @@ class Source:
 
 
 def _as_text(where: str | os.PathLike[str]) -> str:
-    text = os.fspath(where)
+    text = where if isinstance(where, str) else str(check_path(where, "a graph"))
     return text if isinstance(where, str) or _known_name(text) is None else os.path.join(os.curdir, text)
 
 

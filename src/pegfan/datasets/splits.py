@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pegfan._arrays import FloatArray, IntArray
-from pegfan._checks import as_array, check_integer
+from pegfan._checks import as_array, check_flag, check_integer, check_numbers, shown
 from pegfan.graph import Split
 
 # Which parts come first in a class too small for all of them: what cannot be learned cannot be tested either.
@@ -56,8 +56,8 @@ def random_splits(
     True
     """
     codes, shares = _check_labels(labels), _check_sizes(sizes)
-    if k < 0 or seed < 0:
-        raise ValueError(f"k and seed must not be negative, got k={k} and seed={seed}")
+    k, seed = check_integer(k, "k", least=0, most=10**6), check_integer(seed, "seed", least=0)
+    check_flag(stratify, "stratify")
     nodes = np.flatnonzero(codes >= 0)
     if nodes.size == 0:
         raise ValueError("no node has a label, so there is nothing to split")
@@ -116,10 +116,10 @@ def _check_labels(labels: Any) -> IntArray:
 
 
 def _check_sizes(sizes: Sequence[float]) -> FloatArray:
-    shares = np.asarray(sizes, dtype=float)
+    shares = check_numbers(sizes, "sizes", None).astype(float)
     total = math.fsum(shares.ravel())
     if shares.shape != (3,) or not (shares >= 0).all() or not 0 < total <= 1 + 1e-9:
-        raise ValueError(f"sizes must be three shares of train, val and test adding up to at most 1, got {sizes!r}")
+        raise ValueError(f"sizes must be three shares, of train, val and test, of at most 1 in all; got {shown(sizes)}")
     return np.append(shares, max(0.0, 1.0 - total) if total < 1 - 1e-9 else 0.0)  # the last: nodes in no part
 
 

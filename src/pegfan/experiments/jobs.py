@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from pegfan._checks import check_integer, check_mapping
+from pegfan._checks import check_integer, check_kind, check_list, check_mapping, check_number
 from pegfan._extras import need
 from pegfan._plain import plain, versions
 from pegfan.datasets import Source
@@ -157,6 +157,7 @@ def run_job(
     >>> record.channels, record.val_metric > 0.5
     (4, True)
     """
+    check_kind(job, "job", Job)
     if isinstance(job.recipe, NetworkRecipe):  # torch is imported first, for only what is there can be limited
         need("torch", "torch", f"{job.recipe.label}, like all networks but PEGFAN and FSGNN,")
     with _ONE_AT_A_TIME, one_thread():
@@ -270,8 +271,10 @@ def run(
     if runner is None:
         with Runner(workers, scheduler=scheduler) as own:
             return run(jobs, store, runner=own, trees=trees, relations=relations, progress=progress, budget=budget)
-    wanted = list(jobs)
-    deadline = math.inf if budget is None else time.monotonic() + budget
+    wanted = check_list(jobs, "jobs", Job)
+    check_kind(store, "store", Store)
+    check_kind(runner, "runner", Runner)
+    deadline = math.inf if budget is None else time.monotonic() + check_number(budget, "budget")
     tell = progress or (lambda _: None)
     unique = {job.name: job for job in wanted}
     this = _Run(store, list(unique.values()))

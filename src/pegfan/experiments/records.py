@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Self
 
 from pegfan import _legacy
+from pegfan._checks import check_mapping
 from pegfan.experiments.store import Store
 from pegfan.networks import NetworkRecipe
 from pegfan.training import Settings
@@ -125,6 +126,8 @@ class Record:
     memory: int | None = None
 
     def __post_init__(self) -> None:
+        if self.tree is not None:
+            check_mapping(self.tree, "tree")
         name = job_name(self.job)
         parts = {"name": name, "numerics": self.numerics, "tree": self.tree_digest, "channels": self.channels_digest}
         object.__setattr__(self, "name", name)

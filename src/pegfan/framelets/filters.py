@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, issparse
 
 from pegfan._arrays import FloatArray, IntArray
-from pegfan._checks import check_integer
+from pegfan._checks import as_array, check_integer
 
 TOLERANCE = 1e-8
 """How far a filter may be from Theorem 1's conditions, in the largest absolute entry."""
@@ -284,10 +284,7 @@ def halves_values(p: FloatArray) -> FloatArray:
 
 
 def _numbers(values: Any, what: str) -> FloatArray:
-    try:
-        array = np.asarray(values)
-    except ValueError as error:
-        raise ValueError(f"{what} must be an array of real numbers: {error}") from error
+    array = as_array(values, what)
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{what} must hold real numbers, got dtype {array.dtype}")
     if not np.isfinite(array).all():

@@ -14,6 +14,9 @@ from pegfan.running import check_memory
 
 __all__ = ["Weight", "check_sizes", "propagate", "side_by_side"]
 
+_REPEATED = ("layers", "heads", "rounds", "hops", "steps", "divisions", "relations")
+"""Sizes that say how often something is made."""
+
 
 class Weight(nn.Module):
     """x W + b for dense or sparse x, Glorot's start.
@@ -29,7 +32,10 @@ class Weight(nn.Module):
     def __init__(self, rows: int, columns: int, bias: bool = True) -> None:
         super().__init__()
         check_memory(4.0 * rows * columns, f"a layer of {rows} x {columns} weights")
-        self.weight = nn.Parameter(torch.empty(columns, rows))
+        try:
+            self.weight = nn.Parameter(torch.empty(columns, rows))
+        except RuntimeError as error:
+            raise MemoryError(f"a layer of {rows} x {columns} weights does not fit into memory") from error
         self.bias = nn.Parameter(torch.zeros(columns)) if bias else None
         nn.init.xavier_uniform_(self.weight)
 
@@ -62,6 +68,11 @@ def propagate(matrix: Sparse, x: Any, layer: Weight) -> Tensor:
 def check_sizes(dropout: float, **sizes: int) -> None:
     """Refuse sizes below one and rates of dropout that drop everything."""
     for name, value in sizes.items():
-        check_integer(value, name, 1, most=1000 if name in ("layers", "heads", "rounds", "hops", "steps") else 2**40)
+        check_integer(
+            value,
+            name,
+            1,
+            most=1000 if name in _REPEATED else 2**40,
+        )
     if not 0 <= check_number(dropout, "dropout") < 1:
         raise ValueError(f"dropout must be at least 0 and below 1, got {dropout}")

@@ -197,6 +197,8 @@ def _parts(edge_index: Tensor, edge_weight: Tensor | None, edge_type: Tensor, n:
             f"edge_type must be one number from 0 on for each of {edge_index.shape[-1]} edges, got {kinds.dtype} "
             f"{kinds.shape}"
         )
+    if edge_weight is not None and len(edge_weight) != len(kinds):
+        raise ValueError(f"{len(edge_weight)} weights for {len(kinds)} edges")
     owns = (torch.from_numpy(kinds == k).to(edge_index.device) for k in range(int(kinds.max(initial=-1)) + 1))
     return [_matrix(edge_index[:, own], None if edge_weight is None else edge_weight[own], n) for own in owns]
 

@@ -146,6 +146,8 @@ class Sparse:
         check_tensor(x, "x")
         if x.ndim != 2 or x.shape[0] != self.shape[1]:
             raise ValueError(f"a matrix of {self.shape[1]} columns cannot multiply a tensor of shape {tuple(x.shape)}")
+        if x.layout != torch.strided:
+            raise ValueError(f"x must be a dense tensor, got the layout {x.layout}; use x.to_dense()")
         if x.device.type != "cpu":
             result: Tensor = (self._tensor(x.device, x.dtype) @ x).contiguous()
             return result

@@ -17,12 +17,15 @@ from pegfan import _defaults as default
 from pegfan._checks import (
     check_flag,
     check_integer,
+    check_kind,
     check_list,
     check_mapping,
     check_number,
     check_numbers,
     check_places,
     check_sparse,
+    kind_of,
+    shown,
 )
 from pegfan.framelets._torch import sparse_csr
 from pegfan.running import check_memory
@@ -119,7 +122,9 @@ class ChannelNetwork(nn.Module):
           ...
         """
         check_mapping(state, "state")
-        given = settings if isinstance(settings, Mapping) else vars(settings) if settings is not None else {}
+        given: Any = {} if settings is None else settings
+        if not isinstance(given, Mapping):
+            given = {name: getattr(given, name) for name in ("dropout", "hop_normalize") if hasattr(given, name)}
         options = {name: given[name] for name in ("dropout", "hop_normalize") if name in given}
         try:
             if odd := next((name for name, value in state.items() if not hasattr(value, "shape")), None):
@@ -219,12 +224,14 @@ class ChannelNetwork(nn.Module):
             ) from None
 
     def _check(self, channels: Iterable[Any]) -> list[Any]:
+        if not isinstance(channels, Iterable):
+            raise TypeError(f"channels must be a list of tensors or Channels, got {kind_of(channels)}")
         inputs = list(islice(channels, len(self.widths) + 1))
         if len(inputs) != len(self.widths):
             many = "more" if len(inputs) > len(self.widths) else len(inputs)
             raise ValueError(f"the network has {len(self.widths)} channels, got {many}")
         for i, (x, width) in enumerate(zip(inputs, self.widths, strict=True)):
-            if not (isinstance(x, Tensor) or hasattr(x, "apply")):
+            if not (isinstance(x, Tensor) or (hasattr(x, "apply") and hasattr(x, "shape"))):
                 raise TypeError(f"channel {i} must be a tensor or a Channel, got {type(x).__name__}; use to_tensors")
             if len(x.shape) != 2 or x.shape[1] != width or x.shape[0] != inputs[0].shape[0]:
                 raise ValueError(
@@ -232,6 +239,8 @@ class ChannelNetwork(nn.Module):
                     f"channel 0, and {width} columns"
                 )
             weight = self.attention_logits
+            if isinstance(x, Tensor) and x.device != weight.device:
+                raise ValueError(f"channel {i} is on {x.device} and the network on {weight.device}; move one of them")
             if isinstance(x, Tensor) and x.dtype != weight.dtype and not torch.is_autocast_enabled(weight.device.type):
                 raise ValueError(
                     f"channel {i} is {x.dtype} and the network {weight.dtype}; convert one of them "
@@ -297,9 +306,15 @@ def to_tensors(
     [tensor([[1.],
             [1.]], dtype=torch.float64)]
     """
-    place = torch.device("cpu" if device is None else device)
-    tensors = []
-    for array in check_list(arrays, "arrays", object):
+    try:
+        place = torch.device("cpu" if device is None else device)
+    except (RuntimeError, TypeError) as error:
+        raise ValueError(f"device must be one that torch knows, got {shown(device)}") from error
+    if dtype is not None:
+        check_kind(dtype, "dtype", torch.dtype)
+    tensors: list[Tensor] = []
+    listed: list[Any] = check_list(arrays, "arrays", object)
+    for array in listed:
         if issparse(array):
             check_sparse(array, f"arrays[{len(tensors)}]")
             kind = dtype or torch.from_numpy(np.empty(0, array.dtype)).dtype

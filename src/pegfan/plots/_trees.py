@@ -195,6 +195,7 @@ def levels(
     >>> [ax.get_title() for ax in figure.axes]
     ['level 2: 2 clusters', 'level 3: 4 clusters']
     """
+    check_kind(hierarchy, "hierarchy", Hierarchy)
     drawing.check_graph(graph)
     if hierarchy.n != graph.n:
         raise ValueError(f"the tree has {hierarchy.n} nodes and the graph {graph.n}; they must belong together")

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from pegfan._checks import check_kind, check_list
+from pegfan._checks import check_kind, check_list, check_number, check_numbers
 from pegfan.metrics import METRICS, check_metric
 from pegfan.results.values import Rival, Splits
 
@@ -48,7 +48,8 @@ def paired_difference(
     """
     from scipy.special import stdtrit
 
-    gaps = np.subtract(values, others, dtype=float)
+    gaps = check_numbers(values, "values", None) - check_numbers(others, "others", len(values)).astype(float)
+    check_number(ratio, "ratio")
     count, mean = len(gaps), float(gaps.mean())
     if count < 2:
         return mean, None

@@ -291,6 +291,8 @@ def unsure(
     probabilities = check_numbers(probabilities, "probabilities", graph.n, graph.n_classes)
     assert graph.labels is not None
     names, ids = (list(map(str, words.tolist())) for words in (graph.classes, graph.ids))
+    if offsets is not None:
+        offsets = check_numbers(offsets, "offsets", graph.n_classes).tolist()
     weighed = probabilities if offsets is None else probabilities * np.exp(-np.asarray(offsets))
     weighed = weighed / weighed.sum(axis=1, keepdims=True) if offsets is not None else weighed
     order = np.argsort(-weighed, axis=1, kind="stable")[:, :2]
