@@ -66,6 +66,11 @@ def check_integer(value: Any, what: str, least: int | None = None, most: int = 2
     return int(value)
 
 
+def check_seed(value: Any, what: str = "seed") -> int:
+    """Return the seed of a generator: any integer that is not negative, within what hashes give."""
+    return check_integer(value, what, least=0, most=2**512)
+
+
 def check_number(value: Any, what: str) -> float:
     """Return a number that is finite and not negative, or say what is wrong with it."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):

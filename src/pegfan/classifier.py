@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pegfan import _defaults as default
 from pegfan import _legacy, _saved
 from pegfan._arrays import Float32Array
-from pegfan._checks import as_array, check_integer, check_path
+from pegfan._checks import as_array, check_path, check_seed
 from pegfan.channels import FeatureScale
 from pegfan.decisions import Decision
 from pegfan.fitted import Fitted, Trained, to_learn, train_network_recipe, train_recipe
@@ -375,7 +375,7 @@ class _OfRecipe(NodeModel):
         -------
         self
         """
-        recipe, seed = own_tree(Recipe.of(self.recipe)), check_integer(self.random_state, "random_state", 0)
+        recipe, seed = own_tree(Recipe.of(self.recipe)), check_seed(self.random_state, "random_state")
         given = self._to_fit(graph)
         weights = check_weights(sample_weight, given.n)
         known, part, stood_in = to_learn(given, split, self.stand_in, seed, weights)
@@ -568,7 +568,7 @@ class NetworkClassifier(NodeClassifier):
         -------
         self
         """
-        recipe, seed = self.recipe, check_integer(self.random_state, "random_state", 0)
+        recipe, seed = self.recipe, check_seed(self.random_state, "random_state")
         if recipe.relation_file is not None:
             raise ValueError(
                 "a classifier makes its relations; recipes with a relation_file are for stored runs, see Job"

@@ -754,8 +754,8 @@ class Graph:
         if not isinstance(name, str) or name not in self.edge_matrices:
             there = ", ".join(map(repr, self.edge_matrices)) or "none"
             raise ValueError(
-                f"the graph has no edge matrix {shown(name)}; it has {there}. A table of edges with the same columns makes "
-                "the same ones"
+                f"the graph has no edge matrix {shown(name)}; it has {there}. A table of edges with the same columns "
+                "makes the same ones"
             )
         return self.replace(adjacency=self.edge_matrices[name])
 

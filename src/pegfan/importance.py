@@ -16,7 +16,7 @@ from scipy.sparse import issparse
 
 from pegfan import _defaults as default
 from pegfan._arrays import FloatArray, IntArray
-from pegfan._checks import check_integer, check_kind, check_number, check_numbers, check_places
+from pegfan._checks import check_integer, check_kind, check_number, check_numbers, check_places, check_seed
 from pegfan.channels.scaling import scale
 from pegfan.explain import Explainer, Linked, column_names, dense, log_softmax, source_columns
 from pegfan.fitted import mean_of
@@ -95,7 +95,7 @@ def permutation_importance(
     for value, name in ((repeats, "repeats"), (most, "most")):
         check_integer(value, name, least=1)
     check_number(seconds, "seconds")
-    check_integer(seed, "seed", least=0)
+    check_seed(seed)
     groups = source_columns(column_names(explainer.graph))
     ordered = _by_weight(explainer, groups)
     start = time.perf_counter()

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pegfan._arrays import FloatArray, IntArray
-from pegfan._checks import as_array, check_choice, check_integer, check_numbers, check_places, shown
+from pegfan._checks import as_array, check_choice, check_integer, check_numbers, check_places, check_seed, shown
 
 __all__ = ["METRICS", "Cells", "Metric", "amount", "interval", "score", "suitable", "unequal"]
 
@@ -173,8 +173,8 @@ def suitable(counts: Sequence[int] | IntArray, names: Sequence[str]) -> tuple[st
     ('accuracy', 'the classes are not very unequal')
     """
     sizes = check_numbers(counts, "counts", None)
-    if len(names) != len(sizes):
-        raise ValueError(f"there are {len(sizes)} counts and {len(names)} names; a class has one of each")
+    if len(names) < len(sizes):
+        raise ValueError(f"there are {len(sizes)} counts and {len(names)} names; every class has a name")
     present = np.flatnonzero(sizes)
     if not unequal(sizes):
         return "accuracy", "the classes are not very unequal"
@@ -222,7 +222,7 @@ def interval(
     """
     check_integer(resamples, "resamples", least=1, most=10**7)
     chosen = METRICS[check_metric(metric)]
-    rng = np.random.default_rng(check_integer(seed, "seed", least=0))
+    rng = np.random.default_rng(check_seed(seed))
     found = [np.empty(0)]
     share = -(-resamples // max(len(parts), 1))
     for output, labels in (check_outputs(*part, chosen.numbers) for part in parts):

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pegfan._arrays import Float32Array, FloatArray, IntArray
-from pegfan._checks import check_integer, check_kind, check_numbers
+from pegfan._checks import check_kind, check_numbers, check_seed
 from pegfan.channels.labels import Beliefs
 from pegfan.graph import Graph, check_graph
 from pegfan.recipe import Known
@@ -64,7 +64,7 @@ def deal(graph: Graph, codes: IntArray, seed: int) -> NDArray[np.int8]:
     """
     check_graph(graph)
     codes = check_numbers(codes, "codes", graph.n, whole=True)
-    check_integer(seed, "seed", least=0)
+    check_seed(seed)
     colouring = canonical_order(graph)
     if colouring.tied:
         colouring = canonical_order(graph, labels=codes)

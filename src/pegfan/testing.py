@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, issparse, random_array
 
-from pegfan._checks import check_integer, check_kind, check_number, check_numbers
+from pegfan._checks import check_kind, check_number, check_numbers, check_seed
 from pegfan.channels import Channel
 from pegfan.framelets import Operator, adjoint_test
 
@@ -55,7 +55,7 @@ def check_operator(operator: Operator, matrix: Any = None, tolerance: float = 1e
     """
     check_kind(operator, "operator", Operator)
     check_number(tolerance, "tolerance")
-    check_integer(seed, "seed", least=0)
+    check_seed(seed)
     rng = np.random.default_rng(seed)
     dense = check_numbers(operator @ np.eye(operator.shape[1]) if matrix is None else matrix, "matrix", None, None)
     dense = dense.astype(np.float64, copy=False)

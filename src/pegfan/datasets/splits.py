@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from pegfan._arrays import FloatArray, IntArray
-from pegfan._checks import as_array, check_flag, check_integer, check_numbers, shown
+from pegfan._checks import as_array, check_flag, check_integer, check_numbers, check_seed, shown
 from pegfan.graph import Split
 
 # Which parts come first in a class too small for all of them: what cannot be learned cannot be tested either.
@@ -56,7 +56,7 @@ def random_splits(
     True
     """
     codes, shares = _check_labels(labels), _check_sizes(sizes)
-    k, seed = check_integer(k, "k", least=0, most=10**6), check_integer(seed, "seed", least=0)
+    k, seed = check_integer(k, "k", least=0, most=10**6), check_seed(seed)
     check_flag(stratify, "stratify")
     nodes = np.flatnonzero(codes >= 0)
     if nodes.size == 0:
@@ -86,7 +86,7 @@ def fold_splits(labels: Any, *, k: int = 5, seed: int = 0) -> tuple[Split, ...]:
     ([60, 20, 20], 100)
     """
     codes = _check_labels(labels)
-    k, seed = check_integer(k, "k, the number of folds,", least=3), check_integer(seed, "seed", least=0)
+    k, seed = check_integer(k, "k, the number of folds,", least=3), check_seed(seed)
     if k > max(int((codes >= 0).sum()), 3):
         raise ValueError(f"there are {k} folds of {int((codes >= 0).sum())} labelled nodes; take fewer folds")
     rng = np.random.default_rng([seed, k])
@@ -119,7 +119,7 @@ def _check_sizes(sizes: Sequence[float]) -> FloatArray:
     shares = check_numbers(sizes, "sizes", None).astype(float)
     total = math.fsum(shares.ravel())
     if shares.shape != (3,) or not (shares >= 0).all() or not 0 < total <= 1 + 1e-9:
-        raise ValueError(f"sizes must be three shares, of train, val and test, of at most 1 in all; got {shown(sizes)}")
+        raise ValueError(f"sizes must be three shares of train, val and test, at most 1 in all; got {shown(sizes)}")
     return np.append(shares, max(0.0, 1.0 - total) if total < 1 - 1e-9 else 0.0)  # the last: nodes in no part
 
 
