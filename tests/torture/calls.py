@@ -48,8 +48,8 @@ MODULES = (
     *("integrations.pyg", "testing", "_families"),
 )
 DOCUMENTED = (TypeError, ValueError, OSError, MemoryError, ImportError, NotImplementedError)
-ALSO = {"testing.check_operator": AssertionError, "framelets.adjoint_test": AssertionError}
-"""What else a function promises to raise: these are tests that a user calls in tests of his own."""
+ALSO = {"testing.check_operator": AssertionError}
+"""What else a function promises to raise: this is a test that users call in tests of their own."""
 LEFT_OUT = {
     "running.release_memory": "has no arguments, and takes longer than a thousand calls",
     "experiments.OutOfTime": "an exception",

@@ -183,7 +183,7 @@ class Hop(Matrix):
 
     def __init__(self, graph: Graph, kind: str = "S", direction: str = "out", edges: str | None = None) -> None:
         check_graph(graph)
-        check_choice(kind, "kind", KINDS)
+        check_choice(kind, "a hop matrix", KINDS)
         check_choice(direction, "direction", SUFFIXES)
         name = hop_name(kind, direction) + (f"[{edges}]" if edges is not None else "")
         super().__init__(name, hop_matrix(graph.weighted(edges), kind, direction))
