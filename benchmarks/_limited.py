@@ -179,7 +179,7 @@ def _end_group(group: tuple[Path, int] | None) -> tuple[int | None, int | None]:
 
 
 if __name__ == "__main__":
-    from pegfan.large.sizes import read_bytes
+    from pegfan._limits import read_bytes
 
     done = run_limited(sys.argv[2:], read_bytes(sys.argv[1]))
     sys.stdout.write(done.out)

@@ -36,7 +36,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import csv, parquet
 
-from pegfan.large.sizes import read_bytes
+from pegfan._limits import read_bytes
 
 sys.path.insert(0, str(Path(__file__).parent))
 

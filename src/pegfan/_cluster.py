@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import itertools
+import os
 import queue
 import socket
 import time
 import uuid
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from pegfan._extras import need
 
-__all__ = ["connected", "on_client", "on_cluster"]
+__all__ = ["connected", "on_client", "on_cluster", "use_tls"]
 
 _ATTEMPTS = 3
 """How often a task is tried on a Dask cluster whose workers die, before that is an error."""
@@ -143,7 +145,7 @@ def connected(address: str, extra: str = "search", **options: Any) -> Iterator[A
     Parameters
     ----------
     address
-        Such as ``tcp://host:8786``, or ``tls://host:8786`` with Dask's own settings for TLS.
+        Such as ``tcp://host:8786``, or ``tls://host:8786`` after `use_tls` or with Dask's own settings for TLS.
     extra
         What to install where Dask is missing.
     **options
@@ -155,7 +157,12 @@ def connected(address: str, extra: str = "search", **options: Any) -> Iterator[A
     try:
         _knock(address)
         client = Client(address, timeout=_CONNECT, set_as_default=False, **options)
-    except (OSError, ValueError, TimeoutError) as error:
+    except (TypeError, RuntimeError) as error:  # of Dask: TLS without certificates, or no TLS where there must be
+        raise OSError(
+            f"the Dask scheduler at {address} cannot be spoken to ({error}); an address that begins with tls:// needs "
+            "certificates: name their folder with --tls, or use Dask's own settings"
+        ) from error
+    except (OSError, ValueError) as error:
         raise OSError(
             f"no Dask scheduler answers at {address} ({error}); `dask scheduler` starts one and prints its address"
         ) from error
@@ -165,6 +172,31 @@ def connected(address: str, extra: str = "search", **options: Any) -> Iterator[A
         except TimeoutError as error:
             raise OSError(f"the Dask scheduler {address} has no workers; start one: dask worker {address}") from error
         yield client
+
+
+def use_tls(folder: str | os.PathLike[str]) -> None:
+    """Speak to schedulers by TLS from now on, in this process, and refuse all that do not: settings of Dask.
+
+    Parameters
+    ----------
+    folder
+        Holds ``ca.pem``, which signed the certificates of the scheduler and the workers, and our own ``cert.pem`` and
+        ``key.pem``.
+    """
+    need("distributed", "search", "a scheduler of Dask")
+    import dask
+
+    files = {name: Path(folder).absolute() / f"{name}.pem" for name in ("ca", "cert", "key")}
+    missing = next((file for file in files.values() if not file.is_file()), None)
+    if missing is not None:
+        raise FileNotFoundError(f"{missing} is missing; a folder for TLS holds ca.pem, cert.pem and key.pem")
+    dask.config.set(
+        {
+            "distributed.comm.require-encryption": True,
+            "distributed.comm.tls.ca-file": str(files["ca"]),
+            "distributed.comm.tls.client": {"cert": str(files["cert"]), "key": str(files["key"])},
+        }
+    )
 
 
 def _knock(address: str) -> None:

@@ -17,9 +17,9 @@ from numpy.lib import format as npy
 
 from pegfan._atomic import replacing
 from pegfan._checks import BadInput
+from pegfan._limits import allowed, require
 
-MAX_BYTES = 16 * 2**30
-"""What an archive may claim to hold before it is read; a larger claim is refused."""
+_CHUNK = 2**20
 
 _DAMAGE = (
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, UnicodeDecodeError),
@@ -40,32 +40,24 @@ def write_npz(path: str | os.PathLike[str], arrays: Mapping[str, np.ndarray[Any,
     return target
 
 
-def read_npz(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> dict[str, np.ndarray[Any, Any]]:
+def read_npz(path: str | os.PathLike[str], max_bytes: str | float | None = None) -> dict[str, np.ndarray[Any, Any]]:
     """Read every array of an ``.npz``, or raise a ValueError that says what is wrong with the file.
 
     Pickled members are refused. The sizes that the archive and the array headers declare are checked
-    against `max_bytes` and against each other before any array is read.
+    against `max_bytes`, see `pegfan._limits.allowed`, and against each other before any array is read.
     """
-    source = Path(path)
+    source, most = Path(path), allowed(max_bytes)
     with source.open("rb") as file:
         try:
             with zipfile.ZipFile(file) as archive:
-                require_size(source, sum(member.file_size for member in archive.infolist()), max_bytes)
+                declared = sum(member.file_size for member in archive.infolist())
+                require(f"{source}: arrays of {declared:,} bytes", declared, most)
                 return {
                     member.filename.removesuffix(".npy"): _read_member(archive, member, source)
                     for member in archive.infolist()
                 }
         except _DAMAGE as error:
             raise BadInput(f"{source} is not a readable npz archive ({error}); was it cut short?") from error
-
-
-def require_size(source: Path, declared: int, max_bytes: int) -> None:
-    """Refuse a file that claims to hold more than is allowed, or less than nothing."""
-    if not 0 <= declared <= max_bytes:
-        raise BadInput(
-            f"{source} declares {declared:,} bytes, more than the {max_bytes:,} allowed; "
-            "if it is yours, pass a larger max_bytes"
-        )
 
 
 def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, source: Path) -> np.ndarray[Any, Any]:
@@ -82,10 +74,12 @@ def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, source: Path
             # The archive states the member's length; a header that claims more lies about one of them.
             if size + file.tell() != member.file_size:
                 raise ValueError(f"its header claims {size:,} bytes of data, the archive {member.file_size:,}")
-            data = file.read(size)
-            if len(data) != size:
+            data, place = np.empty(size, np.uint8), 0
+            while place < size and (chunk := file.read(min(_CHUNK, size - place))):
+                data[place : place + len(chunk)] = np.frombuffer(chunk, np.uint8)
+                place += len(chunk)
+            if place != size:
                 raise ValueError("it is cut short")
         except (ValueError, SyntaxError, TypeError, OverflowError, tokenize.TokenError) as error:
             raise BadInput(f"{source}: member {member.filename!r} cannot be used: {error}") from error
-    array = np.frombuffer(data, dtype=dtype).copy()
-    return array.reshape(shape, order="F" if fortran else "C")
+    return np.ndarray(shape, dtype, data, order="F" if fortran else "C")

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pegfan._atomic import replacing_folder
+from pegfan._atomic import is_passing, replacing_folder
 from pegfan._checks import check_path
 from pegfan._plain import versions
 
@@ -98,7 +98,7 @@ def _check_target(target: Path, overwrite: bool) -> None:
         return
     if not target.is_dir():
         raise ValueError(f"{target} is a file; give a folder to save to")
-    held = {path.name for path in target.iterdir()}
+    held = {path.name for path in target.iterdir() if not is_passing(path.name)}
     if not held:
         return
     if not overwrite:

@@ -217,13 +217,15 @@ class NodeModel(ABC):
         return self._check_fitted().save(folder, type(self).__name__, self._kept(), self._more(), overwrite)
 
     @classmethod
-    def load(cls, folder: str | os.PathLike[str]) -> Self:
+    def load(cls, folder: str | os.PathLike[str], max_bytes: str | float | None = None) -> Self:
         """Read a model that `save` wrote; anything else is a ValueError.
 
         Parameters
         ----------
         folder
             The folder. `pegfan.load_classifier` reads one whose class is not known.
+        max_bytes
+            The memory that the arrays of a file may take, in bytes or as ``"8GB"``; by default half of what is free.
         """
         from safetensors import SafetensorError
 
@@ -234,10 +236,13 @@ class NodeModel(ABC):
         try:
             about = _legacy.description_of(about)
             result = cls(**about["parameters"])
-            result.fitted_ = Fitted.load(source, about)
+            result.fitted_ = Fitted.load(source, about, max_bytes)
             result._take(about)
             return result
-        except (KeyError, TypeError, AttributeError, ValueError, OSError, RuntimeError, SafetensorError) as error:
+        except (
+            *(LookupError, TypeError, AttributeError, ValueError, ArithmeticError),
+            *(OSError, RuntimeError, SafetensorError),
+        ) as error:
             raise ValueError(f"{source} is not a usable model: {error}") from error
 
     def _kept(self) -> dict[str, Any]:

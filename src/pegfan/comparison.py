@@ -26,7 +26,7 @@ from pegfan._npz import write_npz
 from pegfan._plain import plain
 from pegfan.datasets import Source
 from pegfan.experiments import Job, Record, Store
-from pegfan.experiments.jobs import graph_of
+from pegfan.experiments.jobs import ChangedData, graph_of, require_same
 from pegfan.fitted import draw_splits, fit_split, only_classes
 from pegfan.graph import Graph, Split
 from pegfan.metrics import METRICS
@@ -385,6 +385,9 @@ class _Contest:
     planned: int = 0
     done: set[str] = field(default_factory=set)  # runs of this one
 
+    def __post_init__(self) -> None:
+        self.hashes = self.source.hashes()
+
     def rows(self, chosen: Sequence[Contender]) -> tuple[list[Rival], bool]:
         """A row per model, and whether all of them had their turn."""
         each = (self.tries - 1) * len(self.search_splits) + len(self.splits)
@@ -452,7 +455,10 @@ class _Contest:
             return []
 
     def jobs(self, recipe: Any, splits: Sequence[int]) -> list[Job]:
-        return [Job(self.source, recipe, split, self.seed + split) for split in splits]
+        made = [Job(self.source, recipe, split, self.seed + split) for split in splits]
+        for job in made:
+            require_same(self.hashes, job.hashes)  # else models would be compared on different data
+        return made
 
     def run(self, groups: Sequence[Sequence[Job]]) -> list[list[Record]]:
         """The records of groups of jobs."""
@@ -470,8 +476,9 @@ class _Contest:
             self.progress(Step(done, self.planned, f"{self.words}, run {done} of {self.planned}", step.result))
 
     def reason(self, error: Exception) -> str:
-        """Why a model does not run here; an error of the disk or of a cluster is raised again."""
-        if isinstance(error, OSError) and (error.errno is not None or self.runner.scheduler is not None):
+        """Why a model does not run here; an error of the disk, the data or a cluster is raised again."""
+        outside = isinstance(error, OSError) and (error.errno is not None or self.runner.scheduler is not None)
+        if outside or isinstance(error, ChangedData):
             raise error
         if isinstance(error, MemoryError):
             return f"not enough memory. {error}".rstrip(". ")

@@ -557,10 +557,11 @@ class Fitted:
     def _aligned(self, graph: Graph) -> Graph:
         """The graph with the features of the training: degrees if they stood in, columns by name if they have names."""
         if self.stood_in:
-            return with_features(graph.replace(features=None), "degree")
-        known = with_features(graph, None)
-        if self.feature_names is not None and known.feature_names is not None:
-            return known.align_features(self.feature_names)
+            known = with_features(graph.replace(features=None), "degree")  # of a directed graph there are two
+        else:
+            known = with_features(graph, None)
+            if self.feature_names is not None and known.feature_names is not None:
+                known = known.align_features(self.feature_names)
         assert known.features is not None
         if known.features.shape[1] != self.columns:
             raise ValueError(
@@ -690,18 +691,18 @@ class Fitted:
         write_npz(folder / _INPUTS, inputs)
 
     @classmethod
-    def load(cls, source: Path, about: Mapping[str, Any]) -> Self:
+    def load(cls, source: Path, about: Mapping[str, Any], max_bytes: str | float | None = None) -> Self:
         """What `save` wrote, by the description that was read from the folder."""
         from safetensors.numpy import load
 
         classes = _saved.read_classes(about["classes"])
         state = load(_saved.read_file(source, _WEIGHTS, about))
         _saved.read_file(source, _HISTORY, about)
-        history = read_npz(source / _HISTORY)
+        history = read_npz(source / _HISTORY, max_bytes)
         files = {entry["tree"] for entry in about["members"]} - {None}
         for name in files:
             _saved.read_file(source, _tree_file(name), about)
-        trees = {name: Hierarchy.load(source / _tree_file(name)) for name in files}
+        trees = {name: Hierarchy.load(source / _tree_file(name), max_bytes) for name in files}
         numeric = METRICS[about["metric"]].numbers
         outputs = 1 if numeric else len(classes)
         members = tuple(
@@ -713,7 +714,7 @@ class Fitted:
         if sizes != {outputs} or any((TARGET in m.run.state) != numeric for m in every):
             fit = "targets" if numeric else f"{outputs} classes"
             raise ValueError(f"the members in {_saved.MODEL} do not fit its {fit}")
-        known, scale, principal, parts = cls._read_inputs(source, about, outputs)
+        known, scale, principal, parts = cls._read_inputs(source, about, outputs, max_bytes)
         if known is not None and (known.values is not None) != numeric:
             raise ValueError(f"{_INPUTS} does not hold what {_saved.MODEL} predicts")
         count = 1 if known is None or known.folds is None else len(known.folds)
@@ -745,12 +746,12 @@ class Fitted:
 
     @staticmethod
     def _read_inputs(
-        source: Path, about: Mapping[str, Any], classes: int
+        source: Path, about: Mapping[str, Any], classes: int, max_bytes: str | float | None
     ) -> tuple[Known | None, FeatureScale | None, PrincipalColumns | None, dict[str, Any]]:
         if _INPUTS not in about["files"]:
             return None, None, None, {}
         _saved.read_file(source, _INPUTS, about)
-        inputs = read_npz(source / _INPUTS)
+        inputs = read_npz(source / _INPUTS, max_bytes)
         parts = {name: inputs.pop(name) for name in list(inputs) if name.startswith(_parts_of(""))}
         known = None
         if "codes" in inputs:
@@ -779,6 +780,8 @@ class Fitted:
                 f"{_INPUTS} holds principal columns that do not fit the {about['columns']} feature columns"
             )
         principal = None if mixtures is None else PrincipalColumns(mixtures)
+        if any(array.shape != (about["columns"],) or array.dtype.kind not in "bf" for array in inputs.values()):
+            raise ValueError(f"{_INPUTS} holds a scale that does not fit the {about['columns']} feature columns")
         return known, FeatureScale(**inputs) if inputs else None, principal, parts
 
 

@@ -38,6 +38,8 @@ __all__ = ["Graph", "Split", "as_split"]
 
 _MERGE_RULES = {"max": np.maximum, "min": np.minimum, "sum": np.add, "mean": np.add, "count": np.add}
 # Node pairs are sorted by the single key i * n + j, which has to fit in an int64.
+_UNSEEN = 1000
+"""How many classes there may be that no node has, besides one per node: class numbers size the matrices of a model."""
 _LARGEST_N = 3_037_000_499
 
 
@@ -1313,7 +1315,7 @@ def _integer_labels(array: NDArray[Any]) -> IntArray:
     if array.dtype.kind == "f":
         array = np.where(np.isnan(array), -1, _cast(array, np.float64))
     # Class numbers size the last layer of a model: a stray id among them must not get that far.
-    wrong = (array < -1) | (array > 10**6 + len(array)) | (array != np.floor(array))
+    wrong = (array < -1) | (array > _UNSEEN + len(array)) | (array != np.floor(array))
     if wrong.any():
         i = int(wrong.argmax())
         raise ValueError(

@@ -20,6 +20,7 @@ from pegfan._arrays import FloatArray, IntArray
 from pegfan._checks import check_numbers, check_places, check_sparse
 from pegfan._matrices import sorted_hashes
 from pegfan.graph import Graph, check_graph
+from pegfan.running import check_memory
 
 __all__ = [
     "Degrees",
@@ -69,6 +70,7 @@ def class_edges(graph: Graph) -> IntArray:
     array([[2, 1],
            [1, 0]])
     """
+    check_memory(16.0 * graph.n_classes**2, f"the edges between {graph.n_classes:,} classes")
     return np.asarray(_class_edges(graph).toarray())
 
 
@@ -206,6 +208,7 @@ def ccns(graph: Graph) -> FloatArray:
     i, j = graph.adjacency.tocoo().coords
     kept = (labels[i] >= 0) & (labels[j] >= 0)
     k, n = graph.n_classes, graph.n
+    check_memory(32.0 * k * k, f"the similarity of {k:,} classes to each other")
     if n * k <= _CELLS:
         cells = np.bincount(i[kept] * np.int64(k) + labels[j[kept]], minlength=n * k).reshape(n, k)
         counts = csr_array(cells.astype(np.float64))

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from pegfan._checks import check_flag, check_integer, check_number, shown
+from pegfan._limits import free_memory
 
 __all__ = [
     "Deadline",
@@ -26,6 +27,7 @@ __all__ = [
     "Step",
     "check_memory",
     "cores",
+    "follow",
     "one_thread",
     "release_memory",
     "watch_memory",
@@ -33,6 +35,8 @@ __all__ = [
 
 _WATCH = 0.5
 """Seconds between two checks of a worker that its parent is alive."""
+_ON_END_OF_PARENT = 1
+"""PR_SET_PDEATHSIG: what ``prctl`` of Linux is asked."""
 
 
 @dataclass(frozen=True)
@@ -277,7 +281,7 @@ class Runner:
                 "ignore", "A worker (stopped|was restarted) while some jobs were given", UserWarning
             )
             self._executor = ProcessPoolExecutor(
-                self.workers, timeout=None, initializer=_begin, initargs=(os.getpid(), self.shared)
+                self.workers, timeout=None, initializer=_begin, initargs=(_Follow(), self.shared)
             )
         return self._executor
 
@@ -355,12 +359,8 @@ def check_memory(size: float, what: str) -> None:
     MemoryError: a matrix of everything takes up to 1000000000.0 GB, and ... GB are free
     """
     check_number(size, "size")
-    try:
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-    except OSError:
-        return
-    free = next((1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")), math.inf)
-    if size > free:
+    free = free_memory()
+    if free is not None and size > free:
         raise MemoryError(f"{what} takes up to {size / 1e9:.1f} GB, and {free / 1e9:.1f} GB are free")
 
 
@@ -388,16 +388,44 @@ _held: list[Any] = []
 """In a worker, what its tasks share; empty in every other process."""
 
 
-def _begin(parent: int, shared: Any) -> None:
-    """Take what tasks share, leave Ctrl-C to the parent, and end when the parent does."""
-    _held[:] = [shared]
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+class _Follow:
+    """Makes a process that receives it end with this one; it stands before what takes long to receive."""
+
+    def __reduce__(self) -> tuple[Callable[[int], None], tuple[int]]:
+        return follow, (os.getpid(),)
+
+
+def follow(parent: int) -> None:
+    """End this process when its parent does, however that ends, and at once if it has ended already.
+
+    Linux does it, even while compiled code runs; it also does when the parent's thread ends that started this process.
+    Elsewhere a thread looks, which compiled code may delay.
+
+    Parameters
+    ----------
+    parent
+        The process number of the parent.
+    """
+    if sys.platform == "linux":
+        import ctypes
+
+        with contextlib.suppress(OSError, AttributeError):  # another C library
+            if ctypes.CDLL(None).prctl(_ON_END_OF_PARENT, int(signal.SIGKILL)) == 0:
+                if os.getppid() != parent:
+                    os._exit(1)
+                return
 
     def watch() -> None:
         _wait_for_end(parent)
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
+
+
+def _begin(_: None, shared: Any) -> None:
+    """Take what tasks share, and leave Ctrl-C to the parent."""
+    _held[:] = [shared]
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _wait_for_end(parent: int) -> None:

@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 import pegfan as pf
 from pegfan import comparison
 from pegfan.cli import app
+from pegfan.cli import train as cli_train
 from support.results import as_version1
 
 runner = CliRunner()
@@ -209,7 +210,7 @@ def test_an_existing_folder_is_replaced_only_if_it_is_ours(files, out, tmp_path)
     mine = tmp_path / "mine"
     mine.mkdir()
     (mine / "thesis.tex").write_text("x")
-    assert "did not write it" in run(*arguments, "-o", mine, "--force", code=1).stderr
+    assert "did not write" in run(*arguments, "-o", mine, "--force", code=1).stderr
     assert (mine / "thesis.tex").read_text() == "x"
     (mine / "thesis.tex").rename(mine / "result.json")
     assert "damaged" in run(*arguments, "-o", mine, "--force", code=1).stderr
@@ -219,6 +220,33 @@ def test_an_existing_folder_is_replaced_only_if_it_is_ours(files, out, tmp_path)
     run(*arguments, "-o", tmp_path / "empty")
     run(*arguments, "-o", tmp_path / "empty", "--force", "--seed", 3)
     assert json.loads((tmp_path / "empty" / "result.json").read_text())["seed"] == 3
+
+
+@pytest.mark.parametrize("name", ["thesis.tex", "model/thesis.tex", "data", "model/more/thesis.tex"])
+def test_nobody_elses_files_are_replaced(files, out, tmp_path, name):
+    mine = tmp_path / "mine"
+    shutil.copytree(out, mine)
+    (mine / name).parent.mkdir(exist_ok=True)
+    (mine / name).write_text("years of work")
+    before = {path: path.read_bytes() for path in mine.rglob("*") if path.is_file()}
+    text = refused("train", *files, "--label", "kind", "-o", mine, "--force")
+    assert repr("model/more" if "more" in name else name) in text
+    assert "Move it elsewhere" in text
+    assert {path: path.read_bytes() for path in mine.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize("place", ["link", "."])
+@pytest.mark.long
+def test_a_link_and_the_current_folder_are_written(files, tmp_path, monkeypatch, place):
+    (tmp_path / "real").mkdir()
+    if place == "link":
+        (tmp_path / "link").symlink_to("real")
+    monkeypatch.chdir(tmp_path if place == "link" else tmp_path / "real")
+    for force in ([], ["--force"]):
+        run("train", *files, "--label", "kind", "-o", place, "--budget", 1, *QUICK, *force)
+        run("predict", place, *files, "-o", tmp_path / "p.csv", "--force")
+        assert (tmp_path / "real" / "report.html").exists()
+    assert sorted(os.listdir(tmp_path)) == sorted({"real", "p.csv", place} - {"."})
 
 
 # ------------------------------------------------------------------- bad input
@@ -328,6 +356,57 @@ def test_a_full_disk_leaves_nothing(files, tmp_path, monkeypatch, name):
     assert "No space left on device" in text
     assert "-o" in text
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.long
+def test_what_cannot_be_written_in_the_end_is_written_elsewhere(files, tmp_path, monkeypatch):
+    """Another process puts a file there while it trains, or the disk breaks."""
+    import pegfan._atomic
+
+    monkeypatch.chdir(tmp_path)
+    train = ["train", *files, "--label", "kind", "-o", tmp_path / "a" / "o", "--budget", 1, *QUICK]
+    real = pegfan._atomic._move
+
+    def meddle(box, target, inside):
+        if target == tmp_path / "a" / "o":
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        real(box, target, inside)
+
+    monkeypatch.setattr("pegfan._atomic._move", meddle)
+    text = refused(*train, code=1).splitlines()[-1]
+    place = Path(re.search(r"written to (\S+) instead", text)[1])
+    assert "Input/output error" in text
+    assert place.parent.parent.resolve() == tmp_path
+    assert os.listdir(tmp_path / "a") == []
+    run("predict", place, *files, "-o", "p.csv")
+
+    def foreign(*_):
+        (tmp_path / "a" / "o").mkdir()
+        (tmp_path / "a" / "o" / "thesis.tex").write_text("years of work")
+
+    complete = cli_train._complete
+    monkeypatch.setattr(cli_train, "_complete", lambda *args: (foreign(), complete(*args))[1])
+    text = refused(*train, "--force", code=1).splitlines()[-1]
+    assert "'thesis.tex', which pegfan train did not write" in text
+    run("predict", re.search(r"written to (\S+) instead", text)[1], *files, "-o", "q.csv")
+    assert os.listdir(tmp_path / "a" / "o") == ["thesis.tex"]
+
+
+def test_a_table_that_cannot_be_written_is_written_elsewhere(files, out, tmp_path, monkeypatch):
+    (tmp_path / "a").mkdir()
+    monkeypatch.chdir(tmp_path)
+    real = os.replace
+
+    def full(one, other):
+        if Path(other).parent == tmp_path / "a":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        real(one, other)
+
+    monkeypatch.setattr(os, "replace", full)
+    text = refused("predict", out, *files, "-o", tmp_path / "a" / "p.csv")
+    assert "No space left" in text
+    assert len(table(Path(re.search(r"written to (\S+) instead", text)[1]))) == 90
+    assert os.listdir(tmp_path / "a") == []
 
 
 def test_a_place_that_cannot_be_written_is_found_out_first(files, tmp_path):

@@ -511,7 +511,7 @@ def test_a_graph_in_memory_is_the_same_for_its_runs(tmp_path, sparse, directed):
         assert all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
     again = comparison._source(graph, tmp_path)
     assert again == source
-    assert jobs._fingerprint(again) == jobs._fingerprint(source)
+    assert again.fingerprint() == source.fingerprint()
 
 
 # ------------------------------------------------------------- from files to the table

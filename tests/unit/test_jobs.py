@@ -3,7 +3,10 @@
 import dataclasses
 import json
 import math
+import os
 import pathlib
+import re
+import threading
 
 import numpy as np
 import pytest
@@ -14,6 +17,7 @@ from pegfan._npz import write_npz
 from pegfan.auto.outcome import Plan, carry_out
 from pegfan.datasets import Source
 from pegfan.experiments import Job, OutOfTime, Record, Store, jobs, records, run, run_job
+from pegfan.experiments.jobs import ChangedData
 from pegfan.fitted import draw_splits, train_recipe
 from pegfan.recipe import Recipe, TreeFile
 
@@ -106,6 +110,32 @@ def test_files_count_by_what_is_in_them(tmp_path):
     assert keys[0] == keys[1]
     (tmp_path / "a" / "edges.csv").write_text(edges + "1,2\n")
     assert job(source=Source.of(tmp_path / "a/edges.csv")).name != keys[0]
+
+
+@pytest.mark.parametrize("moment", ["between", "while it is read"])
+def test_data_that_change_end_the_runs_and_nothing_is_stored_under_a_wrong_name(tmp_path, monkeypatch, moment):
+    rng, nodes, edges = np.random.default_rng(len(moment)), tmp_path / "nodes.csv", tmp_path / "edges.csv"
+    nodes.write_text("id,kind\n" + "".join(f"{i},c{i % 2}\n" for i in range(40)))
+    text = "source,target\n" + "".join(f"{a},{b}\n" for a, b in rng.integers(40, size=(120, 2)))
+    edges.write_text(text)
+    source = Source.of(nodes, edges, label="kind")
+    wanted = [job(source, split) for split in range(3)]
+    names = [one.name for one in wanted]
+
+    def change(*_):
+        edges.write_text(f"{text}1,2\n")
+
+    if moment != "between":
+        read = Source.open
+        monkeypatch.setattr(Source, "open", lambda self: (read(self), change())[0])
+    with pytest.raises(ChangedData, match=rf"^{re.escape(str(edges))} changed while"):
+        run(wanted, Store(tmp_path / "s"), progress=lambda step: step.done == 1 and change())
+    assert [record["name"] for record in Store(tmp_path / "s")] == (names[:1] if moment == "between" else [])
+    with pytest.raises(ChangedData):
+        run_job(wanted[1])
+    monkeypatch.undo()
+    edges.write_text(text)
+    assert [record.name for record in run(wanted, Store(tmp_path / "s"))] == names
 
 
 @pytest.mark.parametrize(
@@ -332,6 +362,44 @@ def test_what_another_process_stores_meanwhile_is_not_run(tmp_path):
     records = run(wanted, Store(tmp_path), progress=interfere)
     assert records[2].when == "theirs"
     assert len(Store(tmp_path)) == 3
+
+
+def test_two_at_once_share_the_work(tmp_path):
+    wanted, found = several(), {}
+
+    def work(name):
+        found[name] = run(wanted, Store(tmp_path))
+
+    both = [threading.Thread(target=work, args=(name,)) for name in "ab"]
+    for one in both:
+        one.start()
+    for one in both:
+        one.join()
+    assert found["a"] == found["b"]
+    assert sorted(record["name"] for record in Store(tmp_path)) == sorted(one.name for one in wanted)
+    assert not os.listdir(tmp_path / "claims")
+
+
+def test_what_another_process_is_at_comes_last_and_is_taken_over_if_it_ends_without_a_record(tmp_path):
+    wanted, store = [job(split=split) for split in range(3)], Store(tmp_path)
+    give_back = store.claim(wanted[0].name)
+    with pytest.raises(OutOfTime, match="1 of 3 runs"):
+        run(wanted, store, budget=2)
+    steps = []
+    ending = threading.Timer(0.5, give_back)
+    ending.start()
+    run(wanted, store, progress=steps.append)
+    ending.join()
+    assert [record["name"] for record in store] == [wanted[k].name for k in (1, 2, 0)]
+    assert [(step.done, step.result is None) for step in steps] == [(2, True), (3, False)]
+
+
+def test_a_run_that_nobody_asked_for_is_refused_and_not_stored(tmp_path, monkeypatch):
+    other = run_job(job(split=1))
+    monkeypatch.setattr(jobs, "run_job", lambda *_, **__: other)
+    with pytest.raises(OSError, match=f"{other.name}, which was not asked for"):
+        run([job()], Store(tmp_path))
+    assert not len(Store(tmp_path))
 
 
 def test_the_time_can_be_up(tmp_path):

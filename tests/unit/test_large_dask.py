@@ -169,19 +169,28 @@ def test_what_is_no_address_is_refused():
         pass
 
 
-def test_tls_by_the_settings_of_dask(tmp_path):
-    import dask
-    from distributed import LocalCluster
-
+@pytest.fixture
+def certificates(tmp_path):
+    """A folder for ``--tls``; the certificate is its own authority."""
     if shutil.which("openssl") is None:
         pytest.skip("openssl makes the certificate")
-    words = f"openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=test -keyout {tmp_path}/key.pem"
-    subprocess.run([*words.split(), "-out", f"{tmp_path}/cert.pem"], check=True, capture_output=True)
-    own = {"cert": f"{tmp_path}/cert.pem", "key": f"{tmp_path}/key.pem"}
-    names = {f"distributed.comm.tls.{role}": own for role in ("client", "scheduler", "worker")}
+    folder = tmp_path / "tls"
+    folder.mkdir()
+    words = f"openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=test -keyout {folder}/key.pem"
+    subprocess.run([*words.split(), "-out", f"{folder}/cert.pem"], check=True, capture_output=True)
+    shutil.copy(folder / "cert.pem", folder / "ca.pem")
+    return folder
+
+
+def test_tls_by_a_folder_or_the_settings_of_dask(tmp_path, certificates):
+    import dask
+    from distributed import LocalCluster
+    from distributed.security import Security
+
+    own = {"cert": f"{certificates}/cert.pem", "key": f"{certificates}/key.pem"}
+    files = {f"tls_{role}_{name}": path for role in ("scheduler", "worker") for name, path in own.items()}
+    both = {f"tls_client_{name}": path for name, path in own.items()}
     with (
-        dask.config.set({**names, "distributed.comm.tls.ca-file": own["cert"]}),
-        dask.config.set({"distributed.comm.require-encryption": True}),
         LocalCluster(
             n_workers=1,
             processes=False,
@@ -189,8 +198,23 @@ def test_tls_by_the_settings_of_dask(tmp_path):
             host="tls://127.0.0.1",
             dashboard_address=None,
             silence_logs=50,
+            security=Security(tls_ca_file=f"{certificates}/ca.pem", require_encryption=True, **files, **both),
         ) as there,
     ):
         assert there.scheduler_address.startswith("tls://")
-        with DaskCluster(there.scheduler_address) as cluster, Work(tmp_path / "work", cluster=cluster) as work:
-            assert [one["value"] for one in work.stage(example, {"power": 2}, count=3).results] == [0, 1, 4]
+        with pytest.raises(OSError, match=r"at tls:.* cannot be spoken to .*--tls"):
+            DaskCluster(there.scheduler_address).__enter__()
+        before = dask.config.get("distributed.comm")
+        with dask.config.set({"distributed.comm": before}):  # gives the settings back
+            _cluster.use_tls(certificates)
+            with DaskCluster(there.scheduler_address) as cluster, Work(tmp_path / "work", cluster=cluster) as work:
+                assert [one["value"] for one in work.stage(example, {"power": 2}, count=3).results] == [0, 1, 4]
+            with pytest.raises(OSError, match=r"at tcp:.* cannot be spoken to .*encrypt"):
+                DaskCluster(there.scheduler_address.replace("tls:", "tcp:")).__enter__()
+        assert dask.config.get("distributed.comm") == before
+
+
+def test_a_folder_for_tls_has_its_three_files(certificates):
+    (certificates / "key.pem").unlink()
+    with pytest.raises(FileNotFoundError, match=r"key\.pem is missing; a folder for TLS holds ca\.pem"):
+        _cluster.use_tls(certificates)

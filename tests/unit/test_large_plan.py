@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pegfan._limits import machine_memory, read_bytes, show_bytes
 from pegfan.large.inputs import Sizes
 from pegfan.large.plan import NEEDED, REFERENCE, least_memory, make_plan, probe
-from pegfan.large.sizes import machine_memory, read_bytes, show_bytes
 
 SIZES = Sizes(10**6, 10**7, 16, 10**9)
 

@@ -620,7 +620,7 @@ def test_rows_of_parquet_have_numbers_and_no_lines(tmp_path):
         (
             "g.mtx",
             "%%MatrixMarket matrix array real general\n99999 99999\n1\n",
-            r"declares 9,999,800,001 entries and holds 1",
+            "99,999 nodes and 9,999,800,001 entries take up to 1.0 TB of memory.*--max-bytes",
         ),
         ("g.mtx", "%%MatrixMarket matrix coordinate pattern general\n9999999999 9999999999 1\n1 1\n", "not believable"),
         ("g.mtx", "%%MatrixMarket matrix coordinate pattern general\n2 3 1\n1 1\n", r"shape \(2, 3\).*square"),
@@ -772,18 +772,22 @@ def test_bad_arrays(tmp_path, arrays, options, words):
 
 def test_bombs_are_refused_by_their_declared_size(tmp_path):
     np.savez_compressed(tmp_path / "g.npz", edges=np.zeros((10**6, 2), np.int64))
-    refused("declares 16,000,128 bytes, more than the 1,000,000 allowed", tmp_path / "g.npz", max_bytes=10**6)
+    refused(
+        "arrays of 16,000,128 bytes .* are allowed.*--max-bytes",
+        tmp_path / "g.npz",
+        max_bytes=10**6,
+    )
     pd.DataFrame({"a": np.zeros(10**6, int), "b": 1}).to_parquet(tmp_path / "g.parquet")
     assert (tmp_path / "g.parquet").stat().st_size < 10**5
-    refused("declares 16,000,000 bytes, more than the 1,000,000 allowed", tmp_path / "g.parquet", max_bytes=10**6)
+    refused("1,000,000 rows of 2 columns take up to.*--max-bytes.*--memory", tmp_path / "g.parquet", max_bytes="1MB")
     (tmp_path / "g.csv.gz").write_bytes(gzip.compress(b"1,2\n" * 10**6))
-    refused("unpacks to more than the 1,000,000 bytes allowed", tmp_path / "g.csv.gz", max_bytes=10**6)
+    refused("g.csv.gz.* take up to .*--max-bytes.*--memory", tmp_path / "g.csv.gz", max_bytes=10**6)
     for name in ("g.graphml.gz", "g.mtx.gz", "g.gml.gz"):
         (tmp_path / name).write_bytes(gzip.compress(b" " * 10**7))
-        refused("unpacks to more than the 1,000,000 bytes allowed", tmp_path / name, max_bytes=10**6)
+        refused("unpacks to .* bytes or more, which take up to .*--max-bytes", tmp_path / name, max_bytes=10**6)
     with zipfile.ZipFile(tmp_path / "g.pt", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("archive/data.pkl", bytes(10**7))
-    refused("declares 10,000,000 bytes, more than the 1,000,000 allowed", tmp_path / "g.pt", max_bytes=10**6)
+    refused("tensors of 10,000,000 bytes take up to", tmp_path / "g.pt", max_bytes=10**6)
 
 
 def test_two_graphs_and_a_graph_with_nodes_of_its_own(tmp_path, pair):

@@ -98,18 +98,24 @@ import os, sys, time
 from pegfan.running import Runner
 
 def wait(item):
-    import os, time
-    open(item, "w").write(str(os.getpid()))
-    time.sleep(60)
+    import ctypes, os, time
+    with open(item, "w") as file:
+        file.write(str(os.getpid()))
+    # Code that is compiled may hold the interpreter, so that no thread of it runs.
+    ctypes.PyDLL(None).sleep(60) if sys.argv[1] == "compiled" else time.sleep(60)
 
 with Runner(2) as runner:
-    list(runner.map(wait, sys.argv[1:]))
+    list(runner.map(wait, sys.argv[2:]))
 """
 
 
-def test_workers_end_when_their_parent_is_killed(tmp_path):
+@pytest.mark.parametrize(
+    "code",
+    ["plain", pytest.param("compiled", marks=pytest.mark.skipif(sys.platform != "linux", reason="Linux ends them"))],
+)
+def test_workers_end_when_their_parent_is_killed(tmp_path, code):
     files = [tmp_path / "a", tmp_path / "b"]
-    parent = subprocess.Popen([sys.executable, "-c", _ORPHANS, *map(str, files)])
+    parent = subprocess.Popen([sys.executable, "-c", _ORPHANS, code, *map(str, files)])
     deadline = time.monotonic() + 60
     while not all(file.exists() and file.read_text() for file in files) and time.monotonic() < deadline:
         time.sleep(0.05)

@@ -4,6 +4,7 @@ import csv
 import itertools
 import json
 import math
+import re
 import signal
 import subprocess
 import sys
@@ -298,6 +299,19 @@ def test_a_search_that_was_stopped_goes_on_and_computes_nothing_twice(tmp_path, 
     assert (found.computed + found.reused, whole.computed) == (len(expected), len(expected))
 
 
+def test_data_that_change_between_rungs_are_not_compared_with_what_they_were(tmp_path, files, landscape):
+    made = landscape(bowl)
+
+    def change(step):
+        if len(made.ran) == 8:  # the last of the first rung
+            files[0].write_text(files[0].read_text() + "1,2\n")
+
+    options = {"settings": [{"lr_fc": 0.001 * k} for k in range(1, 9)], "rungs": [(8, 10, 1), (2, 20, 1)], "splits": 1}
+    with pytest.raises(OSError, match=rf"^{re.escape(str(files[0]))} changed"):
+        search(Source.of(*files, label="kind"), FSGNN, Store(tmp_path / "s"), progress=change, **options)
+    assert len(made.ran) == 8
+
+
 @pytest.mark.long
 def test_a_search_that_is_killed_goes_on(tmp_path, files):
     """A small version of tests/slow/test_kill.py: one kill -9 in the middle of it."""
@@ -434,3 +448,15 @@ def test_a_store_that_is_a_file_is_an_error(tmp_path, files):
     result = command(*files, "--label", "kind", "-o", files[0])
     assert result.exit_code == 1
     assert "is a file; a store is a folder" in result.output.replace("\n", " ")
+
+
+def test_a_table_of_others_is_not_overwritten(tmp_path, files):
+    """It is found out before anything is computed, and by the names of columns."""
+    table = tmp_path / "search.csv"
+    for text in ("my,own,numbers\n1,2,3\n", "place,lr\n1,2\n", ""):
+        table.write_text(text)
+        done = command(*files, "--label", "kind", "-o", tmp_path)
+        assert done.exit_code == 1
+        assert "did not write it" in done.stderr
+        assert table.read_text() == text
+    assert not (tmp_path / "records.jsonl").exists()

@@ -218,8 +218,15 @@ class AutoRegressor(AutoModel, NodeRegressor):
     """
 
 
-def load_model(folder: str | os.PathLike[str]) -> NodeModel:
+def load_model(folder: str | os.PathLike[str], max_bytes: str | float | None = None) -> NodeModel:
     """Read a saved classifier or regressor of any class.
+
+    Parameters
+    ----------
+    folder
+        What `save` wrote.
+    max_bytes
+        The memory that the arrays of a file may take, in bytes or as ``"8GB"``; by default half of what is free.
 
     Examples
     --------
@@ -237,7 +244,7 @@ def load_model(folder: str | os.PathLike[str]) -> NodeModel:
     name = _saved.read_description(check_path(folder, "folder"))["class"]
     if name not in kinds:
         raise ValueError(f"{folder} holds a {name!r}; this version knows {', '.join(kinds)}")
-    return kinds[name].load(folder)
+    return kinds[name].load(folder, max_bytes)
 
 
 def load_classifier(folder: str | os.PathLike[str]) -> NodeClassifier:

@@ -56,9 +56,9 @@ def opened(
         What is known of the time of stages, by their names.
     """
     from pegfan import large
+    from pegfan._limits import read_bytes
     from pegfan.large.folders import NAME, note_command
     from pegfan.large.pieces import FullError
-    from pegfan.large.sizes import read_bytes
 
     assert pieces.memory is not None
     try:
@@ -66,6 +66,8 @@ def opened(
     except ValueError as error:
         raise Fail(f"{error}.", USAGE) from error
     _check_address(pieces.dask)
+    if beside is not None and not beside.name:
+        beside = beside.resolve()  # of ".", or else it would be inside
     folder = pieces.work or (Path() if beside is None else beside.parent) / NAME
     inputs, plan = _plan(command, where, reading, memory, folder, seconds)
     _show_plan(plan, folder, pieces, as_json)
@@ -115,8 +117,8 @@ def _going_on(folder: Path) -> Iterator[None]:
 
 def print_kept(folder: Path) -> None:
     """Say where pieces are kept, how much they take, and how to free them."""
+    from pegfan._limits import show_bytes
     from pegfan.large.folders import find_folders
-    from pegfan.large.sizes import show_bytes
 
     for found in find_folders(folder):
         where = shlex.quote(str(folder))
@@ -160,7 +162,7 @@ def _plan(
 
 def _show_plan(plan: Plan, folder: Path, pieces: Pieces, as_json: bool) -> None:
     """Print the plan: with --dry-run as the result, else where it does not disturb the result."""
-    from pegfan.large.sizes import show_bytes
+    from pegfan._limits import show_bytes
 
     if as_json and pieces.dry_run:
         print_json({"plan": plan.to_dict(), "work": str(folder)})
@@ -206,8 +208,8 @@ def show_seconds(seconds: float) -> str:
 
 def warn_of_memory(files: list[Path]) -> None:
     """Say up front where a graph will clearly not fit into the memory of this machine, and what to do."""
+    from pegfan._limits import machine_memory, show_bytes
     from pegfan.large.inputs import rough_memory
-    from pegfan.large.sizes import machine_memory, show_bytes
 
     there = machine_memory()
     needed = rough_memory(files)

@@ -15,6 +15,7 @@ from rich.markup import escape
 from pegfan import _defaults as default
 from pegfan.cli._complete import complete_sources
 from pegfan.cli._shell import USAGE, Fail, errors
+from pegfan.cli._show import writing
 
 if TYPE_CHECKING:
     from pegfan.datasets import ReadReport, Schema, Source
@@ -93,6 +94,13 @@ class Reading:
     categories_max: Annotated[
         int | None, typer.Option(min=2, help="Categories per column; the rarest share one. 50 by default.")
     ] = None
+    max_bytes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="The memory that reading a file may take, such as 8GB; by default half of what is free.",
+        ),
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -139,6 +147,26 @@ class Growing:
 BEYOND = "Graphs beyond memory"
 
 
+Tls = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FOLDER",
+        help="Speak to the Dask scheduler, tls://host:8786, by TLS: with ca.pem, cert.pem and key.pem of this folder.",
+    ),
+]
+
+
+def use_tls(folder: Path | None, address: str | None, option: str = "--scheduler") -> None:
+    """Speak to a scheduler of Dask by TLS, if a folder is given; its address must then say so."""
+    if folder is None:
+        return
+    from pegfan import _cluster
+
+    if address is None or not address.startswith("tls://"):
+        raise Fail(f"--tls is for a Dask scheduler elsewhere; name it, as in {option} tls://host:8786.", USAGE)
+    _cluster.use_tls(folder)
+
+
 @dataclass(frozen=True)
 class Pieces:
     """How a graph is worked on that does not fit in memory; without ``--memory`` it has to fit."""
@@ -170,6 +198,14 @@ class Pieces:
             rich_help_panel=BEYOND,
         ),
     ] = None
+    tls: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Speak to that scheduler by TLS, with the ca.pem, cert.pem and key.pem of this folder.",
+            rich_help_panel=BEYOND,
+        ),
+    ] = None
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what it will take, and stop.", rich_help_panel=BEYOND)
     ] = False
@@ -184,11 +220,12 @@ class Pieces:
             given.
         """
         if self.memory is None:
-            given = {"--work": self.work, "--dask": self.dask, "--dry-run": self.dry_run or None}
+            given = {"--work": self.work, "--dask": self.dask, "--tls": self.tls, "--dry-run": self.dry_run or None}
             extra = next((option for option, value in given.items() if value is not None), None)
             if extra is not None:
                 raise Fail(f"{extra} is for work in pieces; say in how much memory, as in --memory 4GB.", USAGE)
             return False
+        use_tls(self.tls, self.dask, "--dask")
         for name, value in refused.items():
             if value is not None and value is not False:
                 option = f"--{name.replace('_', '-')}"
@@ -198,6 +235,7 @@ class Pieces:
 
 def open_source(where: list[str], **options: Any) -> Source:
     """The source that a command line names; options that are None are left to the reader."""
+    from pegfan._limits import read_bytes
     from pegfan.datasets import Source, load, synthetic
     from pegfan.datasets._table import DUPLICATES, LABEL_KINDS, MISSING, UNKNOWN
     from pegfan.datasets.registry import find
@@ -209,6 +247,11 @@ def open_source(where: list[str], **options: Any) -> Source:
     for option, allowed in words.items():
         if options.get(option) is not None:
             check_choice(options[option], allowed, f"--{option.replace('_', '-')}")
+    if options.get("max_bytes") is not None:
+        try:
+            read_bytes(options["max_bytes"], "--max-bytes")
+        except ValueError as error:
+            raise Fail(f"{error}.", USAGE) from error
     source = Source.of(*where, **options)
     if not source.files:
         own = synthetic if source.name == "synthetic" else load
@@ -255,6 +298,10 @@ def check_output(path: Path | None, force: bool, suffixes: tuple[str, ...], what
         raise Fail(f"{path} exists. Choose another name, or overwrite it with --force.")
     if not path.parent.is_dir():
         raise Fail(f"Cannot write to {path}: there is no folder {path.parent}. Make it first, or choose another.")
+    from pegfan._atomic import try_replacing
+
+    with writing(path):
+        try_replacing(path)
 
 
 def assignments(given: Sequence[str]) -> dict[str, Any]:

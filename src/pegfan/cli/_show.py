@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import math
+import shutil
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rich import box
 from rich.markup import escape
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
 
     from pegfan.results import Rival
     from pegfan.running import Progress, Step
+
+T = TypeVar("T")
 
 
 def make_table(title: str, *columns: str) -> Table:
@@ -148,8 +153,6 @@ def progress_bar(
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[None]:
     """Turn an error of the system into a sentence that names the file that could not be written."""
-    import errno
-
     try:
         yield
     except OSError as error:
@@ -157,9 +160,33 @@ def writing(path: Path) -> Iterator[None]:
         raise Fail(f"Cannot write to {path}: {error.strerror or error}. {fix} another place with -o.") from error
 
 
+def save(path: Path, write: Callable[[Path], T]) -> T:
+    """Write what work has given to a path; where that fails, write it elsewhere, and say where."""
+    try:
+        return write(path)
+    except (OSError, Fail) as error:
+        target = path.resolve()
+        shown = path if path.name else target
+        reason = f"Cannot write to {shown}: {error.strerror or error}." if isinstance(error, OSError) else str(error)
+        for home in (".", tempfile.gettempdir()):
+            if target in (Path(home).resolve(), *Path(home).resolve().parents):
+                continue  # it would be in the way of the next attempt
+            refuge = None
+            try:
+                refuge = Path(tempfile.mkdtemp(dir=home, prefix="pegfan-"))
+                place = refuge / (target.name or "out")
+                write(place)
+            except (OSError, Fail):
+                if refuge is not None:
+                    shutil.rmtree(refuge, ignore_errors=True)
+            else:
+                raise Fail(f"{reason} Nothing is lost: it was written to {place} instead.") from error
+        fix = "Free some space, or choose" if getattr(error, "errno", 0) == errno.ENOSPC else "Choose"
+        raise Fail(f"{reason} It could not be written elsewhere either. {fix} another place with -o.") from error
+
+
 def save_picture(figure: Figure, path: Path) -> None:
     """Write a figure in the format of its name, whole or not at all."""
     from pegfan._atomic import write_figure
 
-    with writing(path):
-        write_figure(figure, path)
+    save(path, lambda place: write_figure(figure, place))

@@ -34,8 +34,8 @@ def clean(
     its own are looked at, only what it wrote there is removed, links are not followed, and a folder in which a command
     is at work stays.
     """
+    from pegfan._limits import show_bytes
     from pegfan.large.folders import find_folders, free_folder
-    from pegfan.large.sizes import show_bytes
 
     found = find_folders(folder)
     freed: dict[str, int] = {}
@@ -70,7 +70,7 @@ def _plain(one: WorkingFolder) -> dict[str, Any]:
 
 
 def _print(one: WorkingFolder) -> None:
-    from pegfan.large.sizes import show_bytes
+    from pegfan._limits import show_bytes
 
     state = "at work" if one.busy else "finished" if one.finished else "not finished: the same command goes on"
     words = " ".join(one.command) or "unknown command"

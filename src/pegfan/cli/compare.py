@@ -17,12 +17,14 @@ from pegfan.cli._options import (
     Metric,
     Reading,
     Sources,
+    Tls,
     assignments,
     check_output,
     open_source,
+    use_tls,
 )
 from pegfan.cli._shell import ERROR, INTERRUPTED, USAGE, Fail, command, console, errors
-from pegfan.cli._show import print_files, print_json, print_rivals, progress_bar, save_picture, writing
+from pegfan.cli._show import print_files, print_json, print_rivals, progress_bar, save, save_picture
 
 if TYPE_CHECKING:
     from pegfan.comparison import Comparison
@@ -59,6 +61,7 @@ def compare(
     store: Annotated[Path, typer.Option(help="Where runs are kept; runs that are there are not repeated.")] = _STORE,
     workers: Annotated[int, typer.Option(min=1, help="Processes, each on one core.")] = 1,
     scheduler: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Compute on this Dask cluster.")] = None,
+    tls: Tls = None,
     picture: Annotated[Path | None, typer.Option("-o", "--output", help="A picture of it: .png, .svg or .pdf.")] = None,
     report: Annotated[Path | None, typer.Option(help="A page to open in a browser: .html.")] = None,
     force: Force = False,
@@ -90,6 +93,7 @@ def compare(
     unknown = [name for name in names or () if name not in (*CONTENDERS, "quick")]
     if unknown:
         raise Fail(f"--models does not know {unknown[0]!r}; there are {', '.join(CONTENDERS)}, and quick.", USAGE)
+    use_tls(tls, scheduler)
     source = open_source(graph, **vars(reading), metric=metric)
     with progress_bar("comparing", lambda step: step.text, remaining=True) as progress:
         found = contest(
@@ -125,8 +129,7 @@ def _write(found: Comparison, picture: Path | None, report: Path | None) -> None
     if report is not None:
         from pegfan.report import write_comparison
 
-        with writing(report):
-            write_comparison(report, found)
+        save(report, lambda place: write_comparison(place, found))
 
 
 def _show(found: Comparison) -> None:

@@ -18,6 +18,7 @@ from pegfan.cli._show import (
     print_json,
     print_table,
     progress_bar,
+    save,
     writing,
 )
 
@@ -60,8 +61,8 @@ def demo(
     found = None if signal_only else _compare(seed, workers)
     files = [numbers["picture"]]
     if found is not None:
-        with writing(folder), errors.status("drawing"):
-            files += found.save(folder)
+        with errors.status("drawing"):
+            files += save(folder, found.save)
     if as_json:
         print_json({"signal": numbers, "comparison": None if found is None else _facts(found), "files": files})
         return

@@ -54,7 +54,7 @@ def info(
     CCNS is the cross-class neighbourhood similarity: where the diagonal is darkest, classes have
     different neighbours, and a network can use that to tell them apart.
     """
-    if pieces.check(output=picture):
+    if pieces.check(max_bytes=reading.max_bytes, output=picture):
         _info_in_pieces(graph, reading, pieces, as_json)
         return
     check_output(picture, force, PICTURES, "A picture")

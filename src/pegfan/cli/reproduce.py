@@ -12,9 +12,9 @@ import typer
 from rich.markup import escape
 
 from pegfan import _defaults as default
-from pegfan.cli._options import Json
+from pegfan.cli._options import Json, Tls, use_tls
 from pegfan.cli._shell import INTERRUPTED, USAGE, Fail, command, console, errors
-from pegfan.cli._show import make_table, print_json, print_table, progress_bar
+from pegfan.cli._show import make_table, print_json, print_table, progress_bar, save, writing
 
 if TYPE_CHECKING:
     from pegfan.paper.cells import Options
@@ -59,6 +59,7 @@ def reproduce(
         int | None, typer.Option(min=1, help="Processes, each on one core: 2; of automatic, all cores.")
     ] = None,
     scheduler: Annotated[str | None, typer.Option(help="Compute on the Dask cluster at this address instead.")] = None,
+    tls: Tls = None,
     seeds: Annotated[
         int | None, typer.Option(min=1, help="Tables I, II: graphs that the winners are run on; 3, or 1 with --quick.")
     ] = None,
@@ -133,8 +134,14 @@ def reproduce(
         _check_relations(relations)
     if render_only and not store.is_dir():
         raise Fail(f"{store} is not a folder, so there is nothing to show; name the store with --store.")
+    use_tls(tls, scheduler)
     ours = (What.all, What.leak_free, What.automatic)
     parts = [part for part in What if part not in ours] if what is What.all else [what]
+    from pegfan._atomic import try_replacing
+
+    with writing(output):
+        output.mkdir(parents=True, exist_ok=True)
+        try_replacing(output / what.value)
     summary: dict[str, Any] = {}
     try:
         for part in parts:
@@ -143,7 +150,7 @@ def reproduce(
                 from pegfan.paper.figures import write_figures
 
                 with errors.status("drawing"):
-                    document = write_figures(options, store, output, text)
+                    document = save(output, partial(write_figures, options, store, command=text))
             elif part is What.leak_free:
                 document = _leak_free(options, store, output, text, render_only, scheduler)
             elif part is What.automatic:
@@ -189,7 +196,7 @@ def _table(
             folders = {"trees": options.trees, "relations": options.relations}
             compute(table, kept, workers=options.workers, scheduler=scheduler, **folders, progress=progress)
     document: Document = table.document(lookup(kept), text, read_notes(output, table.name))
-    write(document, output)
+    save(output, partial(write, document))
     return document
 
 
@@ -208,9 +215,9 @@ def _leak_free(
             if not one.complete:
                 raise KeyboardInterrupt
     document = table.document(found, text)
-    write(document, output)
+    save(output, partial(write, document))
     if not options.only:
-        write(table.guide(found, text), output)
+        save(output, partial(write, table.guide(found, text)))
     return document
 
 
@@ -235,7 +242,7 @@ def _automatic(
         with progress_bar("automatic", lambda s: f"{s.done}/{s.planned}  {s.text}", remaining=True) as progress:
             failed = table.compute(kept, progress)
     with errors.status("writing"):
-        return render(table, kept, output, text, failed)
+        return save(output, lambda place: render(table, kept, place, text, failed))
 
 
 def _refuse(options: Mapping[str, Any], why: str) -> None:

@@ -10,9 +10,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from pegfan import _defaults as default
-from pegfan.cli._options import Json, Metric, Reading, Sources, check_choice, open_source
+from pegfan.cli._options import Json, Metric, Reading, Sources, Tls, check_choice, open_source, use_tls
 from pegfan.cli._shell import INTERRUPTED, Fail, command, console, errors
-from pegfan.cli._show import make_table, print_json, print_table, progress_bar
+from pegfan.cli._show import make_table, print_json, print_table, progress_bar, save, writing
 
 if TYPE_CHECKING:
     from pegfan.datasets import Source
@@ -58,6 +58,7 @@ def search(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the run on split 0; split i has seed + i.")] = default.SEED,
     workers: Annotated[int, typer.Option(min=1, help="Processes, each on one core.")] = 2,
     scheduler: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Compute on this Dask cluster.")] = None,
+    tls: Tls = None,
     budget: Annotated[float | None, typer.Option(min=0, help="Seconds after which no new run is started.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -75,10 +76,12 @@ def search(
     words = {"method": method, "kind": kind, "regime": regime, "scaling": scaling}
     for name, word in {**words, "strategy": strategy, "grid": settings}.items():
         check_choice(word, families()[name], f"--{name}")
+    use_tls(tls, scheduler)
     source = open_source(graph, **vars(reading), metric=metric)
     recipe = Recipe.of({**words, "h": h, "hops": hops, "epochs": epochs, "patience": patience})
     count, drawn = _count_splits(source, splits)
-    store = Store(folder)
+    store, table = Store(folder), folder / "search.csv"
+    _check_table(table)
     if not as_json:
         how = f"{count} {'random ' if drawn else ''}{'split' if count == 1 else 'splits'}"
         errors.print(
@@ -110,11 +113,27 @@ def search(
         raise typer.Exit(INTERRUPTED) from None
     except OutOfTime as error:
         raise Fail(f"Nothing to show yet: {error}.") from error
-    result.write_csv(folder / "search.csv")
+
+    def write(place: Path) -> None:
+        _check_table(place)
+        result.write_csv(place)
+
+    save(table, write)
     if as_json:
         print_json({"source": source.to_dict(), "recipe": recipe.to_dict(), **result.to_dict()})
     else:
         _show(result, folder)
+
+
+def _check_table(path: Path) -> None:
+    """Refuse to overwrite a table that this command did not write."""
+    from pegfan._atomic import try_replacing
+    from pegfan.experiments.search import is_table
+
+    if path.exists() and not is_table(path):
+        raise Fail(f"{path} exists, and pegfan search did not write it. Move it, or choose another folder with -o.")
+    with writing(path):
+        try_replacing(path)
 
 
 def _count_splits(source: Source, wanted: int | None) -> tuple[int, bool]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import shlex
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -47,6 +47,7 @@ from pegfan.cli._show import (
     print_table,
     print_warnings,
     progress_bar,
+    save,
     writing,
 )
 
@@ -156,6 +157,7 @@ def train(
     own |= {"positive": positive, "threshold": threshold, "flag_share": flag_share, "keep_data": keep_data}
     if pieces.check(
         **{
+            "max_bytes": reading.max_bytes,
             "positive": positive,
             "threshold": threshold,
             "flag_share": flag_share,
@@ -167,8 +169,7 @@ def train(
         _train_in_pieces(graph, folder, reading, own, pins, config, pieces, force, as_json)
         return
     wanted = _resolve(graph, vars(reading), own, pins, config)
-    _check_folder(folder, force)
-    _check_writable(folder)
+    _check_place(folder, force)
     if wanted.source.files:
         from pegfan.cli._large import warn_of_memory
 
@@ -188,7 +189,10 @@ def train(
     if reasons:
         result = replace(result, command=f"{result.command} --reasons")
     kept = source if wanted.keep_data else None
-    failure = _write_all(folder, force, outcome, result, wanted.to_toml(outcome), texts, kept)
+    failure = save(
+        folder,
+        lambda place: _write_all(place, force, outcome, result, wanted.to_toml(outcome), texts, kept),
+    )
     if as_json:
         print_json({"output": str(folder), **replace(result, curves=()).to_dict()})
     else:
@@ -224,8 +228,7 @@ def _train_in_pieces(
     source, plan = wanted.source, wanted.plan
     budget = plan.budget if own["budget"] is not None or plan.recipes is not None else _BUDGET
     if not pieces.dry_run:
-        _check_folder(folder, force)
-        _check_writable(folder)
+        _check_place(folder, force)
     options = dict(source.options)
     with opened(
         pieces, "train", list(source.where), options, folder, as_json, {"training": budget * _OF_BUDGET}
@@ -248,9 +251,12 @@ def _train_in_pieces(
             "command": again,
             "data": replace(found.result.data, report=str(report), schema=report.schema.to_dict()),
         }
-        with writing(folder):
-            _check_folder(folder, force)
-            found.write(folder, ids=graph.ids, settings={"source": source.to_dict()}, **told)
+
+        def write(place: Path) -> None:
+            _check_folder(place, force)
+            found.write(place, ids=graph.ids, settings={"source": source.to_dict()}, **told)
+
+        save(folder, write)
         kept = graph.work.folder
     result = _read_result(folder)
     if as_json:
@@ -292,14 +298,14 @@ def predict(
     from pegfan.classifier import NodeClassifier as Classes
     from pegfan.metrics import amount
 
-    if pieces.check(add=add, all=every, reasons=reasons, flag_share=flag_share):
+    if pieces.check(max_bytes=reading.max_bytes, add=add, all=every, reasons=reasons, flag_share=flag_share):
         check_output(output, force, (".csv", ".parquet"), "The table of predictions")
         _predict_in_pieces(model, graph, output, reading, threshold, pieces, as_json)
         return
     check_output(output, force, (".csv",), "The table of predictions")
     if every and not add:
         raise Fail("--all is for --add; without it, all nodes are written.", USAGE)
-    trained, stored = load_model(model)
+    trained, stored = load_model(model, reading.max_bytes)
     read_as: ReadReport | None
     told: dict[str, Any]
     if add:
@@ -396,7 +402,8 @@ def _predict_classes(
     _, decision = model.decided(logs[graph.subjects], *asked)
     predicted, classes = decision.classes(logs), [str(name) for name in model.classes_.tolist()]
     texts = None if counts is None else _some_reasons(model, graph, counts, shown)
-    _write_text(output, _table(graph, np.exp(logs), predicted, classes, _known_parts(model, graph), texts, shown))
+    text = _table(graph, np.exp(logs), predicted, classes, _known_parts(model, graph), texts, shown)
+    save(output, lambda place: _write_text(place, text))
     found = {name: int((predicted[shown] == i).sum()) for i, name in enumerate(classes)}
     return {"predicted": found, "threshold": decision.threshold, "aim": decision.aim}
 
@@ -408,7 +415,8 @@ def _predict_numbers(model: NodeModel, graph: Graph, output: Path, shown: Any, r
     with errors.status("predicting"):
         values = model.predict(graph)
     texts = _some_reasons(model, graph, (), shown) if reasons else None
-    _write_text(output, _table(graph, None, values, (), _known_parts(model, graph), texts, shown))
+    text = _table(graph, None, values, (), _known_parts(model, graph), texts, shown)
+    save(output, lambda place: _write_text(place, text))
     own = values[shown]
     facts = {"lowest": own.min(), "median": np.median(own), "mean": own.mean(), "highest": own.max()}
     return {"predicted": {name: float(value) for name, value in facts.items()} if len(own) else {}}
@@ -489,7 +497,8 @@ def report(
         raise Fail(f"{source.name} has changed since the model was trained, so its report cannot be made; train again.")
     target = output or home / REPORT
     with errors.status("writing the report"):
-        write_report(target, result, known, _shown_tree(model), _shown_outputs(model, known))
+        outputs = _shown_outputs(model, known)
+        save(target, lambda place: write_report(place, result, known, _shown_tree(model), outputs))
     if as_json:
         print_json({"output": str(target)})
     else:
@@ -631,7 +640,7 @@ def _read_settings(path: Path) -> dict[str, Any]:
         stored = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise Fail(f"{path}: no such file. {SETTINGS} of a folder that pegfan train wrote is one.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # not TOML, not text, or brackets without end
         raise Fail(f"{path} is not a file of settings: {error}") from error
     for name, value in stored.items():
         if name not in _KEYS:
@@ -770,29 +779,60 @@ def _among_others(result: Result, graph: Graph, plan: Plan) -> Result:
 # ---------------------------------------------------------------------- writing
 
 
-def _check_folder(folder: Path, force: bool) -> None:
-    """Refuse to replace anything but a folder that this command wrote, and that only with --force."""
-    if not folder.exists():
-        return
-    if not folder.is_dir():
+def _check_place(folder: Path, force: bool) -> None:
+    """Refuse a folder that cannot or must not be written, before any work is done for it."""
+    from pegfan._atomic import try_folder
+
+    if folder.exists() and not folder.is_dir():
         raise Fail(f"{folder} is a file; name a folder to write with -o.")
-    held = {path.name for path in folder.iterdir()}
+    with writing(folder):
+        try_folder(folder)
+    _check_folder(folder, force)
+
+
+def _check_folder(folder: Path, force: bool) -> None:
+    """Refuse to replace anything but what this command wrote, and that only with --force."""
+    from pegfan._atomic import is_passing
+
+    held = [path for path in folder.iterdir() if not is_passing(path.name)] if folder.is_dir() else []
     if not held:
         return
     if not force:
         raise Fail(f"{folder} exists. Choose another folder with -o, or replace it with --force.")
-    foreign = held - {PREDICTIONS, RANKED, MODEL, SETTINGS, RESULT, REPORT, DATA}
-    if foreign or RESULT not in held:
-        what = f"holds {min(foreign)!r}" if foreign else f"has no {RESULT}"
-        raise Fail(f"{folder} {what}, so pegfan train did not write it and does not replace it. Choose another folder.")
+    foreign = _foreign(folder, held)
+    if foreign is not None:
+        raise Fail(
+            f"{folder} holds {str(foreign.relative_to(folder))!r}, which pegfan train did not write and does not "
+            "replace. Move it elsewhere, or choose another folder."
+        )
+    if not (folder / RESULT).exists():
+        raise Fail(f"{folder} has no {RESULT}, so pegfan train did not write it. Choose another folder.")
     _read_result(folder)
 
 
-def _check_writable(folder: Path) -> None:
-    """Check that the folder can be made, before any work is done."""
-    with writing(folder.parent):
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}.")).rmdir()
+def _foreign(folder: Path, held: Sequence[Path]) -> Path | None:
+    """What in a folder is not of a training: a name that none has, or a file that its model or data do not list."""
+    from pegfan._saved import MODEL as DESCRIPTION
+    from pegfan.datasets._kept import DESCRIPTION as KEPT
+
+    listed = {MODEL: DESCRIPTION, DATA: KEPT}
+    for path in sorted(held):
+        if path.name not in (PREDICTIONS, RANKED, MODEL, SETTINGS, RESULT, REPORT, DATA) or path.is_symlink():
+            return path
+        if path.is_dir() != (path.name in listed):
+            return path
+        if path.is_dir():
+            about = path / listed[path.name]
+            try:
+                known = {about.name, *json.loads(about.read_bytes())["files"]}
+            except (OSError, ValueError, KeyError, TypeError, RecursionError):
+                return about if about.exists() else path
+            foreign = min(
+                (file for file in path.iterdir() if file.name not in known or not file.is_file()), default=None
+            )
+            if foreign is not None:
+                return foreign
+    return None
 
 
 def _reasons(model: NodeModel, graph: Graph, counts: Sequence[int], nodes: Any = None) -> list[str]:
@@ -818,8 +858,7 @@ def _write_all(
     from pegfan.report import write_report
 
     failure, model, graph = None, outcome.model, outcome.graph
-    shown = errors.status(f"writing {escape(str(folder))}")
-    with shown, writing(folder), replacing_folder(folder) as temporary:
+    with errors.status(f"writing {escape(str(folder))}"), replacing_folder(folder) as temporary:
         text = _table(
             *(graph, outcome.probabilities, outcome.predicted, result.data.classes, outcome.parts, reasons),
             graph.subjects,
@@ -950,7 +989,7 @@ def _read_result(folder: Path) -> Result:
         raise Fail(f"{folder / RESULT} cannot be read: {error}. Train again, into another folder.") from error
 
 
-def load_model(folder: Path) -> tuple[NodeModel, Result | None]:
+def load_model(folder: Path, max_bytes: str | None = None) -> tuple[NodeModel, Result | None]:
     """A model by its folder or the one around it, and the result beside it if there is one."""
     from pegfan._saved import MODEL as DESCRIPTION
     from pegfan.auto import load_model as load
@@ -962,7 +1001,7 @@ def load_model(folder: Path) -> tuple[NodeModel, Result | None]:
         raise Fail(
             f"{folder} holds no model: neither {DESCRIPTION} nor a folder {MODEL!r}. Name what pegfan train wrote."
         )
-    model = load(place)
+    model = load(place, max_bytes)
     result = _read_result(place.parent) if (place.parent / RESULT).is_file() else None
     if result is not None and model.fitted_.feature_names is None and result.data.feature_names:
         # Models of 0.1 do not know the names of their columns, but the result beside them does.

@@ -32,8 +32,8 @@ from pegfan.cli._show import (
     print_files,
     print_json,
     print_table,
+    save,
     save_picture,
-    writing,
 )
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def transform(
 
     F_0 f is what the root keeps, F_j f what level j adds; together they are the signal.
     """
-    in_pieces = pieces.check(picture=picture)
+    in_pieces = pieces.check(max_bytes=reading.max_bytes, picture=picture)
     check_output(output, force, (".npz",) if in_pieces else (".npz", ".csv"), "The result")
     check_output(picture, force, PICTURES, "A picture")
     rule = _rule(denoise)
@@ -90,7 +90,7 @@ def transform(
         return
     source, known, _ = read(graph, **vars(reading))
     name, f = _signal(known, signal)
-    grown = growing.build(known) if tree is None else _load_tree(tree, known)
+    grown = growing.build(known) if tree is None else _load_tree(tree, known, reading.max_bytes)
     with errors.status("transforming"):
         result = _transform(grown, f, weights, rule)
     if output is not None:
@@ -178,10 +178,10 @@ def _rule(denoise: str | None) -> str | float | None:
     return value
 
 
-def _load_tree(path: Path, graph: Graph | LargeGraph) -> Hierarchy:
+def _load_tree(path: Path, graph: Graph | LargeGraph, max_bytes: str | None = None) -> Hierarchy:
     from pegfan import Hierarchy
 
-    tree = Hierarchy.load(path)
+    tree = Hierarchy.load(path, max_bytes)
     if tree.n != graph.n:
         raise Fail(f"{path} is a tree of {tree.n:,} nodes, and the graph has {graph.n:,}; build one with pegfan tree.")
     return tree
@@ -263,15 +263,20 @@ def _write(path: Path, graph: Graph | None, f: FloatArray, result: dict[str, Any
     columns = {"signal": f, **{f"F_{j}": part for j, part in enumerate(result["parts"])}}
     if result["denoised"] is not None:
         columns["denoised"] = result["denoised"]
-    with writing(path):
-        if path.suffix.lower() == ".npz":
-            write_npz(path, {"coefficients": result["c"].array, "offsets": np.array(system.offsets()), **columns})
-            return
-        import pandas as pd
+    if path.suffix.lower() == ".npz":
+        arrays = {"coefficients": result["c"].array, "offsets": np.array(system.offsets()), **columns}
+        save(path, lambda place: write_npz(place, arrays))
+        return
+    import pandas as pd
 
-        assert graph is not None
-        with replacing(path) as file:
-            pd.DataFrame({"id": graph.ids, **columns}).to_csv(file, index=False)
+    assert graph is not None
+    table = pd.DataFrame({"id": graph.ids, **columns})
+
+    def write(place: Path) -> None:
+        with replacing(place) as file:
+            table.to_csv(file, index=False)
+
+    save(path, write)
 
 
 def _draw(graph: Graph, name: str, f: FloatArray, result: dict[str, Any]) -> Any:

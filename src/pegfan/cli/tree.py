@@ -17,8 +17,8 @@ from pegfan.cli._show import (
     print_json,
     print_table,
     print_warnings,
+    save,
     save_picture,
-    writing,
 )
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def tree(
     """
     growing.check()
     check_output(output, force, (".npz",), "A tree")
-    if pieces.check(picture=picture):
+    if pieces.check(max_bytes=reading.max_bytes, picture=picture):
         _tree_in_pieces(graph, output, growing, reading, pieces, as_json)
         return
     check_output(picture, force, PICTURES, "A picture")
@@ -59,8 +59,7 @@ def tree(
         levels = quality(known, grown).reset_index()
     warnings = _warnings(grown)
     if output is not None:
-        with writing(output):
-            grown.save(output)
+        save(output, grown.save)
     if picture is not None:
         from pegfan import layouts, plots
 
@@ -91,8 +90,7 @@ def _tree_in_pieces(
     with opened(pieces, "tree", where, vars(reading), output, as_json) as graph:
         grown, folder = graph.tree(**settings), graph.work.folder
         if output is not None:
-            with writing(output):
-                grown.save(output)
+            save(output, grown.save)
     levels, warnings = shape(grown).reset_index(), _warnings(grown)
     if as_json:
         about = {"source": source.to_dict(), "info": grown.info, "clusters": grown.n_clusters, "levels": grown.K}

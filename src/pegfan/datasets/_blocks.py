@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,14 +17,15 @@ PLACEHOLDERS = ("?", "-", "--", "–", "—", ".", "*", "n.a.", "unknown", "miss
 """Words, in small letters, that stand for no value among numbers and dates; among categories they are categories."""
 
 
-class Column(NamedTuple):
+@dataclass(frozen=True)
+class Column:
     """A column of a node table; `extra` nodes without a row come last."""
 
     table: Table
     name: str
     extra: int = 0
 
-    @property
+    @cached_property
     def series(self) -> Any:
         """The cells."""
         return self.table.series(self.name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from pegfan.datasets._dates import date_form, learn_date, read_date
 from pegfan.datasets._ids import is_number
 from pegfan.datasets._numbers import learn_number, read_number
 from pegfan.datasets._schema import Rule, Schema
-from pegfan.datasets._table import Options, ReadReport, Table, few, shown
+from pegfan.datasets._table import Options, ReadReport, Table, few, shown, unique_names
 from pegfan.datasets._words import is_free_text, learn_words, read_words
 
 ID_NAMES = ("id", "node", "node_id", "nodeid", "name", "node_name", "vertex", "key", "index", "unnamed: 0")
@@ -37,23 +37,12 @@ def read_features(nodes: Table, extra: int, options: Options, report: ReadReport
     report.schema = Schema(rules, report.schema.edges)
     if not blocks:
         return None, None
-    names = unique_names(block.names for block in blocks)
+    names = unique_names(name for block in blocks for name in block.names)  # a number "a=b", a category "b" of "a"
     values = [block.values for block in blocks]
     dtype = np.float32 if all(block.dtype == np.float32 for block in values) else np.float64
     if any(issparse(block) for block in values):
         return hstack([csr_array(block) for block in values], format="csr", dtype=dtype), names
     return np.hstack(values, dtype=dtype), names
-
-
-def unique_names(blocks: Iterable[Iterable[str]]) -> list[str]:
-    """Return the names of the columns of all blocks, those that occur twice with something at their end."""
-    names: dict[str, None] = {}
-    for block in blocks:
-        for name in block:
-            while name in names:  # a number "a=b" beside a category "b" of "a"
-                name += ".1"  # noqa: PLW2901
-            names[name] = None
-    return list(names)
 
 
 def asked_for(nodes: Table, options: Options) -> list[str]:
@@ -69,10 +58,11 @@ def asked_for(nodes: Table, options: Options) -> list[str]:
 def _learn(nodes: Table, extra: int, options: Options, report: ReadReport) -> tuple[list[Block], dict[str, Rule]]:
     """Read every column, or those that were asked for, by rules that their content suggests."""
     columns = asked_for(nodes, options)
+    chosen = set(columns)
     blocks: list[Block] = []
     rules: dict[str, Rule] = {}
     for name in nodes.columns:
-        if name not in columns:
+        if name not in chosen:
             report.dropped[name] = "not asked for"
             rules[name] = Rule(DROPPED, {"why": "not asked for"})
     for name in columns:
@@ -104,8 +94,9 @@ def _read_by(schema: Schema, nodes: Table, extra: int, options: Options, report:
 
     blocks: list[Block] = []
     lacking: list[str] = []
+    own = set(nodes.columns)
     for name, rule in schema.nodes.items():
-        there = name in nodes.columns
+        there = name in own
         if rule.kind == DROPPED:
             if there:
                 report.dropped[name] = str(rule.facts.get("why", "not used before"))

@@ -17,12 +17,13 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import coo_array, csc_array, csr_array, triu
+from scipy.sparse import coo_array, csc_array, csr_array, issparse, triu
 
 from pegfan._arrays import FloatArray, IntArray
 from pegfan._checks import BadInput
 from pegfan._extras import need
-from pegfan._npz import read_npz, require_size
+from pegfan._limits import EDGE, EDGELIST, GML, GRAPHML, NODE, require
+from pegfan._npz import read_npz
 from pegfan.datasets._table import Options, ReadReport, Table, few, shown, suggestion
 from pegfan.datasets._text import open_bytes, read_numbers
 from pegfan.graph import Graph, Split, labels_or_targets, mask_splits, single_column
@@ -61,21 +62,24 @@ def reading(path: Path, what: str) -> Iterator[None]:
         raise BadInput(f"{path} cannot be read as {what}: {words[:300] or type(error).__name__}") from error
 
 
-def _require_plausible(path: Path, n: int, entries: int) -> None:
+def _require_room(path: Path, n: int, entries: int, max_bytes: int | None, *, what: str = "nodes") -> None:
+    """Refuse more nodes than entries can speak of, and more of both than there is memory for."""
     if n > 10**6 + 1000 * entries:
-        raise BadInput(f"{path} declares {n:,} nodes for {entries:,} entries; the size is not believable")
+        raise BadInput(f"{path} declares {n:,} {what} for {entries:,} entries; the size is not believable")
+    if max_bytes is not None:
+        require(f"{path}: {n:,} {what} and {entries:,} entries", NODE * n + EDGE * entries, max_bytes)
 
 
-def read_whole(path: Path, kind: str, options: Options, max_bytes: int, report: ReadReport) -> Parts:
+def read_whole(path: Path, kind: str, options: Options, max_bytes: int | None, report: ReadReport) -> Parts:
     """Read a file that holds a whole graph."""
     if kind == "mtx":
-        return _from_matrix(_read_mtx(path, max_bytes), path, "Matrix Market", options, report)
+        return _from_matrix(_read_mtx(path, max_bytes), path, "Matrix Market", options, max_bytes, report)
     if kind == "npz":
         with reading(path, "npz"):
             arrays = read_npz(path, max_bytes)
         if {"format", "shape", "data"} <= arrays.keys():
-            return _from_matrix(_sparse_from(arrays, path), path, "npz of a sparse matrix", options, report)
-        return Parts(graph=_graph_from_arrays(arrays, path, options, report))
+            return _from_matrix(_sparse_from(arrays, path), path, "npz of a sparse matrix", options, max_bytes, report)
+        return Parts(graph=_graph_from_arrays(arrays, path, options, max_bytes, report))
     if kind == "pt":
         return Parts(graph=_read_pyg(path, options, max_bytes, report))
     with reading(path, {"graphml": "GraphML", "gml": "GML", "edgelist": "an edge list of NetworkX"}[kind]):
@@ -84,7 +88,9 @@ def read_whole(path: Path, kind: str, options: Options, max_bytes: int, report: 
     return _from_networkx(nx_graph, path, directed=kind != "edgelist" and nx_graph.is_directed())
 
 
-def _from_matrix(matrix: coo_array, path: Path, what: str, options: Options, report: ReadReport) -> Parts:
+def _from_matrix(
+    matrix: coo_array, path: Path, what: str, options: Options, max_bytes: int | None, report: ReadReport
+) -> Parts:
     import pandas as pd
 
     n = matrix.shape[0]
@@ -92,7 +98,7 @@ def _from_matrix(matrix: coo_array, path: Path, what: str, options: Options, rep
         raise BadInput(f"{path} holds a matrix of shape {matrix.shape}; an adjacency matrix is square")
     if matrix.dtype.kind not in "biuf":
         raise BadInput(f"{path} holds a matrix of {matrix.dtype}; weights are real numbers")
-    _require_plausible(path, n, matrix.nnz)
+    _require_room(path, n, matrix.nnz, max_bytes)
     report.files[path.name] = f"{what}, {n:,} nodes, {matrix.nnz:,} entries"
     csr = matrix.astype(np.float64).tocsr()
     directed = (csr != csr.T).nnz > 0
@@ -117,11 +123,11 @@ class _Head(NamedTuple):
     lines: int
 
 
-def _read_mtx(path: Path, max_bytes: int) -> coo_array:
+def _read_mtx(path: Path, max_bytes: int | None) -> coo_array:
     """Read a Matrix Market file; a damaged one can crash SciPy's own reader."""
     with reading(path, "Matrix Market"):
         head = _read_mtx_head(path, max_bytes)
-        _require_plausible(path, max(head.rows, head.columns), path.stat().st_size)
+        _require_room(path, max(head.rows, head.columns), head.entries, max_bytes)
         if head.entries == 0:
             return coo_array((head.rows, head.columns))
         names = ["value"] if head.layout == "array" else ["row", "column", "value"][: 3 - (head.field == "pattern")]
@@ -136,7 +142,7 @@ def _read_mtx(path: Path, max_bytes: int) -> coo_array:
         return coo_array((values, (i, j)), shape=(head.rows, head.columns))
 
 
-def _read_mtx_head(path: Path, max_bytes: int) -> _Head:
+def _read_mtx_head(path: Path, max_bytes: int | None) -> _Head:
     with open_bytes(path, max_bytes) as stream:
         words = stream.readline(1000).decode(errors="replace").lower().split()
         if len(words) != 5 or words[:2] != ["%%matrixmarket", "matrix"]:
@@ -192,7 +198,7 @@ def _sparse_from(arrays: dict[str, Any], path: Path) -> coo_array:
     with reading(path, f"a sparse matrix of format {layout!r}"):
         shape = tuple(int(extent) for extent in arrays["shape"])
         if len(shape) == 2:
-            _require_plausible(path, max(shape), arrays["data"].size)
+            _require_room(path, max(shape), arrays["data"].size, None)
         if layout == "coo":
             matrix: Any = coo_array((arrays["data"], (arrays["row"], arrays["col"])), shape=shape)
         else:
@@ -202,12 +208,18 @@ def _sparse_from(arrays: dict[str, Any], path: Path) -> coo_array:
         return matrix.tocoo()
 
 
-def _graph_from_arrays(arrays: dict[str, Any], path: Path, options: Options, report: ReadReport) -> Graph:
+def _graph_from_arrays(
+    arrays: dict[str, Any], path: Path, options: Options, max_bytes: int | None, report: ReadReport
+) -> Graph:
     _only_array_options(options, path)
     pairs = _pairs_from(arrays, path)
     labels = _labels_from(arrays, path, options)
     features = _features_from(arrays, path, options)
-    n = _node_count(arrays, path, pairs, labels, features)
+    n = _node_count(arrays, labels, features)
+    counted = n is None and pairs.size and pairs.dtype.kind in "iu"  # then there are as many as the largest id says
+    nodes = min(int(pairs.max()) + 1, 10**6 + 1000 * len(pairs)) if counted else n or 0
+    _require_room(path, nodes, len(pairs) + (0 if labels is None else len(labels)), max_bytes)
+    _require_features(path, features, max_bytes)
     names = arrays.get("feature_names", np.empty(0))
     graph = Graph.from_edges(
         pairs,
@@ -265,11 +277,20 @@ def _features_from(arrays: dict[str, Any], path: Path, options: Options) -> Any:
         return csr_array((arrays["x_data"], indices, indptr), shape=shape)
 
 
-def _node_count(arrays: dict[str, Any], path: Path, pairs: Any, labels: Any, features: Any) -> int | None:
+def _require_features(path: Path, features: Any, max_bytes: int | None) -> None:
+    """Refuse features that take too much memory while they are checked and copied."""
+    if features is None or features.ndim != 2:
+        return
+    if issparse(features):
+        _require_room(path, max(features.shape), features.nnz + features.shape[0], max_bytes, what="feature columns")
+    elif max_bytes is not None:
+        rows, columns = features.shape
+        require(f"{path}: features of {rows:,} nodes in {columns:,} columns", 24 * rows * columns, max_bytes)
+
+
+def _node_count(arrays: dict[str, Any], labels: Any, features: Any) -> int | None:
     if "num_nodes" in arrays and arrays["num_nodes"].size == 1:
-        n = int(arrays["num_nodes"].item())
-        _require_plausible(path, n, len(pairs))
-        return n
+        return int(arrays["num_nodes"].item())
     rows = [array.shape[0] for array in (labels, features) if array is not None and array.ndim > 0]
     return rows[0] if rows else None
 
@@ -307,9 +328,9 @@ def _describe_arrays(graph: Graph, rows: int, report: ReadReport) -> None:
     report.self_loops = int(np.count_nonzero(graph.adjacency.diagonal()))
 
 
-def _read_networkx(path: Path, kind: str, max_bytes: int) -> Any:
+def _read_networkx(path: Path, kind: str, max_bytes: int | None) -> Any:
     nx = need("networkx", "graphs", "this format")
-    with open_bytes(path, max_bytes) as stream:
+    with open_bytes(path, max_bytes, {"graphml": GRAPHML, "gml": GML}.get(kind, EDGELIST)) as stream:
         content = stream.read()
     if kind == "graphml":
         _check_xml(content, path)
@@ -374,7 +395,7 @@ def _from_networkx(nx_graph: Any, path: Path, directed: bool | None) -> Parts:
     return Parts(edges=Table(pd.DataFrame(edges), path.name), nodes=nodes, directed=directed, id=key)
 
 
-def _read_pyg(path: Path, options: Options, max_bytes: int, report: ReadReport) -> Graph:
+def _read_pyg(path: Path, options: Options, max_bytes: int | None, report: ReadReport) -> Graph:
     _only_array_options(options, path)
     data = _load_pyg(path, max_bytes)
     attributes: dict[str, Any] = {"metric": options.metric}
@@ -399,7 +420,7 @@ def _read_pyg(path: Path, options: Options, max_bytes: int, report: ReadReport) 
     return graph
 
 
-def _load_pyg(path: Path, max_bytes: int) -> Any:
+def _load_pyg(path: Path, max_bytes: int | None) -> Any:
     """Load tensors and PyG's plain data classes, nothing else."""
     torch = need("torch", "torch", "this format")
     pyg = need("torch_geometric.data.data", "torch", "this format")
@@ -411,7 +432,9 @@ def _load_pyg(path: Path, max_bytes: int) -> Any:
                 f"{path} is not in the format that torch.save has had since torch 1.6 (a zip file); save it again"
             )
         with zipfile.ZipFile(path) as archive:
-            require_size(path, sum(member.file_size for member in archive.infolist()), max_bytes)
+            declared = sum(member.file_size for member in archive.infolist())
+            if max_bytes is not None:
+                require(f"{path}: tensors of {declared:,} bytes", 2 * declared, max_bytes)
             damaged = archive.testzip()
             if damaged is not None:
                 raise BadInput(f"{path} is damaged: {damaged}")
@@ -425,7 +448,23 @@ def _load_pyg(path: Path, max_bytes: int) -> Any:
                 f"{path}: {asks} is not loaded from files, as it could run code; save the Data object alone, "
                 "or use Graph.from_pyg on the object in memory"
             ) from error
-        return _single_data(content, path)
+        data = _single_data(content, path)
+        if max_bytes is not None:
+            _require_tensors(path, data, max_bytes)
+        return data
+
+
+def _require_tensors(path: Path, data: Any, max_bytes: int) -> None:
+    """Refuse tensors that are larger than what the file holds of them, and nodes that nothing speaks of."""
+    found = data.to_dict() if hasattr(data, "to_dict") else vars(data)
+    tensors = [value for value in found.values() if hasattr(value, "numel") and hasattr(value, "element_size")]
+    numbers = sum(tensor.numel() for tensor in tensors)
+    require(f"{path}: tensors of {numbers:,} numbers", 24 * numbers, max_bytes)
+    edges = found["edge_index"]
+    largest = int(edges.max()) + 1 if hasattr(edges, "max") and edges.numel() and not edges.is_floating_point() else 0
+    given = found.get("num_nodes")
+    n = max(largest, given if isinstance(given, int) else 0)
+    _require_room(path, n, edges.numel() // 2 if hasattr(edges, "numel") else 0, max_bytes)
 
 
 def _single_data(content: Any, path: Path) -> Any:

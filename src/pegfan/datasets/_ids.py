@@ -59,6 +59,8 @@ def is_number(series: Any) -> bool:
 
 def blanks(series: Any, words: Sequence[str] = ("",)) -> NDArray[np.bool_]:
     """Return where a column holds nothing, or one of the words for it."""
+    if isinstance(series.dtype, np.dtype) and series.dtype.kind in "iub":  # pandas takes long to say so
+        return np.zeros(len(series), dtype=bool)
     gaps = np.array(series.isna(), dtype=bool)
     if is_text(series):
         gaps |= np.asarray(series.str.strip().isin(words), dtype=bool)

@@ -14,6 +14,7 @@ from pegfan.datasets._categories import categories
 from pegfan.datasets._ids import WHOLE_NUMBER
 from pegfan.datasets._schema import Rule
 from pegfan.datasets._table import MISSING_WORDS, Table, plain, shown
+from pegfan.running import check_memory
 
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _NUMBERS = re.compile(r"[-+.,;|eE\d\s]*")
@@ -131,6 +132,8 @@ def read_vector(column: Column, lists: list[list[Any]], rule: Rule, missing: str
     length, present = rule.facts["length"], np.array([bool(row) for row in lists], dtype=bool)
     if missing == "error":
         require_all(column, ~present, "vector")
+    rows = len(lists) + column.extra
+    check_memory(16.0 * rows * length, f"column {column.name!r}: a vector of {length:,} numbers for {rows:,} nodes")
     numbers = _vectors(column, lists, length)
     fill = rule.facts["mean"] if missing == "mean" else np.zeros(length)
     if fill is None:  # nobody kept it

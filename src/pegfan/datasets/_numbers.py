@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pegfan._arrays import FloatArray
 from pegfan._checks import BadInput
 from pegfan.datasets._blocks import Block, Column, Unusable, filled, gaps, require_all
-from pegfan.datasets._ids import is_number
+from pegfan.datasets._ids import is_number, is_text
 from pegfan.datasets._schema import Rule
 from pegfan.datasets._table import few, shown
 
@@ -86,6 +86,8 @@ def read_number(column: Column, rule: Rule, missing: str) -> Block:
 
 
 def _placeholders(column: Column) -> str:
+    if not is_text(column.series):
+        return ""
     words = column.series[gaps(column.series, placeholders=True) & ~gaps(column.series)]
     return f", {few(list(dict.fromkeys(words)))} taken for missing" if len(words) else ""
 

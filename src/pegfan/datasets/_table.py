@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, Self, TypedDict
 
 import numpy as np
@@ -182,7 +183,15 @@ class Table:
     @property
     def columns(self) -> list[str]:
         """The names of the columns."""
+        return list(self._names)
+
+    @cached_property
+    def _names(self) -> list[str]:
         return list(self.data.columns)
+
+    @cached_property
+    def _lower(self) -> dict[str, str]:
+        return _by_lower_case(self._names)
 
     @property
     def size(self) -> int:
@@ -207,7 +216,7 @@ class Table:
     def find(self, column: Any, role: str) -> str:
         """Return the column that the caller named, or say which one may have been meant."""
         name = str(column)
-        if name in self.columns:
+        if name in self.data.columns:
             return name
         raise BadInput(f"{self.name} has no {role} column {name!r}; {suggestion(name, self.columns)}")
 
@@ -223,13 +232,35 @@ class Table:
 
     def named(self, *names: str) -> list[str]:
         """Return the columns that bear one of the names, whatever their case, in the order of the names."""
-        return named_among(self.columns, *names)
+        return [self._lower[name] for name in names if name in self._lower]
 
 
 def named_among(columns: Sequence[str], *names: str) -> list[str]:
     """Return those of some columns that bear one of the names, whatever their case, in the order of the names."""
-    lower = {column.strip().lower(): column for column in reversed(columns)}
+    lower = _by_lower_case(columns)
     return [lower[name] for name in names if name in lower]
+
+
+def _by_lower_case(columns: Sequence[str]) -> dict[str, str]:
+    return {column.strip().lower(): column for column in reversed(columns)}
+
+
+def unique_names(given: Iterable[str]) -> list[str]:
+    """Return names, those that occurred before with a number at their end.
+
+    Examples
+    --------
+    >>> unique_names(["a", "a", "b", "a", "a.1"])
+    ['a', 'a.1', 'b', 'a.2', 'a.1.1']
+    """
+    taken: dict[str, int] = {}  # and how many more there were: names that all are the same must not take for ever
+    for name in given:
+        unique = name
+        while unique in taken:
+            taken[name] += 1
+            unique = f"{name}.{taken[name]}"
+        taken[unique] = 0
+    return list(taken)
 
 
 def nearest(name: str, choices: Iterable[Any]) -> str | None:

@@ -22,11 +22,12 @@ from typing import Any
 import numpy as np
 
 from pegfan._checks import BadInput
+from pegfan._limits import BYTE, CELL, COLUMN, MOST_COLUMNS, require
 from pegfan.datasets import _kernels
 from pegfan.datasets._coded import Cells, Coded, Numberer
 from pegfan.datasets._header import has_header, is_number
 from pegfan.datasets._ids import WHOLE_NUMBER
-from pegfan.datasets._table import MISSING_WORDS, Table
+from pegfan.datasets._table import MISSING_WORDS, Table, unique_names
 
 BLOCK = 2**20
 """Bytes that are read at once: small enough for the processor's cache."""
@@ -47,7 +48,7 @@ class TextSettings:
     delimiter: str | None = None
     header: bool | None = None
     comments: str = "#%"
-    max_bytes: int = 0
+    max_bytes: int | None = None  # that reading may take, see `pegfan._limits`; None where it is done in pieces
     known_names: frozenset[str] = frozenset()  # in lower case; any of them in the first line makes it a header
 
 
@@ -77,8 +78,8 @@ class _Layout:
 class _Unpacked(io.RawIOBase):
     """The bytes in a gzip file; no more than allowed, and damage reported with the name of the file."""
 
-    def __init__(self, path: Path, max_bytes: int) -> None:
-        self._path, self._limit, self._read = path, max_bytes, 0
+    def __init__(self, path: Path, max_bytes: int | None, cost: int) -> None:
+        self._path, self._limit, self._cost, self._read = path, max_bytes, cost, 0
         self._file = path.open("rb")
         self._stream = gzip.GzipFile(fileobj=self._file)
 
@@ -91,11 +92,9 @@ class _Unpacked(io.RawIOBase):
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise BadInput(f"{self._path} is damaged or cut short: {error}") from error
         self._read += count
-        if self._read > self._limit:
-            raise BadInput(
-                f"{self._path} unpacks to more than the {self._limit:,} bytes allowed; if it is yours, pass a larger "
-                "max_bytes"
-            )
+        if self._limit is not None:
+            what = f"{self._path} unpacks to {self._read:,} bytes or more, which"
+            require(what, self._cost * self._read, self._limit, pieces=self._cost == BYTE)
         return count
 
     def close(self) -> None:
@@ -109,10 +108,13 @@ def is_packed(path: Path) -> bool:
         return file.read(len(_GZIP)) == _GZIP
 
 
-def open_bytes(path: Path, max_bytes: int) -> io.BufferedReader:
-    """Open a file, packed by gzip or not; a packed one may unpack to `max_bytes`."""
+def open_bytes(path: Path, max_bytes: int | None, cost: int = BYTE) -> io.BufferedReader:
+    """Open a file, packed by gzip or not, of which every byte takes `cost` in memory, up to `max_bytes` in all."""
     if is_packed(path):
-        return io.BufferedReader(_Unpacked(path, max_bytes), buffer_size=2**20)
+        return io.BufferedReader(_Unpacked(path, max_bytes, cost), buffer_size=2**20)
+    if max_bytes is not None:
+        size = path.stat().st_size
+        require(f"{path}: {size:,} bytes", cost * size, max_bytes, pieces=cost == BYTE)
     return path.open("rb")
 
 
@@ -144,7 +146,7 @@ def _as_written(layout: _Layout, column: str) -> Any:
     return table.column(0).to_pandas().rename(column)
 
 
-def read_numbers(path: Path, names: list[str], skip: int, comments: str, max_bytes: int) -> Table:
+def read_numbers(path: Path, names: list[str], skip: int, comments: str, max_bytes: int | None) -> Table:
     """Return the table of white-space separated columns, none of them named, after `skip` lines."""
     settings = TextSettings(delimiter=" ", header=False, comments=comments, max_bytes=max_bytes)
     layout = _inspect(_Layout(path, settings, " ", False, names, skip, ".", spaced=False, as_text=[]))
@@ -167,6 +169,7 @@ def find_layout(path: Path, settings: TextSettings, look: bool = True) -> _Layou
     if len(delimiter) != 1:
         raise ValueError(f"delimiter must be a single character (' ' for white space), got {delimiter!r}")
     rows = _split(sample, delimiter)
+    require_columns(path, max(map(len, rows)))
     found = has_header(rows, settings.known_names) if settings.header is None else settings.header
     header = len(rows[0]) > 3 and not any(map(is_number, rows[0])) if found is None else found
     names = _column_names(rows, header)
@@ -188,7 +191,7 @@ def find_layout(path: Path, settings: TextSettings, look: bool = True) -> _Layou
     return _inspect(layout) if look else layout
 
 
-def _first_lines(path: Path, max_bytes: int) -> list[str]:
+def _first_lines(path: Path, max_bytes: int | None) -> list[str]:
     """Return the whole lines at the start of the file, at least two."""
     with open_bytes(path, max_bytes) as stream:
         start = stream.read(2**16)
@@ -250,19 +253,22 @@ def _has_decimal_commas(cells: list[str]) -> bool:
     return marks == {","}
 
 
+def require_columns(path: Path, count: int) -> None:
+    """Refuse a table that is too wide to be looked at column by column."""
+    if count > MOST_COLUMNS:
+        raise BadInput(
+            f"{path} has {count:,} columns, and a table may have {MOST_COLUMNS:,}; keep features of so many columns as "
+            "an array in an npz file"
+        )
+
+
 def _column_names(rows: list[list[str]], header: bool) -> list[str]:
     width = len(rows[header]) if len(rows) > header else len(rows[0])
     if not header:
         return ["source", "target", "weight"][:width] if width in (2, 3) else [f"column{k}" for k in range(width)]
     given = [cell.strip() for cell in rows[0]]
     given = ["", *given] if len(given) == width - 1 else given
-    names: list[str] = []
-    for k, name in enumerate(given):
-        unique = name or ("index" if k == 0 else f"column{k}")
-        while unique in names:
-            unique += ".1"
-        names.append(unique)
-    return names
+    return unique_names(name or ("index" if k == 0 else f"column{k}") for k, name in enumerate(given))
 
 
 def _inspect(layout: _Layout) -> _Layout:
@@ -282,6 +288,7 @@ def _inspect(layout: _Layout) -> _Layout:
             found = np.zeros(6, np.uint8)
             lines += int(_kernels.look_through(np.frombuffer(whole, np.uint8), len(last), mark[0], found))
             size += len(block)
+            _require_room(layout, lines, size)
             if found[_kernels.NUL]:
                 raise BadInput(f"{layout.path} is not a text table: it holds zero bytes; is its suffix right?")
             quotes += block.count(b'"') if found[_kernels.QUOTE] else 0
@@ -306,6 +313,14 @@ def _inspect(layout: _Layout) -> _Layout:
         lines=lines,
         returns=returns > 0,
     )
+
+
+def _require_room(layout: _Layout, lines: int, size: int) -> None:
+    """Refuse a table that has too many cells for the memory, however few bytes they are."""
+    width, most = len(layout.names), layout.settings.max_bytes
+    if most is not None:
+        what = f"{layout.path}: {max(lines, 1):,} rows of {width:,} columns"
+        require(what, CELL * lines * width + BYTE * size + COLUMN * width, most, pieces=True)
 
 
 # -------------------------------------------------------------------- parsing
@@ -492,9 +507,9 @@ def open_as_text(layout: _Layout, block: int) -> Iterator[Any]:
         yield reader
 
 
-def one_column(path: Path, name: str, decimal: str, *, as_text: bool, max_bytes: int) -> Any:
+def one_column(path: Path, name: str, decimal: str, *, as_text: bool) -> Any:
     """Return the data frame of a file without a header that has one column, every cell in quotes."""
-    settings = TextSettings(delimiter=",", header=False, comments="", max_bytes=max_bytes)
+    settings = TextSettings(delimiter=",", header=False, comments="")
     layout = _Layout(path, settings, ",", False, [name], 0, decimal, spaced=False, as_text=[name] if as_text else [])
     return _frame(replace(layout, quoted=True, loose=True), None)
 

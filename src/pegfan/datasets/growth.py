@@ -11,6 +11,7 @@ import numpy as np
 
 from pegfan._arrays import IntArray
 from pegfan._checks import BadInput
+from pegfan._limits import allowed
 from pegfan.datasets import _ids
 from pegfan.datasets._columns import DROPPED
 from pegfan.datasets._graph_files import Parts
@@ -72,6 +73,7 @@ def read_growth(
         Of `read_graph`. Unknown ends of edges are dropped unless ``unknown`` says otherwise.
     """
     how = FileOptions(**{name: options[name] for name in FileOptions._fields if name in options})
+    how = how._replace(max_bytes=allowed(how.max_bytes))
     rest = {name: value for name, value in options.items() if name not in FileOptions._fields}
     chosen, first = Options.of({**rest, "schema": schema}), ReadReport()
     files = [existing(path) for path in before]

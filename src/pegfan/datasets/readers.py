@@ -11,20 +11,21 @@ import json
 import os
 import re
 import zipfile
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Unpack, overload
 
 from pegfan._checks import BadInput
-from pegfan._npz import MAX_BYTES, require_size
+from pegfan._limits import BYTE, CELL, COLUMN, JSON, allowed, require
 from pegfan.datasets._columns import ID_NAMES
 from pegfan.datasets._edges import END_NAMES, WEIGHT_NAMES, best_share, end_columns, some_ends
 from pegfan.datasets._graph_files import Parts, read_whole, reading
 from pegfan.datasets._header import edges_have_header, nodes_have_header
 from pegfan.datasets._labels import LABEL_NAMES
 from pegfan.datasets._table import Options, ReadReport, Table, TableOptions, few, nearest
-from pegfan.datasets._text import TextSettings, open_bytes, read_text
+from pegfan.datasets._text import TextSettings, open_bytes, read_text, require_columns
 from pegfan.datasets.tables import best_id, build, edges_fit
 from pegfan.graph import Graph
 
@@ -59,7 +60,7 @@ class ReadOptions(TableOptions, total=False):
     delimiter: str | Mapping[Any, str] | None
     header: bool | Mapping[Any, bool] | None
     comments: str
-    max_bytes: int
+    max_bytes: str | float | None
 
 
 @overload
@@ -78,7 +79,7 @@ def read_graph(
     delimiter: str | Mapping[Any, str] | None = None,
     header: bool | Mapping[Any, bool] | None = None,
     comments: str = "#%",
-    max_bytes: int = MAX_BYTES,
+    max_bytes: str | float | None = None,
     report: bool = False,
     **options: Unpack[TableOptions],
 ) -> Graph | tuple[Graph, ReadReport]:
@@ -117,8 +118,9 @@ def read_graph(
     comments : str
         Lines of text files that start with one of these characters are skipped (in a file with quotes, only before
         the first row).
-    max_bytes : int
-        What a file may claim to hold, or unpack to.
+    max_bytes : int or str, optional
+        The memory that reading a file may take, in bytes or as ``"8GB"``; by default half of what is free. A file that
+        claims more, by its rows, nodes or what it unpacks to, is refused before memory is taken.
     report : bool
         Whether to return the :class:`~pegfan.datasets.ReadReport` too.
     **options
@@ -163,7 +165,7 @@ def read_graph(
     chosen, account = Options.of(options), ReadReport()
     edge_files = [] if edges is None else [edges] if isinstance(edges, str | os.PathLike) else list(edges)
     every = [existing(path) for path in (*paths, *edge_files, nodes) if path is not None]
-    how = FileOptions(format, delimiter, header, comments, max_bytes)
+    how = FileOptions(format, delimiter, header, comments, allowed(max_bytes))
     parts, bags = gather(
         every, chosen, account, how, list(map(Path, edge_files)), None if nodes is None else Path(nodes)
     )
@@ -179,7 +181,7 @@ class FileOptions(NamedTuple):
     delimiter: str | Mapping[Any, str] | None = None
     header: bool | Mapping[Any, bool] | None = None
     comments: str = "#%"
-    max_bytes: int = MAX_BYTES
+    max_bytes: int | None = None
 
 
 def gather(
@@ -263,7 +265,7 @@ def file_format(path: Path, given: str | None) -> str:
         raise BadInput(f"{path}: {_REFUSED[suffix]}; save the graph as CSV, Parquet, npz or GraphML")
     found = _SUFFIXES.get(suffix)
     if found in (None, "text"):
-        with open_bytes(path, MAX_BYTES) as stream:
+        with open_bytes(path, None) as stream:
             start = stream.read(4096)
         found = _by_content(path, start) if found is None else found
         if found == "text" and re.match(rb"(?:[#%][^\n]*\n|\s)*[^\n#%][^\n]*\{[^\n{}]*\}[ \t]*\r?(?:\n|$)", start):
@@ -323,14 +325,13 @@ def read_table(
     return table
 
 
-def _read_parquet(path: Path, max_bytes: int) -> tuple[Table, str]:
+def _read_parquet(path: Path, max_bytes: int | None) -> tuple[Table, str]:
     from pyarrow import parquet
 
     with reading(path, "Parquet"), parquet.ParquetFile(path) as file:
-        about = file.metadata
-        groups = [about.row_group(k) for k in range(about.num_row_groups)]
-        declared = max(about.num_rows * about.num_columns * 8, sum(group.total_byte_size for group in groups))
-        require_size(path, declared, max_bytes)
+        require_columns(path, file.metadata.num_columns)
+        if max_bytes is not None:
+            _require_parquet(path, file.metadata, max_bytes)
         table = file.read()
         table.validate(full=True)
         frame = table.to_pandas(ignore_metadata=True, split_blocks=True, self_destruct=True, date_as_object=False)
@@ -340,15 +341,50 @@ def _read_parquet(path: Path, max_bytes: int) -> tuple[Table, str]:
     return Table(frame, path.name), f"Parquet, {len(frame):,} rows"
 
 
-def _read_json(path: Path, max_bytes: int) -> dict[str, list[Any]]:
+def _require_parquet(path: Path, about: Any, max_bytes: int) -> None:
+    """Refuse a file that takes too much memory by what it declares, or by texts that stand in it once for many rows."""
+    from pyarrow import parquet
+
+    chunks = [about.row_group(k).column(j) for k in range(about.num_row_groups) for j in range(about.num_columns)]
+    widths = [max(8, about.schema.column(j).length) for j in range(about.num_columns)] * about.num_row_groups
+    sizes = [chunk.num_values * max(CELL, 2 * width) for chunk, width in zip(chunks, widths, strict=True)]
+    held = sum(sizes) + BYTE * sum(chunk.total_uncompressed_size for chunk in chunks)
+    what = f"{path}: {about.num_rows:,} rows of {about.num_columns:,} columns"
+    require(what, max(held, CELL * about.num_rows) + COLUMN * about.num_columns, max_bytes, pieces=True)
+    coded = [chunk for chunk in chunks if chunk.physical_type == "BYTE_ARRAY" and chunk.has_dictionary_page]
+    if BYTE * sum(chunk.num_values * chunk.total_uncompressed_size for chunk in coded) <= max_bytes - held:
+        return
+    names = list(dict.fromkeys(chunk.path_in_schema for chunk in coded))
+    with parquet.ParquetFile(path, read_dictionary=names) as file:
+        for batch in file.iter_batches(columns=names, use_threads=False):
+            held += BYTE * sum(map(_text_bytes, batch.columns))
+            require(f"{what}, with texts that repeat,", held, max_bytes, pieces=True)
+
+
+def _text_bytes(values: Any) -> int:
+    """How long texts are together that stand in a dictionary, alone or in lists."""
+    import pyarrow as pa
+    import pyarrow.compute as arrow
+
+    if pa.types.is_dictionary(values.type):
+        texts = values.dictionary
+        if not (pa.types.is_string(texts.type) or pa.types.is_binary(texts.type)):
+            return 0
+        return int(arrow.sum(arrow.binary_length(texts).take(values.indices).cast(pa.int64())).as_py() or 0)
+    if pa.types.is_struct(values.type):
+        return sum(map(_text_bytes, values.flatten()))
+    return _text_bytes(values.flatten()) if hasattr(values, "flatten") and pa.types.is_nested(values.type) else 0
+
+
+def _read_json(path: Path, max_bytes: int | None) -> dict[str, list[Any]]:
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
         if len(found) < len(pairs):
-            keys = [key for key, _ in pairs]
-            raise BadInput(f"{path}: {next(key for key in found if keys.count(key) > 1)!r} is given more than once")
+            twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+            raise BadInput(f"{path}: {twice!r} is given more than once")
         return found
 
-    with reading(path, "JSON"), open_bytes(path, max_bytes) as stream:
+    with reading(path, "JSON"), open_bytes(path, max_bytes, JSON) as stream:
         try:
             content = json.loads(stream.read().decode(), object_pairs_hook=unique)
         except json.JSONDecodeError as error:

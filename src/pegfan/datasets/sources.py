@@ -7,6 +7,7 @@ import logging
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Self
 
@@ -87,11 +88,23 @@ class Source:
             return []
         return [file for path in self.where for file in _files(Path(path))]
 
-    def fingerprint(self) -> str:
-        """A hash of what is read: of the files' bytes and the options, not of where the files are."""
-        spelled = {_IN_0_1.get(name, name): value for name, value in self.options.items()}
+    def hashes(self) -> dict[Path, bytes]:
+        """The SHA-256 of every file; files are read again only if their size or time changed."""
+        return {file: _hash(file, state.st_size, state.st_mtime_ns) for file in self.files for state in [file.stat()]}
+
+    def fingerprint(self, hashes: Mapping[Path, bytes] | None = None) -> str:
+        """A hash of what is read: of the files' bytes and the options, not of where the files are.
+
+        Parameters
+        ----------
+        hashes
+            Those that the files had at some time; by default as they are now.
+        """
+        # How much memory reading may take changes nothing about what is read.
+        spelled = {_IN_0_1.get(name, name): value for name, value in self.options.items() if name != "max_bytes"}
         digest = hashlib.sha256(repr(sorted(spelled.items())).encode())
-        for part in sorted(_hash(file) for file in self.files) or [str(_known_name(self.where[0])).encode()]:
+        parts = sorted((self.hashes() if hashes is None else hashes).values())
+        for part in parts or [str(_known_name(self.where[0])).encode()]:
             digest.update(part)
         return digest.hexdigest()[:16]
 
@@ -211,6 +224,7 @@ def _files(path: Path) -> Sequence[Path]:
     return [path]
 
 
-def _hash(file: Path) -> bytes:
+@lru_cache(maxsize=4096)
+def _hash(file: Path, size: int, time: int) -> bytes:
     with file.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").digest()

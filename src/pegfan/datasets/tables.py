@@ -34,7 +34,7 @@ from pegfan.datasets._edges import (
 )
 from pegfan.datasets._ids import Ids
 from pegfan.datasets._numbers import read_positions
-from pegfan.datasets._table import Options, ReadReport, Table, TableOptions, few, shown
+from pegfan.datasets._table import Options, ReadReport, Table, TableOptions, few, shown, unique_names
 from pegfan.graph import Graph, Joined
 
 
@@ -438,12 +438,7 @@ def _with_columns(attributes: dict[str, Any], derived: Sequence[Derived]) -> dic
         return attributes
     features, block = attributes.get("features"), np.column_stack(columns)
     names = list(attributes.get("feature_names") or ())
-    taken = set(names)
-    for name in (name for found in derived for name in found.names):
-        while name in taken:
-            name += ".1"  # noqa: PLW2901
-        taken.add(name)
-        names.append(name)
+    names = unique_names([*names, *(name for found in derived for name in found.names)])
     if features is None:
         features = block
     elif issparse(features):

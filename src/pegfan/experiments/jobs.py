@@ -15,7 +15,8 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from pegfan._checks import check_integer, check_kind, check_list, check_mapping, check_number
@@ -45,13 +46,30 @@ if TYPE_CHECKING:
     from pegfan.graph import Graph, Split
     from pegfan.trees import Hierarchy
 
-__all__ = ["Job", "OutOfTime", "run", "run_job"]
+__all__ = ["ChangedData", "Job", "OutOfTime", "require_same", "run", "run_job"]
 
 _log = logging.getLogger(__name__)
+
+_LOOK = 0.2
+"""Seconds between two looks whether other processes have finished what they are at."""
 
 
 class OutOfTime(Exception):
     """The time budget of `run` is used up; finished jobs are in the store."""
+
+
+class ChangedData(OSError):
+    """Files are not what they were when runs on them were asked for; finished runs are in the store."""
+
+
+def require_same(before: Mapping[Path, bytes], now: Mapping[Path, bytes]) -> None:
+    """Raise `ChangedData`, with the names of the files, where two answers of `Source.hashes` differ."""
+    changed = sorted(str(file) for file in before.keys() | now.keys() if before.get(file) != now.get(file))
+    if changed:
+        raise ChangedData(
+            f"{', '.join(changed)} changed while runs on it were made; those that are finished are stored, and are of "
+            "the data as they were: bring these back to go on, or run again to begin with the new"
+        )
 
 
 @dataclass(frozen=True)
@@ -96,6 +114,16 @@ class Job:
             object.__setattr__(self, name, check_integer(getattr(self, name), name, 0))
 
     @cached_property
+    def hashes(self) -> Mapping[Path, bytes]:
+        """The SHA-256 of the source's files, as they are when this is first asked for: the run is one on these."""
+        return self.source.hashes()
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """What stands for the source in names: a hash of its files' bytes and its options."""
+        return _fingerprint(self.source, self.hashes)
+
+    @cached_property
     def name(self) -> str:
         """16 hex digits of the SHA-256 of all that defines the run, the source by its fingerprint.
 
@@ -107,7 +135,7 @@ class Job:
     def cell(self) -> Hashable:
         """What runs have in common that must have one tree: the graph, and the recipe but for its settings."""
         own = self.recipe.changed(settings=Settings()) if isinstance(self.recipe, Recipe) else self.recipe.key
-        return _fingerprint(self.source), own
+        return self.fingerprint, own
 
     @cached_property
     def channels_mark(self) -> Hashable:
@@ -118,7 +146,7 @@ class Job:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        source = {**self.source.to_dict(), "fingerprint": _fingerprint(self.source)}
+        source = {**self.source.to_dict(), "fingerprint": self.fingerprint}
         return {"source": source, "recipe": self.recipe.to_dict(), "split": self.split, "seed": self.seed}
 
     @classmethod
@@ -160,6 +188,7 @@ def run_job(
     check_kind(job, "job", Job)
     if isinstance(job.recipe, NetworkRecipe):  # torch is imported first, for only what is there can be limited
         need("torch", "torch", f"{job.recipe.label}, like all networks but PEGFAN and FSGNN,")
+    require_same(job.hashes, job.source.hashes())
     with _ONE_AT_A_TIME, one_thread():
         for kept in (_trees, _channels) if isinstance(job.recipe, NetworkRecipe) else (_inputs,):
             kept.values.clear()  # what runs of other kinds keep is not this one's memory
@@ -192,9 +221,9 @@ def _run_channels(job: Job, recipe: Recipe, trees: str | os.PathLike[str] | None
 
 
 def _run_network(job: Job, recipe: NetworkRecipe, relations: str | os.PathLike[str] | None) -> dict[str, Any]:
-    graph, stand_in = _graphs.get(_fingerprint(job.source), lambda: _open(job.source))
+    graph, stand_in = _graphs.get(job.fingerprint, lambda: _open(job.source, job.hashes))
     split = _split(graph, stand_in, job)
-    key = _fingerprint(job.source), recipe.inputs
+    key = job.fingerprint, recipe.inputs
     inputs = _inputs.get(key, lambda: network_inputs(recipe, graph, relations=relations))
     mark = json.dumps([list(inputs.x.shape), inputs.edges.matrix.nnz, recipe.direction, recipe.scaling])
     return {
@@ -226,6 +255,9 @@ def run(
     Workers only compute; this process writes. Jobs on the same graph, tree and channels follow each other, so that a
     process can reuse these; otherwise the order is that of `jobs`. However it is stopped (Ctrl-C, kill -9, a full
     disk), finished jobs are in the store, and calling it again continues from there.
+
+    Several processes may share a store: none runs a job that another one is at. What others are at comes last: it is
+    waited for, and taken over if they end without a record of it.
 
     A job is done if the store has a record of its name in the current version of the numbers. Jobs on one graph by one
     recipe must have one tree: if this machine builds another one than the store's runs have, a warning names both, the
@@ -284,40 +316,37 @@ def run(
     while todo:
         done, stopped = len(unique) - len(todo), threading.Event()
         waiting = this.waiting(_grouped(todo), deadline, stopped)
-        with closing(runner.map(partial(run_job, trees=trees, relations=relations), waiting)) as records:
+        with this, closing(runner.map(partial(run_job, trees=trees, relations=relations), waiting)) as records:
             for record in records:
+                this.expect(record)
                 store.append(replace(record, workers=side_by_side).to_dict())
                 this.take(record)
                 done += 1
                 _log.info("run %d of %d stored: %s", done, len(unique), record.name)
                 tell(Step(done, len(unique), result=record))
-        todo = this.todo()
+        before, todo = len(todo), this.todo()
         if todo and stopped.is_set():
             raise OutOfTime(
                 f"the time budget is used up with {len(todo)} of {len(unique)} runs left; run again to continue"
             )
+        if len(todo) == before:  # others are at all of them
+            time.sleep(min(_LOOK, max(0.0, deadline - time.monotonic())))
+        elif done < len(unique) - len(todo):
+            tell(Step(len(unique) - len(todo), len(unique), "stored by another process"))
     found = this.found()
     return [found[job.name] for job in wanted]
 
 
 def graph_of(source: Source, *, bare: bool = False) -> Graph:
     """The graph that jobs on a source are run on, `bare` without features that stand in; it is kept for them."""
-    graph, stand_in = _graphs.get(_fingerprint(source), lambda: _open(source))
+    hashes = source.hashes()
+    graph, stand_in = _graphs.get(_fingerprint(source, hashes), lambda: _open(source, hashes))
     return graph.replace(features=None) if bare and stand_in is not None else graph  # type: ignore[no-any-return]
 
 
-# ------------------------------------------------------------------ what runs are made of
-
-
-def _fingerprint(source: Source) -> str:
-    """The source's fingerprint; files are hashed again only if they changed."""
-    states = tuple((str(file), state.st_size, state.st_mtime_ns) for file in source.files for state in [file.stat()])
-    return _fingerprint_of(json.dumps(source.to_dict(), sort_keys=True, default=repr), states)
-
-
-@lru_cache(maxsize=4096)
-def _fingerprint_of(source: str, states: tuple[Any, ...]) -> str:
-    return Source.from_dict(json.loads(source)).fingerprint()
+def _fingerprint(source: Source, hashes: Mapping[Path, bytes]) -> str:
+    """The source's fingerprint as it is after JSON, where a tuple is a list, so that names last."""
+    return Source.from_dict(json.loads(json.dumps(source.to_dict(), default=repr))).fingerprint(hashes)
 
 
 # --------------------------------------------------- graphs, trees, channels, kept
@@ -356,7 +385,7 @@ class _Prepared(NamedTuple):
 
 def _prepare(job: Job, recipe: Recipe, trees: str | os.PathLike[str] | None) -> _Prepared:
     source, tree_mark, channels_mark = _marks(job, trees)
-    graph, stand_in = _graphs.get(source, lambda: _open(job.source))
+    graph, stand_in = _graphs.get(source, lambda: _open(job.source, job.hashes))
     split = _split(graph, stand_in, job)
     recipe = recipe.settled(graph, split, stand_in is not None)
     tree = _trees.get(tree_mark, lambda: recipe.build_tree(graph, trees=trees))
@@ -366,15 +395,16 @@ def _prepare(job: Job, recipe: Recipe, trees: str | os.PathLike[str] | None) -> 
 
 def _marks(job: Job, trees: str | os.PathLike[str] | None = None) -> tuple[Hashable, Hashable, Hashable]:
     """Keys of a job's graph, tree and channels."""
-    source, recipe = _fingerprint(job.source), job.recipe
+    source, recipe = job.fingerprint, job.recipe
     if isinstance(recipe, NetworkRecipe):
         return source, None, recipe.inputs
     folder = None if recipe.tree_file is None or trees is None else os.path.abspath(trees)
     return source, (source, recipe.tree_key, folder), (job.channels_mark, folder)
 
 
-def _open(source: Source) -> tuple[Graph, str | None]:
+def _open(source: Source, hashes: Mapping[Path, bytes]) -> tuple[Graph, str | None]:
     graph, _ = source.open()
+    require_same(hashes, source.hashes())  # what was read is what the run is called by
     if graph.targets is not None:
         raise ValueError(only_classes("a stored run, of compare, search or reproduce,"))
     if graph.labels is None:
@@ -443,6 +473,7 @@ class _Run:
         self.by_name = {job.name: job for job in jobs}
         self.made: dict[Hashable, str] = {}  # what this call's runs are made of: trees by cell, and channels
         self.ran: set[str] = set()
+        self.claims: dict[str, Callable[[], None]] = {}  # what gives back the names that we are at
         self.before: dict[str, int] = {}
         self.cells: dict[Hashable, list[Job]] = {}
         self.stored: dict[Hashable, set[str]] = {}  # what runs of the store are made of
@@ -475,21 +506,43 @@ class _Run:
         """Whether a record is made of what this call's runs are made of, as far as there are any."""
         return all(self.made.get(mark, content) == content for mark, content in _contents(job, record))
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        while self.claims:
+            self.claims.popitem()[1]()
+
     def waiting(self, jobs: Sequence[Job], deadline: float, stopped: threading.Event) -> Iterator[Job]:
-        """The jobs that no other process has stored meanwhile, until the time is up."""
+        """The jobs that no other process has stored meanwhile or is at, until the time is up."""
         for job in jobs:
-            self.store.refresh()
-            if len(self.current(job)) > self.before[job.name]:
-                continue
             if time.monotonic() >= deadline:
                 stopped.set()
                 return
+            require_same(job.hashes, job.source.hashes())  # here, where nothing has to be sent and started for it
+            give_back = self.store.claim(job.name)
+            if give_back is None:
+                continue
+            self.claims[job.name] = give_back
+            self.store.refresh()  # after the claim: one who was at it stores first, and then gives it back
+            if len(self.current(job)) > self.before[job.name]:
+                self.claims.pop(job.name)()
+                continue
             yield job
+
+    def expect(self, record: Record) -> None:
+        """Refuse the record of a run that was not asked for: a worker of another version may call it otherwise."""
+        if record.name not in self.claims:
+            raise OSError(
+                f"a worker sent the run {record.name}, which was not asked for; have all workers the same version of "
+                "pegfan?"
+            )
 
     def take(self, record: Record) -> None:
         """Note what a run was made of; warn if the store has runs that were made of something else."""
         job = self.by_name[record.name]
         self.ran.add(record.name)
+        self.claims.pop(record.name)()
         for mark, content in _contents(job, record):
             self.made[mark] = content
             if others := self.stored.pop(mark, set()) - {content}:

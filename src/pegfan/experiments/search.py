@@ -20,7 +20,7 @@ from pegfan import _defaults as default
 from pegfan._extras import need
 from pegfan._plain import plain
 from pegfan.datasets import Source
-from pegfan.experiments.jobs import Job, OutOfTime, run
+from pegfan.experiments.jobs import Job, OutOfTime, require_same, run
 from pegfan.experiments.records import NUMERICS, Record, agreeing, records_of
 from pegfan.experiments.store import Store
 from pegfan.metrics import METRICS
@@ -63,6 +63,13 @@ _RANGES = {
 
 _FIRST = {"lr_fc": 0.01, "lr_sca": 0.005, "wd_fc1": 1e-6, "wd_fc2": 1e-6, "wd_sca": 0.1}
 """optuna's first trial: near the default settings."""
+
+_PLACE = "place"
+"""The first column of the table, which has the settings next."""
+_NUMBERS = ("rung", "epochs", "splits", "val_metric", "val_std", "val_loss", "test_metric", "test_std", "keys")
+"""Its last columns."""
+_HEADER = 10_000
+"""The most characters of its first line that are looked at."""
 
 _BATCH = 4
 """Trials that are drawn at a time. It is not the number of workers: trials must not depend on that."""
@@ -133,7 +140,7 @@ class SearchResult:
     complete
         Whether the search came to its end; False if the time was up.
     computed, reused
-        Runs that this call computed, and those that were in the store before.
+        Runs that this call computed, and those that it found in the store: from before, or by other processes.
     """
 
     strategy: str
@@ -168,16 +175,28 @@ class SearchResult:
         from pegfan._atomic import replacing
 
         names = list(dict.fromkeys(name for entry in self.candidates for name in entry.settings))
-        numbers = ("rung", "epochs", "splits", "val_metric", "val_std", "val_loss")
         text = io.StringIO(newline="")
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(["place", *names, *numbers, "test_metric", "test_std", "keys"])
+        writer.writerow([_PLACE, *names, *_NUMBERS])
         for place, entry in enumerate(self.candidates, start=1):
             test = [self.test_mean, self.test_std] if place == 1 else ["", ""]
             own = [entry.settings.get(name, "") for name in names]
-            writer.writerow([place, *own, *(getattr(entry, n) for n in numbers), *test, " ".join(entry.keys)])
+            writer.writerow([place, *own, *(getattr(entry, n) for n in _NUMBERS[:-3]), *test, " ".join(entry.keys)])
         with replacing(path) as file:
             file.write(text.getvalue().encode())
+
+
+def is_table(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is a table of `SearchResult.write_csv`, by the names of its columns.
+
+    Parameters
+    ----------
+    path
+        The file.
+    """
+    with open(path, encoding="utf-8", errors="replace") as file:
+        columns = file.readline(_HEADER).rstrip("\n").split(",")
+    return columns[0] == _PLACE and tuple(columns[-len(_NUMBERS) :]) == _NUMBERS
 
 
 def grid(name: Literal["paper", "authors"] = "paper") -> list[dict[str, float]]:
@@ -387,11 +406,14 @@ class _Search:
     progress: Progress | None
     traces: list[_Trace] = field(default_factory=list)
     runs: int = 0
-    reused: int = 0
+    computed: int = 0  # of them, by this process
     work: int = 0
-    reused_work: int = 0
+    computed_work: int = 0
     ahead: tuple[int, int] = (0, 0)  # runs and work planned after those that are being run
     start: float = field(default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        self.hashes = self.source.hashes()
 
     # --------------------------------------------------------------- strategies
 
@@ -454,9 +476,9 @@ class _Search:
 
         def report(step: Step) -> None:
             self.runs, self.work = before + step.done, work + step.done * weight
-            if step.result is None:
-                self.reused += step.done
-                self.reused_work += step.done * weight
+            if step.result is not None:
+                self.computed += 1
+                self.computed_work += weight
             if self.progress:
                 self.progress(self.step((step.planned - step.done), weight))
 
@@ -484,15 +506,16 @@ class _Search:
         runs, more = self.ahead
         planned, elapsed = self.work + left * weight + more, time.monotonic() - self.start
         words = f"{self.runs} of at most {self.runs + left + runs} runs"
-        computed = self.runs - self.reused
-        if computed and elapsed > 0:
-            rest = elapsed * (planned - self.work) / max(1, self.work - self.reused_work)
-            words += f", {computed / elapsed:.2g} per second, {_clock(rest)} left"
+        if self.computed and elapsed > 0:
+            rest = elapsed * (planned - self.work) / self.computed_work
+            words += f", {self.computed / elapsed:.2g} per second, {_clock(rest)} left"
         return Step(self.work, planned, words, elapsed=elapsed)
 
     def job(self, trace: _Trace, split: int) -> Job:
         recipe = self.recipe.changed(**{**trace.settings, "epochs": trace.epochs})
-        return Job(self.source, recipe, split, self.seed + split)
+        made = Job(self.source, recipe, split, self.seed + split)
+        require_same(self.hashes, made.hashes)  # else settings would be compared on different data
+        return made
 
     # ------------------------------------------------------------------- the end
 
@@ -509,8 +532,8 @@ class _Search:
         by_key = {record.key: record for record in records.values()}
         winner = [by_key[key] for key in ordered[0].keys]
         test = tuple(math.nan if one.test_metric is None else one.test_metric for one in winner)
-        computed = self.runs - self.reused
-        return SearchResult(strategy, winner[0].metric, tuple(ordered), test, complete, computed, self.reused)
+        reused = self.runs - self.computed
+        return SearchResult(strategy, winner[0].metric, tuple(ordered), test, complete, self.computed, reused)
 
     def candidate(self, trace: _Trace, records: Mapping[str, Record]) -> Standing | None:
         own = [records[job.name] for job in trace.jobs if job.name in records]

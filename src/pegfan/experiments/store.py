@@ -16,6 +16,9 @@ small. Floats are written with all their digits; NaN and infinity are refused.
 
 Files from outside are hostile: lines longer than `MAX_LINE`, files larger than `MAX_BYTES`, deep nesting and wrong
 types are refused. Locks are those of :mod:`pegfan._locks`.
+
+``claims`` holds an empty file for every name that a process is at, locked by that process. A file that is not locked is
+what a killed process left, and means nothing.
 """
 
 from __future__ import annotations
@@ -24,16 +27,16 @@ import errno
 import json
 import os
 import re
-import sys
 import warnings
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from pegfan._atomic import sync_folder
 from pegfan._checks import check_mapping, check_path
-from pegfan._locks import locked
+from pegfan._locks import claim, is_at, locked
 
 __all__ = ["Store"]
 
@@ -113,8 +116,24 @@ class Store:
                 os.ftruncate(file, self._offset)  # needs no space
                 raise
             if new:
-                _sync_folder(self.folder)  # else the file itself may be missing after a crash
+                sync_folder(self.folder)  # else the file itself may be missing after a crash
             self._read(file)
+
+    def claim(self, name: str) -> Callable[[], None] | None:
+        """Tell other processes that this one is at a name, until it ends or calls what is returned.
+
+        Parameters
+        ----------
+        name
+            What records are going to be appended under.
+
+        Returns
+        -------
+        callable or None
+            What gives the name back; None where another process, or another call, is at it.
+        """
+        _check_key(name, "name")
+        return claim(self.folder / "claims" / name)
 
     def get(self, key: str) -> dict[str, Any] | None:
         """The newest record of a key, or None. It is the store's own: copy it before changing it."""
@@ -168,7 +187,7 @@ class Store:
             file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | _BINARY, 0o666)
             try:
                 with locked(self.path, file):
-                    if not _same_file(file, self.path):  # git, or an editor, put another file in its place meanwhile
+                    if not is_at(file, self.path):  # git, or an editor, put another file in its place meanwhile
                         continue
                     yield file
                     return
@@ -312,20 +331,3 @@ def _explained(path: Path, key: str) -> Iterator[None]:
             f"{reason}: the record {key} was not stored, all others are safe; make room and run again",
             str(path),
         ) from error
-
-
-def _sync_folder(folder: Path) -> None:
-    if sys.platform == "win32":
-        return  # folders cannot be opened there; the system writes their entries with the file
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def _same_file(file: int, path: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(file), os.stat(path))
-    except FileNotFoundError:
-        return False

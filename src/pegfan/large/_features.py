@@ -17,10 +17,10 @@ from scipy.sparse import issparse
 from pegfan._plain import plain
 from pegfan.datasets import _labels
 from pegfan.datasets._blocks import Block, Column
-from pegfan.datasets._columns import learn_column, read_by_rule, unique_names
+from pegfan.datasets._columns import learn_column, read_by_rule
 from pegfan.datasets._numbers import read_positions
 from pegfan.datasets._schema import Rule
-from pegfan.datasets._table import Options, Table, few
+from pegfan.datasets._table import Options, Table, few, unique_names
 from pegfan.large._roles import options_of
 from pegfan.large.pieces import Task, Work
 from pegfan.large.sources import Columns, open_columns
@@ -153,7 +153,7 @@ def describe_nodes(task: Task) -> dict[str, Any]:
         "classes": None,
         "n_classes": 0,
         "targets": False,
-        "columns": unique_names(one["names"] for one in used),
+        "columns": unique_names(name for one in used for name in one["names"]),
         "dtype": "float32" if all(one["dtype"] == "float32" for one in used) else "float64",
         "sparse": any(one["sparse"] for one in used),
         "splits": len(roles["splits"]),

@@ -11,6 +11,7 @@ import importlib.util
 import itertools
 import json
 import logging
+import multiprocessing
 import os
 import re
 import secrets
@@ -26,7 +27,7 @@ from pegfan import __version__
 from pegfan._cluster import connected, on_client
 from pegfan._extras import need
 from pegfan.large.pieces import MARKER, FullError, run_piece
-from pegfan.running import cores
+from pegfan.running import cores, follow
 
 __all__ = ["LOCAL", "DaskCluster", "is_address"]
 
@@ -246,7 +247,9 @@ def _error(failure: dict[str, Any]) -> Exception:
 
 
 def dask_setup(worker: Any) -> None:
-    """What workers of our own do first: leave Ctrl-C to the command, which ends them."""
+    """What workers of our own do first: leave Ctrl-C to the command, which ends them, and end when it is killed."""
+    if parent := multiprocessing.parent_process():
+        follow(parent.pid or 0)
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 

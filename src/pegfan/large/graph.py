@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pegfan import _defaults as default
 from pegfan._checks import check_choice, check_integer
+from pegfan._limits import read_bytes
 from pegfan.datasets._table import ReadReport
 from pegfan.graph import Split
 from pegfan.large import arcs as on_disk
@@ -22,7 +23,6 @@ from pegfan.large.folders import NAME
 from pegfan.large.pieces import Stage, Work
 from pegfan.large.predicting import predict_in_pieces
 from pegfan.large.reading import LargeTables, read_tables
-from pegfan.large.sizes import read_bytes
 from pegfan.large.training import LargeResult, draw_split, train
 from pegfan.recipe import Recipe
 from pegfan.running import Progress
@@ -87,6 +87,7 @@ def open_graph(
         from pegfan.datasets.readers import FileOptions
 
         known = {name: reading.pop(name) for name in list(reading) if name in FileOptions._fields}
+        known.pop("max_bytes", None)
         return LargeGraph(held, read_tables(held, nodes, edges, how=FileOptions(**known), **reading))
     except BaseException:
         held.close()

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from pegfan._checks import BadInput
-from pegfan._npz import MAX_BYTES
 from pegfan.datasets._table import Options, ReadReport, few
 from pegfan.datasets._text import is_packed, open_bytes
 from pegfan.datasets.readers import FileOptions, existing, gather, read_table, readable
@@ -99,6 +98,7 @@ def find_inputs(where: Sequence[str | os.PathLike[str]], **options: Any) -> Inpu
         if not _is_parquet(file) and not _is_text(file):
             raise BadInput(f"{file} is no table that can be read in pieces; give CSV or Parquet files, or {_FIX}")
     header, given = options.pop("header", None), {k: v for k, v in options.items() if v is not None}
+    given.pop("max_bytes", None)  # of what is read at once; here it is read in pieces
     chosen, how = Options.of(given), FileOptions(header=header)
     alone = Counter(file.name for file in files)
     with tempfile.TemporaryDirectory(prefix="pegfan-") as place:
@@ -207,7 +207,7 @@ def _write_head(file: Path, head: Path) -> Path:
             ) from error
         parquet.write_table(rows, head)
         return head
-    with open_bytes(file, MAX_BYTES) as stream:
+    with open_bytes(file, None) as stream:
         text = stream.read(_HEAD)
     if len(text) == _HEAD:
         text = text[: text.rfind(b"\n") + 1] or text
@@ -224,7 +224,7 @@ def _rows(file: Path) -> tuple[int, bool]:
         return int(parquet.read_metadata(file).num_rows), False
     size = file.stat().st_size
     if is_packed(file):
-        with open_bytes(file, MAX_BYTES) as stream:
+        with open_bytes(file, None) as stream:
             text = stream.read(_HEAD)
         return int(4 * size / max(1.0, len(text) / max(1, text.count(b"\n")))), True  # text packs to a quarter or so
     if size <= _SAMPLES * _HEAD:

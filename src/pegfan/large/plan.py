@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from pegfan._limits import show_bytes
 from pegfan.large.arcs import BYTES
 from pegfan.large.inputs import Sizes
-from pegfan.large.sizes import show_bytes
 from pegfan.running import cores
 
 __all__ = ["REFERENCE", "Plan", "PlannedStage", "Probe", "least_memory", "make_plan", "probe"]

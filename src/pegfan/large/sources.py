@@ -21,7 +21,6 @@ from typing import Any
 
 from pegfan._atomic import replacing
 from pegfan._checks import BadInput
-from pegfan._npz import MAX_BYTES
 from pegfan.datasets import _text
 from pegfan.datasets._coded import Cells
 from pegfan.datasets._graph_files import reading
@@ -279,7 +278,6 @@ def _text_layout(paths: Sequence[Path], names: frozenset[str], how: FileOptions)
         "delimiter": layout.delimiter,
         "header": layout.header,
         "comments": settings.comments,
-        "max_bytes": settings.max_bytes,
         "decimal": layout.decimal,
         "spaced": layout.spaced,
         "names": layout.names,
@@ -297,11 +295,11 @@ def _text_layout(paths: Sequence[Path], names: frozenset[str], how: FileOptions)
 
 
 def _settings(how: FileOptions, path: Path, names: frozenset[str]) -> TextSettings:
-    return TextSettings(for_file(how.delimiter, path), for_file(how.header, path), how.comments, how.max_bytes, names)
+    return TextSettings(for_file(how.delimiter, path), for_file(how.header, path), how.comments, known_names=names)
 
 
 def _told(layout: Mapping[str, Any]) -> TextSettings:
-    return TextSettings(layout["delimiter"], layout["header"], layout["comments"], layout["max_bytes"])
+    return TextSettings(layout["delimiter"], layout["header"], layout["comments"])
 
 
 # ------------------------------------------------------------------------------------------------- text into Parquet
@@ -499,9 +497,7 @@ def _typed(texts: Any, column: str, layout: Mapping[str, Any], place: Path) -> A
     with tempfile.NamedTemporaryFile(dir=place, prefix="tmp-column-", suffix=".csv") as file:
         options = csv.WriteOptions(include_header=False, quoting_style="all_valid")
         csv.write_csv(pa.table({column: texts}), file.name, options)
-        whole = _text.one_column(
-            Path(file.name), column, layout["decimal"], as_text=column in layout["as_text"], max_bytes=MAX_BYTES
-        )
+        whole = _text.one_column(Path(file.name), column, layout["decimal"], as_text=column in layout["as_text"])
         return whole[column]
 
 

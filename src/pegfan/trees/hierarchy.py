@@ -407,9 +407,17 @@ class Hierarchy:
         )
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a tree that `save` wrote; anything else is a ValueError."""
-        arrays = read_npz(check_path(path, "path"))
+    def load(cls, path: str | os.PathLike[str], max_bytes: str | float | None = None) -> Self:
+        """Read a tree that `save` wrote; anything else is a ValueError.
+
+        Parameters
+        ----------
+        path
+            The file.
+        max_bytes
+            The memory that its arrays may take, in bytes or as ``"8GB"``; by default half of what is free.
+        """
+        arrays = read_npz(check_path(path, "path"), max_bytes)
         if str(arrays.get("format")) != _FORMAT:
             raise ValueError(f"{path} is not a tree written by Hierarchy.save (no {_FORMAT!r} in it)")
         try:
