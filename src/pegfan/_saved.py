@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pegfan._atomic import is_passing, replacing_folder
+from pegfan._checks import check_path
 from pegfan._plain import versions
 
 __all__ = ["read_classes", "read_description", "read_file", "write_file", "write_model"]
@@ -33,7 +34,7 @@ def write_model(
     folder: str | os.PathLike[str], overwrite: bool, about: Mapping[str, Any], write_parts: Callable[[Path], None]
 ) -> Path:
     """Write the parts of a model and its description to a folder; one that holds anything else is not replaced."""
-    target = Path(folder)
+    target = check_path(folder, "folder")
     _check_target(target, overwrite)
     target.parent.mkdir(parents=True, exist_ok=True)
     with replacing_folder(target) as temporary:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pegfan import _defaults as default
 from pegfan import _legacy, _saved
 from pegfan._arrays import Float32Array
-from pegfan._checks import check_integer
+from pegfan._checks import as_array, check_path, check_seed
 from pegfan.channels import FeatureScale
 from pegfan.decisions import Decision
 from pegfan.fitted import Fitted, Trained, to_learn, train_network_recipe, train_recipe
@@ -177,7 +177,7 @@ class NodeModel(ABC):
         >>> after.predict_proba().shape
         (300, 4)
         """
-        fitted = self._check_fitted().extended(as_graph(graph, self._numeric), np.asarray(places))
+        fitted = self._check_fitted().extended(as_graph(graph, self._numeric), as_array(places, "places"))
         result = copy(self)
         result.fitted_ = fitted
         return result
@@ -238,7 +238,7 @@ class NodeModel(ABC):
         """
         from safetensors import SafetensorError
 
-        source = Path(folder)
+        source = check_path(folder, "folder")
         about = _saved.read_description(source)
         if about["class"] != cls.__name__:
             raise ValueError(f"{source} holds a {about['class']}, not a {cls.__name__}; use {about['class']}.load")
@@ -391,7 +391,7 @@ class _OfRecipe(NodeModel):
         -------
         self
         """
-        recipe, seed = own_tree(Recipe.of(self.recipe)), check_integer(self.random_state, "random_state", 0)
+        recipe, seed = own_tree(Recipe.of(self.recipe)), check_seed(self.random_state, "random_state")
         given = self._to_fit(graph)
         weights = check_weights(sample_weight, given.n)
         known, part, stood_in = to_learn(given, split, self.stand_in, seed, weights)
@@ -584,7 +584,7 @@ class NetworkClassifier(NodeClassifier):
         -------
         self
         """
-        recipe, seed = self.recipe, check_integer(self.random_state, "random_state", 0)
+        recipe, seed = self.recipe, check_seed(self.random_state, "random_state")
         if recipe.relation_file is not None:
             raise ValueError(
                 "a classifier makes its relations; recipes with a relation_file are for stored runs, see Job"
@@ -620,6 +620,11 @@ class NetworkClassifier(NodeClassifier):
         return trained_network(fitted.members[0].recipe, self.run_.state, fitted.columns, len(fitted.classes))
 
 
+def _differ(one: Any, other: Any) -> bool:
+    """Whether two plain parameters differ; arrays, which none of them is, are never compared entry by entry."""
+    return one is not other and not (type(one) is type(other) and isinstance(one, str | int | float) and one == other)
+
+
 class _InWords(_OfRecipe):
     """A model whose recipe is given by parameters of its own, settings among them."""
 
@@ -631,7 +636,9 @@ class _InWords(_OfRecipe):
         changes = _legacy.renamed(given["changes"], warn=True)
         values = {name: changes.pop(name, given[name]) for name in self._own_names()}
         standard = inspect.signature(type(self).__init__).parameters
-        twice = [n for n, value in values.items() if given[n] != standard[n].default and given[n] != value]
+        twice = [
+            n for n, value in values.items() if _differ(given[n], standard[n].default) and _differ(given[n], value)
+        ]
         if twice:
             raise ValueError(f"{twice[0]} is given twice, by its old name and by its new one; leave out the old one")
         settings = asdict(Settings.of(given["settings"]))

@@ -21,7 +21,7 @@ from scipy.sparse import issparse
 
 from pegfan import _defaults as default
 from pegfan import experiments, results
-from pegfan._checks import check_integer
+from pegfan._checks import check_integer, check_seed
 from pegfan._npz import write_npz
 from pegfan._plain import plain
 from pegfan.datasets import Source
@@ -307,7 +307,7 @@ def compare(
     start = time.monotonic()
     chosen = _chosen(models)
     tries, search_splits = check_integer(tries, "tries", 1), check_integer(search_splits, "search_splits", 1)
-    seed = check_integer(seed, "seed", 0)
+    seed = check_seed(seed)
     _check_changes(chosen, changes or {})
     with ExitStack() as stack:
         if not isinstance(store, Store):

@@ -13,7 +13,17 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from pegfan._arrays import FloatArray, IntArray
-from pegfan.metrics import METRICS, score, unequal
+from pegfan._checks import (
+    as_array,
+    check_integer,
+    check_kind,
+    check_list,
+    check_mapping,
+    check_number,
+    check_numbers,
+    shown,
+)
+from pegfan.metrics import METRICS, check_metric, check_outputs, score, unequal
 from pegfan.running import one_thread
 
 __all__ = ["Calibration", "Decision", "Predictions", "best_offsets", "calibration_error", "reliability"]
@@ -49,11 +59,14 @@ class Predictions(NamedTuple):
     @classmethod
     def joined(cls, parts: Sequence[Predictions]) -> Predictions:
         """Several of them as one."""
+        parts = check_list(parts, "parts", Predictions)
+        if not parts:
+            raise ValueError("parts must not be empty")
         return cls(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
     def without(self, nodes: IntArray) -> Predictions:
         """Those about other nodes."""
-        kept = ~np.isin(self.nodes, nodes)
+        kept = ~np.isin(self.nodes, as_array(nodes, "nodes"))
         return Predictions(*(column[kept] for column in self))
 
     def sorted(self) -> Predictions:
@@ -63,6 +76,7 @@ class Predictions(NamedTuple):
 
     def some(self, most: int) -> Predictions:
         """At most so many of them, evenly spaced."""
+        check_integer(most, "most", least=1)
         count = len(self.labels)
         return self if count <= most else Predictions(*(column[np.arange(most) * count // most] for column in self))
 
@@ -94,6 +108,8 @@ class Calibration:
         """Calibrated logarithms of probabilities, in the type of those that are given."""
         from scipy.special import log_softmax
 
+        log_probabilities = check_numbers(log_probabilities, "log_probabilities", None, len(self.shifts))
+
         given = np.asarray(log_probabilities)
         moved = self.scale * given.astype(np.float64) + np.asarray(self.shifts)
         return log_softmax(moved, axis=1).astype(given.dtype)
@@ -112,6 +128,8 @@ class Calibration:
         """
         from scipy.optimize import minimize
         from scipy.special import log_softmax
+
+        log_probabilities, labels = check_outputs(log_probabilities, labels)
 
         given, truth = np.asarray(log_probabilities, np.float64), np.asarray(labels)
         given = np.maximum(given, -50.0)  # a probability of zero would make any other scale infinitely bad
@@ -177,6 +195,7 @@ class Decision:
         >>> round(Decision().with_threshold(0.3).threshold, 6)
         0.3
         """
+        check_number(threshold, "threshold")
         if not 0 < threshold < 1:
             raise ValueError(f"a threshold is a probability between 0 and 1, got {threshold}")
         return replace(self, offsets=(0.0, float(np.log(threshold) - np.log1p(-threshold))), aim=aim)
@@ -198,7 +217,7 @@ class Decision:
             return self.with_threshold(threshold)
         if flag_share is None:
             return self
-        if not 0 < flag_share < 1:
+        if not 0 < check_number(flag_share, "flag_share") < 1:
             raise ValueError(f"the share of nodes to flag is between 0 and 1, got {flag_share}")
         gaps = np.sort(np.asarray(calibrated[:, 1], np.float64) - calibrated[:, 0])[::-1]
         gap = gaps[max(1, round(flag_share * len(gaps))) - 1]
@@ -210,6 +229,9 @@ class Decision:
 
     def classes(self, calibrated: Any) -> IntArray:
         """The classes that calibrated logarithms of probabilities speak for."""
+        calibrated = check_numbers(calibrated, "calibrated", None, None if self.offsets is None else len(self.offsets))
+        if not calibrated.shape[1]:
+            raise ValueError("calibrated must have a column for each class, and has none")
         if self.offsets is None:
             return np.asarray(calibrated.argmax(axis=1))
         if len(self.offsets) == 2:  # as the threshold is told: from it on, not above it
@@ -219,6 +241,7 @@ class Decision:
 
     def judged(self, log_probabilities: Any, metric: str) -> Any:
         """What `pegfan.metrics.score` is to be given: calibrated logarithms, or ones and zeros of decided classes."""
+        check_metric(metric)
         calibrated = self.calibrated(log_probabilities)
         if not METRICS[metric].decides or self.offsets is None:
             return calibrated
@@ -246,6 +269,9 @@ class Decision:
         are unequal. Of two unequal classes, the threshold has the largest F1 of class 1 (or the largest metric, where
         that is one of decisions); of more, the offsets are the share of log(class frequency) that is best for it.
         """
+        check_kind(given, "given", Predictions)
+        check_metric(metric)
+        check_outputs(given.log_probabilities, given.labels)
         rows = given.sorted().some(_MOST)
         counts = np.bincount(rows.labels, minlength=rows.log_probabilities.shape[1])
         calibration, tested = _calibration(rows, unequal(counts)) if len(rows.labels) >= _FEWEST else (None, None)
@@ -267,8 +293,12 @@ class Decision:
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any], classes: int) -> Self:
         """What `to_dict` gave, for a model of so many classes; anything else is a ValueError."""
+        check_mapping(stored, "stored")
+        if missing := {"calibration", "offsets", "aim", "tested", "predictions"} - set(stored):
+            raise ValueError(f"this is not what Decision.to_dict wrote: it has no {sorted(missing)[0]!r}")
         calibration = stored["calibration"]
         if calibration is not None:
+            check_mapping(calibration, "the calibration")
             (scale,), shifts = _numbers([calibration["scale"]], 1), _numbers(calibration["shifts"], classes)
             if scale <= 0:
                 raise ValueError(f"a calibration with the scale {scale} would turn probabilities around")
@@ -280,9 +310,9 @@ class Decision:
 
 
 def _numbers(values: Any, count: int) -> tuple[float, ...]:
-    numbers = tuple(float(value) for value in values)
+    numbers = tuple(map(float, check_numbers(values, "a decision's numbers", None)))
     if len(numbers) != count or not all(np.isfinite(numbers)):
-        raise ValueError(f"a decision needs {count} finite numbers, and has {values!r:.60}")
+        raise ValueError(f"a decision needs {count} finite numbers, and has {shown(values)}")
     return numbers
 
 
@@ -314,6 +344,8 @@ def best_offsets(log_probabilities: Any, labels: IntArray, metric: str) -> tuple
     >>> round(Decision(offsets=offsets).threshold, 3), aim
     (0.143, 'F1')
     """
+    log_probabilities, labels = check_outputs(log_probabilities, labels)
+    check_metric(metric)
     outputs, truth = np.asarray(log_probabilities, np.float64), np.asarray(labels)
     classes = outputs.shape[1]
     counts = np.bincount(truth, minlength=classes)
@@ -364,6 +396,7 @@ def reliability(log_probabilities: Any, labels: IntArray) -> list[tuple[float, f
     >>> [(round(said, 2), true, nodes) for said, true, nodes in bins]
     [(0.15, 0.25, 4), (0.9, 1.0, 1)]
     """
+    log_probabilities, labels = check_outputs(log_probabilities, labels)
     p = np.exp(np.asarray(log_probabilities, np.float64))
     said, true = (p[:, 1], labels == 1) if p.shape[1] == 2 else (p.max(axis=1), p.argmax(axis=1) == labels)
     place = np.minimum((said * _BINS).astype(int), _BINS - 1)

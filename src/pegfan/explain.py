@@ -40,11 +40,12 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, eye_array, issparse
 
 from pegfan._arrays import FloatArray, IntArray
+from pegfan._checks import as_array, check_integer, check_kind, check_list, shown
 from pegfan.channels import Channel, Channels, hop_matrix
 from pegfan.channels._kept import LARGE
 from pegfan.channels.channels import node_indices
 from pegfan.fitted import Fitted, Trained, TrainedNetwork
-from pegfan.graph import Graph
+from pegfan.graph import Graph, check_graph
 from pegfan.running import one_thread
 from pegfan.training import Network
 from pegfan.training.boosting import Boosted
@@ -202,11 +203,13 @@ class Explanation:
         top
             How many.
         """
+        check_integer(top, "top", least=0)
         return "; ".join(map(str, self.reasons[:top]))
 
 
 def column_names(graph: Graph) -> list[str]:
     """The names of the feature columns; those without one are counted from 0."""
+    check_graph(graph, needs="features")
     assert graph.features is not None
     width = graph.features.shape[1]
     return [f"column {k}" for k in range(width)] if graph.feature_names is None else list(graph.feature_names)
@@ -252,9 +255,13 @@ def find_nodes(graph: Graph, nodes: Any) -> IntArray:
     ...
     ValueError: there is no node 'bem'; did you mean 'ben'? There are 2 nodes, such as 'anna'
     """
-    given = [nodes] if isinstance(nodes, str) else list(nodes)
+    check_graph(graph)
+    given = (
+        [nodes] if isinstance(nodes, str) else as_array(nodes, "nodes").tolist() if hasattr(nodes, "shape") else nodes
+    )
+    given = check_list(given, "nodes", object)
     if not any(isinstance(name, str) for name in given):
-        return node_indices(np.asarray(given, dtype=np.int64 if not given else None), graph.n)
+        return node_indices(given, graph.n)
     ids = list(map(str, graph.ids.tolist()))
     place = {name: i for i, name in enumerate(ids)}
     for name in map(str, given):
@@ -288,6 +295,7 @@ class Explainer:
     """
 
     def __init__(self, fitted: Fitted, graph: Graph | None = None) -> None:
+        check_kind(fitted, "fitted", Fitted)
         other = next((member.recipe.label for member in fitted.members if isinstance(member, TrainedNetwork)), None)
         if other is not None:
             raise ValueError(
@@ -322,6 +330,8 @@ class Explainer:
             List only so many columns and nodes each; the others are one entry together.
         """
         wanted = node_indices(nodes, self.graph.n)
+        if top is not None:
+            check_integer(top, "top", least=0)
         size = max(1, min(16, _CELLS // max(self.graph.n, 1)))
         with one_thread():
             blocks = (wanted[start : start + size] for start in range(0, len(wanted), size))
@@ -341,6 +351,7 @@ class Explainer:
         top
             How many.
         """
+        check_integer(top, "top", least=0)
         wanted = np.arange(self.graph.n) if nodes is None else node_indices(nodes, self.graph.n)
         found: list[str] = []
         with one_thread():
@@ -351,8 +362,8 @@ class Explainer:
     def _target(self, target: int | str | None) -> int | None:
         if target is None or (isinstance(target, (int, np.integer)) and 0 <= target < len(self.classes)):
             return None if target is None else int(target)
-        if str(target) not in self.classes:
-            raise ValueError(f"there is no class {target!r}; the model knows {', '.join(self.classes)}")
+        if not isinstance(target, (str, int, np.integer)) or str(target) not in self.classes:
+            raise ValueError(f"there is no class {shown(target)}; the model knows {', '.join(self.classes)}")
         return self.classes.index(str(target))
 
     # ------------------------------------------------------------------ computing

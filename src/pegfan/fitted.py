@@ -19,12 +19,13 @@ from scipy.sparse import issparse
 
 from pegfan import _saved
 from pegfan._arrays import Float32Array, FloatArray, IntArray
+from pegfan._checks import check_kind, check_numbers
 from pegfan._extras import need
 from pegfan._npz import read_npz, write_npz
 from pegfan._plain import plain
 from pegfan.channels import Channel, Channels, FeatureScale, PrincipalColumns, spectral_vectors
 from pegfan.decisions import Decision
-from pegfan.graph import Graph, Split, are_known
+from pegfan.graph import Graph, Split, are_known, check_graph
 from pegfan.metrics import METRICS, score
 from pegfan.networks import NetworkRecipe, recipe_of
 from pegfan.recipe import Known, Recipe
@@ -72,6 +73,7 @@ class ChannelFacts(NamedTuple):
     @classmethod
     def of(cls, channel: Channel) -> Self:
         """The facts of a channel."""
+        check_kind(channel, "channel", Channel)
         width = channel.shape[1]
         return cls(channel.name, width, channel.words, channel.symbol, channel.group, channel.scale)
 
@@ -131,6 +133,10 @@ class Trained:
 
     def second_channels(self, channels: Channels, graph: Graph, known: Known | None) -> Channels:
         """The channels that the second stage sees of a graph, from those of the first."""
+        if self.parts is None or known is None:
+            raise ValueError("the model has one stage only, or what is known of training nodes is not given")
+        check_kind(known, "known", Known)
+        check_kind(channels, "channels", Channels)
         assert self.parts is not None
         assert known is not None
         outputs = []
@@ -174,7 +180,8 @@ class TrainedNetwork:
         """Logarithms of the classes' probabilities, per node of a graph."""
         from pegfan.training.networks import predict
 
-        codes = known.labels_of(graph) if known is not None else None
+        check_graph(graph, needs="features")
+        codes = check_kind(known, "known", Known).labels_of(graph) if known is not None else None
         return predict(self.recipe, self.run.state, network_inputs(self.recipe, graph, scale), self.classes, codes)
 
 
@@ -195,6 +202,8 @@ def network_inputs(
     relations
         The folder of relation files, for recipes that name one.
     """
+    check_kind(recipe, "recipe", NetworkRecipe)
+    check_graph(graph)
     need("torch", "torch", f"{recipe.label}, like all networks but PEGFAN and FSGNN,")
     from pegfan.training.networks import inputs_of
 
@@ -231,6 +240,7 @@ def train_network_recipe(
     **options
         Of `pegfan.training.networks.train_network`: sample_weight, device, history, progress.
     """
+    check_kind(recipe, "recipe", NetworkRecipe)
     split = fit_split(graph, split, seed)
     if graph.labels is None:
         raise ValueError(only_classes(recipe.label))
@@ -273,6 +283,7 @@ def train_recipe(
     pegfan.training.loop.Unfinished
         If the time is over before the second of two stages.
     """
+    check_kind(recipe, "recipe", Recipe)
     split = fit_split(graph, split, seed)
     recipe = recipe.settled(graph, split, stood_in)
     if channels is None:
@@ -421,6 +432,7 @@ class Fitted:
         decision: Decision = _LIKELIEST,
     ) -> Self:
         """What was fitted to a graph."""
+        check_graph(graph, needs="features")
         assert graph.features is not None
         return cls(
             members=tuple(members),
@@ -478,14 +490,18 @@ class Fitted:
 
     def held_out(self, graph: Graph) -> IntArray | None:
         """The fold that every node of a graph is a test node of, -1 for none; None where there are no folds."""
+        check_graph(graph)
         return None if self.known is None or self.known.folds is None else self.known.held_out(graph)
 
     def prepared(self, graph: Graph | None) -> Graph:
         """A graph as the members see it, with the features of the training; by default the one that was fitted."""
+        if graph is not None:
+            check_graph(graph)
         return self._graph() if graph is None else self._aligned(graph)
 
     def channels_on(self, known: Graph) -> Iterator[Channels]:
         """The channels of each member that has channels, on a `prepared` graph; made one after the other."""
+        check_graph(known, needs="features")
         same = self.is_fitted_to(known)
         trees: dict[Any, Hierarchy | None] = {}
         for member in self.members:
@@ -503,14 +519,18 @@ class Fitted:
 
     def known_to(self, member: Trained) -> Known | None:
         """What a member knows of training nodes."""
+        check_kind(member, "member", Trained)
         return None if self.known is None else self.known.of_fold(member.fold)
 
     def is_fitted_to(self, graph: Graph) -> bool:
         """Whether a graph, with features, is the one that was fitted, so that its trees are those that are kept."""
+        check_graph(graph)
         return graph is self.graph or fingerprint(graph) == self.fingerprint
 
     def score(self, graph: Graph | None, split: Any) -> float:
         """The graph's metric on the test nodes of a split; by default the split that was fitted."""
+        if graph is not None:
+            check_graph(graph)
         known = self._graph() if graph is None else graph
         truth, missing = (known.targets, "targets") if self.numeric else (known.labels, "labels")
         if truth is None:
@@ -578,6 +598,7 @@ class Fitted:
         places
             The place of every node in the fitted graph; -1 for new ones. Every old node must be there.
         """
+        check_graph(graph)
         known = self.prepared(graph)
         trees = {id(tree): extend_tree(tree, known, places) for tree in self._trees()}
         members = [_extended(member, trees, np.asarray(places)) for member in self.members]
@@ -775,6 +796,11 @@ def mean_of(outputs: Sequence[Any], weights: Sequence[float] | None = None) -> A
     >>> np.exp(mean_of([np.log([[0.5, 0.5]]), np.log([[0.9, 0.1]])], weights=[3, 1])).round(3)
     array([[0.6, 0.4]])
     """
+    outputs = [check_numbers(output, f"outputs[{place}]", None, None) for place, output in enumerate(outputs)]
+    if not outputs or any(output.shape != outputs[0].shape for output in outputs) or not outputs[0].shape[1]:
+        raise ValueError(f"outputs must be some arrays of one shape, got {[output.shape for output in outputs]}")
+    if weights is not None:
+        weights = check_numbers(weights, "weights", len(outputs)).tolist()
     if weights is not None and len(set(weights)) > 1:
         shares = np.asarray(weights, np.float64) / math.fsum(weights)
         if outputs[0].shape[1] == 1:
@@ -791,6 +817,7 @@ def mean_of(outputs: Sequence[Any], weights: Sequence[float] | None = None) -> A
 
 def fingerprint(graph: Graph) -> str:
     """A digest of everything that a tree and its channels are made of: edges and features, not labels."""
+    check_graph(graph, needs="features")
     digest = hashlib.sha256(f"{graph.n} {graph.directed}".encode())
     named = sorted(graph.edge_matrices.items())
     if named:  # where there are none, the digest is that of earlier versions
@@ -830,6 +857,7 @@ def with_features(graph: Graph, stand_in: str | None) -> Graph:
 
 def pick_split(graph: Graph, split: Any, seed: int) -> Split:
     """A split by its place in ``graph.splits``, as nodes, or ``"random"``."""
+    check_graph(graph)
     if isinstance(split, str):
         if split != "random":
             raise ValueError(f"split must be an index, a Split or 'random', got {split!r}")
@@ -866,7 +894,9 @@ def draw_splits(graph: Graph, labels: Any = None, **options: Any) -> tuple[Split
     """
     from pegfan.datasets import random_splits
 
-    codes: Any = graph.truth if labels is None else labels
+    check_graph(graph)
+
+    codes: Any = graph.truth if labels is None else check_numbers(labels, "labels", graph.n)
     if codes is None:
         raise ValueError("the graph has no labels to draw splits by; give them with graph.replace(labels=...)")
     order, groups = _canonical_nodes(graph, codes)
@@ -877,6 +907,8 @@ def draw_splits(graph: Graph, labels: Any = None, **options: Any) -> tuple[Split
 def draw_folds(graph: Graph, **options: Any) -> tuple[Split, ...]:
     """Folds of a graph's labelled nodes (`pegfan.datasets.fold_splits`) that do not depend on their numbering."""
     from pegfan.datasets import fold_splits
+
+    check_graph(graph, needs="truth")
 
     order, groups = _canonical_nodes(graph, graph.truth)
     drawn = fold_splits(groups[order], **options)
@@ -892,6 +924,7 @@ def _canonical_nodes(graph: Graph, codes: Any) -> tuple[IntArray, IntArray]:
 
 def ranks_and_tenths(targets: FloatArray) -> tuple[IntArray, IntArray]:
     """The place of every target among the distinct ones, and the tenth of the nodes that it is in; −1 where unknown."""
+    targets = check_numbers(targets, "targets", None).astype(np.float64, copy=False)
     ranks, tenths = np.full(len(targets), -1), np.full(len(targets), -1)
     known = are_known(targets)
     if known.any():
@@ -907,6 +940,7 @@ def fit_split(graph: Graph, split: Any, seed: int, weights: FloatArray | None = 
 
     Nodes whose weight is 0 are not among them.
     """
+    check_graph(graph)
     if not graph.labelled.any():
         raise ValueError(
             "the graph has no labels to learn from; give them with graph.replace(labels=...), or name them where it is "

@@ -21,7 +21,7 @@ from scipy.sparse.csgraph import connected_components
 
 from pegfan import _pairs
 from pegfan._arrays import FloatArray, IntArray
-from pegfan._checks import check_choice, check_integer
+from pegfan._checks import as_array, check_choice, check_integer, check_kind, check_list, check_numbers, kind_of, shown
 from pegfan._extras import need
 from pegfan._matrices import moved, transposed
 from pegfan.metrics import METRICS, check_metric
@@ -93,7 +93,7 @@ def as_split(split: Any, n: int, what: str = "split", *, labels: IntArray | Floa
     if times.max() > 1:
         raise ValueError(f"{what}: node {times.argmax()} is in more than one of train, val and test")
     if labels is not None:
-        labelled = are_known(labels)
+        labelled = are_known(check_numbers(labels, "labels", n))
         for name, part in zip(("train", "val"), parts, strict=False):
             if not part.size:
                 raise ValueError(f"{what} has no {name} nodes; training needs them (the test part may be empty)")
@@ -108,6 +108,34 @@ def as_split(split: Any, n: int, what: str = "split", *, labels: IntArray | Floa
 def are_known(values: IntArray | FloatArray) -> NDArray[np.bool_]:
     """Whether each of some labels or targets is known: not negative, or not NaN."""
     return np.asarray(~np.isnan(values) if values.dtype.kind == "f" else values >= 0)
+
+
+_CONVERTERS = {
+    "networkx": "Graph.from_networkx",
+    "torch_geometric": "Graph.from_pyg",
+    "pygsp": "Graph.from_pygsp",
+    "scipy": "Graph.from_scipy",
+    "numpy": "Graph.from_scipy (a matrix) or Graph.from_edges (a list)",
+    "pandas": "Graph.from_tables",
+}
+
+
+def check_graph(value: Any, what: str = "graph", needs: str | None = None) -> Graph:
+    """Refuse what is not a graph, or lacks something, and say how to make it one: the one place that does.
+
+    Examples
+    --------
+    >>> check_graph([[0, 1]])
+    Traceback (most recent call last):
+    ...
+    TypeError: graph must be a pegfan.Graph, got list; Graph.from_edges makes one
+    """
+    if not isinstance(value, Graph):
+        maker = _CONVERTERS.get(type(value).__module__.partition(".")[0], "Graph.from_edges")
+        raise TypeError(f"{what} must be a pegfan.Graph, got {kind_of(value)}; {maker} makes one")
+    if needs is not None and getattr(value, needs) is None:
+        raise ValueError(f"the graph has no {needs}; give them with graph.replace({needs}=...)")
+    return value
 
 
 class Graph:
@@ -431,14 +459,18 @@ class Graph:
         """
         if not (hasattr(nx_graph, "is_multigraph") and hasattr(nx_graph, "nodes")):
             raise TypeError(f"from_networkx needs a NetworkX graph, got {type(nx_graph).__name__}")
+        for name, word in (("weight", weight), ("labels", labels), ("positions", positions)):
+            if word is not None:
+                check_kind(word, name, str)
         nodes = list(nx_graph.nodes)
         if not nodes:
             raise ValueError("the NetworkX graph has no nodes; a Graph needs at least one")
         if positions == "pos" and not any("pos" in data for _, data in nx_graph.nodes(data=True)):
             positions = None
         found: dict[str, Any] = {"node_names": nodes}
-        if features:
-            columns = [features] if isinstance(features, str) else features
+        asked = [features] if isinstance(features, str) else () if features is None else features
+        columns = check_list(asked, "features", str)
+        if columns:
             blocks = {name: _node_columns(nx_graph, name) for name in columns}
             found["features"] = np.hstack(list(blocks.values()))
             found["feature_names"] = [name for key, block in blocks.items() for name in _names_of(nx_graph, key, block)]
@@ -721,11 +753,11 @@ class Graph:
         """
         if name is None:
             return self
-        if name not in self.edge_matrices:
+        if not isinstance(name, str) or name not in self.edge_matrices:
             there = ", ".join(map(repr, self.edge_matrices)) or "none"
             raise ValueError(
-                f"the graph has no edge matrix {name!r}; it has {there}. A table of edges with the same columns makes "
-                "the same ones"
+                f"the graph has no edge matrix {shown(name)}; it has {there}. A table of edges with the same columns "
+                "makes the same ones"
             )
         return self.replace(adjacency=self.edge_matrices[name])
 
@@ -846,7 +878,7 @@ class Graph:
         >>> g.edges()[0].tolist(), g.labels.tolist()
         ([[1, 2]], [7, 5, 6])
         """
-        order = _as_array(perm, "perm")
+        order = as_array(perm, "perm")
         if order.shape != (self.n,):
             raise ValueError(f"perm must have shape ({self.n},), got {order.shape}")
         if order.dtype.kind == "b":
@@ -949,21 +981,8 @@ class Graph:
 # -------------------------------------------------------------------- reading arrays
 
 
-def _as_array(values: Any, what: str) -> NDArray[Any]:
-    """Return `values` as an array; refuse what NumPy would turn into something else without a word."""
-    if isinstance(values, np.ma.MaskedArray):
-        raise TypeError(f"{what} is a masked array, whose mask would be lost; use .filled(value) first")
-    listed = isinstance(values, Sequence) and not isinstance(values, str | bytes)
-    if not (listed or hasattr(values, "__array__")):
-        raise TypeError(f"{what} must be an array, got {type(values).__name__}")
-    try:
-        return np.asarray(values)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise ValueError(f"{what} cannot be read as an array: {error}") from error
-
-
 def _as_real(values: Any, what: str, ndim: int) -> NDArray[Any]:
-    array = _as_array(values, what)
+    array = as_array(values, what)
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{what} must hold real numbers, got dtype {array.dtype}")
     if array.ndim != ndim:
@@ -1148,7 +1167,7 @@ def _kind_of(name: str) -> str:
 
 
 def _check_things(things: Any, n: int, truth: Any) -> NDArray[np.bool_] | None:
-    array = _as_array(things, "things")
+    array = as_array(things, "things")
     if array.dtype != np.bool_ or array.shape != (n,):
         raise ValueError(f"things must be {n} booleans, one per node, got {array.dtype} of shape {array.shape}")
     if truth is not None and (array & are_known(truth)).any():
@@ -1186,7 +1205,7 @@ def _check_names(names: Any, what: str, n: int | None = None) -> NDArray[Any]:
         uniform = {type(name) for name in names} in ({str}, {int}) and not cut
         array = np.array(names) if uniform else _as_objects(names)
     else:
-        array = np.array(_as_array(names, what))
+        array = np.array(as_array(names, what))
     if array.ndim != 1:
         raise ValueError(f"{what} must have 1 dimension, got shape {array.shape}")
     if n is not None:
@@ -1221,7 +1240,7 @@ def _is_missing(label: Any) -> bool:
 
 
 def _check_labels(values: Any, n: int, class_names: NDArray[Any] | None) -> tuple[IntArray, NDArray[Any] | None]:
-    array = _as_array(values, "labels")
+    array = as_array(values, "labels")
     if array.dtype.kind in "US" and not isinstance(values, np.ndarray):
         array = _as_objects(values)  # among strings, NumPy would spell a missing label "nan"
     if array.ndim != 1:
@@ -1250,7 +1269,7 @@ def metric_problem(metric: str, numeric: bool) -> str:
 def _check_targets(values: Any, n: int, labels: Any, class_names: Any) -> FloatArray:
     if labels is not None or class_names is not None:
         raise ValueError("a graph has labels, which are classes, or targets, which are numbers; give one of them")
-    array = _as_array(values, "targets")
+    array = as_array(values, "targets")
     if array.dtype.kind == "O":  # None among numbers
         try:
             array = np.array([np.nan if _is_missing(value) else float(value) for value in array.tolist()])
@@ -1308,7 +1327,7 @@ def _integer_labels(array: NDArray[Any]) -> IntArray:
 
 def _check_nodes(values: Any, n: int, what: str) -> IntArray:
     """Return distinct node indices in the order given; a boolean mask of length n gives those it selects."""
-    array = _as_array(values, what)
+    array = as_array(values, what)
     if array.ndim != 1:
         raise ValueError(f"{what} must have 1 dimension, got shape {array.shape}")
     if array.dtype.kind == "b":
@@ -1383,7 +1402,7 @@ def _merged(weights: FloatArray | None, first: IntArray, m: int, duplicates: str
 
 
 def _check_edges(edges: Any) -> NDArray[Any]:
-    array = _as_array(edges, "edges")
+    array = as_array(edges, "edges")
     if array.size == 0 and array.shape in ((0,), (0, 2)):
         return np.empty((0, 2), dtype=np.int64)
     if array.ndim != 2 or array.shape[1] != 2:
@@ -1441,7 +1460,7 @@ def _node_attribute(nx_graph: Any, name: str, *, required: bool = True) -> list[
 
 
 def _node_columns(nx_graph: Any, name: str) -> NDArray[Any]:
-    array = _as_array(_node_attribute(nx_graph, name), f"node attribute {name!r}")
+    array = as_array(_node_attribute(nx_graph, name), f"node attribute {name!r}")
     if array.dtype.kind not in "biuf":
         raise TypeError(f"node attribute {name!r} must hold numbers, got dtype {array.dtype}; None skips it")
     return array.reshape(len(array), -1)

@@ -16,12 +16,12 @@ from scipy.sparse import issparse
 
 from pegfan import _defaults as default
 from pegfan._arrays import FloatArray, IntArray
+from pegfan._checks import check_integer, check_kind, check_number, check_numbers, check_places, check_seed
 from pegfan.channels.scaling import scale
 from pegfan.explain import Explainer, Linked, column_names, dense, log_softmax, source_columns
 from pegfan.fitted import mean_of
-from pegfan.metrics import METRICS
+from pegfan.metrics import METRICS, check_metric, measure
 from pegfan.running import one_thread
-from pegfan.training import score
 
 __all__ = ["ColumnImportance", "permutation_importance"]
 
@@ -88,6 +88,14 @@ def permutation_importance(
     >>> len(found), left
     (6, 0)
     """
+    check_kind(explainer, "explainer", Explainer)
+    check_metric(metric)
+    nodes = check_places(nodes, "nodes", explainer.graph.n)
+    labels = check_numbers(labels, "labels", explainer.graph.n)
+    for value, name in ((repeats, "repeats"), (most, "most")):
+        check_integer(value, name, least=1)
+    check_number(seconds, "seconds")
+    check_seed(seed)
     groups = source_columns(column_names(explainer.graph))
     ordered = _by_weight(explainer, groups)
     start = time.perf_counter()
@@ -160,11 +168,11 @@ class _Scored:
         if self.explainer.numeric:
             values = np.average([network.values(network.forward(one)) for network, one in pairs], 0, weights)
             error = float(np.mean((values - self.labels) ** 2)) / (float(np.var(self.labels)) or 1.0)
-            return score(values, self.labels, self.metric), error
+            return measure(values, self.labels, self.metric), error
         outputs: Any = [log_softmax(network.forward(one).logits) for network, one in pairs]
         output = mean_of(outputs, weights)
         loss = -float(np.mean(output[np.arange(len(self.labels)), self.labels]))
-        return score(output, self.labels, self.metric), loss
+        return measure(output, self.labels, self.metric), loss
 
     def _moved(self, m: int, columns: IntArray, taken: IntArray) -> list[FloatArray]:
         """X_k W_k + b_k of a network, its columns shuffled."""

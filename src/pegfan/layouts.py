@@ -7,12 +7,13 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_array, diags_array
+from scipy.sparse import csr_array, diags_array, issparse
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 from scipy.sparse.linalg import eigsh
 
 from pegfan._arrays import FloatArray, IntArray
-from pegfan.graph import Graph
+from pegfan._checks import check_integer, check_kind, check_numbers, check_sparse
+from pegfan.graph import Graph, check_graph
 from pegfan.trees import Hierarchy
 
 __all__ = ["coordinates", "ground", "is_flat", "layout", "nested_boxes", "spiral", "springs"]
@@ -22,19 +23,21 @@ WIDE = 1.3
 """The half width of nested boxes, for a half height of 1."""
 _GAP = 0.03  # half the distance of two branches of the root; deeper clusters stand closer
 _LEAST = 0.06
+_MOST = 10**7
 _GOLDEN = np.pi * (3 - np.sqrt(5))
 _SMALL_LAYOUT = 500  # nodes; beyond, stress layouts take minutes and show hairballs
 
 
 def coordinates(graph: Graph, positions: ArrayLike | None) -> FloatArray:
     """Where to draw the nodes, (n, 2): as the caller says, as the graph knows, or by a layout."""
+    check_graph(graph)
     if positions is None:
         if graph.positions is None:
             return layout(graph)
         positions = graph.positions
     try:
         given = np.asarray(positions, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RuntimeError) as error:
         raise ValueError(f"positions must be numbers, one row (x, y) per node: {error}") from error
     if given.ndim == 1:
         given = given[:, None]
@@ -50,11 +53,13 @@ def coordinates(graph: Graph, positions: ArrayLike | None) -> FloatArray:
 
 def is_flat(xy: FloatArray) -> bool:
     """Whether all nodes are on a horizontal line."""
+    xy = check_numbers(xy, "xy", None, 2)
     return bool(np.ptp(xy[:, 1]) <= 1e-9 * np.ptp(xy[:, 0]))
 
 
 def layout(graph: Graph) -> FloatArray:
     """Every connected component by itself, the largest first, side by side in rows."""
+    check_graph(graph)
     links = graph.adjacency + graph.adjacency.T
     links = csr_array(links - diags_array(links.diagonal()))
     links.eliminate_zeros()
@@ -137,6 +142,8 @@ def ground(graph: Graph, tree: Hierarchy) -> tuple[Graph, FloatArray | None]:
     Otherwise a graph without edges, and positions on a Hilbert curve in the order of the leaves: clusters are runs of
     leaves, so each of them is a patch of this mosaic, at every level.
     """
+    check_graph(graph)
+    check_kind(tree, "tree", Hierarchy)
     if graph.positions is not None or graph.n <= _SMALL_LAYOUT:
         return graph, None
     k = int(np.ceil(np.log2(graph.n) / 2))
@@ -164,6 +171,7 @@ def nested_boxes(tree: Hierarchy) -> list[FloatArray]:
     Children share the box of their cluster in their order, by their numbers of nodes (very small ones get more). Gaps
     are wider at coarse levels, so that white lines show what belongs together.
     """
+    check_kind(tree, "tree", Hierarchy)
     levels = [np.array([[-WIDE, -1.0, WIDE, 1.0]])]
     for level in range(1, tree.K):
         first, sizes = tree.first_child(level), tree.sizes(level + 1)
@@ -207,6 +215,11 @@ def springs(links: csr_array, start: FloatArray, steps: int = 100) -> FloatArray
 
     `links` is symmetric, without self loops; `start` holds distinct places, (n, 2). Each step moves nodes less far.
     """
+    start = check_numbers(start, "start", None, 2)
+    check_integer(steps, "steps", least=0, most=_MOST)
+    if not issparse(links):
+        raise TypeError("links must be a sparse matrix")
+    check_sparse(links, "links", len(start), len(start))
     n = len(start)
     if n < 2:
         return np.zeros((n, 2))
@@ -237,6 +250,7 @@ def springs(links: csr_array, start: FloatArray, steps: int = 100) -> FloatArray
 
 def spiral(n: int) -> FloatArray:
     """Distinct places inside the unit circle, for a start."""
+    check_integer(n, "n", least=0, most=_MOST)
     k = np.arange(n)
     distance = np.sqrt((k + 0.5) / max(n, 1))
     return np.column_stack([distance * np.cos(_GOLDEN * k), distance * np.sin(_GOLDEN * k)])

@@ -17,8 +17,9 @@ from scipy.sparse import coo_array, csr_array, issparse
 from scipy.sparse.csgraph import connected_components
 
 from pegfan._arrays import FloatArray, IntArray
+from pegfan._checks import check_numbers, check_places, check_sparse
 from pegfan._matrices import sorted_hashes
-from pegfan.graph import Graph
+from pegfan.graph import Graph, check_graph
 from pegfan.running import check_memory
 
 __all__ = [
@@ -135,6 +136,7 @@ def adjusted_homophily(graph: Graph) -> float:
     >>> adjusted_homophily(Graph.from_edges([[0, 1], [2, 3]], targets=[1.5, 1.5, 3.0, 3.0]))
     1.0
     """
+    check_graph(graph)
     if graph.targets is not None:
         return _correlation(graph.targets, *_labelled_arcs(graph)[1:])
     joint, ends = _end_distribution(graph)
@@ -242,6 +244,7 @@ def component_sizes(graph: Graph) -> IntArray:
     >>> component_sizes(Graph.from_edges([[0, 1], [1, 2]], n=4))
     array([3, 1])
     """
+    check_graph(graph)
     _, component = connected_components(graph.adjacency, connection="weak")
     return np.sort(np.bincount(component))[::-1]
 
@@ -258,6 +261,9 @@ class Summary:
     @classmethod
     def of(cls, values: NDArray[Any]) -> Summary:
         """Of an array of integers."""
+        values = check_numbers(values, "values", None)
+        if not len(values):
+            raise ValueError("values must not be empty")
         return cls(int(values.min()), float(np.median(values)), float(values.mean()), int(values.max()))
 
 
@@ -287,6 +293,7 @@ def degrees(graph: Graph) -> Degrees:
     >>> found.outgoing, found.histogram
     (Summary(min=1, median=1.0, mean=1.5, max=3), {1: 3, 2: 1})
     """
+    check_graph(graph)
     arcs = graph.adjacency
     outgoing, incoming = np.diff(arcs.indptr), np.bincount(arcs.indices, minlength=graph.n)
     return Degrees(Summary.of(outgoing), Summary.of(incoming), histogram(outgoing))
@@ -333,6 +340,7 @@ def duplicates(graph: Graph) -> Duplicates:
     >>> duplicates(Graph.from_edges([[0, 2], [1, 2], [3, 4]]))
     Duplicates(neighbours=2, features=None, test_in_train=None)
     """
+    check_graph(graph)
     split = graph.splits[0] if graph.splits and len(graph.splits[0].test) else None
     return Duplicates(
         neighbours=_shared(_same_neighbours(graph)),
@@ -352,6 +360,8 @@ def leaking_share(graph: Graph, train: IntArray, test: IntArray) -> float:
     >>> leaking_share(Graph.from_edges([[0, 2], [1, 2], [3, 4]]), np.array([0, 3]), np.array([1, 4]))
     0.5
     """
+    check_graph(graph)
+    train, test = (check_places(nodes, name, graph.n) for nodes, name in ((train, "train"), (test, "test")))
     group = _same_neighbours(graph)
     known = group[train]
     return float(np.isin(group[test], known[known >= 0]).mean()) if len(test) else 0.0
@@ -365,6 +375,10 @@ def purity(clusters: IntArray, classes: IntArray) -> float:
     >>> purity(np.array([0, 0, 1, 1]), np.array([0, 0, 0, 1]))
     0.75
     """
+    clusters = check_places(clusters, "clusters", 2**31)
+    classes = check_places(classes, "classes", 2**31)
+    if len(clusters) != len(classes) or not len(classes):
+        raise ValueError(f"there must be as many clusters as classes, and some; got {len(clusters)} and {len(classes)}")
     count = int(classes.max()) + 1
     pairs, counts = np.unique(clusters * count + classes, return_counts=True)
     largest = np.zeros(int(clusters.max()) + 1, np.int64)
@@ -388,6 +402,11 @@ def equal_rows(matrix: Any) -> IntArray:
     (True, -1)
     """
     from pegfan._hashing import row_hashes
+
+    if issparse(matrix):
+        check_sparse(matrix, "matrix")
+    else:
+        matrix = check_numbers(matrix, "matrix", None, None)
 
     order, number, _ = sorted_hashes(row_hashes(matrix), np.int64)
     filled = np.diff(csr_array(matrix).indptr) > 0 if issparse(matrix) else np.asarray(matrix).any(axis=1)
@@ -483,6 +502,7 @@ def describe(graph: Graph) -> Description:
     label informativeness  0.1511
     things                 0
     """
+    check_graph(graph)
     adjacency = graph.adjacency
     i, j = adjacency.tocoo().coords
     joined = np.zeros(graph.n, dtype=bool)
@@ -521,9 +541,8 @@ def _shown(fact: bool | float | None) -> str:
 
 
 def _labels(graph: Graph) -> IntArray:
-    if graph.labels is None:
-        raise ValueError("the graph has no labels; give them with graph.replace(labels=...)")
-    return graph.labels
+    labels: IntArray = check_graph(graph, needs="labels").labels  # type: ignore[assignment]
+    return labels
 
 
 def _correlation(values: FloatArray, i: NDArray[Any], j: NDArray[Any]) -> float:
@@ -538,6 +557,7 @@ def _correlation(values: FloatArray, i: NDArray[Any], j: NDArray[Any]) -> float:
 
 def _labelled_arcs(graph: Graph) -> tuple[Any, NDArray[Any], NDArray[Any]]:
     """Return the labels or targets, and the tails and heads of the arcs between two different labelled nodes."""
+    check_graph(graph)
     labels = _labels(graph) if graph.targets is None else graph.targets
     i, j = graph.adjacency.tocoo().coords
     kept = (i != j) & graph.labelled[i] & graph.labelled[j]
@@ -546,6 +566,7 @@ def _labelled_arcs(graph: Graph) -> tuple[Any, NDArray[Any], NDArray[Any]]:
 
 def _class_edges(graph: Graph) -> csr_array:
     """Return the counts of :func:`class_edges`, sparse: there may be as many classes as nodes."""
+    check_graph(graph)
     if graph not in _counted:  # several measures of one graph ask for them
         labels, i, j = _labelled_arcs(graph)
         k = graph.n_classes

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pegfan._arrays import FloatArray, IntArray
-from pegfan._checks import check_choice
+from pegfan._checks import as_array, check_choice, check_integer, check_numbers, check_places, check_seed, shown
 
 __all__ = ["METRICS", "Cells", "Metric", "amount", "interval", "score", "suitable", "unequal"]
 
@@ -78,6 +79,9 @@ class Metric:
         >>> METRICS["accuracy"].show(0.8613), METRICS["log_loss"].show(0.8613, 1), METRICS["accuracy"].show(None)
         ('86.13', '0.861', '–')
         """
+        check_integer(digits, "digits", least=0, most=100)
+        if value is not None and not isinstance(value, int | float | np.number):
+            raise TypeError(f"value must be a number or None, got {shown(value)}")
         if value is None or not np.isfinite(value):
             return "–"
         if self.in_units:
@@ -98,6 +102,7 @@ def amount(value: float, digits: int = 4) -> str:
     >>> amount(0.012341), amount(-12.3456), amount(1234567.8)
     ('0.01234', '-12.35', '1,234,568')
     """
+    digits = check_integer(digits, "digits", least=1, most=300)
     return f"{value:,.0f}" if abs(value) >= 10**digits else f"{value:.{digits}g}"
 
 
@@ -121,6 +126,11 @@ def score(log_probabilities: Any, labels: Any, metric: str) -> float:
     >>> score(output, np.array([0, 0, 1]), "accuracy").__round__(3), score(output, np.array([0, 0, 1]), "roc_auc")
     (0.667, 1.0)
     """
+    return measure(*check_outputs(log_probabilities, labels, METRICS[check_metric(metric)].numbers), metric)
+
+
+def measure(log_probabilities: Any, labels: Any, metric: str) -> float:
+    """`score`, of arrays that are known to fit: training loops ask in every epoch."""
     chosen = METRICS[metric]
     if not len(labels):
         return float("nan")
@@ -138,7 +148,8 @@ def unequal(counts: Sequence[int] | IntArray) -> bool:
     >>> unequal([30, 970]), unequal([400, 600]), unequal([500, 60, 40]), unequal([500, 200, 0])
     (True, False, True, False)
     """
-    sizes = np.asarray(counts)[np.asarray(counts) > 0]
+    sizes = check_numbers(counts, "counts", None)
+    sizes = sizes[sizes > 0]
     if len(sizes) < 2:
         return False
     return bool(sizes.min() < RARE * sizes.sum()) if len(sizes) == 2 else bool(sizes.max() > TIMES * sizes.min())
@@ -161,7 +172,9 @@ def suitable(counts: Sequence[int] | IntArray, names: Sequence[str]) -> tuple[st
     >>> suitable([400, 600], ["no", "yes"])
     ('accuracy', 'the classes are not very unequal')
     """
-    sizes = np.asarray(counts)
+    sizes = check_numbers(counts, "counts", None)
+    if len(names) < len(sizes):
+        raise ValueError(f"there are {len(sizes)} counts and {len(names)} names; every class has a name")
     present = np.flatnonzero(sizes)
     if not unequal(sizes):
         return "accuracy", "the classes are not very unequal"
@@ -207,13 +220,15 @@ def interval(
     >>> low < 0.9 < high, 0.83 < low, high < 0.97
     (True, True, True)
     """
-    rng = np.random.default_rng(seed)
+    check_integer(resamples, "resamples", least=1, most=10**7)
+    chosen = METRICS[check_metric(metric)]
+    rng = np.random.default_rng(check_seed(seed))
     found = [np.empty(0)]
     share = -(-resamples // max(len(parts), 1))
-    for output, labels in parts:
+    for output, labels in (check_outputs(*part, chosen.numbers) for part in parts):
         if not len(labels):
             continue
-        cells = METRICS[metric].cells(np.asarray(output, np.float64), np.asarray(labels))
+        cells = chosen.cells(np.asarray(output, np.float64), np.asarray(labels))
         step = max(1, _BLOCK // len(cells.counts))
         for first in range(0, share, step):
             found.append(cells.value(_resampled(cells, min(step, share - first), rng)))
@@ -462,6 +477,30 @@ METRICS: dict[str, Metric] = {
     )
 }
 """All metrics, by name."""
+
+
+def check_outputs(outputs: Any, labels: Any, numbers: bool = False) -> tuple[NDArray[Any], NDArray[Any]]:
+    """What a model says of some nodes and what is true of them, as arrays that fit together.
+
+    Parameters
+    ----------
+    outputs
+        One row per node and one column per class; of numbers a single column, or none.
+    labels
+        Class numbers; true numbers where they are `numbers`.
+    numbers
+        Whether numbers are predicted.
+    """
+    found, truth = as_array(outputs, "the outputs"), check_numbers(labels, "labels", None)
+    if found.dtype.kind not in "biuf":
+        raise TypeError(f"the outputs must hold real numbers, got dtype {found.dtype}")
+    if found.shape[:1] != truth.shape or (
+        not (found.ndim == 2 and found.shape[1]) and not (numbers and found.ndim == 1)
+    ):
+        raise ValueError(f"the outputs must have a row for each of the {len(truth)} labels, got shape {found.shape}")
+    if not numbers:
+        truth = check_places(truth, "labels", found.shape[1])
+    return found, truth
 
 
 def check_metric(name: Any) -> str:

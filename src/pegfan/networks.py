@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pegfan import _defaults as default
-from pegfan._checks import check_choice, check_integer, check_number
+from pegfan._checks import check_choice, check_integer, check_mapping, check_number
 from pegfan._plain import plain
 from pegfan.recipe import Recipe, TreeFile
 from pegfan.trees.build import DIRECTIONS
@@ -309,4 +309,4 @@ def recipe_of(given: Recipe | NetworkRecipe | Mapping[str, Any]) -> Recipe | Net
     """
     if isinstance(given, (Recipe, NetworkRecipe)):
         return given
-    return NetworkRecipe.of(given) if "model" in given else Recipe.of(given)
+    return NetworkRecipe.of(given) if "model" in check_mapping(given, "a recipe") else Recipe.of(given)

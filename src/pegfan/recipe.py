@@ -20,7 +20,19 @@ from scipy.sparse import csr_array
 
 from pegfan import _defaults as default
 from pegfan._arrays import FloatArray, IntArray
-from pegfan._checks import check_integer
+from pegfan._checks import (
+    MOST,
+    check_flag,
+    check_integer,
+    check_kind,
+    check_list,
+    check_mapping,
+    check_numbers,
+    check_path,
+    check_places,
+    kind_of,
+    shown,
+)
 from pegfan._npz import read_npz
 from pegfan.channels import (
     Channel,
@@ -38,7 +50,7 @@ from pegfan.channels.labels import Beliefs, belief_channels, label_channels, tar
 from pegfan.channels.presets import KINDS, REGIMES, WAYS, edge_kind_channels, find_regime
 from pegfan.channels.scaling import SCALINGS
 from pegfan.framelets import FrameletSystem
-from pegfan.graph import Graph, Split
+from pegfan.graph import Graph, Split, as_split, check_graph
 from pegfan.training.rows import Units
 from pegfan.training.settings import Settings
 from pegfan.trees import Hierarchy, build_tree, canonical_order
@@ -75,7 +87,8 @@ class TreeFile(NamedTuple):
     @classmethod
     def of(cls, path: str | os.PathLike[str]) -> Self:
         """Describe a file: an ``.npz`` with ``labels``, one row of cluster numbers per level, in either order."""
-        return cls(Path(path).name, hashlib.sha256(Path(path).read_bytes()).hexdigest())
+        found = check_path(path, "path")
+        return cls(found.name, hashlib.sha256(found.read_bytes()).hexdigest())
 
     def find(self, folder: str | os.PathLike[str] | None, what: str = "trees") -> Path:
         """Where it is, in a folder that holds exactly this file."""
@@ -83,7 +96,7 @@ class TreeFile(NamedTuple):
             raise ValueError(f"such a file is a plain name in the folder of {what}, got {self.name!r}")
         if folder is None:
             raise ValueError(f"the recipe uses the file {self.name}: say with {what}= in which folder it is")
-        path = Path(folder) / self.name
+        path = check_path(folder, what) / self.name
         if self.of(path) != self:
             raise ValueError(f"{path} is not the file that the recipe names: its SHA-256 differs")
         return path
@@ -202,7 +215,7 @@ class Recipe:
             if getattr(self, name) not in allowed:
                 raise ValueError(f"{name} must be one of {', '.join(allowed)}; got {getattr(self, name)!r}")
         # No graph needs more hops or leaves, and neither the clock nor the memory would be kept to.
-        ranges = {"h": (2, None), "hops": (0, 32), "max_levels": (2, None), "leaves": (2, 4096), "stages": (1, None)}
+        ranges = {"h": (2, MOST), "hops": (0, 32), "max_levels": (2, MOST), "leaves": (2, 4096), "stages": (1, MOST)}
         for name, (least, most) in ranges.items():
             if name != "max_levels" or self.max_levels is not None:
                 self._put(name, check_integer(getattr(self, name), name, least, most))
@@ -259,7 +272,7 @@ class Recipe:
     @classmethod
     def of(cls, given: Recipe | Mapping[str, Any]) -> Recipe:
         """A recipe from its fields and any settings, all in one mapping; what `to_dict` gives."""
-        return given if isinstance(given, Recipe) else cls().changed(**given)
+        return given if isinstance(given, Recipe) else cls().changed(**_named(given))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values in one level: all fields, and the settings that differ from their defaults."""
@@ -376,6 +389,7 @@ class Recipe:
         >>> recipe.hop_count(directed=True), recipe.hop_count(directed=False)
         (14, 3)
         """
+        check_flag(directed, "directed")
         powers = self.hops * self.has_powers
         if directed and self.direction == "words":
             return int(2 ** (powers + 1) - 2)
@@ -467,6 +481,10 @@ class Recipe:
 
     def relabelled(self, channels: Channels, graph: Graph, told: Known | Beliefs) -> Channels:
         """Its channels, with those of labels made of what else is known or believed."""
+        check_graph(graph)
+        check_kind(channels, "channels", Channels)
+        if not isinstance(told, Known | Beliefs):
+            raise TypeError(f"told must be a Known or Beliefs, got {kind_of(told)}")
         plain, edges = without_labels(channels), graph.weighted(self.weight)
         if isinstance(told, Beliefs):
             return plain + belief_channels(edges, plain[0].input, told, self.between)
@@ -477,6 +495,8 @@ class Recipe:
 
         Where degrees `stood_in` for features, rows with sum one would say nothing: they are left unscaled.
         """
+        check_graph(graph)
+        check_flag(stood_in, "stood_in")
         changes: dict[str, Any] = {"scaling": "none"} if stood_in and self.scaling == "l1" else {}
         if self.direction == "words" and graph.directed and self.hops and not (self.projects_hops or self.kinds):
             changes["regime"] = "heterophily"  # where it makes no difference, equal recipes are equal
@@ -502,6 +522,14 @@ def _hint(name: str) -> str:
     return f"; {name!r} is called {words[name]!r} since 0.2" if name in words else ""
 
 
+def _named(given: Any) -> dict[str, Any]:
+    """Fields by name."""
+    odd = next((name for name in check_mapping(given, "a recipe") if not isinstance(name, str)), None)
+    if odd is not None:
+        raise TypeError(f"a recipe names its fields, and {shown(odd)} is no name")
+    return dict(given)
+
+
 def pad_levels(tree: Hierarchy, levels: int) -> Hierarchy:
     """A tree with at least `levels` levels: the root's children are repeated, as clusters with one child.
 
@@ -511,6 +539,8 @@ def pad_levels(tree: Hierarchy, levels: int) -> Hierarchy:
     >>> pad_levels(tree, 5)
     Hierarchy(n=5, K=5, clusters=1-2-2-2-5, h=3)
     """
+    check_kind(tree, "tree", Hierarchy)
+    check_integer(levels, "levels", most=10**6)
     missing = levels - tree.K
     if missing <= 0:
         return tree
@@ -566,6 +596,8 @@ class Known:
     @classmethod
     def of(cls, graph: Graph, train: IntArray) -> Self:
         """What is known in training on a split."""
+        check_graph(graph, needs="truth")
+        train = check_places(train, "train", graph.n)
         told, classes, values = np.zeros(graph.n, np.bool_), graph.n_classes, None
         told[train] = True
         if graph.targets is not None:
@@ -580,6 +612,10 @@ class Known:
     @classmethod
     def of_folds(cls, graph: Graph, splits: Sequence[Split]) -> Self:
         """What is known in training on several splits."""
+        check_graph(graph)
+        splits = [
+            as_split(split, graph.n, f"splits[{k}]") for k, split in enumerate(check_list(splits, "splits", tuple))
+        ]
         folds = np.zeros((len(splits), graph.n), np.int8)
         for fold, split in zip(folds, splits, strict=True):
             for part, nodes in enumerate(split, start=1):
@@ -588,6 +624,7 @@ class Known:
 
     def of_fold(self, fold: int) -> Known:
         """What is known in one of several trainings."""
+        check_integer(fold, "fold", least=0, most=0 if self.folds is None else len(self.folds) - 1)
         if self.folds is None:
             return self
         own = self.folds[fold] == 1
@@ -613,6 +650,7 @@ class Known:
 
         Nodes without names are called 0, 1, ..., n - 1: a table with such ids in another order has names.
         """
+        check_graph(graph)
         if self.names is None and graph.node_names is None:
             nodes = np.arange(graph.n)
             return np.where(nodes < self.n, nodes, -1)
@@ -657,6 +695,8 @@ class Known:
 
     def extended(self, graph: Graph, places: IntArray) -> Self:
         """The same of a graph that has grown: `places` are those of its nodes in the fitted one, -1 for new ones."""
+        check_graph(graph)
+        places = check_places(check_numbers(places, "places", graph.n, whole=True), "places", self.n, least=-1)
         at = np.maximum(places, 0)
         columns = np.arange(self.n) if self.columns is None else self.columns
         return replace(
@@ -676,7 +716,8 @@ class Known:
 
     def values_of(self, graph: Graph) -> FloatArray:
         """The training targets that apply to a graph's nodes, standardised by all of them; NaN for the others."""
-        assert self.values is not None
+        if self.values is None:
+            raise ValueError("there are classes, and no numeric targets; see labels_of")
         own = np.sort(self.values[~np.isnan(self.values)])  # in an order that does not depend on how nodes are numbered
         units = Units.of(own, np.full(len(own), 1 / max(len(own), 1)))
         places = self.places(graph)

@@ -17,7 +17,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Self
 
-from pegfan._checks import check_integer
+from pegfan._checks import check_flag, check_integer, check_number, shown
 from pegfan._limits import free_memory
 
 __all__ = [
@@ -72,6 +72,9 @@ class Step:
 Progress = Callable[[Step], None]
 
 
+_ENDLESS = 1e12
+
+
 class Deadline:
     """A time at which loops end, as soon as they have something to show; it can be moved while they run.
 
@@ -98,7 +101,7 @@ class Deadline:
     """
 
     def __init__(self, seconds: float = math.inf, grace: float = 0.0) -> None:
-        self.at, self.grace = time.monotonic() + seconds, grace
+        self.at, self.grace = time.monotonic() + _seconds(seconds, "seconds"), _seconds(grace, "grace")
 
     @property
     def passed(self) -> bool:
@@ -130,7 +133,7 @@ class Deadline:
         >>> part.passed
         True
         """
-        return _Part(self, begun, time.monotonic() + seconds)
+        return _Part(self, _seconds(begun, "begun"), time.monotonic() + _seconds(seconds, "seconds"))
 
 
 class _Part(Deadline):
@@ -150,6 +153,14 @@ class _Part(Deadline):
 def cores() -> int:
     """How many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _seconds(value: float, what: str) -> float:
+    """A time in seconds, which may be endless."""
+    endless = isinstance(value, float) and value == math.inf
+    if not endless and (isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < _ENDLESS):
+        raise ValueError(f"{what} must be a number of seconds, got {shown(value)}")
+    return float(value)
 
 
 class Runner:
@@ -204,6 +215,7 @@ class Runner:
         ahead
             How many items are taken beyond those that workers are busy with, so that none of them has to wait.
         """
+        check_flag(here, "here")
         waiting = iter(items)
         if self.scheduler is not None:
             from pegfan._cluster import on_cluster
@@ -346,6 +358,7 @@ def check_memory(size: float, what: str) -> None:
     Traceback (most recent call last):
     MemoryError: a matrix of everything takes up to 1000000000.0 GB, and ... GB are free
     """
+    check_number(size, "size")
     free = free_memory()
     if free is not None and size > free:
         raise MemoryError(f"{what} takes up to {size / 1e9:.1f} GB, and {free / 1e9:.1f} GB are free")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, issparse, random_array
 
+from pegfan._checks import check_kind, check_number, check_numbers, check_seed
 from pegfan.channels import Channel
 from pegfan.framelets import Operator, adjoint_test
 
@@ -52,8 +53,12 @@ def check_operator(operator: Operator, matrix: Any = None, tolerance: float = 1e
         ...
     AssertionError: <3×3 operator A>: the product in float64 is off by 1.48
     """
+    check_kind(operator, "operator", Operator)
+    check_number(tolerance, "tolerance")
+    check_seed(seed)
     rng = np.random.default_rng(seed)
-    dense = np.asarray(operator @ np.eye(operator.shape[1]) if matrix is None else matrix, np.float64)
+    dense = check_numbers(operator @ np.eye(operator.shape[1]) if matrix is None else matrix, "matrix", None, None)
+    dense = dense.astype(np.float64, copy=False)
     check = _Check(operator, dense, tolerance)
     check.that(operator.shape == dense.shape, f"it is not {dense.shape[0]}×{dense.shape[1]} as its twin")
     check.that(operator.key == operator.key and hash(operator.key) is not None, "its key changes")

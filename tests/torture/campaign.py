@@ -135,8 +135,8 @@ def _in_process(
     current: int | None = None
     try:
         while True:
-            # Preparing may take as long as several tries.
-            patience = one.seconds * (1.5 if current is not None else 10) + 30
+            # Preparing may take as long as several tries, and on a busy machine longer than ten that are short.
+            patience = one.seconds * 1.5 + 30 if current is not None else max(one.seconds * 10, 300)
             if not ours.poll(patience):
                 if current is not None:
                     yield current, f"did not end within {patience:.0f} s"

@@ -1004,7 +1004,7 @@ def test_bad_channels(small):
         (ValueError, "matrix of real numbers", lambda: Channel("c", None, np.ones((2, 2, 2)))),
         (ValueError, "matrix of real numbers", lambda: Channel("c", None, np.array(["a", "b"]))),
         (ValueError, "no channels given", lambda: Channels([])),
-        (TypeError, "holds Channel objects, got ndarray", lambda: Channels([x])),
+        (TypeError, "must be a Channel, got numpy.ndarray", lambda: Channels([x])),
         (
             ValueError,
             "channel 'c' has 4 rows and channel 'X' has 6",

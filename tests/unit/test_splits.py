@@ -110,5 +110,5 @@ def test_labels_must_be_class_numbers(labels):
 def test_nothing_to_split():
     with pytest.raises(ValueError, match="no node has a label"):
         random_splits([-1, -1])
-    with pytest.raises(ValueError, match="must not be negative"):
+    with pytest.raises(ValueError, match="seed must be at least 0"):
         random_splits([0], seed=-1)

@@ -8,12 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from numbers import Real
-from pathlib import Path
 from typing import Any, Literal, Self
 
 from pegfan import _defaults as default
 from pegfan import _saved
-from pegfan._checks import check_integer
+from pegfan._checks import check_integer, check_path, check_seed
 from pegfan._plain import plain
 from pegfan.auto.search import Choice, Pool, Search, Trial, choose, validate
 from pegfan.channels import FeatureScale
@@ -106,7 +105,7 @@ class AutoModel(NodeModel):
         if self.recipes is not None and not len(self.recipes):
             raise ValueError("recipes must hold at least one recipe; leave it out to have them found")
         Recipe.of(self.pins or {})  # fails if a pin is wrong
-        return check_integer(self.random_state, "random_state", 0)
+        return check_seed(self.random_state, "random_state")
 
     # ----------------------------------------------------------------------- files
 
@@ -242,7 +241,7 @@ def load_model(folder: str | os.PathLike[str], max_bytes: str | float | None = N
     every: list[type[NodeModel]] = [PEGFANClassifier, FSGNNClassifier, RecipeClassifier, NetworkClassifier]
     every += [AutoClassifier, PEGFANRegressor, AutoRegressor]
     kinds = {kind.__name__: kind for kind in every}
-    name = _saved.read_description(Path(folder))["class"]
+    name = _saved.read_description(check_path(folder, "folder"))["class"]
     if name not in kinds:
         raise ValueError(f"{folder} holds a {name!r}; this version knows {', '.join(kinds)}")
     return kinds[name].load(folder, max_bytes)

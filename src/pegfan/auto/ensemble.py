@@ -21,7 +21,7 @@ from pegfan._hashing import row_hashes
 from pegfan.decisions import Decision, best_offsets
 from pegfan.fitted import mean_of
 from pegfan.graph import Graph, Split
-from pegfan.metrics import METRICS, interval, score
+from pegfan.metrics import METRICS, interval, measure
 from pegfan.trees import canonical_order
 
 __all__ = ["Judge", "Selection", "greedy", "select"]
@@ -100,7 +100,7 @@ class Judge:
     def judged(self, output: Any) -> tuple[float, float]:
         """Metric and loss of an output for the validation nodes; a metric of decided classes as best decided there."""
         if self.numeric:
-            return score(output[:, 0], self.truth, self.metric), float(self.losses(output[None, :, 0])[0])
+            return measure(output[:, 0], self.truth, self.metric), float(self.losses(output[None, :, 0])[0])
         decides = METRICS[self.metric].decides
         offsets = best_offsets(output, self.truth, self.metric)[0] if decides else None
         picked = np.exp(output[np.arange(len(output)), self.truth].astype(np.float64))
@@ -172,13 +172,13 @@ def select(outputs: Sequence[Any], judge: Judge, most: int, near: Sequence[int],
     said = np.stack([judge.said(output) for output in outputs])
     own = [output[judge.nodes] for output in outputs]
     every, unknown = np.arange(len(judge.nodes)), (math.nan, math.nan)
-    measure = METRICS[judge.metric]
+    chosen = METRICS[judge.metric]
 
     def single(nodes: IntArray) -> int:
         """The best single one by some of the nodes: where it is quick, by their metric, too."""
         pool = np.asarray(near)
-        if len(nodes) < len(every) and not (measure.decides or judge.numeric):
-            gains = np.array([measure.gain(score(one[nodes], judge.truth[nodes], judge.metric)) for one in own])
+        if len(nodes) < len(every) and not (chosen.decides or judge.numeric):
+            gains = np.array([chosen.gain(measure(one[nodes], judge.truth[nodes], judge.metric)) for one in own])
             finite = np.isfinite(gains)
             pool = np.flatnonzero(gains >= gains[finite].max() - margin) if finite.any() else pool
         return int(pool[int(judge.losses(said[pool][:, nodes], nodes).argmin())])
@@ -202,7 +202,7 @@ def select(outputs: Sequence[Any], judge: Judge, most: int, near: Sequence[int],
         mixed[left] = mean_of([own[m][left] for m in members], found[members].tolist())
         alone[left] = own[single(rest)][left]
     ensemble, best = judge.judged(mixed), judge.judged(alone)
-    gap = 0.0 if judge.numeric else measure.gain(best[0]) - measure.gain(ensemble[0])  # of numbers, the loss says it
+    gap = 0.0 if judge.numeric else chosen.gain(best[0]) - chosen.gain(ensemble[0])  # of numbers, the loss says it
     if judge.is_worse(mixed, alone) or gap > CLEAR * standard_error(mixed, judge):
         return Selection(np.eye(len(outputs))[single(every)], ensemble, best)
     return Selection(_pruned(weights, most), ensemble, best)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from pegfan._checks import check_integer
+from pegfan._checks import check_integer, check_kind
 from pegfan.framelets import FrameletSystem
-from pegfan.graph import Graph
+from pegfan.graph import Graph, check_graph
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -54,6 +54,9 @@ def density(graph: Graph, system: FrameletSystem, powers: int = 3, sample: int |
     A^2         8    0.500
     """
     import pandas as pd
+
+    check_graph(graph)
+    check_kind(system, "system", FrameletSystem)
 
     if system.n != graph.n:
         raise ValueError(f"the system is of a tree with {system.n} nodes, and the graph has {graph.n}")

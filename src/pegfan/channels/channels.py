@@ -16,12 +16,13 @@ import numpy as np
 from scipy.sparse import csr_array, eye_array, issparse
 
 from pegfan._arrays import IntArray
-from pegfan._checks import check_choice
+from pegfan._checks import as_array, check_choice, check_integer, check_list, check_mapping, shown
 from pegfan.channels._canonical import Canonical
 from pegfan.channels._kept import KEEPING
 from pegfan.channels._trie import SPARSE_BELOW, Scales, Stem, Trie, dense_bytes, sparse_bytes
 from pegfan.channels.factors import RAISED, Matrix, all_finite, as_factor
 from pegfan.framelets import Operator
+from pegfan.framelets._signals import is_tensor
 
 Format = Literal["auto", "dense", "sparse"]
 
@@ -269,6 +270,8 @@ class Channel:
         >>> channel.apply(np.ones((3, 2))).shape
         (3, 2)
         """
+        if not is_tensor(weights) and not issparse(weights):
+            weights = as_array(weights, "weights")
         if weights.ndim != 2 or weights.shape[0] != self.shape[1]:
             raise ValueError(
                 f"channel {self.name!r} has {self.shape[1]} columns: its weights must have as many rows, "
@@ -355,15 +358,13 @@ class Channels(Sequence[Channel]):
         order: IntArray | None = None,
         alike: IntArray | None = None,
     ) -> None:
-        self._channels = tuple(channels)
-        self.info = dict(info or {})
+        self._channels = tuple(check_list(channels, "channels", Channel))
+        self.info = {} if info is None else dict(check_mapping(info, "info"))
         self.order, self.alike = order, alike
         self._added = (False,) * len(self._channels)  # which came later, and may tell nodes apart that are alike
         if not self._channels:
             raise ValueError("no channels given; a network needs at least one")
         for channel in self._channels:
-            if not isinstance(channel, Channel):
-                raise TypeError(f"Channels holds Channel objects, got {type(channel).__name__}")
             if channel.n != self.n:
                 raise ValueError(
                     f"channel {channel.name!r} has {channel.n} rows and channel {self._channels[0].name!r} "
@@ -486,7 +487,7 @@ class Channels(Sequence[Channel]):
         dtype = _as_dtype(dtype)
         formats = self._formats(format)
         needed = self.memory(dtype, format)
-        if limit is not None and needed > limit:
+        if limit is not None and needed > check_integer(limit, "limit", least=0):
             raise MemoryError(
                 f"the channels take up to {_bytes(needed)}, and the limit is {_bytes(limit)}; use apply or rows, "
                 "fewer channels, or another format"
@@ -669,6 +670,8 @@ def _as_input(values: Any, name: str) -> Any:
 
 
 def _as_dtype(dtype: Any) -> np.dtype[Any]:
+    if not isinstance(dtype, type | str | np.dtype):
+        raise TypeError(f"dtype must be float32 or float64, got {shown(dtype)}")
     found: np.dtype[Any] = np.dtype(dtype)
     if found not in (np.float32, np.float64):
         raise ValueError(f"dtype must be float32 or float64, got {found}")
@@ -677,7 +680,7 @@ def _as_dtype(dtype: Any) -> np.dtype[Any]:
 
 def node_indices(nodes: Any, n: int) -> IntArray:
     """Check indices of some of n nodes, which may repeat."""
-    index = np.asarray(nodes)
+    index = as_array(nodes, "nodes")
     if index.ndim != 1 or (index.size and index.dtype.kind not in "iu"):
         raise TypeError(f"nodes must be a vector of node indices, got {index.dtype} of shape {index.shape}")
     if index.size and not 0 <= index.min() <= index.max() < n:

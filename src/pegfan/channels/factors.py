@@ -14,13 +14,14 @@ from scipy.sparse import csr_array, eye_array, issparse
 from scipy.sparse.linalg import LinearOperator
 
 from pegfan._arrays import FloatArray, IntArray
+from pegfan._checks import check_choice, check_kind, check_numbers, check_sparse
 from pegfan._matrices import listed, moved
 from pegfan._products import multipliable, product
 from pegfan.channels._sums import order_free_sums
-from pegfan.channels.hops import SUFFIXES, hop_matrix, hop_name
+from pegfan.channels.hops import KINDS, SUFFIXES, hop_matrix, hop_name
 from pegfan.framelets import FrameletSystem, Operator
 from pegfan.framelets._signals import ClassMeans, is_tensor
-from pegfan.graph import Graph
+from pegfan.graph import Graph, check_graph
 
 LOWERED, RAISED = (str.maketrans("0123456789", digits) for digits in ("₀₁₂₃₄₅₆₇₈₉", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
@@ -45,7 +46,9 @@ class Matrix(Operator):
 
     def __init__(self, name: str, matrix: Any) -> None:
         self._given = matrix  # keeps its id from being used again, see `key`
-        self.matrix: Any = _as_floats(csr_array(matrix) if issparse(matrix) else np.asarray(matrix))
+        if not issparse(matrix):
+            matrix = check_numbers(matrix, "matrix", None, None)
+        self.matrix: Any = _as_floats(csr_array(matrix) if issparse(matrix) else matrix)
         self._converted: dict[Any, Any] = {}
         super().__init__(name, self.matrix.shape, self._multiply, self._multiply_transposed)
 
@@ -179,6 +182,9 @@ class Hop(Matrix):
     side: str
 
     def __init__(self, graph: Graph, kind: str = "S", direction: str = "out", edges: str | None = None) -> None:
+        check_graph(graph)
+        check_choice(kind, "a hop matrix", KINDS)
+        check_choice(direction, "direction", SUFFIXES)
         name = hop_name(kind, direction) + (f"[{edges}]" if edges is not None else "")
         super().__init__(name, hop_matrix(graph.weighted(edges), kind, direction))
         adjacency = graph.adjacency
@@ -227,6 +233,7 @@ class Projection(Operator):
     means: ClassMeans | None
 
     def __init__(self, system: FrameletSystem, scale: int, classes: Any = None) -> None:
+        check_kind(system, "system", FrameletSystem)
         inner = system.operator("projection", scale)
         self.system, self.scale = system, scale
         self._vectors: dict[int, tuple[IntArray, FloatArray]] = {}
@@ -354,6 +361,8 @@ def as_factor(value: Any, name: str) -> Operator:
         if value.dtype is not None and value.dtype.kind == "c":
             raise TypeError(f"a factor of channel {name!r} must be real, got a LinearOperator of {value.dtype}")
         return Foreign("L", value)
+    if issparse(value):
+        check_sparse(value, f"a factor of channel {name!r}")
     if issparse(value) or (isinstance(value, np.ndarray) and value.ndim == 2):
         if value.dtype.kind not in "biuf":
             raise TypeError(f"a factor of channel {name!r} must hold real numbers, got dtype {value.dtype}")

@@ -8,7 +8,7 @@ from scipy.sparse import csr_array, eye_array
 from pegfan._checks import check_choice
 from pegfan._matrices import csr_of, merged, transposed
 from pegfan.channels._sums import order_free_sums
-from pegfan.graph import Graph
+from pegfan.graph import Graph, check_graph
 from pegfan.trees.build import DIRECTIONS
 
 KINDS = ("S", "S~", "A", "random-walk", "Q")
@@ -59,6 +59,8 @@ def hop_matrix(graph: Graph, kind: str = "S", direction: str = "out") -> csr_arr
            [0. , 1. , 0. ]])
     """
     from pegfan.channels._kernels import divide_rows
+
+    check_graph(graph)
 
     check_choice(kind, "a hop matrix", KINDS)
     check_choice(direction, "direction", DIRECTIONS)

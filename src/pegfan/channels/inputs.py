@@ -13,7 +13,7 @@ from pegfan._arrays import FloatArray, IntArray
 from pegfan.channels._sums import order_free_product, order_free_sums
 from pegfan.channels.factors import Matrix, as_factor
 from pegfan.framelets import Operator
-from pegfan.graph import Graph, Split
+from pegfan.graph import Graph, Split, check_graph
 
 _STEP = 256  # rows of a product of hops that are formed at a time
 
@@ -53,10 +53,13 @@ def propagated_labels(graph: Graph, operator: Any, split: Split | int = default.
 
     Two steps lead from node 0 to itself and to node 2, which is not a training node; from node 1 to itself only.
     """
-    if graph.truth is None:
-        raise ValueError("the graph has no labels; give them with graph.replace(labels=...)")
+    check_graph(graph, needs="truth")
+    assert graph.truth is not None
     several = isinstance(operator, Sequence)
     factors = [as_factor(value, "labels") for value in (operator if several else [operator])]
+    if [graph.n, *(factor.shape[1] for factor in factors)] != [*(factor.shape[0] for factor in factors), graph.n]:
+        shapes = ", ".join("×".join(map(str, factor.shape)) for factor in factors)
+        raise ValueError(f"the product of operators must be {graph.n}×{graph.n}, as the graph has nodes; got {shapes}")
     nodes = training_nodes(graph, split)
     nodes = nodes[graph.labelled[nodes]]
     own, size = _diagonal(factors, nodes)
@@ -91,6 +94,7 @@ def structural_features(graph: Graph) -> FloatArray:
            [1., 1., 0., 0.],
            [0., 1., 0., 1.]])
     """
+    check_graph(graph)
     a = graph.adjacency
     out, into = order_free_sums(a), order_free_sums(a.T)
     mean_out = order_free_product(a, out) / np.where(out == 0, 1, out)

@@ -13,14 +13,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 
 from pegfan._arrays import FloatArray, IntArray
+from pegfan._checks import check_numbers, check_sparse
 from pegfan._hashing import mix_all
 from pegfan.channels._kept import part_of
 from pegfan.channels._sums import order_free_product
 from pegfan.channels.hops import hop_matrix
-from pegfan.graph import Graph
+from pegfan.graph import Graph, check_graph
 from pegfan.running import one_thread
 from pegfan.trees import canonical_order
 
@@ -50,6 +51,10 @@ def principal_vectors(features: Any) -> FloatArray:
     array([[0.6],
            [0.8]])
     """
+    if issparse(features):
+        check_sparse(features, "features")
+    else:
+        features = check_numbers(features, "features", None, None)
     x = csr_array(features, dtype=np.float64)
     largest = float(np.abs(x.data).max(initial=0.0))
     if largest:
@@ -74,6 +79,7 @@ def spectral_vectors(graph: Graph) -> FloatArray:
     array([[ 0.816, -0.816,  0.   ],
            [ 1.414,  1.414,  0.   ]])
     """
+    check_graph(graph)
     found: FloatArray = part_of(graph, "spectral vectors", lambda: _spectral_vectors(graph), always=True)
     return found
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from pegfan import _defaults as default
 from pegfan._arrays import IntArray
-from pegfan._checks import check_choice, check_integer
+from pegfan._checks import check_choice, check_flag, check_integer
 from pegfan.channels._kept import LARGE, part_of
 from pegfan.channels.channels import SIDES, Channel, Channels, product_name
 from pegfan.channels.factors import Hop, Projection, as_factor
@@ -19,7 +19,7 @@ from pegfan.channels.inputs import training_nodes
 from pegfan.channels.scaling import FeatureScale, PrincipalColumns, scale
 from pegfan.framelets import FrameletSystem, Operator
 from pegfan.framelets._signals import ClassMeans
-from pegfan.graph import Graph, Split
+from pegfan.graph import Graph, Split, check_graph
 from pegfan.measures import adjusted_homophily, edge_homophily
 from pegfan.trees import canonical_order
 from pegfan.trees.build import DIRECTIONS
@@ -35,6 +35,8 @@ REGIMES = {"homophily": ("S~",), "heterophily": ("S",), "all": ("S", "S~")}
 WAYS = (*DIRECTIONS, "both", "words")
 """Which way hops lead along directed edges; trees and rows of the adjacency know the first three."""
 
+HOPS_MOST = 10_000
+"""Every hop is a channel."""
 WORDS_MOST = 6
 """The most factors per word: twice as many channels with each."""
 
@@ -132,6 +134,7 @@ def make_channels(
     >>> make_channels(graph, system, kind="b", regime="all", hops=2)
     Channels(X, S X, S^2 X, F_0 X, F_1 X, F_2 X, S~ X, S~^2 X)
     """
+    check_graph(graph)
     check_choice(kind, "kind", KINDS)
     with_hops, projected = KINDS[kind]
     if system is None:
@@ -146,11 +149,13 @@ def make_channels(
         graph, regime, hops, hop, direction, scaling, split, with_hops, bool(projected), weight
     )
     powers = info["hops"] * with_hops
-    channels = [x] if include_features else []
+    channels = [x] if check_flag(include_features, "include_features") else []
     channels += _words(letters, powers, x) if letters else _powers(steps[:1], powers, x)
     own = not (hop is None or isinstance(hop, str))  # it may tell nodes apart that look alike
     tree = system.hierarchy
     means = alike = None
+    if average is not None:
+        check_flag(average, "average")
     if average or (average is None and not own and tree.info.get("tied", 0) > 0):
         colouring = canonical_order(graph)
         if colouring.tied:
@@ -205,8 +210,9 @@ def make_fsgnn_channels(
     >>> make_fsgnn_channels(graph, hops=2, direction="words")
     Channels(X, Q X, Q_in X, Q^2 X, Q Q_in X, Q_in Q X, Q_in^2 X)
     """
+    check_graph(graph)
     x, steps, against, letters, info = _parts(graph, regime, hops, hop, direction, scaling, split, True, False, weight)
-    channels = [x] if include_features else []
+    channels = [x] if check_flag(include_features, "include_features") else []
     channels += _words(letters, info["hops"], x) + _powers(steps, info["hops"], x) + _powers(against, info["hops"], x)
     colouring = canonical_order(graph)
     if colouring.arbitrary:
@@ -251,7 +257,7 @@ def _parts(
 ) -> _Parts:
     check_choice(regime, "regime", (*REGIMES, "auto"))
     check_choice(direction, "direction", WAYS)
-    hops = check_integer(hops, "hops", least=0)
+    hops = check_integer(hops, "hops", least=0, most=HOPS_MOST)
     if graph.features is None:
         raise ValueError(
             "the graph has no features; give them with graph.replace(features=...), for example "

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array, hstack, issparse
 
 from pegfan._arrays import FloatArray
-from pegfan._checks import check_choice
+from pegfan._checks import check_choice, check_numbers, check_sparse
 from pegfan._rows import l1_rows
 from pegfan.channels._kept import part_of
 from pegfan.channels._sums import order_free_product, order_free_sums
 from pegfan.channels.leading import principal_vectors
-from pegfan.graph import Graph
+from pegfan.graph import Graph, check_graph
 
 SCALINGS = ("none", "l1", "columns", "principal")
 
@@ -79,6 +79,7 @@ class FeatureScale:
     @classmethod
     def of(cls, features: Any) -> Self:
         """The scale of a graph's features."""
+        features = _check_columns(features)
         if issparse(features):
             x = csc_array(features).astype(np.float64)
             column = np.repeat(np.arange(x.shape[1]), np.diff(x.indptr))
@@ -101,6 +102,7 @@ class FeatureScale:
 
     def apply(self, features: Any) -> Any:
         """The features of any graph with these columns, scaled."""
+        features = _check_columns(features, len(self.scale))
         if not issparse(features):
             dense = np.asarray(features)
             out = np.empty(dense.shape, np.float32)
@@ -150,12 +152,22 @@ class PrincipalColumns:
     @classmethod
     def of_graph(cls, graph: Graph) -> Self:
         """The same, found once per graph."""
+        check_graph(graph, needs="features")
         found: Self = part_of(graph, "principal columns", lambda: cls.of(graph.features), always=True)
         return found
 
     def apply(self, features: Any) -> Any:
         """The principal columns of any graph with these features."""
+        features = _check_columns(features, len(self.vectors))
         return order_free_product(csr_array(features), self.vectors).astype(np.float32)
+
+
+def _check_columns(features: Any, width: int | None = None) -> Any:
+    """Features as a matrix of numbers with so many columns."""
+    if not issparse(features):
+        return check_numbers(features, "features", None, width)
+    check_sparse(features, "features", None, width)
+    return features
 
 
 def _scale_of(

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from pegfan._checks import check_list, check_mapping, shown
 from pegfan._plain import plain
 
 __all__ = ["Rule", "Schema"]
@@ -77,7 +78,7 @@ class Schema:
         ['age', 'town', 'tags', 'where']
         """
         rules: dict[str, Rule] = {}
-        for name in names:
+        for name in check_list(names, "names", str):
             vector, category, bag = (re.fullmatch(f"(?s)(.*?){end}", name) for end in (r"\[(\d+)\]", "=(.*)", ":(.*)"))
             found = category or vector or bag
             if found is None:
@@ -93,11 +94,25 @@ class Schema:
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Self:
         """What `to_dict` gave."""
+        check_mapping(stored, "stored")
+        if missing := {"nodes", "edges"} - set(stored):
+            raise ValueError(f"this is not what Schema.to_dict wrote: it has no {sorted(missing)[0]!r}")
 
         def rules(given: Mapping[str, Any]) -> dict[str, Rule]:
             return {
-                name: Rule(facts["kind"], {key: value for key, value in facts.items() if key != "kind"})
-                for name, facts in given.items()
+                name: Rule(_kind_of(facts), {key: value for key, value in facts.items() if key != "kind"})
+                for name, facts in check_mapping(given, "the rules of a schema").items()
             }
 
-        return cls(rules(stored["nodes"]), {table: rules(given) for table, given in stored["edges"].items()})
+        return cls(
+            rules(stored["nodes"]),
+            {table: rules(given) for table, given in check_mapping(stored["edges"], "edges").items()},
+        )
+
+
+def _kind_of(facts: Any) -> str:
+    """The kind that a stored rule names."""
+    kind = check_mapping(facts, "a rule of a schema").get("kind")
+    if not isinstance(kind, str):
+        raise ValueError(f"a rule of a schema names its kind, and this one does not: {shown(facts)}")
+    return kind

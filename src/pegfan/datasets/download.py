@@ -28,6 +28,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+from pegfan._checks import check_path
 from pegfan._locks import locked
 from pegfan.datasets.registry import File
 
@@ -110,9 +111,9 @@ def cache_folder() -> Path:
 
 def _data_folder(root: str | os.PathLike[str] | None) -> Path | None:
     named, what = (os.environ.get("PEGFAN_DATA"), "PEGFAN_DATA") if root is None else (root, "root")
-    if not named:
+    if root is None and not named:
         return None
-    folder = Path(named).expanduser()
+    folder = check_path(named, what).expanduser()
     if not folder.is_dir():
         raise FileNotFoundError(f"{what} is {str(folder)!r}, which is not a folder; correct it, or leave it out")
     return folder

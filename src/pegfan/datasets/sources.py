@@ -11,6 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Self
 
+from pegfan._checks import check_kind, check_mapping, check_path, shown
 from pegfan.datasets._kept import keep, read_kept
 from pegfan.datasets._schema import Schema
 from pegfan.datasets._table import ReadReport, nearest
@@ -58,14 +59,18 @@ class Source:
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Self:
         """The source that `to_dict` wrote, here or in pegfan 0.1."""
-        options = dict(stored.get("options", {}))
+        check_mapping(stored, "stored")
+        where = stored.get("where")
+        if not isinstance(where, list | tuple) or not all(isinstance(one, str) for one in where):
+            raise ValueError(f"this is not what Source.to_dict wrote: where is {shown(where)}")
+        options = dict(check_mapping(stored.get("options", {}), "options"))
         for old in ("normalize_features", "scaling"):
             if old in options:
                 options["unit_rows"] = options.pop(old) in (True, "l1")
-        if list(stored["where"]) == ["synthetic"]:
+        if list(where) == ["synthetic"]:
             now = {old: new for new, old in _IN_0_1.items()}
             options = {now.get(name, name): value for name, value in options.items()}
-        return cls.of(*stored["where"], **options)
+        return cls.of(*where, **options)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON and TOML."""
@@ -105,6 +110,8 @@ class Source:
 
     def open(self, schema: Schema | None = None) -> tuple[Graph, ReadReport | None]:
         """Read the graph, and for files the report of what was guessed; with a schema, as the tables that it is of."""
+        if schema is not None:
+            check_kind(schema, "schema", Schema)
         report: ReadReport | None = None
         _log.debug("reading %s with %s", ", ".join(self.where), dict(self.options))
         if not self._by_name():
@@ -126,7 +133,7 @@ class Source:
         """
         if self._by_name():
             raise ValueError(f"{self.name} is a data set, which has no files to keep")
-        return keep(Path(folder), self.files, self.options)
+        return keep(check_path(folder, "folder"), self.files, self.options)
 
     @classmethod
     def kept(cls, folder: str | os.PathLike[str]) -> Self:
@@ -137,7 +144,7 @@ class Source:
         folder
             Where.
         """
-        files, options = read_kept(Path(folder))
+        files, options = read_kept(check_path(folder, "folder"))
         return cls.of(*files, **options)
 
     def grown(self, *paths: str | os.PathLike[str], schema: Schema | None = None, **options: Any) -> Growth:
@@ -174,7 +181,9 @@ class Source:
         """
         if self._by_name():
             raise ValueError(f"{self.name} is a data set, not tables that rows can be added to")
-        files = [file for path in paths for file in _files(Path(path))]
+        if schema is not None:
+            check_kind(schema, "schema", Schema)
+        files = [file for path in paths for file in _files(check_path(path, "a table"))]
         given = {name: value for name, value in options.items() if value is not None}
         growth = read_growth(self.files, files, schema, {**self.options, **given})
         _log.info("added to %s: %d new nodes, %d updated", self.name, len(growth.new), growth.updated)
@@ -186,7 +195,7 @@ class Source:
 
 
 def _as_text(where: str | os.PathLike[str]) -> str:
-    text = os.fspath(where)
+    text = where if isinstance(where, str) else str(check_path(where, "a graph"))
     return text if isinstance(where, str) or _known_name(text) is None else os.path.join(os.curdir, text)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pegfan._arrays import FloatArray, IntArray
+from pegfan._checks import as_array, check_flag, check_integer, check_numbers, check_seed, shown
 from pegfan.graph import Split
 
 # Which parts come first in a class too small for all of them: what cannot be learned cannot be tested either.
@@ -55,8 +56,8 @@ def random_splits(
     True
     """
     codes, shares = _check_labels(labels), _check_sizes(sizes)
-    if k < 0 or seed < 0:
-        raise ValueError(f"k and seed must not be negative, got k={k} and seed={seed}")
+    k, seed = check_integer(k, "k", least=0, most=10**6), check_seed(seed)
+    check_flag(stratify, "stratify")
     nodes = np.flatnonzero(codes >= 0)
     if nodes.size == 0:
         raise ValueError("no node has a label, so there is nothing to split")
@@ -85,8 +86,9 @@ def fold_splits(labels: Any, *, k: int = 5, seed: int = 0) -> tuple[Split, ...]:
     ([60, 20, 20], 100)
     """
     codes = _check_labels(labels)
-    if k < 3 or seed < 0:
-        raise ValueError(f"there are at least 3 folds, and seeds are not negative; got k={k} and seed={seed}")
+    k, seed = check_integer(k, "k, the number of folds,", least=3), check_seed(seed)
+    if k > max(int((codes >= 0).sum()), 3):
+        raise ValueError(f"there are {k} folds of {int((codes >= 0).sum())} labelled nodes; take fewer folds")
     rng = np.random.default_rng([seed, k])
     nodes = rng.permutation(np.flatnonzero(codes >= 0))
     if nodes.size == 0:
@@ -104,7 +106,7 @@ def fold_splits(labels: Any, *, k: int = 5, seed: int = 0) -> tuple[Split, ...]:
 
 
 def _check_labels(labels: Any) -> IntArray:
-    array = np.asarray(labels)
+    array = as_array(labels, "labels")
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise ValueError(
             f"labels must be a vector of class numbers, got {array.dtype} of shape {array.shape}; "
@@ -114,10 +116,10 @@ def _check_labels(labels: Any) -> IntArray:
 
 
 def _check_sizes(sizes: Sequence[float]) -> FloatArray:
-    shares = np.asarray(sizes, dtype=float)
+    shares = check_numbers(sizes, "sizes", None).astype(float)
     total = math.fsum(shares.ravel())
     if shares.shape != (3,) or not (shares >= 0).all() or not 0 < total <= 1 + 1e-9:
-        raise ValueError(f"sizes must be three shares of train, val and test adding up to at most 1, got {sizes!r}")
+        raise ValueError(f"sizes must be three shares of train, val and test, at most 1 in all; got {shown(sizes)}")
     return np.append(shares, max(0.0, 1.0 - total) if total < 1 - 1e-9 else 0.0)  # the last: nodes in no part
 
 

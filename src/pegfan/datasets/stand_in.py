@@ -7,7 +7,7 @@ from scipy.sparse import csr_array, eye_array
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from pegfan._arrays import FloatArray
-from pegfan.graph import Graph
+from pegfan.graph import Graph, check_graph
 
 
 def stand_in_features(graph: Graph, how: str = "degree", dimension: int = 64) -> Graph:
@@ -42,6 +42,7 @@ def stand_in_features(graph: Graph, how: str = "degree", dimension: int = 64) ->
     >>> stand_in_features(star, "identity")
     Graph(n=4, edges=3, undirected, features=4 sparse)
     """
+    check_graph(graph)
     if how == "degree":
         out = np.diff(graph.adjacency.indptr)
         into = np.bincount(graph.adjacency.indices, minlength=graph.n)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from pegfan._arrays import FloatArray, IntArray
 from pegfan._atomic import replacing
-from pegfan._checks import check_integer
+from pegfan._checks import check_integer, check_kind, check_path
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -113,7 +113,8 @@ class Transactions:
         date_format
             How dates are written; ``"%d.%m.%Y"`` gives 04.07.2015. Times follow it as hours, minutes and seconds.
         """
-        home = Path(folder)
+        home = check_path(folder, "folder")
+        check_kind(date_format, "date_format", str)
         home.mkdir(parents=True, exist_ok=True)
         for name, table in zip(FILES, (self.accounts, self.payments, self.devices), strict=True):
             dates = {"opened": date_format, "time": f"{date_format} %H:%M:%S"}

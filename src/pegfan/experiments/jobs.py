@@ -19,7 +19,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from pegfan._checks import check_integer
+from pegfan._checks import check_integer, check_kind, check_list, check_mapping, check_number
 from pegfan._extras import need
 from pegfan._plain import plain, versions
 from pegfan.datasets import Source
@@ -152,6 +152,7 @@ class Job:
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Self:
         """The job that `to_dict` wrote; the fingerprint is not trusted but computed from the source."""
+        check_mapping(stored, "stored")
         try:
             source, recipe = Source.from_dict(stored["source"]), recipe_of(stored["recipe"])
             return cls(source, recipe, stored["split"], stored["seed"])
@@ -184,6 +185,7 @@ def run_job(
     >>> record.channels, record.val_metric > 0.5
     (4, True)
     """
+    check_kind(job, "job", Job)
     if isinstance(job.recipe, NetworkRecipe):  # torch is imported first, for only what is there can be limited
         need("torch", "torch", f"{job.recipe.label}, like all networks but PEGFAN and FSGNN,")
     require_same(job.hashes, job.source.hashes())
@@ -301,8 +303,10 @@ def run(
     if runner is None:
         with Runner(workers, scheduler=scheduler) as own:
             return run(jobs, store, runner=own, trees=trees, relations=relations, progress=progress, budget=budget)
-    wanted = list(jobs)
-    deadline = math.inf if budget is None else time.monotonic() + budget
+    wanted = check_list(jobs, "jobs", Job)
+    check_kind(store, "store", Store)
+    check_kind(runner, "runner", Runner)
+    deadline = math.inf if budget is None else time.monotonic() + check_number(budget, "budget")
     tell = progress or (lambda _: None)
     unique = {job.name: job for job in wanted}
     this = _Run(store, list(unique.values()))

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Self
 
 from pegfan import _legacy
+from pegfan._checks import check_mapping
 from pegfan.experiments.store import Store
 from pegfan.metrics import METRICS
 from pegfan.networks import NetworkRecipe
@@ -128,6 +129,8 @@ class Record:
     memory: int | None = None
 
     def __post_init__(self) -> None:
+        if self.tree is not None:
+            check_mapping(self.tree, "tree")
         name = job_name(self.job)
         parts = {"name": name, "numerics": self.numerics, "tree": self.tree_digest, "channels": self.channels_digest}
         object.__setattr__(self, "name", name)
@@ -162,6 +165,8 @@ class Record:
     @classmethod
     def of(cls, stored: Any) -> Self | None:
         """The record that `to_dict` wrote, today or in 0.1; None for anything else."""
+        if not isinstance(stored, Mapping):
+            return None
         try:
             given: dict[str, Any] = {name: stored["result"].get(name) for name in _RESULT}
             given |= {name: stored.get(name) for name in ("job", *_AROUND)}

@@ -35,6 +35,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from pegfan._atomic import sync_folder
+from pegfan._checks import check_mapping, check_path
 from pegfan._locks import claim, is_at, locked
 
 __all__ = ["Store"]
@@ -81,7 +82,7 @@ class Store:
     """
 
     def __init__(self, folder: str | os.PathLike[str], *, create: bool = True) -> None:
-        self.folder = Path(folder)
+        self.folder = check_path(folder, "folder")
         self.path = self.folder / "records.jsonl"
         if self.folder.exists() and not self.folder.is_dir():
             raise ValueError(f"{self.folder} is a file; a store is a folder: name another one")
@@ -245,7 +246,7 @@ class Store:
 
 def _line(record: Mapping[str, Any]) -> bytes:
     """A record as a line of the file."""
-    plain = dict(record)
+    plain = dict(check_mapping(record, "record"))
     if "check" in plain:
         raise ValueError('a record cannot have a member "check": the store writes its own')
     _check_key(plain.get("key"))

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.sparse import csr_array, diags_array, issparse, vstack
 
 from pegfan._arrays import IntArray
+from pegfan._checks import as_array, check_sparse
 
 
 def is_tensor(value: Any) -> bool:
@@ -27,13 +28,11 @@ def as_signal(f: Any, rows: int, what: str = "the signal") -> Any:
     if is_tensor(f):
         return _check_shape(_as_tensor(f, what), rows, what)
     if issparse(f):
+        check_sparse(f if f.ndim == 2 else f.reshape(1, -1), what)
         if f.dtype.kind not in "biuf":
             raise TypeError(f"{what} must hold real numbers, got dtype {f.dtype}")
         return _check_shape(csr_array(f, dtype=_float(f.dtype)), rows, what)
-    try:
-        array = np.asarray(f)
-    except ValueError as error:
-        raise ValueError(f"{what} must be a vector or a matrix: {error}") from error
+    array = as_array(f, what)
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{what} must hold real numbers, got dtype {array.dtype}")
     return _check_shape(array.astype(_float(array.dtype), copy=False), rows, what)

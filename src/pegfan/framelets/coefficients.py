@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from pegfan._checks import check_kind
 from pegfan.framelets._signals import as_signal
 
 if TYPE_CHECKING:
@@ -30,6 +31,9 @@ class Coefficients(Sequence[Any]):
     """
 
     def __init__(self, array: Any, system: FrameletSystem, j0: int) -> None:
+        from pegfan.framelets.system import FrameletSystem as System  # which imports this module
+
+        check_kind(system, "system", System)
         array = as_signal(array, system.count(j0), f"a coefficient array with j0 = {j0}")
         self.array, self.system, self.j0 = array, system, j0
 

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, issparse
 
 from pegfan._arrays import FloatArray, IntArray
+from pegfan._checks import as_array, check_integer
 
 TOLERANCE = 1e-8
 """How far a filter may be from Theorem 1's conditions, in the largest absolute entry."""
@@ -129,7 +130,7 @@ def permuted(w: ArrayLike, max_rows: int = 10_000) -> Filters:
         raise ValueError(f"the entries of w must sum to zero, they sum to {vector.sum():g}: subtract the mean")
     _, repeats = np.unique(vector, return_counts=True)
     count = factorial(len(vector)) // prod(factorial(int(k)) for k in repeats)
-    if count > max_rows:
+    if count > check_integer(max_rows, "max_rows", least=1):
         many = f"{count:,}" if count.bit_length() < 200 else f"about 10^{int(count.bit_length() * 0.30103)}"
         raise ValueError(f"w has {many} distinct permutations, more than max_rows={max_rows:,}")
     rows = np.array(_distinct_permutations(vector))
@@ -283,10 +284,7 @@ def halves_values(p: FloatArray) -> FloatArray:
 
 
 def _numbers(values: Any, what: str) -> FloatArray:
-    try:
-        array = np.asarray(values)
-    except ValueError as error:
-        raise ValueError(f"{what} must be an array of real numbers: {error}") from error
+    array = as_array(values, what)
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{what} must hold real numbers, got dtype {array.dtype}")
     if not np.isfinite(array).all():

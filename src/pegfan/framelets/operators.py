@@ -9,6 +9,7 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
 from pegfan._arrays import FloatArray, IntArray
+from pegfan._checks import check_kind, check_number, check_seed
 from pegfan.framelets._signals import as_columns, as_signal, is_tensor
 
 Map = Callable[[Any], Any]
@@ -203,6 +204,9 @@ def adjoint_test(operator: LinearOperator, tolerance: float = 1e-10, seed: int =
     >>> pf.adjoint_test(pf.FrameletSystem(tree).operator("analysis")) < 1e-12
     True
     """
+    check_kind(operator, "operator", LinearOperator)
+    check_number(tolerance, "tolerance")
+    check_seed(seed)
     generator = np.random.default_rng(seed)
     x, y = (generator.standard_normal(size) for size in operator.shape[::-1])
     forward, transposed = operator.matvec(x), operator.rmatvec(y)

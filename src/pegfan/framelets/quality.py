@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import issparse
 
+from pegfan._checks import check_kind
 from pegfan.framelets.system import FrameletSystem
-from pegfan.graph import Graph
+from pegfan.graph import Graph, check_graph
 from pegfan.trees.hierarchy import Hierarchy
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ def quality(graph: Graph, tree: Hierarchy) -> DataFrame:
     >>> table["edges inside"].round(2).tolist(), table["label energy"].round(2).tolist()
     ([1.0, 0.67, 0.0], [1.0, 0.0, 0.0])
     """
+    check_graph(graph)
+    check_kind(tree, "tree", Hierarchy)
     if tree.n != graph.n:
         raise ValueError(f"the tree has {tree.n} nodes and the graph {graph.n}; they must belong together")
     system = FrameletSystem(tree, weights="size")

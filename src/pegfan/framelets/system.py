@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csr_array, issparse
 
+from pegfan._checks import check_list
 from pegfan.framelets import shrinkage
 from pegfan.framelets._levels import Level, make_levels
 from pegfan.framelets._signals import ClassMeans, as_columns, as_signal, class_means, is_tensor
@@ -256,7 +257,7 @@ class FrameletSystem:
             means = ClassMeans(classes, self.n)
             return [means(part, own=True) for part in self.projections(f)]
         if out is not None:
-            if len(out) != self.K:
+            if len(check_list(out, "out", object)) != self.K:
                 raise ValueError(f"out must hold K = {self.K} arrays, got {len(out)}")
             targets = [_target(array, f.shape, f) for array in out]
             if any(np.may_share_memory(a, b) for a, b in combinations(targets, 2)):

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from pegfan._arrays import FloatArray, IntArray
+from pegfan._checks import as_array
 from pegfan._extras import need
 from pegfan.auto import AutoClassifier
 from pegfan.classifier import FSGNNClassifier, NetworkClassifier, NodeClassifier, PEGFANClassifier, as_graph
@@ -178,7 +179,7 @@ class TransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     def _rows(self, X: Any, fitting: bool) -> NDArray[Any]:
         """X as a vector, whatever it holds."""
-        column = X if hasattr(X, "columns") or issparse(X) else np.asarray(X)
+        column = X if (hasattr(X, "columns") and hasattr(X, "ndim")) or issparse(X) else as_array(X, "X")
         if column.ndim == 1 and not issparse(column):
             column = column.reshape(-1, 1)
         checked = _validation.validate_data(self, column, dtype=None, reset=fitting)

@@ -8,10 +8,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from pegfan._checks import check_integer
+from pegfan._checks import check_integer, check_number
 from pegfan.models._sparse import Sparse, linear
+from pegfan.running import check_memory
 
 __all__ = ["Weight", "check_sizes", "propagate", "side_by_side"]
+
+_REPEATED = ("layers", "heads", "rounds", "hops", "steps", "divisions", "relations")
+"""Sizes that say how often something is made."""
 
 
 class Weight(nn.Module):
@@ -27,7 +31,11 @@ class Weight(nn.Module):
 
     def __init__(self, rows: int, columns: int, bias: bool = True) -> None:
         super().__init__()
-        self.weight = nn.Parameter(torch.empty(columns, rows))
+        check_memory(4.0 * rows * columns, f"a layer of {rows} x {columns} weights")
+        try:
+            self.weight = nn.Parameter(torch.empty(columns, rows))
+        except RuntimeError as error:
+            raise MemoryError(f"a layer of {rows} x {columns} weights does not fit into memory") from error
         self.bias = nn.Parameter(torch.zeros(columns)) if bias else None
         nn.init.xavier_uniform_(self.weight)
 
@@ -60,6 +68,11 @@ def propagate(matrix: Sparse, x: Any, layer: Weight) -> Tensor:
 def check_sizes(dropout: float, **sizes: int) -> None:
     """Refuse sizes below one and rates of dropout that drop everything."""
     for name, value in sizes.items():
-        check_integer(value, name, 1)
-    if not 0 <= dropout < 1:
+        check_integer(
+            value,
+            name,
+            1,
+            most=1000 if name in _REPEATED else 2**40,
+        )
+    if not 0 <= check_number(dropout, "dropout") < 1:
         raise ValueError(f"dropout must be at least 0 and below 1, got {dropout}")

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from scipy.sparse import csr_array, diags_array, eye_array
+from scipy.sparse import csr_array, diags_array, eye_array, issparse
 from torch import Tensor, nn
 
-from pegfan.models._sparse import Sparse
+from pegfan._checks import check_integer, check_numbers, check_sparse
+from pegfan.models._sparse import Sparse, check_tensor
 from pegfan.running import check_memory
 
 __all__ = ["GraphNetwork", "Neighbours"]
@@ -40,6 +41,10 @@ class Neighbours:
     """
 
     def __init__(self, matrix: Any) -> None:
+        if issparse(matrix):
+            check_sparse(matrix, "matrix")
+        else:
+            matrix = check_numbers(matrix, "matrix", None, None)
         self.matrix = csr_array(matrix, dtype=np.float64, copy=True)
         self.matrix.sum_duplicates()
         self.matrix.eliminate_zeros()
@@ -55,6 +60,8 @@ class Neighbours:
             if n is not None and edge_index.n != n:
                 raise ValueError(f"the graph has {edge_index.n} nodes, and x has {n} rows")
             return edge_index
+        if n is not None:
+            check_integer(n, "n", least=0)
         _check_edges(edge_index, edge_weight)
         found: Neighbours = _NEWEST.get(
             (edge_index, edge_weight), (cls, n), lambda: cls(_matrix(edge_index, edge_weight, n))
@@ -176,6 +183,7 @@ def by_type(
     make: Callable[[list[csr_array], int], Any],
 ) -> Any:
     """What `make` gives for the matrices of the types of edges 0, 1, ...; see `Neighbours` for their entries."""
+    check_integer(n, "n", least=0)
     check_tensor(edge_type, "edge_type")
     _check_edges(edge_index, edge_weight)
     tensors = (edge_index, edge_weight, edge_type)
@@ -189,14 +197,10 @@ def _parts(edge_index: Tensor, edge_weight: Tensor | None, edge_type: Tensor, n:
             f"edge_type must be one number from 0 on for each of {edge_index.shape[-1]} edges, got {kinds.dtype} "
             f"{kinds.shape}"
         )
+    if edge_weight is not None and len(edge_weight) != len(kinds):
+        raise ValueError(f"{len(edge_weight)} weights for {len(kinds)} edges")
     owns = (torch.from_numpy(kinds == k).to(edge_index.device) for k in range(int(kinds.max(initial=-1)) + 1))
     return [_matrix(edge_index[:, own], None if edge_weight is None else edge_weight[own], n) for own in owns]
-
-
-def check_tensor(given: Any, name: str) -> None:
-    """Refuse what is not a tensor."""
-    if not isinstance(given, Tensor):
-        raise TypeError(f"{name} must be a tensor, got {type(given).__name__}")
 
 
 def _check_edges(edge_index: Any, edge_weight: Any) -> None:
@@ -230,8 +234,11 @@ class GraphNetwork(nn.Module):
             raise TypeError(f"x must be a tensor, dense or sparse, got {type(x).__name__}")
         if len(x.shape) != 2:
             raise ValueError(f"x must have a row for every node, got the shape {tuple(x.shape)}")
-        if isinstance(x, Sparse) or x.layout == torch.strided:
+        if isinstance(x, Sparse):
             return x
+        check_tensor(x, "x")
+        if x.layout == torch.strided:
+            return x if x.is_floating_point() else x.float()
         return _NEWEST.get((x,), None, lambda: Sparse.of(x))
 
     def parameter_groups(self, weight_decay: float) -> list[dict[str, Any]]:

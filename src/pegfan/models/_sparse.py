@@ -7,11 +7,12 @@ from typing import Any, Self
 
 import numpy as np
 import torch
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
+from pegfan._checks import check_number, check_numbers, check_sparse, kind_of
 from pegfan._products import keep_mask, sparse_product
 from pegfan.framelets._torch import sparse_csr
 from pegfan.models import _kernels
@@ -39,6 +40,10 @@ class Sparse:
     """
 
     def __init__(self, matrix: Any) -> None:
+        if issparse(matrix):
+            check_sparse(matrix, "matrix")
+        else:
+            matrix = check_numbers(matrix, "matrix", None, None)
         csr = csr_array(matrix)
         if not csr.has_canonical_format:
             csr = csr.copy()
@@ -53,6 +58,7 @@ class Sparse:
     @classmethod
     def of(cls, x: Any) -> Self:
         """The matrix of a sparse tensor."""
+        check_tensor(x, "x")
         whole = x.detach().cpu()
         if whole.layout == torch.sparse_csr:
             parts: Any = (whole.values().numpy(), whole.col_indices().numpy(), whole.crow_indices().numpy())
@@ -98,6 +104,8 @@ class Sparse:
 
     def drop(self, rate: float) -> Sparse:
         """The matrix with a part of its entries dropped and the others scaled up."""
+        if not 0 <= check_number(rate, "rate") < 1:
+            raise ValueError(f"rate must be at least 0 and below 1, got {rate}")
         if rate == 0:
             return self
         mask, scale = _mask(len(self._given), rate)
@@ -127,6 +135,7 @@ class Sparse:
         return self._on[key]
 
     def __matmul__(self, x: Tensor) -> Tensor:
+        check_tensor(x, "x")
         if x.ndim != 2 or x.shape[0] != self.shape[1]:
             raise ValueError(f"a matrix of {self.shape[1]} columns cannot multiply a tensor of shape {tuple(x.shape)}")
         result: Tensor = _Product.apply(self, x)  # type: ignore[no-untyped-call]
@@ -134,6 +143,11 @@ class Sparse:
 
     def times(self, x: Tensor) -> Tensor:
         """M x without gradients."""
+        check_tensor(x, "x")
+        if x.ndim != 2 or x.shape[0] != self.shape[1]:
+            raise ValueError(f"a matrix of {self.shape[1]} columns cannot multiply a tensor of shape {tuple(x.shape)}")
+        if x.layout != torch.strided:
+            raise ValueError(f"x must be a dense tensor, got the layout {x.layout}; use x.to_dense()")
         if x.device.type != "cpu":
             result: Tensor = (self._tensor(x.device, x.dtype) @ x).contiguous()
             return result
@@ -157,6 +171,16 @@ class _Product(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[None, Tensor | None]:
         return None, ctx.matrix.t @ gradients[0] if ctx.needs_input_grad[1] else None
+
+
+def check_tensor(given: Any, name: str) -> None:
+    """Refuse what is not a tensor of real numbers that are there."""
+    if not isinstance(given, Tensor):
+        raise TypeError(f"{name} must be a tensor, got {kind_of(given)}")
+    if given.is_meta:
+        raise ValueError(f"{name} is on the device 'meta', where tensors hold no numbers")
+    if given.is_complex():
+        raise TypeError(f"{name} must hold real numbers, got {given.dtype}")
 
 
 def linear(x: Tensor | Sparse, weight: Tensor, bias: Tensor | None = None) -> Tensor:

@@ -10,9 +10,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from pegfan import _defaults as default
+from pegfan._checks import check_number
 from pegfan.models._layers import Weight, check_sizes
 from pegfan.models._neighbours import GraphNetwork
 from pegfan.models._sparse import dropout, relu_dropout
+from pegfan.running import check_memory
 
 
 class GCNII(GraphNetwork):
@@ -62,7 +64,8 @@ class GCNII(GraphNetwork):
     ) -> None:
         super().__init__()
         check_sizes(dropout, features=features, classes=classes, hidden=hidden, layers=layers)
-        if not 0 <= alpha <= 1 or lamda <= 0:
+        check_memory(8.0 * layers * hidden * hidden, "the weights of the network")
+        if not 0 <= check_number(alpha, "alpha") <= 1 or check_number(lamda, "lamda") <= 0:
             raise ValueError(f"alpha is between 0 and 1 and lamda positive, got {alpha} and {lamda}")
         self.first, self.output = Weight(features, hidden), Weight(hidden, classes)
         count = 2 if variant else 1

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from pegfan import _defaults as default
-from pegfan._checks import check_integer
+from pegfan._checks import check_integer, check_number
 from pegfan.models._layers import Weight, check_sizes
 from pegfan.models._neighbours import GraphNetwork
 from pegfan.models._sparse import dropout, relu_dropout
@@ -57,8 +57,8 @@ class GPRGNN(GraphNetwork):
     ) -> None:
         super().__init__()
         check_sizes(dropout, features=features, classes=classes, hidden=hidden)
-        check_integer(hops, "hops", 0)
-        if not 0 <= alpha <= 1 or not 0 <= smooth_dropout < 1:
+        check_integer(hops, "hops", 0, most=1000)
+        if not 0 <= check_number(alpha, "alpha") <= 1 or not 0 <= check_number(smooth_dropout, "smooth_dropout") < 1:
             raise ValueError(f"alpha is between 0 and 1 and smooth_dropout below 1, got {alpha} and {smooth_dropout}")
         self.first, self.second = Weight(features, hidden), Weight(hidden, classes)
         start = [alpha * (1 - alpha) ** k for k in range(hops)] + [(1 - alpha) ** hops]

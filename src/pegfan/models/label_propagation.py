@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from pegfan._checks import check_integer
+from pegfan._checks import check_integer, check_number
 from pegfan.models._neighbours import GraphNetwork, Neighbours, symmetric
-from pegfan.models._sparse import Sparse
+from pegfan.models._sparse import Sparse, check_tensor
 
 
 class LabelPropagation(GraphNetwork):
@@ -41,12 +41,15 @@ class LabelPropagation(GraphNetwork):
 
     def __init__(self, steps: int = 50, alpha: float = 0.9) -> None:
         super().__init__()
-        if not 0 <= alpha <= 1:
+        if not 0 <= check_number(alpha, "alpha") <= 1:
             raise ValueError(f"alpha is between 0 and 1, got {alpha}")
-        self.steps, self.alpha = check_integer(steps, "steps", 0), alpha
+        self.steps, self.alpha = check_integer(steps, "steps", 0, most=10**6), alpha
 
     def forward(self, y: Tensor, edge_index: Any, edge_weight: Any = None) -> Tensor:
         """Log-probabilities of the classes, per node; rows of y are one-hot for training nodes and zero for others."""
+        check_tensor(y, "y")
+        if y.ndim != 2 or y.layout != torch.strided or not y.is_floating_point():
+            raise ValueError(f"y must be a dense matrix of numbers, a row per node, got {y.dtype} {tuple(y.shape)}")
         graph = Neighbours.of(edge_index, edge_weight, len(y))
         spread = graph.keep("symmetric", lambda: Sparse(symmetric(graph.matrix)))
         total = y

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from typing import Any, Self
 
 import numpy as np
@@ -13,8 +14,21 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from pegfan import _defaults as default
-from pegfan._checks import check_integer
+from pegfan._checks import (
+    check_flag,
+    check_integer,
+    check_kind,
+    check_list,
+    check_mapping,
+    check_number,
+    check_numbers,
+    check_places,
+    check_sparse,
+    kind_of,
+    shown,
+)
 from pegfan.framelets._torch import sparse_csr
+from pegfan.running import check_memory
 
 
 class ChannelNetwork(nn.Module):
@@ -69,12 +83,14 @@ class ChannelNetwork(nn.Module):
         hop_normalize: bool = default.HOP_NORMALIZE,
     ) -> None:
         super().__init__()
-        widths = [int(width) for width in widths]
+        widths = check_places(list(widths), "widths", 2**40).tolist()
         if not widths:
             raise ValueError("a network needs at least one channel; widths is empty")
         for name, value, least in (("classes", classes, 1), ("hidden", hidden, 1), ("layers", layers, 2)):
-            check_integer(value, name, least)
-        if not 0 <= dropout < 1:
+            check_integer(value, name, least, most=1000 if name == "layers" else 2**40)
+        check_flag(hop_normalize, "hop_normalize")
+        check_memory(4.0 * hidden * (sum(widths) + len(widths) * hidden + classes), "the weights of the network")
+        if not 0 <= check_number(dropout, "dropout") < 1:
             raise ValueError(f"dropout must be at least 0 and below 1, got {dropout}")
         self.widths = tuple(widths)
         self.dropout, self.hop_normalize = dropout, hop_normalize
@@ -105,9 +121,14 @@ class ChannelNetwork(nn.Module):
           channels=2, dropout=0.5, hop_normalize=False
           ...
         """
-        given = settings if isinstance(settings, Mapping) else vars(settings) if settings is not None else {}
+        check_mapping(state, "state")
+        given: Any = {} if settings is None else settings
+        if not isinstance(given, Mapping):
+            given = {name: getattr(given, name) for name in ("dropout", "hop_normalize") if hasattr(given, name)}
         options = {name: given[name] for name in ("dropout", "hop_normalize") if name in given}
         try:
+            if odd := next((name for name, value in state.items() if not hasattr(value, "shape")), None):
+                raise ValueError(f"{odd!r} is not an array")
             count = len(state["attention_logits"])
             widths = [state[f"channel_layers.{i}.weight"].shape[1] for i in range(count)]
             classes, hidden = len(state["output.bias"]), len(state["channel_layers.0.bias"])
@@ -118,7 +139,7 @@ class ChannelNetwork(nn.Module):
             model.load_state_dict(tensors, assign=True)
             if "target" in state:
                 model.units = (float(state["target"][0]), float(state["target"][1]))
-        except (KeyError, IndexError, RuntimeError) as error:
+        except (KeyError, IndexError, RuntimeError, TypeError) as error:
             raise ValueError(f"this is not the state of a ChannelNetwork: {error}") from error
         return model.eval()
 
@@ -203,11 +224,14 @@ class ChannelNetwork(nn.Module):
             ) from None
 
     def _check(self, channels: Iterable[Any]) -> list[Any]:
-        inputs = list(channels)
+        if not isinstance(channels, Iterable):
+            raise TypeError(f"channels must be a list of tensors or Channels, got {kind_of(channels)}")
+        inputs = list(islice(channels, len(self.widths) + 1))
         if len(inputs) != len(self.widths):
-            raise ValueError(f"the network has {len(self.widths)} channels, got {len(inputs)}")
+            many = "more" if len(inputs) > len(self.widths) else len(inputs)
+            raise ValueError(f"the network has {len(self.widths)} channels, got {many}")
         for i, (x, width) in enumerate(zip(inputs, self.widths, strict=True)):
-            if not (isinstance(x, Tensor) or hasattr(x, "apply")):
+            if not (isinstance(x, Tensor) or (hasattr(x, "apply") and hasattr(x, "shape"))):
                 raise TypeError(f"channel {i} must be a tensor or a Channel, got {type(x).__name__}; use to_tensors")
             if len(x.shape) != 2 or x.shape[1] != width or x.shape[0] != inputs[0].shape[0]:
                 raise ValueError(
@@ -215,6 +239,8 @@ class ChannelNetwork(nn.Module):
                     f"channel 0, and {width} columns"
                 )
             weight = self.attention_logits
+            if isinstance(x, Tensor) and x.device != weight.device:
+                raise ValueError(f"channel {i} is on {x.device} and the network on {weight.device}; move one of them")
             if isinstance(x, Tensor) and x.dtype != weight.dtype and not torch.is_autocast_enabled(weight.device.type):
                 raise ValueError(
                     f"channel {i} is {x.dtype} and the network {weight.dtype}; convert one of them "
@@ -280,14 +306,22 @@ def to_tensors(
     [tensor([[1.],
             [1.]], dtype=torch.float64)]
     """
-    place = torch.device("cpu" if device is None else device)
-    tensors = []
-    for array in arrays:
+    try:
+        place = torch.device("cpu" if device is None else device)
+    except (RuntimeError, TypeError) as error:
+        raise ValueError(f"device must be one that torch knows, got {shown(device)}") from error
+    if dtype is not None:
+        check_kind(dtype, "dtype", torch.dtype)
+    tensors: list[Tensor] = []
+    listed: list[Any] = check_list(arrays, "arrays", object)
+    for array in listed:
         if issparse(array):
+            check_sparse(array, f"arrays[{len(tensors)}]")
             kind = dtype or torch.from_numpy(np.empty(0, array.dtype)).dtype
             tensors.append(sparse_csr(csr_array(array), kind, place))
         else:
-            tensor = torch.from_numpy(array) if array.flags.writeable else torch.tensor(array)
+            dense = check_numbers(array, f"arrays[{len(tensors)}]", None, None)
+            tensor = torch.from_numpy(dense) if dense.flags.writeable else torch.tensor(dense)
             tensors.append(tensor.to(place, dtype))
     return tensors
 

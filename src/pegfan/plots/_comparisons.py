@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.figure import Figure
 
+from pegfan._checks import check_kind
 from pegfan.metrics import METRICS
 from pegfan.plots import _drawing as drawing
 
@@ -34,6 +35,9 @@ def comparison(found: Comparison) -> Figure:
     >>> [text.get_text() for text in plots.comparison(found).axes[0].get_yticklabels()]
     ['FSGNN']
     """
+    from pegfan.comparison import Comparison as Found
+
+    check_kind(found, "found", Found)
     rows = [row for row in found.rows if row.test is not None]
     if not rows:
         raise ValueError("no model ran, so there is nothing to draw; the rows say why")

@@ -14,8 +14,10 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from numpy.typing import ArrayLike
 
 from pegfan._arrays import FloatArray, IntArray
+from pegfan._checks import check_kind, kind_of
 from pegfan.framelets import FrameletSystem
 from pegfan.graph import Graph
+from pegfan.graph import check_graph as require_graph
 from pegfan.layouts import is_flat
 
 # Blue and vermilion of Okabe and Ito, which everybody can tell apart; the rest is grey.
@@ -49,7 +51,7 @@ def new_figure(width: float, height: float) -> Figure:
 
 def size_of(ax: Axes) -> tuple[float, float]:
     """The width and height of an axes in inches, before the layout gives up room for labels."""
-    box, figure = ax.get_position(), ax.figure
+    box, figure = check_kind(ax, "ax", Axes).get_position(), ax.figure
     return float(figure.bbox.width * box.width / figure.dpi), float(figure.bbox.height * box.height / figure.dpi)
 
 
@@ -106,6 +108,8 @@ def column_count(panels: int) -> int:
 
 def panels(figure: Figure | SubFigure, count: int, columns: int) -> list[Axes]:
     """Axes for `count` panels, row by row; the last row may be shorter."""
+    if not isinstance(figure, Figure | SubFigure):
+        raise TypeError(f"figure must be a matplotlib Figure or SubFigure, got {kind_of(figure)}")
     grid = figure.subplots(-(-count // columns), columns, squeeze=False)
     for ax in grid.flat[count:]:
         ax.remove()
@@ -113,8 +117,7 @@ def panels(figure: Figure | SubFigure, count: int, columns: int) -> list[Axes]:
 
 
 def check_graph(graph: Graph, system: FrameletSystem | None = None) -> None:
-    if not isinstance(graph, Graph):
-        raise TypeError(f"the first argument must be a pegfan.Graph, got {type(graph).__name__}")
+    require_graph(graph)
     if system is None:
         return
     if not isinstance(system, FrameletSystem):

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from pegfan.framelets import FrameletSystem
 from pegfan.graph import Graph
+from pegfan.graph import check_graph as require_graph
 from pegfan.plots import _drawing as drawing
 
 
@@ -31,9 +32,7 @@ def ccns(graphs: Graph | Mapping[str, Graph]) -> Figure:
     """
     from pegfan.measures import ccns as similarity
 
-    titled = {"": graphs} if isinstance(graphs, Graph) else graphs
-    if not isinstance(titled, Mapping):
-        raise TypeError(f"ccns takes a Graph, or graphs by title; got {type(graphs).__name__}")
+    titled = graphs if isinstance(graphs, Mapping) else {"": require_graph(graphs, "graphs")}
     if not titled:
         raise ValueError("no graphs given; pass at least one, by its title")
     matrices = {title: (similarity(graph), graph) for title, graph in titled.items()}

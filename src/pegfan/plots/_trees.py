@@ -15,7 +15,9 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from pegfan._arrays import FloatArray
+from pegfan._checks import check_kind
 from pegfan.graph import Graph
+from pegfan.graph import check_graph as require_graph
 from pegfan.layouts import coordinates, is_flat
 from pegfan.plots import _drawing as drawing
 from pegfan.trees import Hierarchy
@@ -193,6 +195,7 @@ def levels(
     >>> [ax.get_title() for ax in figure.axes]
     ['level 2: 2 clusters', 'level 3: 4 clusters']
     """
+    check_kind(hierarchy, "hierarchy", Hierarchy)
     drawing.check_graph(graph)
     if hierarchy.n != graph.n:
         raise ValueError(f"the tree has {hierarchy.n} nodes and the graph {graph.n}; they must belong together")
@@ -236,6 +239,8 @@ def tree_blocks(graph: Graph, hierarchy: Hierarchy) -> Figure:
     >>> [label.get_text() for label in figure.axes[1].get_yticklabels()]
     ['level 1: 1', 'level 2: 2', 'level 3: 4', 'classes']
     """
+    require_graph(graph)
+    check_kind(hierarchy, "hierarchy", Hierarchy)
     n, bins = graph.n, min(graph.n, 320)
     place = np.empty(n, np.int64)
     place[hierarchy.order] = np.arange(n) * bins // n

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array, issparse
 
 from pegfan._arrays import FloatArray, IntArray
-from pegfan._checks import BadInput, check_choice, check_integer
-from pegfan.graph import Graph
+from pegfan._checks import BadInput, check_choice, check_integer, check_kind
+from pegfan.graph import Graph, check_graph
 from pegfan.relations.struc2vec import undirected
 from pegfan.trees import canonical_order
 
@@ -128,9 +128,8 @@ def geom_divisions(graph: Graph, relations: GeomRelations) -> list[csr_array]:
     >>> len(divisions), divisions[8].diagonal().round(2).tolist()
     (9, [0.33, 0.33, 0.33])
     """
-    if not isinstance(graph, Graph):
-        raise TypeError(f"geom_divisions takes a Graph, got {type(graph).__name__}; Graph.from_edges makes one")
-    n, matrices = graph.n, relations.matrices
+    check_graph(graph)
+    n, matrices = graph.n, check_kind(relations, "relations", GeomRelations).matrices
     if len(matrices) != len(NAMES):
         raise ValueError(f"relations must hold {len(NAMES)} matrices, one for each of {NAMES}, got {len(matrices)}")
     for name, matrix in zip(NAMES, matrices, strict=True):
@@ -188,8 +187,7 @@ def geom_relations(graph: Graph, *, embedding: Literal["spectral", "adjacency"] 
     >>> sum(matrix.nnz for matrix in relations.matrices[4:])
     2996
     """
-    if not isinstance(graph, Graph):
-        raise TypeError(f"geom_relations takes a Graph, got {type(graph).__name__}; Graph.from_edges makes one")
+    check_graph(graph)
     check_choice(embedding, "embedding", ("spectral", "adjacency"))
     n, order = graph.n, canonical_order(graph).order
     edges = undirected(graph)[order][:, order].tocsr()

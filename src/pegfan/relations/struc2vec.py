@@ -16,7 +16,7 @@ from scipy.sparse.csgraph import connected_components
 
 from pegfan._arrays import FloatArray, IntArray
 from pegfan._checks import check_choice, check_integer
-from pegfan.graph import Graph
+from pegfan.graph import Graph, check_graph
 from pegfan.trees import canonical_order
 
 __all__ = ["struc2vec_relations"]
@@ -84,8 +84,7 @@ def struc2vec_relations(
      [0.17 0.65 0.   0.17]
      [0.65 0.17 0.17 0.  ]]
     """
-    if not isinstance(graph, Graph):
-        raise TypeError(f"struc2vec_relations takes a Graph, got {type(graph).__name__}; Graph.from_edges makes one")
+    check_graph(graph)
     check_integer(layers, "layers", least=0)
     check_choice(ties, "ties", ("first", "around"))
     edges = undirected(graph)

@@ -19,6 +19,7 @@ import numpy as np
 from pegfan import measures
 from pegfan._arrays import FloatArray, IntArray
 from pegfan._atomic import replacing
+from pegfan._checks import check_kind
 from pegfan.decisions import Decision
 from pegfan.graph import Graph
 from pegfan.metrics import METRICS, amount
@@ -111,6 +112,9 @@ def write_comparison(path: str | os.PathLike[str], found: Comparison) -> Path:
     ...     "Against the others" in page.read_text(encoding="utf-8")
     True
     """
+    from pegfan.comparison import Comparison as Found
+
+    check_kind(found, "found", Found)
     result = Result(
         title=found.title,
         source=found.source,

@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from pegfan.metrics import METRICS
+from pegfan._checks import check_kind, check_list, check_number, check_numbers
+from pegfan.metrics import METRICS, check_metric
 from pegfan.results.values import Rival, Splits
 
 __all__ = ["gap", "paired_difference", "ranked", "rival_table", "verdict"]
@@ -47,7 +48,8 @@ def paired_difference(
     """
     from scipy.special import stdtrit
 
-    gaps = np.subtract(values, others, dtype=float)
+    gaps = check_numbers(values, "values", None) - check_numbers(others, "others", len(values)).astype(float)
+    check_number(ratio, "ratio")
     count, mean = len(gaps), float(gaps.mean())
     if count < 2:
         return mean, None
@@ -76,6 +78,9 @@ def ranked(rows: Iterable[Rival], splits: Splits, metric: str = "accuracy") -> t
     >>> best.name, round(other.difference, 3), other.means_nothing
     ('b', -0.15, True)
     """
+    rows = check_list(rows, "rows", Rival)
+    check_metric(metric)
+    check_kind(splits, "splits", Splits)
     every = list(rows)
     gain = METRICS[metric].gain
     ran = sorted((row for row in every if row.test is not None), key=lambda row: _mean(row, gain), reverse=True)
@@ -108,6 +113,8 @@ def verdict(rows: Sequence[Rival], metric: str) -> str:
     >>> verdict(ranked(rows, Splits(((60, 20, 20), (60, 20, 20)), used=(0, 1))), "accuracy")
     'B is best, with a test accuracy of 70.0 ± 0.0%. Its difference to A means nothing: the interval holds 0.'
     """
+    rows = check_list(rows, "rows", Rival)
+    check_metric(metric)
     ran = [row for row in rows if row.test is not None]
     if not ran:
         return "No model ran."
@@ -145,6 +152,8 @@ def rival_table(rows: Sequence[Rival], metric: str) -> list[list[str]]:
     >>> rival_table(rows, "accuracy")[1:]
     [['A', '55.00 ± 5.00', '', '', '', 'best'], ['B', '–', '', '', '', 'it needs torch']]
     """
+    rows = check_list(rows, "rows", Rival)
+    check_metric(metric)
     head = ["model", METRICS[metric].title, "difference (95% interval)", "seconds", "MB", ""]
     best = next((row for row in rows if row.test is not None), None)
     return [head, *([row.label, *_numbers(row, metric), _note(row, row is best)] for row in rows)]
@@ -165,6 +174,8 @@ def gap(row: Rival, metric: str = "accuracy") -> str:
     >>> gap(Rival("a", "A", difference=-0.02, interval=(-0.05, 0.01)))
     '-2.00 (-5.00 to +1.00)'
     """
+    check_kind(row, "row", Rival)
+    check_metric(metric)
     if row.difference is None:
         return ""
     form, unit = ("{:+.2f}", 100) if METRICS[metric].percent else ("{:+.4f}", 1)

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pegfan import measures
+from pegfan._checks import check_kind, check_list, check_mapping, check_number, check_numbers, check_places, kind_of
 from pegfan._plain import versions
 from pegfan.decisions import Decision, calibration_error, reliability
 from pegfan.fitted import ChannelFacts
-from pegfan.graph import Graph, Split
+from pegfan.graph import Graph, Split, as_split, check_graph
 from pegfan.metrics import METRICS, interval, score
 from pegfan.results.ranking import rank_numbers
 from pegfan.results.values import (
@@ -35,6 +36,7 @@ from pegfan.results.values import (
     TreeFacts,
     Unsure,
 )
+from pegfan.training import Run
 from pegfan.trees import Hierarchy
 
 _MOST_CLASSES = 100
@@ -68,6 +70,7 @@ def data(graph: Graph, classes: Iterable[str] | None = None) -> Data:
     >>> found.nodes, found.classes, found.class_counts, found.edge_homophily
     (3, ('a', 'b'), (1, 2), 0.5)
     """
+    check_graph(graph)
     names = tuple(map(str, graph.classes.tolist())) if classes is None else tuple(classes)
     labels = np.empty(0, np.int64) if graph.labels is None else graph.labels[graph.labels >= 0]
     facts = measures.describe(graph).to_dict()
@@ -92,6 +95,8 @@ def _target_facts(values: NDArray[Any]) -> TargetFacts | None:
 
 def parts(graph: Graph, split: Split) -> NDArray[np.str_]:
     """The part of every node in a split: train, val, test or none."""
+    check_graph(graph)
+    split = as_split(split, graph.n)
     found = np.full(graph.n, "none", dtype="<U5")
     for name, nodes in zip(Split._fields, split, strict=True):
         found[nodes] = name
@@ -120,6 +125,9 @@ def judged(
     >>> judged(graph, Split(nodes[:0], nodes[:0], nodes), np.array([0, 0, 1]))[0]
     ((1, 0), (1, 1))
     """
+    check_graph(graph, needs="labels")
+    split = as_split(split, graph.n)
+    predicted = check_places(check_numbers(predicted, "predicted", graph.n, whole=True), "predicted", graph.n_classes)
     assert graph.labels is not None
     test = split.test[graph.labels[split.test] >= 0]
     table = np.zeros((graph.n_classes, graph.n_classes), np.int64)
@@ -132,6 +140,10 @@ def judged(
 
 def majority(graph: Graph, split: Split) -> float:
     """The metric on labelled test nodes of always predicting what training nodes have most, with their frequencies."""
+    check_graph(graph)
+    split = as_split(split, graph.n)
+    if graph.targets is None:
+        check_graph(graph, needs="labels")
     if graph.targets is not None:
         return score(*mean_prediction(graph, split), graph.metric)
     assert graph.labels is not None
@@ -143,6 +155,8 @@ def majority(graph: Graph, split: Split) -> float:
 
 def mean_prediction(graph: Graph, split: Split) -> tuple[NDArray[Any], NDArray[Any]]:
     """For the test nodes with a target, the mean of the training targets; and their targets."""
+    check_graph(graph, needs="targets")
+    split = as_split(split, graph.n)
     assert graph.targets is not None
     train, test = (graph.targets[nodes][graph.labelled[nodes]] for nodes in (split.train, split.test))
     return np.full(len(test), np.sort(train).mean()), test
@@ -165,6 +179,12 @@ def regression(
     seed
         Of the intervals.
     """
+    check_graph(graph, needs="targets")
+    split = as_split(split, graph.n)
+    values = check_numbers(values, "values", graph.n)
+    check_mapping(outputs, "outputs")
+    if missing := {"model", "features", "mean"} - set(outputs):
+        raise ValueError(f"outputs must have the keys model, features and mean; {sorted(missing)[0]!r} is missing")
     assert graph.targets is not None
     ids, truth = list(map(str, graph.ids.tolist())), graph.targets
 
@@ -210,7 +230,10 @@ def calibrated(decision: Decision, tests: Sequence[tuple[Any, Any, Any]]) -> Cal
         Split by split, of its test nodes: logarithms of probabilities of the networks, those after a calibration that
         did not see them, and the labels.
     """
+    check_kind(decision, "decision", Decision)
     fitted, (before, after) = decision.calibration, decision.tested or (None, None)
+    if not len(tests) or not all(len(part) == 3 for part in tests):
+        raise ValueError("tests must hold three arrays for each of some splits: outputs, calibrated ones, and labels")
     raw, made, labels = (np.concatenate(parts) for parts in zip(*tests, strict=True))
     return Calibrated(
         used=fitted is not None,
@@ -228,6 +251,10 @@ def calibrated(decision: Decision, tests: Sequence[tuple[Any, Any, Any]]) -> Cal
 
 def decided(decision: Decision, graph: Graph, split: Split, predicted: NDArray[Any]) -> Decided | None:
     """What deciding otherwise than on the likeliest class gives on test nodes; None where nothing else is done."""
+    check_kind(decision, "decision", Decision)
+    check_graph(graph, needs="labels")
+    split = as_split(split, graph.n)
+    predicted = check_numbers(predicted, "predicted", graph.n, whole=True)
     assert graph.labels is not None
     if decision.offsets is None:
         return None
@@ -259,8 +286,13 @@ def unsure(
     offsets
         Those of a `pegfan.decisions.Decision`, by which classes are decided on.
     """
+    check_graph(graph, needs="labels")
+    split = as_split(split, graph.n)
+    probabilities = check_numbers(probabilities, "probabilities", graph.n, graph.n_classes)
     assert graph.labels is not None
     names, ids = (list(map(str, words.tolist())) for words in (graph.classes, graph.ids))
+    if offsets is not None:
+        offsets = check_numbers(offsets, "offsets", graph.n_classes).tolist()
     weighed = probabilities if offsets is None else probabilities * np.exp(-np.asarray(offsets))
     weighed = weighed / weighed.sum(axis=1, keepdims=True) if offsets is not None else weighed
     order = np.argsort(-weighed, axis=1, kind="stable")[:, :2]
@@ -286,6 +318,7 @@ def unsure(
 
 def curve(name: str, run: Any) -> Curve:
     """The course of a `pegfan.training.Run`, as far as its history was kept."""
+    check_kind(run, "run", Run)
     history = run.history or {}
 
     def line(name: str) -> tuple[float, ...]:
@@ -296,6 +329,7 @@ def curve(name: str, run: Any) -> Curve:
 
 def attention(member: str, channels: Iterable[ChannelFacts], weights: Iterable[float]) -> Attention:
     """The weights of a network's channels."""
+    channels, weights = check_list(channels, "channels", ChannelFacts), check_numbers(list(weights), "weights", None)
     rows = zip(channels, weights, strict=True)
     return Attention(
         member, tuple(ChannelWeight(c.name, c.symbol, c.words, c.group, c.scale, float(w)) for c, w in rows)
@@ -304,6 +338,7 @@ def attention(member: str, channels: Iterable[ChannelFacts], weights: Iterable[f
 
 def tree(hierarchy: Hierarchy, member: str = "") -> TreeFacts:
     """The facts about a tree, and the name of the network that has it."""
+    check_kind(hierarchy, "hierarchy", Hierarchy)
     info = hierarchy.info
     return TreeFacts(
         info.get("method"), info.get("h", hierarchy.h), hierarchy.K, tuple(hierarchy.n_clusters), member, info
@@ -329,6 +364,10 @@ def cautions(result: Result, graph: Graph) -> tuple[Note, ...]:
     graph
         The graph with the splits that were used.
     """
+    check_graph(graph)
+    check_kind(result, "result", Result)
+    if result.splits is None or not all(k < len(graph.splits) for k in result.splits.used):
+        raise ValueError("result and graph must have the splits that were used")
     assert result.splits is not None
     about, used, split = result.data, result.splits.used, graph.splits[result.splits.used[0]]
     # Where labelled nodes were dealt into folds, each is a test node of one.
@@ -356,6 +395,9 @@ def cautions(result: Result, graph: Graph) -> tuple[Note, ...]:
 
 def data_cautions(about: Data | measures.Description, copies: float) -> dict[str, str]:
     """What to know of a graph before a training, by kind; `copies` is its `pegfan.measures.leaking_share`."""
+    if not isinstance(about, Data | measures.Description):
+        raise TypeError(f"about must be a Data or a Description, got {kind_of(about)}")
+    check_number(copies, "copies")
     unlabelled = about.nodes - about.labelled - about.things
     what = "label" if about.classes else "known number"
     found = {

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pegfan._arrays import FloatArray, IntArray
-from pegfan.graph import Graph, Split
+from pegfan._checks import check_numbers
+from pegfan.graph import Graph, Split, as_split, check_graph
 from pegfan.results.values import Gain, PrecisionRecall, Ranked, Ranking
 
 SHARES = (0.01, 0.05, 0.10)
@@ -28,6 +29,7 @@ def rarer_class(counts: Sequence[int]) -> int | None:
     >>> rarer_class([970, 30]), rarer_class([5, 5]), rarer_class([3, 2, 1])
     (1, 1, None)
     """
+    counts = check_numbers(counts, "counts", None).tolist()
     if len(counts) != 2 or min(counts) == 0:
         return None
     return 0 if counts[0] < counts[1] else 1
@@ -48,6 +50,9 @@ def rank(graph: Graph, split: Split, probabilities: NDArray[Any]) -> tuple[IntAr
     held_out
         Whether these are test nodes.
     """
+    check_graph(graph, needs="labels")
+    split = as_split(split, graph.n)
+    probabilities = check_numbers(probabilities, "probabilities", graph.n, graph.n_classes)
     assert graph.labels is not None
     nodes = graph.subjects[graph.labels[graph.subjects] < 0]
     held_out = not len(nodes)
@@ -60,6 +65,9 @@ def rank(graph: Graph, split: Split, probabilities: NDArray[Any]) -> tuple[IntAr
 
 def rank_numbers(graph: Graph, split: Split, values: NDArray[Any]) -> tuple[IntArray, bool]:
     """The nodes without a target by their predicted number, the largest first; or test nodes, and whether these."""
+    check_graph(graph)
+    split = as_split(split, graph.n)
+    values = check_numbers(values, "values", graph.n)
     nodes = graph.subjects[~graph.labelled[graph.subjects]]
     held_out = not len(nodes)
     nodes = np.sort(split.test) if held_out else nodes
@@ -68,6 +76,9 @@ def rank_numbers(graph: Graph, split: Split, values: NDArray[Any]) -> tuple[IntA
 
 def ranking(graph: Graph, split: Split, probabilities: NDArray[Any]) -> Ranking:
     """The first of the nodes that `rank` lists; of more than two classes, the first ones of each."""
+    check_graph(graph, needs="labels")
+    split = as_split(split, graph.n)
+    probabilities = check_numbers(probabilities, "probabilities", graph.n, graph.n_classes)
     assert graph.labels is not None
     nodes, classes, by, held_out = rank(graph, split, probabilities)
     names, ids = (list(map(str, words.tolist())) for words in (graph.classes, graph.ids))
@@ -87,6 +98,9 @@ def ranking(graph: Graph, split: Split, probabilities: NDArray[Any]) -> Ranking:
 
 def precision_recall(graph: Graph, split: Split, probabilities: NDArray[Any]) -> tuple[PrecisionRecall, ...]:
     """How labelled test nodes are found by their probability: of the rarer class of two, or of the largest classes."""
+    check_graph(graph, needs="labels")
+    split = as_split(split, graph.n)
+    probabilities = check_numbers(probabilities, "probabilities", graph.n, graph.n_classes)
     assert graph.labels is not None
     test = split.test[graph.labels[split.test] >= 0]
     truth = graph.labels[test]

@@ -12,6 +12,7 @@ from typing import Any, Literal, Self, Union, get_args, get_origin, get_type_hin
 
 import numpy as np
 
+from pegfan._checks import check_integer, check_list, kind_of, shown
 from pegfan._plain import plain
 from pegfan.datasets.sources import Source
 from pegfan.graph import Split
@@ -116,7 +117,11 @@ class Splits(Part):
     @classmethod
     def of(cls, splits: Iterable[Split], used: Iterable[int] = (0,), made: bool = False) -> Self:
         """The sizes of some splits."""
-        return cls(tuple((len(part.train), len(part.val), len(part.test)) for part in splits), tuple(used), made)
+        return cls(
+            tuple((len(part.train), len(part.val), len(part.test)) for part in check_list(splits, "splits", Split)),
+            tuple(used),
+            made,
+        )
 
 
 @dataclass(frozen=True)
@@ -188,7 +193,8 @@ class Spread(Part):
         >>> Spread.of([0.5, 1.0]).shown("log_loss", 1)
         '0.750 ± 0.250'
         """
-        show = METRICS[metric].show
+        show = METRICS[check_metric(metric)].show
+        check_integer(digits, "digits", least=0, most=100)
         if self.interval is not None:
             low, high = (show(end, digits) for end in self.interval)
             return f"{show(self.mean, digits)} ({low} to {high})"
@@ -674,6 +680,8 @@ class Result(Part):
         from pegfan.results._version1 import upgraded
 
         try:
+            if not isinstance(text, str | bytes):
+                raise TypeError(f"text must be str or bytes, got {kind_of(text)}")
             stored = json.loads(text)
             if not isinstance(stored, dict) or stored.get("format") != FORMAT:
                 raise ValueError(f"it was not written by pegfan: its format is not {FORMAT!r}")
@@ -770,5 +778,5 @@ def _square(rows: tuple[tuple[Any, ...], ...], classes: int, at: str) -> None:
 
 def _check(fits: bool, what: str, value: Any, at: str) -> None:
     if not fits:
-        shown = repr(value) if isinstance(value, (bool, int, float)) or value is None else type(value).__name__
-        raise ValueError(f"{at or 'it'} must be {what}, got {shown[:60]}")
+        told = shown(value) if isinstance(value, (bool, int, float)) or value is None else type(value).__name__
+        raise ValueError(f"{at or 'it'} must be {what}, got {told[:60]}")

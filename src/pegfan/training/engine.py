@@ -11,7 +11,7 @@ import numpy as np
 
 from pegfan import _defaults as default
 from pegfan._arrays import FloatArray
-from pegfan._checks import check_choice, check_integer
+from pegfan._checks import check_choice, check_integer, check_kind
 from pegfan._extras import need
 from pegfan.channels import Channels
 from pegfan.graph import Split, as_split, metric_problem
@@ -122,6 +122,8 @@ def train(
         metric = "r2" if np.asarray(labels).dtype.kind == "f" else "accuracy"
     y, parts, count = _check(channels, labels, splits, classes, weights, metric, chosen)
     name = _choose_engine(engine, device, chosen, batch, channels, max(len(part.train) for part in parts))
+    if until is not None:
+        check_kind(until, "until", Deadline)
     begin = Step(0, len(parts), f"{name} engine, {len(channels)} channels, {len(parts)} splits")
     _log.info("training: %s; %s", begin, chosen)
     if progress:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from pegfan.metrics import METRICS, score
+from pegfan.metrics import METRICS, measure
 from pegfan.running import Deadline
 from pegfan.training.rows import TARGET, Units
 
@@ -154,7 +154,7 @@ def follow(
             raise Diverged(f"the training loss became {loss} in epoch {epoch} of {name} with {settings}")
         aim = val_loss
         if history or settings.stop == "metric":
-            value = score(val_logits, val_labels, metric)
+            value = measure(val_logits, val_labels, metric)
             aim = -METRICS[metric].gain(value) if settings.stop == "metric" else val_loss
             if history:
                 for key, entry in zip(
@@ -164,7 +164,7 @@ def follow(
         rank = (aim, val_loss if ties else 0.0)
         if rank < best or kept is None:
             best, best_epoch, kept = rank, epoch, trainer.snapshot()
-            at_best = (val_loss, score(val_logits, val_labels, metric))
+            at_best = (val_loss, measure(val_logits, val_labels, metric))
         elif epoch - best_epoch >= settings.patience:
             break
         if until is not None and until.passed and time.perf_counter() - begun >= until.grace:
@@ -174,7 +174,7 @@ def follow(
             so_far |= {f"history_{key}": values for key, values in record.items()}
             keeper.keep(lambda held=so_far: {**held, **trainer.progress()})  # type: ignore[attr-defined,misc]
     if last:
-        kept, at_best = trainer.snapshot(), (val_loss, score(val_logits, val_labels, metric))
+        kept, at_best = trainer.snapshot(), (val_loss, measure(val_logits, val_labels, metric))
     numbers = {
         "epochs": epoch + 1,
         "best_epoch": best_epoch,

@@ -9,9 +9,10 @@ import numpy as np
 
 from pegfan import _defaults as default
 from pegfan._arrays import Float32Array
+from pegfan._checks import as_array, check_integer, check_kind, check_mapping
 from pegfan.channels import Channel, Channels
 from pegfan.channels.channels import node_indices
-from pegfan.running import one_thread
+from pegfan.running import check_memory, one_thread
 from pegfan.training.batches import ROWS, multiply, suits
 from pegfan.training.rows import TARGET, Units
 from pegfan.training.settings import Settings
@@ -56,8 +57,11 @@ class Network:
 
     def __init__(self, state: Mapping[str, Any], settings: Settings | Mapping[str, Any] | None = None) -> None:
         self.settings = Settings.of(settings)
+        check_mapping(state, "state")
         self.state: dict[str, Float32Array] = {
-            name: np.asarray(value, np.float32) for name, value in state.items() if name != TARGET
+            name: as_array(value, name).astype(np.float32, copy=False)
+            for name, value in state.items()
+            if name != TARGET
         }
         self.units = Units.stored(state[TARGET]) if TARGET in state else None
         count = sum(name.startswith("channel_layers.") and name.endswith(".weight") for name in self.state)
@@ -146,7 +150,7 @@ class Network:
         array
             One row per node asked for; numbers, which are in the units of the targets, as float64.
         """
-        if channels.widths != self.widths:
+        if check_kind(channels, "channels", Channels).widths != self.widths:
             raise ValueError(f"the network is for channels of {self.widths} columns, these have {channels.widths}")
         wanted = np.arange(channels.n) if nodes is None else node_indices(nodes, channels.n)
         first, *later = self._names
@@ -182,6 +186,7 @@ class Network:
         (3, 4)
         """
         first, *later = self._names
+        check_memory(4.0 * check_integer(count, "count", least=0) * self.settings.hidden, "what the network says")
         sums = np.zeros((count, len(self.state[f"{first}.bias"])), np.float32)
         with one_thread():
             self._sum_parts(sums, rows, first)
@@ -263,6 +268,14 @@ class Network:
 
     def __repr__(self) -> str:
         return f"Network(widths={self.widths}, classes={self.classes})"
+
+
+def check_weights(values: Any, name: str) -> Float32Array:
+    """Weights by the name that a state has for them."""
+    array = as_array(values, name)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}")
+    return array.astype(np.float32, copy=False)
 
 
 def _layers(widths: Sequence[int], classes: int, settings: Settings) -> dict[str, tuple[int, int]]:

@@ -15,6 +15,7 @@ from torch.nn import functional as F
 
 from pegfan import models
 from pegfan._arrays import Float32Array, FloatArray, IntArray
+from pegfan._checks import check_kind
 from pegfan.channels import hop_matrix
 from pegfan.channels.scaling import FeatureScale, scale
 from pegfan.graph import Graph, Split
@@ -119,7 +120,7 @@ def train_network(
         As in `pegfan.train`.
     """
     start = time.process_time()
-    y = np.asarray(labels)[inputs.order]
+    y = np.asarray(labels)[check_kind(inputs, "inputs", Inputs).order]
     weights = check_weights(sample_weight, len(y))
     split = without_weightless(split, weights)
     own = None if weights is None else weights[inputs.order]

@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from pegfan import _defaults as default
-from pegfan._checks import check_choice, check_integer, check_number
+from pegfan._checks import MOST, check_choice, check_integer, check_number
 from pegfan.metrics import METRICS
 
 
@@ -49,7 +49,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         # Networks beyond that take minutes before their first epoch, so that no budget of time would hold.
-        ranges = {"hidden": (1, 4096), "layers": (2, 64), "epochs": (1, None), "patience": (1, None)}
+        ranges = {"hidden": (1, 4096), "layers": (2, 64), "epochs": (1, MOST), "patience": (1, MOST)}
         for name, (least, most) in ranges.items():
             check_integer(getattr(self, name), name, least, most)
         for name in ("dropout", "lr_fc", "lr_sca", "wd_fc1", "wd_fc2", "wd_sca"):

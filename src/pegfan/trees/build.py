@@ -16,7 +16,7 @@ from pegfan import _defaults as default
 from pegfan._arrays import LINE, FloatArray, IntArray, Room
 from pegfan._checks import check_choice, check_integer, check_number
 from pegfan._matrices import by_label, csr_of, drop_loops, enough, merged, moved, transposed
-from pegfan.graph import Graph
+from pegfan.graph import Graph, check_graph
 from pegfan.running import Progress, Step
 from pegfan.trees.canonical import canonical_order
 from pegfan.trees.hierarchy import Hierarchy, by_appearance
@@ -162,8 +162,7 @@ def build_tree(
     >>> pf.build_tree(graph.permute(perm), "ward", h=4) == tree.permute(perm)
     True
     """
-    if not isinstance(graph, Graph):
-        raise TypeError(f"build_tree takes a Graph, got {type(graph).__name__}; Graph.from_edges makes one")
+    check_graph(graph)
     check_choice(direction, "direction", DIRECTIONS)
     check_choice(weights, "weights", ("given", "unit"))
     check_choice(score, "score", SCORES)

@@ -22,7 +22,7 @@ from scipy.sparse import csr_array, issparse
 from pegfan._arrays import IntArray, Room
 from pegfan._hashing import digest_of, row_hashes
 from pegfan._matrices import by_label, count_hashes, csr_of, moved, sorted_hashes, transposed
-from pegfan.graph import Graph
+from pegfan.graph import Graph, check_graph
 from pegfan.trees.hierarchy import offsets_within
 
 Colours = NDArray[np.uint64]
@@ -99,6 +99,7 @@ def canonical_order(
     >>> colouring.tied, colouring.arbitrary
     (4, 0)
     """
+    check_graph(graph)
     key = _digest(graph, use_features, labels) if labels is not None else _known_digest(graph, use_features)
     found = _known.get(key)
     if found is None:

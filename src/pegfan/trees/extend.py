@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 
 from pegfan._arrays import IntArray
-from pegfan.graph import Graph
+from pegfan._checks import as_array, check_kind
+from pegfan.graph import Graph, check_graph
 from pegfan.trees.canonical import canonical_order
 from pegfan.trees.hierarchy import Hierarchy
 
@@ -48,6 +49,8 @@ def extend_tree(tree: Hierarchy, graph: Graph, places: ArrayLike) -> Hierarchy:
     >>> extend_tree(tree, graph, [0, 1, 2, 3, -1, -1]).labels(2)
     array([0, 0, 1, 1, 1, 1])
     """
+    check_kind(tree, "tree", Hierarchy)
+    check_graph(graph)
     at = _check_places(places, tree, graph)
     old, new = np.flatnonzero(at >= 0), np.flatnonzero(at < 0)
     above = tree.parents or (np.zeros(1, np.int64),)  # the tree of a single node is its own root
@@ -65,7 +68,7 @@ def extend_tree(tree: Hierarchy, graph: Graph, places: ArrayLike) -> Hierarchy:
 
 
 def _check_places(places: ArrayLike, tree: Hierarchy, graph: Graph) -> IntArray:
-    at = np.asarray(places)
+    at = as_array(places, "places")
     if at.shape != (graph.n,) or at.dtype.kind not in "iu":
         raise ValueError(f"places must hold an integer for each of the {graph.n} nodes, got {at.dtype} {at.shape}")
     if not np.array_equal(np.sort(at[at >= 0]), np.arange(tree.n)):

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pegfan._arrays import IntArray
-from pegfan._checks import check_integer
+from pegfan._checks import check_integer, check_kind, check_list, check_mapping, check_path, kind_of
 from pegfan._matrices import by_label, holds_each_once, number_by_appearance
 from pegfan._npz import read_npz, write_npz
 
@@ -109,7 +109,8 @@ class Hierarchy:
     ) -> None:
         if isinstance(parents, np.ndarray) and parents.ndim == 1 and parents.size:
             raise ValueError("parents must be a sequence of arrays, one per level; got one array: pass [array]")
-        levels = [_int_vector(level, f"parents[{i}]") for i, level in enumerate(parents)]
+        several: Any = parents if isinstance(parents, np.ndarray) else check_list(parents, "parents", object)
+        levels = [_int_vector(level, f"parents[{i}]") for i, level in enumerate(several)]
         n = len(levels[0]) if levels else 1
         for i, level in enumerate(levels):
             _check_parents(level, i, len(levels[i + 1]) if i + 1 < len(levels) else 1)
@@ -117,7 +118,7 @@ class Hierarchy:
         levels, places = _sort_slots(levels)
         self.parents = tuple(_frozen(level, parents) for level in levels)
         self.order = _frozen(leaves if places is None else leaves[places], [order])
-        self.info = dict(info or {})
+        self.info = {} if info is None else dict(check_mapping(info, "info"))
 
     # ------------------------------------------------------------------ makers
 
@@ -295,7 +296,8 @@ class Hierarchy:
 
     def cluster(self, index: Index) -> Cluster:
         """The cluster s_Λ of an index vector, e.g. ``tree.cluster((1, 2, 1))``; entries count from 1."""
-        entries = tuple(check_integer(entry, "an entry of an index vector") for entry in index)
+        given = check_list(index, "index", object)
+        entries = tuple(check_integer(entry, "an entry of an index vector") for entry in given)
         if not 1 <= len(entries) <= self.K or entries[0] != 1:
             raise ValueError(f"an index vector has 1 to {self.K} entries, the first of them 1; got {entries}")
         slot = 0
@@ -310,7 +312,7 @@ class Hierarchy:
     def cluster_at(self, level: int, slot: int) -> Cluster:
         """The cluster in a slot of a level, with its index vector."""
         self._check_level(level, 1, self.K)
-        if not 0 <= slot < self.n_clusters[level - 1]:
+        if not 0 <= check_integer(slot, "slot") < self.n_clusters[level - 1]:
             raise ValueError(f"level {level} has slots 0 to {self.n_clusters[level - 1] - 1}, got {slot}")
         index: Index = ()
         at = slot
@@ -373,6 +375,8 @@ class Hierarchy:
         >>> tree.permute_children({(1, 1, 1): [1, 0]}).order
         array([1, 0, 2, 3, 4, 5, 6, 7])
         """
+        if not isinstance(permutations, Mapping | np.random.Generator):
+            raise TypeError(f"permutations must be a mapping or a NumPy generator, got {kind_of(permutations)}")
         parents: list[IntArray] = []
         above = np.zeros(1, np.int64)  # new slot of every old slot, one level up
         moved = above
@@ -384,6 +388,7 @@ class Hierarchy:
 
     def equivalent(self, other: Hierarchy) -> bool:
         """Whether both trees have the same clusters at every level, whatever the order of children."""
+        check_kind(other, "other", Hierarchy)
         return self.n_clusters == other.n_clusters and all(
             np.array_equal(by_appearance(self.labels(j)), by_appearance(other.labels(j))) for j in range(2, self.K)
         )
@@ -401,7 +406,7 @@ class Hierarchy:
         """
         about = {} if ids is None else {"ids": np.array(_digest_of_ids(ids))}
         return write_npz(
-            path,
+            check_path(path, "path"),
             {
                 "format": np.array(_FORMAT),
                 "n_clusters": np.array(self.n_clusters),
@@ -427,7 +432,7 @@ class Hierarchy:
         ids
             Of the nodes that it is wanted for, in their order: it is a ValueError if the tree was saved with others.
         """
-        arrays = read_npz(path, max_bytes)
+        arrays = read_npz(check_path(path, "path"), max_bytes)
         if str(arrays.get("format")) != _FORMAT:
             raise ValueError(f"{path} is not a tree written by Hierarchy.save (no {_FORMAT!r} in it)")
         if ids is not None and "ids" in arrays and str(arrays["ids"]) != _digest_of_ids(ids):
