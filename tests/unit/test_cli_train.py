@@ -384,9 +384,8 @@ def test_what_cannot_be_written_in_the_end_is_written_elsewhere(files, tmp_path,
         (tmp_path / "a" / "o").mkdir()
         (tmp_path / "a" / "o" / "thesis.tex").write_text("years of work")
 
-    monkeypatch.setattr(
-        "pegfan.cli.train._complete", lambda *args, real=cli_train._complete: (foreign(), real(*args))[1]
-    )
+    complete = cli_train._complete
+    monkeypatch.setattr(cli_train, "_complete", lambda *args: (foreign(), complete(*args))[1])
     text = refused(*train, "--force", code=1).splitlines()[-1]
     assert "'thesis.tex', which pegfan train did not write" in text
     run("predict", re.search(r"written to (\S+) instead", text)[1], *files, "-o", "q.csv")
