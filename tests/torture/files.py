@@ -13,6 +13,7 @@ import random
 import re
 import shutil
 import struct
+import time
 import warnings
 import zipfile
 from collections.abc import Callable
@@ -620,3 +621,86 @@ def _made_apart(make: Callable[[], Path]) -> Path:
     os.waitpid(child, 0)
     with open(ours, "rb") as stream:
         return Path(stream.read().decode())
+
+
+# ------------------------------------------------------------------ time that grows with the file
+
+
+def _rows(count: int, row: Callable[[int], str], head: str = "source,target\n") -> str:
+    return head + "".join(map(row, range(count)))
+
+
+_EDGES = "source,target\n0,1\n"
+_SHAPES: dict[str, tuple[int, str, Callable[[int], str]]] = {
+    "many columns": (500, "b.csv", lambda n: ",".join(f"c{k}" for k in range(n)) + "\n" + ",".join("1" * n) + "\n"),
+    "columns of one name": (500, "b.csv", lambda n: ",".join(["id"] * n) + "\n" + ",".join("1" * n) + "\n"),
+    "many quotes": (20_000, "b.csv", lambda n: _rows(n, lambda k: '"a""b","c"\n')),
+    "a quote that never ends": (50_000, "b.csv", lambda n: _EDGES + '"' + "1,2\n" * n),
+    "a long line": (200_000, "b.csv", lambda n: _EDGES + "1" * n + ",2\n"),
+    "blank lines": (200_000, "b.csv", lambda n: _EDGES + "\n" * n + "1,2\n"),
+    "white space": (200_000, "b.txt", lambda n: "1 2\n" + " " * n + "3\n"),
+    "comments": (50_000, "b.csv", lambda n: _EDGES + "# a\n" * n + "1,2\n"),
+    "self loops": (50_000, "b.csv", lambda n: _rows(n, lambda k: f"{k},{k}\n")),
+    "one edge again and again": (50_000, "b.csv", lambda n: _rows(n, lambda k: "1,2\n")),
+    "ids that hash alike": (20_000, "b.csv", lambda n: _rows(n, lambda k: f"{k << 40},{(k + 1) << 40}\n")),
+    "texts that hash alike": (20_000, "b.csv", lambda n: _rows(n, lambda k: f"{k:0300b},a\n")),
+    "events": (5_000, "b.csv", lambda n: _rows(n, lambda k: f"{k},{k % 7},2020-01-01 10:{k % 60:02}\n", "a,b,when\n")),
+    "many classes": (3_000, "nodes.csv", lambda n: _rows(n, lambda k: f"{k},c{k // 2}\n", "id,label\n")),
+    "many categories": (3_000, "nodes.csv", lambda n: _rows(n, lambda k: f"{k},t{k // 3}\n", "id,town\n")),
+    "nearly dates": (3_000, "nodes.csv", lambda n: _rows(n, lambda k: f"{k},2020-01-{k}T1{' ' * 50}\n", "id,day\n")),
+    "many lists": (2_000, "nodes.csv", lambda n: _rows(n, lambda k: f"{k};[{k},b,c]\n", "id;tags\n")),
+    "free texts": (2_000, "nodes.csv", lambda n: _rows(n, lambda k: f"{k},some words {k} here\n", "id,note\n")),
+    "ids that are not there": (5_000, "nodes.csv", lambda n: _rows(n, lambda k: f"A{k},{k}\n", "id,size\n")),
+    "keys of JSON": (20_000, "b.json", lambda n: json.dumps({str(k): [k] for k in range(n)})),
+    "one key of JSON again": (20_000, "b.json", lambda n: "{" + ",".join(['"a":[1]'] * n) + "}"),
+    "deep JSON": (20_000, "b.json", lambda n: "[" * n),
+    "deep XML": (20_000, "b.graphml", lambda n: "<a>" * n),
+    "attributes of XML": (2_000, "b.graphml", lambda n: "<a " + " ".join(f'b{k}="1"' for k in range(n)) + "/>"),
+    "nodes of GML": (500, "b.gml", lambda n: "graph [\n" + "".join(f"node [ id {k} ]\n" for k in range(n)) + "]\n"),
+    "one node of GML again": (500, "b.gml", lambda n: "graph [\n" + "node [ id 1 ]\n" * n + "]\n"),
+    "deep GML": (5_000, "b.gml", lambda n: "graph [\n" + "a [ " * n),
+    "attributes of nodes": (200, "b.gml", lambda n: _attributes(n)),
+    "NetworkX edges": (2_000, "b.edgelist", lambda n: "".join(f"{k} {k + 1} {{}}\n" for k in range(n))),
+    "braces": (2_000, "b.edgelist", lambda n: "1 2 {}\n1 2 " + "{" * n + "}" * n + "\n"),
+    "Matrix Market": (
+        20_000,
+        "b.mtx",
+        lambda n: (
+            f"%%MatrixMarket matrix coordinate pattern general\n{n} {n} {n}\n"
+            + "".join(f"{k + 1} {n - k}\n" for k in range(n))
+        ),
+    ),
+}
+_GROWTH = 4
+
+
+def _attributes(n: int) -> str:
+    """Nodes that each have an attribute of their own."""
+    nodes = "".join(f'node [ id {k} label "{k}" a{k} {k} ]\n' for k in range(n))
+    return f"graph [\n{nodes}edge [ source 0 target 1 ]\n]\n"
+
+
+@attack(
+    "files that grow",
+    "four times the file takes at most twelve times the time",
+    len(_SHAPES),
+    prepare=_ready,
+    seconds=300.0,
+)
+def _grow(_: None, number: int, draw: random.Random, folder: Path) -> None:
+    from pegfan import read_graph
+
+    what, (size, name, make) = list(_SHAPES.items())[number % len(_SHAPES)]
+    (folder / "edges.csv").write_text(_EDGES)
+    beside = [folder / "edges.csv"] if name in ("nodes.csv", "b.json") else []
+
+    def taken(count: int) -> float:
+        (folder / name).write_text(make(count))
+        before = time.process_time()
+        require_documented(lambda path: read_graph(path, *beside, unknown="drop"), folder / name)
+        return time.process_time() - before
+
+    taken(size // 10)
+    one, other = taken(size), taken(_GROWTH * size)
+    if other > 0.5 + 3 * _GROWTH * one:
+        raise Fault(f"{what}: {one:.2f} s for {size:,}, and {other:.2f} s for {_GROWTH} times as much")

@@ -62,12 +62,13 @@ def claims(folder, pyg):
     yield "nodes.pt", "200,000,000 nodes", False
     (folder / "n.mtx").write_text("%%MatrixMarket matrix coordinate pattern general\n900000 900000 99999999999\n1 2\n")
     yield "n.mtx", "99,999,999,999 entries", False
-    texts = pa.array(["x" * 10**5] * 10_000)
-    columns = {"source": np.arange(10_000), "target": 0, "note": texts, "lists": pa.array([["y" * 10**5]] * 10_000)}
-    columns["target"] = np.zeros(10_000, int)
-    parquet.write_table(pa.table({k: columns[k] for k in ("source", "target", "note")}), folder / "text.parquet")
+    rows = np.zeros(10_000, int)
+    texts = pa.DictionaryArray.from_arrays(pa.array(rows, pa.int32()), pa.array(["x" * 10**5]))
+    lists = pa.ListArray.from_arrays(np.arange(10_001), texts)
+    for name, column in (("text", texts), ("list", lists)):
+        table = pa.table({"source": rows, "target": rows + 1, "note": column})
+        parquet.write_table(table, folder / f"{name}.parquet", store_schema=False)
     yield "text.parquet", "texts that repeat", True
-    parquet.write_table(pa.table({k: columns[k] for k in ("source", "target", "lists")}), folder / "list.parquet")
     yield "list.parquet", "texts that repeat", True
 
 
@@ -89,6 +90,13 @@ def test_what_unpacks_to_too_much_is_refused_on_the_way(tmp_path, name, text):
     path.write_bytes(gzip.compress(text * 10**5))
     with pytest.raises(BadInput, match=f"{name}.gz.* take up to .* and 1.0 MB are allowed"):
         read_graph(path, max_bytes="1MB")
+
+
+def test_nodes_that_each_have_an_attribute_of_their_own_are_counted(tmp_path):
+    nodes = "".join(f'node [ id {k} label "{k}" a{k} {k} ]\n' for k in range(300))
+    (tmp_path / "g.gml").write_text(f"graph [\n{nodes}]\n")
+    with pytest.raises(BadInput, match="300 nodes with 300 attributes take up to"):
+        read_graph(tmp_path / "g.gml", max_bytes="2MB")
 
 
 def test_a_class_number_far_beyond_the_nodes_is_refused(tmp_path):
@@ -145,3 +153,12 @@ def test_wide_tables_are_read_in_time_that_grows_with_them(tmp_path, monkeypatch
     monkeypatch.setattr("pegfan.datasets._text.MOST_COLUMNS", 20)
     with pytest.raises(BadInput, match="has 30 columns, and a table may have 20"):
         read_graph(tmp_path / "e.parquet")
+
+
+def test_stand_in_features_fit_the_model_or_it_says_so():
+    graph = pf.datasets.synthetic(0.0, n=60, n_edges=240, n_features=4).replace(features=None)
+    model = pf.RecipeClassifier({"method": "matching", "epochs": 2}).fit(graph)
+    pairs, _ = graph.edges()
+    directed = pf.Graph.from_edges(pairs, n=60, directed=True)
+    with pytest.raises(ValueError, match="2 feature columns, and the model was fitted to 1"):
+        model.predict(directed)

@@ -7,6 +7,7 @@ import os
 import re
 import zipfile
 from itertools import pairwise
+from pathlib import Path
 
 import networkx as nx
 import numpy as np
@@ -1062,3 +1063,20 @@ def test_damaged_files_give_graphs_or_clear_errors(valid, tmp_path, name):
             assert path.name in str(error) or path.stem in str(error), error
             clear += 1
     assert clear > 0
+
+
+CORPUS = sorted((Path(__file__).parent / "corpus").iterdir())
+
+
+def test_what_fuzzing_reached_gives_graphs_or_clear_errors(tmp_path):
+    # Inputs by which Atheris reached lines of the readers that no other had.
+    edges, nodes = write(tmp_path / "links.csv", "source,target\nn0,n1\nn1,n2\n"), tmp_path / "people.csv"
+    write(nodes, "id,kind,size\nn0,a,1\nn1,b,2\nn2,a,3.5\n")
+    beside = {"nodes": [edges], "bags": [edges], "edges": [nodes]}
+    read = 0
+    for path in CORPUS:
+        try:
+            read += isinstance(read_graph(path, *beside.get(path.name.split("-")[0], []), unknown="drop"), Graph)
+        except ValueError as error:
+            assert path.name in str(error) or path.stem in str(error), (path, error)
+    assert 0 < read < len(CORPUS)

@@ -22,10 +22,10 @@ from scipy.sparse import coo_array, csc_array, csr_array, issparse, triu
 from pegfan._arrays import FloatArray, IntArray
 from pegfan._checks import BadInput
 from pegfan._extras import need
-from pegfan._limits import EDGE, EDGELIST, GML, GRAPHML, NODE, require
+from pegfan._limits import CELL, COLUMN, EDGE, EDGELIST, GML, GRAPHML, NODE, require
 from pegfan._npz import read_npz
 from pegfan.datasets._table import Options, ReadReport, Table, few, shown, suggestion
-from pegfan.datasets._text import COMMENTS, open_bytes, read_numbers
+from pegfan.datasets._text import COMMENTS, open_bytes, read_numbers, require_columns
 from pegfan.graph import Graph, Split, labels_or_targets, mask_splits, single_column
 
 _DEEPEST_XML = 100
@@ -85,7 +85,7 @@ def read_whole(path: Path, kind: str, options: Options, max_bytes: int | None, r
     with reading(path, {"graphml": "GraphML", "gml": "GML", "edgelist": "an edge list of NetworkX"}[kind]):
         nx_graph = _read_networkx(path, kind, max_bytes)
     report.files[path.name] = f"{kind}, {nx_graph.number_of_nodes():,} nodes, {nx_graph.number_of_edges():,} edges"
-    return _from_networkx(nx_graph, path, directed=kind != "edgelist" and nx_graph.is_directed())
+    return _from_networkx(nx_graph, path, kind != "edgelist" and nx_graph.is_directed(), max_bytes)
 
 
 def _from_matrix(
@@ -377,12 +377,16 @@ def _check_xml(content: bytes, path: Path) -> None:
         raise BadInput(f"{path}, line {error.lineno}: not well-formed XML: {expat.ErrorString(error.code)}") from error
 
 
-def _from_networkx(nx_graph: Any, path: Path, directed: bool | None) -> Parts:
+def _from_networkx(nx_graph: Any, path: Path, directed: bool | None, max_bytes: int | None) -> Parts:
     import pandas as pd
 
     if nx_graph.number_of_nodes() == 0:
         raise BadInput(f"{path} holds no nodes")
     columns = list(dict.fromkeys(name for _, data in nx_graph.nodes(data=True) for name in data))
+    require_columns(path, len(columns))
+    if max_bytes is not None:  # nodes may have an attribute each that no other has
+        what = f"{path}: {nx_graph.number_of_nodes():,} nodes with {len(columns):,} attributes"
+        require(what, CELL * nx_graph.number_of_nodes() * len(columns) + COLUMN * len(columns), max_bytes)
     key = next(name for name in ("id", "node", "node key") if name not in columns)
     # These formats may store numbers as text: keys that all look like integers are read as integers.
     whole = all(isinstance(name, str) and re.fullmatch(r"0|-?[1-9]\d{0,17}", name) for name in nx_graph.nodes)
