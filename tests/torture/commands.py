@@ -72,6 +72,7 @@ class Commands:
         tests = str(Path(__file__).parents[1])
         env = {**os.environ, **_ONE_THREAD, "LD_PRELOAD": str(library), "PEGFAN_FAULTS": str(steering)}
         env |= {"PYTHONPATH": tests, "COLUMNS": "200", "PYTHONWARNINGS": "ignore"}
+        env["TMPDIR"] = str(place)  # what is written elsewhere goes with the campaign
         self._server = subprocess.Popen(
             [sys.executable, "-m", "torture.commands", json.dumps([list(map(str, words)) for words in warm])],
             stdin=subprocess.PIPE,

@@ -144,7 +144,7 @@ attack(
     "a full or broken disk: search",
     "exit 1 and a sentence with the file and the fix; the same command then ends with the bits of an undisturbed run",
     80,
-    prepare=prepare(lambda place, old: [searched(place, "optuna", 1), searched(place, "halving", 2)], _FAILING),
+    prepare=prepare(lambda place, old: [searched(place, "optuna", 1), searched(place, "optuna", 2)], _FAILING),
     seconds=120,
 )(break_disk(every=False))
 attack(
