@@ -227,17 +227,18 @@ class Cluster:
 
     def worker(self) -> subprocess.Popen[Any]:
         """Start a worker."""
-        options = ["--nthreads", "1", "--no-nanny", "--no-dashboard", "--death-timeout", "20"]
+        options = ["--nthreads", "1", "--no-nanny", "--no-dashboard"]
         return self._start(_WORKER, self.address, *options, "--local-directory", self.folder / "dask")
 
     def _start(self, code: str, *words: Any) -> subprocess.Popen[Any]:
-        return subprocess.Popen(
-            [sys.executable, "-c", code, *map(str, words)],
-            env={**os.environ, MARK: self.mark, "OMP_NUM_THREADS": "1"},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            cwd=self.folder,
-        )
+        with (self.folder / "dask.log").open("a") as log:
+            return subprocess.Popen(
+                [sys.executable, "-c", code, *map(str, words)],
+                env={**os.environ, MARK: self.mark, "OMP_NUM_THREADS": "1"},
+                stdout=log,
+                stderr=log,
+                cwd=self.folder,
+            )
 
     def end(self) -> None:
         """End all of it."""
@@ -288,7 +289,11 @@ def kill_cluster(state: dict[str, Any], number: int, draw: random.Random, folder
                 words = [*state["tree"], "--dask", cluster.address, "--work", folder / "work"]
                 words += ["-o", folder / f"tree{turn}.npz"]
             process = start([*COMMAND, *words], mark)
-            time.sleep(draw.uniform(2, 9))
+            log = folder / ("store/records.jsonl" if searching else "work/log.jsonl")
+            before = log.stat().st_size if log.exists() else 0
+            while process.poll() is None and not (log.exists() and log.stat().st_size > before):
+                time.sleep(0.01)  # until it is at work
+            time.sleep(draw.uniform(0, 2))
             if scheduler and turn == 0:
                 cluster.scheduler.kill()
                 text = process.communicate()[0]
