@@ -45,7 +45,7 @@ _NO_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS, errno.EBADF)
 def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a file for writing that takes the place of `path` when the block ends, and vanishes if it fails."""
     target = Path(path)
-    with _temporary(target.parent, target.name, folder=False) as temporary:
+    with _named(target), _temporary(target.parent, target.name, folder=False) as temporary:
         with temporary.open("wb") as file:
             yield file
             file.flush()
@@ -78,7 +78,7 @@ def replacing_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     symbolic link, the folder is replaced that it leads to.
     """
     target = Path(path).resolve()
-    with _box(target) as (box, inside):
+    with _named(target), _box(target) as (box, inside):
         new = box / _NEW
         new.mkdir()
         yield new
@@ -118,6 +118,17 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
+@contextmanager
+def _named(target: Path) -> Iterator[None]:
+    """Give errors that do not say which file they are about its name: those of a full disk do not."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno is not None:
+            error.filename = str(target)
+        raise
+
+
 # ------------------------------------------------------------------ hidden names
 
 
@@ -145,7 +156,8 @@ def _temporary(home: Path, name: str, folder: bool) -> Iterator[Path]:
         try:
             yield path
         finally:
-            _remove(path)
+            if not (path / _STALE).is_file():  # else the next writer finishes it
+                _remove(path)
 
 
 def _clear(home: Path, name: str) -> None:
@@ -283,3 +295,4 @@ def _move_out(box: Path, target: Path) -> None:
             (target / path.name).rename(box / _OLD / path.name)
         os.replace(path, target / path.name)
     sync_folder(target)
+    (box / _STALE).unlink()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from copy import copy
@@ -135,7 +136,7 @@ class NodeModel(ABC):
         """
         from pegfan.explain import Explainer, find_nodes
 
-        explainer = Explainer(self._check_fitted(), None if graph is None else as_graph(graph, self._numeric))
+        explainer = Explainer(self._check_fitted(), self._given(graph))
         wanted = np.arange(explainer.graph.n) if nodes is None else find_nodes(explainer.graph, nodes)
         return explainer.explain(wanted, target, top)
 
@@ -150,7 +151,7 @@ class NodeModel(ABC):
             As in `fit`; by default the split that was fitted. Test nodes of another split may have been used in
             training, and so may those that ``"random"`` draws on a changed graph.
         """
-        return self._check_fitted().score(None if graph is None else as_graph(graph, self._numeric), split)
+        return self._check_fitted().score(self._given(graph), split)
 
     def extended(self, graph: Any, places: Any) -> Self:
         """The model for a graph that has grown from the one it was fitted to, without fitting again.
@@ -193,6 +194,14 @@ class NodeModel(ABC):
             fix = "AutoRegressor or PEGFANRegressor"
             raise ValueError(f"{own} learns classes, and the graph has numeric targets; use {fix}")
         return given
+
+    def _given(self, graph: Any) -> Graph | None:
+        """A graph to predict on, with a warning where it cannot be told which nodes were there in training."""
+        known = self._check_fitted().known
+        found = None if graph is None else as_graph(graph, self._numeric)
+        if found is not None and known is not None and (doubt := known.doubt(found)) is not None:
+            warnings.warn(doubt, stacklevel=4)
+        return found
 
     def _check_fitted(self) -> Fitted:
         fitted: Fitted | None = getattr(self, "fitted_", None)
@@ -239,7 +248,10 @@ class NodeModel(ABC):
             result.fitted_ = Fitted.load(source, about, max_bytes)
             result._take(about)
             return result
-        except (KeyError, TypeError, AttributeError, ValueError, OSError, RuntimeError, SafetensorError) as error:
+        except (
+            *(LookupError, TypeError, AttributeError, ValueError, ArithmeticError),
+            *(OSError, RuntimeError, SafetensorError),
+        ) as error:
             raise ValueError(f"{source} is not a usable model: {error}") from error
 
     def _kept(self) -> dict[str, Any]:
@@ -318,12 +330,14 @@ class NodeClassifier(NodeModel):
         one would have more, the root holds what is left; if it has fewer, the children of the root are repeated as
         clusters with one child, so that the finest and the coarsest scales stay those of the training, and the
         channels between them are zero. Feature columns are matched by name if both graphs have names
-        (``graph.feature_names``), and by order otherwise.
+        (``graph.feature_names``), and by order otherwise. Nodes are matched by their ids, ``graph.ids``: what is known
+        of training nodes is known of the nodes that have their names, in whatever order; nodes without names are called
+        0, 1, ..., n - 1. If these are more or fewer than in training, there is a warning.
         """
         return np.asarray(np.exp(self._log_probabilities(graph)))
 
     def _log_probabilities(self, graph: Any) -> Float32Array:
-        return self._check_fitted().log_probabilities(None if graph is None else as_graph(graph, self._numeric))
+        return self._check_fitted().log_probabilities(self._given(graph))
 
 
 class NodeRegressor(NodeModel):
@@ -340,7 +354,7 @@ class NodeRegressor(NodeModel):
             As in `fit`; a tuple may leave y out. By default the graph that was fitted. Another graph is treated as in
             `NodeClassifier.predict_proba`.
         """
-        return self._check_fitted().values(None if graph is None else as_graph(graph, self._numeric))
+        return self._check_fitted().values(self._given(graph))
 
 
 _STANDARD = Recipe()

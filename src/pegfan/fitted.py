@@ -537,10 +537,11 @@ class Fitted:
     def _aligned(self, graph: Graph) -> Graph:
         """The graph with the features of the training: degrees if they stood in, columns by name if they have names."""
         if self.stood_in:
-            return with_features(graph.replace(features=None), "degree")
-        known = with_features(graph, None)
-        if self.feature_names is not None and known.feature_names is not None:
-            return known.align_features(self.feature_names)
+            known = with_features(graph.replace(features=None), "degree")  # of a directed graph there are two
+        else:
+            known = with_features(graph, None)
+            if self.feature_names is not None and known.feature_names is not None:
+                known = known.align_features(self.feature_names)
         assert known.features is not None
         if known.features.shape[1] != self.columns:
             raise ValueError(
@@ -758,6 +759,8 @@ class Fitted:
                 f"{_INPUTS} holds principal columns that do not fit the {about['columns']} feature columns"
             )
         principal = None if mixtures is None else PrincipalColumns(mixtures)
+        if any(array.shape != (about["columns"],) or array.dtype.kind not in "bf" for array in inputs.values()):
+            raise ValueError(f"{_INPUTS} holds a scale that does not fit the {about['columns']} feature columns")
         return known, FeatureScale(**inputs) if inputs else None, principal, parts
 
 

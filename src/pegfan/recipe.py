@@ -536,7 +536,7 @@ class Known:
     codes
         The class of every training node of the fitted graph, 0 where it has a numeric target; -1 elsewhere.
     names
-        The nodes' names as strings, or digests of them, or None: nodes of another graph are then matched by position.
+        The nodes' names as strings, or digests of them; None where they are called 0, 1, ..., n - 1.
     classes
         How many there are.
     columns
@@ -609,14 +609,34 @@ class Known:
         return len(self.codes)
 
     def places(self, graph: Graph) -> IntArray:
-        """The place of every node of a graph among the fitted ones; -1 for nodes that are new."""
-        if self.names is None or graph.node_names is None:
+        """The place of every node of a graph among the fitted ones, by its id; -1 for nodes that are new.
+
+        Nodes without names are called 0, 1, ..., n - 1: a table with such ids in another order has names.
+        """
+        if self.names is None and graph.node_names is None:
             nodes = np.arange(graph.n)
             return np.where(nodes < self.n, nodes, -1)
-        place = {name: i for i, name in enumerate(self.names)}
-        names = map(str, graph.node_names.tolist())
-        wanted = names if self.salt is None else (_digest(name, self.salt) for name in names)
+        names = map(str, range(self.n)) if self.names is None else self.names
+        place = {name: i for i, name in enumerate(names)}
+        ids, salt = map(str, graph.ids.tolist()), self.salt
+        wanted = ids if salt is None else (_digest(name, salt) for name in ids)
         return np.array([place.get(name, -1) for name in wanted], dtype=np.int64)
+
+    def doubt(self, graph: Graph) -> str | None:
+        """Say why nodes of a graph may be others than those that they are taken for; None if their names tell."""
+        if self.names is None and graph.node_names is None and graph.n != self.n:
+            return (
+                f"the model was fitted to {self.n:,} nodes without names, and the graph has {graph.n:,}: node i is "
+                "taken for node i of the training. If nodes were taken out or put in between, give both graphs ids "
+                "(node_names, or a column of ids) and train again"
+            )
+        if (self.names is None) != (graph.node_names is None) and (self.places(graph) < 0).all():
+            lacking = "fitted ones" if self.names is None else "graph's nodes"
+            return (
+                f"none of the graph's nodes is one that the model was fitted to: the {lacking} have no names, and are "
+                "called 0, 1, ...; give them the names that the others have (node_names)"
+            )
+        return None
 
     def columns_of(self, graph: Graph) -> IntArray:
         """The column of every node of a graph in a channel of adjacency rows; -1 for nodes that have none."""

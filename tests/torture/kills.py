@@ -12,7 +12,6 @@ from torture.commands import (
     KILL_BEFORE,
     Command,
     State,
-    check_mine,
     graph_files,
     leftovers,
     outlived,
@@ -60,10 +59,10 @@ def kill(every: bool) -> Callable[[State, int, random.Random, Path], None]:
             # Without --force, what was finished is not replaced.
             finished = is_done and again.code == 1 and "exists" in again.err
             require(again.code == 0 or finished, f"again: {again.text}")
-            require(command.facts(disk) == target.expected, "the second run has other results")
-            left = [name for name in leftovers(disk) if name != ".out.mine.part"]
+            command.check_results(disk, target.expected, "the second run has results")
+            left = leftovers(disk)
             require(not left, f"left after the second run: {left}")
-            check_mine(disk)
+            command.check_foreign(disk)
         except Exception as error:
             raise type(error)(f"{where}: {error}") from error
 

@@ -303,3 +303,23 @@ def test_a_list_of_stale_entries_leads_nowhere_else(tmp_path, text):
     try_folder(out)
     assert (out / "a").read_text() == "old"
     assert (tmp_path / "mine").read_text() == "mine"
+
+
+def test_what_fails_half_way_out_is_finished_by_the_next_writer(tmp_path, monkeypatch):
+    """In place, entries move one by one; where the disk breaks meanwhile, the rest of them is not thrown away."""
+    monkeypatch.chdir(tmp_path)
+    write(".", "old", "stale")
+    real, moved = os.replace, []
+
+    def breaks(one, other):
+        moved.append(other)
+        if os.path.basename(other) == "fresh":
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        real(one, other)
+
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="Input/output") as caught:
+        patch.setattr(os, "replace", breaks)
+        write(".", "new", "fresh", "other")
+    assert caught.value.filename == str(tmp_path)
+    try_folder(".")
+    assert tree(tmp_path) == written("new", "fresh", "other")

@@ -192,6 +192,24 @@ def test_columns_are_told_by_their_names(kind, graph, tmp_path):
         assert fitted.predict_proba(graph).tobytes() == expected.tobytes(), "without names their order tells"
 
 
+def test_nodes_without_names_are_doubted_where_their_number_differs(graph):
+    graph = graph.replace(node_names=None)
+    model = pf.RecipeClassifier({"method": "none", "hops": 1, "labels": True, "epochs": 2, "hidden": 4}).fit(graph)
+    fewer = graph.subgraph(np.arange(1, graph.n))
+    for ask in (model.predict, model.predict_proba, lambda g: model.explain(g, [0])):
+        with pytest.warns(UserWarning, match="node i is taken for node i"):
+            ask(fewer)
+    with pytest.warns(UserWarning, match="the fitted ones have no names"):
+        model.predict(graph.replace(node_names=[f"n{i}" for i in range(graph.n)]))
+    by_id = model.predict_proba(
+        fewer.replace(node_names=np.arange(1, graph.n))
+    )  # which says who is who, and no warning
+    shuffled = graph.permute(np.arange(graph.n)[::-1]).replace(node_names=np.arange(graph.n)[::-1])
+    assert np.array_equal(model.predict_proba(shuffled)[::-1], model.predict_proba(graph))
+    with pytest.warns(UserWarning, match="node i is taken"):
+        assert not np.array_equal(by_id, model.predict_proba(fewer))
+
+
 def test_padding_keeps_the_clusters():
     tree = pf.Hierarchy.from_nested([[[3, 1], [2, 0]], [[4, 5]]])
     padded = pad_levels(tree, 6)

@@ -517,6 +517,17 @@ def test_transform_uses_a_tree_that_was_kept(files):
     call("tree", *files, "--h", "2", "-o", kept)
     told = json.loads(call("transform", *files, "--signal", "degree", "--tree", kept, "--json").stdout)
     assert told["clusters"] == list(pf.Hierarchy.load(kept).n_clusters)
+    turned = files[0].with_name("turned.csv")
+    head, *rows = files[0].read_text().splitlines()
+    turned.write_text("\n".join([head, *rows[::-1]]) + "\n")
+    told = sentence("transform", turned, files[1], "--signal", "degree", "--tree", kept)
+    assert "a tree of other nodes than the graph has, or of the same in another order" in told
+    pieces = ["--memory", "300MB", "--work", files[0].with_name("work")]
+    call("transform", *files, "--signal", "degree", "--tree", kept, *pieces)
+    failed = call("transform", turned, files[1], "--signal", "degree", "--tree", kept, *pieces, code=1)
+    assert "in another order" in " ".join(failed.stderr.split())
+    call("tree", *files, "--method", "matching", *pieces, "-o", kept, "--force")
+    call("transform", *files, "--signal", "degree", "--tree", kept)
     pf.Hierarchy.from_nested([[0, 1], [2]]).save(kept)
     assert "a tree of 3 nodes, and the graph has 7" in sentence("transform", *files, "--signal", "size", "--tree", kept)
     kept.write_bytes(b"PK")

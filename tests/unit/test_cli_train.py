@@ -406,9 +406,8 @@ def test_what_cannot_be_written_in_the_end_is_written_elsewhere(files, tmp_path,
         (tmp_path / "a" / "o").mkdir()
         (tmp_path / "a" / "o" / "thesis.tex").write_text("years of work")
 
-    monkeypatch.setattr(
-        "pegfan.cli.train._complete", lambda *args, real=cli_train._complete: (foreign(), real(*args))[1]
-    )
+    complete = cli_train._complete
+    monkeypatch.setattr(cli_train, "_complete", lambda *args: (foreign(), complete(*args))[1])
     text = refused(*train, "--force", code=1).splitlines()[-1]
     assert "'thesis.tex', which pegfan train did not write" in text
     run("predict", re.search(r"written to (\S+) instead", text)[1], *files, "-o", "q.csv")
@@ -591,6 +590,96 @@ def test_classifiers_saved_from_python_predict_too(files, tmp_path):
     model.save(tmp_path / "model")
     run("predict", tmp_path / "model", *files, "--label", "kind", "-o", tmp_path / "p.csv")
     assert [row["predicted"] for row in table(tmp_path / "p.csv")] == model.predict(graph).tolist()
+
+
+@pytest.fixture(scope="module")
+def numbered(files, tmp_path_factory):
+    """Tables whose ids are 0, 1, ... in order, and a model of them that knows the labels of training nodes."""
+    folder = tmp_path_factory.mktemp("numbered")
+    paths = [folder / path.name for path in files]
+    for path, new in zip(files, paths, strict=True):
+        new.write_text(path.read_text().replace("v", ""))
+    graph = pf.read_graph(*paths, label="kind")
+    assert graph.node_names is None
+    recipe = {"method": "matching", "h": 4, "hops": 1, "labels": True, "adjacency": True, "epochs": 20, "hidden": 8}
+    pf.RecipeClassifier(recipe).fit(graph, split="random").save(folder / "model")
+    return [*paths, folder / "model"]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".graphml"])
+def test_nodes_are_told_by_their_ids_whatever_their_order(numbered, tmp_path, suffix):
+    nodes, edges, model = numbered
+    order = np.random.default_rng(0).permutation(90)
+
+    def predicted(rows, name):
+        """What is predicted of a table of these rows, in this order."""
+        kept = {row["id"] for row in rows}
+        ends = [row for row in table(edges) if {row["from"], row["to"]} <= kept]
+        paths = write_like(tmp_path / name, rows, ends, suffix)
+        run("predict", model, *paths, "--label", "kind", "-o", tmp_path / f"{name}.csv")
+        return {row["id"]: row for row in table(tmp_path / f"{name}.csv")}
+
+    rows = table(nodes)
+    whole = predicted(rows, "whole")
+    assert {row["split"] for row in whole.values()} == {"train", "none"}
+    assert predicted([rows[i] for i in order], "shuffled") == whole, "the same bits"
+    fewer, moved = predicted(rows[1:], "fewer"), predicted([rows[i] for i in order if i], "moved")
+    assert fewer == moved
+    more = predicted([{**rows[0], "id": "1000"}, *rows], "more")
+    for found in (fewer, more):
+        assert [row["split"] for i, row in found.items() if i in whole and i != "0"] == [
+            row["split"] for i, row in whole.items() if i in found and i != "0"
+        ]
+    assert more["1000"]["split"] == "none"
+
+
+def write_like(folder, rows, ends, suffix):
+    """Tables of nodes and edges in a format; numbers are numbers where it knows them."""
+    import networkx as nx
+    import pandas as pd
+
+    folder.mkdir()
+    typed = [{**row, "id": int(row["id"]), **{c: float(row[c]) for c in "xyz"}} for row in rows]
+    if suffix == ".graphml":
+        graph = nx.Graph()
+        for row in typed:
+            graph.add_node(row["id"], **{key: row[key] for key in ("kind", *"xyz")})
+        graph.add_edges_from((int(row["from"]), int(row["to"])) for row in ends)
+        nx.write_graphml(graph, folder / "graph.graphml")
+        return [folder / "graph.graphml"]
+    paths = [folder / f"{name}{suffix}" for name in ("nodes", "edges")]
+    links = pd.DataFrame([{end: int(row[end]) for end in ("from", "to")} for row in ends])
+    for frame, path in zip((pd.DataFrame(typed), links), paths, strict=True):
+        frame.to_csv(path, index=False) if suffix == ".csv" else frame.to_parquet(path)
+    return paths
+
+
+def test_nodes_that_only_their_place_tells_are_doubted(numbered, tmp_path):
+    nodes, edges, _ = numbered
+    graph = pf.read_graph(nodes, edges, label="kind").replace(feature_names=None)
+    recipe = {"method": "none", "hops": 1, "labels": True, "epochs": 2, "hidden": 4}
+    pf.RecipeClassifier(recipe).fit(graph, split="random").save(tmp_path / "model")
+    for name, some in (("same", graph), ("fewer", graph.subgraph(np.arange(1, 90)))):
+        np.savez(tmp_path / name, edge_index=some.edges()[0].T, x=some.features, y=some.labels)
+        paths = [tmp_path / f"{name}.npz", "-o", tmp_path / f"{name}.csv", "--json"]
+        notes = json.loads(run("predict", tmp_path / "model", *paths).stdout)["notes"]
+        assert [("node i is taken for node i" in note) for note in notes] == ([] if name == "same" else [True])
+
+
+def test_columns_are_not_taken_by_their_order_where_only_tables_have_names(numbered, tmp_path):
+    """Models of 0.1 without the result beside them took reordered columns for those of the training."""
+    nodes, edges, model = numbered
+    rows = [{**row, "kind": row["kind"]} for row in table(nodes)]
+    turned = write_nodes(tmp_path / "turned.csv", rows, ["z", "kind", "y", "x"])
+    run("predict", model, nodes, edges, "--label", "kind", "-o", tmp_path / "p.csv")
+    run("predict", model, turned, edges, "--label", "kind", "-o", tmp_path / "q.csv")
+    assert (tmp_path / "p.csv").read_bytes() == (tmp_path / "q.csv").read_bytes()
+    nameless = pf.read_graph(nodes, edges, label="kind").replace(feature_names=None)
+    pf.FSGNNClassifier(epochs=2, hidden=4).fit(nameless, split="random").save(tmp_path / "model")
+    words = refused("predict", tmp_path / "model", turned, edges, "--label", "kind", "-o", tmp_path / "r.csv")
+    assert "does not know the names of its feature columns" in words
+    words = refused("explain", tmp_path / "model", "3", "--on", turned, "--on", edges)
+    assert "does not know the names of its feature columns" in words
 
 
 # ---------------------------------------------------------------------- report

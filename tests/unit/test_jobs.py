@@ -394,6 +394,14 @@ def test_what_another_process_is_at_comes_last_and_is_taken_over_if_it_ends_with
     assert [(step.done, step.result is None) for step in steps] == [(2, True), (3, False)]
 
 
+def test_a_run_that_nobody_asked_for_is_refused_and_not_stored(tmp_path, monkeypatch):
+    other = run_job(job(split=1))
+    monkeypatch.setattr(jobs, "run_job", lambda *_, **__: other)
+    with pytest.raises(OSError, match=f"{other.name}, which was not asked for"):
+        run([job()], Store(tmp_path))
+    assert not len(Store(tmp_path))
+
+
 def test_the_time_can_be_up(tmp_path):
     store = Store(tmp_path)
     with pytest.raises(OutOfTime, match="3 of 3 runs"):

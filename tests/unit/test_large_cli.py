@@ -76,6 +76,15 @@ def test_info_in_pieces_is_info(files):
         assert words in shown
 
 
+def test_comments_in_pieces_are_those_in_memory(tmp_path):
+    (tmp_path / "links.csv").write_text("from,to\na,b\n#b,c\nc,a\n# the end\n")
+    for more, arcs, words in (([], 3, "1 rows begin with # or %"), (["--comments", "#"], 2, "2 comment lines")):
+        for beyond in ([], ["--memory", "300MB", "--work", f"work{arcs}"]):
+            told = call("info", "links.csv", *more, *beyond, "--json").stdout
+            assert json.loads(told)["graph"]["edges"] == arcs
+            assert words in told
+
+
 def test_tree_in_pieces_is_the_tree(tmp_path, files):
     many, single = files
     call("tree", *single, "--label", "kind", "--method", "matching", "--h", 3, "-o", "memory.npz")

@@ -1,6 +1,7 @@
 """Stages and pieces: what is finished is found again, what is half or damaged is not taken for finished."""
 
 import errno
+import itertools
 import json
 
 import numpy as np
@@ -30,6 +31,14 @@ def test_finished_pieces_are_found_again(tmp_path):
         other = work.stage(pieces.example, {"power": 3}, count=3)
         assert other.key != squares.key
         assert other.result(2) == {"value": 8}
+
+
+def test_a_piece_takes_no_negative_time_though_the_clock_goes_back(tmp_path, monkeypatch):
+    days = itertools.count(0, -86_400)
+    monkeypatch.setattr(pieces.time, "time", lambda: float(next(days)))
+    with Work(tmp_path / "work") as work:
+        stage = work.stage(pieces.example, {"power": 1}, count=1).run()
+    assert 0 <= json.loads(stage.path("done.json", 0).read_text())["seconds"] < 60
 
 
 @pytest.mark.parametrize("damage", ["cut", "gone", "no word"])

@@ -177,6 +177,25 @@ def test_all_kinds_of_columns_in_many_files(tmp_path, kind, weights):
     assert {"age missing", "income (log)", "town=Rome", "joined age", "code=007"} <= set(graph.feature_names)
 
 
+def test_masks_comments_and_quotes_are_read_alike(tmp_path):
+    rng = np.random.default_rng(4)
+    parts = {f"{part}_mask": np.arange(60) % 3 == k for k, part in enumerate(("train", "val", "test"))}
+    people = PEOPLE.drop(columns=["split", "note"]).assign(**parts)
+    people["name"] = [f"#{name}" if k % 5 == 2 else name for k, name in enumerate(people["name"])]
+    _, graph = both(tmp_path, people, some_edges(people["name"], 200, rng), "csv", files=(2, 2))
+    assert len(graph.splits) == 2
+    path = tmp_path / "odd.csv"
+    for late in ('p99,"p98', "p99,p98"):
+        rows = [f"p{k},p{k + 1}" for k in range(20_000)]
+        rows[7], rows[11_000] = 'p7,"p8', late
+        path.write_text("source,target\n" + "\n".join(rows))
+        with (
+            Work(tmp_path / "odd", memory=10**9, workers=1) as work,
+            pytest.raises(ValueError, match="line 9: a quoted"),
+        ):
+            read_tables(work, None, path).edges.results  # noqa: B018 - which reads them
+
+
 @pytest.mark.parametrize("duplicates", ["max", "min", "sum", "mean", "count"])
 @pytest.mark.parametrize("directed", [False, True])
 def test_weights_of_repeated_edges(tmp_path, duplicates, directed):

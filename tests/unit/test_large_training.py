@@ -16,7 +16,7 @@ from pegfan.large.channels import make_channels
 from pegfan.large.pieces import Work
 from pegfan.large.rows import RowsOnDisk
 from pegfan.recipe import Recipe
-from pegfan.training import Network
+from pegfan.training import Network, Run
 from support.pieces import graph_pieces
 
 TREE = Recipe("matching", 8, regime="heterophily", hops=2, scaling="none", settings={"hop_normalize": False})
@@ -347,3 +347,26 @@ def test_kill_9_loses_nothing_but_time(tmp_path):
         break
     assert killed > 0
     np.testing.assert_array_equal(np.load(tmp_path / "whole.npy"), np.load(tmp_path / "killed.npy"))
+
+
+def test_a_run_that_was_kept_comes_back_as_the_same_bits(tmp_path):
+    """A training that was killed after this goes on from the file, and its model must be saved as the same bits."""
+    history = {"val_loss": [0.5, 0.25], "attention": [np.full(3, 0.1, np.float32), np.full(3, 0.2, np.float32)]}
+    run = Run(
+        split=0,
+        seed=1,
+        epochs=2,
+        best_epoch=1,
+        val_loss=0.25,
+        val_metric=0.5,
+        test_metric=0.5,
+        seconds=1.0,
+        attention=np.full(3, 0.1, np.float32),
+        state={"w": np.ones(2, np.float32)},
+        history=history,
+    )
+    training._write_run(tmp_path / "run.npz", run)
+    back = training._read_run(tmp_path / "run.npz")
+    assert back.history["val_loss"] == history["val_loss"]
+    for one, other in ((back.history["attention"], history["attention"]), ([back.attention], [run.attention])):
+        assert [(row.dtype, row.tolist()) for row in one] == [(row.dtype, row.tolist()) for row in other]

@@ -345,8 +345,21 @@ def test_new_nodes_have_no_label_and_no_column(graph):
     assert known.places(fewer).tolist() == [*range(20, 50), *[-1] * 10]
     assert known.labels_of(fewer).tolist() == [*known.codes[20:50], *[-1] * 10]
     assert Recipe("none", hops=0, adjacency=True).channels(fewer, None, known=known)["A"].shape == (40, 120)
-    unnamed = fewer.replace(node_names=None)
-    assert known.places(unnamed).tolist() == list(range(40)), "without names the position tells"
+
+
+def test_nodes_without_names_are_called_by_their_numbers(graph):
+    """Tables whose ids are 0, ..., n - 1 in order make graphs without names, and in another order graphs with them."""
+    bare = graph.replace(node_names=None)
+    known = Known.of(bare, graph.splits[0].train)
+    for told in (known, known.hashed("salt")):
+        assert told.places(bare).tolist() == list(range(120))
+        assert told.places(bare.subgraph(np.arange(40))).tolist() == list(range(40))
+        names = [7, 3, 500, 0, *range(200, 316)]
+        assert told.places(bare.replace(node_names=names)).tolist() == [7, 3, -1, 0, *[-1] * 116]
+    named = Known.of(graph.replace(node_names=np.arange(120)[::-1]), graph.splits[0].train)
+    for told in (named, named.hashed("salt")):
+        assert told.places(bare).tolist() == list(range(119, -1, -1))
+    assert Known.of(graph, graph.splits[0].train).places(bare).max() == -1, "n0 is not 0"
 
 
 # ----------------------------------------------------------------------- features

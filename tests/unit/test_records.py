@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 import json
+import math
 import pathlib
 import warnings
 from collections import Counter
@@ -115,6 +116,10 @@ def test_a_run_names_what_it_is_made_of():
         lambda line: line.update(name=job(split=1).name),
         lambda line: line.update(key=job().name),
         lambda line: line["job"].update(seed=7),
+        lambda line: line["result"].update(metric="beauty"),
+        lambda line: line["result"].pop("metric"),
+        lambda line: line["result"].update(val_loss=10**400),
+        lambda line: line["result"].update(test_metric=math.inf),
     ],
 )
 def test_forged_records_are_refused(forge):
@@ -200,6 +205,12 @@ def test_of_two_whole_trees_the_newest_is_taken_and_named(tmp_path):
     store.append(record(CELL[0], tree="c" * 16, when="2026-01-04").to_dict())
     assert Score.of(lookup(store), CELL) == score, "a newer tree that is not whole"
     assert disagreement(lookup(store), CELL) is None
+
+
+def test_the_newest_is_the_last_in_the_store_though_the_clock_went_back(tmp_path):
+    older = of_cell(range(10), tree=A, test_metric=0.1, when="2026-01-02")
+    newer = of_cell(range(10), tree=B, test_metric=0.9, when="2025-01-03")
+    assert Score.of(lookup(filled(tmp_path, *older, *newer)), CELL).mean == pytest.approx(90)
 
 
 def test_versions_are_never_averaged(tmp_path, no_statistics):

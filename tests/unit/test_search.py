@@ -448,3 +448,15 @@ def test_a_store_that_is_a_file_is_an_error(tmp_path, files):
     result = command(*files, "--label", "kind", "-o", files[0])
     assert result.exit_code == 1
     assert "is a file; a store is a folder" in result.output.replace("\n", " ")
+
+
+def test_a_table_of_others_is_not_overwritten(tmp_path, files):
+    """It is found out before anything is computed, and by the names of columns."""
+    table = tmp_path / "search.csv"
+    for text in ("my,own,numbers\n1,2,3\n", "place,lr\n1,2\n", ""):
+        table.write_text(text)
+        done = command(*files, "--label", "kind", "-o", tmp_path)
+        assert done.exit_code == 1
+        assert "did not write it" in done.stderr
+        assert table.read_text() == text
+    assert not (tmp_path / "records.jsonl").exists()

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pegfan.datasets import ReadReport, Schema, graph_from_tables, stand_in_features
+from pegfan.datasets import ReadReport, Schema, graph_from_tables, read_graph, stand_in_features
 from pegfan.graph import Graph
 
 PATH = [("a", "b"), ("b", "c")]
@@ -352,6 +352,51 @@ def test_splits():
     g = graph_from_tables(nodes(split=["x", "y", "x"]), PATH, split=False)
     assert g.splits == ()
     assert g.features.shape == (3, 2)
+
+
+def test_masks_are_splits_not_features():
+    masks = {"train_mask": [True, True, False], "Val_Mask": [0, 0, 1], "test_mask_1": ["false", "", "TRUE"]}
+    graph, report = graph_from_tables(nodes(**masks, x=[1, 2, 4]), [("a", "b")], report=True)
+    assert [[part.tolist() for part in split] for split in graph.splits] == [[[0, 1], [2], []]]
+    assert report.columns["splits"] == "'train_mask', 'Val_Mask'"
+    assert set(graph.feature_names) == {"x"}, "without train_mask_1, test_mask_1 is a column of two words"
+    more = {
+        f"{part}_mask_1": [part == own for own in ("valid", "test", "train")] for part in ("train", "valid", "test")
+    }
+    graph = graph_from_tables(nodes(**masks | more, split=["train", "test", None]), [("a", "b")])
+    parts = [[part.tolist() for part in split] for split in graph.splits]
+    assert parts == [[[0], [], [1]], [[0, 1], [2], []], [[2], [0], [1]]]
+    assert graph.features is None
+    with pytest.raises(ValueError, match="row 1: the node is in 'train_mask' and in 'test_mask'"):
+        graph_from_tables(nodes(train_mask=[1, 1, 0], test_mask=[0, 1, 1]), [("a", "b")])
+    plain, report = graph_from_tables(nodes(**masks), [("a", "b")], split=False, report=True)
+    assert not plain.splits
+    assert "train_mask=True" in plain.feature_names
+    again = graph_from_tables(nodes(**masks), [("a", "b")], schema=report.schema)  # as a model knows it
+    assert (again.splits, again.feature_names) == ((), plain.feature_names)
+
+
+def test_spaces_around_a_text_make_no_class_and_no_category():
+    table = nodes(label=["red", " red", "blue "], town=["Rome ", "Oslo", "Rome"])
+    graph = graph_from_tables(table, [("a", "b")])
+    assert (graph.labels.tolist(), graph.class_names.tolist()) == ([1, 1, 0], ["blue", "red"])
+    assert graph.feature_names == ("town=Oslo", "town=Rome")
+    assert graph.features.toarray().tolist() == [[0, 1], [1, 0], [0, 1]]
+    stored = {"nodes": {"town": {"kind": "category", "categories": ["Rome", "Rome "]}}, "edges": {}}
+    before = graph_from_tables(table, [("a", "b")], schema=Schema.from_dict(stored))
+    assert before.features.toarray().tolist() == [[1, 0], [0, 0], [1, 0]]
+
+
+@pytest.mark.parametrize("last", ["1e1", "001", "+10", "0x10", "10."])
+def test_classes_are_told_apart_as_they_are_written(tmp_path, last):
+    (tmp_path / "n.csv").write_text("id,label\na,10\nb,2\nc,\nd," + last + "\n")
+    (tmp_path / "e.csv").write_text("source,target\na,b\nc,d\n")
+    graph = read_graph(tmp_path / "n.csv", tmp_path / "e.csv")
+    if last == "10.":  # as programs write whole numbers beside a gap
+        assert (graph.classes.tolist(), graph.labels.tolist()) == ([2, 10], [1, 0, -1, 1])
+    else:
+        assert sorted(graph.classes.tolist()) == sorted(["10", "2", last])
+        assert graph.labels[2] == -1
 
 
 def test_bad_splits():

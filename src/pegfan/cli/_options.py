@@ -84,6 +84,14 @@ class Reading:
         bool | None,
         typer.Option("--header/--no-header", help="Whether text files start with the names of their columns."),
     ] = None
+    comments: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CHARACTERS",
+            help="Skip lines of text files that begin with one of these; by default with # or %, unless they look like "
+            "rows.",
+        ),
+    ] = None
     missing: Annotated[
         str | None, typer.Option(help="What stands for a missing number: mean (the default), zero, or error.")
     ] = None

@@ -370,6 +370,8 @@ _FIXES = {
     errno.EPERM: "Change its permissions, or use another place.",
     errno.EROFS: "Write to another place.",
     errno.ENOENT: "Is the path right?",
+    errno.EDQUOT: "Free some space, or write to another place.",
+    errno.EIO: "Is the disk in order? Write to another place.",
 }
 
 

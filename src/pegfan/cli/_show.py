@@ -163,12 +163,16 @@ def save(path: Path, write: Callable[[Path], T]) -> T:
     try:
         return write(path)
     except (OSError, Fail) as error:
-        reason = f"Cannot write to {path}: {error.strerror or error}." if isinstance(error, OSError) else str(error)
+        target = path.resolve()
+        shown = path if path.name else target
+        reason = f"Cannot write to {shown}: {error.strerror or error}." if isinstance(error, OSError) else str(error)
         for home in (".", tempfile.gettempdir()):
+            if target in (Path(home).resolve(), *Path(home).resolve().parents):
+                continue  # it would be in the way of the next attempt
             refuge = None
             try:
                 refuge = Path(tempfile.mkdtemp(dir=home, prefix="pegfan-"))
-                place = refuge / (path.name or "out")
+                place = refuge / (target.name or "out")
                 write(place)
             except (OSError, Fail):
                 if refuge is not None:

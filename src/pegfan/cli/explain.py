@@ -10,7 +10,7 @@ import typer
 from pegfan.cli._options import Json, choices
 from pegfan.cli._shell import USAGE, Fail, command, console, errors, literal
 from pegfan.cli._show import make_table, print_json, print_table
-from pegfan.cli.train import load_model, read_like, reopen
+from pegfan.cli.train import load_model, read_like, reopen, require_names
 
 if TYPE_CHECKING:
     from pegfan.explain import Explanation
@@ -60,6 +60,7 @@ def explain(
         raise Fail(f"There is no class {target!r}; {choices(target, classes)}.")
     if on:
         _, known, _ = read_like(on, {}, stored)
+        require_names(trained, known)
     elif stored is not None:
         _, known = reopen(stored, model if (model / "result.json").is_file() else model.parent)
     else:

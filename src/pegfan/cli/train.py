@@ -317,8 +317,10 @@ def predict(
     else:
         source, known, read_as = _read_all(graph, vars(reading), stored)
         growth, shown = None, known.subjects
+    require_names(trained, known)
     notes = _left_out(trained.fitted_.feature_names, known.feature_names)
     notes += [] if read_as is None else read_as.notes
+    notes += _doubts(trained, known, read_as) if growth is None else []
     if not isinstance(trained, Classes):
         if threshold is not None or flag_share is not None:
             raise Fail("--threshold and --flag-share are for two classes, and this model predicts numbers.", USAGE)
@@ -416,7 +418,7 @@ def _predict_numbers(model: NodeModel, graph: Graph, output: Path, shown: Any, r
     import numpy as np
 
     with errors.status("predicting"):
-        values = model.predict(graph)
+        values = model.fitted_.values(graph)
     texts = _some_reasons(model, graph, (), shown) if reasons else None
     text = _table(graph, None, values, (), _known_parts(model, graph), texts, shown)
     save(output, lambda place: _write_text(place, text))
@@ -1081,6 +1083,26 @@ def _left_out(trained: Sequence[str] | None, own: Sequence[str] | None) -> list[
         return []
     shown = ", ".join(new[:5]) + (f" and {len(new) - 5} more" if len(new) > 5 else "")
     return [f"Feature columns that were not there in training are ignored: {shown}."]
+
+
+def require_names(model: NodeModel, graph: Graph) -> None:
+    """Refuse to take columns by their order where only one side knows their names: files order them as they like."""
+    fitted = model.fitted_
+    if fitted.stood_in or graph.features is None or (fitted.feature_names is None) == (graph.feature_names is None):
+        return
+    without, named = ("The model", "the graph") if fitted.feature_names is None else ("The graph", "the model")
+    raise Fail(
+        f"{without} does not know the names of its feature columns, and {named} does, so that they cannot be matched. "
+        f"Name the whole folder that pegfan train wrote (its {RESULT} may know them), or give the graph in a format as "
+        "in training: tables have names, arrays have them in 'feature_names'."
+    )
+
+
+def _doubts(model: NodeModel, graph: Graph, report: ReadReport | None) -> list[str]:
+    """Say where nodes are told by their position only, and there are others than in training."""
+    known = model.fitted_.known
+    doubt = None if known is None or (report is not None and not report.numbered) else known.doubt(graph)
+    return [] if doubt is None else [f"{doubt[0].upper()}{doubt[1:]}."]
 
 
 def _known_parts(model: NodeModel, graph: Graph) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -89,7 +90,7 @@ def transform(
         return
     source, known, _ = read(graph, **vars(reading))
     name, f = _signal(known, signal)
-    grown = growing.build(known) if tree is None else _load_tree(tree, known, reading.max_bytes)
+    grown = growing.build(known) if tree is None else _load_tree(tree, known.n, known.ids, reading.max_bytes)
     with errors.status("transforming"):
         result = _transform(grown, f, weights, rule)
     if output is not None:
@@ -127,7 +128,7 @@ def _transform_in_pieces(
     source = Source.of(*where, **vars(reading))
     with opened(pieces, "transform", where, vars(reading), output, as_json) as graph:
         name, f = _signal_in_pieces(graph, signal)
-        grown = graph.tree(**settings) if tree is None else _load_tree(tree, graph)
+        grown = graph.tree(**settings) if tree is None else _load_tree(tree, graph.n, graph.all_ids())
         result, kept = _transform(grown, f, weights, rule, parts=False), graph.work.folder
         if output is not None:
             _write(output, None, f, result)
@@ -177,13 +178,14 @@ def _rule(denoise: str | None) -> str | float | None:
     return value
 
 
-def _load_tree(path: Path, graph: Graph | LargeGraph, max_bytes: str | None = None) -> Hierarchy:
+def _load_tree(path: Path, n: int, ids: Iterable[Any], max_bytes: str | None = None) -> Hierarchy:
+    """A tree that was kept, if it is of just these nodes."""
     from pegfan import Hierarchy
 
     tree = Hierarchy.load(path, max_bytes)
-    if tree.n != graph.n:
-        raise Fail(f"{path} is a tree of {tree.n:,} nodes, and the graph has {graph.n:,}; build one with pegfan tree.")
-    return tree
+    if tree.n != n:
+        raise Fail(f"{path} is a tree of {tree.n:,} nodes, and the graph has {n:,}; build one with pegfan tree.")
+    return Hierarchy.load(path, max_bytes, ids=ids)
 
 
 def _signal(graph: Graph, wanted: str) -> tuple[str, FloatArray]:

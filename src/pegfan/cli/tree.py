@@ -58,7 +58,7 @@ def tree(
         levels = quality(known, grown).reset_index()
     warnings = _warnings(grown)
     if output is not None:
-        save(output, grown.save)
+        save(output, lambda path: grown.save(path, known.ids))
     if picture is not None:
         from pegfan import layouts, plots
 
@@ -89,7 +89,7 @@ def _tree_in_pieces(
     with opened(pieces, "tree", where, vars(reading), output, as_json) as graph:
         grown, folder = graph.tree(**settings), graph.work.folder
         if output is not None:
-            save(output, grown.save)
+            save(output, lambda path: grown.save(path, graph.all_ids()))
     levels, warnings = shape(grown).reset_index(), _warnings(grown)
     if as_json:
         about = {"source": source.to_dict(), "info": grown.info, "clusters": grown.n_clusters, "levels": grown.K}

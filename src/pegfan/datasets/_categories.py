@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 
 from pegfan._arrays import IntArray
 from pegfan.datasets._blocks import Block, Column, Unusable, gaps
+from pegfan.datasets._ids import is_text
 from pegfan.datasets._schema import Rule
 from pegfan.datasets._table import few, plain
 
@@ -51,16 +52,16 @@ def _distinct(series: Any) -> tuple[IntArray, list[Any]]:
 
 
 def _text(cell: Any) -> str:
-    """The category of a cell; a whole number is the same category in a column of floats."""
+    """The category of a cell; a whole number is the same category in a column of floats, and so is a text in spaces."""
     value = plain(cell)
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
 
 
 def learn_categories(column: Column, most: int, *, asked: bool) -> Rule:
     """Return the categories to tell apart: all, or the most frequent if there are more than `most`."""
     present = column.series[~gaps(column.series)]
     try:
-        found, codes = categories(present)
+        found, codes = categories(present.str.strip() if is_text(present) else present)
     except TypeError:
         raise Unusable("its values cannot be categories") from None
     if not found:
@@ -84,7 +85,9 @@ def read_categories(column: Column, rule: Rule) -> Block:
     """One column per category; a missing value sets none of them."""
     series, names = column.series, rule.facts["categories"]
     rows = np.flatnonzero(~gaps(series))
-    place = {name: k for k, name in enumerate(names)}
+    place: dict[str, int] = {}
+    for k, name in enumerate(names):
+        place.setdefault(name.strip(), k)  # schemas of earlier versions may have a category twice, once in spaces
     found, distinct = _distinct(series.iloc[rows])
     texts = [_text(cell) for cell in distinct]
     others = rule.facts.get("others", 0)

@@ -410,6 +410,9 @@ def derive(
     """
     table, ends = listed.table, listed.ends.columns
     columns = [column if kept is None else column._replace(values=column.values[kept]) for column in listed.columns]
+    if (order := _events.in_order_of_values(columns)) is not None:
+        pairs = pairs[order]
+        columns = [column._replace(values=column.values[order]) for column in columns]
     stored = listed.rules[ends[0]].facts if ends[0] in listed.rules else {}
     counted = bool(columns or several or listed.apart is not None)
     grouped, (source, target) = None, pairs.T

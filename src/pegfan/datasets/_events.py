@@ -363,13 +363,28 @@ class Side(NamedTuple):
         return values if self.row is None else values[self.row]
 
 
+def in_order_of_values(columns: Sequence[Column]) -> IntArray | None:
+    """An order of rows in which sums over any of them do not depend on how the table orders them.
+
+    None if they do not anyway: sums of whole numbers are exact.
+    """
+    keys = [column.values for column in columns if column.rule.kind != "category" and not _are_whole(column)]
+    return np.lexsort(keys) if keys else None
+
+
+def _are_whole(column: Column) -> bool:
+    values = column.values[~np.isnan(column.values)]
+    return column.rule.kind == "number" and bool((values == np.rint(values)).all())
+
+
 def sides_of(source: IntArray, target: IntArray, *, directed: bool) -> list[Side]:
     """The sides on which nodes have events; a row from a node to itself is one event of it, whichever the side."""
     if directed:
         return [Side("out", source, None), Side("in", target, None)]
     other = np.flatnonzero(source != target)
     rows = np.concatenate([np.arange(len(source)), other])
-    return [Side("both", np.concatenate([source, target[other]]), rows)]
+    order = np.argsort(rows, kind="stable")  # row by row, whichever end of it a node is
+    return [Side("both", np.concatenate([source, target[other]])[order], rows[order])]
 
 
 def node_columns(

@@ -25,7 +25,7 @@ from pegfan._extras import need
 from pegfan._limits import EDGE, EDGELIST, GML, GRAPHML, NODE, require
 from pegfan._npz import read_npz
 from pegfan.datasets._table import Options, ReadReport, Table, few, shown, suggestion
-from pegfan.datasets._text import open_bytes, read_numbers
+from pegfan.datasets._text import COMMENTS, open_bytes, read_numbers
 from pegfan.graph import Graph, Split, labels_or_targets, mask_splits, single_column
 
 _DEEPEST_XML = 100
@@ -215,8 +215,10 @@ def _graph_from_arrays(
     pairs = _pairs_from(arrays, path)
     labels = _labels_from(arrays, path, options)
     features = _features_from(arrays, path, options)
-    n = _node_count(arrays, pairs, labels, features)
-    _require_room(path, n or 0, len(pairs) + (0 if labels is None else len(labels)), max_bytes)
+    n = _node_count(arrays, labels, features)
+    counted = n is None and pairs.size and pairs.dtype.kind in "iu"  # then there are as many as the largest id says
+    nodes = min(int(pairs.max()) + 1, 10**6 + 1000 * len(pairs)) if counted else n or 0
+    _require_room(path, nodes, len(pairs) + (0 if labels is None else len(labels)), max_bytes)
     _require_features(path, features, max_bytes)
     names = arrays.get("feature_names", np.empty(0))
     graph = Graph.from_edges(
@@ -286,14 +288,11 @@ def _require_features(path: Path, features: Any, max_bytes: int | None) -> None:
         require(f"{path}: features of {rows:,} nodes in {columns:,} columns", 24 * rows * columns, max_bytes)
 
 
-def _node_count(arrays: dict[str, Any], pairs: Any, labels: Any, features: Any) -> int | None:
+def _node_count(arrays: dict[str, Any], labels: Any, features: Any) -> int | None:
     if "num_nodes" in arrays and arrays["num_nodes"].size == 1:
         return int(arrays["num_nodes"].item())
     rows = [array.shape[0] for array in (labels, features) if array is not None and array.ndim > 0]
-    if rows:
-        return int(rows[0])
-    # Without a number, the largest id says how many nodes there are.
-    return int(pairs.max()) + 1 if pairs.size and pairs.dtype.kind in "iu" and pairs.min() >= 0 else None
+    return rows[0] if rows else None
 
 
 def _only_array_options(options: Options, path: Path) -> None:
@@ -318,6 +317,7 @@ def _splits_from(arrays: dict[str, Any], path: Path, n: int | None) -> list[Spli
 
 
 def _describe_arrays(graph: Graph, rows: int, report: ReadReport) -> None:
+    report.numbered = True
     report.columns["edges"] = "directed" if graph.directed else "undirected"
     report.columns["label"] = "none" if graph.truth is None else f"{graph.n_classes} classes"
     if graph.targets is not None:
@@ -338,7 +338,9 @@ def _read_networkx(path: Path, kind: str, max_bytes: int | None) -> Any:
         return nx.read_graphml(io.BytesIO(content))
     lines = content.decode().splitlines()
     if kind == "edgelist":
-        return nx.parse_edgelist(lines, create_using=nx.MultiDiGraph, data=True)
+        # NetworkX would cut lines at every #, and an id may hold one: comments are lines, and no edge ends with }.
+        rows = [line for line in lines if line.lstrip()[:1] not in tuple(COMMENTS) or line.rstrip().endswith("}")]
+        return nx.parse_edgelist(rows, comments=None, create_using=nx.MultiDiGraph, data=True)
     try:
         return nx.parse_gml(lines)
     except nx.NetworkXError as error:

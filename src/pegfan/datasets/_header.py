@@ -66,7 +66,10 @@ def _lines(table: Table) -> tuple[list[str], Any]:
 def edges_have_header(
     edges: Table, ends: tuple[str, str], nodes: Table | None, id_column: str | None
 ) -> tuple[bool, str]:
-    """Say whether the first line of a table of edges is a header, and why; `id_column` of the nodes holds the ends."""
+    """Say whether the first line of a table of edges is a header, and why; `id_column` of the nodes holds the ends.
+
+    If it is none, the reason is given where nothing tells.
+    """
     import pandas as pd
 
     cells, below = _lines(edges)
@@ -87,7 +90,7 @@ def edges_have_header(
         return True, f"{words} have no digits, as all below have"
     if (both.map(both.value_counts()) == 1).mean() < _RARE:
         return True, f"{words} occur nowhere below, where ids recur"
-    return False, ""
+    return False, f"nothing tells whether the first line, {words}, names its columns, so that it was read as an edge"
 
 
 def nodes_have_header(nodes: Table, ends: Any) -> tuple[bool, str]:

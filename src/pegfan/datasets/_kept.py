@@ -49,11 +49,11 @@ def read_kept(folder: Path) -> tuple[list[Path], dict[str, Any]]:
     fix = "train again with --keep-data, or take the folder away"
     try:
         about = json.loads(path.read_bytes())
-        version, files, options = about["version"], dict(about["files"]), dict(about["options"])
+        kind, version, files, options = about["format"], about["version"], dict(about["files"]), dict(about["options"])
     except (ValueError, KeyError, TypeError, RecursionError, OSError) as error:
         raise BadInput(f"{path} cannot be read: {error}; {fix}") from error
-    if about["format"] != _FORMAT or version != _VERSION:
-        raise BadInput(f"{path} says {about['format']!r}, version {version!r}, which this pegfan does not read; {fix}")
+    if kind != _FORMAT or version != _VERSION:
+        raise BadInput(f"{path} says {kind!r}, version {version!r}, which this pegfan does not read; {fix}")
     for name, digest in files.items():
         file = folder / name
         if Path(name).name != name or not file.is_file() or _digest(file) != digest:

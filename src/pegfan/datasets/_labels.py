@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from pegfan._arrays import FloatArray, IntArray
 from pegfan._checks import BadInput
 from pegfan.datasets._blocks import gaps
 from pegfan.datasets._categories import categories
-from pegfan.datasets._ids import LARGEST_EXACT, is_number, name_array
+from pegfan.datasets._ids import LARGEST_EXACT, is_number, is_text, name_array
 from pegfan.datasets._table import Options, ReadReport, Table, few, shown
 from pegfan.graph import Split
 from pegfan.metrics import amount
@@ -25,6 +26,53 @@ _MANY = 20  # numbers of which no more than this differ are classes
 _DIFFERENT = 0.05  # and so are whole numbers of which no larger share differs
 _NEARLY = 0.9  # the share of numbers from which on words among them are mistakes
 _NUMBER_NAMES = ("label", "labels", "target")  # a column "y" of numbers may be a place on a map
+
+
+_MASK_NAME = re.compile(r"(train(?:ing)?|val(?:id(?:ation)?)?|test)[_ .-]?masks?[_ .-]?(\d*)", re.IGNORECASE)
+_MASK_WORDS = {"true": True, "1": True, "1.0": True, "false": False, "0": False, "0.0": False}
+
+
+def pick_masks(nodes: Table, options: Options) -> list[dict[str, str]]:
+    """Return the columns of splits that are given as masks, by their names: for each split, those of its parts.
+
+    What a model was trained on as an ordinary column stays one.
+    """
+    if options.split is not None:
+        return []
+    found: dict[int, dict[str, str]] = {}
+    for column in nodes.columns:
+        match = _MASK_NAME.fullmatch(column.strip())
+        used = options.schema is not None and column in options.schema.nodes
+        if match and not used and _mask(nodes, column) is not None:
+            part = match[1].lower()
+            found.setdefault(int(match[2] or -1), {})[_SPLIT_WORDS.get(part, part)] = column
+    return [found[place] for place in sorted(found) if "train" in found[place]]
+
+
+def read_masks(nodes: Table, masks: Mapping[str, str]) -> Split:
+    """Return the split that columns of truth values describe; a part without a column is empty."""
+    parts = {part: _mask(nodes, column) for part, column in masks.items()}
+    seen: dict[str, Any] = {}
+    for part, mask in parts.items():
+        for other, before in seen.items():
+            if (both := mask & before).any():
+                raise BadInput(
+                    f"{nodes.where(both.argmax())}: the node is in {masks[other]!r} and in {masks[part]!r}; parts of a "
+                    "split share no nodes (split=False makes them ordinary columns)"
+                )
+        seen[part] = mask
+    nothing = np.empty(0, np.int64)
+    return Split(*(np.flatnonzero(parts[part]) if part in parts else nothing for part in Split._fields))
+
+
+def _mask(nodes: Table, column: str) -> Any:
+    """Where a column says true; None if it holds anything but truth values and blanks, or no value."""
+    series = nodes.series(column)
+    present = ~gaps(series)
+    values = series.astype("str").str.strip().str.lower().map(_MASK_WORDS)
+    if not present.any() or values[present].isna().any():
+        return None
+    return present & np.asarray(values.where(present, False), dtype=bool)
 
 
 def pick_splits(nodes: Table, options: Options) -> list[str]:
@@ -177,11 +225,23 @@ def read_labels(nodes: Table, column: str, kind: str | None = None) -> tuple[Int
     if problem is not None:
         raise BadInput(f"{nodes.where(problem[0])}: label column {column!r} {problem[1]}")
     codes = np.full(len(series), -1)
+    if is_number(series) and (odd := _oddly_written(nodes, column, ~missing)) is not None:
+        series = odd
     if is_number(series):
         names, codes[~missing] = np.unique(series[~missing].to_numpy(dtype=np.int64), return_inverse=True)
         return codes, None if np.array_equal(names, np.arange(len(names))) else names
-    distinct, codes[~missing] = categories(series[~missing])
+    present = series[~missing]
+    distinct, codes[~missing] = categories(present.str.strip() if is_text(present) else present)
     return codes, name_array(distinct)
+
+
+def _oddly_written(nodes: Table, column: str, present: NDArray[np.bool_]) -> Any:
+    """Return a column of numbers as it is written, where that is not as numbers of classes are: 1e1 is not 10."""
+    if nodes.verbatim is None or nodes.series(column).dtype.kind != "f":
+        return None
+    texts = nodes.verbatim(column)
+    plain = np.asarray(texts.str.strip().str.fullmatch(r"-?\d+([.,]0*)?").fillna(False), dtype=bool)
+    return texts if (present & ~plain).any() else None
 
 
 def _require_no_numbers(nodes: Table, column: str, present: NDArray[np.bool_]) -> None:

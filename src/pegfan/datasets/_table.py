@@ -47,6 +47,8 @@ class ReadReport:
         Columns that a schema has and the tables lack, which count as missing; and columns that the schema lacks.
     id_column : str or None
         The column of ids in the table of nodes; None if they are row numbers, or there is no such table.
+    numbered : bool
+        Whether nodes are known by their place in the file only: there is no column of ids, or the file holds arrays.
     notes : list of str
         Anything else that a careful user would want to know.
     schema : Schema
@@ -64,6 +66,7 @@ class ReadReport:
     filled: list[str] = field(default_factory=list)
     strange: list[str] = field(default_factory=list)
     id_column: str | None = None
+    numbered: bool = False
     notes: list[str] = field(default_factory=list)
     schema: Schema = field(default_factory=Schema, repr=False)
 

@@ -39,6 +39,8 @@ _CUT, _LARGEST_CUT = 2**18, 2**22  # bytes that are cut into cells at once, and 
 _SAMPLE_LINES = 50
 _DELIMITERS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar", " ": "white space"}
 _GZIP = b"\x1f\x8b"
+COMMENTS = "#%"
+"""What comments start with, unless the caller says it."""
 
 
 @dataclass(frozen=True)
@@ -47,9 +49,14 @@ class TextSettings:
 
     delimiter: str | None = None
     header: bool | None = None
-    comments: str = "#%"
+    comments: str | None = None
     max_bytes: int | None = None  # that reading may take, see `pegfan._limits`; None where it is done in pieces
     known_names: frozenset[str] = frozenset()  # in lower case; any of them in the first line makes it a header
+
+    @property
+    def marks(self) -> str:
+        """The characters that a comment may start with."""
+        return COMMENTS if self.comments is None else self.comments
 
 
 @dataclass(frozen=True)
@@ -66,7 +73,11 @@ class _Layout:
     sure: bool = True  # whether the first line alone shows if it is a header
     quoted: bool = False
     odd_quotes: bool = False
-    commented: int = 0  # lines among the rows that are comments
+    commented: int = 0  # lines that are comments
+    blanked: bool = False  # whether some of them are among the rows
+    doubtful: int = 0  # those of them that have as many cells as a row
+    marked: int = 0  # rows that begin like a comment
+    numeric: bool = True  # whether rows begin with numbers, as far as the first ones show
     uneven: bool = False  # white space of several characters, or at the end of lines
     loose: bool = False  # a whole number may be written in another way than Python would: 007, +7, " 7"
     sample: tuple[str, ...] = ()  # the first rows, as they are written
@@ -127,7 +138,7 @@ def read_text(path: Path, settings: TextSettings) -> tuple[Table, str]:
     cells = _parse(layout)
     how = f"{_DELIMITERS.get(layout.delimiter, repr(layout.delimiter))}{' and space' if layout.spaced else ''}"
     how += f", {'' if layout.header else 'no '}header{', decimal comma' if layout.decimal == ',' else ''}"
-    how += f", {len(cells):,} rows" + (f", {layout.commented:,} comment lines" if layout.commented else "")
+    how += f", {len(cells):,} rows" + marked_words(layout)
     table = Table(
         cells,
         path.name,
@@ -137,6 +148,18 @@ def read_text(path: Path, settings: TextSettings) -> tuple[Table, str]:
         verbatim=cache(partial(_as_written, layout)),
     )
     return table, how
+
+
+def marked_words(layout: _Layout) -> str:
+    """Say what was made of lines that begin like a comment."""
+    words, marks = "", " or ".join(layout.settings.marks)
+    if layout.commented:
+        words += f", {layout.commented:,} comment lines"
+    if layout.doubtful:
+        words += f" ({layout.doubtful:,} of them with as many cells as a row; --comments '' reads them)"
+    if layout.marked:
+        words += f", {layout.marked:,} rows begin with {marks} (--comments {layout.settings.marks!r} skips them)"
+    return words
 
 
 def _as_written(layout: _Layout, column: str) -> Any:
@@ -161,17 +184,17 @@ def line_of(layout: _Layout, row: int) -> int:
 def find_layout(path: Path, settings: TextSettings, look: bool = True) -> _Layout:
     """Say how a file is laid out; without `look`, from its first lines alone, which do not say how to parse it."""
     lines = _first_lines(path, settings.max_bytes)
-    kept = [k for k, line in enumerate(lines) if line.strip() and line.lstrip()[0] not in settings.comments]
+    kept = [k for k, line in enumerate(lines) if line.strip() and line.lstrip()[0] not in settings.marks]
     if not kept:
-        raise BadInput(f"{path} holds no rows, only blank lines and comments (comments={settings.comments!r})")
+        raise BadInput(f"{path} holds no rows, only blank lines and comments (comments={settings.marks!r})")
     sample = [lines[k] for k in kept][:_SAMPLE_LINES]
     delimiter = settings.delimiter or _guess_delimiter(sample, path)
     if len(delimiter) != 1:
         raise ValueError(f"delimiter must be a single character (' ' for white space), got {delimiter!r}")
     rows = _split(sample, delimiter)
+    require_columns(path, max(map(len, rows)))
     found = has_header(rows, settings.known_names) if settings.header is None else settings.header
     header = len(rows[0]) > 3 and not any(map(is_number, rows[0])) if found is None else found
-    require_columns(path, len(rows[0]))
     names = _column_names(rows, header)
     cells = [cell for row in rows[header:] for cell in row]
     long = {k for row in rows[header:] for k, cell in enumerate(row) if len(cell) > 18 and cell.strip().isdigit()}
@@ -187,6 +210,8 @@ def find_layout(path: Path, settings: TextSettings, look: bool = True) -> _Layou
         as_text=[names[k] for k in sorted(long) if k < len(names)],
         sure=found is not None,
         sample=tuple(sample[header:]),
+        numeric=all(is_number(row[0]) for row in rows[header:]),
+        commented=sum(bool(line.strip()) for line in lines[: kept[0]]),
     )
     return _inspect(layout) if look else layout
 
@@ -273,12 +298,11 @@ def _column_names(rows: list[list[str]], header: bool) -> list[str]:
 
 def _inspect(layout: _Layout) -> _Layout:
     """Look through the whole file for what changes how it must be parsed."""
-    marks = [mark.encode() for mark in layout.settings.comments]
-    comment = re.compile(rb"(?m)^[ \t]*[" + re.escape(layout.settings.comments).encode() + rb"]") if marks else None
+    marks, comment = [mark.encode() for mark in layout.settings.marks], _comment_lines(layout)
     mark = layout.delimiter.encode()
     ragged = [b"  ", b"\t", b" \n", b"\n ", b" \r"] if mark == b" " else []
     padding = [] if mark == b" " else [mark + b" ", b" " + mark, b"\n ", b" \n", b" \r", b'" ', b' "']
-    quotes, commented, uneven, loose, last = 0, 0, False, False, b"\n\n\n"
+    quotes, marked, uneven, loose, last = 0, 0, False, False, b"\n\n\n"
     size, lines, returns = 0, 0, 0
     with open_bytes(layout.path, layout.settings.max_bytes) as stream:
         for _ in range(layout.skip):
@@ -295,24 +319,61 @@ def _inspect(layout: _Layout) -> _Layout:
             if found[_kernels.RETURN] or last[-1:] == b"\r":
                 returns += block.count(b"\r") - whole[len(last) - 1 :].count(b"\r\n")
             if comment is not None and any(mark in block for mark in marks):
-                commented += len(comment.findall(block))
-                commented -= last[-1:] != b"\n" and comment.match(block) is not None
+                marked += len(comment.findall(block))
+                marked -= last[-1:] != b"\n" and comment.match(block) is not None
             uneven = uneven or (bool(ragged) and (block[:1] == b" " or any(mark in block for mark in ragged)))
             padded = (found[_kernels.SPACE] or b" " in last) and any(pad in whole for pad in padding)
             loose = bool(loose or padded or found[_kernels.LOOSE])
             last = whole[-3:]
-    # Among quotes, a line may start with # inside a text: only the comments at the top count there.
-    return replace(
+    layout = replace(
         layout,
         quoted=quotes > 0,
         odd_quotes=quotes % 2 == 1,
-        commented=0 if quotes else commented,
         uneven=uneven,
         loose=loose,
         size=size,
         lines=lines,
         returns=returns > 0,
     )
+    # Among quotes, a line may start with # inside a text: only the comments at the top count there.
+    return _look_at_marked(layout) if marked and not quotes else layout
+
+
+def _comment_lines(layout: _Layout) -> re.Pattern[bytes] | None:
+    """What matches lines that begin like a comment."""
+    marks = re.escape(layout.settings.marks).encode()
+    return re.compile(rb"(?m)^[ \t]*[" + marks + rb"][^\n]*") if marks else None
+
+
+def _look_at_marked(layout: _Layout) -> _Layout:
+    """Count the lines after the first row that begin like a comment, and are one or not."""
+    comment = _comment_lines(layout)
+    assert comment is not None
+    commented, doubtful, marked = 0, 0, 0
+    with open_bytes(layout.path, layout.settings.max_bytes) as stream:
+        for line in islice(stream, layout.skip, None):
+            if comment.match(line):
+                skipped = _is_comment(layout, line)
+                commented, marked = commented + skipped, marked + (not skipped)
+                doubtful += skipped and layout.settings.comments is None and _is_row(layout, line)
+    total = layout.commented + commented
+    return replace(layout, commented=total, doubtful=doubtful, marked=marked, blanked=commented > 0)
+
+
+def _is_row(layout: _Layout, line: bytes) -> bool:
+    """Whether a line that begins like a comment has as many cells as a row."""
+    if layout.delimiter == " ":
+        cells = line.split()
+        return len(cells) == len(layout.names) and cells[0].decode(errors="replace") not in layout.settings.marks
+    return line.count(layout.delimiter.encode()) + 1 == len(layout.names)
+
+
+def _is_comment(layout: _Layout, line: bytes) -> bool:
+    """Whether a line after the first row that begins like a comment is one: always, if the caller said so.
+
+    Else it is a row, if it has as many cells, and rows do not begin with numbers: ids may start with anything.
+    """
+    return layout.settings.comments is not None or layout.numeric or not _is_row(layout, line)
 
 
 def _require_room(layout: _Layout, lines: int, size: int) -> None:
@@ -329,7 +390,7 @@ def _require_room(layout: _Layout, lines: int, size: int) -> None:
 def _parse(layout: _Layout) -> Any:
     """Return the rows: a data frame, or cells if there are many texts."""
     if layout.odd_quotes:
-        require_quotes_to_end(layout)
+        require_quotes_to_close(layout)
     coded = _coded_columns(layout)
     others = [name for name in layout.names if name not in coded]
     if not others:
@@ -355,6 +416,8 @@ def _frame(layout: _Layout, only: list[str] | None) -> Any:
             table = _arrow_table(layout, LARGEST_BLOCK, only)  # a row longer than a block
         except pa.ArrowInvalid as final:
             raise BadInput(diagnosis(layout, str(final))) from final
+    if layout.quoted and hold_line_ends(table.columns):
+        require_quotes_to_close(layout)
     for k, column in enumerate(table.columns):
         if pa.types.is_binary(column.type):
             raise BadInput(diagnosis(layout, "it is not UTF-8 text"))
@@ -466,7 +529,7 @@ def _arrow_table(layout: _Layout, block: int, only: list[str] | None = None) -> 
     import pyarrow as pa
     import pyarrow.compute as arrow
 
-    as_it_is = not (layout.commented or layout.uneven or is_packed(layout.path))
+    as_it_is = not (layout.blanked or layout.uneven or is_packed(layout.path))
     with contextlib.nullcontext(str(layout.path)) if as_it_is else _clean_stream(layout) as source:
         table = _read_csv(source, layout, block, only)
     for k, column in enumerate(table.columns if layout.spaced else ()):
@@ -516,7 +579,7 @@ def one_column(path: Path, name: str, decimal: str, *, as_text: bool) -> Any:
 
 def _clean_stream(layout: _Layout) -> io.BufferedIOBase:
     stream = open_bytes(layout.path, layout.settings.max_bytes)
-    return io.BufferedReader(_Cleaned(stream, layout), BLOCK) if layout.commented or layout.uneven else stream
+    return io.BufferedReader(_Cleaned(stream, layout), BLOCK) if layout.blanked or layout.uneven else stream
 
 
 class _Cleaned(io.RawIOBase):
@@ -547,11 +610,13 @@ class _Cleaned(io.RawIOBase):
         return count
 
     def _clean(self, block: bytes) -> bytes:
-        if self._layout.commented:
-            marks = re.escape(self._layout.settings.comments).encode()
-            block = re.sub(rb"(?m)^[ \t]*[" + marks + rb"][^\n]*", b"", block)
-        if self._layout.uneven:
-            block = re.sub(rb"[ \t]+", b" ", block)
+        layout, comment = self._layout, _comment_lines(self._layout)
+        if layout.blanked and comment is not None:
+            block = comment.sub(lambda line: b"" if _is_comment(layout, line[0]) else line[0], block)
+        if layout.uneven:
+            # What stands between quotes is a text, spaces and all.
+            spaces = rb'"[^"\n]*"|[ \t]+' if layout.quoted else rb"[ \t]+"
+            block = re.sub(spaces, lambda found: found[0] if found[0][:1] == b'"' else b" ", block)
             block = re.sub(rb"(?m)^ | (?=\r?$)", b"", block)
         return block
 
@@ -575,22 +640,58 @@ def _records(layout: _Layout) -> Iterator[tuple[int, list[str]]]:
                     yield number, line.rstrip("\r\n").split(layout.delimiter)
             return
         reader = csv.reader(lines, delimiter=layout.delimiter)
-        for row in reader:
-            if row:
-                yield layout.skip + reader.line_num, row
+        with _long_cells():
+            for row in reader:
+                if row:
+                    yield layout.skip + reader.line_num, row
 
 
-def require_quotes_to_end(layout: _Layout) -> None:
-    """Refuse a quoted text that runs to the end of the file; Arrow would take the rest of the file for one cell."""
-    with _clean_stream(layout) as stream:
+@contextlib.contextmanager
+def _long_cells() -> Iterator[None]:
+    """Let `csv` read cells as long as Arrow reads them; by itself it ends at 128 KB."""
+    before = csv.field_size_limit(LARGEST_BLOCK)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
+
+
+def require_quotes_to_close(layout: _Layout) -> None:
+    """Refuse a quoted text that runs to the end of the file, or to a quote that does not end a cell.
+
+    Arrow would take all lines up to there for one cell.
+    """
+    with _clean_stream(layout) as stream, _long_cells():
+        for _ in range(layout.skip):
+            stream.readline()
         lines = (line.decode(errors="replace") for line in stream)
-        reader, line = csv.reader(lines, delimiter=layout.delimiter, strict=True), 0
-        try:
-            for _ in reader:
-                line = reader.line_num
-        except csv.Error as error:
-            if "end of data" in str(error):  # csv has no class for it
-                raise BadInput(f"{layout.path}, line {line + 1}: a quoted text starts here and never ends") from None
+        reader = csv.reader(lines, delimiter=layout.delimiter, strict=True)
+        while True:
+            line = reader.line_num
+            where = f"{layout.path}, line {layout.skip + line + 1}: a quoted text starts here and"
+            try:
+                next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:  # csv has no classes for them
+                if "end of data" in str(error):
+                    raise BadInput(f"{where} never ends") from None
+                if "field limit" in str(error):
+                    raise BadInput(f"{where} does not end within {LARGEST_BLOCK:,} bytes") from None
+                if reader.line_num > line + 1:
+                    last = layout.skip + reader.line_num
+                    raise BadInput(
+                        f"{where} ends in line {last}, in the midst of a cell; is a quote missing?"
+                    ) from None
+
+
+def hold_line_ends(columns: Iterable[Any]) -> bool:
+    """Whether texts in columns of Arrow go over several lines."""
+    import pyarrow as pa
+    import pyarrow.compute as arrow
+
+    texts = (column for column in columns if pa.types.is_string(column.type))
+    return any(arrow.any(arrow.match_substring(column, "\n"), min_count=0).as_py() for column in texts)
 
 
 def diagnosis(layout: _Layout, complaint: str) -> str:

@@ -59,7 +59,7 @@ class ReadOptions(TableOptions, total=False):
     format: str | Mapping[Any, str] | None
     delimiter: str | Mapping[Any, str] | None
     header: bool | Mapping[Any, bool] | None
-    comments: str
+    comments: str | None
     max_bytes: str | float | None
 
 
@@ -78,7 +78,7 @@ def read_graph(
     format: str | Mapping[Any, str] | None = None,  # noqa: A002
     delimiter: str | Mapping[Any, str] | None = None,
     header: bool | Mapping[Any, bool] | None = None,
-    comments: str = "#%",
+    comments: str | None = None,
     max_bytes: str | float | None = None,
     report: bool = False,
     **options: Unpack[TableOptions],
@@ -115,9 +115,11 @@ def read_graph(
         Whether the first line of text files holds the names of the columns; or a dict {path or file name: bool}. By
         default it does if a cell is a usual name or a text above numbers or dates, or, among texts only, if its cells
         are not among the ids of the other table nor among what is below them; the report says why.
-    comments : str
-        Lines of text files that start with one of these characters are skipped (in a file with quotes, only before
-        the first row).
+    comments : str, optional
+        Lines of text files that start with one of these characters are skipped wherever they are (in a file with
+        quotes, only before the first row). By default lines before the first row that start with # or %; after it,
+        such a line is a row if it has as many cells and rows do not begin with numbers, as an id may start with
+        anything. The report counts both.
     max_bytes : int or str, optional
         The memory that reading a file may take, in bytes or as ``"8GB"``; by default half of what is free. A file that
         claims more, by its rows, nodes or what it unpacks to, is refused before memory is taken.
@@ -180,7 +182,7 @@ class FileOptions(NamedTuple):
     format: str | Mapping[Any, str] | None = None
     delimiter: str | Mapping[Any, str] | None = None
     header: bool | Mapping[Any, bool] | None = None
-    comments: str = "#%"
+    comments: str | None = None
     max_bytes: int | None = None
 
 
@@ -352,7 +354,7 @@ def _require_parquet(path: Path, about: Any, max_bytes: int) -> None:
     what = f"{path}: {about.num_rows:,} rows of {about.num_columns:,} columns"
     require(what, max(held, CELL * about.num_rows) + COLUMN * about.num_columns, max_bytes, pieces=True)
     coded = [chunk for chunk in chunks if chunk.physical_type == "BYTE_ARRAY" and chunk.has_dictionary_page]
-    if sum(chunk.num_values * chunk.total_uncompressed_size for chunk in coded) <= max_bytes - held:
+    if BYTE * sum(chunk.num_values * chunk.total_uncompressed_size for chunk in coded) <= max_bytes - held:
         return
     names = list(dict.fromkeys(chunk.path_in_schema for chunk in coded))
     with parquet.ParquetFile(path, read_dictionary=names) as file:
@@ -455,6 +457,8 @@ def _settled(table: Table, header: bool, why: str, role: str, report: ReadReport
     settled, how = (replace(table, other=None), report.files[table.name]) if header == table.header else table.other()
     how = how.removeprefix(f"{role}; ")
     report.files[table.name] = f"{role}; {how}" + (f"; a header, as {why}" if header and why else "")
+    if why and not header:
+        report.notes.append(f"{table.name}: {why}; --header (header=True) reads it as names")
     return settled
 
 

@@ -80,7 +80,8 @@ def graph_from_tables(
         target.
     split : str, sequence of str or False, optional
         Columns with the words train, val (valid, validation) and test; blank for a node in no part. By
-        default those named split, split_0, split_1, ...
+        default those named split, split_0, split_1, ..., and columns of truth values named train_mask, val_mask and
+        test_mask (train_mask_0, ...), which are a split together.
     features : sequence of str, mapping or False, optional
         By default every column that has no other role, by what it holds; the table in the notes says how, and the
         report what became of each. Columns that are constant, count the rows, or hold ids or names are left out.
@@ -161,7 +162,8 @@ def graph_from_tables(
     (or milliseconds, ...) since 1970 if the name of the column says date or time and they fall into the years 1980 to
     2100. Digits with leading zeros are categories.
 
-    Ids of text files are compared as they are written: ``7``, ``007``, ``7.0`` and ``" 7"`` are four ids. Ids that are
+    Ids of text files are compared as they are written: ``7``, ``007``, ``7.0`` and ``" 7"`` are four ids. So are
+    classes, but for spaces around them and zeros behind a point: ``10``, ``010`` and ``1e1`` are three. Ids that are
     integers in one table and text in the other are compared as integers if every text is one
     (``"7"``, not ``"007"``), else as text; the report says so. A column in which both 1 and ``"1"`` occur is an
     error.
@@ -265,6 +267,7 @@ def build(
     attributes: dict[str, Any] = {}
     if nodes is None:
         ids, known = _ids_of_edges(tables[0], listed, n)
+        report.numbered = n is not None
         own = len(ids)
         ids, things = _with_things(ids, listed, report)
     else:
@@ -516,7 +519,7 @@ def _ids_of_nodes(
     if nodes.size == 0:
         raise BadInput(f"{nodes.name} has no rows; a graph needs a node")
     column, why = pick_id(nodes, edges, ends, options)
-    report.id_column = column
+    report.id_column, report.numbered = column, column is None
     report.columns["id"] = f"{'row numbers' if column is None else repr(column)} ({why})"
     if column is None:
         return None, Ids(pd.Series(np.arange(nodes.size)), "int")
@@ -706,9 +709,11 @@ def _read_attributes(
         report.columns["positions"] = few(columns)
         rest = _without(rest, columns)
 
-    splits = _labels.pick_splits(rest, options)
-    if splits:
+    splits, masks = _labels.pick_splits(rest, options), _labels.pick_masks(rest, options)
+    if splits or masks:
         found["splits"] = [_labels.read_split(rest, column) for column in splits]
+        found["splits"] += [_labels.read_masks(rest, parts) for parts in masks]
+        splits = [*splits, *(column for parts in masks for column in parts.values())]
         report.columns["splits"] = ", ".join(map(repr, splits))
         rest = _without(rest, splits)
 

@@ -314,6 +314,7 @@ def run(
         waiting = this.waiting(_grouped(todo), deadline, stopped)
         with this, closing(runner.map(partial(run_job, trees=trees, relations=relations), waiting)) as records:
             for record in records:
+                this.expect(record)
                 store.append(replace(record, workers=side_by_side).to_dict())
                 this.take(record)
                 done += 1
@@ -524,6 +525,14 @@ class _Run:
                 self.claims.pop(job.name)()
                 continue
             yield job
+
+    def expect(self, record: Record) -> None:
+        """Refuse the record of a run that was not asked for: a worker of another version may call it otherwise."""
+        if record.name not in self.claims:
+            raise OSError(
+                f"a worker sent the run {record.name}, which was not asked for; have all workers the same version of "
+                "pegfan?"
+            )
 
     def take(self, record: Record) -> None:
         """Note what a run was made of; warn if the store has runs that were made of something else."""

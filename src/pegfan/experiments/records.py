@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from pegfan import _legacy
 from pegfan.experiments.store import Store
+from pegfan.metrics import METRICS
 from pegfan.networks import NetworkRecipe
 from pegfan.training import Settings
 
@@ -43,6 +44,8 @@ _NETWORK: dict[str, Any] = {
 _MISSING: Any = object()
 
 _DIGEST = re.compile("[0-9a-f]{16}")
+_LARGEST = 1e300
+"""More than any number of a record; sums of such numbers are finite."""
 
 
 def job_name(job: Mapping[str, Any]) -> str:
@@ -165,6 +168,9 @@ class Record:
             given["numerics"] = stored.get("numerics", 1)
             if not all(isinstance(given[name], kind) for kind, names in _KINDS.items() for name in names):
                 return None
+            numbers = [value for value in given.values() if isinstance(value, (int, float))]
+            if given["metric"] not in METRICS or not all(abs(number) < _LARGEST for number in numbers):
+                return None
             record = cls(**given)
             genuine = (record.key, record.name) == (stored["key"], stored.get("name", stored["key"]))
         except (KeyError, TypeError, AttributeError, ValueError):
@@ -239,11 +245,13 @@ def _shared(
     found: Sequence[Sequence[Record]] | Mapping[int, Sequence[Record]], places: Sequence[int], part: int
 ) -> list[str]:
     """The trees, or the channels, that all of these jobs have records of, the newest first."""
-    newest: dict[str, tuple[str, int]] = {}
+    newest: dict[str, tuple[int, str]] = {}
     for i in places:
         for k, record in enumerate(found[i]):
             content = record.made_of[part]
-            newest[content] = max(newest.get(content, ("", 0)), (record.when, k))
+            # By their order in the store first: the time of day may have been wrong.
+            place = (k - len(found[i]), record.when)
+            newest[content] = max(newest.get(content, place), place)
     common = [one for one in newest if all(any(r.made_of[part] == one for r in found[i]) for i in places)]
     return sorted(common, key=lambda one: newest[one], reverse=True)
 

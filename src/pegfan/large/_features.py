@@ -156,7 +156,7 @@ def describe_nodes(task: Task) -> dict[str, Any]:
         "columns": unique_names(name for one in used for name in one["names"]),
         "dtype": "float32" if all(one["dtype"] == "float32" for one in used) else "float64",
         "sparse": any(one["sparse"] for one in used),
-        "splits": len(roles["splits"]),
+        "splits": len(roles["splits"]) + len(roles["masks"]),
         "features": {one["column"]: one["how"] for one in used},
         "dropped": {one["column"]: one["rule"].get("why", "not used before") for one in learnt if not one["names"]},
         "rules": {one["column"]: one["rule"] for one in learnt},
@@ -166,8 +166,9 @@ def describe_nodes(task: Task) -> dict[str, Any]:
         return found
     columns = open_columns(task, "nodes")
     _add_left_out(found, columns, roles, options)
-    for place, name in enumerate(roles["splits"]):
-        split = _labels.read_split(_alone(columns, name), name)
+    splits = [_labels.read_split(_alone(columns, name), name) for name in roles["splits"]]
+    splits += [_labels.read_masks(columns.table(list(parts.values())), parts) for parts in roles["masks"]]
+    for place, split in enumerate(splits):
         for part, nodes in zip(split._fields, split, strict=True):
             task.save(f"split{place}_{part}", nodes)
     if roles["positions"]:

@@ -105,6 +105,7 @@ def _roles_of_nodes(
         "label": None,
         "numeric": False,
         "splits": [],
+        "masks": [],
         "positions": [],
         "features": [],
     }
@@ -118,14 +119,15 @@ def _roles_of_nodes(
     rest = [name for name in nodes.columns if name != column]
     positions = [columns.table(rest).find(name, "position") for name in options.positions or ()]
     rest = [name for name in rest if name not in positions]
-    splits = _labels.pick_splits(columns.table(rest), options)
-    rest = [name for name in rest if name not in splits]
+    splits, masks = _labels.pick_splits(columns.table(rest), options), _labels.pick_masks(columns.table(rest), options)
+    every = [*splits, *(name for parts in masks for name in parts.values())]
+    rest = [name for name in rest if name not in every]
     label, numeric = _labels.pick_label(columns.table(rest), options, report)
     rest = [name for name in rest if name != label]
     if positions:
         report.columns["positions"] = few(positions)
-    if splits:
-        report.columns["splits"] = ", ".join(map(repr, splits))
+    if every:
+        report.columns["splits"] = ", ".join(map(repr, every))
     own = rest
     if options.schema is not None:
         features = [name for name, rule in options.schema.nodes.items() if rule.kind != "dropped"]
@@ -133,7 +135,7 @@ def _roles_of_nodes(
         features = asked_for(columns.table(rest), options)
     return {
         **{"id": column, "id_kind": "int" if column is None else _kind_of_series(columns, column)},
-        **{"label": label, "numeric": numeric, "splits": splits, "positions": positions},
+        **{"label": label, "numeric": numeric, "splits": splits, "masks": masks, "positions": positions},
         **{"features": features, "own": own},
     }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -246,6 +246,17 @@ class LargeGraph:
     def ids(self) -> Path | None:
         """A Parquet file with the ids of the nodes; None where they are their numbers."""
         return None if self.about["ids"] == "rows" else self.tables.nodes.path("ids.parquet")
+
+    def all_ids(self) -> Iterator[Any]:
+        """The ids of the nodes, one after the other."""
+        if self.ids is None:
+            yield from range(self.n)
+            return
+        from pyarrow import parquet
+
+        with parquet.ParquetFile(self.ids) as file:
+            for batch in file.iter_batches(columns=["id"]):
+                yield from batch.column(0).to_pylist()
 
     def train(
         self, *, budget: float = 3600.0, seed: int = default.SEED, split: Split | int = default.SPLIT, **options: Any

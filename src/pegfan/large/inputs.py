@@ -97,9 +97,10 @@ def find_inputs(where: Sequence[str | os.PathLike[str]], **options: Any) -> Inpu
     for file in files:
         if not _is_parquet(file) and not _is_text(file):
             raise BadInput(f"{file} is no table that can be read in pieces; give CSV or Parquet files, or {_FIX}")
-    header, given = options.pop("header", None), {k: v for k, v in options.items() if v is not None}
+    given = {name: value for name, value in options.items() if value is not None}
     given.pop("max_bytes", None)  # of what is read at once; here it is read in pieces
-    chosen, how = Options.of(given), FileOptions(header=header)
+    how = FileOptions(**{name: given.pop(name) for name in FileOptions._fields if name in given})
+    chosen = Options.of(given)
     alone = Counter(file.name for file in files)
     with tempfile.TemporaryDirectory(prefix="pegfan-") as place:
         tables: dict[tuple[str, ...], list[Path]] = {}

@@ -395,7 +395,8 @@ def run_piece(order: str) -> str:
     with full_disk(place):
         target.parent.mkdir(exist_ok=True)
         temporary = Path(tempfile.mkdtemp(dir=place, prefix="tmp-"))
-        begun, piece = time.time(), {"stage": about["folder"], "block": about["block"], "process": os.getpid()}
+        start, begun = time.monotonic(), time.time()  # the time of day is for readers; it may jump
+        piece = {"stage": about["folder"], "block": about["block"], "process": os.getpid()}
         _log(place, piece | {"begun": begun})
         try:
             inputs = {key: Made(place / folder, count) for key, (folder, count) in about["inputs"].items()}
@@ -411,7 +412,7 @@ def run_piece(order: str) -> str:
             )
             result = function(task) or {}
             files = {path.name: path.stat().st_size for path in sorted(temporary.iterdir())}
-            text = json.dumps({"result": result, "files": files, "seconds": round(time.time() - begun, 3)})
+            text = json.dumps({"result": result, "files": files, "seconds": round(time.monotonic() - start, 3)})
             (temporary / _DONE).write_text(text, encoding="utf-8")
             os.chmod(temporary, 0o755)
             _put(temporary, target)
@@ -443,13 +444,15 @@ def _put(temporary: Path, target: Path) -> None:
 
 @contextmanager
 def full_disk(folder: Path) -> Iterator[None]:
-    """Turn "no space left" into an error that says what to do."""
+    """Turn "no space left" into an error that says what to do, and name the folder in others."""
     try:
         yield
     except FullError:
         raise
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            if error.filename is None and error.errno is not None:
+                error.filename = str(folder)
             raise
         raise FullError(
             error.errno,

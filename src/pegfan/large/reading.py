@@ -246,6 +246,9 @@ class LargeTables:
         )
         for name, source in self.sources.items():
             report.files[source.what] = f"{name}; {source.kind}"
+            for stage in self._unpacked[name].values():
+                told = zip(source.paths, stage.results, strict=True)
+                report.notes += [f"{path.name}: {made['marked']}" for path, made in told if made["marked"]]
         if found["label"]:
             report.columns["label"] = found["label"]
         if self.unused:

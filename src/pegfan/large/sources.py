@@ -315,6 +315,7 @@ def unpack_text(task: Task) -> dict[str, Any]:
     path = _files(task.place, about["files"])[task.block]
     layout = _layout(path, about["layout"])
     groups: list[int] = []
+    sound = False  # whether quotes were looked at
     target = task.folder / "table.parquet"
     for block in (_text.BLOCK, _text.LARGEST_BLOCK):
         groups = []
@@ -322,6 +323,9 @@ def unpack_text(task: Task) -> dict[str, Any]:
             with _text.open_as_text(layout, block) as reader, parquet.ParquetWriter(target, reader.schema) as writer:
                 for batch in _gathered(reader):
                     columns = batch.columns
+                    if layout.quoted and not sound and _text.hold_line_ends(columns):
+                        _text.require_quotes_to_close(layout)
+                        sound = True
                     if layout.spaced:
                         columns = [arrow.ascii_trim(column, characters=" ") for column in columns]
                     writer.write_batch(pa.record_batch(columns, schema=reader.schema))
@@ -330,13 +334,13 @@ def unpack_text(task: Task) -> dict[str, Any]:
         except pa.ArrowInvalid as error:
             if "straddl" not in str(error) or block == _text.LARGEST_BLOCK:
                 raise BadInput(_text.diagnosis(layout, str(error))) from error
-    return {"rows": sum(groups), "groups": groups}
+    return {"rows": sum(groups), "groups": groups, "marked": _text.marked_words(layout).removeprefix(", ")}
 
 
 def _layout(path: Path, told: Mapping[str, Any]) -> Any:
     layout = _text.find_layout(path, _told(told))
     if layout.odd_quotes:
-        _text.require_quotes_to_end(layout)
+        _text.require_quotes_to_close(layout)
     return replace(layout, decimal=told["decimal"], spaced=told["spaced"])
 
 

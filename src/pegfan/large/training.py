@@ -844,7 +844,9 @@ def _write_run(path: Path, run: Run) -> None:
 
 def _read_run(path: Path) -> Run:
     arrays = read_npz(path)
-    history = {name[8:]: value.tolist() for name, value in arrays.items() if name.startswith("history/")}
+    kept = {name[8:]: value for name, value in arrays.items() if name.startswith("history/")}
+    # Rows stay arrays of their own type, or else a run that went on would be saved as other bits.
+    history = {name: value.tolist() if value.ndim == 1 else list(value) for name, value in kept.items()}
     return Run(
         **{name: arrays[name].item() for name in _NUMBERS},
         attention=arrays["attention"],

@@ -15,7 +15,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -388,8 +388,18 @@ class Hierarchy:
             np.array_equal(by_appearance(self.labels(j)), by_appearance(other.labels(j))) for j in range(2, self.K)
         )
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the tree to an ``.npz`` of plain arrays; returns the path written."""
+    def save(self, path: str | os.PathLike[str], ids: Iterable[Any] | None = None) -> Path:
+        """Write the tree to an ``.npz`` of plain arrays; returns the path written.
+
+        Parameters
+        ----------
+        path
+            Where to.
+        ids
+            Of the nodes, in their order, such as ``graph.ids``: a digest of them is written, by which `load` tells the
+            nodes from others, and from the same in another order.
+        """
+        about = {} if ids is None else {"ids": np.array(_digest_of_ids(ids))}
         return write_npz(
             path,
             {
@@ -398,11 +408,14 @@ class Hierarchy:
                 "parents": np.concatenate([np.empty(0, np.int64), *self.parents]),
                 "order": self.order,
                 "info": np.array(json.dumps(dict(self.info))),
+                **about,
             },
         )
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], max_bytes: str | float | None = None) -> Self:
+    def load(
+        cls, path: str | os.PathLike[str], max_bytes: str | float | None = None, *, ids: Iterable[Any] | None = None
+    ) -> Self:
         """Read a tree that `save` wrote; anything else is a ValueError.
 
         Parameters
@@ -411,10 +424,17 @@ class Hierarchy:
             The file.
         max_bytes
             The memory that its arrays may take, in bytes or as ``"8GB"``; by default half of what is free.
+        ids
+            Of the nodes that it is wanted for, in their order: it is a ValueError if the tree was saved with others.
         """
         arrays = read_npz(path, max_bytes)
         if str(arrays.get("format")) != _FORMAT:
             raise ValueError(f"{path} is not a tree written by Hierarchy.save (no {_FORMAT!r} in it)")
+        if ids is not None and "ids" in arrays and str(arrays["ids"]) != _digest_of_ids(ids):
+            raise ValueError(
+                f"{path} is a tree of other nodes than the graph has, or of the same in another order; give the graph "
+                "as it was when the tree was made, or build the tree again (pegfan tree)"
+            )
         try:
             counts = _int_vector(arrays["n_clusters"], "n_clusters")
             flat = _int_vector(arrays["parents"], "parents")
@@ -541,6 +561,14 @@ def _sort_slots(levels: list[IntArray]) -> tuple[list[IntArray], IntArray | None
 
 
 # ---------------------------------------------------------------- the boundary
+
+
+def _digest_of_ids(ids: Iterable[Any]) -> str:
+    """What tells ids in their order from others; 7 and "7" are one id."""
+    digest, parts = hashlib.sha256(), map(str, ids.tolist() if isinstance(ids, np.ndarray) else ids)
+    while some := list(islice(parts, 2**16)):
+        digest.update("".join(f"{len(name)} {name} " for name in some).encode(errors="surrogatepass"))
+    return digest.hexdigest()
 
 
 def _int_vector(values: ArrayLike, what: str) -> IntArray:

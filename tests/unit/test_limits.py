@@ -1,0 +1,147 @@
+"""A small file that claims much is refused before memory is taken, within what the machine has free."""
+
+import gzip
+import json
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+import pegfan as pf
+from pegfan import _limits
+from pegfan._checks import BadInput
+from pegfan.datasets import Source, read_graph
+from pegfan.datasets._table import unique_names
+from pegfan.running import check_memory
+
+torch = pytest.importorskip("torch")
+
+GB = 10**9
+
+
+@pytest.fixture
+def machine(monkeypatch):
+    """A machine with 4 GB free, whatever this one has."""
+    monkeypatch.setattr(_limits, "free_memory", lambda: 4 * GB)
+
+
+def test_what_is_allowed_follows_from_what_is_free(machine, monkeypatch):
+    assert _limits.allowed() == 2 * GB
+    assert (_limits.allowed("8GB"), _limits.allowed(10**6)) == (8 * GB, 10**6)
+    monkeypatch.setattr(_limits, "free_memory", lambda: None)
+    assert _limits.allowed() == _limits.UNKNOWN_MEMORY // 2
+    for wrong in ("much", "-1GB", 0):
+        with pytest.raises(ValueError, match="max_bytes is an amount of bytes"):
+            _limits.allowed(wrong)
+
+
+def test_the_limit_of_a_control_group_counts(tmp_path, monkeypatch):
+    there = _limits.free_memory()
+    for name, text in {"max": "900000000", "current": "500000000", "stat": "inactive_file 100000000\n"}.items():
+        (tmp_path / f"memory.{name}").write_text(text)
+    monkeypatch.setattr(_limits, "_limits", lambda: [tmp_path / "memory.max"])
+    assert _limits.free_memory() == min(500_000_000, there or 500_000_000)
+    (tmp_path / "memory.max").write_text("max")
+    assert _limits.free_memory() != 500_000_000
+
+
+def claims(folder, pyg):
+    """Small files, each of which claims more than 2 GB; what is said of them, and whether --memory is a way out."""
+    np.savez(folder / "nodes.npz", edge_index=np.zeros((2, 200_000), np.int8), num_nodes=10**8)
+    yield "nodes.npz", "100,000,000 nodes", False
+    np.savez(folder / "wide.npz", edges=[[0, 1]], x_data=[], x_indices=[], x_indptr=[0, 0, 0], x_shape=[2, 10**9])
+    yield "wide.npz", "1,000,000,000 feature columns", False
+    pair = torch.tensor([[0], [1]])
+    torch.save(pyg.Data(edge_index=pair.expand(2, 10**8)), folder / "arcs.pt")
+    yield "arcs.pt", "tensors of 200,000,000 numbers", False
+    torch.save(pyg.Data(edge_index=pair, x=torch.ones(1, 1).expand(2, 10**9)), folder / "x.pt")
+    yield "x.pt", "tensors of 2,000,000,002 numbers", False
+    torch.save(pyg.Data(edge_index=pair, num_nodes=2 * 10**8), folder / "nodes.pt")
+    yield "nodes.pt", "200,000,000 nodes", False
+    (folder / "n.mtx").write_text("%%MatrixMarket matrix coordinate pattern general\n900000 900000 99999999999\n1 2\n")
+    yield "n.mtx", "99,999,999,999 entries", False
+    texts = pa.array(["x" * 10**5] * 10_000)
+    columns = {"source": np.arange(10_000), "target": 0, "note": texts, "lists": pa.array([["y" * 10**5]] * 10_000)}
+    columns["target"] = np.zeros(10_000, int)
+    parquet.write_table(pa.table({k: columns[k] for k in ("source", "target", "note")}), folder / "text.parquet")
+    yield "text.parquet", "texts that repeat", True
+    parquet.write_table(pa.table({k: columns[k] for k in ("source", "target", "lists")}), folder / "list.parquet")
+    yield "list.parquet", "texts that repeat", True
+
+
+def test_small_files_that_claim_much_are_refused_at_once(tmp_path, machine, pyg):
+    for name, words, pieces in claims(tmp_path, pyg):
+        assert (tmp_path / name).stat().st_size < 10**6
+        with pytest.raises(BadInput, match=words) as refused:
+            read_graph(tmp_path / name)
+        assert "not believable" in str(refused.value) or "--max-bytes (max_bytes=)" in str(refused.value)
+        assert ("--memory" in str(refused.value)) == pieces
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("e.csv", b"1,2\n"), ("b.json", b"[],"), ("g.gml", b"node [ id 1 ]\n"), ("g.graphml", b"<a/>")],
+)
+def test_what_unpacks_to_too_much_is_refused_on_the_way(tmp_path, name, text):
+    path = tmp_path / f"{name}.gz"
+    path.write_bytes(gzip.compress(text * 10**5))
+    with pytest.raises(BadInput, match=f"{name}.gz.* take up to .* and 1.0 MB are allowed"):
+        read_graph(path, max_bytes="1MB")
+
+
+def test_a_class_number_far_beyond_the_nodes_is_refused(tmp_path):
+    np.savez(tmp_path / "g.npz", edge_index=[[0, 1], [1, 2]], y=[0, 18176, 1])
+    with pytest.raises(BadInput, match=r"labels\[1\] = 18176 is not a class number"):
+        read_graph(tmp_path / "g.npz")
+    assert pf.Graph.from_edges([[0, 1]], labels=[0, 900]).n_classes == 901
+
+
+def test_one_long_vector_among_blanks_is_not_filled_in(tmp_path, monkeypatch):
+    monkeypatch.setattr("pegfan.running.free_memory", lambda: 10**8)
+    nodes, edges = tmp_path / "nodes.csv", tmp_path / "edges.csv"
+    edges.write_text("source,target\n0,1\n")
+    nodes.write_text(f'id,v\n0,"[{",".join(["1.5"] * 3000)}]"\n' + "".join(f'{k},""\n' for k in range(1, 3000)))
+    with pytest.raises(MemoryError, match="a vector of 3,000 numbers for 3,000 nodes takes up to"):
+        read_graph(nodes, edges)
+
+
+def test_the_similarity_of_very_many_classes_is_refused(monkeypatch):
+    graph = pf.Graph.from_edges([[0, 1]], n=2000, labels=np.arange(2000))
+    monkeypatch.setattr("pegfan.running.free_memory", lambda: 10**7)
+    with pytest.raises(MemoryError, match="2,000 classes"):
+        pf.measures.ccns(graph)
+    with pytest.raises(MemoryError):
+        check_memory(10**8, "anything")
+
+
+def test_models_and_trees_are_limited_alike(tmp_path):
+    graph = pf.datasets.synthetic(0.0, n=300, n_edges=900, n_features=5)
+    model = pf.PEGFANClassifier(epochs=2).fit(graph).save(tmp_path / "model")
+    tree = pf.Hierarchy([[0, 0, 0]]).save(tmp_path / "tree.npz")
+    assert pf.Hierarchy.load(tree, max_bytes="1MB").n == 3
+    with pytest.raises(ValueError, match="max_bytes="):
+        pf.Hierarchy.load(tree, max_bytes=100)
+    with pytest.raises(ValueError, match="max_bytes="):
+        pf.load_model(model, max_bytes=100)
+    assert pf.load_model(model, max_bytes="1GB").predict(graph).shape == (300,)
+
+
+def test_the_limit_is_no_part_of_what_is_read(tmp_path):
+    (tmp_path / "e.csv").write_text("source,target\n0,1\n")
+    one, other = (Source.of(tmp_path / "e.csv", max_bytes=size) for size in (None, "1GB"))
+    assert one.fingerprint() == other.fingerprint()
+    assert Source.from_dict(json.loads(json.dumps(other.to_dict()))).open()[0].n == 2
+
+
+def test_wide_tables_are_read_in_time_that_grows_with_them(tmp_path, monkeypatch):
+    # Columns that all have one name: their names must neither be compared with all before, nor grow with each.
+    assert unique_names(["a"] * 100_000)[-1] == "a.99999"
+    (tmp_path / "e.csv").write_text(",".join(["a"] * 100_001) + "\n" + ",".join(["1"] * 100_001) + "\n")
+    with pytest.raises(BadInput, match="has 100,001 columns, and a table may have 100,000"):
+        read_graph(tmp_path / "e.csv")
+    pd.DataFrame([[1] * 30], columns=[f"c{k}" for k in range(30)]).to_parquet(tmp_path / "e.parquet")
+    monkeypatch.setattr("pegfan.datasets._text.MOST_COLUMNS", 20)
+    with pytest.raises(BadInput, match="has 30 columns, and a table may have 20"):
+        read_graph(tmp_path / "e.parquet")
