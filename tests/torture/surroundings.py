@@ -385,7 +385,9 @@ def _load(place: Path) -> None:
 def surroundings(state: tuple[Path, dict[str, Ended]], number: int, draw: random.Random, folder: Path) -> None:
     place, ordinary = state
     around, name = AROUND[number % len(AROUND)], draw.choice(list(COMMANDS))
-    here = folder / "o" / draw.choice(PLACES)
+    named = draw.choice(PLACES)
+    # Where the locale has no other letters, such names are refused with a sentence.
+    here = folder / "o" / (named if named.isascii() or around.name != "ASCII" else "plain")
     here.mkdir(parents=True)
     expected = ordinary[name]
     after = draw.uniform(0, 1.2) * expected.seconds + (draw.uniform(0, 1.5) if around.cold else 0)

@@ -220,7 +220,10 @@ def _check_text(options: Mapping[str, Any]) -> None:
     for value in options.values():
         for word in value if isinstance(value, list | tuple) else [value]:
             if isinstance(word, str | Path) and re.search("[\ud800-\udfff]", str(word)):
-                raise Fail(f"{word} is not UTF-8, which names of files and words must be here. Rename it.")
+                code = sys.getfilesystemencoding().upper()
+                raise Fail(
+                    f"{word} is not {code}, which names of files and words are here. Rename it, or set PYTHONUTF8=1."
+                )
 
 
 def _options_of(group: Any) -> list[inspect.Parameter]:
