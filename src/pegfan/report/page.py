@@ -21,7 +21,7 @@ from pegfan._arrays import FloatArray, IntArray
 from pegfan._atomic import replacing
 from pegfan._checks import check_kind
 from pegfan.decisions import Decision
-from pegfan.graph import Graph
+from pegfan.graph import Graph, check_graph
 from pegfan.metrics import METRICS, amount
 from pegfan.report import graphview, treeview, words
 from pegfan.report.sections import colours, reasons, sections
@@ -76,6 +76,7 @@ def write_report(
     ...     "<title>A path" in page.read_text(encoding="utf-8")
     True
     """
+    check_graph(graph)
     if not isinstance(result, Result):
         raise TypeError(f"the result must be a pegfan.results.Result; got {type(result).__name__}")
     shape, classes = np.shape(probabilities), 1 if result.data.target is not None else len(result.data.classes)
