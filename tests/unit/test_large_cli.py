@@ -8,8 +8,9 @@ import pytest
 from typer.testing import CliRunner
 
 import pegfan as pf
+from pegfan import _limits
 from pegfan.cli import _large, app
-from pegfan.large import inputs, pieces, sizes
+from pegfan.large import inputs, pieces
 from pegfan.large.folders import find_folders
 
 runner = CliRunner()
@@ -235,10 +236,10 @@ def test_clean_shows_and_frees(tmp_path, files):
 
 
 def test_training_in_memory_that_will_not_fit_is_said_first(files, monkeypatch, capsys):
-    monkeypatch.setattr(sizes, "machine_memory", lambda: 20_000)
+    monkeypatch.setattr(_limits, "machine_memory", lambda: 20_000)
     _large.warn_of_memory(inputs.expand(files[0]))
     told = " ".join(capsys.readouterr().err.split())
     assert "in memory, and this machine has 20 kB. --memory 1GB works in pieces on disk instead" in told
-    monkeypatch.setattr(sizes, "machine_memory", lambda: 10**12)
+    monkeypatch.setattr(_limits, "machine_memory", lambda: 10**12)
     _large.warn_of_memory(inputs.expand(files[0]))
     assert capsys.readouterr().err == ""
