@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -46,6 +47,7 @@ def main(words: list[str] | None = None) -> int:
         return 0
     if not wanted:
         parser.error(f"no attack is called {asked.only!r}; --list lists them")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the process of the tries is ended as well
     commit = _commit()
     with tempfile.TemporaryDirectory(prefix="torture-") as temporary:
         place, rows = asked.place or Path(temporary), list[campaign.Row]()
