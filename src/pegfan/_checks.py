@@ -79,7 +79,7 @@ def check_number(value: Any, what: str) -> float:
     """Return a number that is finite and not negative, or say what is wrong with it."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         raise TypeError(f"{what} must be a number, got {shown(value)}")
-    if not 0 <= value <= _LARGEST:
+    if not 0 <= (value if isinstance(value, int) else float(value)) <= _LARGEST:
         raise ValueError(f"{what} must be finite and not negative, got {shown(value)}")
     return float(value)
 
@@ -141,12 +141,14 @@ def as_array(values: Any, what: str) -> NDArray[Any]:
     try:
         return np.asarray(values)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise ValueError(f"{what} cannot be read as an array: {error}") from error
+        raise ValueError(f"{what} must be a vector or a matrix: {error}") from error
 
 
 def check_numbers(values: Any, what: str, *shape: int | None, whole: bool = False) -> NDArray[Any]:
     """Return an array of real numbers of a shape, None for any length; of integers where they are `whole`."""
     array = as_array(values, what)
+    if whole and not array.size:
+        array = array.astype(np.int64)  # an empty list is of no kind
     if array.dtype.kind not in ("biu" if whole else "biuf"):
         raise TypeError(f"{what} must hold {'integers' if whole else 'real numbers'}, got dtype {array.dtype}")
     if array.ndim != len(shape) or any(want not in (None, have) for want, have in zip(shape, array.shape, strict=True)):

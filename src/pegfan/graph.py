@@ -134,7 +134,8 @@ def check_graph(value: Any, what: str = "graph", needs: str | None = None) -> Gr
         maker = _CONVERTERS.get(type(value).__module__.partition(".")[0], "Graph.from_edges")
         raise TypeError(f"{what} must be a pegfan.Graph, got {kind_of(value)}; {maker} makes one")
     if needs is not None and getattr(value, needs) is None:
-        raise ValueError(f"the graph has no {needs}; give them with graph.replace({needs}=...)")
+        lacking = "labels" if needs == "truth" else needs
+        raise ValueError(f"the graph has no {lacking}; give them with graph.replace({lacking}=...)")
     return value
 
 
@@ -864,7 +865,7 @@ class Graph:
         elif str(name) in words:
             place = words.index(str(name))
         else:
-            raise ValueError(f"positive must be one of the classes, {words[0]!r} or {words[1]!r}, got {str(name)!r}")
+            raise ValueError(f"positive must be one of the classes, {words[0]!r} or {words[1]!r}, got {shown(name)}")
         if place == 1:
             return self
         return self.replace(labels=np.where(self.labels < 0, -1, 1 - self.labels), class_names=self.classes[::-1])

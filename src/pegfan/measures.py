@@ -70,6 +70,7 @@ def class_edges(graph: Graph) -> IntArray:
     array([[2, 1],
            [1, 0]])
     """
+    check_graph(graph, needs="labels")
     check_memory(16.0 * graph.n_classes**2, f"the edges between {graph.n_classes:,} classes")
     return np.asarray(_class_edges(graph).toarray())
 

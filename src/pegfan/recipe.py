@@ -215,7 +215,7 @@ class Recipe:
             if getattr(self, name) not in allowed:
                 raise ValueError(f"{name} must be one of {', '.join(allowed)}; got {getattr(self, name)!r}")
         # No graph needs more hops or leaves, and neither the clock nor the memory would be kept to.
-        ranges = {"h": (2, MOST), "hops": (0, 32), "max_levels": (2, MOST), "leaves": (2, 4096), "stages": (1, MOST)}
+        ranges = {"h": (2, MOST), "hops": (0, 100), "max_levels": (2, MOST), "leaves": (2, 4096), "stages": (1, MOST)}
         for name, (least, most) in ranges.items():
             if name != "max_levels" or self.max_levels is not None:
                 self._put(name, check_integer(getattr(self, name), name, least, most))
@@ -662,6 +662,7 @@ class Known:
 
     def doubt(self, graph: Graph) -> str | None:
         """Say why nodes of a graph may be others than those that they are taken for; None if their names tell."""
+        check_graph(graph)
         if self.names is None and graph.node_names is None and graph.n != self.n:
             return (
                 f"the model was fitted to {self.n:,} nodes without names, and the graph has {graph.n:,}: node i is "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -60,10 +61,8 @@ def main(words: list[str] | None = None) -> int:
             )
             rows.append(replace(row, commit=commit))
             print(f"\r{row.name}: {row.tries:,} tries, {len(row.faults)} faults, {row.seconds:.0f} s", flush=True)
-            for fault in row.faults[:20]:
-                print(f"  {fault}")
-            if len(row.faults) > 20:
-                print(f"  and {len(row.faults) - 20} more")
+            for line in _alike(row.faults):
+                print(f"  {line}")
             if asked.keep:
                 keep(rows)
     print(f"\n{campaign.table(rows)}")
@@ -89,6 +88,14 @@ def write_page() -> None:
 def _show(row: campaign.Row) -> None:
     if sys.stdout.isatty():
         print(f"\r{row.name}: {row.tries:,} tries, {len(row.faults)} faults", end="", flush=True)
+
+
+def _alike(faults: tuple[str, ...]) -> list[str]:
+    """The first fault of each kind, and how many more there are."""
+    kinds = dict[str, list[str]]()
+    for fault in faults:
+        kinds.setdefault(re.sub(r"try \d+: |=[^:]*|\d+", "", fault)[:60], []).append(fault)
+    return [f"{first} (and {len(more)} more like it)" if more else first for first, *more in kinds.values()]
 
 
 def _commit() -> str:

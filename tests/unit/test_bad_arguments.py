@@ -95,7 +95,7 @@ def test_a_graph_without_what_is_needed_is_told_how_to_get_it(graph):
         (lambda g, t: pf.Hierarchy.load(3), TypeError, "path must be a path, got int"),
         (lambda g, t: pf.load_model("a\0b"), ValueError, "NUL"),
         (lambda g, t: pf.training.Network({"output.bias": "x"}), TypeError, "output.bias must be an array"),
-        (lambda g, t: pf.Settings(layers=10**9), ValueError, "layers must be at most 1000"),
+        (lambda g, t: pf.Settings(layers=10**9), ValueError, "layers must be at most 64"),
         (lambda g, t: pf.training.score(np.ones((3, 2)), [0, 1], "accuracy"), ValueError, "a row for each"),
         (lambda g, t: pf.training.score(np.ones((2, 2)), [0, 9], "accuracy"), ValueError, "labels holds 9"),
         (lambda g, t: decisions.Decision().judged(np.ones((2, 2)), "a"), ValueError, "metric must be"),

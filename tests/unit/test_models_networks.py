@@ -712,7 +712,7 @@ EDGE = torch.tensor([[0, 1], [1, 2]])
         ((EDGE + 1,), ValueError, "names node 3, and x has 3 rows"),
         ((EDGE - 1,), ValueError, "names node -1, and x has 3 rows"),
         ((EDGE, torch.ones(3)), ValueError, "3 weights for 2 edges"),
-        ((EDGE.numpy(),), TypeError, "edge_index must be a tensor, got ndarray"),
+        ((EDGE.numpy(),), TypeError, "edge_index must be a tensor, got numpy.ndarray"),
         ((None,), TypeError, "edge_index must be a tensor, got NoneType"),
         ((EDGE, [1.0, 1.0]), TypeError, "edge_weight must be a tensor, got list"),
         ((Neighbours.of(EDGE, n=4),), ValueError, "the graph has 4 nodes, and x has 3 rows"),

@@ -208,7 +208,7 @@ def test_signal_errors(values, positions, message):
 
 
 def test_wrong_types_are_named():
-    with pytest.raises(TypeError, match=r"must be a pegfan\.Graph, got ndarray"):
+    with pytest.raises(TypeError, match=r"must be a pegfan\.Graph, got numpy\.ndarray"):
         plots.signal(np.eye(3), np.ones(3))
     with pytest.raises(TypeError, match=r"must be a pegfan\.FrameletSystem, got Hierarchy"):
         plots.framelets(path_graph(8), BINARY)

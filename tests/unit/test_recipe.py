@@ -185,7 +185,7 @@ def test_what_equals_a_default_is_no_difference():
         ({"direction": "up"}, "direction must be one of"),
         ({"scaling": False}, "scaling must be one of none, l1, columns, principal; got False"),
         ({"hops": -1}, "hops must be at least 0, got -1"),
-        ({"hops": 100_000}, "hops must be at most 32, got 100,000"),
+        ({"hops": 100_000}, "hops must be at most 100, got 100000"),
         ({"leaves": 10**9}, "leaves must be at most 4,096"),
         ({"hidden": 10**6}, "hidden must be at most 4,096"),
         ({"layers": 1000}, "layers must be at most 64"),

@@ -555,7 +555,7 @@ SYSTEM = pf.FrameletSystem(TREE)
         (lambda: SYSTEM.compress(np.ones(4), "all"), TypeError, "keep"),
         (lambda: pf.binary_haar(0), ValueError, "at least one child"),
         (lambda: pf.binary_haar([3.0, 4.0]), ValueError, "norm is 5"),
-        (lambda: pf.binary_haar("four"), TypeError, "p must hold real numbers"),
+        (lambda: pf.binary_haar("four"), TypeError, "p must be an array, got str"),
         (lambda: pf.binary_haar(10**6), ValueError, "haar_basis"),
         (lambda: pf.haar_basis([1.0, 0.0]), ValueError, r"p\[1\] is 0"),
         (lambda: pf.haar_basis([np.nan]), ValueError, "nan"),

@@ -13,6 +13,7 @@ from importlib.resources import files as package_files
 from types import MappingProxyType
 from typing import Any, Literal
 
+from pegfan._checks import shown
 from pegfan.datasets._table import nearest
 
 __all__ = ["DATASETS", "Dataset", "File", "find"]
@@ -100,7 +101,7 @@ def find(name: str) -> Dataset:
     ValueError: there is no data set 'chamelion'; did you mean 'chameleon'? There are cora, citeseer, ...
     """
     if not isinstance(name, str):
-        raise TypeError(f"name must be the name of a data set, got {name!r}")
+        raise TypeError(f"name must be the name of a data set, got {shown(name)}")
     wanted = name.strip().lower().replace("_", "-")
     wanted = _ALIASES.get(wanted, wanted)
     if wanted not in DATASETS:

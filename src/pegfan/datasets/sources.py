@@ -103,7 +103,8 @@ class Source:
         # How much memory reading may take changes nothing about what is read.
         spelled = {_IN_0_1.get(name, name): value for name, value in self.options.items() if name != "max_bytes"}
         digest = hashlib.sha256(repr(sorted(spelled.items())).encode())
-        parts = sorted((self.hashes() if hashes is None else hashes).values())
+        known = self.hashes() if hashes is None else check_mapping(hashes, "hashes")
+        parts = sorted(known.values())
         for part in parts or [str(_known_name(self.where[0])).encode()]:
             digest.update(part)
         return digest.hexdigest()[:16]

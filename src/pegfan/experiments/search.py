@@ -482,7 +482,7 @@ class _Search:
             if self.progress:
                 self.progress(self.step((step.planned - step.done), weight))
 
-        left = None if self.deadline == math.inf else self.deadline - time.monotonic()
+        left = None if self.deadline == math.inf else max(self.deadline - time.monotonic(), 0.0)
         flat = [job for own in jobs for job in own]
         run(flat, self.store, runner=self.runner, trees=self.trees, progress=report, budget=left)
         if self.records() is None:  # another tree than before: all that was asked for is to be of one

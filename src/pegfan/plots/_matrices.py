@@ -32,6 +32,8 @@ def ccns(graphs: Graph | Mapping[str, Graph]) -> Figure:
     """
     from pegfan.measures import ccns as similarity
 
+    if isinstance(graphs, list | tuple):
+        raise TypeError("several graphs are given by title, as {title: graph, ...}; got a list without titles")
     titled = graphs if isinstance(graphs, Mapping) else {"": require_graph(graphs, "graphs")}
     if not titled:
         raise ValueError("no graphs given; pass at least one, by its title")
