@@ -53,13 +53,22 @@ def outputs_of(graph, count, seed=0, skill=1.0):
 
 def trials_of(outputs, graph, split, weights=None):
     return [
-        Trial(Recipe("none", h=k + 2), *validate(output, graph, split, weights), 10, 1.0, output, TRAINED)
+        Trial(
+            Recipe.of({"method": "none", "epochs": k + 1}),
+            *validate(output, graph, split, weights),
+            10,
+            1.0,
+            output,
+            TRAINED,
+        )
         for k, output in enumerate(outputs)
     ]
 
 
 def shares_of(choice):
-    return [(trial.recipe.h - 2, weight) for trial, weight in zip(choice.members, choice.weights, strict=True)]
+    return [
+        (trial.recipe.settings.epochs - 1, weight) for trial, weight in zip(choice.members, choice.weights, strict=True)
+    ]
 
 
 # ------------------------------------------------------------------- greedy steps
