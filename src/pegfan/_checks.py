@@ -141,7 +141,7 @@ def as_array(values: Any, what: str) -> NDArray[Any]:
     try:
         return np.asarray(values)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise ValueError(f"{what} must be a vector or a matrix: {error}") from error
+        raise ValueError(f"{what} cannot be read as a vector or a matrix: {error}") from error
 
 
 def check_numbers(values: Any, what: str, *shape: int | None, whole: bool = False) -> NDArray[Any]:

@@ -21,7 +21,7 @@ from scipy.sparse import issparse
 
 from pegfan import _defaults as default
 from pegfan import experiments, results
-from pegfan._checks import check_integer, check_seed
+from pegfan._checks import check_integer, check_mapping, check_seed
 from pegfan._npz import write_npz
 from pegfan._plain import plain
 from pegfan.datasets import Source
@@ -91,12 +91,14 @@ class Contender:
         changes
             Settings that are the same in all of them.
         """
+        check_integer(count, "count", least=1)
+        changed = {} if changes is None else check_mapping(changes, "changes")
         sizes = [len(choices) for choices in self.space.values()]
         order = np.random.default_rng(seed).permutation(int(np.prod(sizes, dtype=np.int64)))
         found: dict[str, Any] = {}
         for place in (None, *order.tolist()):
             own = {} if place is None else self._drawn(np.unravel_index(place, sizes) if sizes else ())
-            recipe = recipe_of({**self.base, **own, **(changes or {})})
+            recipe = recipe_of({**self.base, **own, **changed})
             found.setdefault(_told_by(recipe), recipe)
             if len(found) == count:
                 break

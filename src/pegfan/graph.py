@@ -10,7 +10,7 @@ from __future__ import annotations
 import numbers
 import re
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, Unpack, overload
 
@@ -21,10 +21,21 @@ from scipy.sparse.csgraph import connected_components
 
 from pegfan import _pairs
 from pegfan._arrays import FloatArray, IntArray
-from pegfan._checks import as_array, check_choice, check_integer, check_kind, check_list, check_numbers, kind_of, shown
+from pegfan._checks import (
+    as_array,
+    check_choice,
+    check_flag,
+    check_integer,
+    check_kind,
+    check_list,
+    check_numbers,
+    kind_of,
+    shown,
+)
 from pegfan._extras import need
 from pegfan._matrices import moved, transposed
 from pegfan.metrics import METRICS, check_metric
+from pegfan.running import check_memory
 
 if TYPE_CHECKING:
     import networkx
@@ -82,6 +93,7 @@ def as_split(split: Any, n: int, what: str = "split", *, labels: IntArray | Floa
         if named.keys() != set(Split._fields):
             raise ValueError(f"{what} must have the keys train, val and test, got {list(split)}")
         split = [named[name] for name in Split._fields]
+    check_kind(what, "what", str)
     if not isinstance(split, Sequence) or isinstance(split, str | bytes):
         raise TypeError(f"{what} must be a Split (train, val, test), got {type(split).__name__}")
     if len(split) != 3:
@@ -269,7 +281,7 @@ class Graph:
         else:
             made = isinstance(adjacency, Joined) and adjacency.symmetric and not directed
             is_directed = False if made else _check_directed(directed, matrix)
-            matrices = _check_edge_matrices(edge_matrices or {}, matrix, is_directed)
+            matrices = _check_edge_matrices({} if edge_matrices is None else edge_matrices, matrix, is_directed)
         self.__dict__.update(
             adjacency=matrix,
             features=features,
@@ -415,7 +427,7 @@ class Graph:
                [0., 5., 0.]])
         """
         if not isinstance(directed, bool | np.bool_):
-            raise TypeError(f"directed must be True or False, got {directed!r}")
+            raise TypeError(f"directed must be True or False, got {shown(directed)}")
         adjacency = join_edges(edges, weights, n, duplicates, mirror=not directed)
         return cls(adjacency, directed=bool(directed), **attributes)
 
@@ -600,6 +612,7 @@ class Graph:
         """
         from pegfan.datasets.tables import graph_from_tables
 
+        check_flag(report, "report")
         graph, account = graph_from_tables(nodes, edges, report=True, **options)
         return (graph, account) if report else graph
 
@@ -859,6 +872,8 @@ class Graph:
         if self.labels is None or self.n_classes != 2:
             raise ValueError(f"a positive class is one of two, and this graph has {self.n_classes} classes")
         words = [str(known) for known in self.classes.tolist()]
+        if isinstance(name, Collection) and not isinstance(name, str):
+            raise TypeError(f"positive must be the name of a class, got {kind_of(name)}")
         if name is None:
             few, many = np.bincount(self.labels[self.labels >= 0], minlength=2)
             place = int(few >= many)
@@ -1015,6 +1030,7 @@ def _canonical_csr(matrix: Any, what: str, dtype: Any) -> csr_array:
         raise ValueError(f"{what} must have 2 dimensions, got shape {matrix.shape}")
     if matrix.dtype.kind not in "biuf":
         raise TypeError(f"{what} must hold real numbers, got dtype {matrix.dtype}")
+    check_memory(8.0 * (max(matrix.shape) + 1), f"{what} of shape {matrix.shape}")
     try:
         # Cast first: small integers would wrap around in the sum of duplicates. True + True is True in SciPy.
         copied = matrix.copy() if matrix.dtype.kind == "b" else _cast(matrix, dtype)
@@ -1111,7 +1127,7 @@ def _check_edge_kinds(kinds: Any, matrices: Mapping[str, csr_array]) -> tuple[st
 
 def _check_directed(directed: bool | None, adjacency: csr_array, what: str = "adjacency") -> bool:
     if directed is not None and not isinstance(directed, bool | np.bool_):
-        raise TypeError(f"directed must be True, False or None, got {directed!r}")
+        raise TypeError(f"directed must be True, False or None, got {shown(directed)}")
     if directed:
         return True
     across = transposed(adjacency)

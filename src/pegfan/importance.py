@@ -91,7 +91,7 @@ def permutation_importance(
     check_kind(explainer, "explainer", Explainer)
     check_metric(metric)
     nodes = check_places(nodes, "nodes", explainer.graph.n)
-    labels = check_numbers(labels, "labels", explainer.graph.n)
+    labels = check_numbers(labels, "labels", explainer.graph.n, whole=not explainer.numeric)
     for value, name in ((repeats, "repeats"), (most, "most")):
         check_integer(value, name, least=1)
     check_number(seconds, "seconds")

@@ -11,7 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pegfan._arrays import FloatArray, IntArray
-from pegfan._checks import as_array, check_choice, check_integer, check_numbers, check_places, check_seed, shown
+from pegfan._checks import (
+    as_array,
+    check_choice,
+    check_integer,
+    check_numbers,
+    check_places,
+    check_seed,
+    kind_of,
+    shown,
+)
 
 __all__ = ["METRICS", "Cells", "Metric", "amount", "interval", "score", "suitable", "unequal"]
 
@@ -103,6 +112,8 @@ def amount(value: float, digits: int = 4) -> str:
     ('0.01234', '-12.35', '1,234,568')
     """
     digits = check_integer(digits, "digits", least=1, most=300)
+    if not isinstance(value, int | float | np.integer | np.floating):
+        raise TypeError(f"value must be a number, got {kind_of(value)}")
     return f"{value:,.0f}" if abs(value) >= 10**digits else f"{value:.{digits}g}"
 
 

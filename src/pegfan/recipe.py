@@ -455,7 +455,7 @@ class Recipe:
         """
         paper: dict[str, Any] = {
             **{name: getattr(self, name) for name in ("regime", "hops", "direction", "include_features")},
-            "scaling": scale or self.scaling,
+            "scaling": self.scaling if scale is None else scale,
             "split": split,
             "weight": self.weight,
         }

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pegfan._arrays import Float32Array, FloatArray, IntArray
-from pegfan._checks import check_kind, check_numbers, check_seed
+from pegfan._checks import check_integer, check_kind, check_numbers, check_seed
 from pegfan.channels.labels import Beliefs
 from pegfan.graph import Graph, check_graph
 from pegfan.recipe import Known
@@ -87,6 +87,7 @@ def without_part(known: Known, parts: NDArray[np.int8], part: int) -> Known:
     """What is known of training nodes where one part of them is not known."""
     check_kind(known, "known", Known)
     parts = check_numbers(parts, "parts", known.n, whole=True)
+    check_integer(part, "part")
     return replace(known, codes=np.where(parts == part, -1, known.codes))
 
 

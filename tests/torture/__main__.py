@@ -36,6 +36,9 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", metavar="TEXT", help="attacks whose name holds this; several with |")
     parser.add_argument("--first", type=int, default=0, help="the number of the first try")
+    parser.add_argument(
+        "--more", action="store_true", help="go on after tries that were kept without a fault"
+    )
     parser.add_argument("--tries", type=int, help="of each attack, in place of its own number")
     parser.add_argument("--place", type=Path, help="a folder to work in, which is kept; else a temporary one")
     parser.add_argument("--list", action="store_true", help="list them and end")
@@ -56,9 +59,12 @@ def main(words: list[str] | None = None) -> int:
         for number, one in enumerate(wanted):
             share = (end - time.monotonic()) / (len(wanted) - number)
             folder = place / "".join(letter if letter.isalnum() else "-" for letter in one.name)
-            row = campaign.run(
-                one, folder, seed=asked.seed, first=asked.first, tries=asked.tries, seconds=share, tell=_show
-            )
+            earlier = _earlier(one.name, asked.seed) if asked.more else None
+            first = asked.first if earlier is None else earlier.tries
+            tries = max((one.tries if asked.tries is None else asked.tries) - (first - asked.first), 0)
+            row = campaign.run(one, folder, seed=asked.seed, first=first, tries=tries, seconds=share, tell=_show)
+            if earlier is not None:
+                row = replace(row, tries=earlier.tries + row.tries, seconds=earlier.seconds + row.seconds)
             rows.append(replace(row, commit=commit))
             print(f"\r{row.name}: {row.tries:,} tries, {len(row.faults)} faults, {row.seconds:.0f} s", flush=True)
             for line in _alike(row.faults):
@@ -67,6 +73,12 @@ def main(words: list[str] | None = None) -> int:
                 keep(rows)
     print(f"\n{campaign.table(rows)}")
     return int(any(row.faults for row in rows))
+
+
+def _earlier(name: str, seed: int) -> campaign.Row | None:
+    """What was kept of an attack, if it was tried with this seed and had no fault."""
+    row = campaign.read_rows(KEPT).get(name)
+    return row if row is not None and row.seed == seed and not row.faults else None
 
 
 def keep(rows: list[campaign.Row]) -> None:

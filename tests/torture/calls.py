@@ -801,7 +801,7 @@ def spoiled(value: Any, draw: random.Random, bad: dict[str, Callable[[], Any]]) 
             ["shorter", "longer", "one more axis", "turned", "as objects", "as words", "one bad", "as list"]
         )
         if how == "one bad":
-            value = value.copy() if value.dtype.kind == "i" else value.astype(float)
+            value = value.astype(np.int64 if value.dtype.kind == "i" else np.float64)
             value.flat[draw.randrange(value.size)] = draw.choice(
                 [-1, -2, 10**6, 2**62] if value.dtype.kind == "i" else [np.nan, np.inf, -1.0, 1e300]
             )

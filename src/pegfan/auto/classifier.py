@@ -12,7 +12,7 @@ from typing import Any, Literal, Self
 
 from pegfan import _defaults as default
 from pegfan import _saved
-from pegfan._checks import check_integer, check_path, check_seed
+from pegfan._checks import check_integer, check_path, check_seed, kind_of
 from pegfan._plain import plain
 from pegfan.auto.search import Choice, Pool, Search, Trial, choose, validate
 from pegfan.channels import FeatureScale
@@ -86,6 +86,8 @@ class AutoModel(NodeModel):
         sample_weight
             As there.
         """
+        if progress is not None and not callable(progress):
+            raise TypeError(f"progress must be a function, got {kind_of(progress)}")
         with fitting(self, graph, split, progress, sample_weight):
             return self
 

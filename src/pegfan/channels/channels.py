@@ -16,7 +16,7 @@ import numpy as np
 from scipy.sparse import csr_array, eye_array, issparse
 
 from pegfan._arrays import IntArray
-from pegfan._checks import as_array, check_choice, check_integer, check_list, check_mapping, shown
+from pegfan._checks import as_array, check_choice, check_integer, check_kind, check_list, check_mapping, shown
 from pegfan.channels._canonical import Canonical
 from pegfan.channels._kept import KEEPING
 from pegfan.channels._trie import SPARSE_BELOW, Scales, Stem, Trie, dense_bytes, sparse_bytes
@@ -103,6 +103,8 @@ class Channel:
         self.name, self.what = name, what
         self.kept: dict[str, Any] = {}
         self.factors = tuple(as_factor(value, name) for value in values)
+        if input_name is not None:
+            check_kind(input_name, "input_name", str)
         if isinstance(input, Channel):
             self.factors += input.factors
             self.input, self.input_name = input.input, input_name or input.input_name

@@ -46,7 +46,9 @@ class Matrix(Operator):
 
     def __init__(self, name: str, matrix: Any) -> None:
         self._given = matrix  # keeps its id from being used again, see `key`
-        if not issparse(matrix):
+        if issparse(matrix):
+            check_sparse(matrix, "matrix")
+        else:
             matrix = check_numbers(matrix, "matrix", None, None)
         self.matrix: Any = _as_floats(csr_array(matrix) if issparse(matrix) else matrix)
         self._converted: dict[Any, Any] = {}
@@ -377,7 +379,7 @@ def as_factor(value: Any, name: str) -> Operator:
 
 def all_finite(array: Any) -> bool:
     """Whether no entry is NaN or infinite; takes no memory unless something is wrong."""
-    values = array.data if issparse(array) else array
+    values = array.tocsr().data if issparse(array) else array  # not all formats have their numbers in one array
     with np.errstate(all="ignore"):
         return bool(np.isfinite(values.sum()) or np.isfinite(values).all())
 

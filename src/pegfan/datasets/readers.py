@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Unpack, overload
 
-from pegfan._checks import BadInput
+from pegfan._checks import BadInput, check_flag
 from pegfan._limits import BYTE, CELL, COLUMN, JSON, allowed, require
 from pegfan.datasets._columns import ID_NAMES
 from pegfan.datasets._edges import END_NAMES, WEIGHT_NAMES, best_share, end_columns, some_ends
@@ -173,7 +173,7 @@ def read_graph(
     )
     with complaints_about(*every):
         graph = parts.graph if parts.graph is not None else build_parts(parts, bags, chosen, account)
-    return (graph, account) if report else graph
+    return (graph, account) if check_flag(report, "report") else graph
 
 
 class FileOptions(NamedTuple):

@@ -158,7 +158,7 @@ def _draw_by_race(labels: IntArray, D: FloatArray, wanted: int, rng: np.random.G
 def _check_distributions(distributions: ArrayLike) -> FloatArray:
     try:
         D = np.asarray(distributions, dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"distributions must be a square matrix of numbers: {error}") from error
     if D.ndim != 2 or D.shape[0] != D.shape[1] or not len(D):
         raise ValueError(f"distributions must be a square matrix, one row per class; got shape {D.shape}")

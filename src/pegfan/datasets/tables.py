@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack, issparse
 
 from pegfan._arrays import IntArray
-from pegfan._checks import BadInput
+from pegfan._checks import BadInput, check_flag
 from pegfan.datasets import _ids, _labels
 from pegfan.datasets._blocks import Column
 from pegfan.datasets._coded import places
@@ -187,7 +187,7 @@ def graph_from_tables(
     named = edges if _are_several(edges) else {"edges": edges}
     tables = [Table(_as_frame(table, "edges"), str(name)) for name, table in named.items()]
     graph = build(node_table, tables, Options.of(options), account)
-    return (graph, account) if report else graph
+    return (graph, account) if check_flag(report, "report") else graph
 
 
 def _are_several(edges: Any) -> bool:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from pegfan._arrays import FloatArray, IntArray
 from pegfan._atomic import replacing
-from pegfan._checks import check_integer, check_kind, check_path
+from pegfan._checks import check_integer, check_kind, check_path, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -536,6 +536,6 @@ def _draw(weights: tuple[int, ...], u: FloatArray) -> IntArray:
 
 def _check_share(value: Any, name: str) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-        raise TypeError(f"{name} must be a number, got {value!r}")
+        raise TypeError(f"{name} must be a number, got {shown(value)}")
     if not 0 <= value <= 1:
         raise ValueError(f"{name} must lie between 0 and 1, got {value}")

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Self
 
 from pegfan import _legacy
-from pegfan._checks import check_mapping
+from pegfan._checks import check_integer, check_mapping
 from pegfan.experiments.store import Store
 from pegfan.metrics import METRICS
 from pegfan.networks import NetworkRecipe
@@ -131,7 +131,12 @@ class Record:
     def __post_init__(self) -> None:
         if self.tree is not None:
             check_mapping(self.tree, "tree")
-        name = job_name(self.job)
+        check_mapping(self.job, "job")
+        check_integer(self.numerics, "numerics", least=1)
+        try:
+            name = job_name(self.job)
+        except (KeyError, AttributeError) as error:
+            raise ValueError(f"job is not one that Job.to_dict wrote: {error}") from error
         parts = {"name": name, "numerics": self.numerics, "tree": self.tree_digest, "channels": self.channels_digest}
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "key", name if self.numerics == 1 else _hash(parts))

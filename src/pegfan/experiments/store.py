@@ -35,7 +35,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from pegfan._atomic import sync_folder
-from pegfan._checks import check_mapping, check_path
+from pegfan._checks import check_flag, check_mapping, check_path, shown
 from pegfan._locks import claim, is_at, locked
 
 __all__ = ["Store"]
@@ -86,7 +86,7 @@ class Store:
         self.path = self.folder / "records.jsonl"
         if self.folder.exists() and not self.folder.is_dir():
             raise ValueError(f"{self.folder} is a file; a store is a folder: name another one")
-        if create:
+        if check_flag(create, "create"):
             self.folder.mkdir(parents=True, exist_ok=True)
         elif not self.path.is_file():
             raise FileNotFoundError(f"{self.folder} is not a store: it holds no {self.path.name}")
@@ -286,7 +286,7 @@ def _record(line: bytes) -> dict[str, Any]:
 
 def _check_key(key: Any, member: str = "key") -> None:
     if not isinstance(key, str) or not _KEY.fullmatch(key):
-        raise ValueError(f'has no usable "{member}" but {str(key)[:50]!r}; letters, digits, ".", "_" and "-" make one')
+        raise ValueError(f'has no usable "{member}" but {shown(key)[:50]}; letters, digits, ".", "_" and "-" make one')
 
 
 def _refuse(name: str) -> Any:

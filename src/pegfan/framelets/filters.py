@@ -18,6 +18,7 @@ from scipy.sparse import csr_array, issparse
 
 from pegfan._arrays import FloatArray, IntArray
 from pegfan._checks import as_array, check_integer
+from pegfan.running import check_memory
 
 TOLERANCE = 1e-8
 """How far a filter may be from Theorem 1's conditions, in the largest absolute entry."""
@@ -313,6 +314,7 @@ def _weights(children: int | ArrayLike) -> FloatArray:
     if isinstance(children, (int, np.integer)) and not isinstance(children, bool):
         if children < 1:
             raise ValueError(f"a cluster has at least one child, got {children}")
+        check_memory(8.0 * int(children), f"weights of {children} children")
         return np.full(int(children), 1.0 / np.sqrt(children))
     p = _vector(children, "p")
     if abs(float(np.linalg.norm(p)) - 1.0) > TOLERANCE:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from pegfan._atomic import replacing
+from pegfan._atomic import is_passing, replacing
 from pegfan.running import Progress, Step, cores
 
 if TYPE_CHECKING:
@@ -238,7 +238,7 @@ class Work:
             self.folder.mkdir(parents=True, exist_ok=True)
             marker = self.folder / MARKER
             if not marker.exists():
-                if any(self.folder.iterdir()):
+                if not all(is_passing(path.name) for path in self.folder.iterdir()):  # a kill may have left one
                     raise ValueError(f"{self.folder} holds other files; name a new or empty folder to work in")
                 with replacing(marker) as file:
                     file.write(json.dumps({"format": FORMAT}).encode())

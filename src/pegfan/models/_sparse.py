@@ -186,6 +186,8 @@ def check_tensor(given: Any, name: str) -> None:
 def linear(x: Tensor | Sparse, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """X Wᵀ + b, for dense or sparse x; W as `torch.nn.Linear` has it."""
     if not isinstance(x, Sparse):
+        if x.dtype != weight.dtype and not torch.is_autocast_enabled(x.device.type):
+            raise TypeError(f"x holds {x.dtype} and the weights {weight.dtype}; use x.to(...) or model.to(...)")
         return F.linear(x, weight, bias)
     result = x @ weight.t()
     return result if bias is None else result + bias

@@ -62,7 +62,7 @@ class GPRGNN(GraphNetwork):
             raise ValueError(f"alpha is between 0 and 1 and smooth_dropout below 1, got {alpha} and {smooth_dropout}")
         self.first, self.second = Weight(features, hidden), Weight(hidden, classes)
         start = [alpha * (1 - alpha) ** k for k in range(hops)] + [(1 - alpha) ** hops]
-        self.gamma = nn.Parameter(torch.tensor(start))
+        self.gamma = nn.Parameter(torch.tensor(start, dtype=torch.get_default_dtype()))
         self.dropout, self.smooth_dropout = dropout, smooth_dropout
 
     def forward(self, x: Any, edge_index: Any, edge_weight: Any = None) -> Tensor:

@@ -57,6 +57,7 @@ def tree(
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['level 1', 'level 2', 'level 3', 'level 4']
     """
+    check_kind(hierarchy, "hierarchy", Hierarchy)
     if ax is None:
         width = float(np.clip(1.2 + 0.22 * hierarchy.n, 3.2, 13.0))
         ax = drawing.new_figure(width, float(np.clip(0.35 + 0.5 * hierarchy.K, 1.2, 9.0))).subplots()

@@ -84,7 +84,7 @@ def write_report(
         raise ValueError(
             f"probabilities have shape {shape}; give one row per node and one column per class, {graph.n} × {classes}"
         )
-    if tree is not None and tree.n != graph.n:
+    if tree is not None and check_kind(tree, "tree", Hierarchy).n != graph.n:
         raise ValueError(f"the tree has {tree.n} nodes and the graph {graph.n}; they must belong together")
     page = _render(_content(result, graph, tree, np.nan_to_num(np.asarray(probabilities, np.float64))))
     with replacing(path) as file:

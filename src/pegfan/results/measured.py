@@ -71,7 +71,8 @@ def data(graph: Graph, classes: Iterable[str] | None = None) -> Data:
     (3, ('a', 'b'), (1, 2), 0.5)
     """
     check_graph(graph)
-    names = tuple(map(str, graph.classes.tolist())) if classes is None else tuple(classes)
+    given = graph.classes.tolist() if classes is None else check_list(classes, "classes", object)
+    names = tuple(map(str, given))
     labels = np.empty(0, np.int64) if graph.labels is None else graph.labels[graph.labels >= 0]
     facts = measures.describe(graph).to_dict()
     similar = graph.labels is not None and len(names) == graph.n_classes <= _MOST_CLASSES

@@ -12,7 +12,7 @@ from typing import Any, Literal, Self, Union, get_args, get_origin, get_type_hin
 
 import numpy as np
 
-from pegfan._checks import check_integer, check_list, kind_of, shown
+from pegfan._checks import check_integer, check_list, check_numbers, kind_of, shown
 from pegfan._plain import plain
 from pegfan.datasets.sources import Source
 from pegfan.graph import Split
@@ -171,7 +171,7 @@ class Spread(Part):
         >>> Spread.of([0.5, float("nan"), 1.0])
         Spread(mean=0.75, std=0.25, per_split=(0.5, None, 1.0), name='', interval=None)
         """
-        given = tuple(values)
+        given = tuple(check_numbers(values if hasattr(values, "shape") else list(values), "values", None).tolist())
         known = [value for value in given if math.isfinite(value)]
         mean, std = (float(np.mean(known)), float(np.std(known))) if known else (None, None)
         return cls(mean, std, given, name, interval)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from pegfan._arrays import IntArray, Room
+from pegfan._checks import check_flag
 from pegfan._hashing import digest_of, row_hashes
 from pegfan._matrices import by_label, count_hashes, csr_of, moved, sorted_hashes, transposed
 from pegfan.graph import Graph, check_graph
@@ -100,6 +101,7 @@ def canonical_order(
     (4, 0)
     """
     check_graph(graph)
+    use_features = check_flag(use_features, "use_features")
     key = _digest(graph, use_features, labels) if labels is not None else _known_digest(graph, use_features)
     found = _known.get(key)
     if found is None:

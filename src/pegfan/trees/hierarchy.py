@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pegfan._arrays import IntArray
-from pegfan._checks import check_integer, check_kind, check_list, check_mapping, check_path, kind_of
+from pegfan._checks import as_array, check_integer, check_kind, check_list, check_mapping, check_path, kind_of
 from pegfan._matrices import by_label, holds_each_once, number_by_appearance
 from pegfan._npz import read_npz, write_npz
 
@@ -623,7 +623,7 @@ def _check_parents(parents: IntArray, i: int, slots: int) -> None:
 def _codes(labels: ArrayLike, level: int) -> IntArray:
     """Labels of any sortable kind as 0, 1, ... in their sorted order."""
     try:
-        array = np.asarray(labels)
+        array = as_array(labels, "it")
         if array.ndim != 1 or not array.size:
             raise ValueError(f"its shape is {array.shape}")
         if array.dtype.kind not in "biuSU":
