@@ -36,9 +36,7 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="", metavar="TEXT", help="attacks whose name holds this; several with |")
     parser.add_argument("--first", type=int, default=0, help="the number of the first try")
-    parser.add_argument(
-        "--more", action="store_true", help="go on after tries that were kept without a fault"
-    )
+    parser.add_argument("--more", action="store_true", help="go on after tries that were kept without a fault")
     parser.add_argument("--tries", type=int, help="of each attack, in place of its own number")
     parser.add_argument("--place", type=Path, help="a folder to work in, which is kept; else a temporary one")
     parser.add_argument("--list", action="store_true", help="list them and end")

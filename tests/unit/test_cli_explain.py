@@ -141,6 +141,7 @@ def test_the_result_and_the_report_hold_them(out):
     named = {row.name for row in result.importances.rows}
     assert named  # columns are shuffled as far as the budget reaches, so that a busy machine may leave one out
     assert named <= {"amount", "channel"}
+    assert len(named) + result.importances.left_out == 2
     assert [curve.name for curve in result.precision_recall] == ["yes"]
     assert result.command.endswith("--reasons")
     page = (out / "report.html").read_text()

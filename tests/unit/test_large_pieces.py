@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pegfan.large import pieces
-from pegfan.large.pieces import FullError, Work, run_piece
+from pegfan.large.pieces import MARKER, FullError, Work, run_piece
 
 
 def runs(work):
@@ -144,3 +144,14 @@ def test_progress_says_stage_block_and_what_is_left(tmp_path):
     assert "million per second" in texts[-1]
     assert "left" in texts[1]
     assert [(step.done, step.planned) for step in steps] == [(0, 3), (1, 3), (2, 3), (3, 3)]
+
+
+def test_a_folder_whose_mark_was_cut_short_is_empty(tmp_path):
+    """What a kill left of the very first file is no file of others."""
+    (tmp_path / f".{MARKER}.abcdefgh.part").write_bytes(b"{")
+    with Work(tmp_path):
+        pass
+    (tmp_path / "others").mkdir()
+    (tmp_path / "others" / "notes.txt").touch()
+    with pytest.raises(ValueError, match="holds other files"):
+        Work(tmp_path / "others")
