@@ -1,6 +1,9 @@
 """The plan: it grows with the work, keeps to memory, and refuses what cannot fit before anything is done."""
 
+import errno
 import json
+import os
+import re
 from dataclasses import replace
 
 import pytest
@@ -89,3 +92,12 @@ def test_units():
         *(5 * 10**11, 7),
     ]
     assert machine_memory() is None or machine_memory() > 10**7
+
+
+def test_a_probe_on_a_full_disk_names_the_folder(tmp_path, monkeypatch):
+    def full(_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match=f"the disk is full: {re.escape(str(tmp_path))} needs more space"):
+        probe(tmp_path, 2**20)

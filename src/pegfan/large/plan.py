@@ -21,6 +21,7 @@ import numpy as np
 from pegfan._limits import show_bytes
 from pegfan.large.arcs import BYTES
 from pegfan.large.inputs import Sizes
+from pegfan.large.pieces import full_disk
 from pegfan.running import cores
 
 __all__ = ["REFERENCE", "Plan", "PlannedStage", "Probe", "least_memory", "make_plan", "probe"]
@@ -225,7 +226,8 @@ def probe(folder: str | os.PathLike[str], size: int = 2**26) -> Probe:
     matrix = csr_of(np.ones(n * degree), columns, np.arange(n + 1, dtype=np.int32) * degree, (n, n), canonical=False)
     arcs = n * degree / min(_seconds(lambda: transposed(matrix)) for _ in range(3))
     block = rng.integers(0, 256, 2**20, dtype=np.uint8).tobytes()
-    with tempfile.TemporaryFile(dir=_there(Path(folder))) as file:
+    there = _there(Path(folder))
+    with full_disk(there), tempfile.TemporaryFile(dir=there) as file:
 
         def fill() -> None:
             for _ in range(size // len(block)):
