@@ -119,7 +119,7 @@ def check_path(value: Any, what: str) -> Path:
 
 def check_mapping(value: Any, what: str) -> Mapping[Any, Any]:
     """Refuse what has no names to look up."""
-    if not isinstance(value, Mapping):
+    if not isinstance(value, Mapping) or hasattr(value, "shape"):  # a matrix of SciPy's dok format is a dict
         raise TypeError(f"{what} must be a mapping of names to values, got {kind_of(value)}")
     return value
 

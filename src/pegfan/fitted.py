@@ -835,6 +835,7 @@ def fingerprint(graph: Graph) -> str:
 
 def only_classes(what: str) -> str:
     """Say that something is for classes, where there are numeric targets."""
+    check_kind(what, "what", str)
     return (
         f"{what} is for classes, and the labels are numbers to predict; pegfan train and AutoRegressor predict them, "
         "and label_kind='classes' reads them as classes"

@@ -1246,7 +1246,7 @@ def _require_distinct(names: Iterable[Any], what: str) -> None:
         try:
             repeated = name in seen
         except TypeError:
-            raise TypeError(f"{what} must be hashable, got {name!r}") from None
+            raise TypeError(f"{what} must be hashable, got {shown(name)}") from None
         if repeated:
             raise ValueError(f"{what} must be distinct, but {name!r} occurs more than once")
         seen.add(name)

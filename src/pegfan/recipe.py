@@ -213,7 +213,7 @@ class Recipe:
             )
         for name, allowed in CHOICES.items():
             if getattr(self, name) not in allowed:
-                raise ValueError(f"{name} must be one of {', '.join(allowed)}; got {getattr(self, name)!r}")
+                raise ValueError(f"{name} must be one of {', '.join(allowed)}; got {shown(getattr(self, name))}")
         # No graph needs more hops or leaves, and neither the clock nor the memory would be kept to.
         ranges = {"h": (2, MOST), "hops": (0, 100), "max_levels": (2, MOST), "leaves": (2, 4096), "stages": (1, MOST)}
         for name, (least, most) in ranges.items():
@@ -225,7 +225,7 @@ class Recipe:
             raise ValueError(f"weight must be the name of an edge matrix, got {self.weight!r}")
         for name in ("include_features", "adjacency", "labels", "structure", "kinds", "spectrum", "between"):
             if not isinstance(getattr(self, name), (bool, np.bool_)):
-                raise ValueError(f"{name} must be true or false, got {getattr(self, name)!r}")
+                raise ValueError(f"{name} must be true or false, got {shown(getattr(self, name))}")
             self._put(name, bool(getattr(self, name)))
         self._put("settings", Settings.of(self.settings))
         if self.tree_file is not None:

@@ -16,7 +16,16 @@ import numpy as np
 from scipy.sparse import csr_array, eye_array, issparse
 
 from pegfan._arrays import IntArray
-from pegfan._checks import as_array, check_choice, check_integer, check_kind, check_list, check_mapping, shown
+from pegfan._checks import (
+    as_array,
+    check_choice,
+    check_integer,
+    check_kind,
+    check_list,
+    check_mapping,
+    check_sparse,
+    shown,
+)
 from pegfan.channels._canonical import Canonical
 from pegfan.channels._kept import KEEPING
 from pegfan.channels._trie import SPARSE_BELOW, Scales, Stem, Trie, dense_bytes, sparse_bytes
@@ -654,12 +663,13 @@ class Channels(Sequence[Channel]):
 
 def _as_input(values: Any, name: str) -> Any:
     if issparse(values):
+        check_sparse(values, f"the input of channel {name!r}")
         array: Any = values  # kept as it is where possible: channels that share an input share products
         if not (isinstance(values, csr_array) and values.has_canonical_format):
             array = csr_array(values, copy=True)
             array.sum_duplicates()
     else:
-        array = np.asarray(values)
+        array = as_array(values, f"the input of channel {name!r}")
         array = array[:, None] if array.ndim == 1 else array
     if array.ndim != 2 or array.dtype.kind not in "biuf":
         raise ValueError(

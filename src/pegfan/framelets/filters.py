@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, issparse
 
 from pegfan._arrays import FloatArray, IntArray
-from pegfan._checks import as_array, check_integer
+from pegfan._checks import as_array, check_integer, check_sparse
 from pegfan.running import check_memory
 
 TOLERANCE = 1e-8
@@ -301,6 +301,9 @@ def _vector(values: ArrayLike, what: str) -> FloatArray:
 
 
 def _matrix(values: Any, columns: int) -> csr_array:
+    if issparse(values):
+        check_sparse(values, "B", None, columns)
+        check_memory(8.0 * values.shape[0] * values.shape[1], "B as a dense matrix")
     array = _numbers(values.toarray() if issparse(values) else values, "B")
     if array.size == 0 and columns == 1:
         array = np.empty((0, 1))
@@ -314,7 +317,7 @@ def _weights(children: int | ArrayLike) -> FloatArray:
     if isinstance(children, (int, np.integer)) and not isinstance(children, bool):
         if children < 1:
             raise ValueError(f"a cluster has at least one child, got {children}")
-        check_memory(8.0 * int(children), f"weights of {children} children")
+        check_memory(8.0 * check_integer(children, "children"), f"weights of {children} children")
         return np.full(int(children), 1.0 / np.sqrt(children))
     p = _vector(children, "p")
     if abs(float(np.linalg.norm(p)) - 1.0) > TOLERANCE:

@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csr_array, issparse
 
-from pegfan._checks import check_list
+from pegfan._checks import check_list, shown
 from pegfan.framelets import shrinkage
 from pegfan.framelets._levels import Level, make_levels
 from pegfan.framelets._signals import ClassMeans, as_columns, as_signal, class_means, is_tensor
@@ -304,7 +304,7 @@ class FrameletSystem:
             check(0, self.K - 1)
             project = lambda x: self._for(x).projections(x, [j])[0]  # noqa: E731
             return Operator(f"F_{j}", (self.n, self.n), project, project)
-        raise ValueError(f"kind must be 'analysis', 'scaling', 'framelets' or 'projection', got {kind!r}")
+        raise ValueError(f"kind must be 'analysis', 'scaling', 'framelets' or 'projection', got {shown(kind)}")
 
     def denoise(
         self,

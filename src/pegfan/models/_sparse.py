@@ -188,6 +188,8 @@ def linear(x: Tensor | Sparse, weight: Tensor, bias: Tensor | None = None) -> Te
     if not isinstance(x, Sparse):
         if x.dtype != weight.dtype and not torch.is_autocast_enabled(x.device.type):
             raise TypeError(f"x holds {x.dtype} and the weights {weight.dtype}; use x.to(...) or model.to(...)")
+        if x.ndim == 0 or x.shape[-1] != weight.shape[1]:
+            raise ValueError(f"x must have {weight.shape[1]} columns, got the shape {tuple(x.shape)}")
         return F.linear(x, weight, bias)
     result = x @ weight.t()
     return result if bias is None else result + bias

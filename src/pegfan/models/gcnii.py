@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from pegfan import _defaults as default
-from pegfan._checks import check_number
+from pegfan._checks import check_flag, check_number
 from pegfan.models._layers import Weight, check_sizes
 from pegfan.models._neighbours import GraphNetwork
 from pegfan.models._sparse import dropout, relu_dropout
@@ -68,7 +68,7 @@ class GCNII(GraphNetwork):
         if not 0 <= check_number(alpha, "alpha") <= 1 or check_number(lamda, "lamda") <= 0:
             raise ValueError(f"alpha is between 0 and 1 and lamda positive, got {alpha} and {lamda}")
         self.first, self.output = Weight(features, hidden), Weight(hidden, classes)
-        count = 2 if variant else 1
+        count = 2 if check_flag(variant, "variant") else 1
         self.weights = nn.Parameter(torch.empty(layers, count, hidden, hidden))
         nn.init.uniform_(self.weights, -1 / math.sqrt(hidden), 1 / math.sqrt(hidden))
         self.dropout, self.alpha, self.lamda, self.scaled = dropout, alpha, lamda, scaled

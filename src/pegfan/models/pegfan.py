@@ -83,7 +83,7 @@ class ChannelNetwork(nn.Module):
         hop_normalize: bool = default.HOP_NORMALIZE,
     ) -> None:
         super().__init__()
-        widths = check_places(list(widths), "widths", 2**40).tolist()
+        widths = check_places(widths if hasattr(widths, "shape") else list(widths), "widths", 2**40).tolist()
         if not widths:
             raise ValueError("a network needs at least one channel; widths is empty")
         for name, value, least in (("classes", classes, 1), ("hidden", hidden, 1), ("layers", layers, 2)):

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure, SubFigure
 from numpy.typing import ArrayLike
 
 from pegfan._arrays import FloatArray
+from pegfan._checks import check_mapping
 from pegfan.framelets import FrameletSystem
 from pegfan.graph import Graph
 from pegfan.layouts import coordinates, is_flat
@@ -114,6 +115,7 @@ def signals(
     [(-3.0, 3.0), (-3.0, 3.0)]
     """
     drawing.check_graph(graph)
+    check_mapping(values, "values")
     if not values:
         raise ValueError("no signals given; pass at least one, by its title")
     checked = [drawing.check_signal(f, graph.n) for f in values.values()]

@@ -11,7 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pegfan import measures
-from pegfan._checks import check_kind, check_list, check_mapping, check_number, check_numbers, check_places, kind_of
+from pegfan._checks import (
+    check_kind,
+    check_list,
+    check_mapping,
+    check_number,
+    check_numbers,
+    check_places,
+    kind_of,
+    shown,
+)
 from pegfan._plain import versions
 from pegfan.decisions import Decision, calibration_error, reliability
 from pegfan.fitted import ChannelFacts
@@ -72,7 +81,7 @@ def data(graph: Graph, classes: Iterable[str] | None = None) -> Data:
     """
     check_graph(graph)
     given = graph.classes.tolist() if classes is None else check_list(classes, "classes", object)
-    names = tuple(map(str, given))
+    names = tuple(one if isinstance(one, str) else shown(one) for one in given)
     labels = np.empty(0, np.int64) if graph.labels is None else graph.labels[graph.labels >= 0]
     facts = measures.describe(graph).to_dict()
     similar = graph.labels is not None and len(names) == graph.n_classes <= _MOST_CLASSES

@@ -12,7 +12,7 @@ from typing import Any, Literal, Self, Union, get_args, get_origin, get_type_hin
 
 import numpy as np
 
-from pegfan._checks import check_integer, check_list, check_numbers, kind_of, shown
+from pegfan._checks import check_integer, check_list, check_numbers, check_places, kind_of, shown
 from pegfan._plain import plain
 from pegfan.datasets.sources import Source
 from pegfan.graph import Split
@@ -119,7 +119,7 @@ class Splits(Part):
         """The sizes of some splits."""
         return cls(
             tuple((len(part.train), len(part.val), len(part.test)) for part in check_list(splits, "splits", Split)),
-            tuple(used),
+            tuple(check_places(used if hasattr(used, "shape") else list(used), "used", 2**31).tolist()),
             made,
         )
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from pegfan import _defaults as default
-from pegfan._checks import MOST, check_choice, check_integer, check_number
+from pegfan._checks import MOST, check_choice, check_integer, check_number, shown
 from pegfan.metrics import METRICS
 
 
@@ -56,7 +56,7 @@ class Settings:
             check_number(getattr(self, name), name)
         for name in ("hop_normalize", "class_weights"):
             if not isinstance(getattr(self, name), (bool, np.bool_)):
-                raise TypeError(f"{name} must be True or False, got {getattr(self, name)!r}")
+                raise TypeError(f"{name} must be True or False, got {shown(getattr(self, name))}")
         if self.dropout >= 1:
             raise ValueError(f"dropout must be below 1, got {self.dropout}")
         check_choice(self.stop, "stop", ("loss", "metric"))

@@ -578,9 +578,9 @@ def _digest_of_ids(ids: Iterable[Any]) -> str:
 
 def _int_vector(values: ArrayLike, what: str) -> IntArray:
     try:
-        array = np.asarray(values)
-    except ValueError as error:
-        raise ValueError(f"{what} must be a flat array of integers: {error}") from error
+        array = as_array(values, "it")
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{what} must be a flat array of integers: {error}") from error
     if array.ndim != 1:
         raise ValueError(f"{what} must be one-dimensional, got shape {array.shape}")
     if array.size and array.dtype.kind not in "iu":
