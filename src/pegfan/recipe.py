@@ -624,9 +624,9 @@ class Known:
 
     def of_fold(self, fold: int) -> Known:
         """What is known in one of several trainings."""
-        check_integer(fold, "fold", least=0, most=0 if self.folds is None else len(self.folds) - 1)
-        if self.folds is None:
+        if self.folds is None:  # it is of one already
             return self
+        check_integer(fold, "fold", least=0, most=len(self.folds) - 1)
         own = self.folds[fold] == 1
         values = None if self.values is None else np.where(own, self.values, np.nan)
         return replace(self, codes=np.where(own, self.codes, -1), folds=None, values=values)

@@ -91,6 +91,7 @@ ATTACKS = command.load()
 
 
 @pytest.mark.long
+@pytest.mark.filterwarnings("default")  # as users have it: a warning is no fault
 @pytest.mark.parametrize("name", ATTACKS)
 def test_no_attack_finds_a_fault_at_once(tmp_path, name):
     """A try or two of each; `make torture` has the thousands."""
