@@ -170,7 +170,7 @@ class Record:
     @classmethod
     def of(cls, stored: Any) -> Self | None:
         """The record that `to_dict` wrote, today or in 0.1; None for anything else."""
-        if not isinstance(stored, Mapping):
+        if not isinstance(stored, Mapping) or hasattr(stored, "shape"):  # a matrix of SciPy's dok format is a dict
             return None
         try:
             given: dict[str, Any] = {name: stored["result"].get(name) for name in _RESULT}
