@@ -27,7 +27,16 @@ from typing import Any, BinaryIO
 
 from pegfan._locks import locked
 
-__all__ = ["is_passing", "replacing", "replacing_folder", "sync_folder", "try_folder", "try_replacing", "write_figure"]
+__all__ = [
+    "clear",
+    "is_passing",
+    "replacing",
+    "replacing_folder",
+    "sync_folder",
+    "try_folder",
+    "try_replacing",
+    "write_figure",
+]
 
 _PART = re.compile(r"\.(?P<name>.*)\.[a-z0-9_]{8}\.part", re.DOTALL)
 _INSIDE = "pegfan"
@@ -135,7 +144,7 @@ def _named(target: Path) -> Iterator[None]:
 @contextmanager
 def _temporary(home: Path, name: str, folder: bool) -> Iterator[Path]:
     """A hidden file or folder that is locked for the block, and gone after it; first, those of the dead go."""
-    _clear(home, name)
+    clear(home, name)
     with ExitStack() as stack:
         path, is_there = Path(), False
         while not is_there:
@@ -160,15 +169,15 @@ def _temporary(home: Path, name: str, folder: bool) -> Iterator[Path]:
                 _remove(path)
 
 
-def _clear(home: Path, name: str) -> None:
-    """Finish or remove what writers left that are dead."""
+def clear(home: Path, name: str | None = None) -> None:
+    """Finish or remove what writers of a name, or of any, left in a folder that are dead."""
     with suppress(OSError):
         for left in list(home.iterdir()):
             match = _PART.fullmatch(left.name)
-            if match is None or match["name"] != name:
+            if match is None or name not in (None, match["name"]):
                 continue
             with suppress(OSError), locked(left, wait=False) as free:
-                if free and name == _INSIDE and (left / _STALE).is_file():
+                if free and match["name"] == _INSIDE and (left / _STALE).is_file():
                     _move_out(left, home)
                 if free:
                     _remove(left)
@@ -216,7 +225,7 @@ def _sync_all(folder: Path) -> None:
 def _box(target: Path) -> Iterator[tuple[Path, bool]]:
     """A hidden folder in which a new one is made, and whether it is inside the old one."""
     if target.is_dir():
-        _clear(target, _INSIDE)
+        clear(target, _INSIDE)
     inside = target.is_dir() and not _can_exchange(target)
     with _temporary(*((target, _INSIDE) if inside else (target.parent, target.name)), folder=True) as box:
         yield box, inside

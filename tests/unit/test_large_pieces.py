@@ -151,6 +151,9 @@ def test_a_folder_whose_mark_was_cut_short_is_empty(tmp_path):
     (tmp_path / f".{MARKER}.abcdefgh.part").write_bytes(b"{")
     with Work(tmp_path):
         pass
+    (tmp_path / ".command.json.abcdefgh.part").touch()  # and of a later one, which is there since and not written again
+    with Work(tmp_path):
+        assert not list(tmp_path.glob(".*.part"))
     (tmp_path / "others").mkdir()
     (tmp_path / "others" / "notes.txt").touch()
     with pytest.raises(ValueError, match="holds other files"):

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from pegfan._atomic import is_passing, replacing
+from pegfan._atomic import clear, is_passing, replacing
 from pegfan.running import Progress, Step, cores
 
 if TYPE_CHECKING:
@@ -251,6 +251,7 @@ class Work:
                 ) from None
             for left in self.folder.glob("tmp-*"):  # of a process that was killed: the lock says that none is at work
                 shutil.rmtree(left, ignore_errors=True)
+            clear(self.folder)
         self._begun = time.monotonic()
 
     def __enter__(self) -> Self:
