@@ -67,6 +67,13 @@ def test_a_try_can_be_repeated_alone(tmp_path):
     assert str(random.Random("3/an attack/4").random()) in alone.faults[0]
 
 
+def test_a_fault_does_not_say_where_it_was_tried(tmp_path):
+    def attempt(state, number, draw, folder):
+        raise Fault(f"{folder / 'file'} is gone")
+
+    assert campaign.run(of(attempt), tmp_path).faults[0] == f"try 0: {os.path.join('try0', 'file')} is gone"
+
+
 def test_cases_and_time_end_it(tmp_path):
     listed = of(breaks(fail), cases=lambda state: 4)
     assert campaign.run(listed, tmp_path).tries == 4
