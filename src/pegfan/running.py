@@ -33,6 +33,8 @@ __all__ = [
     "watch_memory",
 ]
 
+_SMALL = 2**26
+"""Bytes below which the system is not asked whether they are free: that takes longer than making a small graph."""
 _WATCH = 0.5
 """Seconds between two checks of a worker that its parent is alive."""
 _ON_END_OF_PARENT = 1
@@ -358,7 +360,8 @@ def check_memory(size: float, what: str) -> None:
     Traceback (most recent call last):
     MemoryError: a matrix of everything takes up to 1000000000.0 GB, and ... GB are free
     """
-    check_number(size, "size")
+    if check_number(size, "size") < _SMALL:
+        return
     free = free_memory()
     if free is not None and size > free:
         raise MemoryError(f"{what} takes up to {size / 1e9:.1f} GB, and {free / 1e9:.1f} GB are free")

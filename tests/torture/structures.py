@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import tomli_w
 from typer.testing import CliRunner
 
@@ -30,6 +29,7 @@ from pegfan.recipe import Recipe
 from pegfan.report import write_report
 from pegfan.results import Result
 from torture.campaign import Fault, attack
+from torture.processes import tables
 
 DOCUMENTED = (ValueError, TypeError, OSError, MemoryError, ImportError, Fail)
 
@@ -111,7 +111,7 @@ class Target:
 
 def targets(place: Path) -> list[Target]:
     """The files of a small training and of a run, made once in a folder."""
-    files, out = _tables(place), place / "out"
+    files, out = tables(place)[:2], place / "out"
     if not (out / "settings.toml").exists():
         shutil.rmtree(out, ignore_errors=True)
         told = CliRunner().invoke(
@@ -122,17 +122,6 @@ def targets(place: Path) -> list[Target]:
     scratch = place / f"scratch{os.getpid()}"
     found = [_result(out, scratch), _settings(out, scratch), _record(files, scratch)]
     return [*found, _model("the model of train", out / "model", scratch, graph), _network(place, scratch, graph)]
-
-
-def _tables(place: Path) -> list[str]:
-    nodes, edges = place / "nodes.csv", place / "edges.csv"
-    if not edges.exists():
-        rng = np.random.default_rng(0)
-        rows = [f"n{i},{'ab'[i % 2]},{rng.normal(i % 2):.3f},{rng.integers(3)}" for i in range(80)]
-        nodes.write_text("\n".join(["id,kind,x,y", *rows, ""]), encoding="utf-8")
-        ends = rng.integers(80, size=(200, 2))
-        edges.write_text("source,target\n" + "".join(f"n{a},n{b}\n" for a, b in ends), encoding="utf-8")
-    return [str(nodes), str(edges)]
 
 
 def _result(out: Path, scratch: Path) -> Target:
