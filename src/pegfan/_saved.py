@@ -84,7 +84,10 @@ def read_file(source: Path, name: str, about: Mapping[str, Any]) -> bytes:
 
 def read_classes(stored: Mapping[str, Any]) -> NDArray[Any]:
     """The classes; the length of strings is that of the names, not what the description claims."""
-    names, dtype = stored["names"], np.dtype(stored["dtype"])
+    try:
+        names, dtype = stored["names"], np.dtype(stored["dtype"])
+    except SyntaxError as error:  # NumPy reads numbers in it as Python does
+        raise ValueError(f"the dtype of the classes is none: {error}") from error
     if dtype.kind not in "biufUO" or not isinstance(names, list):
         raise ValueError(f"classes of type {stored['dtype']!r} are neither numbers nor names")
     classes = np.array(names, dtype=np.str_ if dtype.kind == "U" else dtype)
