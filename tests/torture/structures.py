@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import random
@@ -79,14 +80,14 @@ def paths(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 def damaged(value: Any, at: tuple[Any, ...], other: Any) -> Any:
     """A copy of a value with one member replaced, or removed."""
-    result = json.loads(json.dumps(value))
-    place = result
-    for key in at[:-1]:
-        place = place[key]
-    if other is REMOVED:
-        del place[at[-1]]
+    key, *rest = at
+    result = copy.copy(value)  # along the way only: another member may be nested as deep as an earlier damage made it
+    if rest:
+        result[key] = damaged(value[key], tuple(rest), other)
+    elif other is REMOVED:
+        del result[key]
     else:
-        place[at[-1]] = other
+        result[key] = other
     return result
 
 
