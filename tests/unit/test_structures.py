@@ -5,6 +5,8 @@ import itertools
 import pytest
 from torture import structures
 
+from pegfan._saved import read_classes
+
 pytestmark = pytest.mark.long
 
 EVERY = {
@@ -28,3 +30,8 @@ def test_only_documented_errors_come_of_damaged_structures(targets, name):
     target.use(target.value)  # the real one is fine
     for at, other in itertools.islice(structures.singles(target), 0, None, EVERY[name]):
         target.try_(structures.damaged(target.value, at, other))
+
+
+def test_a_dtype_of_classes_that_is_no_python_is_refused():
+    with pytest.raises(ValueError, match="the dtype of the classes is none"):
+        read_classes({"names": ["a"], "dtype": "1" * 10_000})
