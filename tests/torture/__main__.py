@@ -34,7 +34,9 @@ def main(words: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="make torture", description=__doc__)
     parser.add_argument("--minutes", type=float, default=30, help="for all of them together, shared alike")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", default="", metavar="TEXT", help="attacks whose name holds this; several with |")
+    parser.add_argument(
+        "--only", default="", metavar="TEXT", help="attacks whose name is or holds this; several with |"
+    )
     parser.add_argument("--first", type=int, default=0, help="the number of the first try")
     parser.add_argument("--more", action="store_true", help="go on after tries that were kept without a fault")
     parser.add_argument("--tries", type=int, help="of each attack, in place of its own number")
@@ -42,7 +44,7 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--list", action="store_true", help="list them and end")
     parser.add_argument("--keep", action="store_true", help=f"keep the rows in {KEPT.name} and write docs/{PAGE.name}")
     asked = parser.parse_args(words)
-    wanted = [one for name, one in load().items() if any(part in name for part in asked.only.split("|"))]
+    wanted = _wanted(asked.only)
     if asked.list:
         for one in wanted:
             print(f"{one.name}: {one.promise} ({one.tries:,} tries)")
@@ -71,6 +73,14 @@ def main(words: list[str] | None = None) -> int:
                 keep(rows)
     print(f"\n{campaign.table(rows)}")
     return int(any(row.faults for row in rows))
+
+
+def _wanted(text: str) -> list[campaign.Attack]:
+    """Attacks that are called so, or whose name holds one of these parts."""
+    attacks = load()
+    if text in attacks:
+        return [attacks[text]]
+    return [one for name, one in attacks.items() if any(part in name for part in text.split("|"))]
 
 
 def _earlier(name: str, seed: int) -> campaign.Row | None:
