@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pegfan._atomic import is_passing, replacing_folder
-from pegfan._checks import check_path
+from pegfan._checks import check_path, shown
 from pegfan._plain import versions
 
 __all__ = ["read_classes", "read_description", "read_file", "write_file", "write_model"]
@@ -62,11 +62,11 @@ def read_description(source: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is damaged: {error}") from error
     if not isinstance(about, dict) or about.get("format") != FORMAT:
-        raise ValueError(f"{path} was not written by pegfan: its format is not {FORMAT!r}")
+        raise ValueError(f"{path} was not written by pegfan: its format is not {shown(FORMAT)}")
     version = about.get("version")
     if not isinstance(version, int) or version > FORMAT_VERSION:
         raise ValueError(
-            f"{path} has format version {version!r}, and this pegfan reads up to {FORMAT_VERSION}; upgrade pegfan"
+            f"{path} has format version {shown(version)}, and this pegfan reads up to {FORMAT_VERSION}; upgrade pegfan"
         )
     claimed = about.pop("checksum", None)
     if claimed != _checksum(about) or not isinstance(about.get("class"), str):
@@ -125,7 +125,7 @@ def _complete(about: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     }
     try:
         whole = json.loads(json.dumps(whole, allow_nan=False, default=_plain_number))
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"the model cannot be written as JSON: {error}; name classes by strings or numbers") from None
     return {**whole, "checksum": _checksum(whole)}
 
@@ -141,4 +141,4 @@ def _checksum(about: Mapping[str, Any]) -> str:
 def _plain_number(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
-    raise TypeError(f"{value!r} is a {type(value).__name__}")
+    raise TypeError(f"{shown(value)} is a {type(value).__name__}")

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from pegfan import _defaults as default
 from pegfan import _legacy, _saved
 from pegfan._arrays import Float32Array
-from pegfan._checks import as_array, check_path, check_seed
+from pegfan._checks import as_array, check_path, check_seed, shown
 from pegfan.channels import FeatureScale
 from pegfan.decisions import Decision
 from pegfan.fitted import Fitted, Trained, to_learn, train_network_recipe, train_recipe
@@ -88,7 +88,7 @@ class NodeModel(ABC):
         known = self.get_params()
         for name in parameters:
             if name not in known:
-                raise ValueError(f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(known)}")
+                raise ValueError(f"{type(self).__name__} has no parameter {shown(name)}; it has {', '.join(known)}")
         self.__dict__.update(vars(type(self)(**{**known, **parameters})))
         return self
 

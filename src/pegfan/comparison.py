@@ -21,7 +21,7 @@ from scipy.sparse import issparse
 
 from pegfan import _defaults as default
 from pegfan import experiments, results
-from pegfan._checks import check_integer, check_mapping, check_seed
+from pegfan._checks import check_integer, check_mapping, check_seed, shown
 from pegfan._npz import write_npz
 from pegfan._plain import plain
 from pegfan.datasets import Source
@@ -508,13 +508,13 @@ def _chosen(models: Sequence[str | Contender] | None) -> list[Contender]:
     named = {**{one.name: one for one in found}, **CONTENDERS}
     other = next((one.name for one in found if named[one.name] != one), None)
     if other is not None:
-        raise ValueError(f"there are two models of the name {other!r}; choose another name for yours")
+        raise ValueError(f"there are two models of the name {shown(other)}; choose another name for yours")
     return list({one.name: one for one in found}.values())
 
 
 def _check_changes(chosen: Sequence[Contender], changes: Mapping[str, Any]) -> None:
     """Refuse what would make one model of another, and what no model takes."""
-    for name in changes:
+    for name in check_mapping(changes, "changes"):
         own = next((one.label for one in chosen if name in one.base), None)
         if name == "model" or own is not None:
             raise ValueError(
@@ -538,7 +538,7 @@ def _splits(graph: Graph, source: Source, wanted: int | Sequence[int] | None) ->
     count = there or _DRAWN if wanted is None else wanted
     used = list(count) if isinstance(count, Iterable) else range(check_integer(count, "splits", 1))
     if not used or len(set(used)) < len(used) or min(used) < 0:
-        raise ValueError(f"splits must name at least one split, each once, counted from 0; got {wanted!r}")
+        raise ValueError(f"splits must name at least one split, each once, counted from 0; got {shown(wanted)}")
     if there and max(used) >= there:
         raise ValueError(f"{source.name} has {there} splits, so there are no {max(used) + 1}; ask for fewer")
     every = graph.splits or draw_splits(graph, k=max(used) + 1)

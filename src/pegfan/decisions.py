@@ -299,6 +299,8 @@ class Decision:
         calibration = stored["calibration"]
         if calibration is not None:
             check_mapping(calibration, "the calibration")
+            if missing := {"scale", "shifts"} - set(calibration):
+                raise ValueError(f"the calibration has no {sorted(missing)[0]!r}")
             (scale,), shifts = _numbers([calibration["scale"]], 1), _numbers(calibration["shifts"], classes)
             if scale <= 0:
                 raise ValueError(f"a calibration with the scale {scale} would turn probabilities around")

@@ -269,7 +269,7 @@ def find_nodes(graph: Graph, nodes: Any) -> IntArray:
             same = [other for other in ids if _ZEROS.sub("", other) == _ZEROS.sub("", name)]
             near = list(dict.fromkeys(same + get_close_matches(name, ids, n=3, cutoff=0.6)))[:3]
             hint = f"did you mean {' or '.join(map(repr, near))}? There" if near else "there"
-            raise ValueError(f"there is no node {name!r}; {hint} are {graph.n:,} nodes, such as {ids[0]!r}")
+            raise ValueError(f"there is no node {shown(name)}; {hint} are {graph.n:,} nodes, such as {ids[0]!r}")
     return np.array([place[str(name)] for name in given], np.int64)
 
 

@@ -19,7 +19,7 @@ from scipy.sparse import issparse
 
 from pegfan import _saved
 from pegfan._arrays import Float32Array, FloatArray, IntArray
-from pegfan._checks import check_kind, check_numbers
+from pegfan._checks import check_flag, check_kind, check_numbers, shown
 from pegfan._extras import need
 from pegfan._npz import read_npz, write_npz
 from pegfan._plain import plain
@@ -433,6 +433,7 @@ class Fitted:
     ) -> Self:
         """What was fitted to a graph."""
         check_graph(graph, needs="features")
+        check_flag(stood_in, "stood_in")
         assert graph.features is not None
         return cls(
             members=tuple(members),
@@ -861,7 +862,7 @@ def pick_split(graph: Graph, split: Any, seed: int) -> Split:
     check_graph(graph)
     if isinstance(split, str):
         if split != "random":
-            raise ValueError(f"split must be an index, a Split or 'random', got {split!r}")
+            raise ValueError(f"split must be an index, a Split or 'random', got {shown(split)}")
         return draw_splits(graph, k=1, seed=seed)[0]
     if isinstance(split, (int, np.integer)) and not graph.splits:
         raise ValueError("the graph has no splits; pass a Split, or split='random'")
@@ -963,7 +964,7 @@ def to_learn(
 ) -> tuple[Graph, Split, bool]:
     """The graph with features, `fit_split`, and whether degrees stand in for features."""
     if stand_in not in (None, "degree"):
-        raise ValueError(f"stand_in must be None or 'degree', got {stand_in!r}")
+        raise ValueError(f"stand_in must be None or 'degree', got {shown(stand_in)}")
     part = fit_split(graph, split, seed, weights)
     return with_features(graph, stand_in), part, graph.features is None
 

@@ -309,7 +309,7 @@ class Graph:
         raise AttributeError(f"a Graph is read-only; use graph.replace({name}=...) to get a changed copy")
 
     def __delattr__(self, name: str) -> NoReturn:
-        raise AttributeError(f"a Graph is read-only; {name!r} cannot be deleted")
+        raise AttributeError(f"a Graph is read-only; {shown(name)} cannot be deleted")
 
     def __repr__(self) -> str:
         facts = [f"n={self.n}", f"edges={self.n_edges}", "directed" if self.directed else "undirected"]
@@ -1102,7 +1102,7 @@ def _check_edge_matrices(given: Any, adjacency: csr_array, directed: bool) -> di
     checked = {}
     for name, matrix in given.items():
         if not isinstance(name, str) or not name:
-            raise TypeError(f"the names of edge_matrices must be texts, got {name!r}")
+            raise TypeError(f"the names of edge_matrices must be texts, got {shown(name)}")
         what = f"edge_matrices[{name!r}]"
         csr = _check_adjacency(matrix, what)
         _check_rows(csr.shape[0], adjacency.shape[0], what)
@@ -1116,11 +1116,13 @@ def _check_edge_matrices(given: Any, adjacency: csr_array, directed: bool) -> di
 
 def _check_edge_kinds(kinds: Any, matrices: Mapping[str, csr_array]) -> tuple[str, ...]:
     if isinstance(kinds, str) or not isinstance(kinds, Iterable):
-        raise TypeError(f"edge_kinds must be a sequence of names, got {kinds!r}")
+        raise TypeError(f"edge_kinds must be a sequence of names, got {shown(kinds)}")
     found = tuple(kinds)
     for kind in found:
         if kind not in matrices:
-            raise ValueError(f"edge_kinds names {kind!r}, which is not among the edge_matrices: {', '.join(matrices)}")
+            raise ValueError(
+                f"edge_kinds names {shown(kind)}, which is not among the edge_matrices: {', '.join(matrices)}"
+            )
     _require_distinct(found, "edge_kinds")
     return found
 
@@ -1171,7 +1173,7 @@ def _check_feature_names(names: Any, features: Any) -> tuple[str, ...]:
     found = tuple(names)
     for name in found:
         if not isinstance(name, str):
-            raise TypeError(f"feature_names must be strings, got {name!r}")
+            raise TypeError(f"feature_names must be strings, got {shown(name)}")
     if len(found) != features.shape[1]:
         raise ValueError(f"feature_names has {len(found)} names, but features has {features.shape[1]} columns")
     _require_distinct(found, "feature_names")
@@ -1248,7 +1250,7 @@ def _require_distinct(names: Iterable[Any], what: str) -> None:
         except TypeError:
             raise TypeError(f"{what} must be hashable, got {shown(name)}") from None
         if repeated:
-            raise ValueError(f"{what} must be distinct, but {name!r} occurs more than once")
+            raise ValueError(f"{what} must be distinct, but {shown(name)} occurs more than once")
         seen.add(name)
 
 
@@ -1472,14 +1474,14 @@ def _node_attribute(nx_graph: Any, name: str, *, required: bool = True) -> list[
     """Return the attribute of every node; None where it is missing, unless required."""
     lacking = [node for node, data in nx_graph.nodes(data=True) if name not in data]
     if lacking and (required or len(lacking) == len(nx_graph)):
-        raise ValueError(f"node {lacking[0]!r} has no attribute {name!r}; set it, or do not ask for it (None)")
+        raise ValueError(f"node {lacking[0]!r} has no attribute {shown(name)}; set it, or do not ask for it (None)")
     return [data.get(name) for _, data in nx_graph.nodes(data=True)]
 
 
 def _node_columns(nx_graph: Any, name: str) -> NDArray[Any]:
     array = as_array(_node_attribute(nx_graph, name), f"node attribute {name!r}")
     if array.dtype.kind not in "biuf":
-        raise TypeError(f"node attribute {name!r} must hold numbers, got dtype {array.dtype}; None skips it")
+        raise TypeError(f"node attribute {shown(name)} must hold numbers, got dtype {array.dtype}; None skips it")
     return array.reshape(len(array), -1)
 
 

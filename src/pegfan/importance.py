@@ -93,7 +93,7 @@ def permutation_importance(
     nodes = check_places(nodes, "nodes", explainer.graph.n)
     labels = check_numbers(labels, "labels", explainer.graph.n, whole=not explainer.numeric)
     for value, name in ((repeats, "repeats"), (most, "most")):
-        check_integer(value, name, least=1)
+        check_integer(value, name, least=1, most=10**6 if name == "most" else 10**4)
     check_number(seconds, "seconds")
     check_seed(seed)
     groups = source_columns(column_names(explainer.graph))

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pegfan import _defaults as default
-from pegfan._checks import check_choice, check_integer, check_mapping, check_number
+from pegfan._checks import check_choice, check_integer, check_mapping, check_number, shown
 from pegfan._plain import plain
 from pegfan.recipe import Recipe, TreeFile
 from pegfan.trees.build import DIRECTIONS
@@ -204,9 +204,10 @@ class NetworkRecipe:
             check_number(getattr(self, name), name)
             self._put(name, float(getattr(self, name)))
         if not isinstance(self.class_weights, (bool, np.bool_)):
-            raise TypeError(f"class_weights must be True or False, got {self.class_weights!r}")
+            raise TypeError(f"class_weights must be True or False, got {shown(self.class_weights)}")
         self._put("class_weights", bool(self.class_weights))
         kind = NETWORKS[self.model]
+        check_mapping(self.options, "options")
         unknown = [name for name in self.options if name not in kind.options]
         if unknown:
             raise ValueError(f"{kind.label} has no {unknown[0]!r}; it has {', '.join((*kind.options, *_OWN))}")
@@ -224,8 +225,7 @@ class NetworkRecipe:
         """A recipe from its fields and options, all in one mapping; what `to_dict` gives."""
         if isinstance(given, NetworkRecipe):
             return given
-        if not isinstance(given, Mapping):
-            raise TypeError(f"a recipe is a NetworkRecipe or a mapping, got {type(given).__name__}")
+        check_mapping(given, "a recipe")
         model = given.get("model", "gcn")
         check_choice(model, "model", tuple(NETWORKS))
         return cls(model=model, options=dict(_own_base(model)[1]), **_own_base(model)[0]).changed(**given)

@@ -92,8 +92,9 @@ class TreeFile(NamedTuple):
 
     def find(self, folder: str | os.PathLike[str] | None, what: str = "trees") -> Path:
         """Where it is, in a folder that holds exactly this file."""
+        check_kind(what, "what", str)
         if Path(self.name).name != self.name:
-            raise ValueError(f"such a file is a plain name in the folder of {what}, got {self.name!r}")
+            raise ValueError(f"such a file is a plain name in the folder of {what}, got {shown(self.name)}")
         if folder is None:
             raise ValueError(f"the recipe uses the file {self.name}: say with {what}= in which folder it is")
         path = check_path(folder, what) / self.name
@@ -222,7 +223,7 @@ class Recipe:
         if self.stages > 2:
             raise ValueError(f"stages must be 1 or 2: a third is no better; got {self.stages}")
         if self.weight is not None and not (isinstance(self.weight, str) and self.weight):
-            raise ValueError(f"weight must be the name of an edge matrix, got {self.weight!r}")
+            raise ValueError(f"weight must be the name of an edge matrix, got {shown(self.weight)}")
         for name in ("include_features", "adjacency", "labels", "structure", "kinds", "spectrum", "between"):
             if not isinstance(getattr(self, name), (bool, np.bool_)):
                 raise ValueError(f"{name} must be true or false, got {shown(getattr(self, name))}")
@@ -232,7 +233,7 @@ class Recipe:
             given: Any = self.tree_file
             if isinstance(given, str) or len(given) != 2 or not all(isinstance(part, str) for part in given):
                 raise ValueError(
-                    f"tree_file must be the name of a file and its SHA-256, see TreeFile.of; got {given!r}"
+                    f"tree_file must be the name of a file and its SHA-256, see TreeFile.of; got {shown(given)}"
                 )
             self._put("tree_file", TreeFile(*given))
         if self.head == "boosting":

@@ -6,10 +6,23 @@
 import networkx as nx
 import numpy as np
 import pytest
-from scipy.sparse import coo_array, csr_array
+from scipy.sparse import coo_array, csr_array, dok_array
 
 import pegfan as pf
-from pegfan import channels, decisions, explain, fitted, layouts, measures, plots, recipe, relations, results, stages
+from pegfan import (
+    channels,
+    decisions,
+    explain,
+    fitted,
+    layouts,
+    measures,
+    networks,
+    plots,
+    recipe,
+    relations,
+    results,
+    stages,
+)
 from pegfan._checks import check_integer, check_number, shown
 from pegfan.graph import check_graph
 
@@ -37,6 +50,10 @@ def within_itself():
     value.append(value)
     return value
 
+
+REPEATED = np.broadcast_to(1.0, (10**6, 10**8))
+"""Eight bytes that claim to be a matrix of 800 TB."""
+WITHOUT_SCALE = {**decisions.Decision().to_dict(), "calibration": {"shifts": [0.0, 0.0]}}
 
 OF_A_GRAPH = [
     *(getattr(measures, name) for name in ("ccns", "class_edges", "class_sizes", "component_sizes", "degrees")),
@@ -107,6 +124,19 @@ def test_a_graph_without_what_is_needed_is_told_how_to_get_it(graph):
         (lambda g, t: pf.testing.check_operator(3), TypeError, "operator must be an Operator, got int"),
         (lambda g, t: pf.adjoint_test("x"), TypeError, "operator must be a LinearOperator"),
         (lambda g, t: pf.Recipe.of([1]), TypeError, "a recipe must be a mapping"),
+        (lambda g, t: networks.NetworkRecipe.of([1]), TypeError, "a recipe must be a mapping"),
+        (lambda g, t: networks.NetworkRecipe.of(dok_array((3, 4))), TypeError, "a recipe must be a mapping"),
+        (lambda g, t: networks.NetworkRecipe("gcn", options=()), TypeError, "options must be a mapping"),
+        (lambda g, t: pf.compare(g, ["fsgnn"], changes=[1]), TypeError, "changes must be a mapping"),
+        (lambda g, t: pf.datasets.read_graph("e.csv", edges=dok_array((3, 4))), TypeError, "edges must be a list"),
+        (lambda g, t: pf.datasets.read_graph(__file__, format=deep()), ValueError, "format must be one of"),
+        (lambda g, t: pf.datasets.load("cora", unit_rows=deep()), TypeError, "unit_rows must be True or False"),
+        (lambda g, t: pf.datasets.synthetic(0.1, separation=deep()), TypeError, "separation must be a number"),
+        (lambda g, t: pf.datasets.synthetic(0.1, n_features=10**12), MemoryError, "such a graph takes up to"),
+        (lambda g, t: t.save("tree.npz", ids=dok_array((3, 4))), TypeError, "ids are a list or a vector"),
+        (lambda g, t: g.replace(feature_names=[deep()] * 6), TypeError, "feature_names must be strings"),
+        (lambda g, t: channels.principal_vectors(REPEATED), MemoryError, "features takes up to"),
+        (lambda g, t: decisions.Decision.from_dict(WITHOUT_SCALE, 2), ValueError, "the calibration has no 'scale'"),
     ],
 )
 def test_it_is_refused_by_its_name(graph, tree, call, error, words):

@@ -131,7 +131,7 @@ def test_relation_files_are_for_geom_gcn():
         ({"model": "gcn", "scaling": "rows"}, ValueError, "scaling must be .* or 'binary', got 'rows'"),
         ({"model": "gcn", "stop": "time"}, ValueError, "stop must be 'loss' or 'metric'"),
         ({"model": "gcn", "schedule": "cosine"}, ValueError, "schedule must be 'constant', 'plateau' or 'linear'"),
-        ([("model", "gcn")], TypeError, "a recipe is a NetworkRecipe or a mapping, got list"),
+        ([("model", "gcn")], TypeError, "a recipe must be a mapping of names to values, got list"),
     ],
 )
 def test_bad_recipes(given, error, message):

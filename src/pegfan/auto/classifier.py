@@ -12,7 +12,7 @@ from typing import Any, Literal, Self
 
 from pegfan import _defaults as default
 from pegfan import _saved
-from pegfan._checks import check_integer, check_path, check_seed, kind_of
+from pegfan._checks import check_integer, check_path, check_seed, kind_of, shown
 from pegfan._plain import plain
 from pegfan.auto.search import Choice, Pool, Search, Trial, choose, validate
 from pegfan.channels import FeatureScale
@@ -99,11 +99,11 @@ class AutoModel(NodeModel):
 
     def _check_parameters(self) -> int:
         if self.choose not in ("auto", "mean", "best"):
-            raise ValueError(f"choose must be 'auto', 'mean' or 'best', got {self.choose!r}")
+            raise ValueError(f"choose must be 'auto', 'mean' or 'best', got {shown(self.choose)}")
         for name in ("members", "workers"):
             check_integer(getattr(self, name), name, 1)
         if isinstance(self.budget, bool) or not isinstance(self.budget, Real) or not self.budget > 0:
-            raise ValueError(f"budget must be a positive number of seconds, got {self.budget!r}")
+            raise ValueError(f"budget must be a positive number of seconds, got {shown(self.budget)}")
         if self.recipes is not None and not len(self.recipes):
             raise ValueError("recipes must hold at least one recipe; leave it out to have them found")
         Recipe.of(self.pins or {})  # fails if a pin is wrong
@@ -245,7 +245,7 @@ def load_model(folder: str | os.PathLike[str], max_bytes: str | float | None = N
     kinds = {kind.__name__: kind for kind in every}
     name = _saved.read_description(check_path(folder, "folder"))["class"]
     if name not in kinds:
-        raise ValueError(f"{folder} holds a {name!r}; this version knows {', '.join(kinds)}")
+        raise ValueError(f"{folder} holds a {shown(name)}; this version knows {', '.join(kinds)}")
     return kinds[name].load(folder, max_bytes)
 
 

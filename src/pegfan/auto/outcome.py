@@ -16,6 +16,7 @@ from scipy.sparse import issparse
 from pegfan import _defaults as default
 from pegfan import results
 from pegfan._arrays import Float32Array, IntArray
+from pegfan._checks import shown
 from pegfan.auto.classifier import AutoClassifier, AutoModel, AutoRegressor, decision_of, fitting, is_large, weighted
 from pegfan.auto.reasons import importances, reasons
 from pegfan.auto.search import Choice, Pool, Task, Trial, by_loss, choose, validate
@@ -151,7 +152,7 @@ def with_metric(graph: Graph, metric: str | None = None, positive: Any = None) -
     """
     if graph.targets is not None:
         if positive is not None:
-            raise ValueError(f"positive={positive!r} is for two classes, and numbers are predicted; leave it out")
+            raise ValueError(f"positive={shown(positive)} is for two classes, and numbers are predicted; leave it out")
         why = "numbers are predicted" if metric in (None, "r2") else "it was asked for"
         return graph.replace(metric=metric or "r2"), why
     labels = np.empty(0, np.int64) if graph.labels is None else graph.labels[graph.labels >= 0]

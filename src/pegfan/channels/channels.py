@@ -106,7 +106,7 @@ class Channel:
         what: str | None = None,
     ) -> None:
         if not isinstance(name, str) or not name:
-            raise TypeError(f"a channel's name must be a non-empty string, got {name!r}")
+            raise TypeError(f"a channel's name must be a non-empty string, got {shown(name)}")
         several = isinstance(operator, Sequence) and not isinstance(operator, str)
         values = () if operator is None else tuple(operator) if several else (operator,)
         self.name, self.what = name, what
@@ -125,7 +125,7 @@ class Channel:
         for factor in reversed(self.factors):
             if factor.shape[1] != rows:
                 raise ValueError(
-                    f"channel {name!r}: factor {factor.name} is {factor.shape[0]}×{factor.shape[1]}, "
+                    f"channel {shown(name)}: factor {factor.name} is {factor.shape[0]}×{factor.shape[1]}, "
                     f"and what it acts on has {rows} rows"
                 )
             rows = factor.shape[0]
@@ -285,7 +285,7 @@ class Channel:
             weights = as_array(weights, "weights")
         if weights.ndim != 2 or weights.shape[0] != self.shape[1]:
             raise ValueError(
-                f"channel {self.name!r} has {self.shape[1]} columns: its weights must have as many rows, "
+                f"channel {shown(self.name)} has {self.shape[1]} columns: its weights must have as many rows, "
                 f"got shape {tuple(weights.shape)}"
             )
         for factor in (self._input_factor, *reversed(self.factors)):
@@ -299,10 +299,13 @@ class Channel:
     def _identity(self, name: str) -> csr_array:
         if name != "I":
             raise ValueError(
-                f"the input of channel {self.name!r} is a matrix, a Channel, or 'I' for the identity; got {name!r}"
+                f"the input of channel {shown(self.name)} is a matrix, a Channel, or 'I' for the identity; "
+                f"got {shown(name)}"
             )
         if not self.factors:
-            raise ValueError(f"channel {self.name!r} is the identity: give it an operator such as hop_matrix(graph)")
+            raise ValueError(
+                f"channel {shown(self.name)} is the identity: give it an operator such as hop_matrix(graph)"
+            )
         return csr_array(eye_array(self.factors[-1].shape[1], format="csr"))
 
     @cached_property
@@ -378,12 +381,12 @@ class Channels(Sequence[Channel]):
         for channel in self._channels:
             if channel.n != self.n:
                 raise ValueError(
-                    f"channel {channel.name!r} has {channel.n} rows and channel {self._channels[0].name!r} "
+                    f"channel {shown(channel.name)} has {channel.n} rows and channel {self._channels[0].name!r} "
                     f"has {self.n}: all need one row per node of the same graph"
                 )
         if len(set(self.names)) < len(self.names):
             twice = next(name for i, name in enumerate(self.names) if name in self.names[:i])
-            raise ValueError(f"two channels are named {twice!r}; give one of them another name")
+            raise ValueError(f"two channels are named {shown(twice)}; give one of them another name")
         self._prepared: dict[Any, tuple[dict[int, Any], dict[int, Scales]]] = {}
 
     @overload
@@ -397,7 +400,7 @@ class Channels(Sequence[Channel]):
             return self._with(self._channels[which], self._added[which])
         if isinstance(which, str):
             if which not in self.names:
-                raise KeyError(f"no channel is named {which!r}; there are {', '.join(self.names)}")
+                raise KeyError(f"no channel is named {shown(which)}; there are {', '.join(self.names)}")
             return self._channels[self.names.index(which)]
         return self._channels[which]
 
@@ -673,11 +676,11 @@ def _as_input(values: Any, name: str) -> Any:
         array = array[:, None] if array.ndim == 1 else array
     if array.ndim != 2 or array.dtype.kind not in "biuf":
         raise ValueError(
-            f"the input of channel {name!r} must be a matrix of real numbers with one row per node, "
+            f"the input of channel {shown(name)} must be a matrix of real numbers with one row per node, "
             f"got {array.dtype} of shape {array.shape}"
         )
     if not all_finite(array):
-        raise ValueError(f"the input of channel {name!r} holds NaN or infinity; fill or remove these values")
+        raise ValueError(f"the input of channel {shown(name)} holds NaN or infinity; fill or remove these values")
     return array
 
 

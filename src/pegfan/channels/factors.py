@@ -14,7 +14,7 @@ from scipy.sparse import csr_array, eye_array, issparse
 from scipy.sparse.linalg import LinearOperator
 
 from pegfan._arrays import FloatArray, IntArray
-from pegfan._checks import check_choice, check_kind, check_numbers, check_sparse
+from pegfan._checks import check_choice, check_kind, check_numbers, check_sparse, shown
 from pegfan._matrices import listed, moved
 from pegfan._products import multipliable, product
 from pegfan.channels._sums import order_free_sums
@@ -361,18 +361,18 @@ def as_factor(value: Any, name: str) -> Operator:
         return value
     if isinstance(value, LinearOperator):
         if value.dtype is not None and value.dtype.kind == "c":
-            raise TypeError(f"a factor of channel {name!r} must be real, got a LinearOperator of {value.dtype}")
+            raise TypeError(f"a factor of channel {shown(name)} must be real, got a LinearOperator of {value.dtype}")
         return Foreign("L", value)
     if issparse(value):
         check_sparse(value, f"a factor of channel {name!r}")
     if issparse(value) or (isinstance(value, np.ndarray) and value.ndim == 2):
         if value.dtype.kind not in "biuf":
-            raise TypeError(f"a factor of channel {name!r} must hold real numbers, got dtype {value.dtype}")
+            raise TypeError(f"a factor of channel {shown(name)} must hold real numbers, got dtype {value.dtype}")
         if not all_finite(value):
-            raise ValueError(f"a factor of channel {name!r} holds NaN or infinity")
+            raise ValueError(f"a factor of channel {shown(name)} holds NaN or infinity")
         return Matrix("M", value)
     raise TypeError(
-        f"a factor of channel {name!r} must be a sparse matrix, a 2-D array or a LinearOperator, "
+        f"a factor of channel {shown(name)} must be a sparse matrix, a 2-D array or a LinearOperator, "
         f"got {type(value).__name__}"
     )
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from pegfan import _defaults as default
 from pegfan._arrays import IntArray
-from pegfan._checks import check_choice, check_flag, check_integer
+from pegfan._checks import check_choice, check_flag, check_integer, shown
 from pegfan.channels._kept import LARGE, part_of
 from pegfan.channels.channels import SIDES, Channel, Channels, product_name
 from pegfan.channels.factors import Hop, Projection, as_factor
@@ -139,7 +139,7 @@ def make_channels(
     with_hops, projected = KINDS[kind]
     if system is None:
         raise ValueError(
-            f"kind {kind!r} projects on framelets: pass system=FrameletSystem(tree), or use make_fsgnn_channels"
+            f"kind {shown(kind)} projects on framelets: pass system=FrameletSystem(tree), or use make_fsgnn_channels"
         )
     if not isinstance(system, FrameletSystem):
         raise TypeError(f"system must be a FrameletSystem, got {type(system).__name__}")

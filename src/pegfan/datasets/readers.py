@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Unpack, overload
 
-from pegfan._checks import BadInput, check_flag
+from pegfan._checks import BadInput, check_flag, check_list, shown
 from pegfan._limits import BYTE, CELL, COLUMN, JSON, allowed, require
 from pegfan.datasets._columns import ID_NAMES
 from pegfan.datasets._edges import END_NAMES, WEIGHT_NAMES, best_share, end_columns, some_ends
@@ -165,7 +165,9 @@ def read_graph(
     counts    0 repeated merged, 0 self loops, 0 unknown ids
     """
     chosen, account = Options.of(options), ReadReport()
-    edge_files = [] if edges is None else [edges] if isinstance(edges, str | os.PathLike) else list(edges)
+    edge_files: list[Any] = []
+    if edges is not None:
+        edge_files = [edges] if isinstance(edges, str | os.PathLike) else check_list(edges, "edges", object)
     every = [existing(path) for path in (*paths, *edge_files, nodes) if path is not None]
     how = FileOptions(format, delimiter, header, comments, allowed(max_bytes))
     parts, bags = gather(
@@ -239,7 +241,7 @@ def existing(path: Any) -> Path:
     if not found.exists():
         beside = sorted(path.name for path in found.parent.iterdir()) if found.parent.is_dir() else []
         near = nearest(found.name, beside)
-        raise FileNotFoundError(f"{found}: no such file{f' (did you mean {near!r}?)' if near else ''}")
+        raise FileNotFoundError(f"{found}: no such file{f' (did you mean {shown(near)}?)' if near else ''}")
     if found.stat().st_size == 0:
         raise BadInput(f"{found} is empty; was it written to the end? Give another file")
     return found
@@ -260,7 +262,7 @@ def file_format(path: Path, given: str | None) -> str:
     """Return the format of a file: given, by its suffix, or by how it starts."""
     if given is not None:
         if given not in _FORMATS:
-            raise ValueError(f"format must be one of {', '.join(_FORMATS)}, got {given!r}")
+            raise ValueError(f"format must be one of {', '.join(_FORMATS)}, got {shown(given)}")
         return given
     suffix = _suffix(path)
     if suffix in _REFUSED:
@@ -383,7 +385,7 @@ def _read_json(path: Path, max_bytes: int | None) -> dict[str, list[Any]]:
         found = dict(pairs)
         if len(found) < len(pairs):
             twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
-            raise BadInput(f"{path}: {twice!r} is given more than once")
+            raise BadInput(f"{path}: {shown(twice)} is given more than once")
         return found
 
     with reading(path, "JSON"), open_bytes(path, max_bytes, JSON) as stream:
@@ -395,7 +397,9 @@ def _read_json(path: Path, max_bytes: int | None) -> dict[str, list[Any]]:
         raise BadInput(f'{path} must hold lists by node id, {{"id": [token, ...], ...}}')
     for key, tokens in content.items():
         if not isinstance(tokens, list) or any(isinstance(token, list | dict | None) for token in tokens):
-            raise BadInput(f"{path}: node {key!r} must have a list of tokens, numbers or texts, got {str(tokens)[:60]}")
+            raise BadInput(
+                f"{path}: node {shown(key)} must have a list of tokens, numbers or texts, got {str(tokens)[:60]}"
+            )
     return content
 
 
@@ -539,6 +543,7 @@ def build_parts(parts: Parts, bags: Mapping[str, Mapping[Any, Any]], options: Op
         given = getattr(options, name)
         if given is not None and given is not False:
             raise BadInput(
-                f"{name}={given!r} is a column of the nodes, but {parts.edges.name} holds edges only; give the nodes"
+                f"{name}={shown(given)} is a column of the nodes, but {parts.edges.name} holds edges only; "
+                "give the nodes"
             )
     return build(parts.nodes, [parts.edges, *parts.others], options, report, n=parts.n, bags=bags)

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pegfan._arrays import FloatArray, IntArray
-from pegfan._checks import check_integer
+from pegfan._checks import check_integer, shown
 from pegfan.datasets.splits import random_splits
 from pegfan.graph import Graph
+from pegfan.running import check_memory
 
 D4 = np.array(
     [
@@ -78,6 +79,7 @@ def synthetic(
     counts = {"n_edges": n_edges, "n_features": n_features, "splits": splits, "seed": seed}
     for name, value in counts.items():
         check_integer(value, name, least=0)
+    check_memory(8.0 * n + 32.0 * n_edges + 4.0 * n * n_features, "such a graph")
     of_labels, of_features, of_edges = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(3))
 
     labels = of_labels.integers(len(D), size=n)
@@ -158,7 +160,7 @@ def _draw_by_race(labels: IntArray, D: FloatArray, wanted: int, rng: np.random.G
 def _check_distributions(distributions: ArrayLike) -> FloatArray:
     try:
         D = np.asarray(distributions, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
+    except (TypeError, ValueError, OverflowError, RuntimeError) as error:
         raise ValueError(f"distributions must be a square matrix of numbers: {error}") from error
     if D.ndim != 2 or D.shape[0] != D.shape[1] or not len(D):
         raise ValueError(f"distributions must be a square matrix, one row per class; got shape {D.shape}")
@@ -173,7 +175,7 @@ def _check_distributions(distributions: ArrayLike) -> FloatArray:
 
 def _check_number(value: Any, name: str, low: float, high: float) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise TypeError(f"{name} must be a number, got {value!r}")
+        raise TypeError(f"{name} must be a number, got {shown(value)}")
     if not low <= value <= high:
         raise ValueError(f"{name} must lie between {low:g} and {high:g}, got {value}")
     return float(value)

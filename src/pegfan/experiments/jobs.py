@@ -19,7 +19,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from pegfan._checks import check_integer, check_kind, check_list, check_mapping, check_number
+from pegfan._checks import check_integer, check_kind, check_list, check_mapping, check_number, shown
 from pegfan._extras import need
 from pegfan._plain import plain, versions
 from pegfan.datasets import Source
@@ -157,7 +157,7 @@ class Job:
             source, recipe = Source.from_dict(stored["source"]), recipe_of(stored["recipe"])
             return cls(source, recipe, stored["split"], stored["seed"])
         except (KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"this is not what Job.to_dict wrote: {error!r}") from error
+            raise ValueError(f"this is not what Job.to_dict wrote: {shown(error)}") from error
 
 
 def run_job(

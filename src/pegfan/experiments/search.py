@@ -17,6 +17,7 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 
 from pegfan import _defaults as default
+from pegfan._checks import shown
 from pegfan._extras import need
 from pegfan._plain import plain
 from pegfan.datasets import Source
@@ -210,7 +211,7 @@ def grid(name: Literal["paper", "authors"] = "paper") -> list[dict[str, float]]:
     {'wd_sca': 0.0, 'lr_sca': 0.01, 'wd_fc1': 0.0, 'wd_fc2': 0.0, 'lr_fc': 0.005, 'dropout': 0.5}
     """
     if name not in GRIDS:
-        raise ValueError(f"the grids are {' and '.join(map(repr, GRIDS))}, got {name!r}")
+        raise ValueError(f"the grids are {' and '.join(map(repr, GRIDS))}, got {shown(name)}")
     axes = GRIDS[name]
     return [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
 
@@ -348,7 +349,7 @@ def search(
     """
     wanted = list(range(splits)) if isinstance(splits, int) else list(splits)
     if not wanted or len(set(wanted)) < len(wanted):
-        raise ValueError(f"splits must name at least one split, each once; got {splits!r}")
+        raise ValueError(f"splits must name at least one split, each once; got {shown(splits)}")
     deadline = math.inf if budget is None else time.monotonic() + budget
     entries = grid(settings) if isinstance(settings, str) else [dict(entry) for entry in settings]
     if strategy != "optuna" and not entries:
@@ -364,7 +365,7 @@ def search(
             elif strategy == "optuna":
                 this.sampled(trials)
             else:
-                raise ValueError(f"strategy must be 'grid', 'halving' or 'optuna', got {strategy!r}")
+                raise ValueError(f"strategy must be 'grid', 'halving' or 'optuna', got {shown(strategy)}")
         except OutOfTime:
             complete = False
         return this.result(strategy, complete)
@@ -604,7 +605,7 @@ def _check_rungs(given: Sequence[Any] | None, settings: int, epochs: int, splits
         return default_rungs(settings, epochs, splits)
     rungs = [Rung(*rung) for rung in given]
     if not rungs or any(min(rung) < 1 for rung in rungs):
-        raise ValueError(f"rungs are (settings, epochs, splits), each at least 1; got {given!r}")
+        raise ValueError(f"rungs are (settings, epochs, splits), each at least 1; got {shown(given)}")
     for rung, following in itertools.pairwise(rungs):
         if following.settings > rung.settings or following.epochs < rung.epochs or following.splits < rung.splits:
             raise ValueError(f"from rung to rung settings get fewer, epochs and splits more; got {rung}, {following}")

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from pegfan._arrays import FloatArray, IntArray
-from pegfan._checks import check_choice
+from pegfan._checks import check_choice, shown
 from pegfan.framelets.filters import Filters, binary_haar, haar_basis, halves_values, tight_filters
 from pegfan.trees import Hierarchy
 
@@ -118,7 +118,7 @@ def make_levels(tree: Hierarchy, filters: Any, weights: str) -> list[Level]:
     if isinstance(filters, str):
         if filters not in FAMILIES:
             raise ValueError(
-                f"unknown filters {filters!r}; choose one of {', '.join(map(repr, FAMILIES))}, or pass "
+                f"unknown filters {shown(filters)}; choose one of {', '.join(map(repr, FAMILIES))}, or pass "
                 "a function of L or a table of (p, B)"
             )
     elif weights == "size":
@@ -159,7 +159,7 @@ class _FilterTable:
                 cluster = tree.cluster(key)
                 self.named.setdefault(cluster.level, []).append((cluster.slot, key))
             elif isinstance(key, bool) or not isinstance(key, (int, np.integer)):
-                raise TypeError(f"filters are keyed by a number of children or an index vector, not {key!r}")
+                raise TypeError(f"filters are keyed by a number of children or an index vector, not {shown(key)}")
 
     def choose(self, level: int, children: IntArray) -> tuple[list[Filters], IntArray]:
         """The distinct filters of a level, and which one each cluster takes."""

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, issparse
 
 from pegfan._arrays import FloatArray
-from pegfan._checks import check_choice, check_number
+from pegfan._checks import check_choice, check_number, shown
 from pegfan._defaults import RULES
 from pegfan.framelets._signals import is_tensor
 
@@ -91,7 +91,7 @@ def shrink(c: Coefficients, by: Any, mode: Literal["soft", "hard"], sigma: float
     parts = [_unit(c, j) for j in range(c.j0, c.system.K)]
     if isinstance(by, str):
         if by not in RULES:
-            raise ValueError(f"unknown threshold rule {by!r}; choose one of {', '.join(RULES)}, or a number")
+            raise ValueError(f"unknown threshold rule {shown(by)}; choose one of {', '.join(RULES)}, or a number")
         noise = _noise(parts) if sigma is None else np.asarray(check_number(sigma, "sigma"))
         levels = [_rule(by, part, noise, c.system.n) for part in parts]
     else:

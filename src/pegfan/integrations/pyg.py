@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pegfan import _defaults as default
+from pegfan._checks import shown
 from pegfan._extras import need
 from pegfan.graph import Graph
 from pegfan.recipe import Recipe
@@ -73,7 +74,7 @@ class Framelets(BaseTransform):  # type: ignore[misc]
         told = recipe.regime_is_open or recipe.labels or recipe.adjacency
         if told and (getattr(data, "y", None) is None or getattr(data, "train_mask", None) is None):
             fix = "; name the regime instead" if recipe.regime_is_open else ""
-            raise ValueError(f"{recipe!r} needs data.y and data.train_mask{fix}")
+            raise ValueError(f"{shown(recipe)} needs data.y and data.train_mask{fix}")
         # Where labels are not needed, those of a regression, or several per node, do no harm.
         unused: dict[str, Any] = {} if told else {"labels": None, "splits": ()}
         readable = data.x.float() if data.x.dtype == torch.bfloat16 else data.x  # NumPy has no bfloat16

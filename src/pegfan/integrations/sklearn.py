@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from pegfan._arrays import FloatArray, IntArray
-from pegfan._checks import as_array
+from pegfan._checks import as_array, shown
 from pegfan._extras import need
 from pegfan.auto import AutoClassifier
 from pegfan.classifier import FSGNNClassifier, NetworkClassifier, NodeClassifier, PEGFANClassifier, as_graph
@@ -193,7 +193,7 @@ class TransductiveClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     def _split(self, graph: Graph, labels: IntArray, model: Any) -> Split:
         share = self.validation
         if isinstance(share, bool) or not isinstance(share, (int, float, np.number)) or not 0 < share < 1:
-            raise ValueError(f"validation is a share of the nodes, more than 0 and less than 1; got {share!r}")
+            raise ValueError(f"validation is a share of the nodes, more than 0 and less than 1; got {shown(share)}")
         sizes = (1.0 - float(share), float(share), 0.0)
         options: Any = {"k": 1, "sizes": sizes, "seed": int(model.random_state)}
         split = draw_splits(graph, labels, **options)[0]
@@ -216,7 +216,9 @@ def _places(rows: NDArray[Any], graph: Graph) -> IntArray:
         found = [place.get(str(entry), -1) for entry in rows.tolist()]
         missing = next((str(entry) for entry, at in zip(rows.tolist(), found, strict=True) if at < 0), None)
         if missing is not None:
-            raise ValueError(f"the graph has no node {missing!r}; {suggestion(missing, list(place), there='it has')}")
+            raise ValueError(
+                f"the graph has no node {shown(missing)}; {suggestion(missing, list(place), there='it has')}"
+            )
         return np.array(found, np.int64)
     numbers = rows.astype(np.float64) if rows.dtype.kind == "O" else rows
     if numbers.dtype.kind not in "iuf":
@@ -241,7 +243,7 @@ def _class_weights(wanted: Any, classes: NDArray[Any], codes: IntArray, given: F
         return np.ones(len(codes))
     if isinstance(wanted, str):
         if wanted != "balanced":
-            raise ValueError(f"class_weight is 'balanced', weights by class, or None; got {wanted!r}")
+            raise ValueError(f"class_weight is 'balanced', weights by class, or None; got {shown(wanted)}")
         totals = np.bincount(codes, given, minlength=len(classes))
         by_class = given.sum() / (max((totals > 0).sum(), 1) * np.where(totals > 0, totals, 1.0))
     else:
@@ -250,7 +252,7 @@ def _class_weights(wanted: Any, classes: NDArray[Any], codes: IntArray, given: F
             raise ValueError(f"class_weight names the class {unknown[0]!r}, which is not in y: {classes.tolist()}")
         by_class = np.array([float(wanted.get(name, 1.0)) for name in classes.tolist()])
         if not (np.isfinite(by_class) & (by_class >= 0)).all():
-            raise ValueError(f"class_weight must be finite numbers of at least 0, got {wanted!r}")
+            raise ValueError(f"class_weight must be finite numbers of at least 0, got {shown(wanted)}")
     return np.asarray(by_class[codes])
 
 
@@ -267,7 +269,9 @@ def _per_node(
     if torn.any():
         node = nodes[torn.argmax()]
         one, other = (classes[code : code + 1].tolist()[0] for code in (codes[torn.argmax()], labels[node]))
-        raise ValueError(f"X has the node {graph.ids[node]} twice, as {one!r} and as {other!r}; a node has one class")
+        raise ValueError(
+            f"X has the node {graph.ids[node]} twice, as {shown(one)} and as {shown(other)}; a node has one class"
+        )
     return labels, np.bincount(nodes, weights, minlength=graph.n).astype(np.float64)
 
 
@@ -286,7 +290,7 @@ def _made(model: Any) -> Any:
         return _OWN[model]()
     if isinstance(model, str) and model in NETWORKS:
         return NetworkClassifier(model)
-    raise ValueError(f"model is a classifier of pegfan, or one of {', '.join([*_OWN, *NETWORKS])}; got {model!r}")
+    raise ValueError(f"model is a classifier of pegfan, or one of {', '.join([*_OWN, *NETWORKS])}; got {shown(model)}")
 
 
 _FEATURES = "gives rows of features; here X has one column, which nodes of a graph are meant"

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
-from pegfan._checks import check_number, check_numbers, check_sparse, kind_of
+from pegfan._checks import check_number, check_numbers, check_sparse, kind_of, shown
 from pegfan._products import keep_mask, sparse_product
 from pegfan.framelets._torch import sparse_csr
 from pegfan.models import _kernels
@@ -69,7 +69,10 @@ class Sparse:
 
     def data(self, dtype: Any) -> Any:
         """Its entries in a dtype."""
-        wanted = np.dtype(dtype)
+        try:
+            wanted = np.dtype(dtype)
+        except (TypeError, ValueError, RecursionError, SyntaxError):
+            raise TypeError(f"dtype must be one that NumPy knows, got {shown(dtype)}") from None
         if wanted not in self._data:
             self._data[wanted] = self._given.astype(wanted)
         return self._data[wanted]

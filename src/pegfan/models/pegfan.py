@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any, Self
@@ -128,7 +128,7 @@ class ChannelNetwork(nn.Module):
         options = {name: given[name] for name in ("dropout", "hop_normalize") if name in given}
         try:
             if odd := next((name for name, value in state.items() if not hasattr(value, "shape")), None):
-                raise ValueError(f"{odd!r} is not an array")
+                raise ValueError(f"{shown(odd)} is not an array")
             count = len(state["attention_logits"])
             widths = [state[f"channel_layers.{i}.weight"].shape[1] for i in range(count)]
             classes, hidden = len(state["output.bias"]), len(state["channel_layers.0.bias"])
@@ -206,7 +206,9 @@ class ChannelNetwork(nn.Module):
         >>> [(group["name"], group["lr"], group["weight_decay"]) for group in optimizer.param_groups]
         [('output', 0.01, 0.001), ('channels', 0.01, 0.0001), ('attention', 0.04, 0.1)]
         """
-        read = settings.__getitem__ if isinstance(settings, Mapping) else partial(getattr, settings)
+        read: Callable[[str], Any] = partial(getattr, settings)
+        if isinstance(settings, Mapping):
+            read = check_mapping(settings, "settings").__getitem__
         groups: list[tuple[str, list[Any], str, str]] = [
             ("output", [*self.hidden_layers.parameters(), *self.output.parameters()], "lr_fc", "wd_fc2"),
             ("channels", [*self.channel_layers.parameters()], "lr_fc", "wd_fc1"),
@@ -220,7 +222,7 @@ class ChannelNetwork(nn.Module):
         except (KeyError, AttributeError) as error:
             missing = getattr(error, "name", None) or error.args[0]
             raise ValueError(
-                f"settings have no {missing!r}; parameter_groups needs wd_fc1, wd_fc2, wd_sca, lr_fc and lr_sca"
+                f"settings have no {shown(missing)}; parameter_groups needs wd_fc1, wd_fc2, wd_sca, lr_fc and lr_sca"
             ) from None
 
     def _check(self, channels: Iterable[Any]) -> list[Any]:

@@ -14,6 +14,7 @@ from matplotlib.patches import Polygon
 from numpy.typing import ArrayLike
 
 from pegfan._arrays import FloatArray, IntArray
+from pegfan._checks import shown
 from pegfan.framelets import FrameletSystem
 from pegfan.graph import Graph
 from pegfan.layouts import coordinates, is_flat
@@ -221,7 +222,7 @@ def _tuple(index: Index) -> str:
 def _check_rows(vectors: Sequence[int], total: int) -> IntArray:
     rows = np.asarray(vectors)
     if rows.ndim != 1 or not rows.size or rows.dtype.kind not in "iu":
-        raise ValueError(f"vectors must be a list of row numbers of system.matrix(j0), got {vectors!r}")
+        raise ValueError(f"vectors must be a list of row numbers of system.matrix(j0), got {shown(vectors)}")
     if rows.min() < 0 or rows.max() >= total:
         culprit = rows[(rows < 0) | (rows >= total)][0]
         raise ValueError(f"vectors holds {culprit}; system.matrix(j0) has the rows 0 to {total - 1}")

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from pegfan._arrays import FloatArray
-from pegfan._checks import check_kind
+from pegfan._checks import check_kind, shown
 from pegfan.graph import Graph
 from pegfan.graph import check_graph as require_graph
 from pegfan.layouts import coordinates, is_flat
@@ -202,14 +202,14 @@ def levels(
         raise ValueError(f"the tree has {hierarchy.n} nodes and the graph {graph.n}; they must belong together")
     inner = list(range(2, hierarchy.K)) or [hierarchy.K]
     if levels is not None and (isinstance(levels, int) or not len(levels)):
-        raise ValueError(f"levels is a list of at least one level, got {levels!r}")
-    shown = [inner[i] for i in drawing.evenly(len(inner), 6)] if levels is None else list(levels)
+        raise ValueError(f"levels is a list of at least one level, got {shown(levels)}")
+    drawn = [inner[i] for i in drawing.evenly(len(inner), 6)] if levels is None else list(levels)
     xy = coordinates(graph, positions)
     flat = is_flat(xy)
-    columns = 1 if flat else drawing.column_count(len(shown))
-    rows = -(-len(shown) // columns)
+    columns = 1 if flat else drawing.column_count(len(drawn))
+    rows = -(-len(drawn) // columns)
     figure = drawing.new_figure(*((6.0, 0.62 * rows + 0.2) if flat else (2.6 * columns, 2.8 * rows)))
-    for ax, level in zip(drawing.panels(figure, len(shown), columns), shown, strict=True):
+    for ax, level in zip(drawing.panels(figure, len(drawn), columns), drawn, strict=True):
         nodes = drawing.draw_graph(ax, graph, xy, None, values=_nested(hierarchy, level))
         nodes.set_cmap(colormaps["turbo"])
         nodes.set_clim(0.0, 1.0)

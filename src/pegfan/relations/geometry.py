@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array, issparse
 
 from pegfan._arrays import FloatArray, IntArray
-from pegfan._checks import BadInput, check_choice, check_integer, check_kind
+from pegfan._checks import BadInput, check_choice, check_integer, check_kind, shown
 from pegfan.graph import Graph, check_graph
 from pegfan.relations.struc2vec import undirected
 from pegfan.trees import canonical_order
@@ -135,7 +135,7 @@ def geom_divisions(graph: Graph, relations: GeomRelations) -> list[csr_array]:
     for name, matrix in zip(NAMES, matrices, strict=True):
         if not issparse(matrix) or matrix.shape != (n, n):
             raise ValueError(
-                f"relation {name!r} must be a sparse array of shape ({n}, {n}), as the graph has {n} nodes; got "
+                f"relation {shown(name)} must be a sparse array of shape ({n}, {n}), as the graph has {n} nodes; got "
                 f"{type(matrix).__name__} {np.shape(matrix)}: read or make the relations of this graph"
             )
     pairs = [csr_array(graph.adjacency.T).tocoo().coords, *(matrix.tocoo().coords for matrix in matrices)]

@@ -11,7 +11,7 @@ import numpy as np
 
 from pegfan import _defaults as default
 from pegfan._arrays import FloatArray
-from pegfan._checks import check_choice, check_integer, check_kind
+from pegfan._checks import check_choice, check_integer, check_kind, shown
 from pegfan._extras import need
 from pegfan.channels import Channels
 from pegfan.graph import Split, as_split, metric_problem
@@ -115,7 +115,7 @@ def train(
     """
     chosen = Settings.of(settings)
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**63 - 10**6:
-        raise ValueError(f"seed must be an integer of at least 0 (and below 2^63), got {seed!r}")
+        raise ValueError(f"seed must be an integer of at least 0 (and below 2^63), got {shown(seed)}")
     seed = int(seed)  # NumPy's integers would overflow where masks are drawn
     weights = check_weights(sample_weight, channels.n) if isinstance(channels, Channels) else None
     if metric is None:
@@ -141,9 +141,9 @@ def train(
             for run in runner.map(_run, range(len(parts)), here=here):
                 runs.append(run)
                 left = (time.perf_counter() - start) / len(runs) * (len(parts) - len(runs))
-                shown = METRICS[metric].show
+                show = METRICS[metric].show
                 text = (
-                    f"split {run.split}: {shown(run.test_metric)} on test, {shown(run.val_metric)} on "
+                    f"split {run.split}: {show(run.test_metric)} on test, {show(run.val_metric)} on "
                     f"validation, {run.epochs} epochs, {run.epochs / max(run.seconds, 1e-9):.0f} per second"
                     + (f"; about {left:.0f} s left" if len(runs) < len(parts) else "")
                 )
@@ -302,7 +302,7 @@ def check_device(device: str | None) -> None:
     try:
         kind = torch.device(device).type
     except RuntimeError:
-        raise ValueError(f"torch knows no device {device!r}; use 'cpu', 'cuda' or leave it out") from None
+        raise ValueError(f"torch knows no device {shown(device)}; use 'cpu', 'cuda' or leave it out") from None
     if kind == "cuda" and not torch.cuda.is_available():
         raise ValueError("device='cuda' was asked for, but torch finds no CUDA device; leave device out for the CPU")
 

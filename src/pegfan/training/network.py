@@ -9,7 +9,7 @@ import numpy as np
 
 from pegfan import _defaults as default
 from pegfan._arrays import Float32Array
-from pegfan._checks import as_array, check_integer, check_kind, check_mapping
+from pegfan._checks import as_array, check_integer, check_kind, check_mapping, shown
 from pegfan.channels import Channel, Channels
 from pegfan.channels.channels import node_indices
 from pegfan.running import check_memory, one_thread
@@ -257,7 +257,7 @@ class Network:
 
     def _array(self, name: str) -> Float32Array:
         if name not in self.state:
-            raise ValueError(f"the state has no {name!r}; is it that of another network?")
+            raise ValueError(f"the state has no {shown(name)}; is it that of another network?")
         return self.state[name]
 
     def _matrix(self, name: str) -> Float32Array:

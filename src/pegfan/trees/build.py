@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 
 from pegfan import _defaults as default
 from pegfan._arrays import LINE, FloatArray, IntArray, Room
-from pegfan._checks import check_choice, check_integer, check_number
+from pegfan._checks import check_choice, check_integer, check_number, shown
 from pegfan._matrices import by_label, csr_of, drop_loops, enough, merged, moved, transposed
 from pegfan.graph import Graph, check_graph
 from pegfan.running import Progress, Step
@@ -361,7 +361,7 @@ def _labels_of(labels: Any, n: int, name: str) -> NDArray[Any]:
     found = np.asarray(labels)
     if found.shape != (n,) or found.dtype.kind not in "iu":
         raise ValueError(
-            f"builder {name!r} must return {n} integers, one label per node; got {found.dtype} {found.shape}"
+            f"builder {shown(name)} must return {n} integers, one label per node; got {found.dtype} {found.shape}"
         )
     return found.astype(np.int64) if found.dtype != np.int32 else found
 
@@ -376,7 +376,7 @@ def _find_builder(method: str | Builder, n: int) -> tuple[str, Builder]:
 
     if method in _ALL_PAIRS and n > MOST_NODES:
         raise ValueError(
-            f"{method!r} compares all pairs of {n:,} nodes ({n**2 / 2:.1e} distances at the first level; a "
+            f"{shown(method)} compares all pairs of {n:,} nodes ({n**2 / 2:.1e} distances at the first level; a "
             f"matrix of them would take {n**2 * 4 / 1e9:,.0f} GB); above {MOST_NODES:,} use method='matching'"
         )
     module, function = BUILDERS[method].split(":")

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pegfan._arrays import IntArray
-from pegfan._checks import as_array, check_integer, check_kind, check_list, check_mapping, check_path, kind_of
+from pegfan._checks import as_array, check_integer, check_kind, check_list, check_mapping, check_path, kind_of, shown
 from pegfan._matrices import by_label, holds_each_once, number_by_appearance
 from pegfan._npz import read_npz, write_npz
 
@@ -198,7 +198,7 @@ class Hierarchy:
             row = below
         for item in row:
             if isinstance(item, bool) or not isinstance(item, (int, np.integer)):
-                raise TypeError(f"{item!r} is not a node number; nest lists of integers")
+                raise TypeError(f"{shown(item)} is not a node number; nest lists of integers")
         return cls(parents[::-1], row, info)
 
     @classmethod
@@ -434,7 +434,7 @@ class Hierarchy:
         """
         arrays = read_npz(check_path(path, "path"), max_bytes)
         if str(arrays.get("format")) != _FORMAT:
-            raise ValueError(f"{path} is not a tree written by Hierarchy.save (no {_FORMAT!r} in it)")
+            raise ValueError(f"{path} is not a tree written by Hierarchy.save (no {shown(_FORMAT)} in it)")
         if ids is not None and "ids" in arrays and str(arrays["ids"]) != _digest_of_ids(ids):
             raise ValueError(
                 f"{path} is a tree of other nodes than the graph has, or of the same in another order; give the graph "
@@ -570,6 +570,8 @@ def _sort_slots(levels: list[IntArray]) -> tuple[list[IntArray], IntArray | None
 
 def _digest_of_ids(ids: Iterable[Any]) -> str:
     """What tells ids in their order from others; 7 and "7" are one id."""
+    if hasattr(ids, "shape") and len(ids.shape) != 1:
+        raise TypeError(f"ids are a list or a vector, got the shape {ids.shape}")
     digest, parts = hashlib.sha256(), map(str, ids.tolist() if isinstance(ids, np.ndarray) else ids)
     while some := list(islice(parts, 2**16)):
         digest.update("".join(f"{len(name)} {name} " for name in some).encode(errors="surrogatepass"))
