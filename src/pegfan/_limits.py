@@ -11,7 +11,7 @@ import re
 import sys
 from pathlib import Path
 
-from pegfan._checks import BadInput
+from pegfan._checks import BadInput, check_number
 
 __all__ = ["allowed", "free_memory", "machine_memory", "read_bytes", "require", "show_bytes"]
 
@@ -33,6 +33,8 @@ _SHAPE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([kmgt]?)(i?)(b?)\s*", re.IGNOR
 _LIMIT = "memory.limit_in_bytes"
 _USED = {"memory.max": "memory.current", _LIMIT: "memory.usage_in_bytes"}
 _EXAMPLE = "write it as 4GB, 512MB or 1.5GiB"
+_SMALL = 2**26
+"""Bytes below which the system is not asked whether they are free: that takes longer than making a small graph."""
 
 
 def read_bytes(amount: str | float, name: str = "memory") -> int:
@@ -206,3 +208,19 @@ if they are yours, allow more with --max-bytes (max_bytes=)
             f"{what} take up to {show_bytes(size)} of memory, and {show_bytes(max_bytes)} are allowed; if they are "
             f"yours, allow more with --max-bytes (max_bytes=){other}"
         )
+
+
+def check_memory(size: float, what: str) -> None:
+    """Refuse what would not fit into the memory that is free: the system would end the process without a word.
+
+    Examples
+    --------
+    >>> check_memory(1e18, "a matrix of everything")
+    Traceback (most recent call last):
+    MemoryError: a matrix of everything takes up to 1000000000.0 GB, and ... GB are free
+    """
+    if check_number(size, "size") < _SMALL:
+        return
+    free = free_memory()
+    if free is not None and size > free:
+        raise MemoryError(f"{what} takes up to {size / 1e9:.1f} GB, and {free / 1e9:.1f} GB are free")

@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 
+from pegfan._checks import check_numbers, check_sparse
 from pegfan._compiled import compiled
+from pegfan._limits import check_memory
 
 __all__ = [
     "by_label",
@@ -33,6 +35,17 @@ _BITS = {4: np.uint32, 8: np.uint64}
 
 
 # ------------------------------------------------------------------------------------------------------- loops
+
+
+def as_matrix(values: Any, what: str) -> Any:
+    """Return a matrix of real numbers, sparse as it is or else a dense array; refuse anything else."""
+    if issparse(values):
+        check_sparse(values, what)
+        return values
+    matrix = check_numbers(values, what, None, None)
+    if 0 in matrix.strides:  # it repeats itself, and claims more than it holds
+        check_memory(2.0 * matrix.nbytes, what)
+    return matrix
 
 
 @compiled()

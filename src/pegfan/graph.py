@@ -33,9 +33,9 @@ from pegfan._checks import (
     shown,
 )
 from pegfan._extras import need
+from pegfan._limits import check_memory
 from pegfan._matrices import moved, transposed
 from pegfan.metrics import METRICS, check_metric
-from pegfan.running import check_memory
 
 if TYPE_CHECKING:
     import networkx

@@ -17,10 +17,10 @@ from scipy.sparse import coo_array, csr_array, issparse
 from scipy.sparse.csgraph import connected_components
 
 from pegfan._arrays import FloatArray, IntArray
-from pegfan._checks import check_numbers, check_places, check_sparse
-from pegfan._matrices import sorted_hashes
+from pegfan._checks import check_numbers, check_places
+from pegfan._limits import check_memory
+from pegfan._matrices import as_matrix, sorted_hashes
 from pegfan.graph import Graph, check_graph
-from pegfan.running import check_memory
 
 __all__ = [
     "Degrees",
@@ -404,10 +404,7 @@ def equal_rows(matrix: Any) -> IntArray:
     """
     from pegfan._hashing import row_hashes
 
-    if issparse(matrix):
-        check_sparse(matrix, "matrix")
-    else:
-        matrix = check_numbers(matrix, "matrix", None, None)
+    matrix = as_matrix(matrix, "matrix")
 
     order, number, _ = sorted_hashes(row_hashes(matrix), np.int64)
     filled = np.diff(csr_array(matrix).indptr) > 0 if issparse(matrix) else np.asarray(matrix).any(axis=1)

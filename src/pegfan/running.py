@@ -17,15 +17,13 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Self
 
-from pegfan._checks import check_flag, check_integer, check_number, shown
-from pegfan._limits import free_memory
+from pegfan._checks import check_flag, check_integer, shown
 
 __all__ = [
     "Deadline",
     "Progress",
     "Runner",
     "Step",
-    "check_memory",
     "cores",
     "follow",
     "one_thread",
@@ -33,8 +31,6 @@ __all__ = [
     "watch_memory",
 ]
 
-_SMALL = 2**26
-"""Bytes below which the system is not asked whether they are free: that takes longer than making a small graph."""
 _WATCH = 0.5
 """Seconds between two checks of a worker that its parent is alive."""
 _ON_END_OF_PARENT = 1
@@ -349,22 +345,6 @@ def release_memory() -> None:
 
         with contextlib.suppress(OSError, AttributeError):  # another C library
             ctypes.CDLL("libc.so.6").malloc_trim(0)
-
-
-def check_memory(size: float, what: str) -> None:
-    """Refuse what would not fit into the memory that is free: the system would end the process without a word.
-
-    Examples
-    --------
-    >>> check_memory(1e18, "a matrix of everything")
-    Traceback (most recent call last):
-    MemoryError: a matrix of everything takes up to 1000000000.0 GB, and ... GB are free
-    """
-    if check_number(size, "size") < _SMALL:
-        return
-    free = free_memory()
-    if free is not None and size > free:
-        raise MemoryError(f"{what} takes up to {size / 1e9:.1f} GB, and {free / 1e9:.1f} GB are free")
 
 
 def _peak() -> int | None:

@@ -12,9 +12,9 @@ from pyarrow import parquet
 import pegfan as pf
 from pegfan import _limits
 from pegfan._checks import BadInput
+from pegfan._limits import check_memory
 from pegfan.datasets import Source, read_graph
 from pegfan.datasets._table import unique_names
-from pegfan.running import check_memory
 
 torch = pytest.importorskip("torch")
 
@@ -107,7 +107,7 @@ def test_a_class_number_far_beyond_the_nodes_is_refused(tmp_path):
 
 
 def test_one_long_vector_among_blanks_is_not_filled_in(tmp_path, monkeypatch):
-    monkeypatch.setattr("pegfan.running.free_memory", lambda: 10**8)
+    monkeypatch.setattr(_limits, "free_memory", lambda: 10**8)
     nodes, edges = tmp_path / "nodes.csv", tmp_path / "edges.csv"
     edges.write_text("source,target\n0,1\n")
     nodes.write_text(f'id,v\n0,"[{",".join(["1.5"] * 3000)}]"\n' + "".join(f'{k},""\n' for k in range(1, 3000)))
@@ -117,7 +117,7 @@ def test_one_long_vector_among_blanks_is_not_filled_in(tmp_path, monkeypatch):
 
 def test_the_similarity_of_very_many_classes_is_refused(monkeypatch):
     graph = pf.Graph.from_edges([[0, 1]], n=2000, labels=np.arange(2000))
-    monkeypatch.setattr("pegfan.running.free_memory", lambda: 10**7)
+    monkeypatch.setattr(_limits, "free_memory", lambda: 10**7)
     with pytest.raises(MemoryError, match="2,000 classes"):
         pf.measures.ccns(graph)
     with pytest.raises(MemoryError):

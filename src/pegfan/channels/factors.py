@@ -14,8 +14,8 @@ from scipy.sparse import csr_array, eye_array, issparse
 from scipy.sparse.linalg import LinearOperator
 
 from pegfan._arrays import FloatArray, IntArray
-from pegfan._checks import check_choice, check_kind, check_numbers, check_sparse, shown
-from pegfan._matrices import listed, moved
+from pegfan._checks import check_choice, check_kind, check_sparse, shown
+from pegfan._matrices import as_matrix, listed, moved
 from pegfan._products import multipliable, product
 from pegfan.channels._sums import order_free_sums
 from pegfan.channels.hops import KINDS, SUFFIXES, hop_matrix, hop_name
@@ -46,10 +46,7 @@ class Matrix(Operator):
 
     def __init__(self, name: str, matrix: Any) -> None:
         self._given = matrix  # keeps its id from being used again, see `key`
-        if issparse(matrix):
-            check_sparse(matrix, "matrix")
-        else:
-            matrix = check_numbers(matrix, "matrix", None, None)
+        matrix = as_matrix(matrix, "matrix")
         self.matrix: Any = _as_floats(csr_array(matrix) if issparse(matrix) else matrix)
         self._converted: dict[Any, Any] = {}
         super().__init__(name, self.matrix.shape, self._multiply, self._multiply_transposed)

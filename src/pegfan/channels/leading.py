@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array
 
 from pegfan._arrays import FloatArray, IntArray
-from pegfan._checks import check_numbers, check_sparse
 from pegfan._hashing import mix_all
+from pegfan._matrices import as_matrix
 from pegfan.channels._kept import part_of
 from pegfan.channels._sums import order_free_product
 from pegfan.channels.hops import hop_matrix
@@ -51,10 +51,7 @@ def principal_vectors(features: Any) -> FloatArray:
     array([[0.6],
            [0.8]])
     """
-    if issparse(features):
-        check_sparse(features, "features")
-    else:
-        features = check_numbers(features, "features", None, None)
+    features = as_matrix(features, "features")
     x = csr_array(features, dtype=np.float64)
     largest = float(np.abs(x.data).max(initial=0.0))
     if largest:

@@ -9,12 +9,12 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from pegfan._checks import BadInput
+from pegfan._limits import check_memory
 from pegfan.datasets._blocks import Block, Column, Unusable, filled, require_all
 from pegfan.datasets._categories import categories
 from pegfan.datasets._ids import WHOLE_NUMBER
 from pegfan.datasets._schema import Rule
 from pegfan.datasets._table import MISSING_WORDS, Table, plain, shown
-from pegfan.running import check_memory
 
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _NUMBERS = re.compile(r"[-+.,;|eE\d\s]*")

@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike
 
 from pegfan._arrays import FloatArray, IntArray
 from pegfan._checks import check_integer, shown
+from pegfan._limits import check_memory
 from pegfan.datasets.splits import random_splits
 from pegfan.graph import Graph
-from pegfan.running import check_memory
 
 D4 = np.array(
     [

@@ -18,7 +18,7 @@ from scipy.sparse import csr_array, issparse
 
 from pegfan._arrays import FloatArray, IntArray
 from pegfan._checks import as_array, check_integer, check_sparse
-from pegfan.running import check_memory
+from pegfan._limits import check_memory
 
 TOLERANCE = 1e-8
 """How far a filter may be from Theorem 1's conditions, in the largest absolute entry."""

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from pegfan._checks import check_integer, check_number
+from pegfan._limits import check_memory
 from pegfan.models._sparse import Sparse, linear
-from pegfan.running import check_memory
 
 __all__ = ["Weight", "check_sizes", "propagate", "side_by_side"]
 

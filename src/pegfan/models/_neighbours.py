@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from scipy.sparse import csr_array, diags_array, eye_array, issparse
+from scipy.sparse import csr_array, diags_array, eye_array
 from torch import Tensor, nn
 
-from pegfan._checks import check_integer, check_numbers, check_sparse
+from pegfan._checks import check_integer
+from pegfan._limits import check_memory
+from pegfan._matrices import as_matrix
 from pegfan.models._sparse import Sparse, check_tensor
-from pegfan.running import check_memory
 
 __all__ = ["GraphNetwork", "Neighbours"]
 
@@ -41,10 +42,7 @@ class Neighbours:
     """
 
     def __init__(self, matrix: Any) -> None:
-        if issparse(matrix):
-            check_sparse(matrix, "matrix")
-        else:
-            matrix = check_numbers(matrix, "matrix", None, None)
+        matrix = as_matrix(matrix, "matrix")
         self.matrix = csr_array(matrix, dtype=np.float64, copy=True)
         self.matrix.sum_duplicates()
         self.matrix.eliminate_zeros()

@@ -7,12 +7,13 @@ from typing import Any, Self
 
 import numpy as np
 import torch
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
-from pegfan._checks import check_number, check_numbers, check_sparse, kind_of, shown
+from pegfan._checks import check_number, kind_of, shown
+from pegfan._matrices import as_matrix
 from pegfan._products import keep_mask, sparse_product
 from pegfan.framelets._torch import sparse_csr
 from pegfan.models import _kernels
@@ -40,10 +41,7 @@ class Sparse:
     """
 
     def __init__(self, matrix: Any) -> None:
-        if issparse(matrix):
-            check_sparse(matrix, "matrix")
-        else:
-            matrix = check_numbers(matrix, "matrix", None, None)
+        matrix = as_matrix(matrix, "matrix")
         csr = csr_array(matrix)
         if not csr.has_canonical_format:
             csr = csr.copy()

@@ -11,10 +11,10 @@ from torch.nn import functional as F
 
 from pegfan import _defaults as default
 from pegfan._checks import check_flag, check_number
+from pegfan._limits import check_memory
 from pegfan.models._layers import Weight, check_sizes
 from pegfan.models._neighbours import GraphNetwork
 from pegfan.models._sparse import dropout, relu_dropout
-from pegfan.running import check_memory
 
 
 class GCNII(GraphNetwork):

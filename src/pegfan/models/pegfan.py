@@ -21,14 +21,13 @@ from pegfan._checks import (
     check_list,
     check_mapping,
     check_number,
-    check_numbers,
     check_places,
-    check_sparse,
     kind_of,
     shown,
 )
+from pegfan._limits import check_memory
+from pegfan._matrices import as_matrix
 from pegfan.framelets._torch import sparse_csr
-from pegfan.running import check_memory
 
 
 class ChannelNetwork(nn.Module):
@@ -317,13 +316,12 @@ def to_tensors(
     tensors: list[Tensor] = []
     listed: list[Any] = check_list(arrays, "arrays", object)
     for array in listed:
-        if issparse(array):
-            check_sparse(array, f"arrays[{len(tensors)}]")
-            kind = dtype or torch.from_numpy(np.empty(0, array.dtype)).dtype
-            tensors.append(sparse_csr(csr_array(array), kind, place))
+        matrix = as_matrix(array, f"arrays[{len(tensors)}]")
+        if issparse(matrix):
+            kind = dtype or torch.from_numpy(np.empty(0, matrix.dtype)).dtype
+            tensors.append(sparse_csr(csr_array(matrix), kind, place))
         else:
-            dense = check_numbers(array, f"arrays[{len(tensors)}]", None, None)
-            tensor = torch.from_numpy(dense) if dense.flags.writeable else torch.tensor(dense)
+            tensor = torch.from_numpy(matrix) if matrix.flags.writeable else torch.tensor(matrix)
             tensors.append(tensor.to(place, dtype))
     return tensors
 

@@ -10,9 +10,10 @@ import numpy as np
 from pegfan import _defaults as default
 from pegfan._arrays import Float32Array
 from pegfan._checks import as_array, check_integer, check_kind, check_mapping, shown
+from pegfan._limits import check_memory
 from pegfan.channels import Channel, Channels
 from pegfan.channels.channels import node_indices
-from pegfan.running import check_memory, one_thread
+from pegfan.running import one_thread
 from pegfan.training.batches import ROWS, multiply, suits
 from pegfan.training.rows import TARGET, Units
 from pegfan.training.settings import Settings

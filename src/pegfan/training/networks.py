@@ -16,13 +16,14 @@ from torch.nn import functional as F
 from pegfan import models
 from pegfan._arrays import Float32Array, FloatArray, IntArray
 from pegfan._checks import check_kind
+from pegfan._limits import check_memory
 from pegfan.channels import hop_matrix
 from pegfan.channels.scaling import FeatureScale, scale
 from pegfan.graph import Graph, Split
 from pegfan.metrics import score
 from pegfan.models import GraphNetwork, Neighbours, Sparse
 from pegfan.models.geom_gcn import Divisions
-from pegfan.running import Progress, Step, check_memory
+from pegfan.running import Progress, Step
 from pegfan.training.engine import check_device, check_metric, check_weights, without_weightless
 from pegfan.training.loop import follow
 from pegfan.training.plain import seeded
