@@ -593,10 +593,10 @@ def _ready(place: Path) -> None:
     memory=2 * _ALLOWED,
 )
 def _claim(_: None, number: int, draw: random.Random, folder: Path) -> None:
-    from pegfan import _limits, measures, read_graph, running
+    from pegfan import _limits, measures, read_graph
 
     child = _made_apart(lambda: _bomb(folder, draw))  # making it takes memory, too
-    running.free_memory = lambda: _ALLOWED
+    _limits.free_memory = lambda: _ALLOWED
     assert _limits.allowed("50MB") == _ALLOWED
     beside = [folder / "edges.csv"] if (folder / "edges.csv").exists() else []
 
