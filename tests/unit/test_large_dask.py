@@ -7,6 +7,7 @@ import signal
 import subprocess
 import threading
 import time
+from copy import deepcopy
 
 import pytest
 
@@ -204,8 +205,8 @@ def test_tls_by_a_folder_or_the_settings_of_dask(tmp_path, certificates):
         assert there.scheduler_address.startswith("tls://")
         with pytest.raises(OSError, match=r"at tls:.* cannot be spoken to .*--tls"):
             DaskCluster(there.scheduler_address).__enter__()
-        before = dask.config.get("distributed.comm")
-        with dask.config.set({"distributed.comm": before}):  # gives the settings back
+        before = deepcopy(dask.config.get("distributed.comm"))  # what `use_tls` changes is within it
+        with dask.config.set({"distributed.comm": deepcopy(before)}):  # gives the settings back
             _cluster.use_tls(certificates)
             with DaskCluster(there.scheduler_address) as cluster, Work(tmp_path / "work", cluster=cluster) as work:
                 assert [one["value"] for one in work.stage(example, {"power": 2}, count=3).results] == [0, 1, 4]
