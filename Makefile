@@ -57,7 +57,7 @@ demo: $(DEMO)  ## A signal taken apart, denoised and put together; then PEGFAN a
 test: $(INSTALLED)  ## The quick self-contained tests and every example in a docstring
 	$(BIN)/pytest -n 2 --dist loadfile -m 'not long' --doctest-modules tests/unit src/pegfan
 
-test-long: $(INSTALLED)  ## What the quick loop leaves out: whole trainings, kills, other processes, 80 examples per property
+test-long: $(INSTALLED)  ## What the quick loop leaves out: whole trainings, kills, other processes, 200 examples per property
 	PEGFAN_HYPOTHESIS=long $(BIN)/pytest -n 2 -m 'long or hypothesis' tests/unit
 
 test-light: $(INSTALLED) $(LIGHT)/.installed  ## The plain installation, without torch and the other extras

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 settings.register_profile(
     "quick", max_examples=10, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
-settings.register_profile("long", parent=settings.get_profile("quick"), max_examples=80)
+settings.register_profile("long", parent=settings.get_profile("quick"), max_examples=200)
 settings.register_profile("thorough", parent=settings.get_profile("quick"), max_examples=300, derandomize=False)
 settings.load_profile(os.environ.get("PEGFAN_HYPOTHESIS", "quick"))
 

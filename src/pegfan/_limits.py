@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pegfan._checks import BadInput, check_number
 
-__all__ = ["allowed", "free_memory", "machine_memory", "read_bytes", "require", "show_bytes"]
+__all__ = ["allowed", "check_memory", "free_memory", "machine_memory", "read_bytes", "require", "show_bytes"]
 
 SHARE = 0.5
 """Of the memory that is free, what reading a graph may take by default: the work on it needs the rest."""

@@ -17,6 +17,7 @@ from pegfan._compiled import compiled
 from pegfan._limits import check_memory
 
 __all__ = [
+    "as_matrix",
     "by_label",
     "count_hashes",
     "csr_of",
@@ -34,9 +35,6 @@ __all__ = [
 _BITS = {4: np.uint32, 8: np.uint64}
 
 
-# ------------------------------------------------------------------------------------------------------- loops
-
-
 def as_matrix(values: Any, what: str) -> Any:
     """Return a matrix of real numbers, sparse as it is or else a dense array; refuse anything else."""
     if issparse(values):
@@ -46,6 +44,9 @@ def as_matrix(values: Any, what: str) -> Any:
     if 0 in matrix.strides:  # it repeats itself, and claims more than it holds
         check_memory(2.0 * matrix.nbytes, what)
     return matrix
+
+
+# ------------------------------------------------------------------------------------------------------- loops
 
 
 @compiled()

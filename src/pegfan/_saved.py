@@ -62,7 +62,7 @@ def read_description(source: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is damaged: {error}") from error
     if not isinstance(about, dict) or about.get("format") != FORMAT:
-        raise ValueError(f"{path} was not written by pegfan: its format is not {shown(FORMAT)}")
+        raise ValueError(f"{path} was not written by pegfan: its format is not {FORMAT!r}")
     version = about.get("version")
     if not isinstance(version, int) or version > FORMAT_VERSION:
         raise ValueError(

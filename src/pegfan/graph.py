@@ -426,10 +426,9 @@ class Graph:
                [4., 0., 5.],
                [0., 5., 0.]])
         """
-        if not isinstance(directed, bool | np.bool_):
-            raise TypeError(f"directed must be True or False, got {shown(directed)}")
+        directed = check_flag(directed, "directed")
         adjacency = join_edges(edges, weights, n, duplicates, mirror=not directed)
-        return cls(adjacency, directed=bool(directed), **attributes)
+        return cls(adjacency, directed=directed, **attributes)
 
     @classmethod
     def from_networkx(

@@ -92,8 +92,8 @@ def permutation_importance(
     check_metric(metric)
     nodes = check_places(nodes, "nodes", explainer.graph.n)
     labels = check_numbers(labels, "labels", explainer.graph.n, whole=not explainer.numeric)
-    for value, name in ((repeats, "repeats"), (most, "most")):
-        check_integer(value, name, least=1, most=10**6 if name == "most" else 10**4)
+    check_integer(repeats, "repeats", least=1, most=10_000)
+    check_integer(most, "most", least=1)
     check_number(seconds, "seconds")
     check_seed(seed)
     groups = source_columns(column_names(explainer.graph))

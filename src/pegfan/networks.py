@@ -12,10 +12,8 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from pegfan import _defaults as default
-from pegfan._checks import check_choice, check_integer, check_mapping, check_number, shown
+from pegfan._checks import check_choice, check_flag, check_integer, check_mapping, check_number
 from pegfan._plain import plain
 from pegfan.recipe import Recipe, TreeFile
 from pegfan.trees.build import DIRECTIONS
@@ -203,9 +201,7 @@ class NetworkRecipe:
         for name in ("lr", "weight_decay"):
             check_number(getattr(self, name), name)
             self._put(name, float(getattr(self, name)))
-        if not isinstance(self.class_weights, (bool, np.bool_)):
-            raise TypeError(f"class_weights must be True or False, got {shown(self.class_weights)}")
-        self._put("class_weights", bool(self.class_weights))
+        self._put("class_weights", check_flag(self.class_weights, "class_weights"))
         kind = NETWORKS[self.model]
         check_mapping(self.options, "options")
         unknown = [name for name in self.options if name not in kind.options]

@@ -13,7 +13,7 @@ from scipy.sparse import coo_array, csr_array, vstack
 
 from pegfan import measures
 from pegfan._arrays import IntArray
-from pegfan._checks import shown
+from pegfan._checks import check_flag, shown
 from pegfan._npz import read_npz
 from pegfan._rows import l1_rows
 from pegfan.datasets._pickles import read_pickle
@@ -125,8 +125,7 @@ def load(
         raise TypeError(f"directed must be True, False or None, got {shown(directed)}")
     if directed and f"{dataset.name}-directed" in DATASETS:
         dataset = DATASETS[f"{dataset.name}-directed"]
-    if not isinstance(unit_rows, bool | np.bool_):
-        raise TypeError(f"unit_rows must be True or False, got {shown(unit_rows)}")
+    check_flag(unit_rows, "unit_rows")
     graph = read_dataset(dataset, root, offline=offline)
     if directed is not None and directed != graph.directed:
         graph = graph.replace(directed=True) if directed else graph.symmetrize("max")

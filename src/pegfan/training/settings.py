@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from pegfan import _defaults as default
-from pegfan._checks import MOST, check_choice, check_integer, check_number, shown
+from pegfan._checks import MOST, check_choice, check_flag, check_integer, check_number
 from pegfan.metrics import METRICS
 
 
@@ -55,8 +55,7 @@ class Settings:
         for name in ("dropout", "lr_fc", "lr_sca", "wd_fc1", "wd_fc2", "wd_sca"):
             check_number(getattr(self, name), name)
         for name in ("hop_normalize", "class_weights"):
-            if not isinstance(getattr(self, name), (bool, np.bool_)):
-                raise TypeError(f"{name} must be True or False, got {shown(getattr(self, name))}")
+            check_flag(getattr(self, name), name)
         if self.dropout >= 1:
             raise ValueError(f"dropout must be below 1, got {self.dropout}")
         check_choice(self.stop, "stop", ("loss", "metric"))

@@ -434,7 +434,7 @@ class Hierarchy:
         """
         arrays = read_npz(check_path(path, "path"), max_bytes)
         if str(arrays.get("format")) != _FORMAT:
-            raise ValueError(f"{path} is not a tree written by Hierarchy.save (no {shown(_FORMAT)} in it)")
+            raise ValueError(f"{path} is not a tree written by Hierarchy.save (no {_FORMAT!r} in it)")
         if ids is not None and "ids" in arrays and str(arrays["ids"]) != _digest_of_ids(ids):
             raise ValueError(
                 f"{path} is a tree of other nodes than the graph has, or of the same in another order; give the graph "
