@@ -30,6 +30,7 @@ SCRIPTS = {
     "equivariance": ["equivariance.py"],
     "boosting": ["boosting.py"],
     "synthetic": ["synthetic.py"],
+    "layers": ["layers.py"],
 }
 OLDER = "A section that names no processor is of an older pass, on another machine."
 OWN_QUICK = {"channels", "batches"}

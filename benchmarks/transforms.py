@@ -154,6 +154,28 @@ def projections(h: int) -> list[tuple[str, str, str, str]]:
     return [(f"all {system.K} projections, h={h}", f"{gain:.1f}x explicit Ψᵀ(Ψ f)", f">= {bar}x", verdict(gain >= bar))]
 
 
+def frames(trees: int = 16) -> list[tuple[str, str, str, str]]:
+    rng = np.random.default_rng(0)
+    orders = (rng.permutation(N) for _ in range(trees))
+    frame = pf.FrameletFrame([pf.FrameletSystem(regular_tree(N, 2, order), weights="size") for order in orders])
+    f = rng.standard_normal(N)
+    one, all_ = frame[0].decompose(f), frame.decompose(f)
+    taken = seconds(
+        {
+            "decompose": lambda: frame[0].decompose(f),
+            "decompose, frame": lambda: frame.decompose(f),
+            "reconstruct": lambda: frame[0].reconstruct(one),
+            "reconstruct, frame": lambda: frame.reconstruct(all_),
+        }
+    )
+    rows = []
+    for name in ("decompose", "reconstruct"):
+        over = taken[f"{name}, frame"] / (trees * taken[name])
+        measured = f"{over:.2f}x {trees} times one tree's"
+        rows.append((f"{name}, frame of {trees} trees, h=2, d=1", measured, "<= 1.3x", verdict(over <= 1.3)))
+    return rows
+
+
 def first_use() -> list[tuple[str, str, str, str]]:
     parents, order = regular_tree(N, 4).parents, np.random.default_rng(0).permutation(N)
     parents = [level.copy() for level in parents]
@@ -241,5 +263,5 @@ if __name__ == "__main__":
         for scattered in (True, False):
             rows += transforms(h, scattered)
         rows += projections(h)
-    rows += first_use() + memory_at_ten_million() + matrix_construction()
+    rows += frames() + first_use() + memory_at_ten_million() + matrix_construction()
     show(rows)

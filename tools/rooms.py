@@ -40,14 +40,14 @@ ROWS: dict[str, tuple[str, ...]] = {
         "running",
     ),
     "data": ("metrics", "graph", "measures", "datasets"),
-    "mathematics": ("trees", "relations", "framelets", "channels", "testing"),
+    "mathematics": ("trees", "relations", "framelets", "signals", "channels", "testing"),
     "learning": ("models", "training"),
     "models as values": (
         *("decisions", "recipe", "stages", "networks", "_legacy", "fitted"),
         *("explain", "importance", "classifier"),
     ),
     "runs": ("results", "auto", "experiments", "comparison", "_families", "large"),
-    "faces": ("layouts", "plots", "integrations", "paper", "report", "demo", "cli", "__main__"),
+    "faces": ("layouts", "plots", "integrations", "nn", "paper", "report", "demo", "cli", "__main__"),
 }
 
 SHORTCUTS = {

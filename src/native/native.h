@@ -297,6 +297,8 @@ void score_keys(const double *score, int64_t n, double low, double high, uint16_
 int64_t upper_pairs__i4(const int32_t *indptr, int64_t n_ptr, const int32_t *indices, int64_t n_indices, const double
     *data, int64_t n_data, const double *root, int64_t n_root, int64_t start, int32_t *pairs, int64_t n_pairs, int64_t two, double
     *score, int64_t n_score);
+void shake_weights__i4(const int32_t *indptr, int64_t n_ptr, const int32_t *indices, int64_t n_indices, uint64_t seed, double
+    *data, int64_t n_data);
 void join_more__i4(const int32_t *pairs, int64_t n_pairs, int64_t two, int64_t most, int32_t *parent, int64_t n, int32_t *first,
     int64_t n_first);
 void settle__i4(int32_t *parent, int64_t n, uint8_t *alone, int64_t n_alone);
@@ -366,6 +368,8 @@ int64_t sort_hashes__i8(const uint64_t *colours, int64_t n, uint64_t *sorted, in
 int64_t upper_pairs__i8(const int64_t *indptr, int64_t n_ptr, const int64_t *indices, int64_t n_indices, const double
     *data, int64_t n_data, const double *root, int64_t n_root, int64_t start, int64_t *pairs, int64_t n_pairs, int64_t two, double
     *score, int64_t n_score);
+void shake_weights__i8(const int64_t *indptr, int64_t n_ptr, const int64_t *indices, int64_t n_indices, uint64_t seed, double
+    *data, int64_t n_data);
 void join_more__i8(const int64_t *pairs, int64_t n_pairs, int64_t two, int64_t most, int64_t *parent, int64_t n, int64_t *first,
     int64_t n_first);
 void settle__i8(int64_t *parent, int64_t n, uint8_t *alone, int64_t n_alone);

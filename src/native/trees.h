@@ -306,6 +306,18 @@ int64_t NAME(upper_pairs)(const INDEX *indptr, int64_t n_ptr, const INDEX *indic
     return m;
 }
 
+void NAME(shake_weights)(const INDEX *indptr, int64_t n_ptr, const INDEX *indices, int64_t n_indices, uint64_t seed,
+                         double *data, int64_t n_data) {
+    (void)n_indices, (void)n_data;
+    static const double scale[4] = {0.25, 0.5, 1.0, 2.0};
+    for (int64_t i = 0; i + 1 < n_ptr; i++)
+        for (int64_t e = indptr[i]; e < indptr[i + 1]; e++) {
+            const int64_t j = indices[e];
+            const uint64_t bits = mix(mix(mix(seed) ^ (uint64_t)(i < j ? i : j)) ^ (uint64_t)(i < j ? j : i));
+            data[e] *= (1.0 + (double)(bits >> 12) * 0x1p-52) * scale[bits & 3];
+        }
+}
+
 int64_t NAME(sort_pairs)(const INDEX *pairs, int64_t n, int64_t two, const double *score, int64_t n_score, double low,
                          double high, INDEX *sorted, int64_t n_sorted, int64_t also_two) {
     (void)two, (void)n_score, (void)n_sorted, (void)also_two;

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         relations,
         report,
         results,
+        signals,
         testing,
         training,
         trees,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from pegfan.datasets import read_graph
     from pegfan.framelets import (
         Coefficients,
+        FrameletFrame,
         FrameletSystem,
         adjoint_test,
         binary_haar,
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
     )
     from pegfan.graph import Graph, Split
     from pegfan.recipe import Recipe
+    from pegfan.signals import compress, denoise, inpaint
     from pegfan.training import Settings, train
     from pegfan.trees import Hierarchy, build_tree
 
@@ -66,6 +69,7 @@ __all__ = [
     "AutoRegressor",
     "Coefficients",
     "FSGNNClassifier",
+    "FrameletFrame",
     "FrameletSystem",
     "Graph",
     "Hierarchy",
@@ -84,11 +88,14 @@ __all__ = [
     "check_filters",
     "compare",
     "comparison",
+    "compress",
     "datasets",
+    "denoise",
     "experiments",
     "families",
     "framelets",
     "haar_basis",
+    "inpaint",
     "large",
     "left_inverse",
     "load_classifier",
@@ -104,6 +111,7 @@ __all__ = [
     "relations",
     "report",
     "results",
+    "signals",
     "testing",
     "threshold",
     "train",
@@ -124,14 +132,28 @@ _DOORS = (
         "metrics",
         "models",
         "networks",
+        "nn",
     ),
-    *("paper", "plots", "recipe", "relations", "report", "results", "running", "testing", "training", "trees"),
+    *(
+        "paper",
+        "plots",
+        "recipe",
+        "relations",
+        "report",
+        "results",
+        "running",
+        "signals",
+        "testing",
+        "training",
+        "trees",
+    ),
 )
 _LAZY = {
     "AutoClassifier": "auto",
     "AutoRegressor": "auto",
     "Coefficients": "framelets",
     "FSGNNClassifier": "classifier",
+    "FrameletFrame": "framelets",
     "FrameletSystem": "framelets",
     "Graph": "graph",
     "Hierarchy": "trees",
@@ -147,8 +169,11 @@ _LAZY = {
     "build_tree": "trees",
     "check_filters": "framelets",
     "compare": "comparison",
+    "compress": "signals",
+    "denoise": "signals",
     "families": "_families",
     "haar_basis": "framelets",
+    "inpaint": "signals",
     "left_inverse": "framelets",
     "load_classifier": "auto",
     "load_model": "auto",

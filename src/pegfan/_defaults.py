@@ -20,6 +20,8 @@ SCALING: Final = "l1"
 """What is done to features first: rows are divided by the sums of their absolute values."""
 STAND_IN: Final = "degree"
 """What a graph without features gets."""
+TREES: Final = 16
+"""Trees that signals are averaged over."""
 SPLIT: Final = 0
 """Whose training labels are seen: the first split's."""
 SEED: Final = 0
@@ -53,5 +55,7 @@ METRICS: Final = (
     "mae",
 )
 """What predictions may be judged by, see `pegfan.metrics.METRICS`; here, so that ``--help`` need not load it."""
-RULES: Final = ("sure", "bayes", "universal")
-"""How thresholds are chosen, see `pegfan.threshold`."""
+RULE: Final = "empirical"
+"""How coefficients are shrunk."""
+RULES: Final = ("empirical", "block", "sure", "bayes", "universal")
+"""The other ways, and this one; see `pegfan.FrameletSystem.denoise`."""

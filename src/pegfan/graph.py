@@ -378,6 +378,44 @@ class Graph:
     # ---------------------------------------------------------------- in
 
     @classmethod
+    def of(cls, given: Any) -> Graph:
+        """The graph that anything is or stands for: its edges, weights and positions, without features and labels.
+
+        What functions of signals take in place of a graph, so that nobody has to convert.
+
+        Parameters
+        ----------
+        given
+            A `Graph`, which is returned as it is; a PyGSP or NetworkX graph, or PyG data; an adjacency matrix, sparse
+            or not; or a list of edges, two node numbers each. A square array is an adjacency matrix.
+
+        Examples
+        --------
+        >>> import networkx as nx
+        >>> import numpy as np
+        >>> Graph.of(nx.cycle_graph(5)), Graph.of([[0, 1], [1, 2], [2, 3]]), Graph.of(np.ones((2, 2)))
+        (Graph(n=5, edges=5, undirected), Graph(n=4, edges=3, undirected), Graph(n=2, edges=3, undirected))
+        """
+        if isinstance(given, Graph):
+            return given
+        if issparse(given):
+            return cls(given)
+        if hasattr(given, "W") and hasattr(given, "is_directed"):
+            return cls.from_pygsp(given, features=None)
+        if hasattr(given, "is_multigraph") and hasattr(given, "nodes"):
+            return cls.from_networkx(given)
+        if getattr(given, "edge_index", None) is not None:
+            return cls.from_pyg(given, features=None, labels=None, splits=())
+        if isinstance(given, str) or not (isinstance(given, Sequence) or hasattr(given, "__array__")):
+            raise TypeError(
+                "a graph is a pegfan.Graph, a PyGSP or NetworkX graph, PyG data, an adjacency matrix or a list of "
+                f"edges; got {kind_of(given)}"
+            )
+        array = as_array(given, "the graph")
+        edges = array.ndim == 2 and array.shape[1] == 2 and len(array) != 2
+        return cls.from_edges(array) if edges else cls(array)
+
+    @classmethod
     def from_scipy(cls, adjacency: Any, **attributes: Any) -> Graph:
         """Make a graph from a SciPy sparse matrix or a dense array; the same as ``Graph(adjacency, ...)``.
 
@@ -555,7 +593,9 @@ class Graph:
     def from_pygsp(cls, pygsp_graph: Any, **attributes: Any) -> Graph:
         """Make a graph from a PyGSP graph: its ``W``, and its ``coords`` if they have two or three columns.
 
-        Its ``signals``, numbers under a name, become the features.
+        Its ``signals``, numbers under a name, become the features; a signal of several columns is named as ``"x[0]"``,
+        ``"x[1]"``, .... Features have no gaps: signals with NaN are for ``pegfan.denoise`` and ``pegfan.inpaint``, and
+        here ``features=None`` leaves signals out.
 
         Examples
         --------
@@ -568,10 +608,21 @@ class Graph:
         coords = np.asarray(getattr(pygsp_graph, "coords", ()))
         drawable = coords.ndim == 2 and coords.shape[1] in (2, 3)
         found: dict[str, Any] = {"positions": coords if drawable else None, "directed": bool(pygsp_graph.is_directed())}
-        signals = getattr(pygsp_graph, "signals", {})
-        if signals:
-            found["features"] = np.column_stack(list(signals.values()))
-            found["feature_names"] = list(map(str, signals))
+        signals = {} if "features" in attributes else getattr(pygsp_graph, "signals", {})
+        blocks = {str(name): as_array(signal, f"signal {name!r}") for name, signal in signals.items()}
+        for name, block in blocks.items():
+            if block.dtype.kind == "f" and not np.isfinite(block).all():
+                raise ValueError(
+                    f"signal {shown(name)} has a value that is not finite, and features have no gaps; "
+                    "pass features=None to leave signals out"
+                )
+        if blocks:
+            found["features"] = np.column_stack(list(blocks.values()))
+            found["feature_names"] = [
+                name if block.ndim == 1 else f"{name}[{k}]"
+                for name, block in blocks.items()
+                for k in range(1 if block.ndim == 1 else block.shape[1])
+            ]
         return cls(pygsp_graph.W, **_overridden(found, attributes))
 
     @overload

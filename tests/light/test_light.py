@@ -117,6 +117,8 @@ def test_what_is_missing_is_named_with_its_extra(tables):
         pf.plots.levels(graph, pf.build_tree(graph))
     with pytest.raises(ImportError, match=r"pip install 'pegfan\[torch\]'"):
         pf.models.ChannelNetwork([3], 2)
+    with pytest.raises(ImportError, match=r"pegfan\.nn needs torch: pip install 'pegfan\[torch\]'"):
+        importlib.import_module("pegfan.nn")
     channels = pf.make_fsgnn_channels(graph, regime="all")
     with pytest.raises(ImportError, match=r"needs torch: pip install 'pegfan\[torch\]'"):
         pf.train(channels, graph.labels, graph.splits[0], {"layers": 3, "epochs": 1})

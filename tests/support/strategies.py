@@ -2,8 +2,10 @@
 
 import numpy as np
 from hypothesis import strategies as st
+from scipy import sparse
+from scipy.spatial import cKDTree
 
-from pegfan import Hierarchy
+from pegfan import Graph, Hierarchy
 
 
 def random_tree(seed, depth, most, limit):
@@ -63,3 +65,12 @@ def admissible(rng, children, extra=0):
     rest = np.linalg.svd(p[None, :])[2][1:]
     isometry = np.linalg.qr(rng.standard_normal((children - 1 + extra, children - 1)))[0]
     return p, isometry @ rest
+
+
+def places(n, seed=0):
+    """A graph of n places in a square, each joined to its four nearest, and where they are."""
+    xy = np.random.default_rng(seed).random((n, 2))
+    distance, near = cKDTree(xy).query(xy, 5)
+    weights = np.exp(-((distance[:, 1:] / distance[:, 1:].mean()) ** 2)).ravel()
+    matrix = sparse.csr_array((weights, (np.repeat(np.arange(n), 4), near[:, 1:].ravel())), shape=(n, n))
+    return Graph.from_scipy(matrix.maximum(matrix.T)), xy

@@ -309,6 +309,7 @@ def _special(w: dict[str, Any], place: Path) -> dict[str, dict[str, Any]]:
 
     from pegfan import decisions, relations, results
     from pegfan.datasets import Schema
+    from pegfan.framelets import MomentSystem
 
     n = 12
     files = {"nodes": w["frame"], "edges": w["ends"]}
@@ -323,6 +324,7 @@ def _special(w: dict[str, Any], place: Path) -> dict[str, dict[str, Any]]:
         "graph.Graph.from_edges": {"weights": np.ones(len(w["ring"])), "features": w["features"]},
         "graph.Graph.from_networkx": {"nx_graph": w["whole"].to_networkx()},
         "graph.Graph.from_pyg": {"data": w["whole"].to_pyg()},
+        "graph.Graph.of": {"given": w["whole"].to_pygsp()},
         "graph.Graph.from_pygsp": {"pygsp_graph": w["whole"].to_pygsp()},
         "graph.Graph.from_scipy": {"labels": w["labels"]},
         "graph.Graph.from_tables": files,
@@ -345,7 +347,21 @@ def _special(w: dict[str, Any], place: Path) -> dict[str, dict[str, Any]]:
         "datasets.Schema.from_dict": {"stored": Schema.of_names(["a"]).to_dict()},
         "datasets.stand_in_features": {"how": "degree", "dimension": 8},
         "framelets.FrameletSystem": {"weights": None},
-        "framelets.FrameletSystem.denoise": {"threshold": "sure"},
+        "framelets.FrameletFrame": {"systems": [w["system"]]},
+        "framelets.FrameletFrame.denoise": {"threshold": "empirical", "sigma": 0.3},
+        "framelets.FrameletFrame.noise": {"sigma": 0.3},
+        "framelets.TimeSystem": {"space": w["system"], "length": 8},
+        "framelets.TimeSystem.decompose": {"f": np.zeros((w["system"].n, 8))},
+        "framelets.TimeSystem.reconstruct": {"coefficients": np.zeros((w["system"].count(), 8))},
+        "framelets.FrameletFrame.reconstruct": {"coefficients": w["system"].decompose(w["f"]).array},
+        "framelets.FrameletSystem.denoise": {"threshold": "sure", "mode": "soft", "sigma": 0.3},
+        "framelets.FrameletSystem.variances": {"variance": np.ones(w["tree"].n)},
+        "framelets.MomentSystem": {"coordinates": np.arange(w["tree"].n)},
+        "framelets.MomentSystem.reconstruct": {
+            "coefficients": list(MomentSystem(w["tree"], np.arange(w["tree"].n)).decompose(w["f"]))
+        },
+        "framelets.MomentSystem.variances": {"variance": np.ones(w["tree"].n)},
+        "framelets.MomentSystem.denoise": {"threshold": "sure", "mode": "soft", "sigma": 0.3},
         "framelets.FrameletSystem.project": {"classes": None},
         "framelets.FrameletSystem.projections": {"classes": None},
         "framelets.FrameletSystem.reconstruct": {"coefficients": w["system"].decompose(w["f"])},

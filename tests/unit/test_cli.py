@@ -566,7 +566,136 @@ def test_signals_of_graphs_without_classes_or_features(files):
 @pytest.mark.parametrize("rule", ["soft", "-1", "nan", "inf"])
 def test_rules_that_nobody_knows(files, rule):
     found = sentence("transform", *files, "--signal", "size", f"--denoise={rule}", code=2)
-    assert "sure, bayes, universal or a number" in found
+    assert "best, empirical, block, sure, bayes, universal or a number" in found
+
+
+@pytest.fixture
+def line(tmp_path):
+    """Sixty nodes in a row: heat with gaps, and three days."""
+    rng = np.random.default_rng(0)
+    days = np.repeat([1.0, 4.0, 2.0], 20)[:, None] + 0.3 * rng.standard_normal((60, 3))
+    heat = np.where(np.arange(60) % 9 == 4, np.nan, np.sin(np.arange(60) / 9) + 0.1 * rng.standard_normal(60))
+    rows = [f"{i},{'' if np.isnan(heat[i]) else heat[i]},{','.join(map(str, days[i]))}" for i in range(60)]
+    nodes, edges = tmp_path / "nodes.csv", tmp_path / "edges.csv"
+    nodes.write_text("id,heat,mon,tue,wed\n" + "\n".join(rows) + "\n")
+    edges.write_text("source,target\n" + "".join(f"{i},{i + 1}\n" for i in range(59)))
+    return (nodes, edges), pf.read_graph(nodes, edges), heat, days
+
+
+def test_gaps_of_a_signal_are_told_and_kept(line, tmp_path):
+    import pandas as pd
+
+    files, graph, heat, _ = line
+    shown = " ".join(call("transform", *files, "--signal", "heat", "-o", tmp_path / "a.csv").stdout.split())
+    assert "7 of 60 values are missing; the mean stands for them in the parts. --inpaint or --denoise best" in shown
+    table = pd.read_csv(tmp_path / "a.csv")
+    np.testing.assert_allclose(table["signal"], heat)
+    whole = np.where(np.isnan(heat), np.nanmean(heat), heat)
+    np.testing.assert_allclose(sum(table[f"F_{j}"] for j in range(table.shape[1] - 2)), whole)
+    told = json.loads(call("transform", *files, "--signal", "heat", "--missing", "zero", "--json").stdout)
+    assert told["missing"] == 7
+    system = pf.FrameletSystem(pf.build_tree(graph))
+    c = system.decompose(np.where(np.isnan(heat), 0.0, heat))
+    assert told["energy"] == pytest.approx([energy / sum(c.energies()) for energy in c.energies()])
+
+
+def test_columns_that_features_have_logarithms_of(tmp_path):
+    visits = [int(10 ** (i / 20)) if i % 9 else None for i in range(1, 101)]
+    nodes, edges = tmp_path / "nodes.csv", tmp_path / "edges.csv"
+    rows = "".join(f"v{i},{'' if v is None else v}\n" for i, v in enumerate(visits))
+    nodes.write_text("id,visits\n" + rows)
+    edges.write_text("source,target\n" + "".join(f"v{i},v{i + 1}\n" for i in range(99)))
+    for name, wanted in (("visits", np.array(visits, float)), ("visits (log)", np.log1p(np.array(visits, float)))):
+        call("transform", nodes, edges, "--signal", name, "-o", tmp_path / "out.npz", "--force")
+        with np.load(tmp_path / "out.npz") as arrays:
+            np.testing.assert_allclose(arrays["signal"], wanted, rtol=0 if name == "visits" else 1e-12)
+
+
+def test_transform_denoises_by_all_that_there_is(line, tmp_path):
+    files, graph, heat, days = line
+    target = tmp_path / "out.npz"
+    told = json.loads(call("transform", *files, "--signal", "heat", "--denoise", "--json", "-o", target).stdout)
+    found = pf.denoise(graph, heat, report=True)
+    with np.load(target) as arrays:
+        np.testing.assert_allclose(arrays["denoised"], found.signal)
+    assert told["denoise"] == "best"
+    assert told["sigma"] == pytest.approx(float(np.sqrt(np.mean(np.square(found.sigma)))))
+    assert told["shares"] == pytest.approx(found.shares)
+    assert told["snr"] == pytest.approx(20 * np.log10(found.signal.std() / told["sigma"]))
+    options = ["--signal", "mon", "--denoise", "best", "--noise", "heavy", "--trees", "2", "-o", target, "--force"]
+    shown = " ".join(call("transform", *files, *options).stdout.split())
+    assert re.search(r"standard deviation of [\d.]+; signal to noise [\d.]+ dB\. Made of", shown)
+    with np.load(target) as arrays:
+        np.testing.assert_allclose(arrays["denoised"], pf.denoise(graph, days[:, 0], noise="heavy", trees=2))
+
+
+def test_transform_takes_columns_as_steps_in_time(line, tmp_path):
+    import pandas as pd
+
+    files, graph, _, days = line
+    signals = [word for day in ("mon", "tue", "wed") for word in ("--signal", day)]
+    call(
+        "transform", *files, *signals, "--denoise", "--time", "-o", tmp_path / "a.csv", "--picture", tmp_path / "a.png"
+    )
+    table = pd.read_csv(tmp_path / "a.csv")
+    found = pf.denoise(graph, days, time=True)
+    for k, day in enumerate(("mon", "tue", "wed")):
+        np.testing.assert_allclose(table[day], days[:, k])
+        np.testing.assert_allclose(table[f"{day} denoised"], found[:, k])
+        parts = [name for name in table if name.startswith(f"{day} F_")]
+        np.testing.assert_allclose(table[parts].sum(axis=1), days[:, k])
+
+
+def test_transform_fills_gaps_with_intervals(line, tmp_path):
+    import pandas as pd
+
+    files, graph, heat, _ = line
+    target = tmp_path / "out.csv"
+    told = json.loads(call("transform", *files, "--signal", "heat", "--inpaint", "-o", target, "--json").stdout)
+    found = pf.inpaint(graph, heat, report=True)
+    table = pd.read_csv(target)
+    assert told["level"] == 0.9
+    for name, wanted in (("inpainted", found.signal), ("low", found.low), ("high", found.high)):
+        np.testing.assert_allclose(table[name], wanted)
+    parts = [name for name in table if name.startswith("F_")]
+    np.testing.assert_allclose(table[parts].sum(axis=1), found.signal)
+    shown = call("transform", *files, "--signal", "mon", "--inpaint", "--level", "0.5").stdout
+    assert "No value is missing" in shown
+
+
+def test_transform_compresses(line, tmp_path):
+    files, graph, _, days = line
+    target = tmp_path / "out.npz"
+    told = json.loads(call("transform", *files, "--signal", "mon", "--compress", "5", "-o", target, "--json").stdout)
+    small = pf.compress(graph, days[:, 0], 5)
+    assert told["compressed"] == {"error": pytest.approx(small.error), "bytes": small.nbytes}
+    with np.load(target) as arrays:
+        np.testing.assert_allclose(arrays["compressed"], small.signal)
+    shown = call("transform", *files, "--signal", "heat", "--compress", "0.1").stdout
+    assert re.search(r"Compressed to \d+ bytes: [\d.]+% of its norm is lost", shown)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--denoise", "--noise", "loud"], "--noise does not know 'loud'"),
+        (["--denoise", "--noise", "heavy", "--sigma", "1"], "give one of them"),
+        (["--denoise", "--time"], "--time is for several signals"),
+        (["--denoise", "sure", "--trees", "3"], "--trees is for --denoise best"),
+        (["--noise", "heavy"], "--noise is for --denoise best"),
+        (["--denoise", "0.3", "--sigma", "1"], "--sigma is for --denoise by best or a rule"),
+        (["--level", "0.5"], "--level is for --inpaint"),
+        (["--compress", "1.5"], "--compress is a share of the nodes"),
+        (["--compress", "0"], "--compress is a share of the nodes"),
+        (["--signal", "size"], "--signal size is given more than once"),
+        (["--denoise", "--memory", "1GB"], "--denoise best needs the whole graph in memory: name a rule"),
+        (["--signal", "degree", "--memory", "1GB"], "In pieces there is one --signal at a time"),
+        (["--inpaint", "--memory", "1GB"], "--inpaint needs the whole graph in memory"),
+        (["--compress", "0.1", "--memory", "1GB"], "--compress needs the whole graph in memory"),
+    ],
+)
+def test_wishes_that_do_not_go_together(files, options, words):
+    assert words in sentence("transform", *files, "--signal", "size", *options, code=2)
 
 
 def test_transform_draws(files):

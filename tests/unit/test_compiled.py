@@ -682,6 +682,17 @@ def test_components_are_found_in_c(seed, n, index, symmetric):
 
 
 @twin
+@given(seeds, st.integers(1, 60), indices, st.integers(1, 2**63))
+def test_weights_are_shaken_in_c(seed, n, index, shake):
+    A = square(np.random.default_rng(seed), n, index, symmetric=True)
+    before = A.data.copy()
+    *_, after = same(of_trees.shake_weights, A.indptr, A.indices, np.uint64(shake), A.data)
+    assert ((before / 4 <= after) & (after <= before * 4)).all()
+    shaken = sparse.csr_array((after, A.indices, A.indptr), shape=A.shape)
+    assert (shaken != shaken.T).nnz == 0  # an edge has one factor, whichever of its ends it is looked at from
+
+
+@twin
 @given(seeds, st.integers(2, 120), indices, st.integers(2, 6))
 def test_matching_is_done_in_c(seed, n, index, most):
     rng = np.random.default_rng(seed)

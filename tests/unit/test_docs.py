@@ -153,3 +153,12 @@ def test_a_wrong_example_is_found(tmp_path):
     page.write_text("```sh\npegfan --version\n```\n\n```text\nsomething else\n```\n")
     with pytest.raises(AssertionError, match=r"page\.md:5 shows"):
         examples.run(page)
+
+
+def test_the_page_of_signals_has_the_numbers_that_were_computed(monkeypatch):
+    monkeypatch.syspath_prepend(str(examples.ROOT / "benchmarks"))
+    signals = importlib.import_module("signals")
+    text = signals.PAGE.read_text(encoding="utf-8")
+    assert signals.page(text) == text
+    for part in signals.PARTS:
+        assert signals.table(part) in text

@@ -685,6 +685,55 @@ def test_from_pygsp_by_hand():
     assert Graph.from_pygsp(pygsp.graphs.Graph(PATH)).positions is None
 
 
+def test_signals_of_pygsp_become_features():
+    import pygsp
+
+    there = pygsp.graphs.Path(4)
+    there.set_signal(np.float32([1, 2, 3, 4]), "a")
+    assert Graph.from_pygsp(there).features.dtype == np.float32
+    there.set_signal(np.arange(8).reshape(4, 2), "b")
+    g = Graph.from_pygsp(there)
+    assert g.feature_names == ("a", "b[0]", "b[1]")
+    np.testing.assert_array_equal(g.features, [[1, 0, 1], [2, 2, 3], [3, 4, 5], [4, 6, 7]])
+    assert list(g.to_pygsp().signals) == ["a", "b[0]", "b[1]"]
+    there.set_signal([1.0, nan, 2.0, 3.0], "c")
+    with pytest.raises(ValueError, match=r"signal 'c' has a value that is not finite.*features=None"):
+        Graph.from_pygsp(there)
+    assert Graph.from_pygsp(there, features=None).features is None
+
+
+def test_anything_that_stands_for_a_graph(pyg):
+    import networkx as nx
+    import pygsp
+    import torch
+
+    g = Graph.from_edges([[0, 1], [1, 2], [2, 3], [3, 0], [0, 2]])
+    assert Graph.of(g) is g
+    there = g.to_pygsp()
+    there.set_signal([nan, 1, 2, 3], "gaps")  # of no concern here
+    data = pyg.Data(edge_index=torch.tensor(np.array(g.adjacency.nonzero())), x=torch.full((4, 1), nan), num_nodes=4)
+    pairs = g.edges()[0]
+    for one in (there, g.to_networkx(), data, g.adjacency, g.adjacency.toarray(), pairs, pairs.tolist()):
+        found = Graph.of(one)
+        assert (found.adjacency != g.adjacency).nnz == 0
+        assert (found.directed, found.features, found.labels) == (False, None, None)
+    W = np.diag(np.float32([1.5, 0, 0, 0]))
+    W[1, 2] = 0.5
+    directed = Graph.of(pygsp.graphs.Graph(W))
+    assert directed.directed
+    np.testing.assert_array_equal(directed.adjacency.toarray(), W)
+    assert Graph.of(pygsp.graphs.Grid2d(2, 3)).positions.shape == (6, 2)
+    assert Graph.of(nx.DiGraph([(0, 1)])).directed
+    for one, error, words in (
+        ("cora", TypeError, "an adjacency matrix or a list of edges; got str"),
+        (None, TypeError, "got None"),
+        (np.ones((3, 4)), ValueError, "square"),
+        ([[0.5, 1], [1, 2], [2, 3]], TypeError, "integer node ids"),
+    ):
+        with pytest.raises(error, match=words):
+            Graph.of(one)
+
+
 @pytest.mark.parametrize(
     ("missing", "extra", "method"),
     [

@@ -414,8 +414,8 @@ ELSEWHERE = {
     "relations.struc2vec.struc2vec_relations": {"layers": 10},  # not those of a network
     # What ends by itself has no end in time.
     "cli.search.search": {"budget": None},
-    "experiments.jobs.run": {"budget": None},
-    "experiments.search.search": {"budget": None},
+    "experiments.jobs.run": {"budget": None, "trees": None},
+    "experiments.search.search": {"budget": None, "trees": None},
     # What is None on this command line is not pinned: it is Plan's.
     "cli.train.train": dict.fromkeys(
         [
@@ -423,7 +423,23 @@ ELSEWHERE = {
             *("method", "h", "kind", "regime", "hops", "direction", "scaling"),
         ]
     ),
-    "cli.reproduce.reproduce": {"budget": None, "seed": None},  # not given: they are for one page only
+    "cli.reproduce.reproduce": {"budget": None, "seed": None, "trees": "own"},  # not given: they are for one page only
+    # Where trees are, and not how many.
+    "experiments.jobs.run_job": {"trees": None},
+    "paper.cells.Options": {"trees": None},
+    "paper.cells.compute": {"trees": None},
+    "recipe.Recipe.build_tree": {"trees": None},
+    # How many, where every one of them is grown for the signal, and where the next column waits.
+    "signals.choosing.best_tree": {"trees": 4},
+    "signals.stream.Stream": {"trees": 8},
+    # Not given: denoise's.
+    "cli.transform.Wishes": {"trees": None},
+    "cli.transform.transform": {"trees": None},
+    # As in PyG, where a node hears from the sources of its edges; one layer is one hop; pools are of joined nodes.
+    "nn.conv.FrameletConv": {"hops": 1, "direction": "in"},
+    "nn.network.PEGFAN": {"direction": "in"},
+    "nn.pool.FrameletPool": {"method": "matching", "direction": "in"},
+    "graph.Graph.symmetrize": {"rule": "max"},  # of weights, not of shrinkage
     "results.values.Result": {"budget": None, "seed": None},  # unknown
     "running.Step": {"budget": None},
     # An hour: what does not fit in memory is not trained in two minutes.

@@ -330,6 +330,95 @@ def test_denoising_removes_most_of_the_noise(rule, mode, family):
     assert np.mean((result - clean) ** 2) < 0.5 * np.mean((noisy - clean) ** 2)
 
 
+@pytest.mark.parametrize("rule", ["empirical", "block"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_rules_without_a_threshold_remove_most_of_the_noise(rule, family):
+    tree, clean, noisy = noisy_steps()
+    system = pf.FrameletSystem(tree, *family)
+    worth = np.mean((system.denoise(noisy, rule) - clean) ** 2)
+    assert worth < 0.15 * np.mean((noisy - clean) ** 2)
+    assert worth < np.mean((system.denoise(noisy, "sure") - clean) ** 2)
+
+
+def generated_signals():
+    """Steps, a slope, a wave, spikes on it, and noise of its own, on trees of a line; all of unit variance."""
+    n = 512
+    tree = pf.Hierarchy([np.arange(2**j) // 2 for j in range(9, 0, -1)])
+    rng, x = np.random.default_rng(5), np.linspace(0.0, 1.0, n)
+    wave = np.sin(9 * x)
+    spikes = wave + 4.0 * (rng.random(n) < 0.03)
+    for f in (np.repeat(rng.standard_normal(8), 64), x, wave, spikes, np.where(x < 0.3, wave, 3 + x), rng.random(n)):
+        yield tree, (f - f.mean()) / f.std(), rng
+
+
+@pytest.mark.parametrize("rule", pf._defaults.RULES)
+@pytest.mark.parametrize("sigma", [0.1, 0.3, 0.6])
+def test_no_rule_is_worse_than_doing_nothing(rule, sigma):
+    """On average over signals; a hair is 0.1 dB. Softly, "universal" is worse at little noise, see below."""
+    gains = {None: [], "soft": []}
+    for tree, clean, rng in generated_signals():
+        noisy = clean + sigma * rng.standard_normal(tree.n)
+        for mode, found in gains.items() if rule == "universal" else ((None, gains[None]),):
+            error = pf.FrameletSystem(tree, weights="size").denoise(noisy, rule, mode) - clean
+            found.append(10 * np.log10(np.mean((noisy - clean) ** 2) / np.mean(error**2)))
+    assert np.mean(gains[None]) > -0.1
+    if rule == "universal" and sigma == 0.1:
+        assert np.mean(gains["soft"]) < -0.1
+
+
+def test_blocks_by_hand():
+    """One cluster of four in noise of σ = 1: S² = 36, d = 3, and t has the least of 3 + (9t² − 6t)/36."""
+    system = pf.FrameletSystem(pf.Hierarchy([np.zeros(4, int)]))
+    f = np.array([3.0, 3.0, -3.0, -3.0])
+    tried = np.arange(0.0, 8.1, 0.25)
+    best = tried[np.argmin(9 * tried**2 - 6 * tried)]
+    np.testing.assert_allclose(system.denoise(f, "block", sigma=1.0), f * (1 - best * 3 / 36))
+    np.testing.assert_allclose(system.denoise(f / 9, "block", sigma=1.0), 0.0, atol=1e-12)  # S² = 4/9 is below d
+    basis = pf.FrameletSystem(system.hierarchy, "haar-basis")
+    g = np.array([1.0, 5.0, -2.0, 0.5])
+    np.testing.assert_allclose(basis.denoise(g, "block", sigma=1.0), system.denoise(g, "block", sigma=1.0), atol=1e-12)
+
+
+def test_a_threshold_per_level():
+    tree, _, noisy = noisy_steps()
+    system = pf.FrameletSystem(tree)
+    numbers = [0.0, 0.1, 0.5, 0.0, 2.0]
+    c = system.decompose(noisy)
+    for j, number in enumerate(numbers, 1):
+        c.framelets(j)[:] = pf.framelets.threshold(c.framelets(j), number * system.norms(j))
+    np.testing.assert_allclose(system.denoise(noisy, numbers), system.reconstruct(c), atol=1e-12)
+    np.testing.assert_allclose(system.denoise(noisy, [0.5] * 5, "hard"), system.denoise(noisy, 0.5, "hard"))
+    np.testing.assert_allclose(
+        system.denoise(noisy, numbers[2:], j0=3),
+        system.denoise(noisy, [0.0, 0.0, *numbers[2:]]),
+        atol=1e-12,
+    )
+
+
+@given(trees(), families, seeds)
+def test_variances_of_coefficients(tree, family, seed):
+    system = pf.FrameletSystem(tree, *family)
+    variance = np.random.default_rng(seed).random(tree.n)
+    wanted = system.matrix().toarray() ** 2 @ variance
+    np.testing.assert_allclose(system.variances(variance), wanted, atol=1e-12)
+    j0 = 1 + seed % tree.K
+    np.testing.assert_allclose(system.variances(variance, j0), system.matrix(j0).toarray() ** 2 @ variance, atol=1e-12)
+
+
+@pytest.mark.parametrize("rule", pf._defaults.RULES)
+def test_noise_that_differs_by_node(rule):
+    tree, clean, _ = noisy_steps()
+    sigma = np.where(np.arange(tree.n) % 8 < 4, 0.01, 1.0)
+    noisy = clean + sigma * np.random.default_rng(1).standard_normal(tree.n)
+    system = pf.FrameletSystem(tree)
+    told, alike = (np.mean((system.denoise(noisy, rule, sigma=s) - clean) ** 2) for s in (sigma, 0.5**0.5))
+    assert told < alike
+    np.testing.assert_allclose(
+        system.denoise(noisy, rule, sigma=np.full(tree.n, 0.7)), system.denoise(noisy, rule, sigma=0.7), atol=1e-12
+    )
+    np.testing.assert_allclose(system.denoise(noisy, rule, sigma=0.0), noisy, atol=1e-12)
+
+
 def test_denoising_by_hand():
     tree = pf.Hierarchy.from_nested([[0, 1], [2, 3]])
     system = pf.FrameletSystem(tree)
@@ -364,11 +453,12 @@ def test_the_noise_level_is_found_and_can_be_given():
 def test_denoising_keeps_kind_and_shape():
     tree, _, noisy = noisy_steps()
     system = pf.FrameletSystem(tree)
-    wanted = system.denoise(noisy[:, None])
-    assert wanted.shape == (tree.n, 1)
-    np.testing.assert_allclose(system.denoise(torch.tensor(noisy)).numpy(), wanted[:, 0], atol=1e-12)
-    np.testing.assert_allclose(system.denoise(sparse.csr_array(noisy[:, None])).toarray(), wanted, atol=1e-12)
-    assert system.denoise(noisy.astype(np.float32)).dtype == np.float32
+    for rule in pf._defaults.RULES:
+        wanted = system.denoise(noisy[:, None], rule)
+        assert wanted.shape == (tree.n, 1)
+        np.testing.assert_allclose(system.denoise(torch.tensor(noisy), rule).numpy(), wanted[:, 0], atol=1e-12)
+        np.testing.assert_allclose(system.denoise(sparse.csr_array(noisy[:, None]), rule).toarray(), wanted, atol=1e-12)
+        assert system.denoise(noisy.astype(np.float32), rule).dtype == np.float32
     one = pf.FrameletSystem(pf.Hierarchy([[0]]))
     np.testing.assert_allclose(one.denoise([5.0]), [5.0])
 
@@ -543,11 +633,16 @@ SYSTEM = pf.FrameletSystem(TREE)
         (lambda: SYSTEM.reconstruct([np.ones(1), np.ones((1, 3)), np.ones(2)]), ValueError, "columns"),
         (lambda: SYSTEM.decompose(np.ones(4)).replace(np.ones(5)), ValueError, "5 rows and 4"),
         (lambda: SYSTEM.decompose(np.ones(4)).framelets(3), ValueError, "level 3"),
-        (lambda: SYSTEM.denoise(np.ones(4), "best"), ValueError, "sure, bayes, universal"),
+        (lambda: SYSTEM.denoise(np.ones(4), "best"), ValueError, "empirical, block, sure, bayes, universal"),
         (lambda: SYSTEM.denoise(np.ones(4), -1.0), ValueError, "not negative"),
         (lambda: SYSTEM.denoise(np.ones(4), None), TypeError, "threshold must be a number"),
         (lambda: SYSTEM.denoise(np.ones(4), 1.0, "firm"), ValueError, "'firm'"),
         (lambda: SYSTEM.denoise(np.ones(4), sigma=np.nan), ValueError, "sigma"),
+        (lambda: SYSTEM.denoise(np.ones(4), sigma=[1.0, 1.0, 1.0, -1.0]), ValueError, "sigma holds -1.0"),
+        (lambda: SYSTEM.denoise(np.ones(4), sigma=np.ones(3)), ValueError, "sigma must have the shape"),
+        (lambda: SYSTEM.denoise(np.ones(4), "block", "soft"), ValueError, "'block' has none; leave mode out"),
+        (lambda: SYSTEM.denoise(np.ones(4), [1.0]), ValueError, "1 numbers, and there are 2 levels"),
+        (lambda: SYSTEM.denoise(np.ones(4), [1.0, -1.0]), ValueError, "not negative, got -1.0"),
         (lambda: SYSTEM.compress(np.ones(4), -1), ValueError, "keep"),
         (lambda: SYSTEM.projections(np.ones(4), out=[np.ones(4)] * 3), ValueError, "share memory with each other"),
         (lambda: pf.permuted(np.arange(3001) - 1500.0), ValueError, "about 10"),

@@ -167,8 +167,8 @@ _EVERY = [
 """The options that every command takes."""
 
 
-def command(example: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Declare a command: its help ends with the example, it takes `_EVERY`, and its errors are sentences.
+def command(*examples: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Declare a command: its help ends with the examples, it takes `_EVERY`, and its errors are sentences.
 
     A parameter whose type is a dataclass stands for a group of options, one per field.
     """
@@ -208,7 +208,7 @@ def command(example: str) -> Callable[[Callable[..., None]], Callable[..., None]
             "name": function.__name__,
             # Lines of a paragraph are joined; an indented line or an item of a list starts a new one.
             "help": re.sub(r"(?<!\n)\n(?![\n\s*-])", " ", inspect.getdoc(function) or ""),
-            "epilog": f"Example:  [bold]{escape(example)}[/bold]",
+            "epilog": "\n\n".join(f"Example:  [bold]{escape(example)}[/bold]" for example in examples),
         }
         return guarded
 
@@ -279,7 +279,7 @@ def _visible_complaints() -> Iterator[None]:
 
 
 class _Command(TyperCommand):
-    """A command whose option ``--dask`` may stand without an address."""
+    """A command some of whose options may stand alone, as ``--dask`` without an address does."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
         spelled = list[str]()
@@ -289,13 +289,16 @@ class _Command(TyperCommand):
             if word == "--":
                 spelled += args[place + 1 :]
                 break
-            if word == "--dask" and not _ADDRESS.fullmatch(follows):
-                spelled.append("local")
+            if word in _ALONE and not _ALONE[word][0].fullmatch(follows):
+                spelled.append(_ALONE[word][1])
         return super().parse_args(ctx, spelled)
 
 
-_ADDRESS = re.compile(r"local|\w+://\S*|[\w.-]+:\d+|\[[0-9a-fA-F:]+\]:\d+")
-"""What follows ``--dask`` if it is meant for it, and not a file or another option."""
+_ALONE = {
+    "--dask": (re.compile(r"local|\w+://\S*|[\w.-]+:\d+|\[[0-9a-fA-F:]+\]:\d+"), "local"),
+    "--denoise": (re.compile(r"[^-].*"), "best"),
+}
+"""What follows options if it is meant for them, and not a file or another option; and what they mean alone."""
 
 
 # -------------------------------------------------------------------- telling

@@ -118,6 +118,13 @@ def _log(values: NDArray[Any], unit: float) -> NDArray[Any]:
     return np.asarray(np.sign(values) * np.log1p(np.abs(values) / unit), dtype=values.dtype)
 
 
+def undo_log(values: FloatArray, unit: float) -> FloatArray:
+    """The numbers that `_log` was taken of; whole ones are whole again."""
+    found = np.sign(values) * np.expm1(np.abs(values)) * unit
+    whole = np.round(found)
+    return np.asarray(whole if np.allclose(found, whole, rtol=1e-9, atol=1e-9, equal_nan=True) else found)
+
+
 def read_positions(columns: list[Column]) -> FloatArray:
     """Return columns of coordinates, none of them missing."""
     try:

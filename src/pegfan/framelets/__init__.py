@@ -10,17 +10,23 @@ from pegfan.framelets.filters import (
     left_inverse,
     permuted,
 )
+from pegfan.framelets.frames import FrameletFrame
+from pegfan.framelets.moments import MomentSystem
 from pegfan.framelets.operators import Operator, adjoint_test
 from pegfan.framelets.quality import quality
 from pegfan.framelets.shrinkage import threshold
 from pegfan.framelets.system import FrameletSystem
+from pegfan.framelets.time import TimeSystem, time_tree
 
 __all__ = [
     "Coefficients",
     "FilterCheck",
     "Filters",
+    "FrameletFrame",
     "FrameletSystem",
+    "MomentSystem",
     "Operator",
+    "TimeSystem",
     "adjoint_test",
     "binary_haar",
     "check_filters",
@@ -29,4 +35,5 @@ __all__ = [
     "permuted",
     "quality",
     "threshold",
+    "time_tree",
 ]

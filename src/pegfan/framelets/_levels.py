@@ -35,6 +35,11 @@ class Level:
         """Whether framelets are the pairs of `binary_haar`, so that compiled loops need p alone."""
         return self.chosen is None
 
+    @property
+    def n_scaling(self) -> int:
+        """The number of scaling vectors: one per cluster."""
+        return len(self.first) - 1
+
     @cached_property
     def n_children(self) -> IntArray:
         """L_Λ of every cluster."""
@@ -64,13 +69,16 @@ class Level:
         return self._pair_matrix() if self.chosen is None else self._bank_matrix()
 
     def _pair_matrix(self) -> csr_array:
+        left, right = self._pairs_of_children()
+        values = np.column_stack([self.p[right], -self.p[left]]).ravel()
+        columns = np.column_stack([left, right]).ravel()
+        return csr_array((values, columns, 2 * np.arange(len(left) + 1)), shape=(len(left), len(self.p)))
+
+    def _pairs_of_children(self) -> tuple[IntArray, IntArray]:
         child = np.arange(len(self.p))
         partners = np.repeat(self.first[1:], self.n_children) - child - 1
         left = np.repeat(child, partners)
-        right = np.arange(len(left)) - np.repeat(np.cumsum(partners) - partners - child - 1, partners)
-        values = np.column_stack([self.p[right], -self.p[left]]).ravel()
-        columns = np.column_stack([left, right]).ravel()
-        return csr_array((values, columns, 2 * np.arange(len(left) + 1)), shape=(len(left), len(child)))
+        return left, np.arange(len(left)) - np.repeat(np.cumsum(partners) - partners - child - 1, partners)
 
     def _bank_matrix(self) -> csr_array:
         assert self.chosen is not None
@@ -98,8 +106,15 @@ class Level:
     @cached_property
     def norms(self) -> FloatArray:
         """‖ψ‖ of every framelet: the norms of the rows of B, as scaling vectors are orthonormal."""
-        squared = csr_array((self.B.data**2, self.B.indices, self.B.indptr), shape=self.B.shape)
-        return np.asarray(np.sqrt(squared.sum(axis=1)))
+        return np.sqrt(self.variances(np.ones(len(self.p)))[1])
+
+    def variances(self, v: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The variances of scaling and framelet coefficients, from those of the children, which are independent."""
+        up = np.add.reduceat(self.p**2 * v, self.first[:-1])
+        if self.pairs:  # B is not formed for this
+            left, right = self._pairs_of_children()
+            return up, self.p[right] ** 2 * v[left] + self.p[left] ** 2 * v[right]
+        return up, csr_array((self.B.data**2, self.B.indices, self.B.indptr), shape=self.B.shape) @ v
 
     def bounds(self) -> tuple[float, float]:
         """Enclosure of the eigenvalues of p pᵀ + BᵀB over all clusters; both ends are 1 for tight filters."""

@@ -50,23 +50,23 @@ class Transforms:
             self._matrices[name, j] = self._convert(matrix.T.tocsr() if name.endswith("t") else matrix)
         return self._matrices[name, j]
 
-    def decompose(self, x: Any, j0: int) -> Any:
+    def decompose(self, x: Any, j0: int, out: Any = None) -> Any:
         """All coefficients, those of level j0 first."""
         x = x[self.order]
         parts = []
         for j in range(self.K - 1, j0 - 1, -1):
             parts.append(self.matrix("B", j) @ x)
             x = self.matrix("P", j) @ x
-        return self.concatenate([x, *reversed(parts)])
+        return _into(out, self.concatenate([x, *reversed(parts)]))
 
-    def reconstruct(self, c: Any, j0: int) -> Any:
+    def reconstruct(self, c: Any, j0: int, out: Any = None) -> Any:
         """The signal from all coefficients; also the transpose of `decompose`."""
-        end = len(self.order) if j0 == self.K else len(self.levels[j0 - 1].n_children)
+        end = len(self.order) if j0 == self.K else self.levels[j0 - 1].n_scaling
         x = c[:end]
         for j in range(j0, self.K):
             start, end = end, end + int(self.levels[j - 1].n_framelets.sum())
             x = self.matrix("Pt", j) @ x + self.matrix("Bt", j) @ c[start:end]
-        return x[self.place]
+        return _into(out, x[self.place])
 
     def average(self, x: Any, j: int) -> Any:
         """Φ_j x: the scaling coefficients of level j."""
@@ -89,15 +89,16 @@ class Transforms:
         """Ψ_jᵀ y."""
         return self.lift(self.matrix("Bt", j) @ y, j + 1)
 
-    def projections(self, x: Any, scales: Sequence[int]) -> list[Any]:
+    def projections(self, x: Any, scales: Sequence[int], out: Sequence[Any] | None = None) -> list[Any]:
         """F_j x for the given scales; F_0 = Φ_1ᵀΦ_1, F_j = Ψ_jᵀΨ_j = Φ_(j+1)ᵀ (I − p pᵀ) Φ_(j+1)."""
         averages = {self.K: x[self.order]}
         for j in range(self.K - 1, max(min(scales), 1) - 1, -1):
             averages[j] = self.matrix("P", j) @ averages[j + 1]
-        return [
+        parts = (
             self.lift(averages[j + 1] - self.matrix("Pt", j) @ averages[j], j + 1) if j else self.lift(averages[1], 1)
             for j in scales
-        ]
+        )
+        return [_into(None if out is None else out[k], part) for k, part in enumerate(parts)]
 
 
 class CompiledTransforms(Transforms):
@@ -142,7 +143,7 @@ class CompiledTransforms(Transforms):
 
     def decompose(self, x: Any, j0: int, out: Any = None) -> Any:
         if not self._pairs or j0 == self.K:
-            return _into(out, super().decompose(x, j0))
+            return super().decompose(x, j0, out)
         first, p, _, _ = self._chain
         table, total, _ = self._from(j0)
         if out is None:
@@ -153,7 +154,7 @@ class CompiledTransforms(Transforms):
 
     def reconstruct(self, c: Any, j0: int, out: Any = None) -> Any:
         if not self._pairs or j0 == self.K:
-            return _into(out, super().reconstruct(c, j0))
+            return super().reconstruct(c, j0, out)
         first, p, _, _ = self._chain
         table, _, _ = self._from(j0)
         room = self._room(j0, c.shape[1])

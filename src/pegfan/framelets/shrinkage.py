@@ -1,28 +1,40 @@
-"""Shrinking coefficients: denoising thresholds, and the best few coefficients.
+"""Shrinking coefficients: denoising rules, and the best few coefficients.
 
 The frame may be redundant, and then a framelet is shorter than 1: unit noise has the standard deviation ‖ψ‖
-in its coefficient. Thresholds are therefore stated for unit framelets and scaled by ‖ψ‖. The rules are the
+in its coefficient. Rules therefore look at coefficients in units of their own noise, z = c/(σ‖ψ‖). Most are the
 classical ones for orthonormal wavelets, which is what they are for ``filters="haar-basis"``; with the redundant
-binary Haar system they are well-tried heuristics.
+binary Haar system they are well-tried heuristics. Blocks are exact with any tight filters, see `_block`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, issparse
 
-from pegfan._arrays import FloatArray
-from pegfan._checks import check_choice, check_number, shown
+from pegfan._arrays import FloatArray, IntArray
+from pegfan._checks import check_choice, check_number, check_numbers, shown
 from pegfan._defaults import RULES
 from pegfan.framelets._signals import is_tensor
+from pegfan.framelets.empirical import shrink_levels
 
 if TYPE_CHECKING:
     from pegfan.framelets.coefficients import Coefficients
+    from pegfan.framelets.system import FrameletSystem
 
 MODES = ("soft", "hard")
+FACTORS = ("empirical", "block")
+"""Rules without a threshold."""
+_FEW = 24
+"""Coefficients per tree that a scale needs to be shrunk by a rule of its own."""
+_GENERATIONS = 4
+"""How far up the common ancestor of a block may be, its own cluster included."""
+_STRENGTHS = np.append(np.arange(0.0, 8.1, 0.25), 1e300)
 _MAD = 0.6744897501960817  # median of |N(0, 1)|
 
 
@@ -86,24 +98,146 @@ def threshold(values: Any, value: ArrayLike, mode: Literal["soft", "hard"] = "so
     return np.ascontiguousarray(np.where(np.abs(x) <= limit, 0.0, shrunk), dtype=x.dtype)
 
 
-def shrink(c: Coefficients, by: Any, mode: Literal["soft", "hard"], sigma: float | None) -> Coefficients:
-    """Coefficients with every framelet part shrunk by a number or a rule."""
-    parts = [_unit(c, j) for j in range(c.j0, c.system.K)]
-    if isinstance(by, str):
+class Shrinkage:
+    """How the coefficients of some systems on the same nodes, one system after the other, are shrunk together.
+
+    Parameters
+    ----------
+    systems
+        The systems.
+    j0
+        Their coarsest level.
+    share
+        What all vectors are multiplied by: 1/√T makes T systems one tight frame.
+
+    Attributes
+    ----------
+    levels
+        A system, a level of it, and the places of its framelets among all coefficients.
+    """
+
+    def __init__(self, systems: Sequence[FrameletSystem], j0: int = 1, share: float = 1.0) -> None:
+        self.systems, self.j0, self.share = systems, j0, share
+        self.levels: list[tuple[FrameletSystem, int, slice]] = []
+        start = 0
+        for system in systems:
+            ends = system.offsets(j0)
+            places = (slice(start + a, start + b) for a, b in pairwise(ends[1:]))
+            self.levels += [(system, j, place) for j, place in enumerate(places, j0)]
+            start += ends[-1]
+        self.count = start
+
+    @cached_property
+    def norms(self) -> FloatArray:
+        """The norms of all vectors."""
+        norms = np.full(self.count, self.share)
+        for system, j, places in self.levels:
+            norms[places] *= system.norms(j)
+        return norms
+
+    @cached_property
+    def scales(self) -> IntArray:
+        """The scale of every coefficient: log₂ of its cluster's size, rounded; −1 for scaling coefficients."""
+        scales = np.full(self.count, -1)
+        for system, j, places in self.levels:
+            size = np.round(np.log2(system.hierarchy.sizes(j))).astype(np.int64)
+            scales[places] = np.repeat(size, system.n_framelets(j))
+        return scales
+
+    @cached_property
+    def groups(self) -> list[IntArray]:
+        """The framelets of every scale; the coarsest ones together, until there are enough of them."""
+        scales = self.scales.copy()
+        counts = np.bincount(scales[scales >= 0], minlength=1)
+        above = np.cumsum(counts[::-1])[::-1]
+        top = int(np.flatnonzero(above >= _FEW * len(self.systems)).max(initial=0))
+        scales[scales > top] = top
+        return [np.flatnonzero(scales == scale) for scale in range(top + 1)]
+
+    def noise(self, sigma: Any) -> FloatArray:
+        """The standard deviation of the noise of every coefficient, from that of the nodes."""
+        if np.ndim(sigma) == 0:
+            return self.norms * check_number(sigma, "sigma")
+        variance = _deviations(sigma, self.systems[0].n) ** 2
+        if np.ptp(variance) == 0:
+            return np.asarray(self.norms * np.sqrt(variance[0]))
+        return np.asarray(
+            self.share * np.sqrt(np.concatenate([system.variances(variance, self.j0) for system in self.systems]))
+        )
+
+    def __call__(self, c: Any, by: Any, mode: Literal["soft", "hard"] | None = None, sigma: Any = None) -> Any:
+        """Coefficients shrunk by a rule, a number, or a number per level; the scaling ones stay."""
+        if mode is not None:
+            check_choice(mode, "mode", MODES)
+        if not isinstance(by, str):
+            limit = self._limits(by)
+            return threshold(c, limit if c.ndim == 1 else limit[:, None], mode or "soft")
         if by not in RULES:
             raise ValueError(f"unknown threshold rule {shown(by)}; choose one of {', '.join(RULES)}, or a number")
-        noise = _noise(parts) if sigma is None else np.asarray(check_number(sigma, "sigma"))
-        levels = [_rule(by, part, noise, c.system.n) for part in parts]
-    else:
-        levels = [np.asarray(check_number(by, "threshold"))] * len(parts)
-    limit = np.concatenate(
-        [np.zeros((c[0].shape[0], 1 if c.array.ndim == 1 else c.array.shape[1]))]
-        + [
-            np.broadcast_to(level, part.shape[1:]) * c.system.norms(j)[:, None]
-            for j, level, part in zip(range(c.j0, c.system.K), levels, parts, strict=True)
-        ]
-    ).reshape(c.array.shape)
-    return c.replace(threshold(c.array, limit, mode))
+        if by in FACTORS and mode is not None:
+            raise ValueError(f"mode={mode!r} is for thresholds, and {by!r} has none; leave mode out")
+        values = _numpy(c).reshape(self.count, -1)
+        noise = self.norms if sigma is None else self.noise(sigma)
+        found = np.full(values.shape, float(by in FACTORS))
+        for k, column in enumerate(values.T.astype(np.float64)):
+            own = noise * self._level(column) if sigma is None else noise
+            if own.any():
+                found[:, k] = self._factors(column, own, by) if by in FACTORS else self._thresholds(column, own, by)
+        found = found.reshape(c.shape)
+        if by not in FACTORS:
+            return threshold(c, found, mode or ("hard" if by == "universal" else "soft"))
+        if issparse(c):
+            return csr_array(c.multiply(found.astype(c.dtype)))
+        if is_tensor(c):
+            import torch
+
+            return c * torch.from_numpy(found).to(c)
+        return c * found.astype(c.dtype)
+
+    def _limits(self, by: Any) -> FloatArray:
+        """Thresholds for every coefficient, from a number or one per level."""
+        limits = np.zeros(self.count)
+        single = np.ndim(by) == 0
+        for system, j, places in self.levels:
+            numbers = by if single else check_numbers(by, "threshold", None)
+            if not single and len(numbers) != system.K - self.j0:
+                raise ValueError(
+                    f"threshold has {len(numbers)} numbers, and there are {system.K - self.j0} levels of framelets, "
+                    f"{self.j0} to {system.K - 1}; give one for each"
+                )
+            limit = check_number(numbers if single else float(numbers[j - self.j0]), "threshold")
+            limits[places] = limit * self.norms[places]
+        return limits
+
+    def _level(self, column: FloatArray) -> float:
+        """σ, from the finest framelets of every tree, levels of them until there are enough: the median of sizes."""
+        sizes: list[FloatArray] = []
+        seen: dict[int, int] = {}
+        for system, _, level in reversed(self.levels):
+            if seen.setdefault(id(system), 0) < _FEW:
+                part = _ratio(np.abs(column[level]), self.norms[level])
+                seen[id(system)] += len(part)
+                sizes.append(part)
+        every = np.concatenate(sizes) if sizes else np.empty(0)
+        return float(np.median(every)) / _MAD if len(every) else 0.0
+
+    def _factors(self, column: FloatArray, noise: FloatArray, by: str) -> FloatArray:
+        factors = np.ones(self.count)
+        if by == "empirical":
+            for places in self.groups:
+                factors[places] = _ratio(shrink_levels(column[places], noise[places]), column[places])
+            return factors
+        for system, j, level in self.levels:
+            z = _ratio(column[level], noise[level])
+            factors[level] = np.where(noise[level] > 0, _block(z, system.norms(j) ** 2, _blocks(system, j)), 1.0)
+        return factors
+
+    def _thresholds(self, column: FloatArray, noise: FloatArray, by: str) -> FloatArray:
+        limits = np.zeros(self.count)
+        for system, _, level in self.levels:
+            z = _ratio(column[level], noise[level])
+            limits[level] = noise[level] * _rule(by, z, system.n)
+        return limits
 
 
 def keep_largest(c: Coefficients, keep: float) -> Coefficients:
@@ -131,12 +265,12 @@ def keep_largest(c: Coefficients, keep: float) -> Coefficients:
     return c.replace(c.array.multiply(mask).tocsr() if issparse(c.array) else c.array * mask)
 
 
-def _unit(c: Coefficients, j: int) -> FloatArray:
-    """The framelet coefficients of a level in columns, divided by the framelets' norms."""
-    values = _numpy(c.framelets(j)).astype(np.float64)
-    columns = 1 if values.ndim == 1 else values.shape[1]
-    norms = c.system.norms(j)
-    return np.asarray(values.reshape(-1, columns) / np.where(norms > 0, norms, 1.0)[:, None])
+def _deviations(sigma: Any, n: int) -> FloatArray:
+    array = np.asarray(check_numbers(sigma, "sigma", n), np.float64)
+    if not (array >= 0).all() or not np.isfinite(array).all():
+        bad = array[~((array >= 0) & np.isfinite(array))][0]
+        raise ValueError(f"sigma holds {bad}; standard deviations are finite and not negative")
+    return array
 
 
 def _numpy(array: Any) -> Any:
@@ -145,30 +279,63 @@ def _numpy(array: Any) -> Any:
     return array.detach().cpu().numpy() if is_tensor(array) else array
 
 
-def _noise(parts: list[FloatArray]) -> FloatArray:
-    """σ of every column, from the finest level that has framelets."""
-    finest = next((part for part in reversed(parts) if len(part)), None)
-    return np.zeros(1) if finest is None else np.asarray(np.median(np.abs(finest), axis=0) / _MAD)
+def _ratio(above: FloatArray, below: FloatArray) -> FloatArray:
+    """Quotients; 0 where there is nothing to divide by."""
+    return np.divide(above, below, out=np.zeros(len(above)), where=below != 0)
 
 
-def _rule(rule: str, part: FloatArray, noise: FloatArray, n: int) -> FloatArray:
-    if rule == "universal" or not len(part):
-        return np.asarray(noise * np.sqrt(2.0 * np.log(max(n, 2))))
+def _rule(rule: str, z: FloatArray, n: int) -> float:
+    """The threshold of a level, in units of the noise."""
+    if rule == "universal" or not len(z):
+        return float(np.sqrt(2.0 * np.log(max(n, 2))))
     if rule == "sure":
-        return _sure(part, np.broadcast_to(noise, part.shape[1:]))
-    signal = np.sqrt(np.maximum((part**2).mean(axis=0) - noise**2, 0.0))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(np.where(signal > 0, noise**2 / signal, np.abs(part).max(axis=0)))
+        return _sure(z)
+    signal = float(np.sqrt(max(float(np.mean(z**2)) - 1.0, 0.0)))
+    return 1.0 / signal if signal > 0 else float(np.abs(z).max())
 
 
-def _sure(part: FloatArray, noise: FloatArray) -> FloatArray:
+def _sure(z: FloatArray) -> float:
     """The threshold, among the coefficients' sizes, with the least of Stein's unbiased estimates of risk.
 
-    risk(t) = m σ² − 2 σ² #{|y| ≤ t} + Σ min(|y|, t)².
+    risk(t) = m − 2 #{|z| ≤ t} + Σ min(|z|, t)².
     """
-    size = np.sort(np.abs(part), axis=0)
-    size = np.concatenate([np.zeros((1, size.shape[1])), size])
-    m = len(part)
-    below = np.arange(m + 1)[:, None]
-    risk = (m - 2 * below) * noise**2 + np.cumsum(size**2, axis=0) + (m - below) * size**2
-    return np.asarray(np.take_along_axis(size, risk.argmin(axis=0)[None, :], axis=0)[0])
+    size = np.append(0.0, np.sort(np.abs(z)))
+    below = np.arange(len(size))
+    risk = len(z) - 2.0 * below + np.cumsum(size**2) + (len(z) - below) * size**2
+    return float(size[risk.argmin()])
+
+
+def _blocks(system: FrameletSystem, j: int) -> list[IntArray]:
+    """Which block each framelet of level j is in: its cluster's, that of its siblings, of cousins and so on."""
+    cluster = np.repeat(np.arange(system.hierarchy.n_clusters[j - 1]), system.n_framelets(j))
+    found = [cluster]
+    for level in range(j, max(j + 1 - _GENERATIONS, 1), -1):
+        found.append(system.hierarchy.parent(level)[found[-1]])
+    return found
+
+
+def _block(z: FloatArray, weights: FloatArray, choices: list[IntArray]) -> FloatArray:
+    """Factors of coefficients that decide together with those of their block.
+
+    A block with the energy S² = Σ w z² and the dimension d = Σ w, where w = ‖ψ‖², is multiplied by James's and Stein's
+    factor (1 − t d/S²)₊. The BᵀB of a cluster is a projection, so that the noise of all its coefficients has just
+    d = L − 1 dimensions, however many they are: Stein's unbiased estimate of the risk,
+
+        d + (t² d² − 2 t d (d − 2))/S²   where S² > t d,   and   S² − d   elsewhere,
+
+    holds for any tight filters. Its sum over a level chooses the strength t and how large blocks are.
+    """
+    best, factors = np.inf, np.ones(len(z))
+    for block in choices if len(z) else ():
+        d, energy = np.bincount(block, weights), np.bincount(block, weights * z**2)
+        for t in _STRENGTHS:
+            kept = energy > t * d
+            e, k = energy[kept], d[kept]
+            risk = float(np.sum(energy[~kept] - d[~kept]))
+            if len(e):
+                risk += float(np.sum(k + (t**2 * k**2 - 2.0 * t * k * (k - 2.0)) / e))
+            if risk < best:
+                factor = np.zeros(len(d))
+                factor[kept] = 1.0 - t * k / e if len(e) else 0.0
+                best, factors = risk, factor[block]
+    return factors

@@ -12,7 +12,8 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse import csr_array, issparse
 
-from pegfan._checks import check_list, shown
+from pegfan import _defaults as default
+from pegfan._checks import check_list, check_numbers, shown
 from pegfan.framelets import shrinkage
 from pegfan.framelets._levels import Level, make_levels
 from pegfan.framelets._signals import ClassMeans, as_columns, as_signal, class_means, is_tensor
@@ -22,6 +23,7 @@ from pegfan.framelets.filters import Filters
 from pegfan.framelets.operators import Operator
 from pegfan.trees import Hierarchy
 
+Rule = Literal["empirical", "block", "sure", "bayes", "universal"]
 FilterChoice = str | Callable[[int], Filters] | Mapping[Any, Any]
 
 
@@ -113,7 +115,7 @@ class FrameletSystem:
         """Where the parts of the coefficients start: those of Φ_j0, Ψ_j0, ..., Ψ_(K−1), and the end."""
         self.hierarchy._check_level(j0, 1, self.K)
         framelets = (int(level.n_framelets.sum()) for level in self._levels[j0 - 1 :])
-        return (0, *accumulate([self.hierarchy.n_clusters[j0 - 1], *framelets]))
+        return (0, *accumulate([self._n_scaling(j0), *framelets]))
 
     def count(self, j0: int = 1) -> int:
         """The number M of vectors in the frame; by Theorem 3 of order n h for the binary Haar system."""
@@ -131,6 +133,20 @@ class FrameletSystem:
     def norms(self, j: int) -> np.ndarray[Any, np.dtype[np.float64]]:
         """The norms of the framelets of level j; a unit noise has these standard deviations there."""
         return self._level(j).norms
+
+    def variances(self, variance: Any, j0: int = 1) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """The variance of every coefficient of a signal whose nodes have these, independent of each other.
+
+        The vectors of a cluster's children are apart, so that variances follow equations (1) and (2) with p² and B²:
+        the cost is that of `decompose`.
+        """
+        self.hierarchy._check_level(j0, 1, self.K)
+        v = self._variance(variance)[self.hierarchy.order]
+        parts = []
+        for level in reversed(self._levels[j0 - 1 :]):
+            v, framelets = level.variances(v)
+            parts.append(framelets)
+        return np.concatenate([v, *reversed(parts)])
 
     def frame_bounds(self, j0: int = 1) -> tuple[float, float]:
         """Frame bounds A ≤ B with A‖f‖² ≤ ‖f̂‖² ≤ B‖f‖², enclosed from the filters; (1, 1) up to rounding."""
@@ -295,7 +311,7 @@ class FrameletSystem:
             return Operator(f"F (j0={j})", shape, self._map("decompose", j), self._map("reconstruct", j))
         if kind == "scaling":
             check(1, self.K)
-            shape = (self.hierarchy.n_clusters[j - 1], self.n)
+            shape = (self._n_scaling(j), self.n)
             return Operator(f"Φ_{j}", shape, self._map("average", j), self._map("lift", j))
         if kind == "framelets":
             shape = (int(self._level(j).n_framelets.sum()), self.n)
@@ -309,9 +325,9 @@ class FrameletSystem:
     def denoise(
         self,
         f: Any,
-        threshold: float | Literal["sure", "bayes", "universal"] = "sure",
-        mode: Literal["soft", "hard"] = "soft",
-        sigma: float | None = None,
+        threshold: float | Sequence[float] | Rule = default.RULE,
+        mode: Literal["soft", "hard"] | None = None,
+        sigma: Any = None,
         j0: int = 1,
     ) -> Any:
         """Remove noise: shrink the framelet coefficients, keep the scaling ones, reconstruct.
@@ -321,19 +337,39 @@ class FrameletSystem:
         f
             A signal; every column is treated by itself.
         threshold
-            A rule: ``"sure"`` (least of Stein's unbiased risk, level by level), ``"bayes"``
-            (σ²/σ_signal, level by level), ``"universal"`` (σ√(2 ln n), which smooths most); or a number
-            in units of the signal, for framelets of unit norm (others are scaled by their norm).
+            A rule, see below; or a number in units of the signal, for framelets of unit norm (others are scaled by
+            their norm); or a list of such numbers, one per level of framelets, coarse to fine.
         mode
-            ``"soft"`` shrinks what it keeps by the threshold, ``"hard"`` does not.
+            ``"soft"`` shrinks what it keeps by the threshold, ``"hard"`` does not; by default soft, and hard for
+            ``"universal"``. ``"empirical"`` and ``"block"`` have no threshold, and take none.
         sigma
-            The noise's standard deviation; by default the median absolute deviation of the finest level.
+            The noise's standard deviation: a number, or one per node. By default one number per column, from the
+            median absolute deviation of the finest level.
         j0
             The coarsest level.
 
         Notes
         -----
-        ``weights="size"`` suits signals that are smooth in pieces: its framelets are blind to constants.
+        Rules look at coefficients in units of their noise, z, and at the levels one by one:
+
+        ``"empirical"``
+            The posterior mean of the coefficient, under the prior of largest likelihood for those of its scale
+            (clusters of about the same size); it is best on average (``pegfan.framelets.empirical``).
+        ``"block"``
+            Blocks of framelets decide together: those of a cluster, of siblings, of cousins. With the energy S² of a
+            block and its dimension d, factors are (1 − t d/S²)₊ (James and Stein); t and the size of blocks have the
+            least of Stein's unbiased risk.
+        ``"sure"``
+            The threshold with the least of Stein's unbiased risk.
+        ``"bayes"``
+            The threshold 1/√(mean z² − 1), that is σ²/σ_signal.
+        ``"universal"``
+            The threshold √(2 ln n), above which noise hardly ever is. Softly, it takes that much from every coefficient
+            it keeps, too: in little noise that costs more than the noise, and so it is hard.
+
+        With torch tensors, thresholds and factors are taken for constants by gradients. ``weights="size"`` suits
+        signals that are smooth in pieces: its framelets are blind to constants. `FrameletFrame` does the same on many
+        trees, and ``pegfan.denoise`` knows more kinds of signals, and missing values.
 
         Examples
         --------
@@ -341,9 +377,11 @@ class FrameletSystem:
         >>> system = pf.FrameletSystem(pf.Hierarchy.from_nested([[0, 1], [2, 3]]))
         >>> system.denoise([4.2, 3.8, 1.1, 0.9], threshold=0.5, mode="hard").round(12)
         array([4., 4., 1., 1.])
+        >>> system.denoise([4.2, 3.8, 1.1, 0.9], threshold=[0.0, 9.0]).round(12)
+        array([4., 4., 1., 1.])
         """
         c = self.decompose(f, j0)
-        return self.reconstruct(shrinkage.shrink(c, threshold, mode, sigma))
+        return self.reconstruct(c.replace(shrinkage.Shrinkage([self], j0)(c.array, threshold, mode, sigma)))
 
     def compress(self, f: Any, keep: float) -> Coefficients:
         """Keep the largest framelet coefficients of every column, set the others to zero.
@@ -371,6 +409,12 @@ class FrameletSystem:
     def _level(self, j: int) -> Level:
         self.hierarchy._check_level(j, 1, self.K - 1)
         return self._levels[j - 1]
+
+    def _n_scaling(self, j: int) -> int:
+        return self.hierarchy.n_clusters[j - 1]
+
+    def _variance(self, given: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
+        return np.asarray(check_numbers(given, "variance", self.n), np.float64)
 
     def _scalings(self, j0: int) -> list[csr_array]:
         """Φ_j0, ..., Φ_K, by equation (1) from the leaves up; every row is a run of leaves."""

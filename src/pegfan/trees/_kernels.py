@@ -99,6 +99,17 @@ def upper_pairs(indptr, indices, data, root, start, pairs, score):  # type: igno
     return count
 
 
+@compiled("shake_weights")
+def shake_weights(indptr, indices, seed, data):  # type: ignore[no-untyped-def]
+    """Multiply every weight by a factor from 1/4 to 4 that its two ends and the seed determine, in exact arithmetic."""
+    for i in range(indptr.size - 1):
+        for e in range(indptr[i], indptr[i + 1]):
+            low, high = np.uint64(min(i, indices[e])), np.uint64(max(i, indices[e]))
+            bits = mix(mix(mix(seed) ^ low) ^ high)
+            fraction = 1.0 + float(bits >> np.uint64(12)) * 2.0**-52
+            data[e] *= math.ldexp(fraction, int(bits & np.uint64(3)) - 2)
+
+
 @compiled(inline="always")
 def _height(score):  # type: ignore[no-untyped-def]
     """The logarithm to base 2, straight between powers of 2: exact arithmetic, which functions of libraries are not."""

@@ -18,6 +18,7 @@ from pegfan._checks import check_choice, check_integer, check_number, shown
 from pegfan._matrices import by_label, csr_of, drop_loops, enough, merged, moved, transposed
 from pegfan.graph import Graph, check_graph
 from pegfan.running import Progress, Step
+from pegfan.trees.alike import Signals, check_signals, codes_of
 from pegfan.trees.canonical import canonical_order
 from pegfan.trees.hierarchy import Hierarchy, by_appearance
 
@@ -50,6 +51,8 @@ class LevelGraph:
         One unit row per node to mix in, or None.
     feature_weight, direction, score
         As given to `build_tree`.
+    signals
+        Signals to follow, or None.
     notes
         What the builder adds to ``tree.info``.
     home, spare
@@ -62,6 +65,7 @@ class LevelGraph:
     feature_weight: float = 0.0
     direction: str = "symmetric"
     score: str = "normalized"
+    signals: Signals | None = None
     notes: dict[str, Any] = field(default_factory=dict)
     home: Room | None = field(default=None, repr=False)
     spare: Room | None = field(default=None, repr=False)
@@ -97,6 +101,9 @@ def build_tree(
     weights: Literal["given", "unit"] = "given",
     score: Literal["weight", "normalized", "cosine"] = "normalized",
     feature_weight: float = 0.0,
+    signals: Any = None,
+    signal_weight: float = 1.0,
+    seed: int = 0,
     progress: Progress | None = None,
 ) -> Hierarchy:
     """Build a K-level hierarchical clustering of a graph that does not depend on how its nodes are numbered.
@@ -131,6 +138,18 @@ def build_tree(
     feature_weight
         How much features count beside the structure: 0 not at all; 1 as much as the embedding (for ``"matching"``: an
         edge between nodes of equal features counts double).
+    signals
+        Signals that clusters should follow, n values or n × d; NaN is no opinion. Unlike features, whose directions are
+        compared, these are compared by their values: in ``"matching"`` an edge counts less where its ends differ by
+        more than noise explains; with the other methods the values are joined to the embedding, noise included.
+        `pegfan.signals.best_tree` finds out whether a noisy signal is worth following.
+    signal_weight
+        How much they count: 0 not at all; 1 as much as the embedding (for ``"matching"``: an edge counts half where the
+        squared difference is twice what noise explains).
+    seed
+        0 is the tree of the rule itself. With any other, the weight of every edge is first multiplied by a factor from
+        1/4 to 4 that is drawn for it, in canonical order: another tree of the same kind, which depends on the
+        numbering as little as the first one. `FrameletFrame` averages over such trees.
     progress
         Called with a `pegfan.running.Step` at every level.
 
@@ -167,12 +186,15 @@ def build_tree(
     check_choice(weights, "weights", ("given", "unit"))
     check_choice(score, "score", SCORES)
     check_integer(h, "h", least=2)
+    check_integer(seed, "seed", least=0)
     if max_levels is not None:
         check_integer(max_levels, "max_levels", least=2)
     if check_number(feature_weight, "feature_weight") and graph.features is None:
         raise ValueError(
             "feature_weight asks for features, but the graph has none; give them with graph.replace(features=...)"
         )
+    values = None if signals is None else check_signals(signals, graph.n)
+    check_number(signal_weight, "signal_weight")
     name, builder = _find_builder(method, graph.n)
 
     def report(step: Step) -> None:
@@ -184,12 +206,18 @@ def build_tree(
     report(Step(0, 0, f"ordering {graph.n:,} nodes"))
     # Builders of others may keep what they were given, and so get memory of their own.
     home = Room(_room_for(graph)) if name == "matching" and not callable(method) else None
-    colouring = canonical_order(graph, room=home)
-    level = _first_level(graph, colouring.order, direction, weights, score, feature_weight, home)
+    colouring = canonical_order(graph, labels=None if values is None else codes_of(values), room=home)
+    level = _first_level(graph, colouring.order, direction, weights, score, feature_weight, seed, home)
+    if values is not None:
+        level.signals = Signals.of(values[colouring.order], float(signal_weight))
     parents, level = grow(level, name, builder, h, max_levels, [], report)
     info = settings_of(
         name, h, max_levels, direction if graph.directed else "symmetric", weights, score, feature_weight
     ) | told_of(colouring, level.n > h)
+    if seed:
+        info["seed"] = seed
+    if values is not None:
+        info |= {"signals": values.shape[1], "signal_weight": float(signal_weight)}
     tree = Hierarchy(parents, colouring.order, info | level.notes)
     _log.info("built a tree of %d levels, %d nodes of it in an arbitrary order", tree.K, colouring.arbitrary)
     return tree
@@ -270,7 +298,8 @@ def coarsen(level: LevelGraph, labels: IntArray) -> LevelGraph:
         features = np.zeros((count, level.features.shape[1]))
         _kernels.add_rows(labels, level.features, features)
         features = unit_rows(features)
-    coarse = replace(level, arcs=edges, edges=edges, features=features, direction="symmetric")
+    signals = None if level.signals is None else level.signals.coarsen(labels, count)
+    coarse = replace(level, arcs=edges, edges=edges, features=features, signals=signals, direction="symmetric")
     coarse.home, coarse.spare = level.spare, level.home
     return coarse
 
@@ -291,6 +320,7 @@ def _first_level(
     weights: str,
     score: str,
     feature_weight: float,
+    seed: int = 0,
     home: Room | None = None,
 ) -> LevelGraph:
     side = direction if graph.directed else "symmetric"
@@ -300,6 +330,10 @@ def _first_level(
     largest = float(arcs.data.max(initial=0.0))
     if largest > 0:  # weights of any scale: sums and products below stay far from overflow and underflow
         arcs.data /= largest
+    if seed:
+        from pegfan.trees import _kernels
+
+        _kernels.shake_weights(arcs.indptr, arcs.indices, np.uint64(seed), arcs.data)
     edges = merged(arcs, transposed(arcs)) if graph.directed else arcs
     if not edges.data.all() or edges.diagonal().any():
         edges = edges.copy() if edges is arcs and home is None else edges

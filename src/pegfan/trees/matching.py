@@ -31,6 +31,8 @@ def matching(level: LevelGraph, h: int) -> IntArray:
         alike = np.empty(len(pairs))
         _linear.inner_products(pairs, level.features, alike)
         score = score * (1.0 + level.feature_weight * (1.0 + alike) / 2.0)
+    if level.signals is not None and len(pairs):
+        score = score * level.signals.closeness(pairs)
     pairs = _best_first(pairs, score, into)
     parent, best, alone = np.empty(level.n, pairs.dtype), np.empty(level.n, pairs.dtype), np.empty(level.n, bool)
     _kernels.join_in_order(pairs, h, parent, alone)

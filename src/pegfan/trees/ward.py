@@ -38,6 +38,8 @@ def _cluster(level: LevelGraph, embed: Callable[[LevelGraph], FloatArray], h: in
     points = embed(part)
     if part.features is not None:
         points = np.column_stack([points, part.feature_weight * part.features])
+    if part.signals is not None:
+        points = np.column_stack([points, part.signals.points()])
     labels[joined] = level.n + cut_linkage(ward_linkage(points), h)
     return labels
 
@@ -85,4 +87,11 @@ def _restrict(level: LevelGraph, nodes: IntArray) -> LevelGraph:
     if len(nodes) == level.n:
         return level
     arcs, edges = (moved(matrix, nodes) for matrix in (level.arcs, level.edges))
-    return replace(level, arcs=arcs, edges=edges, features=None if level.features is None else level.features[nodes])
+    features, signals = level.features, level.signals
+    return replace(
+        level,
+        arcs=arcs,
+        edges=edges,
+        features=None if features is None else features[nodes],
+        signals=None if signals is None else signals.take(nodes),
+    )
