@@ -154,9 +154,23 @@ def connected(address: str, extra: str = "search", **options: Any) -> Iterator[A
     need("distributed", extra, "a scheduler of Dask")
     from distributed import Client
 
+    class Closed(Client):  # type: ignore[misc]  # Dask has no types
+        """Dask leaves a client that cannot start to the garbage collector.
+
+        That closes it in any thread, and in one that is to run another client's loop it waits for a lock which that
+        client holds: ten seconds, then an AssertionError.
+        """
+
+        def start(self, **how: object) -> None:
+            try:
+                super().start(**how)
+            except BaseException:
+                self.close()
+                raise
+
     try:
         _knock(address)
-        client = Client(address, timeout=_CONNECT, set_as_default=False, **options)
+        client = Closed(address, timeout=_CONNECT, set_as_default=False, **options)
     except (TypeError, RuntimeError) as error:  # of Dask: TLS without certificates, or no TLS where there must be
         raise OSError(
             f"the Dask scheduler at {address} cannot be spoken to ({error}); an address that begins with tls:// needs "

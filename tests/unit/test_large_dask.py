@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -213,6 +214,17 @@ def test_tls_by_a_folder_or_the_settings_of_dask(tmp_path, certificates):
             with pytest.raises(OSError, match=r"at tcp:.* cannot be spoken to .*encrypt"):
                 DaskCluster(there.scheduler_address.replace("tls:", "tcp:")).__enter__()
         assert dask.config.get("distributed.comm") == before
+
+
+def test_a_client_that_cannot_start_leaves_nothing_to_the_garbage_collector():
+    def loops():
+        return {thread for thread in threading.enumerate() if thread.name == "IO loop"}
+
+    before = loops()
+    with socket.create_server(("127.0.0.1", 0)) as there:
+        with pytest.raises(OSError, match=r"at tls:.* cannot be spoken to"):
+            DaskCluster(f"tls://127.0.0.1:{there.getsockname()[1]}").__enter__()
+        assert loops() <= before
 
 
 def test_a_folder_for_tls_has_its_three_files(certificates):
