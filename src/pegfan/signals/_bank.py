@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.sparse import csr_array, diags_array
 from scipy.sparse.linalg import ArpackError, eigsh
 
 from pegfan._arrays import FloatArray
-from pegfan.signals._stacking import mixture
 
 __all__ = ["Bank", "laplacian"]
 
@@ -15,9 +16,19 @@ _ALL = 400
 """Up to so many nodes all eigenvectors are computed, and no polynomial is needed."""
 _SOME = 5_000
 """Up to so many nodes the eigenvectors of the lowest frequencies are computed."""
-_MODES = 32
+_MODES = 128
 _ALIKE = 1e-6
 """Eigenvalues that differ by less than this share of the largest are one: their eigenvectors stay together."""
+_SHAPES: tuple[Callable[[FloatArray], FloatArray], ...] = (
+    lambda x: np.exp(-x),
+    lambda x: np.exp(-(x**2)),
+    lambda x: 1.0 / (1.0 + x),
+    lambda x: 1.0 / (1.0 + x) ** 2,
+    lambda x: 1.0 / (1.0 + x) ** 4,
+    lambda x: (x < 1.0).astype(np.float64),
+)
+"""How the variance of a smooth signal may fall: like heat, like Matérn's fields, all at once."""
+_SCALES, _AMOUNTS = 24, 16
 _POINTS = 4096
 _BLOCK = 16
 _PER_OCTAVE = 2
@@ -68,6 +79,16 @@ class Bank:
         self.diagonals = np.concatenate([np.reshape(low, (-1, len(degrees))), high])
         sizes = [float(group.stop - group.start) for group in self.groups]
         self.sizes = np.concatenate([sizes, (filtered**2).sum(axis=1).mean(axis=1)])
+        starts = np.flatnonzero(np.diff(values, prepend=-np.inf) > _ALIKE * self.largest)
+        self.runs = np.diff(np.append(starts, len(values))).astype(np.float64)
+        whole = high.sum(axis=1)
+        moved = [float(np.sum(probes * (self.L @ part))) / probes.shape[1] for part in filtered]
+        frequencies = np.append(np.maximum(values[starts], 0.0), np.array(moved) / np.maximum(whole, 1e-12))
+        counts = np.append(self.runs, whole)
+        upwards = np.argsort(frequencies, kind="stable")
+        numbers = np.empty(len(counts))
+        numbers[upwards] = np.cumsum(counts[upwards]) - (counts[upwards] + 1.0) / 2.0
+        self.shapes = _shapes(frequencies, np.maximum(numbers, 0.0), _ALIKE * self.largest)
 
     def apply(self, y: FloatArray) -> FloatArray:
         """The parts of a signal, B × n; of several columns, B × n × d."""
@@ -94,15 +115,30 @@ class Bank:
                 found[:, first + start : first + start + width] = (weights @ parts).reshape(here.shape)
         return found.reshape(y.shape)
 
-    def low_pass(self, y: FloatArray, variance: FloatArray) -> FloatArray:
-        """The same with weights that only fall with the frequency: the best mixture of cut-offs, and of 0.
+    def smooth(self, y: FloatArray, variance: FloatArray) -> FloatArray:
+        """The posterior mean of a signal that is a random field, whose variance falls with the frequency.
 
-        There are fewer of them to choose from, so that the choice itself costs less where a signal is smooth.
+        The coefficient of the k-th eigenvector, of eigenvalue λ, is taken for normal with variance A g(λ/t) or A g(k/t)
+        plus noise; g is one of `_SHAPES`, and g, t and A are averaged over by how likely they make the signal. Its mean
+        stays as it is. Two numbers to choose and not one per band: where a signal is smooth, the choice costs less.
         """
-        parts = self.apply(y)[self._upwards]
-        below = np.cumsum(np.concatenate([np.zeros((1, len(y))), parts]), axis=0)
-        price = 2.0 * np.cumsum(np.append(0.0, self.diagonals[self._upwards] @ variance))
-        return np.asarray(mixture((y - below).T, price) @ below)
+        mean = y.mean()
+        low = self.modes.T @ (y - mean)
+        parts = self._filtered(y - mean - self.modes @ low)
+        bands = self.diagonals[len(self.groups) :]
+        sizes, counts = np.append(self.runs, self.sizes[len(self.groups) :]), np.append(self.runs, bands.sum(axis=1))
+        starts = (np.cumsum(self.runs) - self.runs).astype(np.int64)
+        energy = np.append(np.add.reduceat(low**2, starts), (parts**2).sum(axis=1))
+        noise = np.append(np.add.reduceat(variance @ self.modes**2, starts), bands @ variance)
+        noise, sizes = noise / np.maximum(counts, 1e-12), np.maximum(sizes, 1e-12)
+        amounts = np.geomspace(1e-4, 10.0, _AMOUNTS)[:, None, None] * float(energy.max())
+        signal = amounts * self.shapes
+        both = np.maximum(signal + noise, 1e-300)
+        told = -0.5 * (np.log(both) @ sizes + (1.0 / both) @ energy)
+        chances = np.exp(told - told.max())
+        factors = np.einsum("as,asb->b", chances / chances.sum(), signal / both)
+        by_mode = np.repeat(factors[: len(self.runs)], self.runs.astype(np.int64))
+        return np.asarray(mean + self.modes @ (by_mode * low) + factors[len(self.runs) :] @ parts)
 
     @property
     def _upwards(self) -> list[int]:
@@ -169,6 +205,17 @@ def _groups(values: FloatArray, alike: float) -> list[slice]:
         groups.append(slice(start, min(end, len(values))))
         start = end
     return groups
+
+
+def _shapes(frequencies: FloatArray, numbers: FloatArray, least: float) -> FloatArray:
+    """How variances may fall with the frequency or with its number; a row per shape and scale, a column per band."""
+    found = []
+    for places, smallest in ((frequencies, least), (numbers, 0.0)):
+        above = places[places > smallest]
+        if len(above):
+            scales = np.geomspace(above.min() / 3.0, 3.0 * above.max(), _SCALES)
+            found += [shape(places / scales[:, None]) for shape in _SHAPES]
+    return np.concatenate(found) if found else np.ones((1, len(frequencies)))
 
 
 def _hats(octaves: float, degree: int) -> FloatArray:

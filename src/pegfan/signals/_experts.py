@@ -51,7 +51,7 @@ class Experts:
     def estimates(self, y: FloatArray) -> dict[str, FloatArray]:
         """Estimates by name."""
         spectrum = self.ground.bank.fit(y, self.variance)
-        found: dict[str, FloatArray] = {"spectrum": spectrum, "low pass": self.smooth(y), "trees": self.pieces(y)}
+        found: dict[str, FloatArray] = {"smooth": self.smooth(y), "spectrum": spectrum, "trees": self.pieces(y)}
         if self.alike:
             found["values"] = shrink_values(y, float(self.sigma[0]))
         pilot = self.solve(self.ground.bank.L, 10.0, y, y)
@@ -65,8 +65,8 @@ class Experts:
         return found
 
     def smooth(self, y: FloatArray) -> FloatArray:
-        """The best of the filters of the Laplacian that weaken high frequencies more than low ones."""
-        return self.ground.bank.low_pass(y, self.variance)
+        """A filter of the Laplacian that weakens high frequencies more than low ones."""
+        return self.ground.bank.smooth(y, self.variance)
 
     def pieces(self, y: FloatArray) -> FloatArray:
         """Framelets on many trees."""

@@ -35,6 +35,8 @@ Noise = Literal["normal", "varying", "heavy", "counts"]
 
 _STEP = 0.05
 """How much noise the second run adds, in units of what there is: with more of it, rules would see a noisier signal."""
+_MORE = 10.0
+"""In units of σ²: a mixture that promises less than so much over the smooth estimate alone may be better by chance."""
 _FAR = 3.5
 """In units of σ: what is further off is an outlier, where there may be some."""
 
@@ -232,7 +234,7 @@ def mixed(ground: Ground, y: FloatArray, sigma: FloatArray | None = None, rounds
         here, there = (experts.estimates(one) for one in (y, y + _STEP * noise * probe))
         every = np.stack(list(here.values()), axis=1)
         moved = (np.stack(list(there.values()), axis=1) - every) / _STEP
-        w = mixture(y[:, None] - every, 2.0 * ((noise * probe) @ moved))
+        w = _weights(y[:, None] - every, 2.0 * ((noise * probe) @ moved), _MORE * float(np.mean(noise**2)))
         with np.errstate(divide="ignore", invalid="ignore"):
             each = np.where(noise > 0, probe / noise, 0.0)
         found = Mixed(every @ w, noise, dict(zip(here, w.tolist(), strict=True)), each * (moved @ w))
@@ -244,3 +246,10 @@ def mixed(ground: Ground, y: FloatArray, sigma: FloatArray | None = None, rounds
             break
         noise = np.full(ground.n, again)
     return found
+
+
+def _weights(residuals: FloatArray, price: FloatArray, least: float) -> FloatArray:
+    """The mixture of least risk, if it promises at least so much less than the first estimate alone."""
+    w, first = mixture(residuals, price), np.eye(len(price))[0]
+    risks = [float(np.sum((residuals @ one) ** 2) + price @ one) for one in (first, w)]
+    return w if risks[0] - risks[1] >= least else first
