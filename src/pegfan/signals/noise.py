@@ -26,7 +26,8 @@ def first_guess(ground: Ground, y: FloatArray) -> float:
 
     Differences along edges, differences of nodes to the mean of their neighbours, the width of heaps where values are
     few (labels, steps), and bands of high frequencies. As the least of many is too small by chance, one that is told
-    from few numbers must be smaller by more than chance. With gaps (NaN), the first and the third of them.
+    from few numbers must be smaller by more than chance, and half of that is added to it. With gaps (NaN), the first
+    and the third of them.
     """
     low, high = ground.ends
     seen = y[~np.isnan(y)]
@@ -40,7 +41,9 @@ def first_guess(ground: Ground, y: FloatArray) -> float:
         found += ground.bank.noise(y)
         if len(low):
             found.append((spread(ground.differences(y)[ground.degrees > 0]), n / _LESS))
-    return min(found, key=lambda told: told[0] * (1.0 + 1.0 / np.sqrt(2.0 * told[1])))[0]
+    chance = [1.0 / np.sqrt(2.0 * numbers) for _, numbers in found]
+    best = int(np.argmin([told * (1.0 + by) for (told, _), by in zip(found, chance, strict=True)]))
+    return float(found[best][0] * (1.0 + 0.5 * chance[best]))
 
 
 def _width(y: FloatArray, most: int = 10, rounds: int = 40) -> float:
