@@ -18,6 +18,7 @@ from pegfan.signals._bank import Bank, _boxed, laplacian
 from pegfan.signals._dictionary import Dictionary
 from pegfan.signals._ground import KEPT, Ground
 from pegfan.signals._stacking import mixture
+from pegfan.signals.denoising import _weights
 from pegfan.signals.noise import first_guess, local_noise, of_counts
 
 
@@ -203,6 +204,42 @@ def test_filters_do_not_depend_on_the_choice_of_eigenvectors() -> None:
     y = np.random.default_rng(1).standard_normal(graph.n)
     banks = [Bank(csr, np.ones((graph.n, 1))) for csr in (graph.adjacency, graph.permute(perm).adjacency)]
     assert np.allclose(banks[0].apply(y)[:, perm], banks[1].apply(y[perm]), atol=1e-8)
+    noise = np.random.default_rng(2).random(graph.n)
+    assert np.allclose(banks[0].smooth(y, noise)[perm], banks[1].smooth(y[perm], noise[perm]), atol=1e-8)
+
+
+@pytest.mark.parametrize("n", [300, 700])  # all eigenvectors, and some with polynomials
+def test_a_smooth_field_comes_near_to_who_knows_its_variances_and_beats_every_cut_off(n: int) -> None:
+    """Wiener's factors of the true variances are the best there is; a cut-off is chosen with the true σ."""
+    graph, _ = geometric(n, seed=3)
+    ground, draw, sigma = Ground(graph, 1), np.random.default_rng(0), 0.3
+    values, vectors = np.linalg.eigh(laplacian(ground.weights).toarray())
+    errors = []
+    for scale in (3, 10, 30):
+        for variances in (np.exp(-np.arange(n) / scale), np.exp(-values / values[scale])):
+            variances = n * variances / variances.sum()  # of mean square 1
+            c = np.sqrt(variances) * draw.standard_normal(n)
+            z = c + sigma * draw.standard_normal(n)
+            risks = np.append(np.cumsum(z[::-1] ** 2)[::-1], 0.0) + 2.0 * sigma**2 * np.arange(n + 1)
+            cut = np.where(np.arange(n) < risks.argmin(), z, 0.0)
+            found = ground.bank.smooth(vectors @ z, np.full(n, sigma**2))
+            errors.append([error(found, vectors @ c), error(z * variances / (variances + sigma**2), c), error(cut, c)])
+    ours, best, low_pass = np.square(errors).mean(axis=0)
+    assert ours < 1.15 * best
+    assert ours < 0.9 * low_pass
+
+
+def test_a_field_without_edges_or_without_noise_is_left_alone() -> None:
+    y = np.arange(6.0)
+    for graph in (pf.Graph.from_edges(np.zeros((0, 2), int), n=6), pf.Graph.from_edges([[0, 1], [1, 2]], n=6)):
+        assert np.allclose(Ground(graph, 1).bank.smooth(y, np.zeros(6)), y)
+    assert np.allclose(Ground(graph, 1).bank.smooth(np.full(6, 2.0), np.ones(6)), 2.0)
+
+
+def test_a_mixture_must_promise_more_than_chance_does() -> None:
+    residuals, price = np.array([[3.0, 0.0], [0.0, 2.9]]), np.zeros(2)
+    assert np.array_equal(_weights(residuals, price, 10.0), [1.0, 0.0])
+    assert _weights(residuals, price, 0.1)[1] > 0.4
 
 
 @given(st.integers(0, 1000), st.integers(1, 6))
