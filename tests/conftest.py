@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+# Threads that wait by spinning take the cores from the other test process: most of the time went there.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
 settings.register_profile(
     "quick", max_examples=10, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
