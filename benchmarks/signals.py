@@ -1,10 +1,11 @@
-"""Signals on graphs: noise, gaps, few numbers; ours beside PyGSP's methods, Tikhonov's and others', in decibels.
+"""Signals on graphs: noise, gaps, few numbers, time; ours beside PyGSP's methods, Tikhonov's and others', in decibels.
 
-    PEGFAN_DATA=folder python benchmarks/signals.py noise|gaps|few|compression [--seeds 0 1] [--graphs ...]
+    PEGFAN_DATA=folder python benchmarks/signals.py noise|gaps|few|compression|time [--seeds 0 1] [--graphs ...]
     python benchmarks/signals.py tables   # what is in results/signals.jsonl, and in docs/signals.md between its marks
 
 Rivals of `noise` are given the true σ; ours is called with the signal alone. Rows are written as they come, and are
-not computed twice. `few` has 5 and 1 % of the nodes seen.
+not computed twice. `few` has 5 and 1 % of the nodes seen; `time` has tables of 32 columns, so name small graphs for it:
+--graphs "swiss roll" sensor.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ TITLES = {
     "gaps": "Decibels at missing nodes, by the share of them that is missing, and their mean",
     "few": "Decibels at missing nodes where few are seen, by the share that is missing, and their mean",
     "compression": "Decibels by the share of coefficients kept, and their mean",
+    "time": "Decibels of tables over time by σ, and their mean",
 }
 
 
@@ -60,6 +62,7 @@ PARTS: dict[str, tuple[Callable[..., dict[str, float]], list[tuple[float, ...]]]
     "gaps": (on.gap_row, [(share, noise) for noise in (0.0, 0.1) for share in on.MISSING]),
     "few": (on.gap_row, [(share, 0.1) for share in (0.95, 0.99)]),
     "compression": (on.compression_row, [(keep,) for keep in on.KEPT]),
+    "time": (on.time_row, [(sigma,) for sigma in SIGMAS]),
 }
 
 
