@@ -216,8 +216,8 @@ def test_a_smooth_field_comes_near_to_who_knows_its_variances_and_beats_every_cu
     values, vectors = np.linalg.eigh(laplacian(ground.weights).toarray())
     errors = []
     for scale in (3, 10, 30):
-        for variances in (np.exp(-np.arange(n) / scale), np.exp(-values / values[scale])):
-            variances = n * variances / variances.sum()  # of mean square 1
+        for falling in (np.exp(-np.arange(n) / scale), np.exp(-values / values[scale])):
+            variances = n * falling / falling.sum()  # of mean square 1
             c = np.sqrt(variances) * draw.standard_normal(n)
             z = c + sigma * draw.standard_normal(n)
             risks = np.append(np.cumsum(z[::-1] ** 2)[::-1], 0.0) + 2.0 * sigma**2 * np.arange(n + 1)
