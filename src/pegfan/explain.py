@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
@@ -76,10 +76,10 @@ _ZEROS = re.compile(r"(?<!\d)0+(?=\d)|\s")
 T = TypeVar("T")
 _CELLS = 4_000_000
 """Entries of a matrix of n rows that are looked at together."""
-_BYTES = 2**31
-"""The most memory for products of channels that are kept."""
+_ROW_BYTES = 2**28
+"""The most memory for the rows of all channels of all members that texts are made of."""
 _BLOCK = 1024
-"""Nodes whose texts are made together."""
+"""The most nodes whose texts are made together."""
 _PRODUCTS = 50_000_000
 """The most multiplications for the matrix of a channel; larger ones are not divided among neighbours in texts."""
 
@@ -354,9 +354,11 @@ class Explainer:
         check_integer(top, "top", least=0)
         wanted = np.arange(self.graph.n) if nodes is None else node_indices(nodes, self.graph.n)
         found: list[str] = []
+        per_node = 8 * sum(channel.shape[1] for network in self.networks for channel in network.channels)
+        block = min(_BLOCK, max(1, _ROW_BYTES // per_node))
         with one_thread():
-            for start in range(0, len(wanted), _BLOCK):
-                found += self._texts(wanted[start : start + _BLOCK], self._target(target), top)
+            for start in range(0, len(wanted), block):
+                found += self._texts(wanted[start : start + block], self._target(target), top)
         return found
 
     def _target(self, target: int | str | None) -> int | None:
@@ -370,7 +372,7 @@ class Explainer:
 
     def _scores(self, nodes: IntArray, target: int | None) -> _Scores:
         """The scores, and per member the vectors g_k of its channels."""
-        rows = [network.rows(nodes) for network in self.networks]
+        rows = [list(network.rows(nodes)) for network in self.networks]
         passes = [network.forward(network.inputs(values)) for network, values in zip(self.networks, rows, strict=True)]
         if self.numeric:
             return self._numbers(nodes, rows, passes)
@@ -649,7 +651,9 @@ class Linked(ABC):
     average: _Pass
 
     def __init__(self, member: Trained, channels: Channels, explainer: Explainer) -> None:
-        self.member, self.channels, self._explainer = member, channels, explainer
+        # It keeps parts of the explainer, not the explainer: memory is then free as soon as nobody holds that.
+        self.member, self.channels, self._graph, self._scale = member, channels, explainer.graph, explainer.scale
+        self._classes = explainer.classes
         self.name, self.known = member.recipe.name, explainer.known_to(member)
         self.units = member.network.units
         self.mixtures: list[Any] = [None] * len(channels)
@@ -666,8 +670,8 @@ class Linked(ABC):
     # ------------------------------------------------------------ forward and back
 
     @abstractmethod
-    def inputs(self, rows: Sequence[Any]) -> list[FloatArray]:
-        """What a column of a channel enters linearly."""
+    def inputs(self, rows: Iterable[Any]) -> list[FloatArray]:
+        """What a column of a channel enters linearly; rows are taken channel by channel."""
 
     @abstractmethod
     def forward(self, inputs: list[FloatArray]) -> _Pass:
@@ -700,25 +704,9 @@ class Linked(ABC):
         assert self.units is not None
         return self.units.values(done.logits[:, 0])
 
-    def rows(self, nodes: IntArray) -> list[Any]:
-        """Rows of the channels; where the products that they are read from would be large, by Pᵀ alone."""
-        if self.is_small:
-            return self.channels.rows(nodes, self._dtype)
-        step = max(1, _CELLS // self.channels.n)
-        return [
-            np.vstack([_rows_alone(channel, nodes[start : start + step]) for start in range(0, len(nodes), step)])
-            for channel in self.channels
-        ]
-
-    @cached_property
-    def is_small(self) -> bool:
-        """Whether the products that rows are read from fit into memory."""
-        return self.channels.memory(self._dtype, "rows") <= _BYTES
-
-    @property
-    def _dtype(self) -> Any:
-        """Of rows: of large graphs that of the training, whose products are there."""
-        return np.float32 if self.channels.n >= LARGE else np.float64
+    def rows(self, nodes: IntArray) -> Iterator[FloatArray]:
+        """Rows of the channels, one channel after the other; products with all nodes are not kept."""
+        return (_rows_of(channel, nodes) for channel in self.channels)
 
     # ------------------------------------------------------------- channels as maps
 
@@ -742,7 +730,7 @@ class Linked(ABC):
     @cached_property
     def columns(self) -> IntArray:
         """The feature column of every column of X: where sparse features are scaled, centred columns come last."""
-        graph, scale = self._explainer.graph, self._explainer.scale
+        graph, scale = self._graph, self._scale
         assert graph.features is not None
         width = self.features.matrix.shape[1]
         if scale is not None and self.member.recipe.scaling == "columns" and issparse(graph.features):
@@ -778,7 +766,7 @@ class Linked(ABC):
     @cached_property
     def joined(self) -> csr_array:
         """Who is joined to whom, as the channel of adjacency rows has it: nodes that training did not know left out."""
-        known, graph = self.known, self._explainer.graph
+        known, graph = self.known, self._graph
         assert known is not None
         rows = csr_array(hop_matrix(graph, "A", self.member.recipe._side), dtype=np.float64, copy=True)
         rows.data[known.columns_of(graph)[rows.indices] < 0] = 0.0
@@ -790,14 +778,14 @@ class Linked(ABC):
         """The column of every node in the channel of adjacency rows."""
         known = self.known
         assert known is not None
-        return np.maximum(known.columns_of(self._explainer.graph), 0)
+        return np.maximum(known.columns_of(self._graph), 0)
 
     def facts(self, channel: Channel) -> Iterator[tuple[str, Any]]:
         """What else channels hold, by name: columns that belong together."""
-        width, classes = channel.shape[1], self._explainer.classes
+        width, classes = channel.shape[1], self._classes
         place = np.arange(width)
         if channel.name == "degrees" and width == len(_DEGREES):
-            names = _DEGREES if self._explainer.graph.directed else _UNDIRECTED
+            names = _DEGREES if self._graph.directed else _UNDIRECTED
             yield from ((name, np.array([name == other for other in names])) for name in dict.fromkeys(names))
         elif channel.input_name == "Y" and self.units is not None:
             yield f"known numbers {'two steps away' if channel.name == 'Y far' else 'of neighbours'}", place >= 0
@@ -830,7 +818,7 @@ class LinkedNetwork(Linked):
             [m[None] @ w.T + b for m, w, b in zip(self.means, self.weights, self.biases, strict=True)]
         )
 
-    def inputs(self, rows: Sequence[Any]) -> list[FloatArray]:
+    def inputs(self, rows: Iterable[Any]) -> list[FloatArray]:
         """X_k W_k + b_k."""
         return [np.asarray(x @ w.T) + b for x, w, b in zip(rows, self.weights, self.biases, strict=True)]
 
@@ -894,7 +882,7 @@ class LinkedTrees(Linked):
         self._widths = channels.widths
         self.average = _Pass(self.inputs([m[None] for m in self.means]), [], [], [], trees.average[None])
 
-    def inputs(self, rows: Sequence[Any]) -> list[FloatArray]:
+    def inputs(self, rows: Iterable[Any]) -> list[FloatArray]:
         """The columns that the trees ask about."""
         return [dense(x if mixed is None else x @ mixed) for x, mixed in zip(rows, self.mixtures, strict=True)]
 
@@ -988,14 +976,23 @@ def _entries(channel: Channel, nodes: IntArray, units: FloatArray) -> FloatArray
     return np.asarray(rows.T.toarray())
 
 
-def _rows_alone(channel: Channel, nodes: IntArray) -> FloatArray:
-    """Rows of a channel, without its other rows."""
+def _rows_of(channel: Channel, nodes: IntArray) -> FloatArray:
+    """Rows of a channel, in blocks: of few nodes by rows of its operator, of many by products with all its columns."""
     if not channel.factors:
         return dense(channel.input[nodes])
-    units = np.zeros((channel.n, len(nodes)))
-    units[nodes, np.arange(len(nodes))] = 1.0
-    entries = np.asarray(channel.operator.T @ units)
-    return np.ascontiguousarray(dense(channel.input.T @ entries).T)
+    step, width = max(1, _CELLS // channel.n), channel.shape[1]
+    out = np.empty((len(nodes), width))
+    if len(nodes) > width:
+        for start in range(0, width, step):
+            columns = slice(start, start + step)
+            out[:, columns] = np.asarray(channel.operator @ dense(channel.input[:, columns]))[nodes]
+        return out
+    for start in range(0, len(nodes), step):
+        some = nodes[start : start + step]
+        units = np.zeros((channel.n, len(some)))
+        units[some, np.arange(len(some))] = 1.0
+        out[start : start + step] = dense(channel.input.T @ _entries(channel, some, units)).T
+    return out
 
 
 def _two_factors(channel: Channel) -> tuple[csr_array, csr_array | None] | None:

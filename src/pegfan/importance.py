@@ -117,11 +117,11 @@ def permutation_importance(
 
 
 def _fits(explainer: Explainer) -> bool:
-    """Whether rows of channels fit into memory, and features where a shuffled column changes all of them."""
+    """Whether features fit into memory where a shuffled column changes all of them."""
     assert explainer.graph.features is not None
     rows, columns = explainer.graph.features.shape
     whole = any(network.member.recipe.scaling == "l1" for network in explainer.networks)
-    return all(network.is_small for network in explainer.networks) and (not whole or rows * columns <= _CELLS)
+    return not whole or rows * columns <= _CELLS
 
 
 def _by_weight(explainer: Explainer, groups: dict[str, list[int]]) -> list[str]:

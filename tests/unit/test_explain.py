@@ -1,6 +1,8 @@
 """Reasons: shares that add up to what the network computes, on any graph, by columns, by nodes and by channels."""
 
 import dataclasses
+import gc
+import weakref
 
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 import pegfan as pf
-from pegfan.explain import LINKS, Explainer, find_nodes, source_columns
+from pegfan.explain import LINKS, Explainer, dense, find_nodes, source_columns
 from pegfan.fitted import ChannelFacts, Fitted, Trained
 from pegfan.graph import Split
 from pegfan.recipe import Known, Recipe
@@ -181,11 +183,34 @@ def test_large_channels_give_the_same_reasons(monkeypatch):
     graph = random_graph(7)
     model = fitted(graph, RECIPES["everything"], RECIPES["c"], seed=7)
     usual = Explainer(model).explain([3, 9])
-    monkeypatch.setattr("pegfan.explain._BYTES", 0)
+    texts = Explainer(model).texts()
+    monkeypatch.setattr("pegfan.explain._ROW_BYTES", 1)
     monkeypatch.setattr("pegfan.explain._CELLS", 20)
+    assert Explainer(model).texts() == texts
     for one, other in zip(usual, Explainer(model).explain([3, 9]), strict=True):
         assert one.groups == pytest.approx(other.groups, abs=1e-9)
         assert {c.name: c.own for c in one.columns} == pytest.approx({c.name: c.own for c in other.columns}, abs=1e-9)
+
+
+def test_rows_of_few_and_of_many_nodes_are_those_of_the_channels():
+    graph = random_graph(7)
+    network = Explainer(fitted(graph, RECIPES["everything"], seed=7)).networks[0]
+    wanted = network.channels.rows(np.arange(graph.n), np.float64)
+    for nodes in (np.array([3]), np.arange(graph.n), np.tile(np.arange(graph.n), 9)):
+        for rows, whole in zip(network.rows(nodes), wanted, strict=True):
+            np.testing.assert_allclose(rows, dense(whole)[nodes], atol=1e-12)
+
+
+def test_memory_is_free_as_soon_as_nobody_holds_an_explainer():
+    explainer = Explainer(fitted(random_graph(7), RECIPES["everything"], seed=7))
+    explainer.explain([1])
+    gone = weakref.ref(explainer.networks[0])
+    gc.disable()  # which would find cycles
+    try:
+        del explainer
+        assert gone() is None
+    finally:
+        gc.enable()
 
 
 def test_categories_of_one_column_are_one_reason():
