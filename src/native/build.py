@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -13,6 +14,11 @@ HERE = Path(__file__).resolve().parent
 # by hand.
 UNIX = ["-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]
 FLAGS = ["/O2", "/fp:precise"] if sys.platform == "win32" else UNIX
+# `make test-native` asks for it: the first fault ends the process, and without a compiler there is nothing to test.
+SANITIZED = os.environ.get("PEGFAN_SANITIZE", "0") == "1"
+SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"] if SANITIZED else []
+if SANITIZED:
+    FLAGS = [*FLAGS, "-O1", "-g", "-fno-omit-frame-pointer", *SANITIZERS]
 
 builder = FFI()
 builder.cdef((HERE / "native.h").read_text(encoding="utf-8"))
@@ -23,6 +29,7 @@ builder.set_source(
     include_dirs=[str(HERE)],
     depends=[str(path) for path in sorted(HERE.glob("*.[hi]*"))],
     extra_compile_args=FLAGS,
+    extra_link_args=SANITIZERS,
     py_limited_api=True,
-    optional=True,  # without a compiler, numba does its work
+    optional=not SANITIZED,  # without a compiler, numba does its work
 )

@@ -353,7 +353,7 @@ def _fit_other(recipe: Recipe, channels: Channels, graph: Graph, split: Split, s
     fixed: dict[str, Any] = {"classes": graph.n_classes, "metric": graph.metric, "seed": seed}
     fixed |= {"sample_weight": weights, "history": options.get("history", False)}
     if recipe.is_linear:
-        return fit_linear(channels, graph.truth, part, recipe.settings, **fixed)
+        return fit_linear(channels, graph.truth, part, recipe.settings, constant=recipe.head == "constant", **fixed)
     fixed |= {name: options[name] for name in ("progress", "until") if name in options}
     return boost(channels, graph.truth, part, recipe.settings, leaves=recipe.leaves, **fixed)
 

@@ -67,7 +67,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "regime": ("auto", *REGIMES),
     "direction": WAYS,
     "scaling": SCALINGS,
-    "head": ("network", "boosting", "linear"),
+    "head": ("network", "boosting", "linear", "constant"),
 }
 """The words that a recipe knows, by field."""
 
@@ -151,7 +151,8 @@ class Recipe:
         Whether hops along every kind of edges alone are channels too.
     head
         What is trained on the channels: the ``"network"`` of the paper; ``"boosting"``, trees of questions about
-        single columns (`pegfan.training.boosting`); or ``"linear"``, logistic regression, or least squares for numbers.
+        single columns (`pegfan.training.boosting`); ``"linear"``, logistic regression, or least squares for numbers; or
+        ``"constant"``, the shares of the classes among training nodes, or the mean, whatever the channels.
     leaves
         The most leaves per boosted tree.
     spectrum
@@ -242,7 +243,7 @@ class Recipe:
                     "rows of the adjacency are for networks: boosting would ask about every node by itself"
                 )
             self._put("settings", Settings(**{name: getattr(self.settings, name) for name in BOOSTING}))
-        if self.head == "linear":
+        if self.is_linear:
             if self.labels and self.stages > 1:
                 raise ValueError("a second stage is for networks and boosting: use stages=1 with head='linear'")
             self._put("settings", Settings(class_weights=self.settings.class_weights))
@@ -327,7 +328,7 @@ class Recipe:
         words += ["+degrees"] * self.structure + ["+kinds"] * self.kinds
         words += ["+spectrum"] * self.spectrum
         words += [f"boosted{f' leaves={self.leaves}' if self.leaves != default.LEAVES else ''}"] * self.is_boosted
-        words += ["linear"] * self.is_linear
+        words += [self.head] * self.is_linear
         changes = ["no norm" if k == "hop_normalize" else f"{k}={v}" for k, v in self.settings.changes().items()]
         return ", ".join([" ".join(words), *changes])
 
@@ -346,8 +347,8 @@ class Recipe:
 
     @property
     def is_linear(self) -> bool:
-        """Whether a linear model is fitted to its channels, not a network."""
-        return self.head == "linear"
+        """Whether a linear model is fitted to its channels, not a network; a constant is one without weights."""
+        return self.head in ("linear", "constant")
 
     @property
     def has_tree(self) -> bool:

@@ -20,6 +20,7 @@ from typing import Any, Self
 from pegfan._checks import check_flag, check_integer, shown
 
 __all__ = [
+    "Clock",
     "Deadline",
     "Progress",
     "Runner",
@@ -73,15 +74,94 @@ Progress = Callable[[Step], None]
 _ENDLESS = 1e12
 
 
+class Clock:
+    """Counts the seconds of a budget as if the machine were ours: what others take of its cores does not count.
+
+    While so many lanes are `running`, each of them should have a core. By the clock on the wall, all of it may take
+    `longest` seconds: after that, less is done.
+
+    Parameters
+    ----------
+    seconds
+        Of work, with all lanes side by side.
+    longest
+        By the clock on the wall; by default as many, which leaves nothing for others to take.
+    lanes
+        How many threads work side by side.
+    only_cpu
+        Count nothing but the time of cores, divided by the lanes.
+    start
+        What ``time.perf_counter()`` was when the time began to run; by default now.
+
+    Attributes
+    ----------
+    seconds, longest, lanes, only_cpu
+        As given.
+
+    Examples
+    --------
+    >>> clock = Clock(60)
+    >>> 59 < clock.left() <= 60, 29 < clock.left(30) <= 30
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        seconds: float,
+        longest: float | None = None,
+        lanes: int = 1,
+        only_cpu: bool = False,
+        start: float | None = None,
+    ) -> None:
+        self.seconds = _seconds(seconds, "seconds")
+        self.longest = self.seconds if longest is None else _seconds(longest, "longest")
+        self.lanes, self.only_cpu = check_integer(lanes, "lanes", 1), only_cpu
+        self._now, self._cpu = time.perf_counter(), time.process_time()
+        self._start = self._now if start is None else start
+        self._running, self._taken = 0, 0.0
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds by the clock on the wall."""
+        return time.perf_counter() - self._start
+
+    @property
+    def spent(self) -> float:
+        """Seconds of work."""
+        if self.only_cpu:
+            return (time.process_time() - self._cpu) / self.lanes
+        return self.elapsed - self._taken - self._taken_since()
+
+    def left(self, upto: float | None = None) -> float:
+        """Seconds of work that are left of all, or of the first `upto` of them; negative once they are over."""
+        upto = self.seconds if upto is None else upto
+        if self.only_cpu or math.isinf(upto):
+            return upto - self.spent
+        return min(upto - self.spent, upto / self.seconds * self.longest - self.elapsed)
+
+    def set_running(self, lanes: int) -> None:
+        """From now on, so many lanes work."""
+        if not self.only_cpu:
+            self._taken += self._taken_since()
+            self._now, self._cpu, self._running = time.perf_counter(), time.process_time(), lanes
+
+    def _taken_since(self) -> float:
+        """What others have taken since the number of lanes changed: the time of cores that these did not get."""
+        expected = self._running * (time.perf_counter() - self._now)
+        return max(expected - (time.process_time() - self._cpu), 0.0) / self.lanes
+
+
 class Deadline:
     """A time at which loops end, as soon as they have something to show; it can be moved while they run.
 
     Parameters
     ----------
     seconds
-        From now on.
+        From now on; with a clock, of its time.
     grace
         Seconds that every loop has in any case.
+    clock
+        By which it is over, too.
 
     Attributes
     ----------
@@ -98,18 +178,21 @@ class Deadline:
     True
     """
 
-    def __init__(self, seconds: float = math.inf, grace: float = 0.0) -> None:
-        self.at, self.grace = time.monotonic() + _seconds(seconds, "seconds"), _seconds(grace, "grace")
+    def __init__(self, seconds: float = math.inf, grace: float = 0.0, clock: Clock | None = None) -> None:
+        self.clock, self.upto = clock, _seconds(seconds, "seconds")
+        self.at = time.monotonic() + self.upto if clock is None else math.inf
+        self.grace = _seconds(grace, "grace")
 
     @property
     def passed(self) -> bool:
         """Whether it is over."""
-        return time.monotonic() >= self.at
+        return self.left <= 0
 
     @property
     def left(self) -> float:
         """The seconds that are left; negative once it has passed."""
-        return self.at - time.monotonic()
+        own = self.at - time.monotonic()
+        return own if self.clock is None else min(own, self.clock.left(self.upto))
 
     def within(self, begun: float, seconds: float = math.inf) -> Deadline:
         """A deadline for a part of a task, which moves with this one.
@@ -119,7 +202,7 @@ class Deadline:
         begun
             When the task began, by ``time.monotonic()``: its parts share one grace.
         seconds
-            After so many from now it has passed in any case.
+            After so many of this thread's core it has passed in any case.
 
         Examples
         --------
@@ -131,21 +214,18 @@ class Deadline:
         >>> part.passed
         True
         """
-        return _Part(self, _seconds(begun, "begun"), time.monotonic() + _seconds(seconds, "seconds"))
+        return _Part(self, _seconds(begun, "begun"), _seconds(seconds, "seconds"))
 
 
 class _Part(Deadline):
-    def __init__(self, whole: Deadline, begun: float, at: float) -> None:
-        self.at, self.grace = at, 0.0
-        self._whole, self._spared = whole, begun + whole.grace
-
-    @property
-    def passed(self) -> bool:
-        return self.left <= 0
+    def __init__(self, whole: Deadline, begun: float, seconds: float) -> None:
+        self.grace = 0.0
+        self._whole, self._spared, self._until_cpu = whole, begun + whole.grace, time.thread_time() + seconds
 
     @property
     def left(self) -> float:
-        return min(self.at, max(self._whole.at, self._spared)) - time.monotonic()
+        spared = self._spared - time.monotonic()
+        return min(self._until_cpu - time.thread_time(), max(self._whole.left, spared))
 
 
 def cores() -> int:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from numbers import Real
 from typing import Any, Literal, Self
@@ -13,6 +11,7 @@ from typing import Any, Literal, Self
 from pegfan import _defaults as default
 from pegfan import _saved
 from pegfan._checks import check_integer, check_path, check_seed, kind_of, shown
+from pegfan._limits import allowed, read_bytes
 from pegfan._plain import plain
 from pegfan.auto.search import Choice, Pool, Search, Trial, choose, validate
 from pegfan.channels import FeatureScale
@@ -32,13 +31,15 @@ from pegfan.decisions import Decision, Predictions
 from pegfan.fitted import Fitted, Trained, to_learn
 from pegfan.graph import Graph, Split
 from pegfan.recipe import Known, Recipe
-from pegfan.running import Deadline, Progress
+from pegfan.running import Clock, Deadline, Progress
 from pegfan.training.batches import FROM
 from pegfan.training.engine import check_weights
 
-__all__ = ["AutoClassifier", "AutoModel", "AutoRegressor", "fitting", "load_classifier", "load_model"]
+__all__ = ["AutoClassifier", "AutoModel", "AutoRegressor", "fit_model", "load_classifier", "load_model"]
 
 
+MEMORY = 4e9
+"""The most bytes that a search takes where nothing is said."""
 GRACE = 5.0
 """Seconds that every training on a small graph has in any case."""
 
@@ -61,9 +62,11 @@ class AutoModel(NodeModel):
         choose: Literal["auto", "mean", "best"] = "auto",
         stand_in: Literal["degree"] | None = default.STAND_IN,
         workers: int = 1,
+        max_memory: str | float | None = None,
     ) -> None:
         self.budget, self.random_state, self.recipes, self.pins = budget, random_state, recipes, pins
         self.members, self.choose, self.stand_in, self.workers = members, choose, stand_in, workers
+        self.max_memory = max_memory
 
     def fit(
         self,
@@ -88,8 +91,8 @@ class AutoModel(NodeModel):
         """
         if progress is not None and not callable(progress):
             raise TypeError(f"progress must be a function, got {kind_of(progress)}")
-        with fitting(self, graph, split, progress, sample_weight):
-            return self
+        fit_model(self, graph, split, progress, sample_weight)
+        return self
 
     @property
     def members_(self) -> tuple[Trained, ...]:
@@ -107,6 +110,7 @@ class AutoModel(NodeModel):
         if self.recipes is not None and not len(self.recipes):
             raise ValueError("recipes must hold at least one recipe; leave it out to have them found")
         Recipe.of(self.pins or {})  # fails if a pin is wrong
+        search_memory(self.max_memory)
         return check_seed(self.random_state, "random_state")
 
     # ----------------------------------------------------------------------- files
@@ -137,7 +141,8 @@ class AutoClassifier(AutoModel, NodeClassifier):
     Parameters
     ----------
     budget
-        Seconds for the search. The smallest graphs end earlier; two recipes are always trained.
+        Seconds for the search, by the clock. The smallest graphs end earlier; what everybody would try is always
+        trained: the shares of the classes, a linear model, boosting with and without a hop, and the paper's network.
     random_state
         Of weights, dropout and ``split="random"``.
     recipes
@@ -153,8 +158,11 @@ class AutoClassifier(AutoModel, NodeClassifier):
     stand_in
         What a graph without features gets: ``"degree"`` (`pegfan.datasets.stand_in_features`), or None for an error.
     workers
-        Threads that share the recipes, or processes where the C extension is missing. What a recipe gives does not
-        depend on their number, but how many fit into the budget does.
+        Threads that share the recipes. What a recipe gives does not depend on their number, but how many fit into the
+        budget does.
+    max_memory
+        The memory that the search may take beside the graph, in bytes or as ``"2GB"``; by default half of what is free,
+        at most 4 GB. Recipes whose channels do not fit are left out.
 
     Attributes
     ----------
@@ -199,7 +207,7 @@ class AutoRegressor(AutoModel, NodeRegressor):
 
     Parameters
     ----------
-    budget, random_state, recipes, pins, members, choose, stand_in, workers
+    budget, random_state, recipes, pins, members, choose, stand_in, workers, max_memory
         As in `AutoClassifier`.
 
     Attributes
@@ -303,8 +311,12 @@ def _ended(chosen: Sequence[Trial], search: Search) -> str:
     return f"; time ran out after {got} epochs"
 
 
-@contextmanager
-def fitting(
+def search_memory(max_memory: str | float | None) -> float:
+    """The bytes that a search may take beside the graph: as given, or half of what is free and at most `MEMORY`."""
+    return float(min(MEMORY, allowed()) if max_memory is None else read_bytes(max_memory, "max_memory"))
+
+
+def fit_model(
     model: AutoModel,
     graph: Any,
     split: Any,
@@ -312,14 +324,16 @@ def fitting(
     sample_weight: Any = None,
     afford: float | None = None,
     others: int = 0,
-    start: float | None = None,
-) -> Iterator[Pool]:
-    """Fit a model; what it was trained in (processes, trees, scale) can be used until the block ends.
+    clock: Clock | None = None,
+    baselines: int = 0,
+) -> Pool:
+    """Fit a model; what it was trained in (trees, scale, channels) can be used until the block ends.
 
     Where recipes are to be trained again, one may take `afford` seconds; on how many `others` is for a large graph. The
-    time of the budget runs from `start` on (``time.perf_counter()``).
+    `clock` counts the seconds of the budget, by default from now on. Of fixed recipes, the first are so many
+    `baselines`.
     """
-    begun = time.perf_counter() if start is None else start
+    clock = Clock(float(model.budget), lanes=model.workers) if clock is None else clock
     seed = model._check_parameters()
     given = model._to_fit(graph)
     weights = check_weights(sample_weight, given.n)
@@ -331,30 +345,30 @@ def fitting(
     budget = float(model.budget)
     until = Deadline()  # of fixed recipes, only Ctrl-C is the end
     if fixed is None:  # on small graphs, a training that has begun may take a little longer
-        until = Deadline(begun + budget - time.perf_counter(), 0 if large else GRACE)
-    with Pool(known, scale, model.workers, stood_in, weights, large, until) as pool:
-        pool.whole = fixed is not None
-        search = Search(pool, part, seed, budget, model.members, progress, afford, others, begun)
-        pins = model.pins or {}
-        trials = search.run_fixed(fixed) if fixed else search.run(known.subgraph(part.train), pins)
-        pool.interrupted = search.interrupted
-        choice = choose(trials, known, part, model.members, model.choose, weights)
-        model.how_, model.reason_ = choice.how, choice.reason + _ended(choice.members, search)
-        for trial, weight in zip(choice.members, choice.weights, strict=True):
-            trial.weight = weight
-        model.trials_ = sorted(trials, key=lambda trial: trial.rank)
-        output = choice.output
-        model.validation_ = validate(output, known, part, weights)
-        model.ran_ = [trial.recipe for trial in trials]
-        scaled = any(trial.recipe.scaling == "columns" for trial in choice.members)
-        model.fitted_ = Fitted.of(
-            weighted(choice),
-            known,
-            kept_split(split, part),
-            seed,
-            stood_in=stood_in,
-            known=Known.of(known, part.train),
-            scale=scale if scaled else None,
-            decision=decision_of(output, known, part),
-        )
-        yield pool
+        until = Deadline(budget, 0 if large else GRACE, clock)
+    pool = Pool(known, scale, model.workers, stood_in, weights, large, until, search_memory(model.max_memory))
+    pool.whole = fixed is not None
+    search = Search(pool, part, seed, budget, model.members, progress, afford, others)
+    pins = model.pins or {}
+    trials = search.run_fixed(fixed, baselines) if fixed else search.run(known.subgraph(part.train), pins)
+    pool.interrupted = search.interrupted
+    choice = choose(trials, known, part, model.members, model.choose, weights)
+    model.how_, model.reason_ = choice.how, choice.reason + _ended(choice.members, search)
+    for trial, weight in zip(choice.members, choice.weights, strict=True):
+        trial.weight = weight
+    model.trials_ = sorted(trials, key=lambda trial: trial.rank)
+    output = choice.output
+    model.validation_ = validate(output, known, part, weights)
+    model.ran_ = [trial.recipe for trial in trials]
+    scaled = any(trial.recipe.scaling == "columns" for trial in choice.members)
+    model.fitted_ = Fitted.of(
+        weighted(choice),
+        known,
+        kept_split(split, part),
+        seed,
+        stood_in=stood_in,
+        known=Known.of(known, part.train),
+        scale=scale if scaled else None,
+        decision=decision_of(output, known, part),
+    )
+    return pool

@@ -4,7 +4,7 @@ Starting from nothing, the recipe is added that lowers the validation loss of th
 is added several times has more weight. Few validation nodes are soon fitted too well. So the nodes are dealt into
 `BAGS` parts, the selection is made without each part in turn, and what it gives for the part tells how good a selection
 really is. The weights are the means over the parts; the fewer nodes there are, the nearer they are to the plain mean of
-the recipes of lowest loss. A single recipe is better only if it is so by more than chance.
+the recipes of lowest loss. Where the best single recipe does better on the parts left out, it is kept instead.
 """
 
 from __future__ import annotations
@@ -202,8 +202,7 @@ def select(outputs: Sequence[Any], judge: Judge, most: int, near: Sequence[int],
         mixed[left] = mean_of([own[m][left] for m in members], found[members].tolist())
         alone[left] = own[single(rest)][left]
     ensemble, best = judge.judged(mixed), judge.judged(alone)
-    gap = 0.0 if judge.numeric else chosen.gain(best[0]) - chosen.gain(ensemble[0])  # of numbers, the loss says it
-    if judge.is_worse(mixed, alone) or gap > CLEAR * standard_error(mixed, judge):
+    if judge.is_worse(mixed, alone) or chosen.gain(best[0]) > chosen.gain(ensemble[0]):
         return Selection(np.eye(len(outputs))[single(every)], ensemble, best)
     return Selection(_pruned(weights, most), ensemble, best)
 

@@ -17,16 +17,16 @@ from pegfan import _defaults as default
 from pegfan import results
 from pegfan._arrays import Float32Array, IntArray
 from pegfan._checks import shown
-from pegfan.auto.classifier import AutoClassifier, AutoModel, AutoRegressor, decision_of, fitting, is_large, weighted
+from pegfan.auto.classifier import AutoClassifier, AutoModel, AutoRegressor, decision_of, fit_model, is_large, weighted
 from pegfan.auto.reasons import importances, reasons
-from pegfan.auto.search import Choice, Pool, Task, Trial, by_loss, choose, validate
+from pegfan.auto.search import Choice, Pool, Task, Trial, by_loss, choose, metric_first, validate
 from pegfan.decisions import Decision, Predictions
 from pegfan.explain import Explainer
 from pegfan.fitted import Fitted, draw_folds, draw_splits, fit_split, with_validation
 from pegfan.graph import Graph, Split
 from pegfan.metrics import METRICS, interval, score, suitable, unequal
 from pegfan.recipe import Known, Recipe
-from pegfan.running import Progress, Step, release_memory
+from pegfan.running import Clock, Progress, Step, release_memory
 
 __all__ = ["Outcome", "Plan", "carry_out", "with_metric", "with_splits"]
 
@@ -43,10 +43,10 @@ REASONS, SHORT = 0.03, 5.0
 """The part of the budget that the reasons for nodes may take at most, and seconds that they have on a small graph."""
 RESERVE = 0.1
 """The part of the budget that is kept for what follows the trainings: reasons, and the importance of columns."""
-SLOWEST = 2.5
-"""By how much that is stretched at most where reading a large graph took longer by the clock than of a core."""
 PER_NODE = 3e-5
 """Seconds per node that are kept for it, where that is more: predictions are written for every node."""
+LONGEST = 2.0
+"""How many times the budget a run may take by the clock where other processes take its cores."""
 SPLITS = 5
 """How many splits the chosen recipes are trained on by default, if time allows."""
 FEWEST = 3 * SPLITS
@@ -63,6 +63,9 @@ class Plan:
     ----------
     budget
         Seconds in all.
+    clock
+        What they are seconds of: ``"wall"``, the clock on the wall; ``"work"``, what the machine's other processes take
+        left out, up to twice as long by the clock; or ``"cpu"``, the time of cores alone, divided by the workers.
     seed
         Of splits that are drawn, weights and dropout.
     split
@@ -75,6 +78,8 @@ class Plan:
         As in `AutoClassifier`.
     finalists
         What is trained on other splits, as places among `recipes`; None for the best of the search, see `finalists`.
+    baselines
+        How many of the first of `recipes` are what everybody would try: the model is never worse on validation.
     threshold, flag_share
         As in `pegfan.classifier.NodeClassifier.predict`; None for what is best on out-of-fold predictions.
     metric_reason
@@ -90,9 +95,11 @@ class Plan:
     recipes: Sequence[Recipe] | None = None
     choose: Literal["auto", "mean", "best"] = "auto"
     finalists: Sequence[int] | None = None
+    baselines: int = 0
     threshold: float | None = None
     flag_share: float | None = None
     metric_reason: str = ""
+    clock: Literal["wall", "work", "cpu"] = "wall"
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,8 +122,9 @@ class Outcome:
     parts
         Of every node: the part of the split of the model (train, val, test or none); or, where a model was trained on
         several folds, the fold that it was held out from.
-    finalists
-        What was trained on other splits, as in `Plan`; None if there were none.
+    finalists, baselines
+        What was trained on other splits, and how many of the first recipes are baselines, as in `Plan`; None if there
+        were no other splits.
     """
 
     model: AutoModel
@@ -127,6 +135,7 @@ class Outcome:
     judged: Split
     parts: list[str]
     finalists: list[int] | None = None
+    baselines: int = 0
 
 
 def with_metric(graph: Graph, metric: str | None = None, positive: Any = None) -> tuple[Graph, str]:
@@ -209,7 +218,9 @@ def plan_words(graph: Graph, plan: Plan) -> str:
     if plan.recipes is not None:
         given = f"{len(plan.recipes)} recipe{'s' if len(plan.recipes) > 1 else ''} on {part}"
         return f"{given} of {count} {kind}, then some of them on the others" if others else given
-    words = f"Budget {plan.budget:g} s on {plan.workers} core{'s' if plan.workers > 1 else ''}: "
+    words = f"Budget {plan.budget:g} s on {plan.workers} core{'s' if plan.workers > 1 else ''}"
+    counted = {"wall": "", "work": f" (up to {LONGEST * plan.budget:g} s on a busy machine)", "cpu": " of CPU time"}
+    words += f"{counted[plan.clock]}: "
     if is_large(known.splits[plan.split]):
         words += f"{whole:.0f} s to find recipes, and to train the best ones on other {kind} as time allows"
     elif not others:
@@ -249,8 +260,6 @@ def carry_out(graph: Graph, plan: Plan, progress: Progress | None = None, start:
     kind = AutoRegressor if numeric else AutoClassifier
     large = is_large(known.splits[plan.split])
     after = reserve(known, plan.budget)
-    if large:  # others may use the machine too: what follows the trainings then takes longer by the clock
-        after *= min(max((time.perf_counter() - start) / max(time.process_time(), 1e-3), 1.0), SLOWEST)
     others = min(plan.splits or SPLITS, len(known.splits)) - 1
     whole = max(plan.budget - after, 0.05 * plan.budget)
     model = kind(
@@ -264,16 +273,22 @@ def carry_out(graph: Graph, plan: Plan, progress: Progress | None = None, start:
     afford = None
     if others and not large:
         afford = (1 - SEARCH) * whole * plan.workers / others
-    begun = start if large else None
-    with fitting(model, known, plan.split, progress, None, afford, others * drawn, begun) as pool:
-        searched = time.perf_counter() - start
-        if pool.until is not None:
-            pool.until.at = math.inf if not pool.interrupted else 0.0
-        pool.longest = math.inf
-        tell(Step(0, 0, "floors and further splits"))
-        counted = start if large else entered  # reading a small graph takes a second or so, whatever the budget is
-        spread = _FurtherSplits(model, plan, counted, tell, after, others)
-        spread.run(pool)
+    # Reading a small graph takes a second or so, whatever the budget is.
+    clock = Clock(
+        plan.budget,
+        {"wall": plan.budget, "work": LONGEST * plan.budget, "cpu": math.inf}[plan.clock],
+        lanes=plan.workers,
+        only_cpu=plan.clock == "cpu",
+        start=start if large else entered,
+    )
+    pool = fit_model(model, known, plan.split, progress, None, afford, others * drawn, clock, plan.baselines)
+    searched = time.perf_counter() - start
+    if pool.until is not None:
+        pool.until.upto = math.inf
+    pool.longest = math.inf
+    tell(Step(0, 0, "floors and further splits"))
+    spread = _FurtherSplits(model, plan, clock, tell, after, others)
+    spread.run(pool)
     own = spread.chosen[0].output
     part, parts = known.splits[plan.split], results.parts(known, known.splits[plan.split])
     kept, bagged = model.members_, drawn and len(spread.used) > 1
@@ -333,13 +348,14 @@ def carry_out(graph: Graph, plan: Plan, progress: Progress | None = None, start:
         warnings += (results.Note("reasons", text),)
     result = replace(result, warnings=warnings, seconds=results.Seconds(total, searched, total - searched))
     again = spread.finalists if len(spread.used) > 1 else None
-    return Outcome(model, found.probabilities, found.predicted, result, known, part, parts.tolist(), again)
+    baselines = sum(trial.baseline for trial in model.trials_)
+    return Outcome(model, found.probabilities, found.predicted, result, known, part, parts.tolist(), again, baselines)
 
 
 def finalists(trials: Sequence[Trial], seconds: float) -> list[Trial]:
-    """What is trained on another split: the members of the model, then what has the lowest loss, as time allows.
+    """What is trained on another split: the best baseline, the members of the model, and what has the lowest loss.
 
-    The one of largest weight is always among them, unless something else costs less and is in the model, too.
+    All but the first as time allows.
 
     Parameters
     ----------
@@ -350,12 +366,14 @@ def finalists(trials: Sequence[Trial], seconds: float) -> list[Trial]:
     """
     sound = [trial for trial in trials if trial.trained is not None and np.isfinite(trial.val_loss)]
     members = sorted((t for t in sound if t.weight), key=lambda t: (-t.weight, t.val_loss, t.recipe.key, t.seed))
+    baseline = min((t for t in sound if t.baseline), key=metric_first, default=min(members, key=lambda t: t.cpu))
     found: list[Trial] = []
-    for trial in [*members, *(t for t in by_loss(sound) if not t.weight)]:
-        if trial.cost <= seconds:
+    ordered = [baseline, *members, *(t for t in by_loss(sound) if not t.weight)]
+    for trial in dict.fromkeys(ordered):
+        if trial.cpu <= seconds or trial is baseline:
             found.append(trial)
-            seconds -= trial.cost
-    return found or [min(members, key=lambda t: t.cost)]
+            seconds -= trial.cpu
+    return found
 
 
 class _Found(NamedTuple):
@@ -435,8 +453,8 @@ class _FurtherSplits:
     The best recipes of the search are trained on every other split, and chosen among by its own validation nodes.
     """
 
-    def __init__(self, model: AutoModel, plan: Plan, start: float, tell: Progress, after: float, others: int) -> None:
-        self.model, self.plan, self.start, self.tell, self.after, self.others = model, plan, start, tell, after, others
+    def __init__(self, model: AutoModel, plan: Plan, clock: Clock, tell: Progress, after: float, others: int) -> None:
+        self.model, self.plan, self.clock, self.tell, self.after, self.others = model, plan, clock, tell, after, others
         assert model.fitted_.graph is not None
         self.graph = model.fitted_.graph
         # In the order of the search, which repeats it.
@@ -444,7 +462,11 @@ class _FurtherSplits:
         self.finalists: list[int] = []
         first = min(model.members_, key=lambda m: m.run.val_loss).recipe
         same = Recipe(method="none", hops=0, scaling=first.scaling, settings=first.settings)
-        self.tried = {trial.recipe: trial for trial in model.trials_ if _features_alone(trial.recipe)}
+        self.tried = {
+            trial.recipe: trial
+            for trial in model.trials_
+            if _features_alone(trial.recipe) and trial.log_probabilities is not None
+        }
         self.choices = list(dict.fromkeys([same, *self.tried]))
         if is_large(self.graph.splits[plan.split]):
             short = same.changed(epochs=min(same.settings.epochs, FLOOR), patience=min(same.settings.patience, FLOOR))
@@ -481,8 +503,9 @@ class _FurtherSplits:
         self, wanted: Sequence[Trial], order: Sequence[int], pool: Pool
     ) -> Iterator[tuple[int, tuple[Split, list[Trial], Trial]]]:
         """Train recipes and the floor on further splits, as many as time allows; split by split."""
-        cost, whole = sum(trial.cost for trial in wanted), len(order) + 1
-        each = max(cost / self.plan.workers, *(trial.seconds for trial in wanted))
+        whole = len(order) + 1
+        each = max(sum(trial.cpu for trial in wanted) / self.plan.workers, *(trial.cpu for trial in wanted))
+        baselines = {trial.place for trial in wanted if trial.baseline}
         parts: dict[int, Split] = {}
         waiting: dict[int, dict[Any, Trial]] = {}
         tasks_of = {trial.place: (trial.recipe, trial.seed) for trial in wanted}
@@ -499,8 +522,9 @@ class _FurtherSplits:
                 if same is None:
                     yield Task(self.floor, parts[i], self.plan.seed + i, place=(i, None))
 
-        for trial in pool.run(tasks(), parallel=cost / len(wanted) > 2.0):
+        for trial in pool.run(tasks()):
             i, place = trial.place
+            trial.baseline = place in baselines
             found = waiting.setdefault(i, {})
             found[place] = trial
             self.tell(self._step(f"split {i}, {len(parts) + 1} of at most {whole}"))
@@ -509,19 +533,19 @@ class _FurtherSplits:
                 yield i, (parts[i], [found[place] for place in tasks_of], found[same])
 
     def _step(self, text: str) -> Step:
-        return Step(0, 0, text, elapsed=time.perf_counter() - self.start, budget=self.plan.budget - self.after)
+        return Step(0, 0, text, elapsed=self.clock.spent, budget=self.plan.budget - self.after)
 
     @property
     def left(self) -> float:
         """Seconds of the budget that are left for trainings."""
-        return self.plan.budget - self.after - (time.perf_counter() - self.start)
+        return self.clock.left(self.plan.budget - self.after)
 
     def _first(self, pool: Pool) -> Trial:
         """The floor on the split of the search, where all else was trained."""
         part = fit_split(self.graph, self.plan.split, self.plan.seed)
         for recipe in self.choices:
             if recipe not in self.tried:
-                self.tried[recipe] = next(pool.run(iter([Task(recipe, part, self.plan.seed)]), parallel=False))
+                self.tried[recipe] = next(pool.run(iter([Task(recipe, part, self.plan.seed)])))
         best = min(self.tried.values(), key=lambda c: c.rank)
         self.floor = best.recipe
         return best

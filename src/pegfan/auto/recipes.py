@@ -21,7 +21,16 @@ from pegfan.recipe import BOOSTING, OWN, Recipe
 from pegfan.training import Settings
 from pegfan.trees.build import AUTO_WARD
 
-__all__ = ["Space", "difference", "first_recipes", "large_recipes", "plain_recipes", "weightings", "work"]
+__all__ = [
+    "Space",
+    "baseline_recipes",
+    "difference",
+    "first_recipes",
+    "large_recipes",
+    "plain_recipes",
+    "weightings",
+    "work",
+]
 
 ROWS_MOST = 100_000
 """The most nodes for which rows of the adjacency are a channel: every node takes as many weights as a feature."""
@@ -33,8 +42,6 @@ TOLD_MOST = 5_000_000
 """The most arcs of a large graph along which training labels are passed: sums that keep their bits take a while."""
 HOPS_MOST = 2e9
 """The most bytes of hops of the features that a linear model is fitted to; of more, to the features alone."""
-HELD_MOST = 1.25e9
-"""Bytes of hops beyond which a recipe is not tried on a large graph."""
 BOOSTED_CELLS = 2e7
 """The most cells of features of training nodes on a large graph for which boosting is tried."""
 
@@ -49,6 +56,41 @@ _LOOSE = replace(_OPEN, wd_fc1=1e-4, dropout=0.7)
 _LIGHT = Settings(hop_normalize=False, wd_fc1=1e-5)
 _CALM = Settings(lr_fc=0.005, wd_fc1=1e-3, dropout=0.2)
 _MANY = Settings(hop_normalize=False, dropout=0.2)
+
+
+def baseline_recipes(
+    graph: Graph, training: Graph, pins: Mapping[str, Any] | None = None, large: bool = False
+) -> list[Recipe]:
+    """What everybody would try, the cheapest first; the model is never worse on validation than the best of these.
+
+    The shares of the classes; a linear model of the columns; boosted trees on the columns, and on the columns and one
+    hop; and the network of the paper.
+
+    Parameters
+    ----------
+    graph, training, pins
+        As in `first_recipes`.
+    large
+        Whether the graph is searched as a large one.
+    """
+    given = pins or {}
+    on = partial(Recipe, method="none", regime="homophily", hops=0, scaling="none")
+    found = [on(head="constant"), on(head="linear")]
+    if _may_boost(given):
+        wide = graph.features is not None and graph.features.shape[1] > BOOSTED_MOST
+        boosted = on(head="boosting", scaling="principal" if wide else "none")
+        found += [boosted, boosted.changed(hops=1, direction="symmetric")]
+    tree = "matching" if large else _trees(graph)[0]
+    homophilous = is_homophilous(training)
+    settings = _MANY if large else _DECAY if homophilous else Settings()
+    found.append(Recipe(tree, 8, regime="homophily" if homophilous else "heterophily", settings=settings))
+    return list(dict.fromkeys(_fitting(graph, recipe.changed(**given), given) for recipe in found))
+
+
+def is_homophilous(training: Graph) -> bool:
+    """Whether neighbours among training nodes are of one class more often than chance has it."""
+    adjusted = adjusted_homophily(training)
+    return bool(not np.isnan(adjusted) and adjusted >= ADJUSTED_FROM)
 
 
 def first_recipes(graph: Graph, training: Graph, pins: Mapping[str, Any] | None = None) -> list[Recipe]:
@@ -78,8 +120,7 @@ def first_recipes(graph: Graph, training: Graph, pins: Mapping[str, Any] | None 
 
 def _networks(graph: Graph, training: Graph) -> list[Recipe]:
     """Networks: hops with labels and degrees, features alone, the paper's tree, rows of A, words, and far hops."""
-    adjusted = adjusted_homophily(training)
-    homophilous = not np.isnan(adjusted) and adjusted >= ADJUSTED_FROM
+    homophilous = is_homophilous(training)
     one, other = ("homophily", "heterophily") if homophilous else ("heterophily", "homophily")
     tree, rows = _trees(graph)
     a = graph.n <= ROWS_MOST
@@ -144,8 +185,7 @@ def large_recipes(graph: Graph, training: Graph, pins: Mapping[str, Any] | None 
     graph, training, pins
         As in `first_recipes`.
     """
-    adjusted = adjusted_homophily(training)
-    homophilous = not np.isnan(adjusted) and adjusted >= ADJUSTED_FROM
+    homophilous = is_homophilous(training)
     told = graph.adjacency.nnz <= TOLD_MOST
     x: Any = graph.features
     spread = x.size / graph.n * (graph.adjacency.nnz / graph.n) ** 2 if issparse(x) else x.shape[1]

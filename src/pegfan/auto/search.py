@@ -5,28 +5,25 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
-from itertools import count
+from functools import cached_property, partial
 from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from pegfan._arrays import Float32Array, FloatArray
-from pegfan._compiled import native
 from pegfan.auto.ensemble import FEWEST, Judge, noise, select
-from pegfan.auto.recipes import HELD_MOST, Space, difference, first_recipes, held, large_recipes, work
+from pegfan.auto.recipes import Space, baseline_recipes, difference, first_recipes, held, large_recipes, work
 from pegfan.channels import Channels, FeatureScale
 from pegfan.decisions import Decision, best_offsets
 from pegfan.fitted import Trained, mean_of, train_recipe
 from pegfan.graph import Graph, Split
 from pegfan.metrics import METRICS, score, unequal
 from pegfan.recipe import OWN, Recipe
-from pegfan.running import Deadline, Progress, Runner, Step, cores, one_thread
+from pegfan.running import Clock, Deadline, Progress, Step, one_thread, release_memory
 from pegfan.training import Diverged, Settings
 from pegfan.training.batches import ENTRIES, JUDGED, ROWS, STEPS
 from pegfan.trees import Hierarchy
@@ -64,14 +61,11 @@ _EPOCHS = 250
 _LEVELS = 7
 _SHARE = 10
 """A recipe may take a tenth of the time of all cores: its epochs are capped accordingly, and then the clock ends it."""
-_FEWEST = 100
-"""Epochs that a recipe must have to be worth a try."""
-_FAN_OUT = 2.0
-"""Seconds that a recipe must take to make it worth starting other processes, where there is no C extension."""
-_ALWAYS = 2
-"""Recipes that always run."""
-_PROBE, _PROBE_EPOCHS = 5.0, 8
-"""If the first recipe may take longer than these seconds, it is probed for these epochs."""
+_FEWEST, _FEWEST_BASELINE = 100, 30
+"""Epochs that a recipe must have to be worth a try, and those that what everybody would try gets in any case."""
+_BEHIND, _TRIED = 0.1, 3
+"""The share of the time, against one, of a head whose best is clearly behind the best of another, once so many recipes
+with this head have been tried."""
 _DIVERSE, _PARENTS, _REPEATS, _TRIES = 8, 6, 5, 20
 """How many recipes run before any is varied, how many of the best are varied, the most seeds per recipe, and how many
 recipes are drawn to find one that is new."""
@@ -80,8 +74,9 @@ _MOST, _ENOUGH, _IDLE = 240, 32, 16
 which nothing new is found, as where almost everything is pinned."""
 _LATE = 2.0
 """A recipe is begun if at least one part in so many of the time that it takes is left."""
-_HELD = 1e9
-"""Bytes of weights that are kept of trainings that may be chosen."""
+CHANNELS, HOPS, WEIGHTS = 0.1, 0.3, 0.05
+"""The parts of the memory for channels that are kept from one training to the next, for the hops of one recipe on a
+large graph, and for weights and outputs of trainings that may be chosen."""
 SEEDS = 1000
 """By how much the seeds of a recipe that is trained again differ."""
 
@@ -115,7 +110,7 @@ class Trial:
     epochs, seconds
         How long the training took; seconds by the clock.
     log_probabilities
-        Of all nodes; where there are numeric targets, the predicted numbers in one column.
+        Of all nodes; where there are numeric targets, the predicted numbers in one column. None, as `trained`.
     trained
         The trained network; None once it can no longer be chosen.
     gain
@@ -123,7 +118,7 @@ class Trial:
     seed
         Of the task.
     cpu
-        Seconds that a core was busy with it, where threads share the cores; 0 elsewhere.
+        Seconds that a core was busy with it.
     asked
         The recipe as it was planned, where time ran out.
     place
@@ -131,7 +126,9 @@ class Trial:
     weight
         In the model; 0 for those that were not chosen.
     made
-        Seconds of them in which channels were made.
+        Seconds of the core in which channels were made.
+    baseline
+        Whether everybody would have tried it: the model is never worse on validation.
     """
 
     recipe: Recipe
@@ -139,7 +136,7 @@ class Trial:
     val_loss: float
     epochs: int
     seconds: float
-    log_probabilities: Float32Array = field(repr=False)
+    log_probabilities: Any = field(repr=False)
     trained: Trained | None = field(repr=False)
     gain: float | None = None
     seed: int = 0
@@ -148,16 +145,12 @@ class Trial:
     place: Any = None
     weight: float = 0.0
     made: float = 0.0
+    baseline: bool = False
 
     @property
     def per_epoch(self) -> float:
-        """Seconds of an epoch."""
-        return (self.seconds - self.made) / max(self.epochs, 1)
-
-    @property
-    def cost(self) -> float:
-        """Seconds that it would take again: of a core, where others shared the machine's cores; else by the clock."""
-        return self.cpu or self.seconds
+        """Seconds that a core takes for an epoch."""
+        return (self.cpu - self.made) / max(self.epochs, 1)
 
     @property
     def rank(self) -> tuple[float, float]:
@@ -170,9 +163,9 @@ class Trial:
 
 
 class Shared(NamedTuple):
-    """What all tasks of a search share: a graph, the scale of its columns, whether degrees stand in, and weights.
+    """What all tasks of a search share: a graph, the scale of its columns, whether degrees stand in, weights, channels.
 
-    Where tasks run in threads, channels are `kept` from one to the next.
+    Channels are `kept` from one task to the next.
     """
 
     graph: Graph
@@ -225,7 +218,7 @@ def run_task(shared: Shared, task: Task) -> Trial:
     options |= {"sample_weight": shared.sample_weight}
     if shared.kept is not None:
         options["channels"] = shared.kept.channels(shared, task)
-    made, until = time.perf_counter() - start, task.until
+    made, until = time.thread_time() - busy, task.until
     if until is not None and math.isfinite(task.seconds):
         until = until.within(time.monotonic(), max(task.seconds, until.grace))
     options["until"] = until
@@ -235,8 +228,10 @@ def run_task(shared: Shared, task: Task) -> Trial:
         nothing: Any = np.full((graph.n, graph.n_classes), -np.log(max(graph.n_classes, 1)), np.float32)
         if graph.targets is not None:
             nothing = np.full((graph.n, 1), graph.targets[split.train].mean())
-        took = time.perf_counter() - start
-        return Trial(recipe, np.nan, np.inf, 0, took, nothing, None, seed=task.seed, asked=recipe, place=task.place)
+        took, cpu = time.perf_counter() - start, time.thread_time() - busy
+        return Trial(
+            recipe, np.nan, np.inf, 0, took, nothing, None, None, task.seed, cpu, recipe, task.place, 0.0, made
+        )
     if until is not None and until.passed and not recipe.is_linear:
         # So that it can be trained again without a clock; of two stages, the models of the first have the cap, too.
         epochs = trained.run.epochs if recipe.stages == 1 else trained.recipe.settings.epochs
@@ -246,11 +241,9 @@ def run_task(shared: Shared, task: Task) -> Trial:
         trained = unweighted(trained, graph, split)
     output = trained.network.predict(channels)
     metric, loss = validate(output, graph, split, shared.sample_weight)
-    took, gain = time.perf_counter() - start, METRICS[graph.metric].gain(metric)
-    spent = time.thread_time() - busy if shared.kept is not None else 0.0
-    about: dict[str, Any] = {"gain": gain, "seed": task.seed, "cpu": spent, "asked": task.recipe, "place": task.place}
-    about |= {"made": made}
-    return Trial(recipe, metric, loss, trained.run.epochs, took, output, trained, **about)
+    took, cpu, gain = time.perf_counter() - start, time.thread_time() - busy, METRICS[graph.metric].gain(metric)
+    epochs, told = trained.run.epochs, (task.seed, cpu, task.recipe, task.place)
+    return Trial(recipe, metric, loss, epochs, took, output, trained, gain, *told, made=made)
 
 
 def unweighted(trained: Trained, graph: Graph, split: Split) -> Trained:
@@ -300,25 +293,8 @@ def _validate_numbers(
     return score(values, truth, graph.metric), error / (float(np.var(train)) or 1.0)
 
 
-def warm_up() -> None:
-    """Compile the loops that every training needs, so that no recipe waits for the compiler; in C, they are."""
-    if native is not None:
-        return
-    rng = np.random.default_rng(0)
-    pairs, dense, nodes = rng.integers(24, size=(60, 2)), rng.random((24, 6)), np.arange(24)
-    recipe = Recipe("matching", 4, regime="heterophily", adjacency=True, labels=True, structure=True).changed(epochs=2)
-    for features in (dense, csr_array(dense * (dense > 0.8))):
-        graph = Graph.from_edges(pairs, n=24, directed=True, features=features, labels=nodes % 2)
-        for head in ("network", "boosting"):
-            part = Split(nodes[:12], nodes[12:20], nodes[20:])
-            run_task(Shared(graph, None), Task(recipe.changed(head=head, adjacency=head == "network"), part, 0))
-
-
 class Pool:
-    """Trains recipes on one graph; trees are built once.
-
-    With the C extension, threads share the graph and what channels are made of. Without it, or with one worker, recipes
-    are trained in this process, or in others if they take long.
+    """Trains recipes on one graph in threads, which share the graph, trees and what channels are made of.
 
     Parameters
     ----------
@@ -327,22 +303,24 @@ class Pool:
     scale
         Of its columns, where a recipe asks for it.
     workers
-        The most threads or processes. Results do not depend on it.
+        The most threads. Results do not depend on it.
     stood_in
         Whether degrees stand in for features.
     sample_weight
         Of the nodes, in losses.
     large
-        Whether the graph is too large for several processes: threads share it in any case.
+        Whether recipes for large graphs are tried.
     until
         When trainings are to end.
+    max_memory
+        Bytes for all that is kept from one training to the next.
 
     Attributes
     ----------
     interrupted : bool
         Whether Ctrl-C came while threads were training; what they had by then counts.
     longest : float
-        Seconds after which any training ends: how long one will take is not known beforehand.
+        Seconds of a core after which any training ends: how long one will take is not known beforehand.
     whole : bool
         Whether a part of the trainings is worth nothing, so that Ctrl-C ends everything.
     """
@@ -356,19 +334,13 @@ class Pool:
         sample_weight: FloatArray | None = None,
         large: bool = False,
         until: Deadline | None = None,
+        max_memory: float = 4e9,
     ) -> None:
         self.large, self.until, self.interrupted, self.longest, self.whole = large, until, False, math.inf, False
-        self.threads = large or native is not None
-        self.shared = Shared(graph, scale, stood_in, sample_weight, Kept() if self.threads else None)
-        self.runner = Runner(workers, shared=self.shared)
+        self.workers, self.max_memory = workers, max_memory
+        self.shared = Shared(graph, scale, stood_in, sample_weight, Kept(CHANNELS * max_memory))
         self.trees: dict[Any, Hierarchy | None] = {None: None}
         self._building: dict[Any, Lock] = {}
-
-    def __enter__(self) -> Pool:
-        return self
-
-    def __exit__(self, *error: Any) -> None:
-        self.runner.__exit__(*error)
 
     def tree(self, recipe: Recipe) -> Hierarchy | None:
         """The tree of a recipe, built once."""
@@ -378,30 +350,24 @@ class Pool:
                 self.trees[key] = recipe.build_tree(self.shared.graph)
         return self.trees[key]
 
-    def run(self, tasks: Iterator[Task], parallel: bool) -> Iterator[Trial]:
-        """Results as they come; the next task is asked for when there is room for it."""
-        if self.threads:
-            return self._in_threads(tasks)
-        whole = (self._ready(task) for task in tasks)
-        return self.runner.map(run_task, whole, here=not parallel, ahead=0)
-
-    def _ready(self, task: Task) -> Task:
-        """A task with its tree, and with the time at which it ends."""
-        return task._replace(tree=self.tree(task.recipe), until=self.until, seconds=self.longest)
-
     def _train(self, task: Task) -> Trial:
-        return run_task(self.shared, self._ready(task))
+        ready = task._replace(tree=self.tree(task.recipe), until=self.until, seconds=self.longest)
+        return run_task(self.shared, ready)
 
-    def _in_threads(self, tasks: Iterator[Task]) -> Iterator[Trial]:
+    def run(self, tasks: Iterator[Task]) -> Iterator[Trial]:
+        """Results as they come; the next task is asked for when there is room for it."""
         running: set[Any] = set()
-        with one_thread(), ThreadPoolExecutor(self.runner.workers) as lanes:
+        clock = None if self.until is None else self.until.clock
+        with one_thread(), ThreadPoolExecutor(self.workers) as lanes:
             while True:
                 try:
-                    while len(running) < self.runner.workers and not self.interrupted:
+                    while len(running) < self.workers and not self.interrupted:
                         task = next(tasks, None)
                         if task is None:
                             break
                         running.add(lanes.submit(self._train, task))
+                    if clock is not None:
+                        clock.set_running(len(running))
                     if not running:
                         return
                     finished, running = wait(running, return_when=FIRST_COMPLETED)
@@ -412,12 +378,13 @@ class Pool:
                         raise
                     self.interrupted = True
                     continue
+                release_memory()  # else what trainings have freed stays with the process
                 for future in finished:
                     yield future.result()
 
 
 class Search:
-    """Tries recipes on a split until the list or the time runs out; the first two always run.
+    """Tries recipes on a split until the time is over: first what everybody would try, then what helps on this graph.
 
     Parameters
     ----------
@@ -426,17 +393,16 @@ class Search:
     split, seed
         Of the tasks.
     budget
-        Seconds.
+        Seconds, as the pool's clock counts them.
     members
         The most networks in the final mean; those with the lowest validation loss are kept.
     progress
         Called with a `Step` whenever something happened; its result is the newest `Trial`.
     afford
-        Seconds that a recipe may take, where it would be trained again on other splits; its epochs are capped.
+        Seconds of a core that a recipe may take, where it would be trained again on other splits; its epochs are
+        capped.
     others
         On how many other splits the members are to be trained again, on a large graph.
-    start
-        What ``time.perf_counter()`` was when the time of the budget began to run; by default now.
     """
 
     def __init__(
@@ -449,137 +415,154 @@ class Search:
         progress: Progress | None = None,
         afford: float | None = None,
         others: int = 0,
-        start: float | None = None,
     ) -> None:
         self.afford, self.others = afford, others
         self.pool, self.split, self.seed, self.budget, self.members = pool, split, seed, budget, members
         self.progress = progress or (lambda _: None)
-        if not pool.large:
-            warm_up()
+        clock = None if pool.until is None else pool.until.clock
+        self.clock = clock or Clock(budget, lanes=pool.workers)
         self.done: list[Trial] = []
         self.skipped: list[Recipe] = []
-        self.start = time.perf_counter() if start is None else start
         self.order: list[Recipe] = []
+        self.baselines: list[Recipe] = []
         self.pins: Mapping[str, Any] = {}
         self.unequal = False
         self.planned = 0
         self.rates = {**_RATES, "batches": _BATCHES}
         self._stopped, self._best, self._skipped = False, (math.inf, 0), 0
-        # What came before, reading among it, was on one core.
-        self._spent, self._mark, self._lanes = min(self.elapsed, time.process_time()), time.process_time(), 1
 
     @property
     def interrupted(self) -> bool:
         """Whether Ctrl-C ended the search early."""
         return self._stopped or self.pool.interrupted
 
-    @property
-    def elapsed(self) -> float:
-        """Seconds since the search began."""
-        return time.perf_counter() - self.start
+    def run_fixed(self, recipes: Sequence[Recipe], baselines: int = 0) -> list[Trial]:
+        """Train exactly these, each once, however long it takes; one that is listed again has another seed.
 
-    @property
-    def spent(self) -> float:
-        """Seconds that all work until now would have taken by itself, whoever else uses the machine's cores."""
-        return self._spent + (time.process_time() - self._mark) / self._lanes
-
-    def _side_by_side(self, lanes: int) -> None:
-        """From now on, work is done on so many cores."""
-        self._spent, self._mark, self._lanes = self.spent, time.process_time(), lanes
-
-    def run_fixed(self, recipes: Sequence[Recipe]) -> list[Trial]:
-        """Train exactly these, each once, however long it takes; one that is listed again has another seed."""
+        The first of them are so many `baselines`.
+        """
         wanted = list(map(self._settled, recipes))
         self.planned = len(wanted)
-        long = len(wanted) > 1 and self._estimate(wanted[0]) > _FAN_OUT
-        self._take(iter(wanted), parallel=long, fixed=True)
-        return self._in_order()
+        self._take(iter(wanted), fixed=True)
+        return self._in_order(baselines)
 
     def run(self, training: Graph, pins: Mapping[str, Any]) -> list[Trial]:
         """Train recipes until the time is over, or for as long as that helps.
 
-        First those of a list, which differ widely; then, by turns, some that are drawn, variations of the best, and the
+        First what everybody would try. Then networks and boosted trees by turns, in the time that their best ones
+        deserve: of each, recipes of a list, which differ widely, some that are drawn, variations of the best, and the
         best ones with other seeds.
         """
         self.pins = pins
         self.unequal = training.labels is not None and unequal(np.bincount(training.labels[training.labels >= 0]))
         graph = self.pool.shared.graph
         self.space = Space(graph, pins, self.unequal, self.pool.large)
+        self.baselines = baseline_recipes(graph, training, pins, self.pool.large)
+        listed = (large_recipes if self.pool.large else first_recipes)(graph, training, pins)
+        del training  # it takes memory
         if self.pool.large:
-            listed = large_recipes(graph, training, pins)
-            del training  # it takes memory
-            listed = [*listed[:2], *(recipe for recipe in listed[2:] if held(recipe, graph) <= HELD_MOST)]
-        else:
-            listed = first_recipes(graph, training, pins)
+            listed = [recipe for recipe in listed if self._fits(recipe)]
+        listed = [recipe for recipe in listed if all(difference(recipe, known) for known in self.baselines)]
         try:
             self._run_listed(listed)
         except KeyboardInterrupt:
             self._stopped = True
         if self.interrupted and not any(trial.trained for trial in self.done):
             raise KeyboardInterrupt
-        return self._in_order()
+        return self._in_order(len(self.baselines))
 
-    def _run_listed(self, listed: Sequence[Recipe]) -> None:
-        self._side_by_side(min(self.pool.runner.workers, cores()) if self.pool.threads else 1)
-        if not self.pool.large:
-            self.pool.longest = self.budget * self.pool.runner.workers / _SHARE
-        first = _ALWAYS if self.pool.threads else 1
-        if not self.pool.large and self._estimate(listed[0]) > _PROBE:
-            self._probe(listed[0])
-        self._take(iter(listed[:first]), parallel=False)  # shows how long the others will take
+    def _run_listed(self, listed: list[Recipe]) -> None:
+        self.pool.longest = self.budget * self.pool.workers / _SHARE
+        self._take(iter(self.baselines))
+        if self.pool.large:
+            self.pool.longest = math.inf
         if self.pool.large and self.others and self.done:
-            # Where the first network shows that there is time for other folds, they get a part of it.
+            # Where the slowest shows that there is time for other folds, they get a part of it.
             spent = max(trial.cpu for trial in self.done)
-            if _MEMBERS * spent * self.others / self.pool.runner.workers <= (1 - _LARGE_SHARE) * self.budget:
+            if _MEMBERS * spent * self.others / self.pool.workers <= (1 - _LARGE_SHARE) * self.budget:
                 self.budget *= _LARGE_SHARE
                 if self.pool.until is not None:
-                    self.pool.until.at -= (1 - _LARGE_SHARE) / _LARGE_SHARE * self.budget
-        self._take(self._proposals(deque(listed[first:])), parallel=self._long())
+                    self.pool.until.upto = self.budget
+        self._take(self._proposals(listed))
 
-    def _proposals(self, listed: deque[Recipe]) -> Iterator[Recipe]:
-        """What to try next, by what is known when it is asked for."""
-        idle = 0
-        for turn in count(len(self.order)):
-            if self._is_over() or idle >= _IDLE:
-                return
-            if listed and (turn < _DIVERSE or turn % 4 == 0):
-                following = next((recipe for recipe in listed if not self._is_slow(recipe)), None)
-                if following is not None:
-                    listed.remove(following)
-                    yield following
-                    continue
-                self.skipped += listed
-                self._skipped += len(listed)
-                listed.clear()
-            found = self._repeated() if turn % 4 == 3 else self._new(turn, drawn=turn % 4 == 1)
+    def _proposals(self, listed: list[Recipe]) -> Iterator[Recipe]:
+        """What to try next, by what is known when it is asked for: of every four, one of the list, three new ones."""
+        idle, turns = 0, dict.fromkeys(self.space.heads, 0)
+        while not self._is_over() and idle < _IDLE:
+            head = self._next_head()
+            turn = turns[head]
+            turns[head] += 1
+            own = [recipe for recipe in listed if recipe.head == head or head not in ("network", "boosting")]
+            following = next((recipe for recipe in own if not self._is_slow(recipe)), None)
+            if following is not None and (turn < _DIVERSE // len(turns) or turn % 4 == 0):
+                listed.remove(following)
+                found: Recipe | None = following
+            else:
+                found = self._repeated(head) if turn % 4 == 3 else self._new(turn, head, drawn=turn % 4 == 1)
             idle = 0 if found is not None else idle + 1
             if found is not None:
                 yield found
 
-    def _new(self, turn: int, drawn: bool) -> Recipe | None:
-        """An untried recipe: of several that are drawn, or that vary one of the best, the first that is fast enough."""
-        rng = np.random.default_rng([self.seed, turn])
-        best = list(dict.fromkeys(c.recipe for c in by_loss(self.done) if c.trained is not None))[:_PARENTS]
-        tried, graph = [*self.order, *self.skipped], self.pool.shared.graph
+    def _next_head(self) -> str:
+        """The head that has had least of the time that it deserves: little, where its best is clearly behind."""
         heads = list(self.space.heads)
+        spent = dict.fromkeys(heads, 0.0)
+        for trial in self.done:
+            if trial.recipe.head in spent:
+                spent[trial.recipe.head] += trial.cpu
+        for recipe in self.order[len(self.done) :]:  # what is being trained, roughly
+            if recipe.head in spent:
+                spent[recipe.head] += self._estimate(recipe)
+        return min(heads, key=lambda head: spent[head] / self._deserved(head))
+
+    def _deserved(self, head: str) -> float:
+        best = {name: self._best_of(name) for name in self.space.heads}
+        if best[head] is None or sum(trial.recipe.head == head for trial in self.done) < _TRIED:
+            return 1.0
+        leader = min((trial for trial in best.values() if trial is not None), key=lambda trial: trial.val_loss)
+        return _BEHIND if self.judge.is_worse(*(self._judged(trial) for trial in (best[head], leader))) else 1.0
+
+    def _best_of(self, head: str) -> Trial | None:
+        own = [trial for trial in self.done if trial.recipe.head == head and trial.trained is not None]
+        return min(own, key=lambda trial: trial.val_loss, default=None)
+
+    def _judged(self, trial: Any) -> Any:
+        return trial.log_probabilities[self.judge.nodes]
+
+    @cached_property
+    def judge(self) -> Judge:
+        """The validation nodes."""
+        shared = self.pool.shared
+        return Judge(shared.graph, self.split, shared.sample_weight)
+
+    def _new(self, turn: int, head: str, drawn: bool) -> Recipe | None:
+        """An untried recipe: of several that are drawn, or that vary one of the best, the first that is fast enough."""
+        rng = np.random.default_rng([self.seed, turn, list(self.space.heads).index(head)])
+        best = self._ranked(head)[:_PARENTS]
+        tried = [*self.order, *self.skipped]
         for _ in range(_TRIES):
             if drawn or not best:
-                found = self.space.draw(rng, heads[turn // 4 % len(heads)])
+                found = self.space.draw(rng, head)
             else:
                 found = self.space.vary(best[int(rng.integers(len(best)))], rng)
-            if self._is_slow(found) or (self.pool.large and held(found, graph) > HELD_MOST):
+            if self._is_slow(found) or not self._fits(found):
                 continue
             if all(difference(found, known) for known in tried):
                 return found
         return None
 
+    def _fits(self, recipe: Recipe) -> bool:
+        """Whether its hops fit into their part of the memory."""
+        return held(recipe, self.pool.shared.graph) <= HOPS * self.pool.max_memory
+
+    def _ranked(self, head: str) -> list[Recipe]:
+        """The recipes of a head as they were planned, the best first."""
+        own = [c for c in by_loss(self.done) if c.trained is not None and c.recipe.head == head]
+        return list(dict.fromkeys(c.asked or c.recipe for c in own))
+
     def _is_over(self) -> bool:
         """Whether the time is, or nothing has got among the best for long."""
-        if self.interrupted or len(self.order) >= _MOST:
-            return True
-        if len(self.order) < _ALWAYS:
-            return False
-        if self.elapsed >= self.budget:
+        if self.interrupted or len(self.order) >= _MOST or self.clock.left(self.budget) <= 0:
             return True
         if len(self.skipped) - self._skipped >= _DIVERSE:  # nothing fits any more
             return True
@@ -588,10 +571,9 @@ class Search:
             self._best = (lowest, len(self.done))
         return len(self.done) - self._best[1] >= _ENOUGH
 
-    def _repeated(self) -> Recipe | None:
+    def _repeated(self, head: str) -> Recipe | None:
         """One of the best that has been trained least often, or None where all of them were trained enough."""
-        ranked = [c.asked or c.recipe for c in by_loss(self.done) if c.trained is not None and not c.recipe.is_linear]
-        best = list(dict.fromkeys(ranked))[: 2 * _PARENTS]
+        best = self._ranked(head)[: 2 * _PARENTS]
         times = {recipe: self.order.count(recipe) for recipe in best}
         left = [recipe for recipe in best if times[recipe] < _REPEATS]
         return min(left, key=lambda recipe: best.index(recipe) + 3 * times[recipe], default=None)
@@ -600,8 +582,10 @@ class Search:
         shared = self.pool.shared
         return recipe.settled(shared.graph, self.split, shared.stood_in)
 
-    def _in_order(self) -> list[Trial]:
-        """The trials in the order in which they were started."""
+    def _in_order(self, baselines: int) -> list[Trial]:
+        """The trials in the order in which they were started; so many of the first are baselines."""
+        for trial in self.done:
+            trial.baseline = trial.place < baselines
         return sorted(self.done, key=lambda c: c.place)
 
     def _lowest(self) -> float:
@@ -609,18 +593,17 @@ class Search:
         losses = sorted(c.val_loss for c in self.done)[: self.members]
         return sum(losses) + (self.members - len(losses)) * 1e9
 
-    def _take(self, recipes: Iterator[Recipe], parallel: bool, fixed: bool = False) -> None:
+    def _take(self, recipes: Iterator[Recipe], fixed: bool = False) -> None:
         def tasks() -> Iterator[Task]:
             for given in recipes:
-                plan = self._planned if self.pool.large else self._capped
-                recipe = given if fixed or given in self.order else self._settled(plan(given))
+                baseline = given in self.baselines
+                recipe = given if fixed or given in self.order else self._settled(self._planned(given, baseline))
                 again = sum(not difference(recipe, known) for known in self.order)
-                if not fixed:
+                if not fixed and not baseline:
                     if again and given not in self.order:  # another that comes to the same
                         continue
-                    left = self.budget - self.elapsed
-                    late = self._estimate(recipe) > _LATE * left or self.interrupted
-                    if late and len(self.order) >= _ALWAYS:
+                    left = self.clock.left(self.budget)
+                    if self._estimate(recipe) > _LATE * left or self.interrupted:
                         self.skipped.append(given)
                         _log.info("recipe %s does not fit into the time that is left", recipe.name)
                         continue
@@ -631,7 +614,7 @@ class Search:
                     return
                 yield Task(recipe, self.split, self.seed + SEEDS * again, place=len(self.order) - 1)
 
-        for trial in self.pool.run(tasks(), parallel):
+        for trial in self.pool.run(tasks()):
             self.done.append(trial)
             _log.info(
                 "recipe %d, %s: validation %.4f, loss %.4f, %d epochs, %.1f s",
@@ -643,13 +626,15 @@ class Search:
 
     def _tell(self, trial: Trial | None = None) -> None:
         running = len(self.order) - len(self.done)
-        self.progress(Step(len(self.done), self.planned, "", trial, running, self.elapsed, self.budget))
+        self.progress(Step(len(self.done), self.planned, "", trial, running, self.clock.spent, self.budget))
 
     # ------------------------------------------------------------------- the clock
 
     def _work(self, recipe: Recipe) -> float:
         tree = self.pool.trees.get(recipe.tree_key)
-        return work(recipe, self.pool.shared.graph, tree.K if tree else _LEVELS)
+        whole = work(recipe, self.pool.shared.graph, tree.K if tree else _LEVELS)
+        rows = len(self.split.train) + len(self.split.val)  # boosting looks at no others
+        return whole * rows / self.pool.shared.graph.n if recipe.is_boosted else whole
 
     def _columns(self, recipe: Recipe) -> float:
         """About how many columns all channels of a recipe have together."""
@@ -669,23 +654,24 @@ class Search:
     def _is_batched(self, recipe: Recipe) -> bool:
         return self.pool.large and recipe.head == "network" and self._columns(recipe) <= ENTRIES
 
-    def _planned(self, recipe: Recipe) -> Recipe:
+    def _planned(self, recipe: Recipe, baseline: bool = False) -> Recipe:
         """The recipe with epochs for the time that is left: enough of them to converge, if that may be.
 
-        The time is that of cores, as measured in earlier trainings, so that plans hardly depend on who else uses them.
+        The time is that of cores, as measured in earlier trainings, so that plans hardly depend on who else uses them;
+        of epochs there are one, two, four, ... times the fewest, so that two runs come to the same plan.
         """
         if "epochs" in self.pins or recipe.is_linear:
             return recipe
         if not self._is_batched(recipe):
-            return self._capped(recipe)
+            return self._capped(recipe, _FEWEST_BASELINE if baseline else _FEWEST)
         steps = min(STEPS, -(-len(self.split.train) // ROWS))
-        left = max(self.budget - self.spent, 0.0) * self.pool.runner.workers
+        left = max(self.budget - self.clock.spent, 0.0) * self.pool.workers
         networks = sum(not (trial.recipe.is_linear or trial.recipe.is_boosted) for trial in self.done)
         share = left / max(_NETWORKS - networks, 1)
         affordable = int(share / (self._cells(recipe) * self.rates["batches"]))
-        epochs = min(max(affordable, -(-_FEWEST_STEPS // steps)), -(-_STEPS // steps))
+        epochs = _on_grid(affordable, -(-_FEWEST_STEPS // steps), -(-_STEPS // steps))
         patience = self.pins.get("patience", max(-(-_PATIENCE // steps), 3))
-        _log.debug("%s: %.1f s spent of %.1f, %d epochs affordable", recipe.name, self.spent, self.budget, affordable)
+        _log.debug("%s: %.1f s of %.1f, %d epochs affordable", recipe.name, self.clock.spent, self.budget, affordable)
         return recipe.changed(epochs=epochs, patience=patience)
 
     def _estimate(self, recipe: Recipe) -> float:
@@ -702,9 +688,6 @@ class Search:
         epochs = np.mean(alike) if alike else _EPOCHS
         return float(self._work(recipe) * self._rate(recipe) * min(epochs, recipe.settings.epochs))
 
-    def _long(self) -> bool:
-        return bool(self.done) and float(np.mean([c.seconds for c in self.done])) > _FAN_OUT
-
     def _measure(self) -> None:
         batched = [trial for trial in self.done if trial.epochs and self._is_batched(trial.recipe)]
         if batched:
@@ -719,15 +702,9 @@ class Search:
             return self.rates[recipe.head]
         return float(np.median([trial.per_epoch / self._work(trial.recipe) for trial in alike]))
 
-    def _probe(self, recipe: Recipe) -> None:
-        """Run a few epochs to see how fast this machine is on this graph, before a long recipe is started."""
-        task = Task(recipe.changed(epochs=_PROBE_EPOCHS), self.split, self.seed, self.pool.tree(recipe))
-        tried = run_task(self.pool.shared, task)
-        self.rates[recipe.head] = tried.per_epoch / self._work(recipe)
-
     def _affordable(self, recipe: Recipe) -> float:
         """For how many epochs there is time."""
-        share = self.budget * self.pool.runner.workers / _SHARE
+        share = self.budget * self.pool.workers / _SHARE
         most = share if self.afford is None else min(share, self.afford)
         return most / (self._work(recipe) * self._rate(recipe))
 
@@ -736,31 +713,39 @@ class Search:
         if recipe.is_linear or self._is_batched(recipe):
             return False
         if "epochs" in self.pins:
-            return self._estimate(recipe) > self.budget * self.pool.runner.workers / _SHARE
+            return self._estimate(recipe) > self.budget * self.pool.workers / _SHARE
         return self._affordable(recipe) < _FEWEST
 
-    def _capped(self, recipe: Recipe) -> Recipe:
+    def _capped(self, recipe: Recipe, fewest: int) -> Recipe:
         """The recipe with its epochs capped, so that it takes at most its share of the budget."""
-        if "epochs" in self.pins:
-            return recipe
-        whole = recipe.changed(epochs=Settings.epochs, patience=self.pins.get("patience", Settings.patience))
-        affordable = self._affordable(recipe)
-        if affordable >= Settings.epochs:
-            return whole
-        epochs = max(int(affordable) // 20 * 20, _FEWEST)
-        patience = self.pins.get("patience", min(Settings.patience, epochs // 4))
-        return whole.changed(epochs=epochs, patience=patience)
+        epochs = _on_grid(self._affordable(recipe), fewest, Settings.epochs)
+        patience = self.pins.get("patience", min(Settings.patience, max(epochs // 4, 1)))
+        return recipe.changed(epochs=epochs, patience=patience)
 
     def _forget(self) -> None:
-        """Drop the weights of the worst, where those of all would take too much memory."""
+        """Drop weights and outputs of the worst, where those of all would take too much memory."""
         kept = {id(min(self.done, key=metric_first)), id(by_loss(self.done)[0])}
-        room = _HELD
+        room = WEIGHTS * self.pool.max_memory
         for trial in by_loss(self.done):
             if trial.trained is None:
+                trial.log_probabilities = None
                 continue
-            room -= sum(part.nbytes for part in trial.trained.run.state.values())
-            if room < 0 and id(trial) not in kept:
-                trial.trained = None
+            room -= sum(part.nbytes for part in trial.trained.run.state.values()) + trial.log_probabilities.nbytes
+            if room < 0 and id(trial) not in kept and trial.place >= len(self.baselines):
+                trial.trained = trial.log_probabilities = None
+
+
+def _on_grid(affordable: float, fewest: int, most: int) -> int:
+    """The largest of `fewest`, twice as many, ... that is affordable, and `most` where that is.
+
+    Examples
+    --------
+    >>> [_on_grid(epochs, 100, 1500) for epochs in (7, 199, 200, 1499, 1e9)]
+    [100, 100, 200, 800, 1500]
+    """
+    if affordable >= most or fewest >= most:
+        return most
+    return fewest << int(math.log2(max(affordable, fewest) / fewest))
 
 
 class Choice(NamedTuple):
@@ -785,7 +770,7 @@ def choose(
     how: str = "auto",
     weights: FloatArray | None = None,
 ) -> Choice:
-    """The members of the final model.
+    """The members of the final model, which is never worse on validation than the best of the baselines.
 
     Parameters
     ----------
@@ -808,14 +793,33 @@ def choose(
             f"the training loss of all {len(trials)} recipes became infinite, or time was over before any was trained; "
             "use smaller learning rates, or a larger budget"
         )
-    best, measure = min(sound, key=metric_first), METRICS[graph.metric]
+    choice = _choose(sound, len(trials), graph, split, members, how, weights)
+    baseline = min((trial for trial in sound if trial.baseline), key=metric_first, default=None)
+    if how != "auto" or baseline is None:
+        return choice
+    measure, kept = METRICS[graph.metric], validate(choice.output, graph, split, weights)
+    if measure.gain(kept[0]) >= -baseline.rank[0]:
+        return choice
+    reason = (
+        f"the best on validation of what everybody would try: {_shown(graph, (baseline.val_metric, baseline.val_loss))}"
+        f"; {'an ensemble' if len(choice.members) > 1 else 'the recipe of lowest loss'} has {_shown(graph, kept)}"
+    )
+    return Choice([baseline], [1.0], "best", reason)
+
+
+def _shown(graph: Graph, pair: tuple[float, float]) -> str:
+    return f"{METRICS[graph.metric].show(pair[0])} (loss {pair[1]:.4f})"
+
+
+def _choose(
+    sound: list[Trial], tried: int, graph: Graph, split: Split, members: int, how: str, weights: FloatArray | None
+) -> Choice:
+    """The members by validation alone."""
+    best = min(sound, key=metric_first)
     judge = Judge(graph, split, weights, [trial.log_probabilities for trial in sound])
-
-    def told(pair: tuple[float, float]) -> str:
-        return f"{measure.show(pair[0])} (loss {pair[1]:.4f})"
-
+    told = partial(_shown, graph)
     if len(sound) == 1 or how == "best":
-        return Choice([best], [1.0], "best", "the only recipe" if len(trials) == 1 else "the best on validation")
+        return Choice([best], [1.0], "best", "the only recipe" if tried == 1 else "the best on validation")
     if how == "mean":
         group = sound[:members]
         both = (judge.judged(mean_of([c.log_probabilities[judge.nodes] for c in part])) for part in (group, [best]))

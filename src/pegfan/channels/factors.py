@@ -49,7 +49,7 @@ class Matrix(Operator):
         matrix = as_matrix(matrix, "matrix")
         self.matrix: Any = _as_floats(csr_array(matrix) if issparse(matrix) else matrix)
         self._converted: dict[Any, Any] = {}
-        super().__init__(name, self.matrix.shape, self._multiply, self._multiply_transposed)
+        super().__init__(name, self.matrix.shape)  # its maps are methods: kept on it, they would keep it alive
 
     @property
     def key(self) -> Hashable:
@@ -95,11 +95,11 @@ class Matrix(Operator):
         """The same sparse matrix, with the entries of each row in an order of the columns."""
         return _Listed(self, order, places)
 
-    def _multiply(self, x: Any) -> Any:
+    def _forward(self, x: Any) -> Any:
         matrix = self._like(x)
         return product(matrix, x) if multipliable(matrix, x) else matrix @ x
 
-    def _multiply_transposed(self, x: Any) -> Any:
+    def _transposed(self, x: Any) -> Any:
         return self._like(x, transposed=True) @ x
 
     def _like(self, x: Any, transposed: bool = False) -> Any:
@@ -132,7 +132,7 @@ class _Listed(Matrix):
         self._given, self._source, self._places = source.matrix, source, places
         self._order = order  # held, so that no other array gets its id
         self._converted: dict[Any, Any] = {}
-        Operator.__init__(self, source.name, source.shape, self._multiply, self._multiply_transposed)
+        Operator.__init__(self, source.name, source.shape)
 
     @property
     def key(self) -> Hashable:

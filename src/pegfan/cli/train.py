@@ -97,7 +97,17 @@ def train(
             help="Pin whether classes count alike in the loss; by default tried where they are unequal.",
         ),
     ] = None,
-    budget: Annotated[float | None, typer.Option(help=f"Seconds in total; {default.BUDGET:g} by default.")] = None,
+    budget: Annotated[
+        float | None,
+        typer.Option(
+            help=f"Seconds in total, by the clock; by default {default.BUDGET:g}, and up to twice as many on a busy "
+            "machine."
+        ),
+    ] = None,
+    budget_cpu: Annotated[
+        float | None,
+        typer.Option(help="CPU seconds of all cores together instead, whatever else the machine does meanwhile."),
+    ] = None,
     split: Annotated[
         int | None, typer.Option(min=0, help=f"The split whose model is kept; {default.SPLIT} by default.")
     ] = None,
@@ -154,7 +164,11 @@ def train(
         raise Fail("Name the folder to write with -o, as in: pegfan train cornell -o out", USAGE)
     pins = {"method": method, "h": h, "kind": kind, "regime": regime, "hops": hops, "direction": direction}
     pins |= {"scaling": scaling, "class_weights": class_weights, **assignments(settings or [])}
-    own = {"budget": budget, "split": split, "splits": splits, "seed": seed, "workers": workers, "metric": metric}
+    if budget is not None and budget_cpu is not None:
+        raise Fail("Give --budget or --budget-cpu, not both.", USAGE)
+    clock = "wall" if budget is not None else "cpu" if budget_cpu is not None else None
+    own = {"budget": budget_cpu if budget is None else budget, "clock": clock, "split": split, "splits": splits}
+    own |= {"seed": seed, "workers": workers, "metric": metric}
     own |= {"positive": positive, "threshold": threshold, "flag_share": flag_share, "keep_data": keep_data}
     if pieces.check(
         **{
@@ -163,6 +177,7 @@ def train(
             "threshold": threshold,
             "flag_share": flag_share,
             "splits": splits,
+            "budget_cpu": budget_cpu,
             "against": against,
         },
         **{"reasons": reasons, "keep_data": keep_data, "workers": workers},
@@ -564,12 +579,14 @@ class _Wanted:
             "format": _FORMAT,
             "version": _VERSION,
             "budget": plan.budget,
+            "clock": plan.clock,
             "seed": plan.seed,
             "split": plan.split,
             "splits": len(outcome.result.splits.used) if outcome.result.splits else 1,
             "workers": plan.workers,
             "choose": plan.choose,
             **({"finalists": outcome.finalists} if outcome.finalists else {}),
+            **({"baselines": outcome.baselines} if outcome.baselines else {}),
             "metric": outcome.graph.metric,
             **{name: value for name, value in self._decisions.items() if value is not None},
             **({"keep_data": True} if self.keep_data else {}),
@@ -587,7 +604,7 @@ class _Wanted:
 _KEYS = {
     **{"format": str, "version": int, "budget": (int, float), "seed": int, "split": int, "splits": int},
     **{"workers": int, "choose": str, "metric": str, "source": dict, "pins": dict, "recipes": list},
-    "finalists": list,
+    **{"finalists": list, "baselines": int, "clock": str},
     **{"positive": str, "threshold": (int, float), "flag_share": (int, float), "keep_data": bool},
 }
 
@@ -616,7 +633,7 @@ def _resolve(
     else:
         raise Fail("Name a graph to train on, as in: pegfan train nodes.csv edges.csv --label kind -o out", USAGE)
     given = {name: value for name, value in own.items() if value is not None}
-    chosen = {"workers": cores(), **{name: stored[name] for name in own if name in stored}, **given}
+    chosen = {"workers": cores(), "clock": "work", **{name: stored[name] for name in own if name in stored}, **given}
     fixed = {**stored.get("pins", {}), **{k: v for k, v in pins.items() if v is not None}}
     Recipe.of(fixed)  # fails before anything is read
     listed = stored.get("recipes")
@@ -631,8 +648,13 @@ def _resolve(
     repeats = listed is not None and stored.get("version", _VERSION) < 3 and metric is None and not graph
     if not chosen.get("budget", 1) > 0:
         raise Fail(f"--budget is a positive number of seconds, not {chosen['budget']}.", USAGE)
+    if given.get("clock") == "cpu":
+        chosen["budget"] /= chosen["workers"]
     compared = None if recipes is None or fixed else stored.get("finalists")
-    plan = Plan(**chosen, pins=fixed, recipes=recipes, choose=stored.get("choose", "auto"), finalists=compared)
+    again: dict[str, Any] = {} if compared is None else {"finalists": compared}
+    if recipes is not None and not fixed:
+        again["baselines"] = stored.get("baselines", 0)
+    plan = Plan(**chosen, pins=fixed, recipes=recipes, choose=stored.get("choose", "auto"), **again)
     return _Wanted(source, metric, positive, plan, bool(kept), repeats)
 
 
@@ -657,7 +679,9 @@ def _read_settings(path: Path) -> dict[str, Any]:
             f"{path} says {stored.get('format')!r}, version {stored.get('version')}; this pegfan reads {_FORMAT!r} "
             f"up to version {_VERSION}"
         )
-    for name, least in (("seed", 0), ("split", 0), ("splits", 1), ("workers", 1)):
+    if stored.get("clock", "wall") not in ("wall", "work", "cpu"):
+        raise Fail(f"{path}: clock must be wall, work or cpu, not {stored['clock']!r}")
+    for name, least in (("seed", 0), ("split", 0), ("splits", 1), ("workers", 1), ("baselines", 0)):
         if stored.get(name, least) < least:
             raise Fail(f"{path}: {name} must be at least {least}, not {stored[name]}")
     if not all(isinstance(recipe, dict) for recipe in stored.get("recipes", ())) or stored.get("recipes") == []:

@@ -61,9 +61,16 @@ class Operator(LinearOperator):  # type: ignore[misc]
     hop: str | None = None
     side: str | None = None
 
-    def __init__(self, name: str, shape: tuple[int, int], forward: Map, transposed: Map) -> None:
+    _forward: Map
+    _transposed: Map
+
+    def __init__(
+        self, name: str, shape: tuple[int, int], forward: Map | None = None, transposed: Map | None = None
+    ) -> None:
         super().__init__(np.dtype(np.float64), shape)
-        self.name, self._forward, self._transposed = name, forward, transposed
+        self.name = name
+        if forward is not None and transposed is not None:
+            self._forward, self._transposed = forward, transposed
 
     @property
     def key(self) -> Hashable:
@@ -163,12 +170,12 @@ class _Permuted(Operator):
 
     def __init__(self, inner: Operator, rows: IntArray | None, columns: IntArray | None) -> None:
         self.inner, self.rows, self.columns = inner, rows, columns
-        self._back = [None if order is None else np.argsort(order) for order in (rows, columns)]
+        back = self._back = [None if order is None else np.argsort(order) for order in (rows, columns)]
         super().__init__(
             inner.name,
             inner.shape,
-            lambda x: _taken(inner._forward(_taken(x, self._back[1])), rows),
-            lambda x: _taken(inner._transposed(_taken(x, self._back[0])), columns),
+            lambda x: _taken(inner._forward(_taken(x, back[1])), rows),
+            lambda x: _taken(inner._transposed(_taken(x, back[0])), columns),
         )
 
     def matrices(self) -> list[Any] | None:

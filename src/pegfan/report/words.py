@@ -284,7 +284,7 @@ def family(recipe: Recipe) -> str:
     if recipe.is_boosted:
         return "boosted trees"
     if recipe.is_linear:
-        return "linear model"
+        return "linear model" if recipe.head == "linear" else "same prediction for all"
     if recipe.has_tree:
         return "network on a tree"
     return "network on hops" if recipe.hops or recipe.adjacency else "network on features alone"

@@ -40,6 +40,8 @@ FEWEST = 20
 """Rows that a leaf holds at least; a fortieth of all rows, but at least three, where that is less."""
 BINS = 255
 """The most bins per column."""
+ROWS = 262_144
+"""The most training rows that trees are grown on; of more, evenly spaced ones."""
 PER_BIN, FEWEST_BINS = 8, 32
 """Of few rows a bin holds at least so many on average, but there are so many bins in any case: more only take time."""
 _BLOCK = 16384
@@ -221,7 +223,8 @@ def boost(
     Parameters
     ----------
     channels, labels, split
-        What is known; the labels, or targets (of a floating type), of test nodes are looked at once, at the end.
+        What is known; the labels, or targets (of a floating type), of test nodes are looked at once, at the end. At
+        most 262,144 training rows, and as many validation rows, are looked at.
     settings
         Of which ``epochs`` (rounds), ``patience``, ``stop`` and ``class_weights`` count.
     leaves
@@ -239,7 +242,7 @@ def boost(
     numeric = y.dtype.kind == "f"
     count = 1 if numeric else max(int(y.max(initial=0)) + 1, classes or 0, 2)
     start = time.process_time()
-    rows = [Rows.of(channels, nodes, y, sample_weight) for nodes in (split.train, split.val)]
+    rows = [Rows.of(channels, nodes, y, sample_weight).some(ROWS) for nodes in (split.train, split.val)]
     truth = rows[1].labels
     if numeric:
         units = Units.of(rows[0].labels, loss_weights(rows[0].labels, False, rows[0].weights))

@@ -51,6 +51,7 @@ def fit_linear(
     seed: int = default.SEED,
     sample_weight: FloatArray | None = None,
     history: bool = False,
+    constant: bool = False,
 ) -> Run:
     """Fit a linear model of all columns on a split.
 
@@ -60,6 +61,8 @@ def fit_linear(
         As in `pegfan.train`; nothing is drawn from the seed. At most 131,072 training rows are looked at.
     settings
         Of which ``class_weights`` count.
+    constant
+        Leave all weights zero: every node gets the shares of the classes among training nodes, or the mean.
 
     Returns
     -------
@@ -83,9 +86,11 @@ def fit_linear(
     shares = loss_weights(train.labels, chosen.class_weights, train.weights)
     units = Units.of(train.labels, shares) if numeric else None
     truth = train.labels if units is None else units.standard(train.labels)
-    with one_thread():
-        x = _side_by_side(channels, train.places)
-        weights, bias, loss = _fit(x, truth, shares, count)
+    if constant:
+        weights, bias, loss = _constant(truth, shares, count, sum(channels.widths))
+    else:
+        with one_thread():
+            weights, bias, loss = _fit(_side_by_side(channels, train.places), truth, shares, count)
     state = _as_network(weights, bias, channels.widths)
     if units is not None:
         state[TARGET] = np.array(units)
@@ -121,6 +126,17 @@ def _side_by_side(channels: Channels, rows: Any) -> Any:
     if any(issparse(part) for part in parts):
         return csr_array(hstack([csr_array(part) for part in parts]))
     return np.hstack(parts)
+
+
+def _constant(truth: Any, shares: FloatArray, count: int, columns: int) -> tuple[Any, Any, float]:
+    """What `_fit` gives where no column has a weight."""
+    if truth.dtype.kind == "f":  # targets have mean 0
+        bias, loss = np.zeros(1), float(shares @ truth**2)
+    else:
+        sums = np.bincount(truth, shares, minlength=count) + _RIDGE / (1000 * len(shares))
+        bias = np.log(sums / sums.sum())
+        loss = -float(shares @ bias[truth])
+    return np.zeros((columns, count), np.float32), bias.astype(np.float32), loss
 
 
 def _fit(x: Any, truth: Any, shares: FloatArray, count: int) -> tuple[Any, Any, float]:
