@@ -302,13 +302,15 @@ def weighted(choice: Choice) -> list[Trained]:
 
 def _ended(chosen: Sequence[Trial], search: Search) -> str:
     """How far the members got, where the time ran out or Ctrl-C came."""
+    short = f"; left out for lack of memory: {', '.join(recipe.name for recipe in search.left_out)}"
+    short = short if search.left_out else ""
     cut = [trial for trial in chosen if trial.asked is not None and trial.asked != trial.recipe]
     if search.interrupted:
-        return "; Ctrl-C ended the search, and this is the best until then"
+        return f"{short}; Ctrl-C ended the search, and this is the best until then"
     if not cut:
-        return ""
+        return short
     got = ", ".join(f"{trial.epochs} of {trial.asked.settings.epochs}" for trial in cut if trial.asked is not None)
-    return f"; time ran out after {got} epochs"
+    return f"{short}; time ran out after {got} epochs"
 
 
 def search_memory(max_memory: str | float | None) -> float:
@@ -333,8 +335,8 @@ def fit_model(
     `clock` counts the seconds of the budget, by default from now on. Of fixed recipes, the first are so many
     `baselines`.
     """
-    clock = Clock(float(model.budget), lanes=model.workers) if clock is None else clock
     seed = model._check_parameters()
+    clock = Clock(float(model.budget), lanes=model.workers) if clock is None else clock
     given = model._to_fit(graph)
     weights = check_weights(sample_weight, given.n)
     known, part, stood_in = to_learn(given, split, model.stand_in, seed, weights)

@@ -355,7 +355,7 @@ def carry_out(graph: Graph, plan: Plan, progress: Progress | None = None, start:
 def finalists(trials: Sequence[Trial], seconds: float) -> list[Trial]:
     """What is trained on another split: the best baseline, the members of the model, and what has the lowest loss.
 
-    All but the first as time allows.
+    The first in any case, or the cheapest of the model; the others as time allows.
 
     Parameters
     ----------
@@ -366,14 +366,14 @@ def finalists(trials: Sequence[Trial], seconds: float) -> list[Trial]:
     """
     sound = [trial for trial in trials if trial.trained is not None and np.isfinite(trial.val_loss)]
     members = sorted((t for t in sound if t.weight), key=lambda t: (-t.weight, t.val_loss, t.recipe.key, t.seed))
-    baseline = min((t for t in sound if t.baseline), key=metric_first, default=min(members, key=lambda t: t.cpu))
+    baseline = min((t for t in sound if t.baseline), key=metric_first, default=None)
     found: list[Trial] = []
-    ordered = [baseline, *members, *(t for t in by_loss(sound) if not t.weight)]
+    ordered = [*([] if baseline is None else [baseline]), *members, *(t for t in by_loss(sound) if not t.weight)]
     for trial in dict.fromkeys(ordered):
         if trial.cpu <= seconds or trial is baseline:
             found.append(trial)
             seconds -= trial.cpu
-    return found
+    return found or [min(members, key=lambda t: t.cpu)]
 
 
 class _Found(NamedTuple):

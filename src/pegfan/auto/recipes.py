@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
@@ -12,7 +12,7 @@ from scipy.sparse import csr_array, issparse
 
 from pegfan.channels.labels import JOINT_MOST
 from pegfan.channels.leading import COUNT
-from pegfan.channels.presets import ADJUSTED_FROM
+from pegfan.channels.presets import ADJUSTED_FROM, REGIMES
 from pegfan.channels.scaling import is_bag
 from pegfan.graph import Graph
 from pegfan.measures import adjusted_homophily
@@ -27,6 +27,7 @@ __all__ = [
     "difference",
     "first_recipes",
     "large_recipes",
+    "memory",
     "plain_recipes",
     "weightings",
     "work",
@@ -144,11 +145,28 @@ def _networks(graph: Graph, training: Graph) -> list[Recipe]:
     ]
 
 
-def held(recipe: Recipe, graph: Graph) -> float:
-    """About how many bytes the hops of a recipe take, of dense features."""
+def memory(recipes: Iterable[Recipe], graph: Graph) -> float:
+    """About how many bytes some recipes take that are trained side by side, on rows of dense features.
+
+    They share scaled features, hop matrices and hops of the features.
+    """
     x: Any = graph.features
-    many = recipe.include_features + recipe.hop_count(graph.directed)
-    return 0.0 if issparse(x) else 4.0 * graph.n * x.shape[1] * many
+    parts: dict[Any, float] = {}
+    for recipe in recipes:
+        principal = recipe.scaling == "principal"
+        if issparse(x) and not principal:
+            continue
+        rows = 4.0 * graph.n * (min(x.shape[1], COUNT) if principal else x.shape[1])
+        parts[recipe.scaling] = rows
+        symbols = REGIMES.get(recipe.regime, ("S",))
+        for symbol in symbols:
+            hops = (recipe.scaling, recipe.weight, symbol, recipe.direction)
+            for power in range(recipe.hop_count(graph.directed) // len(symbols)):
+                parts[*hops[1:]] = 12.0 * graph.adjacency.nnz
+                parts[*hops, power] = rows
+        if recipe.has_tree:
+            parts[recipe.tree_key, recipe.kind, recipe.scaling] = rows / 2
+    return sum(parts.values())
 
 
 def plain_recipes(homophilous: bool, linear: int = 2) -> list[Recipe]:

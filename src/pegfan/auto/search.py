@@ -16,7 +16,7 @@ import numpy as np
 
 from pegfan._arrays import Float32Array, FloatArray
 from pegfan.auto.ensemble import FEWEST, Judge, noise, select
-from pegfan.auto.recipes import Space, baseline_recipes, difference, first_recipes, held, large_recipes, work
+from pegfan.auto.recipes import Space, baseline_recipes, difference, first_recipes, large_recipes, memory, work
 from pegfan.channels import Channels, FeatureScale
 from pegfan.decisions import Decision, best_offsets
 from pegfan.fitted import Trained, mean_of, train_recipe
@@ -74,9 +74,13 @@ _MOST, _ENOUGH, _IDLE = 240, 32, 16
 which nothing new is found, as where almost everything is pinned."""
 _LATE = 2.0
 """A recipe is begun if at least one part in so many of the time that it takes is left."""
-CHANNELS, HOPS, WEIGHTS = 0.1, 0.3, 0.05
-"""The parts of the memory for channels that are kept from one training to the next, for the hops of one recipe on a
-large graph, and for weights and outputs of trainings that may be chosen."""
+CHANNELS, ROWS_SHARE, WEIGHTS = 0.1, 0.75, 0.05
+"""The parts of the memory for channels that are kept from one training to the next; for the rows of channels that are
+being trained on, and what they are made of; and for weights and outputs of trainings that may be chosen."""
+ROWS_MOST = 1.6e9
+"""The most bytes of such rows, however much memory there is."""
+_OVER: Any = object()
+"""In place of a task: there is none any more."""
 SEEDS = 1000
 """By how much the seeds of a recipe that is trained again differ."""
 
@@ -354,22 +358,27 @@ class Pool:
         ready = task._replace(tree=self.tree(task.recipe), until=self.until, seconds=self.longest)
         return run_task(self.shared, ready)
 
-    def run(self, tasks: Iterator[Task]) -> Iterator[Trial]:
-        """Results as they come; the next task is asked for when there is room for it."""
+    def run(self, tasks: Iterator[Task | None]) -> Iterator[Trial]:
+        """Results as they come; the next task is asked for when there is room for it, later if it is None."""
         running: set[Any] = set()
         clock = None if self.until is None else self.until.clock
         with one_thread(), ThreadPoolExecutor(self.workers) as lanes:
             while True:
                 try:
-                    while len(running) < self.workers and not self.interrupted:
-                        task = next(tasks, None)
+                    over = self.interrupted
+                    while len(running) < self.workers and not over:
+                        task = next(tasks, _OVER)
+                        over = task is _OVER
                         if task is None:
                             break
-                        running.add(lanes.submit(self._train, task))
+                        if not over:
+                            running.add(lanes.submit(self._train, task))
                     if clock is not None:
                         clock.set_running(len(running))
                     if not running:
-                        return
+                        if over:
+                            return
+                        continue
                     finished, running = wait(running, return_when=FIRST_COMPLETED)
                 except KeyboardInterrupt:
                     if self.until is not None:
@@ -423,6 +432,7 @@ class Search:
         self.clock = clock or Clock(budget, lanes=pool.workers)
         self.done: list[Trial] = []
         self.skipped: list[Recipe] = []
+        self.left_out: list[Recipe] = []
         self.order: list[Recipe] = []
         self.baselines: list[Recipe] = []
         self.pins: Mapping[str, Any] = {}
@@ -460,9 +470,10 @@ class Search:
         self.baselines = baseline_recipes(graph, training, pins, self.pool.large)
         listed = (large_recipes if self.pool.large else first_recipes)(graph, training, pins)
         del training  # it takes memory
-        if self.pool.large:
-            listed = [recipe for recipe in listed if self._fits(recipe)]
         listed = [recipe for recipe in listed if all(difference(recipe, known) for known in self.baselines)]
+        self.left_out = [recipe for recipe in [*self.baselines, *listed] if not self._fits(recipe)]
+        self.baselines = [recipe for recipe in self.baselines if recipe not in self.left_out]
+        listed = [recipe for recipe in listed if recipe not in self.left_out]
         try:
             self._run_listed(listed)
         except KeyboardInterrupt:
@@ -473,7 +484,7 @@ class Search:
 
     def _run_listed(self, listed: list[Recipe]) -> None:
         self.pool.longest = self.budget * self.pool.workers / _SHARE
-        self._take(iter(self.baselines))
+        self._take(self._as_they_fit(self.baselines))
         if self.pool.large:
             self.pool.longest = math.inf
         if self.pool.large and self.others and self.done:
@@ -485,22 +496,30 @@ class Search:
                     self.pool.until.upto = self.budget
         self._take(self._proposals(listed))
 
-    def _proposals(self, listed: list[Recipe]) -> Iterator[Recipe]:
-        """What to try next, by what is known when it is asked for: of every four, one of the list, three new ones."""
+    def _proposals(self, listed: list[Recipe]) -> Iterator[Recipe | None]:
+        """What to try next, by what is known when it is asked for: of every four, one of the list, three new ones.
+
+        None where nothing fits beside what is being trained.
+        """
         idle, turns = 0, dict.fromkeys(self.space.heads, 0)
         while not self._is_over() and idle < _IDLE:
             head = self._next_head()
             turn = turns[head]
             turns[head] += 1
             own = [recipe for recipe in listed if recipe.head == head or head not in ("network", "boosting")]
-            following = next((recipe for recipe in own if not self._is_slow(recipe)), None)
+            beside = self._training
+            following = next(
+                (recipe for recipe in own if not self._is_slow(recipe) and self._fits(recipe, *beside)), None
+            )
             if following is not None and (turn < _DIVERSE // len(turns) or turn % 4 == 0):
                 listed.remove(following)
                 found: Recipe | None = following
             else:
                 found = self._repeated(head) if turn % 4 == 3 else self._new(turn, head, drawn=turn % 4 == 1)
-            idle = 0 if found is not None else idle + 1
-            if found is not None:
+            if found is not None and not self._fits(found, *beside):
+                found = None
+            idle = 0 if found is not None or beside else idle + 1
+            if found is not None or beside:
                 yield found
 
     def _next_head(self) -> str:
@@ -510,7 +529,7 @@ class Search:
         for trial in self.done:
             if trial.recipe.head in spent:
                 spent[trial.recipe.head] += trial.cpu
-        for recipe in self.order[len(self.done) :]:  # what is being trained, roughly
+        for recipe in self._training:
             if recipe.head in spent:
                 spent[recipe.head] += self._estimate(recipe)
         return min(heads, key=lambda head: spent[head] / self._deserved(head))
@@ -539,21 +558,36 @@ class Search:
         """An untried recipe: of several that are drawn, or that vary one of the best, the first that is fast enough."""
         rng = np.random.default_rng([self.seed, turn, list(self.space.heads).index(head)])
         best = self._ranked(head)[:_PARENTS]
-        tried = [*self.order, *self.skipped]
+        tried, beside = [*self.order, *self.skipped], self._training
         for _ in range(_TRIES):
             if drawn or not best:
                 found = self.space.draw(rng, head)
             else:
                 found = self.space.vary(best[int(rng.integers(len(best)))], rng)
-            if self._is_slow(found) or not self._fits(found):
+            if self._is_slow(found) or not self._fits(found, *beside):
                 continue
             if all(difference(found, known) for known in tried):
                 return found
         return None
 
-    def _fits(self, recipe: Recipe) -> bool:
-        """Whether its hops fit into their part of the memory."""
-        return held(recipe, self.pool.shared.graph) <= HOPS * self.pool.max_memory
+    def _as_they_fit(self, recipes: Sequence[Recipe]) -> Iterator[Recipe | None]:
+        """Recipes in their order, None as long as the next one does not fit beside what is being trained."""
+        for recipe in recipes:
+            while (beside := self._training) and not self._fits(recipe, *beside):
+                yield None
+            yield recipe
+
+    def _fits(self, recipe: Recipe, *others: Recipe) -> bool:
+        """Whether its rows fit into their part of the memory, beside those of others."""
+        most = min(ROWS_SHARE * self.pool.max_memory, ROWS_MOST)
+        batched = [one for one in (recipe, *others) if one.head != "network" or self._is_batched(one)]
+        return memory(batched, self.pool.shared.graph) <= most
+
+    @property
+    def _training(self) -> list[Recipe]:
+        """What is being trained."""
+        ended = {trial.place for trial in self.done}
+        return [recipe for place, recipe in enumerate(self.order) if place not in ended]
 
     def _ranked(self, head: str) -> list[Recipe]:
         """The recipes of a head as they were planned, the best first."""
@@ -593,9 +627,12 @@ class Search:
         losses = sorted(c.val_loss for c in self.done)[: self.members]
         return sum(losses) + (self.members - len(losses)) * 1e9
 
-    def _take(self, recipes: Iterator[Recipe], fixed: bool = False) -> None:
-        def tasks() -> Iterator[Task]:
+    def _take(self, recipes: Iterator[Recipe | None], fixed: bool = False) -> None:
+        def tasks() -> Iterator[Task | None]:
             for given in recipes:
+                if given is None:
+                    yield None
+                    continue
                 baseline = given in self.baselines
                 recipe = given if fixed or given in self.order else self._settled(self._planned(given, baseline))
                 again = sum(not difference(recipe, known) for known in self.order)
@@ -615,6 +652,8 @@ class Search:
                 yield Task(recipe, self.split, self.seed + SEEDS * again, place=len(self.order) - 1)
 
         for trial in self.pool.run(tasks()):
+            if not fixed:
+                self._uncap(trial)
             self.done.append(trial)
             _log.info(
                 "recipe %d, %s: validation %.4f, loss %.4f, %d epochs, %.1f s",
@@ -623,6 +662,17 @@ class Search:
             self._measure()
             self._forget()
             self._tell(trial)
+
+    def _uncap(self, trial: Trial) -> None:
+        """Take the cap from the epochs of a recipe that ended before it: what is repeated depends on no clock then."""
+        recipe = trial.recipe
+        if trial.trained is None or recipe.stages > 1 or "epochs" in self.pins or recipe.is_linear:
+            return
+        if trial.epochs < recipe.settings.epochs:
+            trial.recipe = recipe.changed(epochs=self._most_epochs(recipe))
+            trial.trained = replace(
+                trial.trained, recipe=trial.trained.recipe.changed(epochs=trial.recipe.settings.epochs)
+            )
 
     def _tell(self, trial: Trial | None = None) -> None:
         running = len(self.order) - len(self.done)
@@ -669,10 +719,15 @@ class Search:
         networks = sum(not (trial.recipe.is_linear or trial.recipe.is_boosted) for trial in self.done)
         share = left / max(_NETWORKS - networks, 1)
         affordable = int(share / (self._cells(recipe) * self.rates["batches"]))
-        epochs = _on_grid(affordable, -(-_FEWEST_STEPS // steps), -(-_STEPS // steps))
+        epochs = _on_grid(affordable, -(-_FEWEST_STEPS // steps), self._most_epochs(recipe))
         patience = self.pins.get("patience", max(-(-_PATIENCE // steps), 3))
         _log.debug("%s: %.1f s of %.1f, %d epochs affordable", recipe.name, self.clock.spent, self.budget, affordable)
         return recipe.changed(epochs=epochs, patience=patience)
+
+    def _most_epochs(self, recipe: Recipe) -> int:
+        """The epochs that a recipe has where there is time."""
+        steps = min(STEPS, -(-len(self.split.train) // ROWS))
+        return -(-_STEPS // steps) if self._is_batched(recipe) else Settings.epochs
 
     def _estimate(self, recipe: Recipe) -> float:
         """Seconds that a recipe will take."""
@@ -718,9 +773,7 @@ class Search:
 
     def _capped(self, recipe: Recipe, fewest: int) -> Recipe:
         """The recipe with its epochs capped, so that it takes at most its share of the budget."""
-        epochs = _on_grid(self._affordable(recipe), fewest, Settings.epochs)
-        patience = self.pins.get("patience", min(Settings.patience, max(epochs // 4, 1)))
-        return recipe.changed(epochs=epochs, patience=patience)
+        return recipe.changed(epochs=_on_grid(self._affordable(recipe), fewest, Settings.epochs))
 
     def _forget(self) -> None:
         """Drop weights and outputs of the worst, where those of all would take too much memory."""

@@ -300,7 +300,7 @@ class Automatic:
         load, start = _load(), time.perf_counter()
         graph, why = _judged(self.sources[turn.set], turn.split)
         workers = self.workers or cores()
-        plan = Plan(self.budget, self.seed, turn.split, splits=1, workers=workers, metric_reason=why)
+        plan = Plan(self.budget, self.seed, turn.split, splits=1, workers=workers, metric_reason=why, clock="work")
         outcome = carry_out(graph, plan, progress, start)
         after = _load()
         about: dict[str, Any] = {"set": turn.set, "fingerprint": self._fingerprints[turn.set], "split": turn.split}
