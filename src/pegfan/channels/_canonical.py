@@ -46,7 +46,7 @@ class Canonical:
     def __init__(self, channels: Channels) -> None:
         nodes = np.arange(channels.n)
         order = nodes if channels.order is None else channels.order
-        self._given = channels
+        self._given = channels[:]  # not the set itself, which holds this: they would keep each other alive
         self._known: IntArray | None = None
         base = np.empty_like(nodes)
         base[order] = nodes

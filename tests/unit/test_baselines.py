@@ -1,0 +1,296 @@
+"""What everybody would try comes first, the model is never worse than it, and time and memory are planned."""
+
+import gc
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import pegfan as pf
+from pegfan.auto import search
+from pegfan.auto.classifier import search_memory
+from pegfan.auto.ensemble import Judge, select
+from pegfan.auto.outcome import LONGEST, Plan, carry_out
+from pegfan.auto.recipes import baseline_recipes, memory
+from pegfan.auto.search import Pool, Search, Task, Trial, choose, run_task, validate
+from pegfan.channels import FeatureScale
+from pegfan.framelets import Operator
+from pegfan.graph import Split
+from pegfan.metrics import METRICS
+from pegfan.recipe import Recipe
+from pegfan.running import Clock, Deadline
+
+NOTHING = np.empty(0, np.int64)
+QUICK = {"epochs": 6, "hidden": 8}
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return pf.datasets.synthetic(0.2, n=200, n_edges=800, n_features=6, splits=2)
+
+
+# -------------------------------------------------------------------- baselines
+
+
+def test_what_everybody_would_try_comes_first(graph):
+    model = pf.AutoClassifier(budget=1e-6, workers=2).fit(graph)
+    first = [(recipe.head, recipe.hops, recipe.has_tree) for recipe in model.ran_[:5]]
+    assert first == [
+        ("constant", 0, False),
+        ("linear", 0, False),
+        ("boosting", 0, False),
+        ("boosting", 1, False),
+        ("network", 3, True),
+    ]
+
+
+def test_wide_features_are_boosted_by_their_principal_columns(graph):
+    wide = graph.replace(features=np.eye(graph.n)[:, :1].repeat(1200, axis=1))
+    boosted = [one for one in baseline_recipes(wide, wide.subgraph(graph.splits[0].train)) if one.is_boosted]
+    assert {one.scaling for one in boosted} == {"principal"}
+
+
+def test_pins_hold_for_them(graph):
+    every = baseline_recipes(graph, graph.subgraph(graph.splits[0].train), {"head": "boosting", "labels": True})
+    assert {recipe.head for recipe in every} == {"boosting"}
+    assert all(recipe.labels for recipe in every)
+    networks = baseline_recipes(graph, graph.subgraph(graph.splits[0].train), {"hidden": 8})
+    assert not any(recipe.is_boosted for recipe in networks), "boosting has nothing hidden"
+
+
+@pytest.mark.parametrize("numeric", [False, True])
+def test_a_constant_is_the_shares_of_training_nodes_or_their_mean(graph, numeric):
+    known = graph.replace(targets=np.arange(graph.n) / 7) if numeric else graph
+    part = known.splits[0]
+    trial = run_task(search.Shared(known, None), Task(Recipe("none", hops=0, head="constant"), part, 0))
+    if numeric:
+        assert np.allclose(trial.log_probabilities, known.targets[part.train].mean())
+        assert abs(trial.val_metric) < 0.1
+    else:
+        shares = np.bincount(graph.labels[part.train]) / len(part.train)
+        assert np.allclose(np.exp(trial.log_probabilities), shares, atol=1e-4)
+    fitted = pf.RecipeClassifier(Recipe("none", hops=0, head="constant")) if not numeric else None
+    if fitted is not None:
+        assert np.allclose(fitted.fit(graph).predict_proba(), shares, atol=1e-4)
+
+
+@given(st.integers(0, 10**6), st.sampled_from(["accuracy", "roc_auc", "average_precision", "log_loss"]))
+def test_the_model_is_never_worse_on_validation_than_the_best_of_them(seed, metric):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(10, 90))
+    labels = np.r_[0, 1, rng.integers(2, size=n - 2)]
+    graph = pf.Graph.from_edges([[0, 1]], n=n, labels=labels, features=rng.random((n, 1)), metric=metric)
+    split, trials = Split(NOTHING, np.arange(n), NOTHING), []
+    for place in range(7):
+        p = np.clip(0.5 + rng.normal(0, 0.3, n) + rng.choice([0.0, 0.2]) * (labels - 0.5), 0.01, 0.99)
+        output = np.log(np.column_stack([1 - p, p])).astype(np.float32)
+        value, loss = validate(output, graph, split)
+        gain = METRICS[metric].gain(value)
+        trials.append(Trial(Recipe("none", hops=place), value, loss, 1, 1.0, output, object(), gain))
+        trials[-1].baseline = place < 4
+    choice = choose(trials, graph, split, 5)
+    kept = METRICS[metric].gain(validate(choice.output, graph, split)[0])
+    assert kept >= max(trial.gain for trial in trials if trial.baseline)
+
+
+def test_an_ensemble_that_does_worse_on_nodes_left_out_is_not_kept():
+    """One is right more often but far too sure of itself; the mean with others has a lower loss, and errs more."""
+    rng, n = np.random.default_rng(0), 60
+    labels = np.arange(n) % 2
+    graph = pf.Graph.from_edges([[0, 1]], n=n, labels=labels)
+    split = Split(NOTHING, np.arange(n), NOTHING)
+    refused = 0
+    for _ in range(30):
+        outputs = []
+        for right, sure in ((0.85, 0.999), (0.75, 0.75), (0.75, 0.75), (0.75, 0.75)):
+            said = np.where(rng.random(n) < right, labels, 1 - labels)
+            p = np.where(said == 1, sure, 1 - sure)
+            outputs.append(np.log(np.column_stack([1 - p, p])).astype(np.float32))
+        chosen = select(outputs, Judge(graph, split, outputs=outputs), 10, [0])
+        worse = chosen.ensemble[0] < chosen.single[0]
+        refused += worse and chosen.ensemble[1] < chosen.single[1]
+        assert not worse or chosen.weights.tolist() == [1.0, 0.0, 0.0, 0.0]
+    assert refused, "some had a lower loss"
+
+
+def test_replaying_a_run_keeps_its_rule(graph):
+    plan = Plan(budget=4.0, splits=2, workers=2, pins=QUICK)
+    outcome = carry_out(graph, plan)
+    assert outcome.baselines == 3, "a constant, a linear model and a network"
+    assert outcome.finalists is not None
+    tried = {trial.place: trial for trial in outcome.model.trials_}
+    best = min((trial for trial in tried.values() if trial.baseline), key=search.metric_first)
+    assert best.place in outcome.finalists, "other splits choose by the same rule"
+    again = carry_out(
+        graph,
+        Plan(recipes=outcome.model.ran_, splits=2, finalists=outcome.finalists, baselines=outcome.baselines, workers=1),
+    )
+    assert again.probabilities.tobytes() == outcome.probabilities.tobytes()
+    assert again.model.reason_ == outcome.model.reason_
+
+
+def test_a_recipe_that_ended_by_itself_has_no_cap(graph):
+    """Planned epochs depend on the clock; where they made no difference, what is repeated does not."""
+    pool = Pool(graph, FeatureScale.of(graph.features), 1)
+    one = Search(pool, graph.splits[0], 0, budget=100.0, members=5)
+    recipe = Recipe("none", hops=0, head="boosting").changed(epochs=400, patience=5)
+    early = run_task(pool.shared, Task(recipe, graph.splits[0], 0))
+    late = run_task(pool.shared, Task(recipe.changed(epochs=3), graph.splits[0], 0))
+    for trial in (early, late):
+        one._uncap(trial)
+    assert early.epochs < 400
+    assert early.recipe.settings.epochs == early.trained.recipe.settings.epochs == 1500
+    assert late.recipe.settings.epochs == 3
+    again = run_task(pool.shared, Task(early.recipe, graph.splits[0], 0))
+    assert again.log_probabilities.tobytes() == early.log_probabilities.tobytes()
+
+
+def test_a_head_that_is_clearly_behind_gets_little_time():
+    """Columns decide by a threshold: once three networks were tried, boosting has most of the time."""
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 1000, (400, 3)).astype(float)
+    labels = (x[:, 0] > 500).astype(int)
+    pairs = rng.integers(400, size=(800, 2))
+    graph = pf.Graph.from_edges(pairs, n=400, features=x, labels=labels)
+    graph = graph.replace(splits=[Split(np.arange(240), np.arange(240, 320), np.arange(320, 400))])
+    pool = Pool(graph, FeatureScale.of(graph.features), 1)
+    one = Search(pool, graph.splits[0], 0, budget=100.0, members=5)
+    one.space = search.Space(graph, {})
+    boosted = Recipe("none", hops=0, head="boosting", scaling="none")
+    networks = [Recipe("none", hops=hops, scaling="none").changed(epochs=3) for hops in (0, 1, 2)]
+    for recipe in (boosted, networks[0]):
+        one.done.append(run_task(pool.shared, Task(recipe, graph.splits[0], 0)))
+    assert one._deserved("network") == 1.0, "one try is not enough to tell"
+    one.done += [run_task(pool.shared, Task(recipe, graph.splits[0], 0)) for recipe in networks[1:]]
+    assert one._deserved("network") < 0.2
+    assert one._deserved("boosting") == 1.0
+
+
+# ------------------------------------------------------------------------- time
+
+
+class Machine:
+    """A clock on the wall and the time of cores, set by hand."""
+
+    def __init__(self, monkeypatch):
+        self.wall = self.cpu = 0.0
+        monkeypatch.setattr("pegfan.running.time.perf_counter", lambda: self.wall)
+        monkeypatch.setattr("pegfan.running.time.process_time", lambda: self.cpu)
+
+    def work(self, seconds, cores):
+        self.wall, self.cpu = self.wall + seconds, self.cpu + seconds * cores
+
+
+def test_what_others_take_of_the_machine_is_not_counted(monkeypatch):
+    machine = Machine(monkeypatch)
+    clock = Clock(100.0, 200.0, lanes=2)
+    machine.work(10.0, 1.0)  # reading, on one core
+    assert clock.left() == pytest.approx(90.0)
+    clock.set_running(2)
+    machine.work(20.0, 2.0)
+    assert clock.left() == pytest.approx(70.0)
+    machine.work(40.0, 1.0)  # somebody else has one of the two cores
+    assert clock.left() == pytest.approx(50.0)
+    clock.set_running(0)
+    machine.work(5.0, 0.5)
+    assert clock.left() == pytest.approx(45.0)
+
+
+def test_the_clock_on_the_wall_ends_it_in_the_end(monkeypatch):
+    machine = Machine(monkeypatch)
+    clock = Clock(100.0, LONGEST * 100.0, lanes=2)
+    clock.set_running(2)
+    machine.work(150.0, 0.2)  # a machine that is hardly there
+    assert clock.spent == pytest.approx(15.0)
+    assert clock.left() == pytest.approx(50.0)
+    assert clock.left(50.0) == pytest.approx(-50.0), "half of the work has half of the time"
+    machine.work(60.0, 0.2)
+    assert clock.left() < 0
+
+
+def test_a_budget_that_was_named_is_by_the_wall_and_one_of_cpu_is_not(monkeypatch):
+    machine = Machine(monkeypatch)
+    wall, cpu = Clock(100.0, lanes=2), Clock(100.0, math.inf, lanes=2, only_cpu=True)
+    wall.set_running(2)
+    machine.work(60.0, 0.5)
+    assert wall.left() == pytest.approx(40.0)
+    assert cpu.left() == pytest.approx(85.0)
+    with pytest.raises(ValueError, match="seconds must be a number"):
+        Clock("much")
+
+
+def test_a_part_of_a_task_counts_the_time_of_its_own_core(monkeypatch):
+    now = {"monotonic": 0.0, "thread_time": 0.0}
+    for name in ("monotonic", "thread_time"):
+        monkeypatch.setattr(f"pegfan.running.time.{name}", lambda name=name: now[name])
+    part = Deadline(100.0).within(0.0, 10.0)
+    now["monotonic"] = 50.0  # waited for a core
+    assert part.left == pytest.approx(10.0)
+    now["thread_time"] = 11.0
+    assert part.passed
+
+
+# ----------------------------------------------------------------------- memory
+
+
+def test_recipes_side_by_side_share_what_they_are_made_of():
+    graph = pf.datasets.synthetic(0.2, n=1000, n_edges=5000, n_features=10)
+    rows, matrix = 4.0 * 1000 * 10, 12.0 * graph.adjacency.nnz
+    near, far = Recipe("none", hops=1, regime="heterophily"), Recipe("none", hops=3, regime="heterophily")
+    other = near.changed(regime="homophily")
+    assert memory([near], graph) == 2 * rows + matrix
+    assert memory([near, far], graph) == memory([far], graph) == 4 * rows + matrix
+    assert memory([near, other], graph) == 3 * rows + 2 * matrix
+
+
+def test_what_does_not_fit_is_left_out_by_name():
+    graph = pf.datasets.synthetic(0.2, n=400, n_edges=2000, n_features=60)
+    small = 4.0 * 400 * 60
+    most = 1.5 * small / search.ROWS_SHARE
+    model = pf.AutoClassifier(budget=3, pins={"head": "boosting", "epochs": 5}, max_memory=most).fit(graph)
+    assert {trial.recipe.hops for trial in model.trials_} == {0}
+    assert "left out for lack of memory: S" in model.reason_
+
+
+def test_recipes_wait_until_they_fit_beside_others(monkeypatch):
+    graph = pf.datasets.synthetic(0.2, n=400, n_edges=2000, n_features=60)
+    most = (2 * 4.0 * 400 * 60 + 12.0 * graph.adjacency.nnz + 1e3) / search.ROWS_SHARE
+    seen, real = [], Search._fits
+
+    def watched(self, recipe, *others):
+        fits = real(self, recipe, *others)
+        seen.append((len(others), fits))
+        return fits
+
+    monkeypatch.setattr(Search, "_fits", watched)
+    pins = {"head": "boosting", "epochs": 5}
+    model = pf.AutoClassifier(budget=3, pins=pins, max_memory=most, workers=3).fit(graph)
+    assert (1, False) in seen, "some had to wait"
+    assert {trial.recipe.hops for trial in model.trials_} >= {0, 1}
+
+
+def test_memory_is_named_or_follows_from_the_machine():
+    assert search_memory("2GB") == 2e9
+    assert 0 < search_memory(None) <= 4e9
+    with pytest.raises(ValueError, match="max_memory is an amount of bytes"):
+        pf.AutoClassifier(max_memory="much").fit(pf.datasets.synthetic(0.2, n=100, n_edges=300, n_features=3))
+
+
+def test_what_a_training_made_goes_with_it():
+    """No cycle holds channels, hop matrices or trees of a training that nobody asks for any more."""
+    graph = pf.datasets.synthetic(0.2, n=300, n_edges=900, n_features=5)
+    pool = Pool(graph, FeatureScale.of(graph.features), 1)
+    recipes = [*baseline_recipes(graph, graph.subgraph(graph.splits[0].train)), Recipe("none", labels=True)]
+    gc.collect()
+    gc.disable()
+    try:
+        for recipe in recipes:
+            shared = pool.shared._replace(kept=None)
+            task = Task(recipe if recipe.is_linear else recipe.changed(epochs=2), graph.splits[0], 0, pool.tree(recipe))
+            run_task(shared, task)
+            left = {type(thing).__name__ for thing in gc.get_objects() if issubclass(type(thing), Operator)}
+            assert not left, recipe.name
+    finally:
+        gc.enable()
