@@ -99,7 +99,8 @@ class Outcome:
         Of every node and class; and the classes that are decided on, as numbers. Where numbers are predicted, both hold
         them, the first in one column.
     result
-        The result, without what only the command line knows (title, source, command).
+        The result, without what only the command line knows (title, source, command), and without importances and
+        reasons: `pegfan.auto.reasons` adds them.
     graph
         The graph with the splits that were used.
     judged
