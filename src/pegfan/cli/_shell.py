@@ -410,8 +410,9 @@ def _is_of_memory(error: BaseException) -> bool:
     if isinstance(error, OSError):
         return error.errno == errno.ENOMEM
     words = ("can't allocate memory", "not enough memory", "out of memory", "can't start new thread")
+    words += ("failed to map segment",)  # of a library that is imported
     return isinstance(error, MemoryError) or (
-        isinstance(error, RuntimeError) and any(one in str(error) for one in words)
+        isinstance(error, (RuntimeError, ImportError)) and any(one in str(error) for one in words)
     )
 
 
