@@ -69,9 +69,9 @@ class Commands:
         with steering.open("r+b") as file:
             self._map = mmap.mmap(file.fileno(), _SIZE)
         self.place = place
-        tests = str(Path(__file__).parents[1])
+        paths = [str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
         env = {**os.environ, **_ONE_THREAD, "LD_PRELOAD": str(library), "PEGFAN_FAULTS": str(steering)}
-        env |= {"PYTHONPATH": tests, "COLUMNS": "200", "PYTHONWARNINGS": "ignore"}
+        env |= {"PYTHONPATH": os.pathsep.join(paths), "COLUMNS": "200", "PYTHONWARNINGS": "ignore"}
         env["TMPDIR"] = str(place)  # what is written elsewhere goes with the campaign
         self._server = subprocess.Popen(
             [sys.executable, "-m", "torture.commands", json.dumps([list(map(str, words)) for words in warm])],
