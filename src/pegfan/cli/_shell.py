@@ -409,8 +409,10 @@ def _is_of_memory(error: BaseException) -> bool:
     """Whether memory ran out: NumPy, Arrow and numba say so by type, torch, threads and the system in words."""
     if isinstance(error, OSError):
         return error.errno == errno.ENOMEM
-    words = ("can't allocate memory", "not enough memory", "out of memory", "can't start new thread")
-    words += ("failed to map segment",)  # of a library that is imported
+    words = (
+        *("can't allocate memory", "not enough memory", "out of memory", "can't start new thread"),
+        "failed to map segment",  # of a library that is imported
+    )
     return isinstance(error, MemoryError) or (
         isinstance(error, (RuntimeError, ImportError)) and any(one in str(error) for one in words)
     )
