@@ -1,4 +1,4 @@
-"""What ``pegfan train`` takes and gives: memory, cores, and quality on a busy machine. The command runs as users run it.
+"""What ``pegfan train`` takes and gives: memory, cores, and quality on a busy machine. It runs as users run it.
 
     python benchmarks/budget.py peaks [--only words3000,bank]   the most memory that a training holds, by the system
     python benchmarks/budget.py bank [--seeds 5] [--busy 4]     a bank, idle and with busy processes beside it
@@ -83,7 +83,7 @@ def dense(n: int, degree: int, d: int, seed: int = 0) -> tuple[pf.Graph, Float32
 
 
 def write_dense(folder: Path, n: int, degree: int, d: int, kind: str, known: float = 0.8) -> list[str]:
-    """Write tables of nodes and edges, or one npz; a share of the nodes has a class, the truth of the others is apart."""
+    """Write tables of nodes and edges, or one npz; a share of the nodes has a class, the others' truth is apart."""
     import pandas as pd
 
     graph, x = dense(n, degree, d)
@@ -278,7 +278,7 @@ def boosting(paths: Sequence[str], folder: Path) -> float:
 
 
 def graphs(given: argparse.Namespace) -> None:
-    """The development graphs: the metric on test nodes of their first splits, which the command draws where none are."""
+    """The development graphs: the metric on test nodes of their first splits, drawn where there are none."""
     for name in given.only.split(",") if given.only else GRAPHS:
         for seed in range(given.first, given.first + given.seeds):
             with tempfile.TemporaryDirectory(dir=given.folder) as place:

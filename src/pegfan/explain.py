@@ -262,15 +262,17 @@ def find_nodes(graph: Graph, nodes: Any) -> IntArray:
     given = check_list(given, "nodes", object)
     if not any(isinstance(name, str) for name in given):
         return node_indices(given, graph.n)
-    ids = list(map(str, graph.ids.tolist()))
-    place = {name: i for i, name in enumerate(ids)}
-    for name in map(str, given):
-        if name not in place:
+    names = [str(name) for name in given]
+    wanted = set(names)
+    index = {name: i for i, name in enumerate(map(str, graph.ids.tolist())) if name in wanted}
+    for name in names:
+        if name not in index:
+            ids = list(map(str, graph.ids.tolist()))
             same = [other for other in ids if _ZEROS.sub("", other) == _ZEROS.sub("", name)]
             near = list(dict.fromkeys(same + get_close_matches(name, ids, n=3, cutoff=0.6)))[:3]
             hint = f"did you mean {' or '.join(map(repr, near))}? There" if near else "there"
             raise ValueError(f"there is no node {shown(name)}; {hint} are {graph.n:,} nodes, such as {ids[0]!r}")
-    return np.array([place[str(name)] for name in given], np.int64)
+    return np.array([index[name] for name in names], np.int64)
 
 
 class Explainer:

@@ -75,7 +75,7 @@ def permutation_importance(
     repeats
         How often a column is shuffled.
     most, seconds
-        At most so many columns, those with the largest weights, and for at most so long.
+        At most so many columns, those with the largest weights; and no new one after so long, but for the first.
     seed
         Of the shuffles, which follow the canonical order of nodes.
 
@@ -96,9 +96,9 @@ def permutation_importance(
     check_integer(most, "most", least=1)
     check_number(seconds, "seconds")
     check_seed(seed)
+    start = time.perf_counter()
     groups = source_columns(column_names(explainer.graph))
     ordered = _by_weight(explainer, groups)
-    start = time.perf_counter()
     rows: list[ColumnImportance] = []
     if not _fits(explainer):
         return rows, len(groups)

@@ -13,6 +13,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 import pegfan as pf
 from pegfan.auto.outcome import Plan, carry_out
+from pegfan.auto.reasons import add_importances, add_reasons
 from pegfan.report import write_report
 from pegfan.results import Result
 from support.results import trained
@@ -115,7 +116,9 @@ def _searched(graph: pf.Graph, folder: Path, first: pf.Recipe) -> tuple[Result, 
     network = pf.Recipe.of({"method": "none", "hops": 2, "hop_normalize": False, "lr_fc": 0.005, "epochs": 40})
     recipes = [first, network]
     found = carry_out(graph, Plan(budget=60, recipes=recipes, choose="mean", metric_reason="it was asked for"))
-    result = replace(found.result, title="Accounts + payments", command="pegfan train -o out")
+    fitted = found.model.fitted_
+    explained = add_reasons(add_importances(found.result, fitted, found.graph), fitted, found.graph)
+    result = replace(explained, title="Accounts + payments", command="pegfan train -o out")
     tree = next((member.tree for member in found.model.fitted_.members if member.tree is not None), None)
     return result, write_report(folder / "report.html", result, found.graph, tree, found.probabilities)
 

@@ -8,10 +8,9 @@ from typing import Any
 
 import pegfan as pf
 from pegfan import results
-from pegfan.auto.reasons import importances, reasons
+from pegfan.auto.reasons import add_importances, add_reasons
 from pegfan.classifier import PEGFANClassifier
 from pegfan.decisions import Decision, Predictions
-from pegfan.explain import Explainer
 from pegfan.results import Result
 
 VERSION_1 = Path(__file__).with_name("result_version1.json").read_text(encoding="utf-8")
@@ -32,7 +31,7 @@ def trained(graph: pf.Graph, title: str = "A small graph", **settings: Any) -> t
     best, split = ranked[0][1], graph.splits[0]
     probabilities = best.predict_proba()
     confusion, per_class = results.judged(graph, split, probabilities.argmax(axis=1))
-    floor, explainer = results.majority(graph, split), Explainer(best.fitted_)
+    floor = results.majority(graph, split)
     raw = best.fitted_.raw()
     decision = Decision.of(Predictions(raw[split.val], graph.labels[split.val], split.val), graph.metric)
     tests = [(raw[split.test], decision.calibrated(raw)[split.test], graph.labels[split.test])]
@@ -72,11 +71,9 @@ def trained(graph: pf.Graph, title: str = "A small graph", **settings: Any) -> t
         attention=tuple(
             results.attention(name, model.fitted_.members[0].channels, model.run_.attention) for name, model in ranked
         ),
-        unsure=(unsure := results.unsure(graph, split, probabilities)),
-        ranking=(ranking := results.ranking(graph, split, probabilities)),
+        unsure=results.unsure(graph, split, probabilities),
+        ranking=results.ranking(graph, split, probabilities),
         precision_recall=results.precision_recall(graph, split, probabilities),
-        importances=importances(explainer, graph, split, seconds=5.0, seed=0),
-        reasons=reasons(explainer, [row.id for row in (*ranking.rows, *unsure)], ranking.by),
         warnings=(results.Note("tiny test set", f"The test set has only {len(split.test)} nodes."),),
         tree=results.tree(best.tree_),
         against=results.ranked(
@@ -88,7 +85,7 @@ def trained(graph: pf.Graph, title: str = "A small graph", **settings: Any) -> t
             results.Splits(((60, 20, 20),) * 3, used=(0, 1, 2)),
         ),
     )
-    return result, best
+    return add_reasons(add_importances(result, best.fitted_, graph), best.fitted_, graph), best
 
 
 def _around(value: float) -> results.Spread:

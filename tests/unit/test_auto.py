@@ -17,6 +17,7 @@ from pegfan._saved import _checksum
 from pegfan.auto import AutoClassifier, search
 from pegfan.auto.classifier import GRACE
 from pegfan.auto.outcome import SEARCH, Plan, carry_out, finalists, plan_words, reserve, with_splits
+from pegfan.auto.reasons import add_importances, add_reasons
 from pegfan.auto.recipes import Space, baseline_recipes, difference, first_recipes, large_recipes, work
 from pegfan.auto.search import Pool, Search, Task, Trial, choose, validate
 from pegfan.channels import FeatureScale
@@ -470,11 +471,19 @@ def test_unlabelled_nodes_in_a_split_are_left_out(graph):
 def test_large_features_are_not_explained_unasked_and_the_result_says_so(monkeypatch):
     """One node of a million takes seconds and as much memory as all hops."""
     graph = pf.datasets.synthetic(0.1, n=120, n_edges=500, n_features=8, splits=1)
-    plain = carry_out(graph, Plan(recipes=[Recipe.of(PLAIN)], splits=1)).result
+
+    def run():
+        outcome = carry_out(graph, Plan(recipes=[Recipe.of(PLAIN)], splits=1))
+        assert not outcome.result.reasons
+        assert outcome.result.importances is None
+        fitted = outcome.model.fitted_
+        return add_reasons(add_importances(outcome.result, fitted, outcome.graph), fitted, outcome.graph)
+
+    plain = run()
     assert plain.reasons
     assert plain.importances is not None
-    monkeypatch.setattr("pegfan.auto.outcome.EXPLAINED", 8 * 120 - 1)
-    large = carry_out(graph, Plan(recipes=[Recipe.of(PLAIN)], splits=1)).result
+    monkeypatch.setattr("pegfan.auto.reasons.EXPLAINED", 8 * 120 - 1)
+    large = run()
     assert not large.reasons
     assert large.importances is None
     assert any("pegfan explain" in note.text for note in large.warnings)

@@ -13,6 +13,7 @@ from scipy import sparse
 import pegfan as pf
 from pegfan.auto import AutoClassifier, AutoRegressor
 from pegfan.auto.outcome import Plan, carry_out
+from pegfan.auto.reasons import add_importances, add_reasons
 from pegfan.auto.recipes import large_recipes
 from pegfan.auto.search import Kept, Pool, Search, Shared, Task, run_task
 from pegfan.channels import Channel, Channels, FeatureScale, _kept
@@ -303,8 +304,8 @@ def test_a_whole_run_on_a_large_graph_repeats(small_is_large):
     found = carry_out(graph, plan)
     assert found.result.candidates[0].recipe in found.model.ran_
     assert any(candidate.recipe.is_linear for candidate in found.result.candidates)
-    assert found.result.reasons
-    assert found.result.importances is not None
+    assert add_reasons(found.result, found.model.fitted_, found.graph).reasons
+    assert add_importances(found.result, found.model.fitted_, found.graph).importances is not None
     used = len(found.result.splits.used)
     fixed = Plan(budget=20, recipes=found.model.ran_, splits=used, finalists=found.finalists)
     again = carry_out(graph, fixed)

@@ -272,6 +272,7 @@ class OutOfMemoryError(RuntimeError):
         (OutOfMemoryError("CUDA out of memory. Tried to allocate 9 GiB."), "Not enough memory."),
         (RuntimeError("can't start new thread"), "Not enough memory."),
         (OSError(errno.ENOMEM, "Cannot allocate memory"), "Not enough memory."),
+        (ImportError("_lbfgsb.so: failed to map segment from shared object"), "Not enough memory."),
         (MemoryError(), "Not enough memory."),
         (RecursionError("maximum recursion depth exceeded"), "nested too deeply"),
     ],

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 import pegfan as pf
 from pegfan import results
 from pegfan.auto.outcome import Plan, carry_out, with_metric, with_splits
+from pegfan.auto.reasons import add_importances, add_reasons
 from pegfan.channels import hop_matrix, propagated_labels
 from pegfan.cli import app
 from pegfan.datasets import NoLabels, graph_from_tables
@@ -450,7 +451,8 @@ def test_a_result_has_both_scores_beside_their_floors(outcome):
     assert results.Result.from_json(result.to_json()) == result
     for name in ("confusion", "per_class", "unsure", "precision_recall"):
         assert getattr(result, name) == (), name
-    assert {row.id for row in result.reasons} == {row.id for row in (*found.first, *found.worst)}
+    explained = add_reasons(result, outcome.model.fitted_, outcome.graph)
+    assert {row.id for row in explained.reasons} == {row.id for row in (*found.first, *found.worst)}
 
 
 def test_a_graph_whose_numbers_are_all_known_ranks_test_nodes(graph):
@@ -461,7 +463,8 @@ def test_a_graph_whose_numbers_are_all_known_ranks_test_nodes(graph):
 
 
 def test_the_report_speaks_of_numbers_and_not_of_classes(outcome, tmp_path):
-    page = write_report(tmp_path / "report.html", outcome.result, outcome.graph, None, outcome.probabilities)
+    result = add_importances(outcome.result, outcome.model.fitted_, outcome.graph)
+    page = write_report(tmp_path / "report.html", result, outcome.graph, None, outcome.probabilities)
     text = page.read_text(encoding="utf-8")
     start = text.index('<script type="application/json" id="content">')
     content = json.loads(text[text.index("{", start) : text.index("</script>", start)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import time
 from collections import defaultdict
@@ -11,17 +12,15 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 
 from pegfan import _defaults as default
 from pegfan import results
 from pegfan._arrays import Float32Array, IntArray
 from pegfan._checks import shown
 from pegfan.auto.classifier import AutoClassifier, AutoModel, AutoRegressor, decision_of, fit_model, is_large, weighted
-from pegfan.auto.reasons import importances, reasons
+from pegfan.auto.reasons import is_explained
 from pegfan.auto.search import Choice, Pool, Task, Trial, by_loss, choose, metric_first, validate
 from pegfan.decisions import Decision, Predictions
-from pegfan.explain import Explainer
 from pegfan.fitted import Fitted, draw_folds, draw_splits, fit_split, with_validation
 from pegfan.graph import Graph, Split
 from pegfan.metrics import METRICS, interval, score, suitable, unequal
@@ -32,15 +31,8 @@ __all__ = ["Outcome", "Plan", "carry_out", "with_metric", "with_splits"]
 
 SEARCH = 0.5
 """The part of the time that the search has where there are other splits, which have the rest."""
-IMPORTANCE = 0.03
-"""The part of the budget that the importance of columns may take at most."""
 FLOOR = 10
 """The most epochs of a network on features alone, on a large graph whose search had no time for one."""
-EXPLAINED = 3e7
-"""Entries of dense features beyond which no reasons and importances are worked out unasked: one node takes seconds and
-as much memory as all hops."""
-REASONS, SHORT = 0.03, 5.0
-"""The part of the budget that the reasons for nodes may take at most, and seconds that they have on a small graph."""
 RESERVE = 0.1
 """The part of the budget that is kept for what follows the trainings: reasons, and the importance of columns."""
 PER_NODE = 3e-5
@@ -114,7 +106,8 @@ class Outcome:
         Of every node and class; and the classes that are decided on, as numbers. Where numbers are predicted, both hold
         them, the first in one column.
     result
-        The result, without what only the command line knows (title, source, command).
+        The result, without what only the command line knows (title, source, command), and without importances and
+        reasons: `pegfan.auto.reasons` adds them.
     graph
         The graph with the splits that were used.
     judged
@@ -303,19 +296,9 @@ def carry_out(graph: Graph, plan: Plan, progress: Progress | None = None, start:
             )
         own, part, parts = spread.held_out()
     found = _numbers(spread, known, part, own) if numeric else _classes(spread, model, known, part, own, drawn)
-    told: dict[str, Any] = {}
-    explained = issparse(known.features) or known.features is None or known.features.size <= EXPLAINED
-    if explained:
-        tell(Step(0, 0, "reasons"))
-        explainer = Explainer(model.fitted_)
-        longest = REASONS * plan.budget if large else max(REASONS * plan.budget, SHORT)
-        told["reasons"] = reasons(explainer, found.shown, found.by, longest)
-        own = explainer if kept == model.members_ else Explainer(replace(model.fitted_, members=kept))
-        told["importances"] = importances(own, known, known.splits[plan.split], IMPORTANCE * plan.budget, plan.seed)
-        del explainer, own
-    if large:
-        del pool  # with the hops of all nodes
-        release_memory()
+    del pool  # with the hops of all nodes
+    gc.collect()
+    release_memory()
     trees = [results.tree(member.tree, member.recipe.name) for member in kept if member.tree is not None]
     result = results.Result(
         **results.stamp(),
@@ -339,11 +322,10 @@ def carry_out(graph: Graph, plan: Plan, progress: Progress | None = None, start:
         tree=next(iter(trees), None),
         metric_reason=plan.metric_reason,
         **found.parts,
-        **told,
     )
     total = time.perf_counter() - start
     warnings = results.cautions(result, known)
-    if not explained:
+    if not is_explained(known):
         text = "The graph is large, so no reasons were worked out; `pegfan explain` gives those of single nodes."
         warnings += (results.Note("reasons", text),)
     result = replace(result, warnings=warnings, seconds=results.Seconds(total, searched, total - searched))
@@ -377,12 +359,10 @@ def finalists(trials: Sequence[Trial], seconds: float) -> list[Trial]:
 
 
 class _Found(NamedTuple):
-    """What is predicted, which nodes of it are shown and by which class, and what the result says of it."""
+    """What is predicted, and what the result says of it."""
 
     probabilities: Any
     predicted: Any
-    shown: list[str]
-    by: str | None
     parts: dict[str, Any]
 
 
@@ -394,29 +374,23 @@ def _classes(spread: _FurtherSplits, model: AutoModel, graph: Graph, part: Split
     model.fitted_ = replace(model.fitted_, decision=decision)
     probabilities, predicted = np.exp(output), decision.classes(output)
     confusion, per_class = results.judged(graph, part, predicted)
-    ranking, unsure = (
-        results.ranking(graph, part, probabilities),
-        results.unsure(graph, part, probabilities, decision.offsets),
-    )
-    shown = list(dict.fromkeys([row.id for row in ranking.rows] + [row.id for row in unsure]))
     parts = {
         "confusion": confusion,
         "per_class": per_class,
-        "unsure": unsure,
-        "ranking": ranking,
+        "unsure": results.unsure(graph, part, probabilities, decision.offsets),
+        "ranking": results.ranking(graph, part, probabilities),
         "precision_recall": results.precision_recall(graph, part, probabilities),
         "calibrated": results.calibrated(decision, tests),
         "decided": results.decided(decision, graph, part, predicted),
     }
-    return _Found(probabilities, predicted, shown, ranking.by, parts)
+    return _Found(probabilities, predicted, parts)
 
 
 def _numbers(spread: _FurtherSplits, graph: Graph, part: Split, output: Any) -> _Found:
     """Numbers, and how far they are off."""
     judged = spread.compare_numbers()
     found = results.regression(graph, part, output[:, 0], judged, spread.plan.seed)
-    shown = list(dict.fromkeys(row.id for row in (*found.first, *found.worst)))
-    return _Found(output, output[:, 0], shown, None, {"regression": found})
+    return _Found(output, output[:, 0], {"regression": found})
 
 
 def _candidates(model: AutoModel, chosen: Sequence[Choice]) -> tuple[results.Candidate, ...]:

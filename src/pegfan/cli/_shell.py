@@ -38,6 +38,7 @@ __all__ = [
     "add_commands",
     "command",
     "console",
+    "describe",
     "errors",
     "literal",
     "visible",
@@ -380,8 +381,15 @@ _FIXES = {
 
 def _explain(error: BaseException, debug: bool) -> int:
     """Print an error as a sentence, and say with which code to end."""
-    code, hint = getattr(error, "code", ERROR), ""
-    sentence = str(error)
+    sentence, code = describe(error)
+    hint = " This is a bug in pegfan; --debug shows where." if code == INTERNAL and not debug else ""
+    errors.print(f"[red]{literal(sentence)}[/red]{hint}", soft_wrap=True)
+    return code
+
+
+def describe(error: BaseException) -> tuple[str, int]:
+    """An error as a sentence, and with which code a command ends for it."""
+    sentence, code = str(error), int(getattr(error, "code", ERROR))
     if _is_of_memory(error):
         said = f" {sentence.rstrip('.')}." if sentence else ""
         sentence, code = f"Not enough memory.{said} {_LESS}", ERROR
@@ -390,11 +398,8 @@ def _explain(error: BaseException, debug: bool) -> int:
     elif isinstance(error, RecursionError):
         sentence = f"The input is nested too deeply: {sentence}."
     elif not isinstance(error, (Fail, ValueError, TypeError, ImportError)):
-        code = INTERNAL
-        sentence = f"{type(error).__name__}: {sentence}"
-        hint = "" if debug else " This is a bug in pegfan; --debug shows where."
-    errors.print(f"[red]{literal(as_options(sentence))}[/red]{hint}", soft_wrap=True)
-    return int(code)
+        sentence, code = f"{type(error).__name__}: {sentence}", INTERNAL
+    return as_options(sentence), code
 
 
 _LESS = "Close other programs, use fewer --workers or smaller settings, or work in pieces with --memory."
@@ -404,9 +409,12 @@ def _is_of_memory(error: BaseException) -> bool:
     """Whether memory ran out: NumPy, Arrow and numba say so by type, torch, threads and the system in words."""
     if isinstance(error, OSError):
         return error.errno == errno.ENOMEM
-    words = ("can't allocate memory", "not enough memory", "out of memory", "can't start new thread")
+    words = (
+        *("can't allocate memory", "not enough memory", "out of memory", "can't start new thread"),
+        "failed to map segment",  # of a library that is imported
+    )
     return isinstance(error, MemoryError) or (
-        isinstance(error, RuntimeError) and any(one in str(error) for one in words)
+        isinstance(error, (RuntimeError, ImportError)) and any(one in str(error) for one in words)
     )
 
 

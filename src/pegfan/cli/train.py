@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import gc
 import json
+import logging
 import os
 import shlex
 import time
@@ -36,7 +39,7 @@ from pegfan.cli._options import (
     open_source,
     read,
 )
-from pegfan.cli._shell import INTERNAL, USAGE, Fail, command, console, errors, literal
+from pegfan.cli._shell import INTERNAL, USAGE, Fail, command, console, describe, errors, literal
 from pegfan.cli._show import (
     make_table,
     print_facts,
@@ -58,8 +61,16 @@ if TYPE_CHECKING:
     from pegfan.results import Result
     from pegfan.trees import Hierarchy
 
+    _Part = Callable[["Result"], "Result"]
+    """Adds to a result, or to the folder around it; returns the same result where it adds nothing to that."""
+
+log = logging.getLogger(__name__)
 PREDICTIONS, MODEL, SETTINGS, RESULT, REPORT = "predictions.csv", "model", "settings.toml", "result.json", "report.html"
 RANKED, DATA = "ranked.csv", "data"
+_IMPORTANCES, _REASONS, _COLUMN, _AGAINST = "importance of columns", "reasons", "the column top_reasons", "--against"
+"""Beside the report, what is added to a folder that is whole."""
+_WITHOUT = "without "
+"""What a note about one that failed begins with, as its kind."""
 _FORMAT, _VERSION = "pegfan settings", 4
 _SHOWN = 10
 _ROOM = 72
@@ -81,7 +92,8 @@ def train(
         list[str] | None, typer.Argument(metavar="GRAPH...", help=SOURCES, autocompletion=complete_sources)
     ] = None,
     folder: Annotated[
-        Path | None, typer.Option("-o", "--output", help="The folder to write; it appears at the end, complete.")
+        Path | None,
+        typer.Option("-o", "--output", help="The folder to write; it appears whole, then reasons and report follow."),
     ] = None,
     reading: Reading,
     metric: Metric = None,
@@ -157,7 +169,9 @@ def train(
 
     Recipes (a tree or none, hops, channels, settings) are tried until the time budget is spent, and those that do best
     together on validation nodes make the model. The folder then holds predictions.csv, ranked.csv with the nodes to
-    look at first, the model, a report to open in a browser, and settings.toml, which repeats the run bit for bit.
+    look at first, the model, a report to open in a browser, and settings.toml, which repeats the run bit for bit. It
+    appears with the model and the tables; reasons, comparisons and the report are added one by one, and whatever ends
+    the command meanwhile, what is there stays. pegfan report adds what is missing.
     """
     start = time.perf_counter()
     if folder is None:
@@ -199,16 +213,14 @@ def train(
     _print_plan(shown, source, known, wanted, folder)
     outcome = _carry_out(known, wanted.plan, start)
     result = _complete(outcome, source, report, folder)
-    if against:
-        result = _among_others(result, outcome.graph, wanted.plan)
-    texts = _reasons(outcome.model, outcome.graph, result.data.class_counts) if reasons else None
-    if reasons:
-        result = replace(result, command=f"{result.command} --reasons")
-    kept = source if wanted.keep_data else None
-    failure = save(
-        folder,
-        lambda place: _write_all(place, force, outcome, result, wanted.to_toml(outcome), texts, kept),
-    )
+    result = replace(result, command=f"{result.command}{' --reasons' * reasons}{' --against' * against}")
+    plan, repeating, kept = wanted.plan, wanted.to_toml(outcome), source if wanted.keep_data else None
+
+    def write(place: Path) -> Result:
+        _write_all(place, force, outcome, result, repeating, kept)
+        return _add_parts(place, result, _optional_parts(place, outcome, plan, reasons, against))
+
+    result = save(folder, write)
     if as_json:
         print_json({"output": str(folder), **replace(result, curves=()).to_dict()})
     else:
@@ -219,10 +231,6 @@ def train(
                 "the folder as safe as the files. Without --keep-data it would hold none.",
                 soft_wrap=True,
             )
-    if failure is not None:
-        raise Fail(
-            f"Everything was written except {REPORT}, which failed: {failure}. This is a bug in pegfan.", INTERNAL
-        )
 
 
 def _train_in_pieces(
@@ -500,7 +508,11 @@ def report(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Make the report of a training run again, from its result, its model and the data."""
+    """Make the report of a training run again, from its result, its model and the data.
+
+    What pegfan train did not come to is made up for: the importance of columns, and reasons.
+    """
+    from pegfan._atomic import clear
     from pegfan.auto.outcome import Plan, with_splits
     from pegfan.fitted import with_features
     from pegfan.report import write_report
@@ -515,6 +527,10 @@ def report(
     known, _ = with_splits(known, Plan(seed=result.seed or 0, splits=drawn))
     if not model.fitted_.is_fitted_to(with_features(known, "degree" if model.fitted_.stood_in else None)):
         raise Fail(f"{source.name} has changed since the model was trained, so its report cannot be made; train again.")
+    clear(home)  # what a killed training left
+    parts = _explaining_parts(model, known)
+    missing = {_IMPORTANCES: result.importances is None, _REASONS: not result.reasons}
+    result = _add_parts(home, result, {name: add for name, add in parts.items() if missing[name]})
     target = output or home / REPORT
     with errors.status("writing the report"):
         outputs = _shown_outputs(model, known)
@@ -777,35 +793,26 @@ def _among_others(result: Result, graph: Graph, plan: Plan) -> Result:
 
     assert result.splits is not None
     assert result.chosen is not None
-    assert result.seconds is not None
     if graph.targets is not None:
         errors.print("[yellow]![/yellow] Not shown among others: those predict classes only.")
         return result
     if result.test is None or None in result.test.per_split:
         errors.print("[yellow]![/yellow] Not shown among others: there are splits without labelled test nodes.")
         return result
-    try:
-        with progress_bar("others", lambda step: step.text) as progress:
-            found = compare(
-                graph,
-                quick_ones(),
-                splits=result.splits.used,
-                tries=_TRIES,
-                seed=plan.seed,
-                workers=plan.workers,
-                progress=progress,
-            )
-    except Exception as error:  # nothing of the training is lost
-        errors.print(f"[yellow]![/yellow] Not shown among others, for that failed: {literal(str(error))}")
-        return result
+    with progress_bar("others", lambda step: step.text) as progress:
+        found = compare(
+            graph,
+            quick_ones(),
+            splits=result.splits.used,
+            tries=_TRIES,
+            seed=plan.seed,
+            workers=plan.workers,
+            progress=progress,
+        )
     if not found.complete:
         errors.print("[yellow]![/yellow] Interrupted: only those that were done are shown beside the model.")
     own = Rival("model", "this model", how=result.chosen.how, test=result.test, validation=result.validation)
-    took = replace(result.seconds, total=result.seconds.total + found.seconds)
-    command = f"{result.command} --against"
-    return replace(
-        result, against=ranked([own, *found.rows], result.splits, result.data.metric), seconds=took, command=command
-    )
+    return replace(result, against=ranked([own, *found.rows], result.splits, result.data.metric))
 
 
 # ---------------------------------------------------------------------- writing
@@ -877,39 +884,136 @@ def _reasons(model: NodeModel, graph: Graph, counts: Sequence[int], nodes: Any =
 
 
 def _write_all(
-    folder: Path,
-    force: bool,
-    outcome: Outcome,
-    result: Result,
-    settings: bytes,
-    reasons: Sequence[str] | None,
-    kept: Source | None,
-) -> str | None:
-    """Write everything or nothing; only a report that fails is left out, and what failed is returned."""
+    folder: Path, force: bool, outcome: Outcome, result: Result, settings: bytes, kept: Source | None
+) -> None:
+    """Write all that a training gave, or nothing."""
     from pegfan._atomic import replacing_folder
-    from pegfan.report import write_report
 
-    failure, model, graph = None, outcome.model, outcome.graph
     with errors.status(f"writing {literal(str(folder))}"), replacing_folder(folder) as temporary:
-        text = _table(
-            *(graph, outcome.probabilities, outcome.predicted, result.data.classes, outcome.parts, reasons),
-            graph.subjects,
-        )
-        _write_text(temporary / PREDICTIONS, text)
-        _write_text(temporary / RANKED, _ranked(outcome, result, reasons))
-        model.save(temporary / MODEL)
+        _write_tables(temporary, outcome, result)
+        outcome.model.save(temporary / MODEL)
         if kept is not None:
             kept.keep(temporary / DATA)
         _write_text(temporary / SETTINGS, settings.decode())
         _write_text(temporary / RESULT, result.to_json())
-        try:
-            write_report(temporary / REPORT, result, graph, _shown_tree(model), outcome.probabilities)
-        except OSError:
-            raise
-        except Exception as error:  # the training is worth more than its picture
-            failure = f"{type(error).__name__}: {error}"
         _check_folder(folder, force)  # another process may have written there meanwhile
-    return failure
+    outcome.model.trials_ = []  # each has outputs for all nodes
+
+
+def _write_tables(folder: Path, outcome: Outcome, result: Result, reasons: Sequence[str] | None = None) -> None:
+    """Write the tables of predictions and of the nodes to look at first, each whole."""
+    graph, classes = outcome.graph, result.data.classes
+    columns = (outcome.probabilities, outcome.predicted, classes, outcome.parts, reasons)
+    _write_text(folder / PREDICTIONS, _table(graph, *columns, graph.subjects))
+    _write_text(folder / RANKED, _ranked(outcome, result, reasons))
+
+
+# -------------------------------------------------- what is added to a whole folder
+
+
+def _optional_parts(folder: Path, outcome: Outcome, plan: Plan, reasons: bool, against: bool) -> dict[str, _Part]:
+    """What `pegfan train` adds to a folder, by name and in order."""
+    model, graph = outcome.model, outcome.graph
+
+    def add_column(result: Result) -> Result:
+        _write_tables(folder, outcome, result, _reasons(model, graph, result.data.class_counts))
+        return result
+
+    def add_rivals(result: Result) -> Result:
+        return _among_others(result, graph, plan)
+
+    def add_report(result: Result) -> Result:
+        from pegfan.report import write_report
+
+        with errors.status("writing the report"):
+            write_report(folder / REPORT, result, graph, _shown_tree(model), outcome.probabilities)
+        return result
+
+    parts = _explaining_parts(model, graph)
+    parts |= {_COLUMN: add_column} if reasons else {}
+    parts |= {_AGAINST: add_rivals} if against else {}
+    return parts | {REPORT: add_report}
+
+
+def _explaining_parts(model: NodeModel, graph: Graph) -> dict[str, _Part]:
+    """What says why the model predicts what it does; `pegfan report` adds it, too."""
+
+    def add_columns(result: Result) -> Result:
+        from pegfan.auto.reasons import add_importances
+
+        with errors.status("finding which columns matter"):
+            return add_importances(result, model.fitted_, graph)
+
+    def add_nodes(result: Result) -> Result:
+        from pegfan.auto.reasons import add_reasons
+
+        with errors.status("finding reasons"):
+            return add_reasons(result, model.fitted_, graph)
+
+    return {_IMPORTANCES: add_columns, _REASONS: add_nodes}
+
+
+def _add_parts(folder: Path, result: Result, parts: Mapping[str, _Part]) -> Result:
+    """Add parts to a folder that is whole, one after the other; one that fails costs a warning and nothing else.
+
+    Each is there whole or not at all, wherever this ends, and no two need memory at the same time.
+    """
+    from pegfan.results import Note
+    from pegfan.running import release_memory
+
+    report = f"pegfan report {shlex.quote(str(folder))}"
+    try:
+        stored = (folder / RESULT).read_bytes()
+        for name, add in parts.items():
+            kind, failure = f"{_WITHOUT}{name}", ""
+            before = replace(result, warnings=tuple(note for note in result.warnings if note.kind != kind))
+            try:
+                added = _timed(add, before)
+                if added != result:
+                    stored = _replace_result(folder, added, stored)
+                result = added
+            except Exception as error:
+                log.debug("%s failed", name, exc_info=True)
+                failure = _describe_failure(error)
+            gc.collect()  # an error holds what was in memory when it was raised
+            release_memory()
+            if failure:
+                advice = "" if name in (_COLUMN, _AGAINST) else f" {report} adds it later."
+                note = Note(kind, f"Left out: {name}. {failure} All else is complete.{advice}")
+                errors.print(f"[yellow]![/yellow] {literal(note.text)}", soft_wrap=True)
+                if name != REPORT:
+                    result = replace(before, warnings=(*before.warnings, note))
+                    with contextlib.suppress(Exception):
+                        stored = _replace_result(folder, result, stored)
+    except KeyboardInterrupt:
+        errors.print(f"[yellow]![/yellow] The model is complete; {literal(report)} makes the rest.", soft_wrap=True)
+        raise
+    return result
+
+
+def _timed(add: _Part, result: Result) -> Result:
+    """What a part makes of a result, with the seconds that it took."""
+    start = time.perf_counter()
+    added = add(result)
+    if added is result or added.seconds is None:
+        return result
+    return replace(added, seconds=replace(added.seconds, total=added.seconds.total + time.perf_counter() - start))
+
+
+def _describe_failure(error: Exception) -> str:
+    sentence, code = describe(error)
+    is_bug = code == INTERNAL or isinstance(error, (ValueError, TypeError))  # here, no input is left to be wrong
+    ending = " This is a bug in pegfan; --log-file shows where." if is_bug else ""
+    return f"{sentence.rstrip('.')}.{ending}"
+
+
+def _replace_result(folder: Path, result: Result, stored: bytes) -> bytes:
+    """Write a result over one that was stored, and return what is stored now; not over that of another process."""
+    if (folder / RESULT).read_bytes() != stored:
+        raise Fail(f"{folder} was written by another process meanwhile.")
+    text = result.to_json()
+    _write_text(folder / RESULT, text)
+    return text.encode()
 
 
 def _shown_tree(model: NodeModel) -> Hierarchy | None:
@@ -1195,7 +1299,8 @@ def _print_outcome(result: Result, folder: Path) -> None:
         print_rivals(f"Against the others, {count} split{'s' if count > 1 else ''}", result.against, result.data.metric)
         console.print(literal(verdict(result.against, result.data.metric)), soft_wrap=True)
         console.print(f"{unequal(result)}\n", soft_wrap=True)
-    print_warnings([warning.text for warning in result.warnings])
+    # What was left out was said when it failed.
+    print_warnings([note.text for note in result.warnings if not note.kind.startswith(_WITHOUT)])
     files = {"Predictions": PREDICTIONS, "Look at these first": RANKED, "Report": REPORT, "To repeat": SETTINGS}
     print_files({what: folder / name for what, name in files.items() if (folder / name).exists()})
     console.print(f"{result.seconds.total:.0f} s in total")

@@ -1,0 +1,347 @@
+"""``pegfan train`` saves as it goes: model and tables first, then what is optional, and none of that can cost them."""
+
+import csv
+import errno
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import weakref
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import pegfan as pf
+from pegfan import comparison
+from pegfan.auto import reasons, search
+from pegfan.cli import app
+from pegfan.cli import train as cli_train
+from pegfan.explain import Explainer
+from pegfan.results import Result
+
+RECIPE = """
+splits = 2
+workers = 1
+[[recipes]]
+method = "none"
+hops = 1
+epochs = 5
+hidden = 4
+"""
+WHOLE = {"model", "predictions.csv", "ranked.csv", "result.json", "settings.toml"}
+EVERY_PART = ["--reasons", "--against"]
+STAGES = {
+    "importance of columns": "pegfan.importance._Scored",
+    "reasons": "pegfan.explain.Explainer.explain",
+    "the column top_reasons": "pegfan.explain.Explainer.texts",
+    "--against": "pegfan.comparison.compare",
+    "report.html": "pegfan.report.write_report",
+}
+ERRORS = {
+    "memory": (MemoryError(), "Not enough memory."),
+    "disk": (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), "No space left on device."),
+    "bug": (RuntimeError("oops"), "RuntimeError: oops. This is a bug in pegfan"),
+    "wrong value": (ValueError("oops"), "oops. This is a bug in pegfan"),
+}
+
+
+def run(*words, code=0):
+    done = CliRunner().invoke(app, [str(word) for word in words])
+    assert done.exit_code == code, done.output
+    return done
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """Nodes of two kinds, some of them without one, and edges; and settings that train in a moment."""
+    folder = tmp_path_factory.mktemp("files")
+    graph = pf.datasets.synthetic(0.1, n=60, n_edges=200, n_features=2, splits=0)
+    with (folder / "nodes.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", "kind", "x", "y"])
+        for i, (label, row) in enumerate(zip(graph.labels, graph.features, strict=True)):
+            writer.writerow([f"v{i}", "" if i % 9 == 0 else "ab"[label % 2], *row])
+    with (folder / "edges.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["from", "to"])
+        writer.writerows([f"v{i}", f"v{j}"] for i, j in graph.edges()[0])
+    (folder / "recipe.toml").write_text(RECIPE)
+    return folder
+
+
+@pytest.fixture
+def train(files, tmp_path, monkeypatch):
+    """The command, and the folder that it writes."""
+    monkeypatch.chdir(tmp_path)
+    small = comparison.Contender("small", "Small", {}, {"method": "none", "epochs": 2, "hidden": 4}, quick=True)
+    monkeypatch.setattr(comparison, "CONTENDERS", {"small": small})
+    return words_of(files), Path("out")
+
+
+def words_of(files):
+    options = ["--label", "kind", "--config", files / "recipe.toml", "-o", "out"]
+    return [str(word) for word in ("train", files / "nodes.csv", files / "edges.csv", *options)]
+
+
+def names_in(folder):
+    return {path.name for path in folder.iterdir()}
+
+
+def result_in(folder):
+    """What stands in result.json, but for times and what commands were asked for."""
+    result = json.loads((folder / "result.json").read_text())
+    Result.from_json((folder / "result.json").read_text())
+    for candidate in result["candidates"]:
+        del candidate["seconds"]
+    return {name: value for name, value in result.items() if name not in ("seconds", "when", "command")}
+
+
+def check_whole(folder, files):
+    """Everything that is not optional is there, and can be used."""
+    assert names_in(folder) >= WHOLE
+    run("predict", folder, files / "nodes.csv", files / "edges.csv", "-o", "p.csv", "--force")
+    saved = (folder / "predictions.csv").read_text().splitlines()
+    count = len(Path("p.csv").read_text().splitlines()[0].split(","))
+    columns = [line.split(",")[:4] for line in saved]
+    assert [line.split(",")[:4] for line in Path("p.csv").read_text().splitlines()] == columns
+    assert len(saved[0].split(",")) in (count, count + 1)
+
+
+def fail_at(monkeypatch, stage, error):
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr(STAGES[stage], fail)
+
+
+@pytest.mark.parametrize("kind", ["memory", *(pytest.param(kind, marks=pytest.mark.long) for kind in [*ERRORS][1:])])
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_part_that_fails_costs_itself_and_is_said_by_name(train, files, monkeypatch, stage, kind):
+    words, out = train
+    error, sentence = ERRORS[kind]
+    with monkeypatch.context() as patch:
+        fail_at(patch, stage, error)
+        done = run(*words, *EVERY_PART)
+    warnings = [line for line in done.stderr.splitlines() if line.startswith("! ")]
+    assert [line for line in warnings if f"Left out: {stage}. {sentence}" in line] == warnings
+    assert len(warnings) == 1
+    assert ("bug in pegfan" in warnings[0]) == (kind in ("bug", "wrong value"))
+    assert ("pegfan report out adds it later" in warnings[0]) == (stage not in ("the column top_reasons", "--against"))
+    check_whole(out, files)
+    result, notes = result_in(out), {note["kind"] for note in result_in(out)["warnings"]}
+    assert (result["importances"] is None) == (stage == "importance of columns")
+    assert (not result["reasons"]) == (stage == "reasons")
+    assert (not result["against"]) == (stage == "--against")
+    assert ("top_reasons" not in (out / "ranked.csv").read_text()) == (stage == "the column top_reasons")
+    assert (out / "report.html").exists() == (stage != "report.html")
+    assert (f"without {stage}" in notes) == (stage != "report.html")
+    run("report", out)
+    again = result_in(out)
+    assert (out / "report.html").exists()
+    assert again["reasons"]
+    assert again["importances"] is not None
+    left = {"the column top_reasons", "--against"} & {stage}
+    assert {note["kind"] for note in again["warnings"] if note["kind"].startswith("without")} == {
+        f"without {name}" for name in left
+    }
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_ctrl_c_ends_what_is_optional_and_keeps_the_rest(train, files, monkeypatch, stage):
+    words, out = train
+    with monkeypatch.context() as patch:
+        fail_at(patch, stage, KeyboardInterrupt())
+        done = run(*words, *EVERY_PART, code=130)
+    assert "The model is complete; pegfan report out makes the rest." in done.stderr
+    assert "Interrupted." in done.stderr
+    check_whole(out, files)
+    run("report", out)
+    assert result_in(out)["reasons"]
+    assert (out / "report.html").exists()
+
+
+def test_the_folder_is_whole_before_anything_optional_begins(train, monkeypatch):
+    words, out = train
+    pools, seen, make = [], [], search.Pool.__init__
+
+    def noted(self, *options, **more):
+        pools.append(weakref.ref(self))
+        make(self, *options, **more)
+
+    monkeypatch.setattr(search.Pool, "__init__", noted)
+
+    def look(result, fitted, graph):
+        seen.append((names_in(out), [pool() for pool in pools]))
+        return result
+
+    monkeypatch.setattr(reasons, "add_importances", look)
+    run(*words)
+    assert seen == [(WHOLE, [None])], "and what the search had in memory is free"
+
+
+def test_one_explainer_is_in_memory_at_a_time(train, monkeypatch):
+    words, _ = train
+    made, make = [], Explainer.__init__
+
+    def alone(self, *options):
+        assert [one() for one in made] == [None] * len(made)
+        make(self, *options)
+        made.append(weakref.ref(self))
+
+    monkeypatch.setattr(Explainer, "__init__", alone)
+    assert "Left out" not in run(*words, "--reasons").stderr
+    assert len(made) == 3
+
+
+_KILLED = """
+import os, signal, sys
+import {module} as module
+def killed(*_, **__):
+    os.kill(os.getpid(), signal.SIGKILL)
+module.{name} = killed
+from pegfan.cli import app
+app(sys.argv[1:])
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no such signal")
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("module", "name"), [("pegfan.explain", "Explainer.explain"), ("pegfan.importance", "_Scored"),
+                         ("pegfan.report", "write_report")]
+)  # fmt: skip
+def test_a_kill_loses_nothing_and_the_report_makes_up_for_it(train, files, module, name):
+    words, out = train
+    run(*words)
+    undisturbed = result_in(out)
+    shutil.rmtree(out)
+    program = [sys.executable, "-c", _KILLED.format(module=module, name=name), *words]
+    done = subprocess.run(program, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert names_in(out) == WHOLE
+    check_whole(out, files)
+    run("report", out)
+    assert names_in(out) == {*WHOLE, "report.html"}
+    assert result_in(out) == undisturbed
+
+
+def test_a_report_adds_what_a_folder_lacks(train):
+    words, out = train
+    run(*words)
+    undisturbed, page = result_in(out), (out / "report.html").read_bytes()
+    run("report", out)
+    assert result_in(out) == undisturbed
+    assert (out / "report.html").read_bytes() == page, "what is there is not made again"
+    bare = json.loads((out / "result.json").read_text()) | {"importances": None, "reasons": []}
+    (out / "result.json").write_text(json.dumps(bare))
+    (out / "report.html").unlink()
+    (out / ".result.json.abcdefgh.part").write_text("{")
+    run("report", out)
+    assert result_in(out) == undisturbed
+    assert names_in(out) == {*WHOLE, "report.html"}
+
+
+def test_a_folder_that_is_not_finished_is_replaced_by_force_only(train):
+    words, out = train
+    run(*words)
+    (out / "report.html").unlink()
+    (out / ".result.json.abcdefgh.part").write_text("{")
+    assert "exists" in run(*words, code=1).stderr
+    run(*words, "--force")
+    assert names_in(out) == {*WHOLE, "report.html"}
+
+
+def test_the_result_of_another_process_is_not_replaced(train, monkeypatch):
+    words, out = train
+    own = reasons.add_importances
+
+    def meddle(result, fitted, graph):
+        other = json.loads((out / "result.json").read_text()) | {"title": "another run"}
+        (out / "result.json").write_text(json.dumps(other))
+        return own(result, fitted, graph)
+
+    monkeypatch.setattr(reasons, "add_importances", meddle)
+    done = run(*words)
+    assert "out was written by another process meanwhile" in done.stderr
+    assert json.loads((out / "result.json").read_text())["title"] == "another run"
+
+
+def test_what_is_written_elsewhere_has_its_parts_too(train, monkeypatch):
+    words, out = train
+    write = cli_train._write_all
+
+    def broken(folder, *options):
+        if folder == out:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        write(folder, *options)
+
+    monkeypatch.setattr(cli_train, "_write_all", broken)
+    text = " ".join(run(*words, code=1).stderr.split())
+    assert "written to" in text
+    (place,) = Path().glob("pegfan-*/out")
+    assert names_in(place) == {*WHOLE, "report.html"}
+    assert result_in(place)["reasons"]
+
+
+# ----------------------------------------------------------------------- the clock
+
+
+class Clock:
+    """A clock that only moves when it is told to."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def perf_counter(self):
+        return self.now
+
+
+def timed(monkeypatch, clock, owner, name, seconds):
+    own = getattr(owner, name)
+
+    def slow(self, *options, **more):
+        clock.now += seconds(*options)
+        return own(self, *options, **more)
+
+    monkeypatch.setattr(owner, name, slow)
+
+
+@pytest.fixture
+def explained(train):
+    words, out = train
+    run(*words)
+    result, (model, _) = cli_train._read_result(out), cli_train.load_model(out)
+    _, graph = cli_train.reopen(result, out)
+    graph, _ = pf.auto.outcome.with_splits(graph, pf.auto.outcome.Plan(splits=5))
+    return result, model.fitted_, graph
+
+
+@pytest.mark.parametrize(
+    ("cost", "count"),
+    [(0.001, None), (2.0, 3), (6.0, 1)],
+)
+def test_reasons_end_at_most_a_node_after_their_time(explained, monkeypatch, cost, count):
+    clock, sizes = Clock(), []
+    monkeypatch.setattr(reasons, "time", clock)
+    timed(monkeypatch, clock, Explainer, "explain", lambda nodes, *_: sizes.append(len(nodes)) or cost * len(nodes))
+    result, fitted, graph = explained
+    listed = reasons.listed_nodes(result)
+    done = reasons.add_reasons(result, fitted, graph).reasons
+    assert [one.id for one in done] == (listed if count is None else listed[:count])
+    assert sizes[0] == 1
+    assert clock.now <= reasons.SHORT + cost
+
+
+def test_columns_end_at_most_one_after_their_time(explained, monkeypatch):
+    from pegfan import importance
+
+    clock = Clock()
+    monkeypatch.setattr(reasons, "time", clock)
+    monkeypatch.setattr(importance, "time", clock)
+    timed(monkeypatch, clock, importance._Scored, "__init__", lambda *_: 100.0)
+    result, fitted, graph = explained
+    found = reasons.add_importances(result, fitted, graph).importances
+    assert (len(found.rows), found.left_out) == (1, 1), "what comes before the first column counts as well"
