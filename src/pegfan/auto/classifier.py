@@ -304,12 +304,13 @@ def _ended(chosen: Sequence[Trial], search: Search) -> str:
     """How far the members got, where the time ran out or Ctrl-C came."""
     short = f"; left out for lack of memory: {', '.join(recipe.name for recipe in search.left_out)}"
     short = short if search.left_out else ""
-    cut = [trial for trial in chosen if trial.asked is not None and trial.asked != trial.recipe]
+    pairs = [(trial, trial.asked.settings.epochs) for trial in chosen if trial.asked is not None]
+    cut = [(trial.epochs, planned) for trial, planned in pairs if trial.recipe.settings.epochs < planned]
     if search.interrupted:
         return f"{short}; Ctrl-C ended the search, and this is the best until then"
     if not cut:
         return short
-    got = ", ".join(f"{trial.epochs} of {trial.asked.settings.epochs}" for trial in cut if trial.asked is not None)
+    got = ", ".join(f"{epochs} of {planned}" for epochs, planned in cut)
     return f"{short}; time ran out after {got} epochs"
 
 
