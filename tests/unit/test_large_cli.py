@@ -1,6 +1,7 @@
 """Commands with --memory: the words and results of those without, refusals, the plan, and what is kept."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -127,6 +128,15 @@ def test_train_and_predict_in_pieces(tmp_path, files):
     call("train", "--config", "out", "--memory", "300MB", "-o", "repeated")
     assert (tmp_path / "repeated/predictions.csv").read_bytes() == (tmp_path / "out/predictions.csv").read_bytes()
     assert find_folders(tmp_path)[0].foreign == ()
+
+
+@pytest.mark.long
+def test_the_seconds_of_a_training_in_pieces_are_those_of_the_command(tmp_path, files, monkeypatch):
+    times = iter([0.0, 5000.0])
+    monkeypatch.setattr("pegfan.cli.train.time", SimpleNamespace(perf_counter=lambda: next(times)))
+    out = call("train", *files[0], "--label", "kind", "--memory", "300MB", "--budget", 5, "-o", "out").stdout
+    assert "5000 s in total" in out
+    assert json.loads((tmp_path / "out/result.json").read_text())["seconds"]["total"] == 5000.0
 
 
 def test_a_dry_run_shows_the_plan_and_does_nothing(tmp_path, files):

@@ -196,7 +196,7 @@ def train(
         },
         **{"reasons": reasons, "keep_data": keep_data, "workers": workers},
     ):
-        _train_in_pieces(graph, folder, reading, own, pins, config, pieces, force, as_json)
+        _train_in_pieces(graph, folder, reading, own, pins, config, pieces, force, as_json, start)
         return
     wanted = _resolve(graph, vars(reading), own, pins, config)
     _check_place(folder, force)
@@ -243,10 +243,12 @@ def _train_in_pieces(
     pieces: Pieces,
     force: bool,
     as_json: bool,
+    start: float,
 ) -> None:
     """Train on a graph beyond memory: one split, a recipe that was chosen on a sample."""
     from pegfan.cli._large import opened, print_kept
     from pegfan.datasets import Source
+    from pegfan.results import Seconds
 
     wanted = _resolve(where, vars(reading), own, pins, config, Source.of)
     source, plan = wanted.source, wanted.plan
@@ -278,7 +280,10 @@ def _train_in_pieces(
 
         def write(place: Path) -> None:
             _check_folder(place, force)
-            found.write(place, ids=graph.ids, settings={"source": source.to_dict()}, **told)
+            total = time.perf_counter() - start
+            search = (found.result.seconds and found.result.seconds.search) or 0.0
+            seconds = Seconds(total, search, max(total - search, 0.0))
+            found.write(place, ids=graph.ids, settings={"source": source.to_dict()}, seconds=seconds, **told)
 
         save(folder, write)
         kept = graph.work.folder
