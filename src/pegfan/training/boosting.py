@@ -99,7 +99,7 @@ class Boosted:
 
     def _check(self) -> None:
         """Whether walks down the trees end, whoever wrote the arrays."""
-        column, child, value = (self.state[name] for name in ("column", "child", "value"))
+        column, child = self.state["column"], self.state["child"]
         shapes = {self.state[name].shape for name in ("column", "threshold", "child", "value")}
         if (
             len(shapes) > 1
