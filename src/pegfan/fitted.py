@@ -761,7 +761,7 @@ class Fitted:
         known = None
         if "codes" in inputs:
             codes = inputs.pop("codes")
-            if not _are_places(codes, codes.shape, classes) or codes.ndim != 1:
+            if codes.ndim != 1 or not codes.size or not _are_places(codes, codes.shape, classes):
                 raise ValueError(f"{_INPUTS} holds classes that {_saved.MODEL} does not know")
             names, salt = _read_names(json.loads(_saved.read_file(source, _NODES, about)), len(codes))
             columns = inputs.pop("columns", None)

@@ -211,8 +211,9 @@ def forge(source, target, arrays=None, file="", **changes):
         ("inputs.npz", {"columns": np.full(60, 2**62)}, "columns that do not fit its nodes"),
         ("inputs.npz", {"codes": np.full(60, -(2**62))}, "classes that model.json does not know"),
         ("inputs.npz", {"codes": np.zeros(60, np.int8)}, "classes that model.json does not know"),
+        ("inputs.npz", {"codes": np.empty(0, np.int64)}, "classes that model.json does not know"),
     ],
-    ids=["history", "no history", "inputs", "tree", "thin tree", "info", "columns", "codes", "thin codes"],
+    ids=["history", "no history", "inputs", "tree", "thin tree", "info", "columns", "codes", "thin codes", "no codes"],
 )
 def test_a_small_model_takes_memory_in_proportion(saved, tmp_path, file, arrays, words):
     """Packed zeros are a thousandth of what they unpack to: a model of 3 MB took 3 GB."""
