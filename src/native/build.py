@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -14,6 +15,12 @@ HERE = Path(__file__).resolve().parent
 UNIX = ["-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]
 FLAGS = ["/O2", "/fp:precise"] if sys.platform == "win32" else UNIX
 
+# For `make test-native`: every access out of bounds and every overflow ends the process, and says where.
+SANITIZED = os.environ.get("PEGFAN_SANITIZE", "0") == "1"
+SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"] if SANITIZED else []
+if SANITIZED:
+    FLAGS = [*FLAGS, "-O1", "-g1", "-fno-omit-frame-pointer", *SANITIZERS]
+
 builder = FFI()
 builder.cdef((HERE / "native.h").read_text(encoding="utf-8"))
 builder.set_source(
@@ -23,6 +30,7 @@ builder.set_source(
     include_dirs=[str(HERE)],
     depends=[str(path) for path in sorted(HERE.glob("*.[hi]*"))],
     extra_compile_args=FLAGS,
+    extra_link_args=SANITIZERS,
     py_limited_api=True,
-    optional=True,  # without a compiler, numba does its work
+    optional=not SANITIZED,  # without a compiler, numba does its work
 )
