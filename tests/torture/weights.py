@@ -95,29 +95,29 @@ def _write(file: Path, arrays: Arrays) -> None:
 # ------------------------------------------------------------------ damage to one array
 
 
-def _extremes(array: Any) -> list[Any]:
+def _extreme(array: Any, draw: random.Random) -> Any:
+    """A number that an array may hold, at the ends of what its dtype or its shape allows."""
     kind = array.dtype.kind
     if kind == "b":
-        return [True, False]
-    if kind in "iu":
-        limits, size = np.iinfo(array.dtype), [0, 1, 2, array.size - 1, array.size, array.size + 1]
-        size += [extent + by for extent in array.shape for by in (-2, -1, 0, 1)]
-        return [limits.min, limits.min + 1, limits.max, limits.max - 1, *(k for k in size if k <= limits.max)]
+        return draw.random() < 0.5
     if kind == "f":
         limits = np.finfo(array.dtype)
-        return [np.nan, np.inf, -np.inf, limits.max, limits.min, limits.tiny, 0.0, -0.0, -1.0, 1e10, 1e-10]
-    return ["", "x"]
+        return draw.choice((np.nan, np.inf, -np.inf, limits.max, limits.min, limits.tiny, 0.0, -1.0, 1e10, 1e-10))
+    limits = np.iinfo(array.dtype)
+    if draw.random() < 0.5:
+        return draw.choice((limits.min, limits.min + 1, limits.max, limits.max - 1))
+    return min(draw.choice((0, array.size, *array.shape)) + draw.choice((-2, -1, 0, 1)), limits.max)
 
 
 def _put(array: Any, draw: random.Random) -> Any:
     """Put an extreme number into some entries, or all."""
     changed = np.array(array)
     if array.dtype.kind in "biuf" and changed.size:
-        value = draw.choice(_extremes(array))
-        count = draw.choice((1, 1, 3, changed.size))
-        for _ in range(1 if count == changed.size else count):
-            place = slice(None) if count == changed.size else draw.randrange(changed.size)
-            changed.reshape(-1)[place] = changed.dtype.type(value)
+        value, flat = changed.dtype.type(_extreme(array, draw)), changed.reshape(-1)
+        positive = np.flatnonzero(flat > 0)
+        places = positive.tolist() if positive.size and draw.random() < 0.5 else range(flat.size)
+        count = draw.choice((1, 1, 3, flat.size))
+        flat[slice(None) if count == flat.size else [draw.choice(places) for _ in range(count)]] = value
     return changed
 
 
@@ -206,7 +206,8 @@ def _add(arrays: Arrays, draw: random.Random) -> str:
 
 
 def _change(arrays: Arrays, draw: random.Random) -> str:
-    name = draw.choice(list(arrays))
+    places = [name for name, array in arrays.items() if array.dtype.kind in "iu"]
+    name = draw.choice(places if places and draw.random() < 0.5 else list(arrays))
     change = draw.choice(_CHANGES)
     arrays[name] = change(arrays[name], draw)
     return f"{name}{change.__name__}"
@@ -240,7 +241,7 @@ def forge_arrays(state: list[Victim], number: int, draw: random.Random, folder: 
     victim = state[number % len(state)]
     for file in victim.folder.iterdir():
         shutil.copyfile(file, folder / file.name)
-    names = [name for name, arrays in victim.files.items() if arrays for _ in range(3 if name[0] == "w" else 1)]
+    names = [name for name, arrays in victim.files.items() if arrays for _ in range(6 if name[0] == "w" else 1)]
     told = []
     for name in {draw.choice(names) for _ in range(draw.choice((1, 1, 2)))}:
         arrays, words = damage(victim.files[name], draw)
