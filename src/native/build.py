@@ -20,6 +20,12 @@ SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
 if SANITIZED:
     FLAGS = [*FLAGS, "-O1", "-g", "-fno-omit-frame-pointer", *SANITIZERS]
 
+# For `make test-native`: every access out of bounds and every overflow ends the process, and says where.
+SANITIZED = os.environ.get("PEGFAN_SANITIZE", "0") == "1"
+SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"] if SANITIZED else []
+if SANITIZED:
+    FLAGS = [*FLAGS, "-O1", "-g1", "-fno-omit-frame-pointer", *SANITIZERS]
+
 builder = FFI()
 builder.cdef((HERE / "native.h").read_text(encoding="utf-8"))
 builder.set_source(

@@ -30,6 +30,7 @@ from pegfan._locks import locked
 __all__ = [
     "clear",
     "is_passing",
+    "real_path",
     "replacing",
     "replacing_folder",
     "sync_folder",
@@ -86,7 +87,7 @@ def replacing_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
     What was there is removed once the new folder is in place. Whether it may be removed is the caller's decision. Of a
     symbolic link, the folder is replaced that it leads to.
     """
-    target = Path(path).resolve()
+    target = real_path(path)
     with _named(target), _box(target) as (box, inside):
         new = box / _NEW
         new.mkdir()
@@ -100,12 +101,22 @@ def try_folder(path: str | os.PathLike[str]) -> None:
 
     Folders above it are made; what killed writers left there is finished or removed.
     """
-    target = Path(path).resolve()
+    target = real_path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     with _box(target) as (box, _):
         (box / _NEW).mkdir()
         _try_write(box / _NEW / "file")
         (box / _NEW).rename(box / _OLD)
+
+
+def real_path(path: str | os.PathLike[str]) -> Path:
+    """The path that symbolic links lead to; an OSError where they lead in a circle."""
+    try:
+        os.stat(path)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise
+    return Path(os.path.realpath(path))
 
 
 def is_passing(name: str) -> bool:

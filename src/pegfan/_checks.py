@@ -15,6 +15,8 @@ _T = TypeVar("_T")
 _LARGEST = float(np.finfo(np.float64).max)
 
 
+LONGEST_CLASS = 1_000
+"""Characters that the name of a class may have: a table of predictions holds it in every row."""
 MOST = 2**63 - 1
 """The largest integer that compiled loops and arrays hold."""
 
@@ -90,6 +92,16 @@ def check_choice(value: Any, what: str, known: Iterable[str]) -> None:
     if not isinstance(value, str) or value not in words:
         *others, last = map(repr, words)
         raise ValueError(f"{what} must be {', '.join(others)} or {last}, got {shown(value)}")
+
+
+def check_class_names(names: Iterable[Any]) -> None:
+    """Refuse names of classes that are texts rather than names."""
+    for name in names:
+        if isinstance(name, str) and len(name) > LONGEST_CLASS:
+            raise ValueError(
+                f"a class has a name of {len(name):,} characters, and it may have {LONGEST_CLASS:,}; give it a shorter "
+                f"one than {shown(name)}"
+            )
 
 
 def check_flag(value: Any, what: str) -> bool:

@@ -13,7 +13,16 @@ from pathlib import Path
 
 from pegfan._checks import BadInput, check_number
 
-__all__ = ["allowed", "check_memory", "free_memory", "machine_memory", "read_bytes", "require", "show_bytes"]
+__all__ = [
+    "allowed",
+    "allowed_for",
+    "check_memory",
+    "free_memory",
+    "machine_memory",
+    "read_bytes",
+    "require",
+    "show_bytes",
+]
 
 SHARE = 0.5
 """Of the memory that is free, what reading a graph may take by default: the work on it needs the rest."""
@@ -27,6 +36,9 @@ MOST_COLUMNS = 100_000
 """Columns of a table: each of them is looked at by itself, which takes about a thousandth of a second."""
 NODE, EDGE = 64, 100
 """Bytes in memory that a node and an edge of a graph take while it is made."""
+
+PACKED = 50
+"""How many times the size of a file of this package its arrays may take: they are packed, mostly to a tenth."""
 
 _UNITS = {"": 1, "b": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _SHAPE = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([kmgt]?)(i?)(b?)\s*", re.IGNORECASE)
@@ -179,6 +191,16 @@ def allowed(max_bytes: str | float | None = None) -> int:
         return read_bytes(max_bytes, "max_bytes")
     free = free_memory()
     return int(SHARE * (UNKNOWN_MEMORY if free is None else free))
+
+
+def allowed_for(path: Path, max_bytes: str | float | None = None) -> int:
+    """The bytes that the arrays of a file of this package may take: as given, or `PACKED` times its size.
+
+    A small file may take 16 MB, and none more than is `allowed`.
+    """
+    if max_bytes is not None:
+        return allowed(max_bytes)
+    return min(allowed(), max(2**24, PACKED * path.stat().st_size))
 
 
 def require(what: str, size: float, max_bytes: int, *, pieces: bool = False) -> None:

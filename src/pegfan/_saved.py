@@ -9,6 +9,7 @@ import hashlib
 import json
 import logging
 import os
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pegfan._atomic import is_passing, replacing_folder
-from pegfan._checks import check_path, shown
+from pegfan._checks import check_class_names, check_path, shown
+from pegfan._limits import PACKED
 from pegfan._plain import versions
 
 __all__ = ["read_classes", "read_description", "read_file", "write_file", "write_model"]
@@ -27,6 +29,7 @@ _log = logging.getLogger(__name__)
 FORMAT = "pegfan classifier"
 FORMAT_VERSION = 3
 MODEL = "model.json"
+_DTYPE = re.compile(r"[<>=|]?([biuf]\d{1,2}|U\d{1,9}|O)")
 _PACKAGES = ("numpy", "scipy", "numba", "safetensors")
 
 
@@ -84,16 +87,21 @@ def read_file(source: Path, name: str, about: Mapping[str, Any]) -> bytes:
 
 def read_classes(stored: Mapping[str, Any]) -> NDArray[Any]:
     """The classes; the length of strings is that of the names, not what the description claims."""
-    try:
-        names, dtype = stored["names"], np.dtype(stored["dtype"])
-    except SyntaxError as error:  # NumPy reads numbers in it as Python does
-        raise ValueError(f"the dtype of the classes is none: {error}") from error
-    if dtype.kind not in "biufUO" or not isinstance(names, list):
-        raise ValueError(f"classes of type {stored['dtype']!r} are neither numbers nor names")
-    classes = np.array(names, dtype=np.str_ if dtype.kind == "U" else dtype)
+    names, kind = stored["names"], stored["dtype"]
+    if not isinstance(kind, str) or not _DTYPE.fullmatch(kind) or not isinstance(names, list):
+        raise ValueError(f"classes of type {shown(kind)} are neither numbers nor names")
+    check_class_names(names)
+    dtype = np.dtype(object if "U" in kind and not _is_even(names) else np.str_ if "U" in kind else kind)
+    classes = np.array(names, dtype=dtype)
     if classes.shape != (len(names),):
         raise ValueError("classes are lists, not names")
     return classes
+
+
+def _is_even(names: list[Any]) -> bool:
+    """Whether NumPy, which gives every string the room of the longest, takes about as much room as the names have."""
+    lengths = [len(str(name)) for name in names]
+    return len(names) * max(lengths, default=0) <= 2**20 + PACKED * sum(lengths)
 
 
 def _check_target(target: Path, overwrite: bool) -> None:

@@ -234,7 +234,8 @@ class NodeModel(ABC):
         folder
             The folder. `pegfan.load_classifier` reads one whose class is not known.
         max_bytes
-            The memory that the arrays of a file may take, in bytes or as ``"8GB"``; by default half of what is free.
+            The memory that the arrays of a file may take, in bytes or as ``"8GB"``; by default 50 times the size of the
+            file, and 16 MB in any case.
         """
         from safetensors import SafetensorError
 

@@ -21,6 +21,7 @@ from pegfan import _saved
 from pegfan._arrays import Float32Array, FloatArray, IntArray
 from pegfan._checks import check_flag, check_kind, check_numbers, shown
 from pegfan._extras import need
+from pegfan._limits import allowed_for, require
 from pegfan._npz import read_npz, write_npz
 from pegfan._plain import plain
 from pegfan.channels import Channel, Channels, FeatureScale, PrincipalColumns, spectral_vectors
@@ -43,6 +44,7 @@ __all__ = [
     "Fitted",
     "Trained",
     "TrainedNetwork",
+    "check_outputs",
     "draw_folds",
     "draw_splits",
     "fingerprint",
@@ -55,6 +57,8 @@ __all__ = [
 ]
 
 _WEIGHTS, _HISTORY, _INPUTS, _NODES = "weights.safetensors", "history.npz", "inputs.npz", "nodes.json"
+_LISTED = 100
+"""Bytes that a number of a history takes in lists of lists."""
 _SCALE = ("tail", "full", "centre", "scale")
 _LIKELIEST = Decision()
 _RUN_FIELDS = ("split", "seed", "epochs", "best_epoch", "val_loss", "val_metric", "test_metric", "seconds")
@@ -487,7 +491,7 @@ class Fitted:
         held_out = self.held_out(known)
         for fold, mean in means.items() if held_out is not None else ():
             output[held_out == fold] = mean[held_out == fold]
-        return output
+        return check_outputs(output)
 
     def held_out(self, graph: Graph) -> IntArray | None:
         """The fold that every node of a graph is a test node of, -1 for none; None where there are no folds."""
@@ -699,7 +703,7 @@ class Fitted:
         classes = _saved.read_classes(about["classes"])
         state = load(_saved.read_file(source, _WEIGHTS, about))
         _saved.read_file(source, _HISTORY, about)
-        history = read_npz(source / _HISTORY, max_bytes)
+        history = _read_history(source / _HISTORY, max_bytes)
         files = {entry["tree"] for entry in about["members"]} - {None}
         for name in files:
             _saved.read_file(source, _tree_file(name), about)
@@ -752,20 +756,22 @@ class Fitted:
         if _INPUTS not in about["files"]:
             return None, None, None, {}
         _saved.read_file(source, _INPUTS, about)
-        inputs = read_npz(source / _INPUTS, max_bytes)
+        inputs = read_npz(source / _INPUTS, allowed_for(source / _INPUTS, max_bytes))
         parts = {name: inputs.pop(name) for name in list(inputs) if name.startswith(_parts_of(""))}
         known = None
         if "codes" in inputs:
-            codes = inputs.pop("codes").astype(np.int64)
-            names, salt = _read_names(json.loads(_saved.read_file(source, _NODES, about)), len(codes))
-            if codes.ndim != 1 or codes.max(initial=-1) >= classes:
+            codes = inputs.pop("codes")
+            if codes.ndim != 1 or not codes.size or not _are_places(codes, codes.shape, classes):
                 raise ValueError(f"{_INPUTS} holds classes that {_saved.MODEL} does not know")
+            names, salt = _read_names(json.loads(_saved.read_file(source, _NODES, about)), len(codes))
             columns = inputs.pop("columns", None)
-            if columns is not None and (columns.shape != codes.shape or columns.min(initial=0) < -1):
+            if columns is not None and not _are_places(columns, codes.shape, len(codes)):
                 raise ValueError(f"{_INPUTS} holds columns that do not fit its nodes")
             values = inputs.pop("values", None)
             if values is not None and (
-                values.shape != codes.shape or not np.array_equal(np.isfinite(values), codes >= 0)
+                values.dtype != np.float64
+                or values.shape != codes.shape
+                or not np.array_equal(np.isfinite(values), codes >= 0)
             ):
                 raise ValueError(f"{_INPUTS} holds targets that do not fit its nodes")
             folds = inputs.pop("folds", None)
@@ -781,9 +787,18 @@ class Fitted:
                 f"{_INPUTS} holds principal columns that do not fit the {about['columns']} feature columns"
             )
         principal = None if mixtures is None else PrincipalColumns(mixtures)
-        if any(array.shape != (about["columns"],) or array.dtype.kind not in "bf" for array in inputs.values()):
+        if inputs and not _are_scale(inputs, about["columns"]):
             raise ValueError(f"{_INPUTS} holds a scale that does not fit the {about['columns']} feature columns")
         return known, FeatureScale(**inputs) if inputs else None, principal, parts
+
+
+def check_outputs(output: Any) -> Any:
+    """What a model says, as `mean_of` takes it, if it is numbers: weights from a file may be of any size."""
+    if np.isnan(output).any() or (output.shape[1] == 1 and np.isinf(output).any()):
+        raise ValueError(
+            "the model's predictions are not numbers: its weights, or the features, are too large; train again"
+        )
+    return output
 
 
 def mean_of(outputs: Sequence[Any], weights: Sequence[float] | None = None) -> Any:
@@ -1072,6 +1087,34 @@ def _with_parts(member: Trained | TrainedNetwork, parts: Any, known: Known | Non
     if not fits or not np.array_equal(parts >= 0, told) or parts.max(initial=-1) >= len(member.inner):
         raise ValueError(f"{_INPUTS} holds no parts of training nodes that fit the stages of a member")
     return replace(member, parts=parts)
+
+
+def _read_history(path: Path, max_bytes: str | float | None) -> dict[str, Any]:
+    """The numbers that a training is told by, which become lists."""
+    most = allowed_for(path, max_bytes)
+    history = read_npz(path, most)
+    entries = sum(math.prod(max(size, 1) for size in array.shape) for array in history.values())
+    require(f"{path}: {entries:,} numbers", _LISTED * entries, most)
+    return history
+
+
+def _are_places(array: Any, shape: tuple[int, ...], count: int) -> bool:
+    """Whether an array of a file holds places among so many, or -1."""
+    fits = array.dtype == np.int64 and array.shape == shape
+    return bool(fits and array.min(initial=-1) >= -1 and array.max(initial=-1) < count)
+
+
+def _are_scale(arrays: Mapping[str, Any], columns: int) -> bool:
+    """Whether arrays of a file are those of a `FeatureScale`."""
+    if set(arrays) != set(_SCALE) or any(array.shape != (columns,) for array in arrays.values()):
+        return False
+    numbers = [arrays["centre"], arrays["scale"]]
+    flags = [arrays["tail"], arrays["full"]]
+    return (
+        all(array.dtype == np.bool_ for array in flags)
+        and all(array.dtype == np.float64 and np.isfinite(array).all() for array in numbers)
+        and bool((arrays["scale"] > 0).all())
+    )
 
 
 def _are_vectors(array: Any, rows: int) -> bool:

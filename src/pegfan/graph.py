@@ -24,6 +24,7 @@ from pegfan._arrays import FloatArray, IntArray
 from pegfan._checks import (
     as_array,
     check_choice,
+    check_class_names,
     check_flag,
     check_integer,
     check_kind,
@@ -1279,6 +1280,8 @@ def _check_names(names: Any, what: str, n: int | None = None) -> NDArray[Any]:
         raise ValueError(f"{what} must have 1 dimension, got shape {array.shape}")
     if n is not None:
         _check_rows(len(array), n, what)
+    else:
+        check_class_names(array.tolist())
     if array.dtype.kind not in "USiu" or not (array[1:] > array[:-1]).all():  # what is sorted differs
         _require_distinct(array.tolist(), what)
     _freeze(array)

@@ -181,7 +181,7 @@ def _saved(place: Path, models: bool) -> list[Specimen]:
 
     if models:
         folders = [made / name for name in ("pegfan", "boosting", "linear", "network", "auto")]
-        return [Specimen(folder, file.name, model, _resign) for folder in folders for file in sorted(folder.iterdir())]
+        return [Specimen(folder, file.name, model, resign) for folder in folders for file in sorted(folder.iterdir())]
     found = [Specimen(made, "tree.npz", lambda path: pf.Hierarchy.load(path))]
     found += [Specimen(made / "store", file.name, store) for file in sorted((made / "store").glob("*.jsonl"))]
     found += [Specimen(made / "kept", file.name, kept) for file in sorted((made / "kept").iterdir())]
@@ -189,7 +189,7 @@ def _saved(place: Path, models: bool) -> list[Specimen]:
     return [*found, Specimen(made, "settings.toml", settings)]
 
 
-def _resign(folder: Path) -> None:
+def resign(folder: Path) -> None:
     """Let the checksums of a model fit its damaged files."""
     from pegfan._saved import MODEL, _checksum, _digest
 

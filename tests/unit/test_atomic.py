@@ -151,6 +151,16 @@ def test_where_a_link_leads_is_replaced_and_the_link_stays(tmp_path):
     assert tree(tmp_path / "real") == written("new")
 
 
+@posix
+@pytest.mark.parametrize("folder", ["one", "one/inside"])
+def test_links_that_lead_in_a_circle_are_named(tmp_path, folder):
+    (tmp_path / "one").symlink_to("other")
+    (tmp_path / "other").symlink_to("one")
+    with pytest.raises(OSError, match="symbolic links") as caught:
+        try_folder(tmp_path / folder)
+    assert (caught.value.errno, caught.value.filename) == (errno.ELOOP, str(tmp_path / folder))
+
+
 def test_whoever_stands_in_a_folder_still_does(tmp_path, monkeypatch):
     (tmp_path / "out").mkdir()
     monkeypatch.chdir(tmp_path / "out")

@@ -23,6 +23,7 @@ from pegfan.importance import permutation_importance
 from pegfan.recipe import Known, Recipe
 from pegfan.training import boosting
 from pegfan.training.boosting import Boosted, boost
+from pegfan.training.linear import fit_linear
 
 BOOSTED = Recipe(method="none", hops=1, head="boosting", labels=True, structure=True).changed(epochs=12)
 NOTHING = np.empty(0, np.int64)
@@ -180,8 +181,10 @@ def test_saved_trees_predict_the_same(graph, tmp_path):
     [
         ("child", lambda a: np.where(a >= 0, 0, a), "children come after their parents"),
         ("child", lambda a: np.where(a >= 0, a + 1000, a), "children come after their parents"),
+        ("child", lambda a: np.where(a >= 0, np.iinfo(np.int32).max, a), "children come after their parents"),
         ("column", lambda a: a + 10_000, "columns that their channels do not have"),
-        ("value", lambda a: a * np.nan, "columns that their channels do not have"),
+        ("value", lambda a: a * np.nan, "value of boosted trees must hold finite numbers"),
+        ("gains", lambda a: np.full_like(a, np.inf), "gains of boosted trees must hold finite numbers"),
         ("value", lambda a: a[:, :2], "do not fit each other"),
         ("gains", lambda a: a[:1], "do not fit their channels"),
         ("base", lambda a: a.astype(np.float32), "base of boosted trees is float32"),
@@ -202,6 +205,37 @@ def test_hostile_trees_are_refused(graph, name, change, told):
     del state["gains"]
     with pytest.raises(ValueError, match="boosted trees have the arrays"):
         Boosted(state)
+
+
+def test_trees_that_claim_to_be_long_are_refused_before_memory_is_taken(graph):
+    """Of no trees at all, the shape may be anything."""
+    trained, _ = train_recipe(BOOSTED, graph, 0, 0)
+    state = trained.run.state
+    empty = {name: np.empty((0, 2**50), state[name].dtype) for name in ("column", "threshold", "child", "value")}
+    with pytest.raises(ValueError, match="do not fit each other"):
+        Boosted(state | empty)
+
+
+def test_rows_are_as_wide_as_the_trees_ask():
+    x = np.arange(60.0).reshape(30, 2)
+    run = boost(columns(x), (x[:, 0] > 20).astype(int), Split(np.arange(0, 30, 2), np.arange(1, 30, 2), NOTHING))
+    model, rows = Boosted(run.state), x.astype(np.float32)
+    for say in (model.logits, model.shares):
+        for wrong in (rows[:, :1], rows[0], rows[:, :0]):
+            with pytest.raises(ValueError, match=r"x must have the shape \(any, 2\)"):
+                say(wrong)
+        with pytest.raises(TypeError, match="x must hold real numbers"):
+            say(rows.astype(str))
+    expected = model.logits(rows)
+    for same in (x, np.asfortranarray(rows), np.repeat(rows, 2, axis=1)[:, ::2]):
+        np.testing.assert_array_equal(model.logits(same), expected)
+        np.testing.assert_array_equal(model.shares(same)[1], model.shares(rows)[1])
+
+
+@pytest.mark.parametrize("fit", [boost, fit_linear])
+def test_training_needs_training_nodes(fit):
+    with pytest.raises(ValueError, match="split has no train nodes"):
+        fit(columns(np.ones((4, 1))), np.array([0, 1, 0, 1]), Split(NOTHING, np.arange(4), NOTHING))
 
 
 # -------------------------------------------------------------------------- reasons

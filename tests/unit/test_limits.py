@@ -2,17 +2,20 @@
 
 import gzip
 import json
+import shutil
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from torture import files
 
 import pegfan as pf
 from pegfan import _limits
 from pegfan._checks import BadInput
 from pegfan._limits import check_memory
+from pegfan._saved import read_classes
 from pegfan.datasets import Source, read_graph
 from pegfan.datasets._table import unique_names
 
@@ -162,3 +165,127 @@ def test_stand_in_features_fit_the_model_or_it_says_so():
     directed = pf.Graph.from_edges(pairs, n=60, directed=True)
     with pytest.raises(ValueError, match="2 feature columns, and the model was fitted to 1"):
         model.predict(directed)
+
+
+# ------------------------------------------------------------------ models and trees
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """Folders of small models, by the name of what they are."""
+    graph = pf.datasets.synthetic(0.0, n=60, n_edges=240, n_features=4)
+    folder = tmp_path_factory.mktemp("saved")
+    models = {
+        "network": pf.RecipeClassifier({"method": "matching", "epochs": 2, "labels": True}),
+        "gcn": pf.NetworkClassifier("gcn", epochs=2),
+    }
+    return graph, {name: model.fit(graph).save(folder / name) for name, model in models.items()}
+
+
+def forge(source, target, arrays=None, file="", **changes):
+    """A copy of a model with other arrays in a file, or other members of its description, and checksums that fit."""
+    shutil.copytree(source, target)
+    about = json.loads((target / "model.json").read_text())
+    for name, value in changes.items():
+        about[name] = value(about[name]) if callable(value) else value
+    if file:
+        np.savez_compressed(target / file, **{**np.load(target / file), **arrays})
+    (target / "model.json").write_text(json.dumps(about))
+    files.resign(target)
+    return target
+
+
+@pytest.mark.parametrize(
+    ("file", "arrays", "words"),
+    [
+        (
+            "history.npz",
+            {"0/x": np.zeros(10**8, np.int8)},
+            r"history\.npz: arrays of .* take up to 100 MB .* 17 MB are",
+        ),
+        ("history.npz", {"0/x": np.zeros((10**7, 0))}, r"history\.npz: 10,000,\d+ numbers take up to 1\.0 GB"),
+        ("inputs.npz", {"x": np.zeros(10**8, np.int8)}, r"inputs\.npz: arrays of .* take up to 100 MB"),
+        ("tree_0.npz", {"x": np.zeros(10**8, np.int8)}, r"tree_0\.npz: arrays of .* take up to 100 MB"),
+        ("tree_0.npz", {"parents": np.zeros(10**6, np.int8)}, "numbers of less than 32 bits"),
+        ("tree_0.npz", {"info": np.array("[" * 10**6)}, "a description of 1,000,000 characters take up to 30 MB"),
+        ("inputs.npz", {"columns": np.full(60, 2**62)}, "columns that do not fit its nodes"),
+        ("inputs.npz", {"codes": np.full(60, -(2**62))}, "classes that model.json does not know"),
+        ("inputs.npz", {"codes": np.zeros(60, np.int8)}, "classes that model.json does not know"),
+        ("inputs.npz", {"codes": np.empty(0, np.int64)}, "classes that model.json does not know"),
+    ],
+    ids=["history", "no history", "inputs", "tree", "thin tree", "info", "columns", "codes", "thin codes", "no codes"],
+)
+def test_a_small_model_takes_memory_in_proportion(saved, tmp_path, file, arrays, words):
+    """Packed zeros are a thousandth of what they unpack to: a model of 3 MB took 3 GB."""
+    with pytest.raises(ValueError, match=words):
+        pf.load_model(forge(saved[1]["network"], tmp_path / "model", arrays, file))
+
+
+def test_whoever_asks_for_more_memory_gets_it(saved, tmp_path):
+    folder = forge(saved[1]["network"], tmp_path / "model", {"0/x": np.zeros(10**5)}, "history.npz")
+    assert len(pf.load_model(folder).fitted_.members[0].run.history["x"]) == 10**5
+    with pytest.raises(ValueError, match=r"5\.0 MB are allowed"):
+        pf.load_model(folder, max_bytes="5MB")
+    folder = forge(saved[1]["network"], tmp_path / "other", {"0/x": np.zeros(10**6)}, "history.npz")
+    with pytest.raises(ValueError, match="17 MB are allowed"):
+        pf.load_model(folder)
+    assert pf.load_model(folder, max_bytes="1GB")
+
+
+def test_a_network_that_claims_many_columns_is_not_made(saved, tmp_path, monkeypatch):
+    from pegfan.training import networks
+
+    made, real = [], networks.make_network
+
+    def make(*sizes):
+        made.append(torch.get_default_device())
+        return real(*sizes)
+
+    monkeypatch.setattr(networks, "make_network", make)
+    with pytest.raises(ValueError, match="not the weights of gcn"):
+        pf.load_model(forge(saved[1]["gcn"], tmp_path / "model", columns=10**6))
+    assert {device.type for device in made} == {"meta"}
+
+
+@pytest.mark.parametrize(
+    ("classes", "words"),
+    [
+        ({"dtype": ",".join("i" * 10**5), "names": [1]}, "neither numbers nor names"),
+        ({"dtype": ["<i8"], "names": [1]}, "neither numbers nor names"),
+        ({"dtype": "<U4", "names": ["a", "b" * 1001]}, "a name of 1,001 characters, and it may have 1,000"),
+    ],
+)
+def test_classes_of_models_are_names_or_numbers(classes, words):
+    with pytest.raises(ValueError, match=words):
+        read_classes(classes)
+
+
+def test_one_long_name_among_many_short_ones_takes_its_own_room_only():
+    names = ["a" * 1000, *map(str, range(100_000))]
+    classes = read_classes({"dtype": "<U1000", "names": names})
+    assert classes.dtype == object
+    assert classes.tolist() == names
+    assert read_classes({"dtype": "<U3", "names": ["a", "bcd"]}).dtype == "<U3"
+
+
+def test_texts_are_no_names_of_classes(tmp_path):
+    """Every row of a table of predictions holds the names of classes: of 10 MB each, they fill a disk."""
+    (tmp_path / "nodes.csv").write_text(f"id,label\n0,{'a' * 1001}\n1,b\n2,b\n")
+    (tmp_path / "edges.csv").write_text("source,target\n0,1\n")
+    with pytest.raises(BadInput, match=r"nodes\.csv: in label column 'label' a class has a name of 1,001 characters"):
+        read_graph(tmp_path / "edges.csv", tmp_path / "nodes.csv", label="label", duplicates="max")
+    with pytest.raises(ValueError, match="a class has a name of 1,001 characters"):
+        pf.Graph.from_edges([[0, 1]], labels=["a" * 1001, "b"])
+    assert pf.Graph.from_edges([[0, 1]], labels=["a" * 1000, "b"]).n_classes == 2
+
+
+@pytest.mark.parametrize("value", [3e38, np.nan], ids=["large", "nan"])
+def test_predictions_are_numbers_or_none_are_given(saved, value):
+    graph, folders = saved
+    for folder in folders.values():
+        model = pf.load_model(folder)
+        for name, weights in model.fitted_.members[0].run.state.items():
+            if name.endswith("weight"):
+                weights[...] = value
+        with np.errstate(all="ignore"), pytest.raises(ValueError, match="the model's predictions are not numbers"):
+            model.predict_proba(graph)

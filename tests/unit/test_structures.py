@@ -32,6 +32,6 @@ def test_only_documented_errors_come_of_damaged_structures(targets, name):
         target.try_(structures.damaged(target.value, at, other))
 
 
-def test_a_dtype_of_classes_that_is_no_python_is_refused():
-    with pytest.raises(ValueError, match="the dtype of the classes is none"):
+def test_a_dtype_of_classes_that_is_none_is_refused():
+    with pytest.raises(ValueError, match="neither numbers nor names"):
         read_classes({"names": ["a"], "dtype": "1" * 10_000})

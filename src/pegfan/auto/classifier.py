@@ -236,7 +236,8 @@ def load_model(folder: str | os.PathLike[str], max_bytes: str | float | None = N
     folder
         What `save` wrote.
     max_bytes
-        The memory that the arrays of a file may take, in bytes or as ``"8GB"``; by default half of what is free.
+        The memory that the arrays of a file may take, in bytes or as ``"8GB"``; by default 50 times the size of the
+        file, and 16 MB in any case.
 
     Examples
     --------

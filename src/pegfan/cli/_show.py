@@ -6,6 +6,7 @@ import contextlib
 import errno
 import json
 import math
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -163,7 +164,7 @@ def save(path: Path, write: Callable[[Path], T]) -> T:
     try:
         return write(path)
     except (OSError, Fail) as error:
-        target = path.resolve()
+        target = Path(os.path.realpath(path))
         shown = path if path.name else target
         reason = f"Cannot write to {shown}: {error.strerror or error}." if isinstance(error, OSError) else str(error)
         for home in (".", tempfile.gettempdir()):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pegfan._arrays import FloatArray, IntArray
-from pegfan._checks import BadInput
+from pegfan._checks import BadInput, check_class_names
 from pegfan.datasets._blocks import gaps
 from pegfan.datasets._categories import categories
 from pegfan.datasets._ids import LARGEST_EXACT, is_number, is_text, name_array
@@ -232,6 +232,10 @@ def read_labels(nodes: Table, column: str, kind: str | None = None) -> tuple[Int
         return codes, None if np.array_equal(names, np.arange(len(names))) else names
     present = series[~missing]
     distinct, codes[~missing] = categories(present.str.strip() if is_text(present) else present)
+    try:
+        check_class_names(distinct)
+    except ValueError as error:
+        raise BadInput(f"{nodes.name}: in label column {column!r} {error}, or pass label=False") from None
     return codes, name_array(distinct)
 
 

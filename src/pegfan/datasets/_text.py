@@ -5,6 +5,7 @@ The file is read in blocks. A line number costs a second, slow pass and is worke
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import csv
 import gzip
@@ -39,6 +40,10 @@ _CUT, _LARGEST_CUT = 2**18, 2**22  # bytes that are cut into cells at once, and 
 _SAMPLE_LINES = 50
 _DELIMITERS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar", " ": "white space"}
 _GZIP = b"\x1f\x8b"
+_BYTE_ORDER_MARKS = {
+    **{codecs.BOM_UTF32_LE: "UTF-32", codecs.BOM_UTF32_BE: "UTF-32"},  # first: one begins like a mark of UTF-16
+    **{codecs.BOM_UTF16_LE: "UTF-16", codecs.BOM_UTF16_BE: "UTF-16"},
+}
 COMMENTS = "#%"
 """What comments start with, unless the caller says it."""
 
@@ -226,8 +231,9 @@ def _first_lines(path: Path, max_bytes: int | None) -> list[str]:
                 break
             start += more
         complete = not stream.read(1)
-    if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise BadInput(f"{path} is UTF-16 text; save it as UTF-8")
+    encoding = next((name for mark, name in _BYTE_ORDER_MARKS.items() if start.startswith(mark)), None)
+    if encoding is not None:
+        raise BadInput(f"{path} is {encoding} text; save it as UTF-8")
     if b"\0" in start:
         raise BadInput(f"{path} is not a text table: it holds zero bytes; is its suffix right?")
     lines = start.removeprefix(b"\xef\xbb\xbf").splitlines()
@@ -577,7 +583,7 @@ def one_column(path: Path, name: str, decimal: str, *, as_text: bool) -> Any:
     return _frame(replace(layout, quoted=True, loose=True), None)
 
 
-def _clean_stream(layout: _Layout) -> io.BufferedIOBase:
+def _clean_stream(layout: _Layout) -> io.BufferedReader:
     stream = open_bytes(layout.path, layout.settings.max_bytes)
     return io.BufferedReader(_Cleaned(stream, layout), BLOCK) if layout.blanked or layout.uneven else stream
 
@@ -630,10 +636,7 @@ class _Cleaned(io.RawIOBase):
 
 def _records(layout: _Layout) -> Iterator[tuple[int, list[str]]]:
     """Yield every row of data with the number of its (last) line."""
-    with _clean_stream(layout) as stream:
-        for _ in range(layout.skip):
-            stream.readline()
-        lines = (line.decode(errors="replace") for line in stream)
+    with _text_lines(layout) as lines:
         if not layout.quoted:
             for number, line in enumerate(lines, layout.skip + 1):
                 if line.strip("\r\n"):
@@ -644,6 +647,13 @@ def _records(layout: _Layout) -> Iterator[tuple[int, list[str]]]:
             for row in reader:
                 if row:
                     yield layout.skip + reader.line_num, row
+
+
+@contextlib.contextmanager
+def _text_lines(layout: _Layout) -> Iterator[Iterator[str]]:
+    """Open the lines after those that are skipped; a carriage return ends one by itself, as it does for Arrow."""
+    with io.TextIOWrapper(_clean_stream(layout), encoding="utf-8", errors="replace", newline="") as stream:
+        yield islice(stream, layout.skip, None)
 
 
 @contextlib.contextmanager
@@ -661,10 +671,7 @@ def require_quotes_to_close(layout: _Layout) -> None:
 
     Arrow would take all lines up to there for one cell.
     """
-    with _clean_stream(layout) as stream, _long_cells():
-        for _ in range(layout.skip):
-            stream.readline()
-        lines = (line.decode(errors="replace") for line in stream)
+    with _text_lines(layout) as lines, _long_cells():
         reader = csv.reader(lines, delimiter=layout.delimiter, strict=True)
         while True:
             line = reader.line_num

@@ -18,9 +18,10 @@ from scipy.special import log_softmax
 
 from pegfan import _defaults as default
 from pegfan._arrays import Float32Array, FloatArray, IntArray
+from pegfan._checks import check_numbers
 from pegfan.channels import Channels
 from pegfan.channels.channels import node_indices
-from pegfan.graph import Split
+from pegfan.graph import Split, as_split
 from pegfan.metrics import score
 from pegfan.running import Deadline, Progress, Step
 from pegfan.training import _boosting as compiled
@@ -100,23 +101,26 @@ class Boosted:
 
     def _check(self) -> None:
         """Whether walks down the trees end, whoever wrote the arrays."""
-        column, child, value = (self.state[name] for name in ("column", "child", "value"))
+        column, child = self.state["column"], self.state["child"]
         shapes = {self.state[name].shape for name in ("column", "threshold", "child", "value")}
         if (
             len(shapes) > 1
             or (self.classes == 1) != (self.units is not None)
             or not self.classes
+            or not child.size
             or min(self.widths, default=0) < 0
         ):
             raise ValueError("the arrays of boosted trees do not fit each other")
         if len(self.state["gains"]) != sum(self.widths) or len(column) % self.outputs:
             raise ValueError("the arrays of boosted trees do not fit their channels and classes")
-        inner = child >= 0
-        places = np.arange(child.shape[1])
-        if child.shape[1] < 1 or (inner & ((child <= places) | (child + 1 >= child.shape[1]))).any():
+        inner, places = child >= 0, np.arange(child.shape[1])
+        if (inner & ((child <= places) | (child >= len(places) - 1))).any():
             raise ValueError("in boosted trees, children come after their parents")
-        if (inner & ((column < 0) | (column >= sum(self.widths)))).any() or not np.isfinite(value).all():
+        if (inner & ((column < 0) | (column >= sum(self.widths)))).any():
             raise ValueError("boosted trees ask about columns that their channels do not have")
+        for name in ("base", "gains", "value"):
+            if not np.isfinite(self.state[name]).all():
+                raise ValueError(f"{name} of boosted trees must hold finite numbers")
 
     @property
     def outputs(self) -> int:
@@ -151,7 +155,7 @@ class Boosted:
 
     def logits(self, x: Float32Array) -> FloatArray:
         """Of rows of numbers, one column per column of the channels."""
-        return self._with_base(self._walked(x))
+        return self._with_base(self._walked(self._rows(x)))
 
     def shares(self, x: Float32Array) -> tuple[FloatArray, FloatArray]:
         """The logits, and what each column added to them: per row, class and column.
@@ -159,11 +163,12 @@ class Boosted:
         A question adds by how much its answer changes the mean of the leaves below, so that all shares and `average`
         add up to the logits.
         """
+        x = self._rows(x)
         apart = np.zeros((len(x), self.outputs, x.shape[1]))
         compiled.walk_apart(x, *self._trees, apart)
         if self.classes == 2:
             apart = np.concatenate([np.zeros_like(apart), apart], axis=1)
-        return self.logits(x), apart
+        return self._with_base(self._walked(x)), apart
 
     @cached_property
     def average(self) -> FloatArray:
@@ -175,6 +180,10 @@ class Boosted:
     def _trees(self) -> tuple[Any, Any, Any, Any]:
         column, threshold, child, value = (self.state[name] for name in ("column", "threshold", "child", "value"))
         return column, threshold, child, value
+
+    def _rows(self, x: Any) -> Float32Array:
+        """Rows as the compiled loops take them, who look at no shapes."""
+        return np.ascontiguousarray(check_numbers(x, "x", None, sum(self.widths)), np.float32)
 
     def _walked(self, x: Float32Array) -> FloatArray:
         out = np.zeros((len(x), self.outputs))
@@ -241,6 +250,7 @@ def boost(
     y = np.asarray(labels)
     numeric = y.dtype.kind == "f"
     count = 1 if numeric else max(int(y.max(initial=0)) + 1, classes or 0, 2)
+    split = as_split(split, channels.n, labels=y)
     start = time.process_time()
     rows = [Rows.of(channels, nodes, y, sample_weight).some(ROWS) for nodes in (split.train, split.val)]
     truth = rows[1].labels

@@ -17,7 +17,7 @@ from scipy.sparse import csr_array, hstack, issparse
 from pegfan import _defaults as default
 from pegfan._arrays import FloatArray
 from pegfan.channels import Channels
-from pegfan.graph import Split
+from pegfan.graph import Split, as_split
 from pegfan.metrics import score
 from pegfan.running import one_thread
 from pegfan.training.network import Network
@@ -79,6 +79,7 @@ def fit_linear(
     True
     """
     start, chosen, y = time.process_time(), Settings.of(settings), np.asarray(labels)
+    split = as_split(split, channels.n, labels=y)
     numeric = y.dtype.kind == "f"
     count = 1 if numeric else max(int(y.max(initial=0)) + 1, classes or 0)
     per_row = max(1, channels.entries // max(channels.n, 1))

@@ -298,9 +298,15 @@ def trained_network(recipe: Any, state: Mapping[str, Any], features: int, classe
     """The module of a trained network, ready to predict; LINKX's nodes are in canonical order."""
     try:
         nodes = state["edges.weight"].shape[1] if recipe.model == "linkx" else 0
+        weights = {name: torch.as_tensor(np.array(value)) for name, value in state.items() if name != _GRAPH}
+        with torch.device("meta"):  # which takes no memory: a recipe may claim much
+            expected = make_network(recipe, features, classes, nodes).state_dict()
+        if {name: value.shape for name, value in expected.items()} != {
+            name: value.shape for name, value in weights.items()
+        }:
+            raise ValueError(f"these are not the weights of {recipe.name}: their names or shapes are others")
         with seeded(0):
             network = make_network(recipe, features, classes, nodes)
-        weights = {name: torch.as_tensor(np.array(value)) for name, value in state.items() if name != _GRAPH}
         network.load_state_dict(weights)
     except (RuntimeError, KeyError, IndexError) as error:
         raise ValueError(f"these are not the weights of {recipe.name}: {error}") from error

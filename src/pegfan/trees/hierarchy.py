@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pegfan._arrays import IntArray
 from pegfan._checks import as_array, check_integer, check_kind, check_list, check_mapping, check_path, kind_of, shown
+from pegfan._limits import JSON, allowed_for, require
 from pegfan._matrices import by_label, holds_each_once, number_by_appearance
 from pegfan._npz import read_npz, write_npz
 
@@ -428,11 +429,13 @@ class Hierarchy:
         path
             The file.
         max_bytes
-            The memory that its arrays may take, in bytes or as ``"8GB"``; by default half of what is free.
+            The memory that its arrays may take, in bytes or as ``"8GB"``; by default 50 times the size of the
+            file, and 16 MB in any case.
         ids
             Of the nodes that it is wanted for, in their order: it is a ValueError if the tree was saved with others.
         """
-        arrays = read_npz(check_path(path, "path"), max_bytes)
+        most = allowed_for(check_path(path, "path"), max_bytes)
+        arrays = read_npz(path, most)
         if str(arrays.get("format")) != _FORMAT:
             raise ValueError(f"{path} is not a tree written by Hierarchy.save (no {_FORMAT!r} in it)")
         if ids is not None and "ids" in arrays and str(arrays["ids"]) != _digest_of_ids(ids):
@@ -441,6 +444,10 @@ class Hierarchy:
                 "as it was when the tree was made, or build the tree again (pegfan tree)"
             )
         try:
+            if any(array.dtype.itemsize < 4 for array in arrays.values()):  # as integers of 64 bits they take more
+                raise ValueError("its arrays hold numbers of less than 32 bits")
+            length = arrays["info"].nbytes // 4
+            require(f"{path}: a description of {length:,} characters", JSON * length, most)
             counts = _int_vector(arrays["n_clusters"], "n_clusters")
             flat = _int_vector(arrays["parents"], "parents")
             if (counts < 1).any() or counts[:1] != 1 or counts[1:].sum() != len(flat):
