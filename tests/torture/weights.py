@@ -29,7 +29,7 @@ _RECIPES: dict[str, dict[str, Any]] = {
     "spectrum": {"method": "none", "hops": 1, "spectrum": True, "epochs": 2, "hidden": 8},
     "stages": {"method": "none", "hops": 1, "labels": True, "stages": 2, "epochs": 2, "hidden": 4},
 }
-_NETWORKS = ("gcn", "gat", "linkx", "label-propagation")
+_NETWORKS = ("gcn", "gat", "classic", "mixhop", "linkx", "label-propagation")
 
 
 @dataclass(frozen=True)

@@ -294,6 +294,11 @@ def predict(
         return np.asarray(network(inputs.x, inputs.edges).numpy())[inputs.places]
 
 
+def _shapes(weights: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+    """The shapes of weights by their names; files have no numbers without dimensions, but rows of one."""
+    return {name: tuple(value.shape) or (1,) for name, value in weights.items()}
+
+
 def trained_network(recipe: Any, state: Mapping[str, Any], features: int, classes: int) -> GraphNetwork:
     """The module of a trained network, ready to predict; LINKX's nodes are in canonical order."""
     try:
@@ -301,9 +306,7 @@ def trained_network(recipe: Any, state: Mapping[str, Any], features: int, classe
         weights = {name: torch.as_tensor(np.array(value)) for name, value in state.items() if name != _GRAPH}
         with torch.device("meta"):  # which takes no memory: a recipe may claim much
             expected = make_network(recipe, features, classes, nodes).state_dict()
-        if {name: value.shape for name, value in expected.items()} != {
-            name: value.shape for name, value in weights.items()
-        }:
+        if _shapes(expected) != _shapes(weights):
             raise ValueError(f"these are not the weights of {recipe.name}: their names or shapes are others")
         with seeded(0):
             network = make_network(recipe, features, classes, nodes)
