@@ -657,7 +657,7 @@ class Linked(ABC):
         self.member, self.channels, self._graph, self._scale = member, channels, explainer.graph, explainer.scale
         self._classes = explainer.classes
         self.name, self.known = member.recipe.name, explainer.known_to(member)
-        self.units = member.network.units
+        self.units, self._trained_on = member.network.units, channels
         self.mixtures: list[Any] = [None] * len(channels)
         """V of channels that are made of principal columns: here they are those of the features, P_k X."""
         if member.recipe.scaling == "principal":
@@ -674,6 +674,10 @@ class Linked(ABC):
     @abstractmethod
     def inputs(self, rows: Iterable[Any]) -> list[FloatArray]:
         """What a column of a channel enters linearly; rows are taken channel by channel."""
+
+    @abstractmethod
+    def inputs_of(self, nodes: IntArray) -> list[FloatArray]:
+        """The same of many nodes, by products with all of them: no row of a wide channel is made."""
 
     @abstractmethod
     def forward(self, inputs: list[FloatArray]) -> _Pass:
@@ -810,6 +814,7 @@ class LinkedNetwork(Linked):
         self.normalize = network.settings.hop_normalize
         self.attention = network.attention.astype(np.float64)
         own = [state[f"channel_layers.{k}.weight"].astype(np.float64) for k in range(len(channels))]
+        self._own_weights = own
         self.weights = [w if mixed is None else w @ mixed.T for w, mixed in zip(own, self.mixtures, strict=True)]
         self.biases = [state[f"channel_layers.{k}.bias"].astype(np.float64) for k in range(len(channels))]
         names = [*(f"hidden_layers.{k}" for k in range(network.settings.layers - 2)), "output"]
@@ -823,6 +828,14 @@ class LinkedNetwork(Linked):
     def inputs(self, rows: Iterable[Any]) -> list[FloatArray]:
         """X_k W_k + b_k."""
         return [np.asarray(x @ w.T) + b for x, w, b in zip(rows, self.weights, self.biases, strict=True)]
+
+    def inputs_of(self, nodes: IntArray) -> list[FloatArray]:
+        """P_k (X W_k) + b_k."""
+        found = []
+        for channel, weight, bias in zip(self._trained_on, self._own_weights, self.biases, strict=True):
+            product = np.asarray(channel.input @ weight.T, np.float64)
+            found.append((channel.operator @ product if channel.factors else product)[nodes] + bias)
+        return found
 
     def forward(self, inputs: list[FloatArray]) -> _Pass:
         """All that follows X_k W_k + b_k."""
@@ -888,6 +901,10 @@ class LinkedTrees(Linked):
         """The columns that the trees ask about."""
         return [dense(x if mixed is None else x @ mixed) for x, mixed in zip(rows, self.mixtures, strict=True)]
 
+    def inputs_of(self, nodes: IntArray) -> list[FloatArray]:
+        """Principal columns are looked at as they are."""
+        return [_rows_of(channel, nodes) for channel in self._trained_on]
+
     def forward(self, inputs: list[FloatArray]) -> _Pass:
         """The logits."""
         return _Pass(inputs, [], [], [], self.trees.logits(self._joined_rows(inputs)))
@@ -915,7 +932,7 @@ class LinkedTrees(Linked):
     def _near(self) -> list[FloatArray]:
         """A sixteenth of the variance of every column, and never nothing."""
         some = np.linspace(0, self.channels.n - 1, min(self.channels.n, _BLOCK)).astype(np.int64)
-        rows = zip(self.inputs(self.rows(some)), self.average.inputs, strict=True)
+        rows = zip(self.inputs_of(some), self.average.inputs, strict=True)
         return [np.square(values - mean).mean(axis=0) / 16 + 1e-12 for values, mean in rows]
 
     def _unmix(self, k: int, shares: FloatArray) -> FloatArray:

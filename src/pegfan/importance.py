@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import issparse
+from scipy.sparse import csr_array, issparse
 
 from pegfan import _defaults as default
 from pegfan._arrays import FloatArray, IntArray
@@ -121,7 +121,7 @@ def _fits(explainer: Explainer) -> bool:
     assert explainer.graph.features is not None
     rows, columns = explainer.graph.features.shape
     whole = any(network.member.recipe.scaling == "l1" for network in explainer.networks)
-    return not whole or rows * columns <= _CELLS
+    return not whole or issparse(explainer.graph.features) or rows * columns <= _CELLS
 
 
 def _by_weight(explainer: Explainer, groups: dict[str, list[int]]) -> list[str]:
@@ -145,7 +145,7 @@ class _Scored:
 
     def __init__(self, explainer: Explainer, nodes: IntArray, labels: Any, metric: str) -> None:
         self.explainer, self.nodes, self.labels, self.metric = explainer, nodes, labels, metric
-        self.inputs = [network.inputs(network.rows(nodes)) for network in explainer.networks]
+        self.inputs = [network.inputs_of(nodes) for network in explainer.networks]
         self.base = self._measure(self.inputs)
 
     def shuffled(self, columns: IntArray, repeats: int, seed: int) -> Iterator[tuple[float, float]]:
@@ -191,7 +191,7 @@ class _Scored:
                 mixed = next((vectors for vectors in network.mixtures if vectors is not None), None)
                 if mixed is None:
                     whole = np.zeros((channel.n, network.features.matrix.shape[1]))
-                    whole[:, places] = change
+                    whole[:, places] = dense(change)
                 else:
                     whole = change @ mixed[places]
                 moved.append(before + make(whole)[self.nodes] @ weight.T)
@@ -199,8 +199,8 @@ class _Scored:
                 moved.append(before)
         return moved
 
-    def _change(self, network: Linked, columns: IntArray, taken: IntArray) -> tuple[IntArray, FloatArray]:
-        """Which columns of the scaled features change, and by how much per node."""
+    def _change(self, network: Linked, columns: IntArray, taken: IntArray) -> tuple[IntArray, Any]:
+        """Which columns of the scaled features change, and by how much per node, a matrix that may be sparse."""
         if (
             network.member.recipe.scaling != "l1"
         ):  # columns are scaled one by one, or not at all: values move with the raw ones
@@ -208,6 +208,10 @@ class _Scored:
             x = network.features.matrix[:, places]
             return places, dense(x[taken]) - dense(x)
         features: Any = self.explainer.graph.features
-        values = dense(features).copy()  # rows are divided by their sums: all of a row changes with one of its values
+        if issparse(features):  # rows are divided by their sums: all of a row changes with one of its values
+            chosen = csr_array((np.ones(len(columns)), (columns, columns)), shape=(features.shape[1],) * 2)
+            own = csr_array(features, dtype=np.float64) @ chosen
+            return network.columns, scale(features - own + own[taken], "l1") - network.features.matrix
+        values = dense(features).copy()
         values[:, columns] = values[taken][:, columns]
         return network.columns, dense(scale(values, "l1")) - dense(network.features.matrix)

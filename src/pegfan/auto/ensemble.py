@@ -4,7 +4,8 @@ Starting from nothing, the recipe is added that lowers the validation loss of th
 is added several times has more weight. Few validation nodes are soon fitted too well. So the nodes are dealt into
 `BAGS` parts, the selection is made without each part in turn, and what it gives for the part tells how good a selection
 really is. The weights are the means over the parts; the fewer nodes there are, the nearer they are to the plain mean of
-the recipes of lowest loss. Where the best single recipe does better on the parts left out, it is kept instead.
+the recipes of lowest loss. Where the best single recipe has the better metric on the parts left out, the plain mean of
+a few that are near it is put to the same test, and then the single one is kept.
 """
 
 from __future__ import annotations
@@ -153,7 +154,9 @@ def greedy(said: FloatArray, loss: Callable[[FloatArray], FloatArray], steps: in
 
 
 def select(outputs: Sequence[Any], judge: Judge, most: int, near: Sequence[int], margin: float = 0.0) -> Selection:
-    """Weights of some outputs, by greedy selection in parts; or the best single one, if that does better on the rest.
+    """Weights of some outputs, selected in parts: whichever is first no worse on the rest than the best single one.
+
+    First the greedy selection, then the plain mean of a few that are near the best, then the best single one.
 
     Parameters
     ----------
@@ -174,37 +177,54 @@ def select(outputs: Sequence[Any], judge: Judge, most: int, near: Sequence[int],
     every, unknown = np.arange(len(judge.nodes)), (math.nan, math.nan)
     chosen = METRICS[judge.metric]
 
-    def single(nodes: IntArray) -> int:
-        """The best single one by some of the nodes: where it is quick, by their metric, too."""
+    def ranked(nodes: IntArray) -> IntArray:
+        """Those that may be the best by some of the nodes, of lowest loss first: where it is quick, by their metric."""
         pool = np.asarray(near)
         if len(nodes) < len(every) and not (chosen.decides or judge.numeric):
             gains = np.array([chosen.gain(measure(one[nodes], judge.truth[nodes], judge.metric)) for one in own])
             finite = np.isfinite(gains)
             pool = np.flatnonzero(gains >= gains[finite].max() - margin) if finite.any() else pool
-        return int(pool[int(judge.losses(said[pool][:, nodes], nodes).argmin())])
+        return np.asarray(pool[np.argsort(judge.losses(said[pool][:, nodes], nodes), kind="stable")])
 
-    def weigh(nodes: IntArray) -> FloatArray:
+    def greedily(nodes: IntArray) -> FloatArray:
         loss = partial(judge.losses, chosen=nodes)
         part, share = said[:, nodes], len(nodes) / (len(nodes) + FEW)
-        plain = np.zeros(len(outputs))
-        plain[np.argsort(loss(part), kind="stable")[:PLAIN]] = 1 / min(PLAIN, len(outputs))
+        plain = _equal(np.argsort(loss(part), kind="stable")[:PLAIN], len(outputs))
         return _pruned(share * greedy(part, loss) + (1 - share) * plain, most)
 
+    def plainly(nodes: IntArray) -> FloatArray:
+        return _equal(ranked(nodes)[: min(PLAIN, most)], len(outputs))
+
     if len(outputs) == 1 or len(every) < FEWEST:
-        return Selection(weigh(every), unknown, unknown)
-    weights = np.zeros(len(outputs))
-    mixed, alone = np.empty_like(own[0]), np.empty_like(own[0])
+        return Selection(greedily(every), unknown, unknown)
+    alone = np.empty_like(own[0])
     for part in range(BAGS):
-        rest, left = np.flatnonzero(judge.parts != part), np.flatnonzero(judge.parts == part)
-        found = weigh(rest)
-        weights += found / BAGS
-        members = np.flatnonzero(found)
-        mixed[left] = mean_of([own[m][left] for m in members], found[members].tolist())
-        alone[left] = own[single(rest)][left]
-    ensemble, best = judge.judged(mixed), judge.judged(alone)
-    if judge.is_worse(mixed, alone) or chosen.gain(best[0]) > chosen.gain(ensemble[0]):
-        return Selection(np.eye(len(outputs))[single(every)], ensemble, best)
-    return Selection(_pruned(weights, most), ensemble, best)
+        left = np.flatnonzero(judge.parts == part)
+        alone[left] = own[ranked(np.flatnonzero(judge.parts != part))[0]][left]
+    single = judge.judged(alone)
+    refused: list[tuple[float, float]] = []
+    for weigh in (greedily, plainly):
+        weights, mixed = np.zeros(len(outputs)), np.empty_like(own[0])
+        for part in range(BAGS):
+            left = np.flatnonzero(judge.parts == part)
+            found = weigh(np.flatnonzero(judge.parts != part))
+            weights += found / BAGS
+            members = np.flatnonzero(found)
+            mixed[left] = mean_of([own[m][left] for m in members], found[members].tolist())
+        ensemble = judge.judged(mixed)
+        if chosen.gain(ensemble[0]) >= chosen.gain(single[0]) and not judge.is_worse(mixed, alone):
+            kept = _pruned(weights, most)
+            if weigh is greedily or np.count_nonzero(kept) > 1:
+                return Selection(kept, ensemble, single)
+        refused.append(ensemble)
+    return Selection(_equal(ranked(every)[:1], len(outputs)), refused[0], single)
+
+
+def _equal(members: IntArray, count: int) -> FloatArray:
+    """Equal weights of some of so many."""
+    weights = np.zeros(count)
+    weights[members] = 1 / len(members)
+    return weights
 
 
 def noise(output: Any, judge: Judge) -> float:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -63,9 +63,9 @@ _SHARE = 10
 """A recipe may take a tenth of the time of all cores: its epochs are capped accordingly, and then the clock ends it."""
 _FEWEST, _FEWEST_BASELINE = 100, 30
 """Epochs that a recipe must have to be worth a try, and those that what everybody would try gets in any case."""
-_BEHIND, _TRIED = 0.1, 3
-"""The share of the time, against one, of a head whose best is clearly behind the best of another, once so many recipes
-with this head have been tried."""
+_STEEP, _LEAST, _TRIED = 4, 0.05, 3
+"""How steeply the time of a head falls with the skill of its best against that of the leader, and what it has at least,
+once so many recipes with this head have been tried."""
 _DIVERSE, _PARENTS, _REPEATS, _TRIES = 8, 6, 5, 20
 """How many recipes run before any is varied, how many of the best are varied, the most seeds per recipe, and how many
 recipes are drawn to find one that is new."""
@@ -497,62 +497,49 @@ class Search:
         self._take(self._proposals(listed))
 
     def _proposals(self, listed: list[Recipe]) -> Iterator[Recipe | None]:
-        """What to try next, by what is known when it is asked for: of every four, one of the list, three new ones.
-
-        None where nothing fits beside what is being trained.
-        """
+        """What to try next, by what is known when it is asked for; None where nothing fits beside what is trained."""
         idle, turns = 0, dict.fromkeys(self.space.heads, 0)
         while not self._is_over() and idle < _IDLE:
-            head = self._next_head()
-            turn = turns[head]
-            turns[head] += 1
-            own = [recipe for recipe in listed if recipe.head == head or head not in ("network", "boosting")]
             beside = self._training
-            following = next(
-                (recipe for recipe in own if not self._is_slow(recipe) and self._fits(recipe, *beside)), None
-            )
-            if following is not None and (turn < _DIVERSE // len(turns) or turn % 4 == 0):
-                listed.remove(following)
-                found: Recipe | None = following
-            else:
-                found = self._repeated(head) if turn % 4 == 3 else self._new(turn, head, drawn=turn % 4 == 1)
-            if found is not None and not self._fits(found, *beside):
-                found = None
+            found = next(filter(None, (self._proposal(head, turns, listed) for head in self._heads())), None)
             idle = 0 if found is not None or beside else idle + 1
             if found is not None or beside:
                 yield found
 
-    def _next_head(self) -> str:
-        """The head that has had least of the time that it deserves: little, where its best is clearly behind."""
-        heads = list(self.space.heads)
-        spent = dict.fromkeys(heads, 0.0)
+    def _proposal(self, head: str, turns: dict[str, int], listed: list[Recipe]) -> Recipe | None:
+        """What to try next with a head: of every four, one of the list, three new ones."""
+        turn, beside = turns[head], self._training
+        turns[head] += 1
+        own = [recipe for recipe in listed if recipe.head == head or head not in ("network", "boosting")]
+        following = next((one for one in own if not self._is_slow(one) and self._fits(one, *beside)), None)
+        if following is not None and (turn < _DIVERSE // len(turns) or turn % 4 == 0):
+            listed.remove(following)
+            return following
+        found = self._repeated(head) if turn % 4 == 3 else self._new(turn, head, drawn=turn % 4 == 1)
+        return found if found is not None and self._fits(found, *beside) else None
+
+    def _heads(self) -> list[str]:
+        """The heads, that which has had least of the time that it deserves first."""
+        spent = dict.fromkeys(self.space.heads, 0.0)
         for trial in self.done:
             if trial.recipe.head in spent:
                 spent[trial.recipe.head] += trial.cpu
         for recipe in self._training:
             if recipe.head in spent:
                 spent[recipe.head] += self._estimate(recipe)
-        return min(heads, key=lambda head: spent[head] / self._deserved(head))
+        return sorted(spent, key=lambda head: spent[head] / self._deserved(head))
 
     def _deserved(self, head: str) -> float:
-        best = {name: self._best_of(name) for name in self.space.heads}
-        if best[head] is None or sum(trial.recipe.head == head for trial in self.done) < _TRIED:
+        """What part of the time a head deserves, against one: by how far its best is from a constant to the leader."""
+        best = {name: self._best_loss(name) for name in self.space.heads}
+        worst = self._best_loss("constant")
+        if math.isinf(worst) or math.isinf(best[head]) or sum(t.recipe.head == head for t in self.done) < _TRIED:
             return 1.0
-        leader = min((trial for trial in best.values() if trial is not None), key=lambda trial: trial.val_loss)
-        return _BEHIND if self.judge.is_worse(*(self._judged(trial) for trial in (best[head], leader))) else 1.0
+        skill = (worst - best[head]) / max(worst - min(best.values()), 1e-12)
+        return max(min(skill, 1.0), 0.0) ** _STEEP + _LEAST
 
-    def _best_of(self, head: str) -> Trial | None:
-        own = [trial for trial in self.done if trial.recipe.head == head and trial.trained is not None]
-        return min(own, key=lambda trial: trial.val_loss, default=None)
-
-    def _judged(self, trial: Any) -> Any:
-        return trial.log_probabilities[self.judge.nodes]
-
-    @cached_property
-    def judge(self) -> Judge:
-        """The validation nodes."""
-        shared = self.pool.shared
-        return Judge(shared.graph, self.split, shared.sample_weight)
+    def _best_loss(self, head: str) -> float:
+        return min((t.val_loss for t in self.done if t.recipe.head == head and t.trained is not None), default=math.inf)
 
     def _new(self, turn: int, head: str, drawn: bool) -> Recipe | None:
         """An untried recipe: of several that are drawn, or that vary one of the best, the first that is fast enough."""
@@ -609,7 +596,7 @@ class Search:
         """One of the best that has been trained least often, or None where all of them were trained enough."""
         best = self._ranked(head)[: 2 * _PARENTS]
         times = {recipe: self.order.count(recipe) for recipe in best}
-        left = [recipe for recipe in best if times[recipe] < _REPEATS]
+        left = [recipe for recipe in best if times[recipe] < _REPEATS and not self._is_slow(recipe)]
         return min(left, key=lambda recipe: best.index(recipe) + 3 * times[recipe], default=None)
 
     def _settled(self, recipe: Recipe) -> Recipe:
