@@ -273,6 +273,27 @@ def test_recipes_wait_until_they_fit_beside_others(monkeypatch):
     assert {trial.recipe.hops for trial in model.trials_} >= {0, 1}
 
 
+def test_memory_that_runs_out_costs_a_recipe_not_the_search(graph, monkeypatch):
+    real = search.run_task
+
+    def short(shared, task):
+        if task.recipe.is_boosted or (task.recipe.has_tree and task.split is not graph.splits[0]):
+            raise MemoryError("no room")
+        return real(shared, task)
+
+    monkeypatch.setattr(search, "run_task", short)
+    outcome = carry_out(graph, Plan(budget=3, splits=2, workers=2, pins={"epochs": 5}))
+    assert not any(recipe.is_boosted for recipe in outcome.model.ran_)
+    assert [trial.place for trial in sorted(outcome.model.trials_, key=lambda t: t.place)] == [
+        *range(len(outcome.model.ran_))
+    ]
+    assert "left out for lack of memory: X alone columns boosted" in outcome.model.reason_
+    monkeypatch.setattr(search, "run_task", lambda shared, task: short(shared, task._replace(recipe=boosted)))
+    boosted = Recipe("none", hops=0, head="boosting")
+    with pytest.raises(MemoryError, match="none of the 2 recipes that were tried fits"):
+        pf.AutoClassifier(recipes=[{"hops": 1}, {"hops": 2}]).fit(graph)
+
+
 def test_memory_is_named_or_follows_from_the_machine():
     assert search_memory("2GB") == 2e9
     assert 0 < search_memory(None) <= 4e9

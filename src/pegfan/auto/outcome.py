@@ -504,6 +504,8 @@ class _FurtherSplits:
             self.tell(self._step(f"split {i}, {len(parts) + 1} of at most {whole}"))
             if len(found) == len(tasks_of) + (same is None):
                 del waiting[i]
+                if any(one.out_of_memory for one in found.values()):
+                    continue  # as a split that there is no time for
                 yield i, (parts[i], [found[place] for place in tasks_of], found[same])
 
     def _step(self, text: str) -> Step:

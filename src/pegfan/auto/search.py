@@ -72,6 +72,8 @@ recipes are drawn to find one that is new."""
 _MOST, _ENOUGH, _IDLE = 240, 32, 16
 """The most trainings; how many in a row that do not get among the best end a search; and how many turns in a row in
 which nothing new is found, as where almost everything is pinned."""
+_SHARES = (0.25, 0.5, 0.75)
+"""Of the best baseline in an ensemble, where that is worse on validation without it."""
 _LATE = 2.0
 """A recipe is begun if at least one part in so many of the time that it takes is left."""
 CHANNELS, ROWS_SHARE, WEIGHTS = 0.1, 0.75, 0.05
@@ -133,6 +135,8 @@ class Trial:
         Seconds of the core in which channels were made.
     baseline
         Whether everybody would have tried it: the model is never worse on validation.
+    out_of_memory
+        Whether memory ran out: nothing came of it.
     """
 
     recipe: Recipe
@@ -150,6 +154,7 @@ class Trial:
     weight: float = 0.0
     made: float = 0.0
     baseline: bool = False
+    out_of_memory: bool = False
 
     @property
     def per_epoch(self) -> float:
@@ -355,8 +360,13 @@ class Pool:
         return self.trees[key]
 
     def _train(self, task: Task) -> Trial:
-        ready = task._replace(tree=self.tree(task.recipe), until=self.until, seconds=self.longest)
-        return run_task(self.shared, ready)
+        try:
+            ready = task._replace(tree=self.tree(task.recipe), until=self.until, seconds=self.longest)
+            return run_task(self.shared, ready)
+        except MemoryError as error:
+            _log.warning("not enough memory for %s: %s", task.recipe.name, error)
+            about: Any = {"seed": task.seed, "asked": task.recipe, "place": task.place, "out_of_memory": True}
+            return Trial(task.recipe, math.nan, math.inf, 0, 0.0, None, None, **about)
 
     def run(self, tasks: Iterator[Task | None]) -> Iterator[Trial]:
         """Results as they come; the next task is asked for when there is room for it, later if it is None."""
@@ -604,10 +614,18 @@ class Search:
         return recipe.settled(shared.graph, self.split, shared.stood_in)
 
     def _in_order(self, baselines: int) -> list[Trial]:
-        """The trials in the order in which they were started; so many of the first are baselines."""
-        for trial in self.done:
-            trial.baseline = trial.place < baselines
-        return sorted(self.done, key=lambda c: c.place)
+        """The trials in the order in which they were started; so many of the first are baselines.
+
+        Those for which memory ran out are not among them: what is repeated lacks them, too.
+        """
+        ended = sorted((trial for trial in self.done if not trial.out_of_memory), key=lambda c: c.place)
+        if not ended and self.left_out:
+            raise MemoryError(
+                f"none of the {len(self.left_out)} recipes that were tried fits into the memory that is free"
+            )
+        for place, trial in enumerate(ended):
+            trial.baseline, trial.place = trial.place < baselines, place
+        return ended
 
     def _lowest(self) -> float:
         """The sum of the losses of those that may be averaged."""
@@ -639,7 +657,9 @@ class Search:
                 yield Task(recipe, self.split, self.seed + SEEDS * again, place=len(self.order) - 1)
 
         for trial in self.pool.run(tasks()):
-            if not fixed:
+            if trial.out_of_memory:
+                self.left_out.append(trial.recipe)
+            elif not fixed:
                 self._uncap(trial)
             self.done.append(trial)
             _log.info(
@@ -840,11 +860,24 @@ def choose(
     measure, kept = METRICS[graph.metric], validate(choice.output, graph, split, weights)
     if measure.gain(kept[0]) >= -baseline.rank[0]:
         return choice
-    reason = (
-        f"the best on validation of what everybody would try: {_shown(graph, (baseline.val_metric, baseline.val_loss))}"
-        f"; {'an ensemble' if len(choice.members) > 1 else 'the recipe of lowest loss'} has {_shown(graph, kept)}"
-    )
-    return Choice([baseline], [1.0], "best", reason)
+    better = f"on validation {baseline.recipe.name} alone has {_shown(graph, (baseline.val_metric, baseline.val_loss))}"
+    better += f", the {'ensemble' if len(choice.members) > 1 else 'recipe of lowest loss'} {_shown(graph, kept)}"
+    for share in _SHARES:
+        mixed = _with_baseline(choice, baseline, share, members)
+        if measure.gain(validate(mixed.output, graph, split, weights)[0]) >= -baseline.rank[0]:
+            return mixed._replace(reason=f"{choice.reason}; {share:.0%} of it is what everybody would try: {better}")
+    return Choice([baseline], [1.0], "best", f"the best of what everybody would try: {better}")
+
+
+def _with_baseline(choice: Choice, baseline: Trial, share: float, most: int) -> Choice:
+    """The members of a model and a baseline, which has a share of it."""
+    pairs = [pair for pair in zip(choice.members, choice.weights, strict=True) if pair[0] is not baseline]
+    pairs = sorted(pairs, key=lambda pair: -pair[1])[: max(most - 1, 0)]
+    total = math.fsum(weight for _, weight in pairs)
+    group = [(baseline, share if pairs else 1.0), *((one, (1 - share) * weight / total) for one, weight in pairs)]
+    group.sort(key=lambda pair: -pair[1])
+    how = f"ensemble of {len(group)}" if len(group) > 1 else "best"
+    return Choice([one for one, _ in group], [weight for _, weight in group], how, choice.reason)
 
 
 def _shown(graph: Graph, pair: tuple[float, float]) -> str:
