@@ -195,3 +195,12 @@ def check_sparse(matrix: Any, what: str, *shape: int | None) -> None:
             matrix.check_format()
         except ValueError as error:
             raise ValueError(f"{what} is not a valid sparse matrix: {error}") from error
+
+
+def check_predictions(output: Any) -> Any:
+    """What a model says, if it is numbers: weights from a file may be of any size."""
+    if np.isnan(output).any() or (output.shape[1] == 1 and np.isinf(output).any()):
+        raise ValueError(
+            "the model's predictions are not numbers: its weights, or the features, are too large; train again"
+        )
+    return output

@@ -19,7 +19,7 @@ from scipy.sparse import issparse
 
 from pegfan import _saved
 from pegfan._arrays import Float32Array, FloatArray, IntArray
-from pegfan._checks import check_flag, check_kind, check_numbers, shown
+from pegfan._checks import check_flag, check_kind, check_numbers, check_predictions, shown
 from pegfan._extras import need
 from pegfan._limits import allowed_for, require
 from pegfan._npz import read_npz, write_npz
@@ -44,7 +44,6 @@ __all__ = [
     "Fitted",
     "Trained",
     "TrainedNetwork",
-    "check_outputs",
     "draw_folds",
     "draw_splits",
     "fingerprint",
@@ -491,7 +490,7 @@ class Fitted:
         held_out = self.held_out(known)
         for fold, mean in means.items() if held_out is not None else ():
             output[held_out == fold] = mean[held_out == fold]
-        return check_outputs(output)
+        return check_predictions(output)
 
     def held_out(self, graph: Graph) -> IntArray | None:
         """The fold that every node of a graph is a test node of, -1 for none; None where there are no folds."""
@@ -790,15 +789,6 @@ class Fitted:
         if inputs and not _are_scale(inputs, about["columns"]):
             raise ValueError(f"{_INPUTS} holds a scale that does not fit the {about['columns']} feature columns")
         return known, FeatureScale(**inputs) if inputs else None, principal, parts
-
-
-def check_outputs(output: Any) -> Any:
-    """What a model says, as `mean_of` takes it, if it is numbers: weights from a file may be of any size."""
-    if np.isnan(output).any() or (output.shape[1] == 1 and np.isinf(output).any()):
-        raise ValueError(
-            "the model's predictions are not numbers: its weights, or the features, are too large; train again"
-        )
-    return output
 
 
 def mean_of(outputs: Sequence[Any], weights: Sequence[float] | None = None) -> Any:

@@ -513,7 +513,7 @@ for dtype in (np.float32, np.float64):
     system.operator("scaling", 2).T @ (system.operator("scaling", 2) @ f)
 x = np.arange(60.0)[:, None]
 channels = Channels([Channel("X", None, x)])
-run = boost(channels, (x[:, 0] > 17).astype(int), pf.Split(np.arange(0, 60, 2), np.arange(1, 60, 2), np.arange(3)))
+run = boost(channels, (x[:, 0] > 17).astype(int), pf.Split(np.arange(0, 60, 2), np.arange(1, 60, 2), np.arange(0)))
 Boosted(run.state).shares(x.astype(np.float32))
 print("numba" in sys.modules, "llvmlite" in sys.modules)
 """

@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from pegfan._checks import check_predictions
 from pegfan.auto.classifier import load_model
 from pegfan.channels import FeatureScale
 from pegfan.classifier import NodeModel
-from pegfan.fitted import Trained, check_outputs, mean_of
+from pegfan.fitted import Trained, mean_of
 from pegfan.large.channels import Block, GraphPieces, LargeChannels, make_channels
 from pegfan.large.files import Rows, RowWriter
 from pegfan.large.pieces import Made, Work, full_disk
@@ -64,7 +65,7 @@ def predict_places(
         def say(block: Block, start: int, first: int) -> None:
             last = min(first + _BLOCK // _PARTS, len(block.places))
             if first < last:
-                out.write(start + first, check_outputs(_said(model, block, first, last)))
+                out.write(start + first, check_predictions(_said(model, block, first, last)))
 
         coming = reader.submit(read, 0)
         for start in range(0, n, _BLOCK):
