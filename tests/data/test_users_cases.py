@@ -129,28 +129,23 @@ def test_processes_do_not_change_what_a_recipe_gives(data, tmp_path):
     assert (tmp_path / "w2" / "predictions.csv").read_bytes() == first
 
 
-@pytest.mark.parametrize("native", ["0", "1"])
-def test_ctrl_c_ends_every_process_and_leaves_nothing(data, tmp_path, native):
-    """With the C extension recipes are trained in threads, without it in other processes."""
-    program = "import sys, pegfan.auto.search as s; s._FAN_OUT = 0.0; from pegfan.cli import app; app(sys.argv[1:])"
+def test_ctrl_c_ends_every_thread_and_leaves_nothing(data, tmp_path):
     recipe = '[[recipes]]\nmethod = "none"\nepochs = 1000000\npatience = 1000000\nhops = {}\n'
     (tmp_path / "endless.toml").write_text(recipe.format(1) + recipe.format(2))
     arguments = ["train", "texas", "-o", str(tmp_path / "out"), "--workers", "2"]
     running = subprocess.Popen(
-        [sys.executable, "-c", program, *arguments, "--config", str(tmp_path / "endless.toml")],
+        [sys.executable, "-m", "pegfan", *arguments, "--config", str(tmp_path / "endless.toml")],
         stderr=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         text=True,
-        env={**os.environ, "PEGFAN_NATIVE": native},
     )
-    lanes = _children if native == "0" else _threads
-    children = []
+    threads = []
     deadline = time.monotonic() + 120
     try:
-        while len(children) < 2 and time.monotonic() < deadline and running.poll() is None:
-            children = lanes(running.pid)
+        while len(threads) < 2 and time.monotonic() < deadline and running.poll() is None:
+            threads = _threads(running.pid)
             time.sleep(0.2)
-        assert len(children) >= 2, "the recipes are trained side by side"
+        assert len(threads) >= 2, "the recipes are trained side by side"
         time.sleep(1.0)
         running.send_signal(signal.SIGINT)
         _, told = running.communicate(timeout=100)
@@ -160,7 +155,7 @@ def test_ctrl_c_ends_every_process_and_leaves_nothing(data, tmp_path, native):
     assert "Interrupted" in told
     assert "Traceback" not in told
     assert [path.name for path in tmp_path.iterdir()] == ["endless.toml"]
-    assert not [pid for pid in children if _alive(pid)]
+    assert not [thread for thread in threads if _alive(thread)]
 
 
 def _threads(pid):
@@ -170,23 +165,6 @@ def _threads(pid):
         with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{entry}/stat", encoding="utf-8") as file:
             busy = int(file.read().rpartition(")")[2].split()[11]) / os.sysconf("SC_CLK_TCK")
             found += [int(entry)] if busy > 1.0 and int(entry) != pid else []
-    return found
-
-
-def _children(pid):
-    """Processes of loky below a process."""
-    found = []
-    for entry in os.listdir("/proc"):
-        if entry.isdigit():
-            try:
-                with open(f"/proc/{entry}/stat", encoding="utf-8") as file:
-                    parent = int(file.read().rpartition(")")[2].split()[1])
-                with open(f"/proc/{entry}/cmdline", encoding="utf-8") as file:
-                    command = file.read()
-            except OSError:
-                continue
-            if parent == pid and "popen_loky" in command:
-                found.append(int(entry))
     return found
 
 
