@@ -146,24 +146,25 @@ def _networks(graph: Graph, training: Graph) -> list[Recipe]:
 
 
 def memory(recipes: Iterable[Recipe], graph: Graph) -> float:
-    """About how many bytes some recipes take that are trained side by side, on rows of dense features.
+    """About how many bytes some recipes take that are trained side by side, on rows of their channels.
 
-    They share scaled features, hop matrices and hops of the features.
+    They share scaled features, hop matrices and hops of the features, which are taken as dense.
     """
     x: Any = graph.features
     parts: dict[Any, float] = {}
     for recipe in recipes:
         principal = recipe.scaling == "principal"
-        if issparse(x) and not principal:
-            continue
         rows = 4.0 * graph.n * (min(x.shape[1], COUNT) if principal else x.shape[1])
-        parts[recipe.scaling] = rows
+        parts[recipe.scaling] = 12.0 * x.nnz if issparse(x) and not principal else rows
         symbols = REGIMES.get(recipe.regime, ("S",))
         for symbol in symbols:
             hops = (recipe.scaling, recipe.weight, symbol, recipe.direction)
             for power in range(recipe.hop_count(graph.directed) // len(symbols)):
                 parts[*hops[1:]] = 12.0 * graph.adjacency.nnz
                 parts[*hops, power] = rows
+        if recipe.kinds:
+            sides = 4 if recipe.direction == "both" and graph.directed else 2
+            parts["kinds", recipe.scaling, recipe.regime, recipe.direction] = sides * len(graph.edge_kinds) * rows
         if recipe.has_tree:
             parts[recipe.tree_key, recipe.kind, recipe.scaling] = rows / 2
     return sum(parts.values())

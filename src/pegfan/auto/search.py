@@ -79,8 +79,9 @@ _LATE = 2.0
 CHANNELS, ROWS_SHARE, WEIGHTS = 0.1, 0.75, 0.05
 """The parts of the memory for channels that are kept from one training to the next; for the rows of channels that are
 being trained on, and what they are made of; and for weights and outputs of trainings that may be chosen."""
-ROWS_MOST = 1.6e9
-"""The most bytes of such rows, however much memory there is."""
+ROWS_LEAST, ROWS_MOST = 8e8, 1.6e9
+"""However much memory there is, such rows have six times the bytes of the dense features, at least and at most so
+many."""
 _OVER: Any = object()
 """In place of a task: there is none any more."""
 SEEDS = 1000
@@ -576,9 +577,11 @@ class Search:
 
     def _fits(self, recipe: Recipe, *others: Recipe) -> bool:
         """Whether its rows fit into their part of the memory, beside those of others."""
-        most = min(ROWS_SHARE * self.pool.max_memory, ROWS_MOST)
+        x: Any = self.pool.shared.graph.features
+        allowed = min(max(6 * 4.0 * x.shape[0] * x.shape[1], ROWS_LEAST), ROWS_MOST)
+        most = min(ROWS_SHARE * self.pool.max_memory, allowed)
         batched = [one for one in (recipe, *others) if one.head != "network" or self._is_batched(one)]
-        return memory(batched, self.pool.shared.graph) <= most
+        return bool(memory(batched, self.pool.shared.graph) <= most)
 
     @property
     def _training(self) -> list[Recipe]:
