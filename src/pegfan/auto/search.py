@@ -79,7 +79,7 @@ _LATE = 2.0
 CHANNELS, ROWS_SHARE, WEIGHTS = 0.1, 0.75, 0.05
 """The parts of the memory for channels that are kept from one training to the next; for the rows of channels that are
 being trained on, and what they are made of; and for weights and outputs of trainings that may be chosen."""
-ROWS_LEAST, ROWS_MOST = 8e8, 1.6e9
+ROWS_LEAST, ROWS_MOST = 4e8, 1.6e9
 """However much memory there is, such rows have six times the bytes of the dense features, at least and at most so
 many."""
 _OVER: Any = object()
