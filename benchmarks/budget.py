@@ -166,7 +166,8 @@ def train(folder: Path, words: Sequence[str], source: Path | None = None, limit:
     timed = ["/usr/bin/time", "-f", "%U %S", "-o", str(folder / "times"), *command]
     done = run_limited(timed, int(limit), env=environment)
     if done.code:
-        return {"exit": done.code, "seconds": done.seconds, "peak": done.largest, "err": done.err[-500:].replace(f"{folder}{os.sep}", "")}
+        message = done.err[-500:].replace(f"{folder}{os.sep}", "")
+        return {"exit": done.code, "seconds": done.seconds, "peak": done.largest, "err": message}
     cpu = sum(map(float, (folder / "times").read_text().split()[-2:]))
     return {
         "exit": 0,

@@ -303,8 +303,8 @@ def weighted(choice: Choice) -> list[Trained]:
 
 def _ended(chosen: Sequence[Trial], search: Search) -> str:
     """How far the members got, where the time ran out or Ctrl-C came."""
-    short = f"; left out for lack of memory: {', '.join(recipe.name for recipe in search.left_out)}"
-    short = short if search.left_out else ""
+    names = ", ".join(recipe.name for recipe in search.left_out)
+    short = f"; left out for lack of memory: {names}" if names else ""
     pairs = [(trial, trial.asked.settings.epochs) for trial in chosen if trial.asked is not None]
     cut = [(trial.epochs, planned) for trial, planned in pairs if trial.recipe.settings.epochs < planned]
     if search.interrupted:
@@ -331,7 +331,7 @@ def fit_model(
     clock: Clock | None = None,
     baselines: int = 0,
 ) -> Pool:
-    """Fit a model; what it was trained in (trees, scale, channels) can be used until the block ends.
+    """Fit a model; what it was trained in (trees, scale, channels) is returned, for other splits.
 
     Where recipes are to be trained again, one may take `afford` seconds; on how many `others` is for a large graph. The
     `clock` counts the seconds of the budget, by default from now on. Of fixed recipes, the first are so many
