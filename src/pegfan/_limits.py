@@ -24,12 +24,14 @@ __all__ = [
     "show_bytes",
 ]
 
-SHARE = 0.5
-"""Of the memory that is free, what reading a graph may take by default: the work on it needs the rest."""
+SHARE = 0.8
+"""Of the memory that is free, what reading a graph may take by default: about half of that stays for the work on it."""
 UNKNOWN_MEMORY = 4 * 10**9
 """Bytes that are taken to be free where the system does not say."""
-CELL, BYTE, COLUMN = 32, 4, 20_000
-"""Bytes in memory that reading a text table takes per cell, and besides per byte of text and per column."""
+NUMBER, CELL, BYTE, COLUMN = 24, 32, 4, 20_000
+"""Bytes in memory that reading a table takes per number, per cell of text, and besides per byte of text and column."""
+NUMBER_DIGITS = 26
+"""Bytes that a number and what parts it from the next one take in a text table at the most."""
 JSON, GML, GRAPHML, EDGELIST = 30, 40, 50, 75
 """Bytes in memory that a byte of these formats may become: Python's objects are large."""
 MOST_COLUMNS = 100_000

@@ -31,10 +31,10 @@ def machine(monkeypatch):
 
 
 def test_what_is_allowed_follows_from_what_is_free(machine, monkeypatch):
-    assert _limits.allowed() == 2 * GB
+    assert _limits.allowed() == 3.2 * GB
     assert (_limits.allowed("8GB"), _limits.allowed(10**6)) == (8 * GB, 10**6)
     monkeypatch.setattr(_limits, "free_memory", lambda: None)
-    assert _limits.allowed() == _limits.UNKNOWN_MEMORY // 2
+    assert _limits.allowed() == 0.8 * _limits.UNKNOWN_MEMORY
     for wrong in ("much", "-1GB", 0):
         with pytest.raises(ValueError, match="max_bytes is an amount of bytes"):
             _limits.allowed(wrong)
@@ -289,3 +289,21 @@ def test_predictions_are_numbers_or_none_are_given(saved, value):
                 weights[...] = value
         with np.errstate(all="ignore"), pytest.raises(ValueError, match="the model's predictions are not numbers"):
             model.predict_proba(graph)
+
+
+def test_numbers_of_a_table_take_less_than_texts_wherever_these_begin(tmp_path):
+    numbers = tmp_path / "numbers.csv"
+    rows = [f"{k}," + ",".join([f"0.{k:07d}"] * 4) for k in range(20_000)]
+    numbers.write_text("\n".join(["id,a,b,c,d", *rows]) + "\n")
+    edges = tmp_path / "edges.csv"
+    edges.write_text("source,target\n0,1\n")
+    assert read_graph(numbers, edges, max_bytes="4MB").n == 20_000
+    with pytest.raises(BadInput, match=r"numbers.csv: 20,000 rows of 5 columns take up to 2.5 MB"):
+        read_graph(numbers, edges, max_bytes="2MB")
+    texts = tmp_path / "texts.csv"
+    late = [row if k < 15_000 else row.replace("0.", "x") for k, row in enumerate(rows)]
+    texts.write_text("\n".join(["id,a,b,c,d", *late]) + "\n")
+    with pytest.raises(BadInput, match=r"texts.csv: texts in 4 columns take up to .* and 4.0 MB are allowed"):
+        read_graph(texts, edges, max_bytes="4MB")
+    with pytest.raises(BadInput, match="is not a number, as most values"):  # read whole
+        read_graph(texts, edges, max_bytes="9MB")

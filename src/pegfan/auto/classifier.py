@@ -11,7 +11,7 @@ from typing import Any, Literal, Self
 from pegfan import _defaults as default
 from pegfan import _saved
 from pegfan._checks import check_integer, check_path, check_seed, kind_of, shown
-from pegfan._limits import allowed, read_bytes
+from pegfan._limits import UNKNOWN_MEMORY, free_memory, read_bytes
 from pegfan._plain import plain
 from pegfan.auto.search import Choice, Pool, Search, Trial, choose, validate
 from pegfan.channels import FeatureScale
@@ -317,7 +317,10 @@ def _ended(chosen: Sequence[Trial], search: Search) -> str:
 
 def search_memory(max_memory: str | float | None) -> float:
     """The bytes that a search may take beside the graph: as given, or half of what is free and at most `MEMORY`."""
-    return float(min(MEMORY, allowed()) if max_memory is None else read_bytes(max_memory, "max_memory"))
+    if max_memory is not None:
+        return float(read_bytes(max_memory, "max_memory"))
+    free = free_memory()
+    return min(MEMORY, (UNKNOWN_MEMORY if free is None else free) / 2)
 
 
 def fit_model(

@@ -105,7 +105,7 @@ class Reading:
         str | None,
         typer.Option(
             metavar="SIZE",
-            help="The memory that reading a file may take, such as 8GB; by default half of what is free.",
+            help="The memory that reading a file may take, such as 8GB; by default 80 % of what is free.",
         ),
     ] = None
 

@@ -22,7 +22,7 @@ from scipy.sparse import coo_array, csc_array, csr_array, issparse, triu
 from pegfan._arrays import FloatArray, IntArray
 from pegfan._checks import BadInput
 from pegfan._extras import need
-from pegfan._limits import CELL, COLUMN, EDGE, EDGELIST, GML, GRAPHML, NODE, require
+from pegfan._limits import BYTE, CELL, COLUMN, EDGE, EDGELIST, GML, GRAPHML, NODE, NUMBER, require
 from pegfan._npz import read_npz
 from pegfan.datasets._table import Options, ReadReport, Table, few, shown, suggestion
 from pegfan.datasets._text import COMMENTS, open_bytes, read_numbers, require_columns
@@ -143,7 +143,7 @@ def _read_mtx(path: Path, max_bytes: int | None) -> coo_array:
 
 
 def _read_mtx_head(path: Path, max_bytes: int | None) -> _Head:
-    with open_bytes(path, max_bytes) as stream:
+    with open_bytes(path, max_bytes, BYTE) as stream:
         words = stream.readline(1000).decode(errors="replace").lower().split()
         if len(words) != 5 or words[:2] != ["%%matrixmarket", "matrix"]:
             raise BadInput(f"{path}, line 1: not the first line of a Matrix Market file with a matrix")
@@ -285,7 +285,7 @@ def _require_features(path: Path, features: Any, max_bytes: int | None) -> None:
         _require_room(path, max(features.shape), features.nnz + features.shape[0], max_bytes, what="feature columns")
     elif max_bytes is not None:
         rows, columns = features.shape
-        require(f"{path}: features of {rows:,} nodes in {columns:,} columns", 24 * rows * columns, max_bytes)
+        require(f"{path}: features of {rows:,} nodes in {columns:,} columns", NUMBER * rows * columns, max_bytes)
 
 
 def _node_count(arrays: dict[str, Any], labels: Any, features: Any) -> int | None:
@@ -466,7 +466,7 @@ def _require_tensors(path: Path, data: Any, max_bytes: int) -> None:
     found = data.to_dict() if hasattr(data, "to_dict") else vars(data)
     tensors = [value for value in found.values() if hasattr(value, "numel") and hasattr(value, "element_size")]
     numbers = sum(tensor.numel() for tensor in tensors)
-    require(f"{path}: tensors of {numbers:,} numbers", 24 * numbers, max_bytes)
+    require(f"{path}: tensors of {numbers:,} numbers", NUMBER * numbers, max_bytes)
     edges = found["edge_index"]
     largest = int(edges.max()) + 1 if hasattr(edges, "max") and edges.numel() and not edges.is_floating_point() else 0
     given = found.get("num_nodes")

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from pegfan._checks import BadInput
-from pegfan._limits import BYTE, CELL, COLUMN, MOST_COLUMNS, require
+from pegfan._limits import BYTE, CELL, COLUMN, MOST_COLUMNS, NUMBER, NUMBER_DIGITS, require
 from pegfan.datasets import _kernels
 from pegfan.datasets._coded import Cells, Coded, Numberer
 from pegfan.datasets._header import has_header, is_number
@@ -83,6 +83,8 @@ class _Layout:
     doubtful: int = 0  # those of them that have as many cells as a row
     marked: int = 0  # rows that begin like a comment
     numeric: bool = True  # whether rows begin with numbers, as far as the first ones show
+    numbers: int = 0  # columns of numbers alone, likewise
+    text_share: float = 1.0  # of the bytes, the part in other columns, likewise
     uneven: bool = False  # white space of several characters, or at the end of lines
     loose: bool = False  # a whole number may be written in another way than Python would: 007, +7, " 7"
     sample: tuple[str, ...] = ()  # the first rows, as they are written
@@ -110,7 +112,7 @@ class _Unpacked(io.RawIOBase):
         self._read += count
         if self._limit is not None:
             what = f"{self._path} unpacks to {self._read:,} bytes or more, which"
-            require(what, self._cost * self._read, self._limit, pieces=self._cost == BYTE)
+            require(what, self._cost * self._read, self._limit, pieces=self._cost == 1)
         return count
 
     def close(self) -> None:
@@ -124,13 +126,16 @@ def is_packed(path: Path) -> bool:
         return file.read(len(_GZIP)) == _GZIP
 
 
-def open_bytes(path: Path, max_bytes: int | None, cost: int = BYTE) -> io.BufferedReader:
-    """Open a file, packed by gzip or not, of which every byte takes `cost` in memory, up to `max_bytes` in all."""
+def open_bytes(path: Path, max_bytes: int | None, cost: int = 1) -> io.BufferedReader:
+    """Open a file, packed by gzip or not, of which every byte takes `cost` in memory, up to `max_bytes` in all.
+
+    What a table of text takes is known by its rows and columns: see `_require_room`.
+    """
     if is_packed(path):
         return io.BufferedReader(_Unpacked(path, max_bytes, cost), buffer_size=2**20)
     if max_bytes is not None:
         size = path.stat().st_size
-        require(f"{path}: {size:,} bytes", cost * size, max_bytes, pieces=cost == BYTE)
+        require(f"{path}: {size:,} bytes", cost * size, max_bytes, pieces=cost == 1)
     return path.open("rb")
 
 
@@ -203,6 +208,7 @@ def find_layout(path: Path, settings: TextSettings, look: bool = True) -> _Layou
     names = _column_names(rows, header)
     cells = [cell for row in rows[header:] for cell in row]
     long = {k for row in rows[header:] for k, cell in enumerate(row) if len(cell) > 18 and cell.strip().isdigit()}
+    numbers, text_share = _number_columns(rows[header:], len(names))
     layout = _Layout(
         path=path,
         settings=settings,
@@ -216,9 +222,20 @@ def find_layout(path: Path, settings: TextSettings, look: bool = True) -> _Layou
         sure=found is not None,
         sample=tuple(sample[header:]),
         numeric=all(is_number(row[0]) for row in rows[header:]),
+        numbers=numbers,
+        text_share=text_share,
         commented=sum(bool(line.strip()) for line in lines[: kept[0]]),
     )
     return _inspect(layout) if look else layout
+
+
+def _number_columns(rows: list[list[str]], width: int) -> tuple[int, float]:
+    """How many columns hold nothing but numbers and gaps; and of all letters, the share in the other columns."""
+    columns = [[row[k] for row in rows if k < len(row)] for k in range(width)]
+    sizes = [sum(map(len, column)) + len(column) for column in columns]
+    numbers = [all(is_number(cell) or cell in MISSING_WORDS for cell in column) for column in columns]
+    texts = sum(size for size, number in zip(sizes, numbers, strict=True) if not number)
+    return sum(numbers), texts / max(sum(sizes), 1)
 
 
 def _first_lines(path: Path, max_bytes: int | None) -> list[str]:
@@ -387,7 +404,23 @@ def _require_room(layout: _Layout, lines: int, size: int) -> None:
     width, most = len(layout.names), layout.settings.max_bytes
     if most is not None:
         what = f"{layout.path}: {max(lines, 1):,} rows of {width:,} columns"
-        require(what, CELL * lines * width + BYTE * size + COLUMN * width, most, pieces=True)
+        numbers = lines * layout.numbers
+        text = max(layout.text_share * size, size - NUMBER_DIGITS * numbers)
+        held = NUMBER * numbers + CELL * (lines * width - numbers) + BYTE * text + COLUMN * width
+        require(what, held, most, pieces=True)
+
+
+def _require_texts(layout: _Layout, table: Any) -> None:
+    """Refuse texts that take too much memory, where the first rows had nothing but numbers."""
+    import pyarrow as pa
+
+    if layout.settings.max_bytes is not None:
+        texts = [column for column in table.columns if pa.types.is_string(column.type)]
+        held = sum(CELL * len(column) + BYTE * column.nbytes for column in texts)
+        what = f"{layout.path}: texts in {len(texts):,} columns"
+        require(
+            what, held + NUMBER * len(table) * (table.num_columns - len(texts)), layout.settings.max_bytes, pieces=True
+        )
 
 
 # -------------------------------------------------------------------- parsing
@@ -422,6 +455,7 @@ def _frame(layout: _Layout, only: list[str] | None) -> Any:
             table = _arrow_table(layout, LARGEST_BLOCK, only)  # a row longer than a block
         except pa.ArrowInvalid as final:
             raise BadInput(diagnosis(layout, str(final))) from final
+    _require_texts(layout, table)
     if layout.quoted and hold_line_ends(table.columns):
         require_quotes_to_close(layout)
     for k, column in enumerate(table.columns):

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, Unpack, overload
 
 from pegfan._checks import BadInput, check_flag, check_list, shown
-from pegfan._limits import BYTE, CELL, COLUMN, JSON, allowed, require
+from pegfan._limits import BYTE, CELL, COLUMN, JSON, NUMBER, allowed, require
 from pegfan.datasets._columns import ID_NAMES
 from pegfan.datasets._edges import END_NAMES, WEIGHT_NAMES, best_share, end_columns, some_ends
 from pegfan.datasets._graph_files import Parts, read_whole, reading
@@ -121,7 +121,7 @@ def read_graph(
         such a line is a row if it has as many cells and rows do not begin with numbers, as an id may start with
         anything. The report counts both.
     max_bytes : int or str, optional
-        The memory that reading a file may take, in bytes or as ``"8GB"``; by default half of what is free. A file that
+        The memory that reading a file may take, in bytes or as ``"8GB"``; by default 80 % of what is free. A file that
         claims more, by its rows, nodes or what it unpacks to, is refused before memory is taken.
     report : bool
         Whether to return the :class:`~pegfan.datasets.ReadReport` too.
@@ -351,8 +351,10 @@ def _require_parquet(path: Path, about: Any, max_bytes: int) -> None:
 
     chunks = [about.row_group(k).column(j) for k in range(about.num_row_groups) for j in range(about.num_columns)]
     widths = [max(8, about.schema.column(j).length) for j in range(about.num_columns)] * about.num_row_groups
-    sizes = [chunk.num_values * max(CELL, 2 * width) for chunk, width in zip(chunks, widths, strict=True)]
-    held = sum(sizes) + BYTE * sum(chunk.total_uncompressed_size for chunk in chunks)
+    texts = [chunk.physical_type.endswith("BYTE_ARRAY") for chunk in chunks]
+    cells = [max(CELL if text else NUMBER, 2 * width) for text, width in zip(texts, widths, strict=True)]
+    held = sum(chunk.num_values * cell for chunk, cell in zip(chunks, cells, strict=True))
+    held += sum((BYTE if text else 1) * c.total_uncompressed_size for c, text in zip(chunks, texts, strict=True))
     what = f"{path}: {about.num_rows:,} rows of {about.num_columns:,} columns"
     require(what, max(held, CELL * about.num_rows) + COLUMN * about.num_columns, max_bytes, pieces=True)
     coded = [chunk for chunk in chunks if chunk.physical_type == "BYTE_ARRAY" and chunk.has_dictionary_page]

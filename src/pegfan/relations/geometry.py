@@ -18,6 +18,7 @@ from scipy.sparse import coo_array, csr_array, issparse
 
 from pegfan._arrays import FloatArray, IntArray
 from pegfan._checks import BadInput, check_choice, check_integer, check_kind, shown
+from pegfan._limits import BYTE
 from pegfan.graph import Graph, check_graph
 from pegfan.relations.struc2vec import undirected
 from pegfan.trees import canonical_order
@@ -213,7 +214,7 @@ def _read_rows(path: Path, n: int, max_bytes: int) -> tuple[IntArray, IntArray, 
 
     rows: list[tuple[int, int, int]] = []
     read = 0
-    with open_bytes(path, max_bytes) as file:
+    with open_bytes(path, max_bytes, BYTE) as file:
         header = file.readline(_LONGEST)
         if header.rstrip(b"\r\n") != _HEADER:
             raise BadInput(

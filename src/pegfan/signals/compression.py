@@ -113,7 +113,7 @@ class Compressed:
         graph
             The graph, as in `reconstruct`.
         max_bytes
-            The memory that its arrays may take, in bytes or as ``"8GB"``; by default half of what is free.
+            The memory that its arrays may take, in bytes or as ``"8GB"``; by default 80 % of what is free.
         """
         graph = Graph.of(graph)
         arrays = read_npz(check_path(path, "path"), max_bytes)
