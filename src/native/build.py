@@ -14,13 +14,8 @@ HERE = Path(__file__).resolve().parent
 # by hand.
 UNIX = ["-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]
 FLAGS = ["/O2", "/fp:precise"] if sys.platform == "win32" else UNIX
-# `make test-native` asks for it: the first fault ends the process, and without a compiler there is nothing to test.
-SANITIZED = os.environ.get("PEGFAN_SANITIZE", "0") == "1"
-SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"] if SANITIZED else []
-if SANITIZED:
-    FLAGS = [*FLAGS, "-O1", "-g", "-fno-omit-frame-pointer", *SANITIZERS]
-
-# For `make test-native`: every access out of bounds and every overflow ends the process, and says where.
+# For `make test-native`: every access out of bounds and every overflow ends the process, and says where; without a
+# compiler there is nothing to test.
 SANITIZED = os.environ.get("PEGFAN_SANITIZE", "0") == "1"
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"] if SANITIZED else []
 if SANITIZED:
