@@ -5,7 +5,7 @@
     python benchmarks/budget.py graphs [--seeds 3]              the development graphs, accuracy on test nodes
     python benchmarks/budget.py large [--nodes 100000]          one generated graph, with all of its candidates
 
-Every row is appended to results/budget.jsonl with the commit that it was made by; what is there is not run again.
+Every row is appended to results/budget.jsonl with the commit that it was made by.
 Generated graphs: `words`, sparse words in many columns; `large`, dense features whose classes are half linear, half to
 either side of a direction; `bank`, the tables of `pegfan.datasets.transactions`. The yardstick of a bank is gradient
 boosting on the very columns that the command's reader makes: the best of four settings by validation nodes.
@@ -174,8 +174,14 @@ def train(folder: Path, words: Sequence[str], source: Path | None = None, limit:
         "seconds": done.seconds,
         "cores": cpu / done.seconds,
         "peak": done.largest,
-        "result": json.loads(done.out),
+        "lanes": lanes(result := json.loads(done.out)),
+        "result": result,
     }
+
+
+def lanes(result: dict[str, Any]) -> float:
+    """How many recipes were in training at a time while the search went on; on an idle machine, the cores in use."""
+    return float(sum(one["seconds"] for one in result["candidates"]) / result["seconds"]["search"])
 
 
 @contextmanager
@@ -234,7 +240,7 @@ def bank(given: argparse.Namespace) -> None:
                 with busy(count):
                     done = train(folder, [*paths, *given.options.split()], given.source)
                 row[name] = average_precision(folder, folder / "out" / "predictions.csv")
-                row |= {f"{name}_{key}": done.get(key) for key in ("seconds", "cores", "peak")}
+                row |= {f"{name}_{key}": done.get(key) for key in ("seconds", "cores", "lanes", "peak")}
                 row[f"{name}_recipes"] = len(done["result"]["candidates"])
         print(row, flush=True)
         store(row)
