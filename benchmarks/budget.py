@@ -242,6 +242,7 @@ def bank(given: argparse.Namespace) -> None:
                 row[name] = average_precision(folder, folder / "out" / "predictions.csv")
                 row |= {f"{name}_{key}": done.get(key) for key in ("seconds", "cores", "lanes", "peak")}
                 row[f"{name}_recipes"] = len(done["result"]["candidates"])
+                row[f"{name}_folds"] = len(done["result"]["splits"]["used"])
         print(row, flush=True)
         store(row)
 

@@ -343,6 +343,8 @@ def _train_stages(
             inner = [replace(inner[0], recipe=recipe.changed(stages=1))]
     second = recipe.relabelled(channels, graph, believe(graph, known, parts, outputs))
     trained = _train_channels(recipe, graph, split, seed, tree, second, **options, until=rest)
+    if rest is not None and rest.passed and trained.run.epochs < recipe.settings.epochs:  # no recipe could say this
+        raise Unfinished(f"the time was over before the end of {recipe.name}")
     seconds = trained.run.seconds + sum(model.run.seconds for model in inner)
     return replace(trained, run=replace(trained.run, seconds=seconds), inner=tuple(inner), parts=parts), second
 

@@ -72,6 +72,8 @@ Progress = Callable[[Step], None]
 
 
 _ENDLESS = 1e12
+_SLOWEST = 0.05
+"""Seconds of work that are expected in one by the clock, however little others have left so far."""
 
 
 class Clock:
@@ -116,6 +118,7 @@ class Clock:
         self.seconds = _seconds(seconds, "seconds")
         self.longest = self.seconds if longest is None else _seconds(longest, "longest")
         self.lanes, self.only_cpu = check_integer(lanes, "lanes", 1), only_cpu
+        self._cores = min(self.lanes, cores())
         self._now, self._cpu = time.perf_counter(), time.process_time()
         self._start = self._now if start is None else start
         self._running, self._taken = 0, 0.0
@@ -133,11 +136,15 @@ class Clock:
         return self.elapsed - self._taken - self._taken_since()
 
     def left(self, upto: float | None = None) -> float:
-        """Seconds of work that are left of all, or of the first `upto` of them; negative once they are over."""
-        upto = self.seconds if upto is None else upto
+        """Seconds of work that are left of all, or of the first `upto` of them; negative once they are over.
+
+        Of what is left by the clock on the wall, others are expected to take as much as they have taken so far.
+        """
+        upto, spent = self.seconds if upto is None else upto, self.spent
         if self.only_cpu or math.isinf(upto):
-            return upto - self.spent
-        return min(upto - self.spent, upto / self.seconds * self.longest - self.elapsed)
+            return upto - spent
+        elapsed = max(self.elapsed, 1e-9)
+        return min(upto - spent, (upto / self.seconds * self.longest - elapsed) * max(spent / elapsed, _SLOWEST))
 
     def set_running(self, lanes: int) -> None:
         """From now on, so many lanes work."""
@@ -147,8 +154,8 @@ class Clock:
 
     def _taken_since(self) -> float:
         """What others have taken since the number of lanes changed: the time of cores that these did not get."""
-        expected = self._running * (time.perf_counter() - self._now)
-        return max(expected - (time.process_time() - self._cpu), 0.0) / self.lanes
+        expected = min(self._running, self._cores) * (time.perf_counter() - self._now)
+        return max(expected - (time.process_time() - self._cpu), 0.0) / self._cores
 
 
 class Deadline:

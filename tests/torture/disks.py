@@ -86,9 +86,10 @@ def check_after(state: State, target: Target, folder: Path, disk: Path, old: dic
     if done.code == 0:
         found = command.facts(disk)
         if command.complete and found != target.expected:
-            require("Left out: " in done.err, f"something is missing, and nothing says so: {done.text}")
-            left = [line for line in done.err.splitlines() if "Left out: " in line]
-            require(all("disk" in line and "All else is complete" in line for line in left), f"names no file: {left}")
+            left = [line for line in done.err.splitlines() if "Left out" in line]
+            require(bool(left), f"something is missing, and nothing says so: {done.text}")
+            failures = [line.split(" pegfan report ")[0] for line in left]
+            require(all(re.search(r"disk\S*/\.?\w+\.(json|html|csv)", line) for line in failures), f"no file: {left}")
             added = state.commands.run(command.complete, folder / command.here)
             require(added.code == 0, f"{' '.join(command.complete)}: {added.text}")
         command.check_results(disk, target.expected, "ended with 0 and results")

@@ -243,7 +243,7 @@ def forge_arrays(state: list[Victim], number: int, draw: random.Random, folder: 
         shutil.copyfile(file, folder / file.name)
     names = [name for name, arrays in victim.files.items() if arrays for _ in range(6 if name[0] == "w" else 1)]
     told = []
-    for name in {draw.choice(names) for _ in range(draw.choice((1, 1, 2)))}:
+    for name in dict.fromkeys(draw.choice(names) for _ in range(draw.choice((1, 1, 2)))):
         arrays, words = damage(victim.files[name], draw)
         _write(folder / name, arrays)
         told.append(f"{name}: {words}")

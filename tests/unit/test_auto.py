@@ -26,6 +26,7 @@ from pegfan.fitted import mean_of
 from pegfan.graph import Split
 from pegfan.recipe import OWN, Recipe
 from pegfan.results import Result
+from pegfan.running import Deadline
 
 QUICK = {"epochs": 12, "hidden": 8}
 FULL = {
@@ -701,6 +702,41 @@ def test_ctrl_c_in_threads_keeps_the_best(graph, monkeypatch, workers):
     assert sum(trial.weight for trial in model.trials_) == pytest.approx(1)
     again = AutoClassifier(recipes=model.ran_).fit(graph)
     assert again.fitted_.raw().tobytes() == model.fitted_.raw().tobytes()
+
+
+@pytest.mark.parametrize("waits", [2, 4])
+def test_ctrl_c_in_a_search_is_the_end_of_it_and_there_is_a_result(graph, monkeypatch, waits):
+    real, calls = search.wait, []
+
+    def ctrl_c(*args, **kwargs):
+        calls.append(0)
+        if len(calls) == waits:
+            raise KeyboardInterrupt
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(search, "wait", ctrl_c)
+    found = carry_out(graph, Plan(budget=1000, pins=QUICK | {"method": "none"}, splits=2, workers=1))
+    assert "Ctrl-C ended the search" in found.model.reason_
+    assert found.result.splits.used == (0,)
+    assert found.result.features_only.mean is not None
+
+
+def test_who_wants_no_more_results_ends_the_trainings_that_run(graph, monkeypatch):
+    """As Ctrl-C does while a result is looked at: each ends after its epoch, and nobody waits for the rest of them."""
+    ended, real = [], search.run_task
+
+    def noted(shared, task):
+        ended.append(real(shared, task))
+        return ended[-1]
+
+    monkeypatch.setattr(search, "run_task", noted)
+    short = Recipe("none", hops=0, head="constant")
+    long = Recipe("none", hops=1).changed(epochs=100_000, patience=100_000, hidden=4)
+    pool = Pool(graph, None, 2, until=Deadline(1000.0))
+    results = pool.run(iter([Task(recipe, graph.splits[0], 0) for recipe in (short, long)]))
+    assert next(results).recipe == short
+    results.close()
+    assert [trial.epochs < 100_000 for trial in ended] == [True, True]
 
 
 def test_a_report_shows_the_parts_of_splits_that_were_drawn(graph):

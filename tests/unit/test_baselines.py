@@ -2,6 +2,7 @@
 
 import gc
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -95,6 +96,24 @@ def test_the_model_is_never_worse_on_validation_than_the_best_of_them(seed, metr
     assert kept >= max(trial.gain for trial in trials if trial.baseline)
 
 
+def test_where_there_is_no_metric_the_loss_decides():
+    """Validation nodes of one class have no area under a curve: what is obvious is not kept for that."""
+    n = 40
+    labels = np.r_[np.ones(n, np.int64), 0]
+    graph = pf.Graph.from_edges([[0, 1]], n=n + 1, labels=labels, metric="roc_auc")
+    split, trials = Split(np.array([n]), np.arange(n), NOTHING), []
+    rng = np.random.default_rng(0)
+    for place, mean in enumerate((0.6, 0.8, 0.8)):
+        p = np.clip(mean + rng.normal(0, 0.1, n + 1), 0.01, 0.99)
+        output = np.log(np.column_stack([1 - p, p])).astype(np.float32)
+        value, loss = validate(output, graph, split)
+        assert np.isnan(value)
+        trials.append(Trial(Recipe("none", hops=place), value, loss, 1, 1.0, output, object(), value))
+    trials[0].baseline = True
+    choice = choose(trials, graph, split, 5)
+    assert trials[0] not in choice.members
+
+
 def test_an_ensemble_that_does_worse_on_nodes_left_out_is_not_kept():
     """One is right more often but far too sure of itself; the mean with others has a lower loss, and errs more."""
     rng, n = np.random.default_rng(0), 60
@@ -180,6 +199,7 @@ class Machine:
         self.wall = self.cpu = 0.0
         monkeypatch.setattr("pegfan.running.time.perf_counter", lambda: self.wall)
         monkeypatch.setattr("pegfan.running.time.process_time", lambda: self.cpu)
+        monkeypatch.setattr("pegfan.running.cores", lambda: 2)
 
     def work(self, seconds, cores):
         self.wall, self.cpu = self.wall + seconds, self.cpu + seconds * cores
@@ -200,14 +220,24 @@ def test_what_others_take_of_the_machine_is_not_counted(monkeypatch):
     assert clock.left() == pytest.approx(45.0)
 
 
+def test_more_threads_than_cores_wait_for_themselves(monkeypatch):
+    machine = Machine(monkeypatch)
+    clock = Clock(100.0, 200.0, lanes=8)
+    clock.set_running(8)
+    machine.work(20.0, 2.0)
+    assert clock.spent == pytest.approx(20.0)
+    machine.work(20.0, 1.0)
+    assert clock.spent == pytest.approx(30.0)
+
+
 def test_the_clock_on_the_wall_ends_it_in_the_end(monkeypatch):
     machine = Machine(monkeypatch)
     clock = Clock(100.0, LONGEST * 100.0, lanes=2)
     clock.set_running(2)
     machine.work(150.0, 0.2)  # a machine that is hardly there
     assert clock.spent == pytest.approx(15.0)
-    assert clock.left() == pytest.approx(50.0)
-    assert clock.left(50.0) == pytest.approx(-50.0), "half of the work has half of the time"
+    assert clock.left() == pytest.approx(5.0), "if it stays like that"
+    assert clock.left(50.0) == pytest.approx(-5.0), "half of the work has half of the time"
     machine.work(60.0, 0.2)
     assert clock.left() < 0
 
@@ -217,7 +247,7 @@ def test_a_budget_that_was_named_is_by_the_wall_and_one_of_cpu_is_not(monkeypatc
     wall, cpu = Clock(100.0, lanes=2), Clock(100.0, math.inf, lanes=2, only_cpu=True)
     wall.set_running(2)
     machine.work(60.0, 0.5)
-    assert wall.left() == pytest.approx(40.0)
+    assert wall.left() == pytest.approx(10.0)
     assert cpu.left() == pytest.approx(85.0)
     with pytest.raises(ValueError, match="seconds must be a number"):
         Clock("much")
@@ -259,18 +289,94 @@ def test_what_does_not_fit_is_left_out_by_name():
 def test_recipes_wait_until_they_fit_beside_others(monkeypatch):
     graph = pf.datasets.synthetic(0.2, n=400, n_edges=2000, n_features=60)
     most = (2 * 4.0 * 400 * 60 + 12.0 * graph.adjacency.nnz + 1e3) / search.ROWS_SHARE
-    seen, real = [], Search._fits
+    seen, real = [], Pool.fits
 
     def watched(self, recipe, *others):
         fits = real(self, recipe, *others)
         seen.append((len(others), fits))
         return fits
 
-    monkeypatch.setattr(Search, "_fits", watched)
+    monkeypatch.setattr(Pool, "fits", watched)
     pins = {"head": "boosting", "epochs": 5}
     model = pf.AutoClassifier(budget=3, pins=pins, max_memory=most, workers=3).fit(graph)
     assert (1, False) in seen, "some had to wait"
     assert {trial.recipe.hops for trial in model.trials_} >= {0, 1}
+
+
+def test_what_is_repeated_waits_for_memory_too(graph, monkeypatch):
+    """Fixed recipes, and those of other splits, are side by side only where they fit."""
+    running, most, real = [0], [0], search.run_task
+
+    def counted(shared, task):
+        running[0] += 1
+        most[0] = max(most[0], running[0])
+        try:
+            return real(shared, task)
+        finally:
+            running[0] -= 1
+
+    monkeypatch.setattr(search, "run_task", counted)
+    recipes = [{"hops": hops, "epochs": 20} for hops in (1, 2, 3)]
+    whole = pf.AutoClassifier(recipes=recipes, workers=3).fit(graph)
+    assert most == [3]
+    monkeypatch.setattr(Pool, "fits", lambda self, recipe, *others: not others)
+    most[0] = 0
+    alone = pf.AutoClassifier(recipes=recipes, workers=3).fit(graph)
+    assert most == [1]
+    assert alone.fitted_.raw().tobytes() == whole.fitted_.raw().tobytes()
+
+
+def test_large_features_fit_where_there_is_memory_for_them():
+    n, d = 5_000_000, 100
+    x = np.broadcast_to(np.float32(1), (n, d))  # two gigabytes if they were there
+    huge = SimpleNamespace(n=n, features=x, adjacency=SimpleNamespace(nnz=n), directed=False, edge_kinds=())
+    near = Recipe("none", hops=1, regime="homophily", head="boosting")
+    for gigabytes, fits in ((2, (True, False, False)), (4, (True, True, False)), (64, (True, True, True))):
+        pool = Pool(huge, None, 1, large=True, max_memory=gigabytes * 1e9)
+        constant, alone = near.changed(head="constant", hops=0), near.changed(hops=0)
+        assert tuple(map(pool.fits, (constant, alone, near))) == fits
+
+
+def trial_of(recipe, place, seed=0, held=True):
+    output = np.zeros((2, 2), np.float32) if held else None
+    return Trial(Recipe.of(recipe), 0.5, 0.5, 1, 1.0, output, output, 0.5, seed, place=place)
+
+
+def test_what_cannot_be_chosen_comes_last_and_takes_its_repetitions_with_it(graph):
+    """A plan lists what could be chosen; the second of equal recipes has the second seed when it is repeated."""
+    found = Search(Pool(graph, None, 1), graph.splits[0], 7, 10.0, 5)
+    near, far, other = {"hops": 1}, {"hops": 2}, {"hops": 5}
+    found.done = [
+        trial_of(far, 4, 7 + search.SEEDS),  # the second of its kind
+        trial_of(near, 0, 7),
+        trial_of(near, 1, 7 + search.SEEDS, held=False),
+        trial_of(near, 2, 7 + 2 * search.SEEDS),
+        trial_of(far, 3, 7),
+        trial_of(other, 5, 7),
+    ]
+    found.done[-1].out_of_memory = True
+    found.baselines = [Recipe.of(near)]
+    trials = found._in_order()
+    assert [(one.recipe.hops, one.seed) for one in trials[:3]] == [(1, 7), (2, 7), (2, 7 + search.SEEDS)]
+    assert [one.log_probabilities is None for one in trials] == [False] * 3 + [True] * 2
+    assert [one.place for one in trials] == [0, 1, 2, 3, 4]
+    assert [one.baseline for one in trials] == [True] + [False] * 4
+
+
+def test_a_plan_that_lacks_a_recipe_is_not_repeated(graph, monkeypatch):
+    real = search.run_task
+
+    def short(shared, task):
+        if task.recipe.hops == 2:
+            raise MemoryError("no room")
+        return real(shared, task)
+
+    recipes = [Recipe("none", hops=hops).changed(**QUICK) for hops in (1, 2)]
+    plan = Plan(recipes=recipes, splits=2, finalists=[1])
+    assert carry_out(graph, plan).finalists == [1]
+    monkeypatch.setattr(search, "run_task", short)
+    with pytest.raises(MemoryError, match="of 2 recipes of the plan, 1 came to their end"):
+        carry_out(graph, plan)
 
 
 def test_memory_that_runs_out_costs_a_recipe_not_the_search(graph, monkeypatch):
@@ -290,7 +396,7 @@ def test_memory_that_runs_out_costs_a_recipe_not_the_search(graph, monkeypatch):
     assert "left out for lack of memory: X alone columns boosted" in outcome.model.reason_
     monkeypatch.setattr(search, "run_task", lambda shared, task: short(shared, task._replace(recipe=boosted)))
     boosted = Recipe("none", hops=0, head="boosting")
-    with pytest.raises(MemoryError, match="none of the 2 recipes that were tried fits"):
+    with pytest.raises(MemoryError, match="none of 2 recipes fits into the memory that a search may take"):
         pf.AutoClassifier(recipes=[{"hops": 1}, {"hops": 2}]).fit(graph)
 
 

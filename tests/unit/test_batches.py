@@ -303,7 +303,7 @@ def test_a_whole_run_on_a_large_graph_repeats(small_is_large):
     plan = Plan(budget=20, pins={"hidden": 8, "epochs": 4}, workers=2)
     found = carry_out(graph, plan)
     assert found.result.candidates[0].recipe in found.model.ran_
-    assert any(candidate.recipe.is_linear for candidate in found.result.candidates)
+    assert any(candidate.recipe.head == "linear" and candidate.recipe.hops for candidate in found.result.candidates)
     assert add_reasons(found.result, found.model.fitted_, found.graph).reasons
     assert add_importances(found.result, found.model.fitted_, found.graph).importances is not None
     used = len(found.result.splits.used)

@@ -1,9 +1,11 @@
 """``pegfan train`` saves as it goes: model and tables first, then what is optional, and none of that can cost them."""
 
+import contextlib
 import csv
 import errno
 import json
 import os
+import pkgutil
 import shutil
 import signal
 import subprocess
@@ -15,6 +17,7 @@ import pytest
 from typer.testing import CliRunner
 
 import pegfan as pf
+from pegfan import _atomic as atomic
 from pegfan import comparison
 from pegfan.auto import reasons, search
 from pegfan.cli import app
@@ -129,7 +132,8 @@ def test_a_part_that_fails_costs_itself_and_is_said_by_name(train, files, monkey
     assert [line for line in warnings if f"Left out: {stage}. {sentence}" in line] == warnings
     assert len(warnings) == 1
     assert ("bug in pegfan" in warnings[0]) == (kind in ("bug", "wrong value"))
-    assert ("pegfan report out adds it later" in warnings[0]) == (stage not in ("the column top_reasons", "--against"))
+    made_up = stage not in ("the column top_reasons", "--against")
+    assert (f"pegfan report out adds {stage} later." in warnings[0]) == made_up
     check_whole(out, files)
     result, notes = result_in(out), {note["kind"] for note in result_in(out)["warnings"]}
     assert (result["importances"] is None) == (stage == "importance of columns")
@@ -155,7 +159,10 @@ def test_ctrl_c_ends_what_is_optional_and_keeps_the_rest(train, files, monkeypat
     with monkeypatch.context() as patch:
         fail_at(patch, stage, KeyboardInterrupt())
         done = run(*words, *EVERY_PART, code=130)
-    assert "The model is complete; pegfan report out makes the rest." in done.stderr
+    left = [*STAGES][[*STAGES].index(stage) :]
+    later = [name for name in left if name not in ("the column top_reasons", "--against")]
+    said = f"The model is complete. Left out: {', '.join(left)}. pegfan report out adds {', '.join(later)} later."
+    assert said in done.stderr
     assert "Interrupted." in done.stderr
     check_whole(out, files)
     run("report", out)
@@ -254,19 +261,103 @@ def test_a_folder_that_is_not_finished_is_replaced_by_force_only(train):
     assert names_in(out) == {*WHOLE, "report.html"}
 
 
-def test_the_result_of_another_process_is_not_replaced(train, monkeypatch):
+@pytest.mark.parametrize("stage", list(STAGES))
+def test_what_another_process_wrote_is_not_replaced(train, monkeypatch, stage):
+    """It may begin at any moment: from then on, nothing is added to what it wrote."""
     words, out = train
-    own = reasons.add_importances
+    there: list[dict[str, bytes]] = []
+    owner, name = STAGES[stage].rsplit(".", 1)
+    parent = pkgutil.resolve_name(owner)
+    own = getattr(parent, name)
 
-    def meddle(result, fitted, graph):
-        other = json.loads((out / "result.json").read_text()) | {"title": "another run"}
-        (out / "result.json").write_text(json.dumps(other))
-        return own(result, fitted, graph)
+    def meddle(*options, **more):
+        if not there and out.exists():
+            other = json.loads((out / "result.json").read_text()) | {"title": "another run"}
+            (out / "result.json").write_text(json.dumps(other))
+            there.append(contents(out))
+        return own(*options, **more)
 
-    monkeypatch.setattr(reasons, "add_importances", meddle)
-    done = run(*words)
-    assert "out was written by another process meanwhile" in done.stderr
-    assert json.loads((out / "result.json").read_text())["title"] == "another run"
+    monkeypatch.setattr(parent, name, meddle)
+    done = run(*words, *EVERY_PART)
+    now = contents(out)
+    if stage == "report.html":  # it was looked at just before
+        now.pop("report.html")
+    assert now == there[0]
+    if stage != "report.html":
+        assert "out was written by another process meanwhile" in done.stderr
+        assert done.stderr.count("Left out: ") == 1
+        assert "report.html" in done.stderr
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+def test_a_folder_that_was_being_replaced_is_finished_before_it_is_read(train, monkeypatch):
+    """In place, entries move one by one; a kill half-way leaves the model of one run and the result of another."""
+    words, out = train
+    run(*words, "--seed", 1)
+    (out / "report.html").unlink()
+    old = json.loads((out / "result.json").read_text()) | {"importances": None, "reasons": []}
+    (out / "result.json").write_text(json.dumps(old))
+    run(*words[:-1], "new")
+    new = Path("new")
+    box = out / ".pegfan.abcdefgh.part"
+    box.mkdir()
+    shutil.move(new, box / "new")
+    (box / "stale.json").write_text(json.dumps(sorted(path.name for path in (box / "new").iterdir())))
+    finished = contents(box / "new")
+    run("report", out)
+    assert names_in(out) == {*WHOLE, "report.html"}
+    assert {name: text for name, text in contents(out).items() if name != "report.html"} == {
+        name: text for name, text in finished.items() if name != "report.html"
+    }
+
+
+def test_both_tables_get_their_column_or_none(train, monkeypatch):
+    words, out = train
+    run(*words)
+    before = contents(out)
+    shutil.rmtree(out)
+    real = atomic.replacing
+
+    @contextlib.contextmanager
+    def full(path):
+        with real(path) as file:
+            yield file if Path(path) != out / "ranked.csv" else FullDisk()
+
+    monkeypatch.setattr(atomic, "replacing", full)
+    done = run(*words, "--reasons")
+    assert "Left out: the column top_reasons. out/ranked.csv: No space left on device." in done.stderr
+    for name in ("predictions.csv", "ranked.csv"):
+        assert (out / name).read_bytes() == before[name]
+
+
+class FullDisk:
+    def write(self, _):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_page_shows_what_cannot_be_stored(train, monkeypatch):
+    words, out = train
+    run(*words)
+    bare = json.loads((out / "result.json").read_text()) | {"importances": None, "reasons": [], "seconds": None}
+    (out / "result.json").write_text(json.dumps(bare))
+    before = contents(out)
+
+    def fail(*_):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(cli_train._Whole, "write", fail)
+        done = run("report", out, "-o", "page.html")
+    assert done.stderr.count("Left out of result.json: ") == 2
+    assert contents(out) == before
+    run("report", out, "-o", "again.html")
+    assert result_in(out)["reasons"]
+    assert result_in(out)["importances"] is not None
+    pages = [Path(name).read_text() for name in ("page.html", "again.html")]
+    assert pages[0] == pages[1]
 
 
 def test_what_is_written_elsewhere_has_its_parts_too(train, monkeypatch):
@@ -276,7 +367,7 @@ def test_what_is_written_elsewhere_has_its_parts_too(train, monkeypatch):
     def broken(folder, *options):
         if folder == out:
             raise OSError(errno.EIO, os.strerror(errno.EIO))
-        write(folder, *options)
+        return write(folder, *options)
 
     monkeypatch.setattr(cli_train, "_write_all", broken)
     text = " ".join(run(*words, code=1).stderr.split())

@@ -16,6 +16,7 @@ import pegfan as pf
 from pegfan import fitted, stages
 from pegfan._npz import read_npz, write_npz
 from pegfan.auto.outcome import Plan, carry_out
+from pegfan.auto.search import Shared, Task, run_task
 from pegfan.channels import hop_matrix
 from pegfan.channels.labels import BETWEEN, FAR, JOINT, NEAR, Beliefs, belief_channels, label_channels, labels_between
 from pegfan.explain import Explainer
@@ -241,6 +242,41 @@ def test_a_share_of_the_time_is_as_many_epochs_for_all(graph, head, monkeypatch)
     for one, two in zip((short, *short.inner), (again, *again.inner), strict=True):
         assert one.recipe == two.recipe
         assert_same_run(one.run, two.run)
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_what_two_stages_had_time_for_is_what_a_plan_says(graph, head, monkeypatch):
+    """Whether or not the whole was over: the first model had its share, and the recipe has that many epochs."""
+    clock = iter(range(10**6))
+    recipe = HEADS[head].changed(epochs=300, patience=300)
+    with monkeypatch.context() as patch:
+        for name in ("monotonic", "thread_time"):
+            patch.setattr(f"pegfan.running.time.{name}", lambda: next(clock))
+        short = run_task(Shared(graph, None), Task(recipe, graph.splits[0], 0, until=Deadline(400.0)))
+    assert short.epochs == short.recipe.settings.epochs < 300
+    again = run_task(Shared(graph, None), Task(short.recipe, graph.splits[0], 0))
+    assert same_bits(again.log_probabilities, short.log_probabilities)
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_a_second_stage_that_is_cut_short_is_worth_nothing(graph, head, monkeypatch):
+    """Its epochs would be others than those of the first, so that no recipe could say what was trained."""
+    real, count = fitted._train_channels, []
+
+    def late(*args, until, **options):
+        count.append(0)
+        if len(count) == 6:
+            until = Deadline(-1.0)
+        found = real(*args, until=until, **options)
+        if len(count) == 6:
+            whole.at = 0.0
+        return found
+
+    whole = Deadline(1000.0)
+    monkeypatch.setattr(fitted, "_train_channels", late)
+    found = run_task(Shared(graph, None), Task(HEADS[head], graph.splits[0], 0, until=whole))
+    assert len(count) == 6
+    assert (found.trained, found.log_probabilities) == (None, None)
 
 
 def grid(side: int, seed: int) -> pf.Graph:

@@ -13,7 +13,7 @@ from pegfan import _saved
 from pegfan._checks import check_integer, check_path, check_seed, kind_of, shown
 from pegfan._limits import UNKNOWN_MEMORY, free_memory, read_bytes
 from pegfan._plain import plain
-from pegfan.auto.search import Choice, Pool, Search, Trial, choose, validate
+from pegfan.auto.search import MEMORY, Choice, Pool, Search, Trial, choose, validate
 from pegfan.channels import FeatureScale
 from pegfan.classifier import (
     FSGNNClassifier,
@@ -38,8 +38,6 @@ from pegfan.training.engine import check_weights
 __all__ = ["AutoClassifier", "AutoModel", "AutoRegressor", "fit_model", "load_classifier", "load_model"]
 
 
-MEMORY = 4e9
-"""The most bytes that a search takes where nothing is said."""
 GRACE = 5.0
 """Seconds that every training on a small graph has in any case."""
 
@@ -366,7 +364,7 @@ def fit_model(
     model.trials_ = sorted(trials, key=lambda trial: trial.rank)
     output = choice.output
     model.validation_ = validate(output, known, part, weights)
-    model.ran_ = [trial.recipe for trial in trials]
+    model.ran_ = [trial.recipe for trial in trials if trial.log_probabilities is not None]
     scaled = any(trial.recipe.scaling == "columns" for trial in choice.members)
     model.fitted_ = Fitted.of(
         weighted(choice),

@@ -212,7 +212,7 @@ def select(outputs: Sequence[Any], judge: Judge, most: int, near: Sequence[int],
             members = np.flatnonzero(found)
             mixed[left] = mean_of([own[m][left] for m in members], found[members].tolist())
         ensemble = judge.judged(mixed)
-        if chosen.gain(ensemble[0]) >= chosen.gain(single[0]) and not judge.is_worse(mixed, alone):
+        if not chosen.gain(ensemble[0]) < chosen.gain(single[0]) and not judge.is_worse(mixed, alone):
             kept = _pruned(weights, most)
             if weigh is greedily or np.count_nonzero(kept) > 1:
                 return Selection(kept, ensemble, single)

@@ -19,7 +19,7 @@ from pegfan._arrays import Float32Array, IntArray
 from pegfan._checks import shown
 from pegfan.auto.classifier import AutoClassifier, AutoModel, AutoRegressor, decision_of, fit_model, is_large, weighted
 from pegfan.auto.reasons import is_explained
-from pegfan.auto.search import Choice, Pool, Task, Trial, by_loss, choose, metric_first, validate
+from pegfan.auto.search import Choice, Pool, Task, Trial, by_loss, choose, metric_first, run_task, validate
 from pegfan.decisions import Decision, Predictions
 from pegfan.fitted import Fitted, draw_folds, draw_splits, fit_split, with_validation
 from pegfan.graph import Graph, Split
@@ -116,8 +116,8 @@ class Outcome:
         Of every node: the part of the split of the model (train, val, test or none); or, where a model was trained on
         several folds, the fold that it was held out from.
     finalists, baselines
-        What was trained on other splits, and how many of the first recipes are baselines, as in `Plan`; None if there
-        were no other splits.
+        What was trained on other splits, None if there were none; and how many of the first recipes are baselines. As
+        in `Plan`.
     """
 
     model: AutoModel
@@ -275,6 +275,8 @@ def carry_out(graph: Graph, plan: Plan, progress: Progress | None = None, start:
         start=start if large else entered,
     )
     pool = fit_model(model, known, plan.split, progress, None, afford, others * drawn, clock, plan.baselines)
+    if plan.recipes is not None and plan.finalists is not None and len(model.ran_) < len(plan.recipes):
+        raise MemoryError(f"of {len(plan.recipes)} recipes of the plan, {len(model.ran_)} came to their end")
     searched = time.perf_counter() - start
     if pool.until is not None:
         pool.until.upto = math.inf
@@ -520,8 +522,13 @@ class _FurtherSplits:
         """The floor on the split of the search, where all else was trained."""
         part = fit_split(self.graph, self.plan.split, self.plan.seed)
         for recipe in self.choices:
-            if recipe not in self.tried:
-                self.tried[recipe] = next(pool.run(iter([Task(recipe, part, self.plan.seed)])))
+            if recipe not in self.tried and not pool.interrupted:
+                for trial in pool.run(iter([Task(recipe, part, self.plan.seed)])):
+                    if not trial.out_of_memory:
+                        self.tried[recipe] = trial
+        if not self.tried:
+            constant = Recipe(method="none", hops=0, head="constant")
+            self.tried[constant] = run_task(pool.shared, Task(constant, part, self.plan.seed))
         best = min(self.tried.values(), key=lambda c: c.rank)
         self.floor = best.recipe
         return best

@@ -19,6 +19,7 @@ from pegfan.measures import adjusted_homophily
 from pegfan.metrics import unequal
 from pegfan.recipe import BOOSTING, OWN, Recipe
 from pegfan.training import Settings
+from pegfan.training.boosting import ROWS
 from pegfan.trees.build import AUTO_WARD
 
 __all__ = [
@@ -153,6 +154,8 @@ def memory(recipes: Iterable[Recipe], graph: Graph) -> float:
     x: Any = graph.features
     parts: dict[Any, float] = {}
     for recipe in recipes:
+        if recipe.head == "constant":
+            continue
         principal = recipe.scaling == "principal"
         rows = 4.0 * graph.n * (min(x.shape[1], COUNT) if principal else x.shape[1])
         parts[recipe.scaling] = 12.0 * x.nnz if issparse(x) and not principal else rows
@@ -167,6 +170,8 @@ def memory(recipes: Iterable[Recipe], graph: Graph) -> float:
             parts["kinds", recipe.scaling, recipe.regime, recipe.direction] = sides * len(graph.edge_kinds) * rows
         if recipe.has_tree:
             parts[recipe.tree_key, recipe.kind, recipe.scaling] = rows / 2
+        if recipe.is_boosted and issparse(x) and not principal:  # its nodes are learned from as dense rows
+            parts[recipe] = min(1.0, 2 * ROWS / graph.n) * rows * (1 + recipe.hop_count(graph.directed))
     return sum(parts.values())
 
 

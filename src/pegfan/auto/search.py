@@ -13,6 +13,7 @@ from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import issparse
 
 from pegfan._arrays import Float32Array, FloatArray
 from pegfan.auto.ensemble import FEWEST, Judge, noise, select
@@ -26,6 +27,7 @@ from pegfan.recipe import OWN, Recipe
 from pegfan.running import Clock, Deadline, Progress, Step, one_thread, release_memory
 from pegfan.training import Diverged, Settings
 from pegfan.training.batches import ENTRIES, JUDGED, ROWS, STEPS
+from pegfan.training.loop import Unfinished
 from pegfan.trees import Hierarchy
 
 __all__ = [
@@ -74,14 +76,20 @@ _MOST, _ENOUGH, _IDLE = 240, 32, 16
 which nothing new is found, as where almost everything is pinned."""
 _SHARES = (0.25, 0.5, 0.75)
 """Of the best baseline in an ensemble, where that is worse on validation without it."""
+_IN_ANY_CASE = 10.0
+"""Seconds that the tree of what everybody would try may take, however little time there is."""
+_TICK = 1e-6
+"""Seconds that a training takes at least, where the system counts them in large steps."""
 _LATE = 2.0
 """A recipe is begun if at least one part in so many of the time that it takes is left."""
 CHANNELS, ROWS_SHARE, WEIGHTS = 0.1, 0.75, 0.05
 """The parts of the memory for channels that are kept from one training to the next; for the rows of channels that are
 being trained on, and what they are made of; and for weights and outputs of trainings that may be chosen."""
-ROWS_LEAST, ROWS_MOST = 4e8, 1.6e9
-"""However much memory there is, such rows have six times the bytes of the dense features, at least and at most so
-many."""
+ROWS_LEAST, ROWS_MOST, ROWS_NEEDED = 4e8, 1.6e9, 2.5
+"""However much memory there is, such rows have six times the bytes of the features as if they were dense, at least and
+at most so many, but in any case room for the features themselves and one hop."""
+MEMORY = 4e9
+"""The most bytes that a search takes where nothing is said."""
 _OVER: Any = object()
 """In place of a task: there is none any more."""
 SEEDS = 1000
@@ -117,9 +125,10 @@ class Trial:
     epochs, seconds
         How long the training took; seconds by the clock.
     log_probabilities
-        Of all nodes; where there are numeric targets, the predicted numbers in one column. None, as `trained`.
+        Of all nodes; where there are numeric targets, the predicted numbers in one column. None once it can no longer
+        be chosen.
     trained
-        The trained network; None once it can no longer be chosen.
+        The trained network; None likewise, and where the training diverged.
     gain
         The metric, or its negative where smaller is better.
     seed
@@ -160,7 +169,7 @@ class Trial:
     @property
     def per_epoch(self) -> float:
         """Seconds that a core takes for an epoch."""
-        return (self.cpu - self.made) / max(self.epochs, 1)
+        return max(self.cpu - self.made, _TICK) / max(self.epochs, 1)
 
     @property
     def rank(self) -> tuple[float, float]:
@@ -214,8 +223,9 @@ class Kept:
             recipe, scale = task.recipe, shared.scale if task.recipe.scaling == "columns" else None
             found = recipe.channels(shared.graph, task.tree, split=task.split, scale=scale)
             self.made[key], self.sizes[key] = found, found.memory(format="rows")
-            while len(self.made) > 1 and sum(self.sizes[one] for one in self.made) > self.most:
-                del self.made[next(iter(self.made))]
+            while len(self.made) > 1 and sum(self.sizes.values()) > self.most:
+                oldest = next(iter(self.made))
+                del self.made[oldest], self.sizes[oldest]
             return found
 
 
@@ -234,19 +244,21 @@ def run_task(shared: Shared, task: Task) -> Trial:
     options["until"] = until
     try:
         trained, channels = train_recipe(recipe, graph, unseen, task.seed, **options)
-    except Diverged:
+    except Diverged as error:
         nothing: Any = np.full((graph.n, graph.n_classes), -np.log(max(graph.n_classes, 1)), np.float32)
         if graph.targets is not None:
             nothing = np.full((graph.n, 1), graph.targets[split.train].mean())
+        if isinstance(error, Unfinished):
+            nothing = None
         took, cpu = time.perf_counter() - start, time.thread_time() - busy
         return Trial(
             recipe, np.nan, np.inf, 0, took, nothing, None, None, task.seed, cpu, recipe, task.place, 0.0, made
         )
-    if until is not None and until.passed and not recipe.is_linear:
-        # So that it can be trained again without a clock; of two stages, the models of the first have the cap, too.
-        epochs = trained.run.epochs if recipe.stages == 1 else trained.recipe.settings.epochs
-        recipe = recipe.changed(epochs=epochs)
-        trained = replace(trained, recipe=trained.recipe.changed(epochs=epochs))
+    if recipe.stages > 1:
+        recipe = recipe.changed(epochs=trained.recipe.settings.epochs)
+    elif until is not None and until.passed and not recipe.is_linear:
+        recipe = recipe.changed(epochs=trained.run.epochs)  # so that it can be trained again without a clock
+        trained = replace(trained, recipe=trained.recipe.changed(epochs=trained.run.epochs))
     if recipe.settings.class_weights:
         trained = unweighted(trained, graph, split)
     output = trained.network.predict(channels)
@@ -323,7 +335,7 @@ class Pool:
     until
         When trainings are to end.
     max_memory
-        Bytes for all that is kept from one training to the next.
+        Bytes for all that trainings hold, beside the graph.
 
     Attributes
     ----------
@@ -344,7 +356,7 @@ class Pool:
         sample_weight: FloatArray | None = None,
         large: bool = False,
         until: Deadline | None = None,
-        max_memory: float = 4e9,
+        max_memory: float = MEMORY,
     ) -> None:
         self.large, self.until, self.interrupted, self.longest, self.whole = large, until, False, math.inf, False
         self.workers, self.max_memory = workers, max_memory
@@ -369,38 +381,71 @@ class Pool:
             about: Any = {"seed": task.seed, "asked": task.recipe, "place": task.place, "out_of_memory": True}
             return Trial(task.recipe, math.nan, math.inf, 0, 0.0, None, None, **about)
 
+    def columns(self, recipe: Recipe) -> float:
+        """About how many columns all channels of a recipe have together."""
+        graph = self.shared.graph
+        both = 2 if recipe.direction == "both" and graph.directed else 1
+        count = recipe.include_features + recipe.hop_count(graph.directed)
+        tree = self.trees.get(recipe.tree_key) if recipe.has_tree else None
+        count += (tree.K if tree else _LEVELS) * recipe.has_tree + 2 * both * len(graph.edge_kinds) * recipe.kinds
+        assert graph.features is not None
+        return float(count * graph.features.shape[1] + 4 * graph.n_classes * recipe.labels + 1)
+
+    def is_batched(self, recipe: Recipe) -> bool:
+        """Whether a recipe is trained in batches, on rows of its channels."""
+        return self.large and recipe.head == "network" and self.columns(recipe) <= ENTRIES
+
+    def fits(self, recipe: Recipe, *others: Recipe) -> bool:
+        """Whether its rows fit into their part of the memory, beside those of others."""
+        graph = self.shared.graph
+        x: Any = graph.features
+        held = 12.0 * x.nnz if issparse(x) else 4.0 * x.size
+        allowed = min(max(6 * 4.0 * x.shape[0] * x.shape[1], ROWS_LEAST), ROWS_MOST)
+        most = min(ROWS_SHARE * self.max_memory, max(allowed, ROWS_NEEDED * held))
+        on_rows = [one for one in (recipe, *others) if one.head != "network" or self.is_batched(one)]
+        return bool(memory(on_rows, graph) <= most)
+
     def run(self, tasks: Iterator[Task | None]) -> Iterator[Trial]:
-        """Results as they come; the next task is asked for when there is room for it, later if it is None."""
-        running: set[Any] = set()
+        """Results as they come.
+
+        The next task is asked for when a thread is free, later if it is None, and begins once it fits into memory
+        beside the others.
+        """
+        running: dict[Any, Recipe] = {}
         clock = None if self.until is None else self.until.clock
+        following: Task | None = None
         with one_thread(), ThreadPoolExecutor(self.workers) as lanes:
             while True:
                 try:
                     over = self.interrupted
                     while len(running) < self.workers and not over:
-                        task = next(tasks, _OVER)
-                        over = task is _OVER
-                        if task is None:
+                        following = next(tasks, _OVER) if following is None else following
+                        over = following is _OVER
+                        if over or following is None:
                             break
-                        if not over:
-                            running.add(lanes.submit(self._train, task))
+                        if running and not self.fits(following.recipe, *running.values()):
+                            break
+                        running[lanes.submit(self._train, following)] = following.recipe
+                        following = None
                     if clock is not None:
                         clock.set_running(len(running))
                     if not running:
                         if over:
                             return
                         continue
-                    finished, running = wait(running, return_when=FIRST_COMPLETED)
-                except KeyboardInterrupt:
-                    if self.until is not None:
+                    finished, _ = wait(running, return_when=FIRST_COMPLETED)
+                    release_memory()  # else what trainings have freed stays with the process
+                    for future in finished:
+                        del running[future]
+                        yield future.result()
+                except BaseException as error:  # Ctrl-C, or whoever asked wants no more
+                    if running and self.until is not None:
                         self.until.at, self.until.grace = 0.0, 0.0  # trainings end after their epoch
+                    if not isinstance(error, KeyboardInterrupt):
+                        raise
                     if self.interrupted or self.until is None or self.whole:
                         raise
                     self.interrupted = True
-                    continue
-                release_memory()  # else what trainings have freed stays with the process
-                for future in finished:
-                    yield future.result()
 
 
 class Search:
@@ -449,6 +494,7 @@ class Search:
         self.pins: Mapping[str, Any] = {}
         self.unequal = False
         self.planned = 0
+        self.room = WEIGHTS * pool.max_memory
         self.rates = {**_RATES, "batches": _BATCHES}
         self._stopped, self._best, self._skipped = False, (math.inf, 0), 0
 
@@ -463,9 +509,10 @@ class Search:
         The first of them are so many `baselines`.
         """
         wanted = list(map(self._settled, recipes))
-        self.planned = len(wanted)
+        self.planned, self.baselines = len(wanted), wanted[:baselines]
+        self.room = max(self.room, WEIGHTS * MEMORY)  # what may be chosen depends on no free memory then
         self._take(iter(wanted), fixed=True)
-        return self._in_order(baselines)
+        return self._in_order()
 
     def run(self, training: Graph, pins: Mapping[str, Any]) -> list[Trial]:
         """Train recipes until the time is over, or for as long as that helps.
@@ -482,8 +529,10 @@ class Search:
         listed = (large_recipes if self.pool.large else first_recipes)(graph, training, pins)
         del training  # it takes memory
         listed = [recipe for recipe in listed if all(difference(recipe, known) for known in self.baselines)]
-        self.left_out = [recipe for recipe in [*self.baselines, *listed] if not self._fits(recipe)]
-        self.baselines = [recipe for recipe in self.baselines if recipe not in self.left_out]
+        self.left_out = [recipe for recipe in [*self.baselines, *listed] if not self.pool.fits(recipe)]
+        most = max(self.clock.left(self.budget) / _LATE, _IN_ANY_CASE)
+        late = [recipe for recipe in self.baselines if self.pool.large and self._tree_seconds(recipe) > most]
+        self.baselines = [recipe for recipe in self.baselines if recipe not in [*self.left_out, *late]]
         listed = [recipe for recipe in listed if recipe not in self.left_out]
         try:
             self._run_listed(listed)
@@ -491,11 +540,11 @@ class Search:
             self._stopped = True
         if self.interrupted and not any(trial.trained for trial in self.done):
             raise KeyboardInterrupt
-        return self._in_order(len(self.baselines))
+        return self._in_order()
 
     def _run_listed(self, listed: list[Recipe]) -> None:
         self.pool.longest = self.budget * self.pool.workers / _SHARE
-        self._take(self._as_they_fit(self.baselines))
+        self._take(iter(self.baselines), obvious=True)
         if self.pool.large:
             self.pool.longest = math.inf
         if self.pool.large and self.others and self.done:
@@ -521,13 +570,13 @@ class Search:
         """What to try next with a head: of every four, one of the list, three new ones."""
         turn, beside = turns[head], self._training
         turns[head] += 1
-        own = [recipe for recipe in listed if recipe.head == head or head not in ("network", "boosting")]
-        following = next((one for one in own if not self._is_slow(one) and self._fits(one, *beside)), None)
+        own = [recipe for recipe in listed if recipe.head == head or recipe.head not in self.space.heads]
+        following = next((one for one in own if not self._is_slow(one) and self.pool.fits(one, *beside)), None)
         if following is not None and (turn < _DIVERSE // len(turns) or turn % 4 == 0):
             listed.remove(following)
             return following
         found = self._repeated(head) if turn % 4 == 3 else self._new(turn, head, drawn=turn % 4 == 1)
-        return found if found is not None and self._fits(found, *beside) else None
+        return found if found is not None and self.pool.fits(found, *beside) else None
 
     def _heads(self) -> list[str]:
         """The heads, that which has had least of the time that it deserves first."""
@@ -562,26 +611,11 @@ class Search:
                 found = self.space.draw(rng, head)
             else:
                 found = self.space.vary(best[int(rng.integers(len(best)))], rng)
-            if self._is_slow(found) or not self._fits(found, *beside):
+            if self._is_slow(found) or not self.pool.fits(found, *beside):
                 continue
             if all(difference(found, known) for known in tried):
                 return found
         return None
-
-    def _as_they_fit(self, recipes: Sequence[Recipe]) -> Iterator[Recipe | None]:
-        """Recipes in their order, None as long as the next one does not fit beside what is being trained."""
-        for recipe in recipes:
-            while (beside := self._training) and not self._fits(recipe, *beside):
-                yield None
-            yield recipe
-
-    def _fits(self, recipe: Recipe, *others: Recipe) -> bool:
-        """Whether its rows fit into their part of the memory, beside those of others."""
-        x: Any = self.pool.shared.graph.features
-        allowed = min(max(6 * 4.0 * x.shape[0] * x.shape[1], ROWS_LEAST), ROWS_MOST)
-        most = min(ROWS_SHARE * self.pool.max_memory, allowed)
-        batched = [one for one in (recipe, *others) if one.head != "network" or self._is_batched(one)]
-        return bool(memory(batched, self.pool.shared.graph) <= most)
 
     @property
     def _training(self) -> list[Recipe]:
@@ -616,35 +650,44 @@ class Search:
         shared = self.pool.shared
         return recipe.settled(shared.graph, self.split, shared.stood_in)
 
-    def _in_order(self, baselines: int) -> list[Trial]:
-        """The trials in the order in which they were started; so many of the first are baselines.
+    def _in_order(self) -> list[Trial]:
+        """The trials in the order in which they were started; those that can no longer be chosen come last.
 
-        Those for which memory ran out are not among them: what is repeated lacks them, too.
+        What is repeated lacks these, and those for which memory ran out. A recipe that is listed again has another seed
+        then: where an earlier one of its kind is lacking, it can't be chosen either.
         """
         ended = sorted((trial for trial in self.done if not trial.out_of_memory), key=lambda c: c.place)
         if not ended and self.left_out:
-            raise MemoryError(
-                f"none of the {len(self.left_out)} recipes that were tried fits into the memory that is free"
-            )
-        for place, trial in enumerate(ended):
-            trial.baseline, trial.place = trial.place < baselines, place
-        return ended
+            raise MemoryError(f"none of {len(self.left_out)} recipes fits into the memory that a search may take")
+        held: list[Trial] = []
+        for trial in ended:
+            again = sum(not difference(trial.recipe, other.recipe) for other in held)
+            if trial.log_probabilities is not None and trial.seed == self.seed + SEEDS * again:
+                trial.baseline = trial.place < len(self.baselines)
+                held.append(trial)
+            else:
+                trial.trained = trial.log_probabilities = None
+        lost = [trial for trial in ended if trial.log_probabilities is None]
+        for place, trial in enumerate([*held, *lost]):
+            trial.place = place
+        return [*held, *lost]
 
     def _lowest(self) -> float:
         """The sum of the losses of those that may be averaged."""
         losses = sorted(c.val_loss for c in self.done)[: self.members]
         return sum(losses) + (self.members - len(losses)) * 1e9
 
-    def _take(self, recipes: Iterator[Recipe | None], fixed: bool = False) -> None:
+    def _take(self, recipes: Iterator[Recipe | None], fixed: bool = False, obvious: bool = False) -> None:
+        """Train recipes: planned and as far as there is time for each, or, as they are, what is fixed or obvious."""
+
         def tasks() -> Iterator[Task | None]:
             for given in recipes:
                 if given is None:
                     yield None
                     continue
-                baseline = given in self.baselines
-                recipe = given if fixed or given in self.order else self._settled(self._planned(given, baseline))
+                recipe = given if fixed or given in self.order else self._settled(self._planned(given, obvious))
                 again = sum(not difference(recipe, known) for known in self.order)
-                if not fixed and not baseline:
+                if not fixed and not obvious:
                     if again and given not in self.order:  # another that comes to the same
                         continue
                     left = self.clock.left(self.budget)
@@ -696,25 +739,12 @@ class Search:
         rows = len(self.split.train) + len(self.split.val)  # boosting looks at no others
         return whole * rows / self.pool.shared.graph.n if recipe.is_boosted else whole
 
-    def _columns(self, recipe: Recipe) -> float:
-        """About how many columns all channels of a recipe have together."""
-        graph = self.pool.shared.graph
-        both = 2 if recipe.direction == "both" and graph.directed else 1
-        count = recipe.include_features + recipe.hop_count(graph.directed)
-        tree = self.pool.trees.get(recipe.tree_key) if recipe.has_tree else None
-        count += (tree.K if tree else _LEVELS) * recipe.has_tree + 2 * both * len(graph.edge_kinds) * recipe.kinds
-        assert graph.features is not None
-        return float(count * graph.features.shape[1] + 4 * graph.n_classes * recipe.labels + 1)
-
     def _cells(self, recipe: Recipe) -> float:
         """Rows times columns of an epoch in batches; a row that is only judged counts half."""
         rows = min(len(self.split.train), STEPS * ROWS) + min(len(self.split.val), JUDGED) / 2
-        return rows * self._columns(recipe)
+        return rows * self.pool.columns(recipe)
 
-    def _is_batched(self, recipe: Recipe) -> bool:
-        return self.pool.large and recipe.head == "network" and self._columns(recipe) <= ENTRIES
-
-    def _planned(self, recipe: Recipe, baseline: bool = False) -> Recipe:
+    def _planned(self, recipe: Recipe, obvious: bool = False) -> Recipe:
         """The recipe with epochs for the time that is left: enough of them to converge, if that may be.
 
         The time is that of cores, as measured in earlier trainings, so that plans hardly depend on who else uses them;
@@ -722,8 +752,8 @@ class Search:
         """
         if "epochs" in self.pins or recipe.is_linear:
             return recipe
-        if not self._is_batched(recipe):
-            return self._capped(recipe, _FEWEST_BASELINE if baseline else _FEWEST)
+        if not self.pool.is_batched(recipe):
+            return self._capped(recipe, _FEWEST_BASELINE if obvious else _FEWEST)
         steps = min(STEPS, -(-len(self.split.train) // ROWS))
         left = max(self.budget - self.clock.spent, 0.0) * self.pool.workers
         networks = sum(not (trial.recipe.is_linear or trial.recipe.is_boosted) for trial in self.done)
@@ -737,26 +767,32 @@ class Search:
     def _most_epochs(self, recipe: Recipe) -> int:
         """The epochs that a recipe has where there is time."""
         steps = min(STEPS, -(-len(self.split.train) // ROWS))
-        return -(-_STEPS // steps) if self._is_batched(recipe) else Settings.epochs
+        return -(-_STEPS // steps) if self.pool.is_batched(recipe) else Settings.epochs
 
     def _estimate(self, recipe: Recipe) -> float:
         """Seconds that a recipe will take."""
         if recipe.is_linear:
             return 0.0
-        if self._is_batched(recipe):
-            known = [c.epochs / (c.asked or c.recipe).settings.epochs for c in self.done if self._is_batched(c.recipe)]
+        if self.pool.is_batched(recipe):
+            known = [
+                c.epochs / (c.asked or c.recipe).settings.epochs for c in self.done if self.pool.is_batched(c.recipe)
+            ]
             part = float(np.mean(known)) if known else 0.5
-            built = recipe.tree_key in self.pool.trees
-            tree = 0.0 if built or not recipe.has_tree else _PER_ARC * self.pool.shared.graph.adjacency.nnz
-            return tree + self._cells(recipe) * self.rates["batches"] * recipe.settings.epochs * part
+            spent = self._cells(recipe) * self.rates["batches"] * recipe.settings.epochs * part
+            return self._tree_seconds(recipe) + spent
         alike = [c.epochs for c in self.done if c.recipe.head == recipe.head]
         epochs = np.mean(alike) if alike else _EPOCHS
         return float(self._work(recipe) * self._rate(recipe) * min(epochs, recipe.settings.epochs))
 
+    def _tree_seconds(self, recipe: Recipe) -> float:
+        """Seconds that the tree of a recipe for a large graph will take, unless it is built."""
+        built = recipe.tree_key in self.pool.trees
+        return 0.0 if built or not recipe.has_tree else _PER_ARC * self.pool.shared.graph.adjacency.nnz
+
     def _measure(self) -> None:
-        batched = [trial for trial in self.done if trial.epochs and self._is_batched(trial.recipe)]
+        batched = [trial for trial in self.done if trial.epochs and self.pool.is_batched(trial.recipe)]
         if batched:
-            spent = [trial.cpu / (trial.epochs * self._cells(trial.recipe)) for trial in batched]
+            spent = [max(trial.cpu, _TICK) / (trial.epochs * self._cells(trial.recipe)) for trial in batched]
             self.rates["batches"] = float(np.median(spent))
 
     def _rate(self, recipe: Recipe) -> float:
@@ -775,7 +811,7 @@ class Search:
 
     def _is_slow(self, recipe: Recipe) -> bool:
         """Whether there is time for too few epochs; in batches, as many are planned as there is time for."""
-        if recipe.is_linear or self._is_batched(recipe):
+        if recipe.is_linear or self.pool.is_batched(recipe):
             return False
         if "epochs" in self.pins:
             return self._estimate(recipe) > self.budget * self.pool.workers / _SHARE
@@ -788,7 +824,7 @@ class Search:
     def _forget(self) -> None:
         """Drop weights and outputs of the worst, where those of all would take too much memory."""
         kept = {id(min(self.done, key=metric_first)), id(by_loss(self.done)[0])}
-        room = WEIGHTS * self.pool.max_memory
+        room = self.room
         for trial in by_loss(self.done):
             if trial.trained is None:
                 trial.log_probabilities = None
@@ -861,12 +897,14 @@ def choose(
     if how != "auto" or baseline is None:
         return choice
     measure, kept = METRICS[graph.metric], validate(choice.output, graph, split, weights)
-    if measure.gain(kept[0]) >= -baseline.rank[0]:
+    if not measure.gain(kept[0]) < -baseline.rank[0]:  # where there is no metric, the loss has decided
         return choice
     better = f"on validation {baseline.recipe.name} alone has {_shown(graph, (baseline.val_metric, baseline.val_loss))}"
     better += f", the {'ensemble' if len(choice.members) > 1 else 'recipe of lowest loss'} {_shown(graph, kept)}"
     for share in _SHARES:
         mixed = _with_baseline(choice, baseline, share, members)
+        if len(mixed.members) == 1:
+            break
         if measure.gain(validate(mixed.output, graph, split, weights)[0]) >= -baseline.rank[0]:
             return mixed._replace(reason=f"{choice.reason}; {share:.0%} of it is what everybody would try: {better}")
     return Choice([baseline], [1.0], "best", f"the best of what everybody would try: {better}")

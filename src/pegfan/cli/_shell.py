@@ -389,7 +389,7 @@ def _explain(error: BaseException, debug: bool) -> int:
 
 def describe(error: BaseException) -> tuple[str, int]:
     """An error as a sentence, and with which code a command ends for it."""
-    sentence, code = str(error), int(getattr(error, "code", ERROR))
+    sentence, code = str(error), error.code if isinstance(error, Fail) else ERROR
     if _is_of_memory(error):
         said = f" {sentence.rstrip('.')}." if sentence else ""
         sentence, code = f"Not enough memory.{said} {_LESS}", ERROR

@@ -171,7 +171,7 @@ def train(
     together on validation nodes make the model. The folder then holds predictions.csv, ranked.csv with the nodes to
     look at first, the model, a report to open in a browser, and settings.toml, which repeats the run bit for bit. It
     appears with the model and the tables; reasons, comparisons and the report are added one by one, and whatever ends
-    the command meanwhile, what is there stays. pegfan report adds what is missing.
+    the command meanwhile, what is there stays. pegfan report adds reasons and the report where they are missing.
     """
     start = time.perf_counter()
     if folder is None:
@@ -217,8 +217,8 @@ def train(
     plan, repeating, kept = wanted.plan, wanted.to_toml(outcome), source if wanted.keep_data else None
 
     def write(place: Path) -> Result:
-        _write_all(place, force, outcome, result, repeating, kept)
-        return _add_parts(place, result, _optional_parts(place, outcome, plan, reasons, against))
+        whole = _write_all(place, force, outcome, result, repeating, kept)
+        return _add_parts(whole, result, _optional_parts(whole, outcome, plan, reasons, against))
 
     result = save(folder, write)
     if as_json:
@@ -281,8 +281,9 @@ def _train_in_pieces(
         def write(place: Path) -> None:
             _check_folder(place, force)
             total = time.perf_counter() - start
-            search = (found.result.seconds and found.result.seconds.search) or 0.0
-            seconds = Seconds(total, search, max(total - search, 0.0))
+            # Where an earlier command made the search, its seconds are not of this one.
+            search = min((found.result.seconds and found.result.seconds.search) or 0.0, total)
+            seconds = Seconds(total, search, total - search)
             found.write(place, ids=graph.ids, settings={"source": source.to_dict()}, seconds=seconds, **told)
 
         save(folder, write)
@@ -515,7 +516,7 @@ def report(
 ) -> None:
     """Make the report of a training run again, from its result, its model and the data.
 
-    What pegfan train did not come to is made up for: the importance of columns, and reasons.
+    What pegfan train did not come to is made up for, and kept in the folder: the importance of columns, and reasons.
     """
     from pegfan._atomic import clear
     from pegfan.auto.outcome import Plan, with_splits
@@ -525,17 +526,19 @@ def report(
     home = folder if (folder / RESULT).is_file() else folder.parent
     if not (home / RESULT).is_file():
         raise Fail(f"{folder} has no {RESULT}: a report is made of what pegfan train wrote. Train with -o first.")
-    result = _read_result(home)
+    clear(home)  # what a killed training left, or had not finished
+    stored = (home / RESULT).read_bytes()
+    result = _read_result(home, stored)
     model, _ = load_model(home)
     source, known = reopen(result, home)
     drawn = len(result.splits.sizes) if result.splits is not None else None
     known, _ = with_splits(known, Plan(seed=result.seed or 0, splits=drawn))
     if not model.fitted_.is_fitted_to(with_features(known, "degree" if model.fitted_.stood_in else None)):
         raise Fail(f"{source.name} has changed since the model was trained, so its report cannot be made; train again.")
-    clear(home)  # what a killed training left
     parts = _explaining_parts(model, known)
     missing = {_IMPORTANCES: result.importances is None, _REASONS: not result.reasons}
-    result = _add_parts(home, result, {name: add for name, add in parts.items() if missing[name]})
+    whole = _Whole(home, stored)
+    result = _add_parts(whole, result, {name: add for name, add in parts.items() if missing[name]})
     target = output or home / REPORT
     with errors.status("writing the report"):
         outputs = _shown_outputs(model, known)
@@ -890,38 +893,77 @@ def _reasons(model: NodeModel, graph: Graph, counts: Sequence[int], nodes: Any =
 
 def _write_all(
     folder: Path, force: bool, outcome: Outcome, result: Result, settings: bytes, kept: Source | None
-) -> None:
+) -> _Whole:
     """Write all that a training gave, or nothing."""
     from pegfan._atomic import replacing_folder
 
+    text = result.to_json()
     with errors.status(f"writing {literal(str(folder))}"), replacing_folder(folder) as temporary:
-        _write_tables(temporary, outcome, result)
+        for name, table in _tables(outcome, result).items():
+            _write_text(temporary / name, table)
         outcome.model.save(temporary / MODEL)
         if kept is not None:
             kept.keep(temporary / DATA)
         _write_text(temporary / SETTINGS, settings.decode())
-        _write_text(temporary / RESULT, result.to_json())
+        _write_text(temporary / RESULT, text)
         _check_folder(folder, force)  # another process may have written there meanwhile
     outcome.model.trials_ = []  # each has outputs for all nodes
+    return _Whole(folder, text.encode())
 
 
-def _write_tables(folder: Path, outcome: Outcome, result: Result, reasons: Sequence[str] | None = None) -> None:
-    """Write the tables of predictions and of the nodes to look at first, each whole."""
+def _tables(outcome: Outcome, result: Result, reasons: Sequence[str] | None = None) -> dict[str, str]:
+    """The predictions, and the nodes to look at first, as the texts of files."""
     graph, classes = outcome.graph, result.data.classes
     columns = (outcome.probabilities, outcome.predicted, classes, outcome.parts, reasons)
-    _write_text(folder / PREDICTIONS, _table(graph, *columns, graph.subjects))
-    _write_text(folder / RANKED, _ranked(outcome, result, reasons))
+    return {PREDICTIONS: _table(graph, *columns, graph.subjects), RANKED: _ranked(outcome, result, reasons)}
 
 
 # -------------------------------------------------- what is added to a whole folder
 
 
-def _optional_parts(folder: Path, outcome: Outcome, plan: Plan, reasons: bool, against: bool) -> dict[str, _Part]:
+class _Replaced(Fail):
+    """Another process has written the folder."""
+
+
+class _Whole:
+    """A folder that is whole; files are added to it as long as no other process has written it.
+
+    Parameters
+    ----------
+    folder
+        The folder.
+    stored
+        What its result.json holds.
+    """
+
+    def __init__(self, folder: Path, stored: bytes) -> None:
+        self.folder, self.stored = folder, stored
+
+    def check(self) -> None:
+        """Raise unless the folder is still what was written."""
+        if (self.folder / RESULT).read_bytes() != self.stored:
+            raise _Replaced(f"{self.folder} was written by another process meanwhile.")
+
+    def write(self, texts: Mapping[str, str]) -> None:
+        """Replace files, one right after the other once all of them are written."""
+        from pegfan._atomic import replacing
+
+        self.check()
+        with contextlib.ExitStack() as files:
+            for name, text in texts.items():
+                file = files.enter_context(replacing(self.folder / name))
+                file.write(text.encode())
+                file.flush()
+        if RESULT in texts:
+            self.stored = texts[RESULT].encode()
+
+
+def _optional_parts(whole: _Whole, outcome: Outcome, plan: Plan, reasons: bool, against: bool) -> dict[str, _Part]:
     """What `pegfan train` adds to a folder, by name and in order."""
     model, graph = outcome.model, outcome.graph
 
     def add_column(result: Result) -> Result:
-        _write_tables(folder, outcome, result, _reasons(model, graph, result.data.class_counts))
+        whole.write(_tables(outcome, result, _reasons(model, graph, result.data.class_counts)))
         return result
 
     def add_rivals(result: Result) -> Result:
@@ -930,8 +972,9 @@ def _optional_parts(folder: Path, outcome: Outcome, plan: Plan, reasons: bool, a
     def add_report(result: Result) -> Result:
         from pegfan.report import write_report
 
+        whole.check()
         with errors.status("writing the report"):
-            write_report(folder / REPORT, result, graph, _shown_tree(model), outcome.probabilities)
+            write_report(whole.folder / REPORT, result, graph, _shown_tree(model), outcome.probabilities)
         return result
 
     parts = _explaining_parts(model, graph)
@@ -958,42 +1001,70 @@ def _explaining_parts(model: NodeModel, graph: Graph) -> dict[str, _Part]:
     return {_IMPORTANCES: add_columns, _REASONS: add_nodes}
 
 
-def _add_parts(folder: Path, result: Result, parts: Mapping[str, _Part]) -> Result:
+def _add_parts(whole: _Whole, result: Result, parts: Mapping[str, _Part]) -> Result:
     """Add parts to a folder that is whole, one after the other; one that fails costs a warning and nothing else.
 
-    Each is there whole or not at all, wherever this ends, and no two need memory at the same time.
+    Every file is there whole or as it was, wherever this ends, and no two parts need memory at the same time.
     """
-    from pegfan.results import Note
-    from pegfan.running import release_memory
-
-    report = f"pegfan report {shlex.quote(str(folder))}"
+    left = list(parts)
     try:
-        stored = (folder / RESULT).read_bytes()
-        for name, add in parts.items():
-            kind, failure = f"{_WITHOUT}{name}", ""
-            before = replace(result, warnings=tuple(note for note in result.warnings if note.kind != kind))
-            try:
-                added = _timed(add, before)
-                if added != result:
-                    stored = _replace_result(folder, added, stored)
-                result = added
-            except Exception as error:
-                log.debug("%s failed", name, exc_info=True)
-                failure = _describe_failure(error)
-            gc.collect()  # an error holds what was in memory when it was raised
-            release_memory()
-            if failure:
-                advice = "" if name in (_COLUMN, _AGAINST) else f" {report} adds it later."
-                note = Note(kind, f"Left out: {name}. {failure} All else is complete.{advice}")
-                errors.print(f"[yellow]![/yellow] {literal(note.text)}", soft_wrap=True)
-                if name != REPORT:
-                    result = replace(before, warnings=(*before.warnings, note))
-                    with contextlib.suppress(Exception):
-                        stored = _replace_result(folder, result, stored)
+        while left:
+            result = _add_part(whole, result, left[0], parts[left[0]])
+            del left[0]
+    except _Replaced as error:
+        _warn(f"Left out: {', '.join(left)}. {error}")
     except KeyboardInterrupt:
-        errors.print(f"[yellow]![/yellow] The model is complete; {literal(report)} makes the rest.", soft_wrap=True)
+        _warn(f"The model is complete. Left out: {', '.join(left)}.{_advice(whole, left)}")
         raise
     return result
+
+
+def _add_part(whole: _Whole, result: Result, name: str, add: _Part) -> Result:
+    """The result with a part, as it is stored; or without it, and with a note that says why."""
+    from pegfan.running import release_memory
+
+    failure = ""
+    try:
+        added = _timed(add, result)
+    except _Replaced:
+        raise
+    except Exception as error:
+        log.debug("%s failed", name, exc_info=True)
+        added, failure = result, f"Left out: {name}. {_describe_failure(error)}{_advice(whole, [name])}"
+    gc.collect()  # an error holds what was in memory when it was raised
+    release_memory()
+    try:
+        noted = _noted(added, name, failure)
+        if noted != result:
+            whole.write({RESULT: noted.to_json()})
+        added = noted
+    except _Replaced:
+        raise
+    except Exception as error:
+        log.debug("%s is not stored", name, exc_info=True)
+        failure = failure or f"Left out of {RESULT}: {name}. {_describe_failure(error)}{_advice(whole, [name])}"
+    if failure:
+        _warn(failure)
+    return added
+
+
+def _noted(result: Result, name: str, failure: str) -> Result:
+    """The result with a note why a part is left out, or without one; that of the report would not be read there."""
+    from pegfan.results import Note
+
+    kind = f"{_WITHOUT}{name}"
+    others = tuple(note for note in result.warnings if note.kind != kind)
+    return replace(result, warnings=(*others, Note(kind, failure)) if failure and name != REPORT else others)
+
+
+def _advice(whole: _Whole, left: Sequence[str]) -> str:
+    """What `pegfan report` makes up for, of what is left out."""
+    later = [name for name in left if name not in (_COLUMN, _AGAINST)]
+    return f" pegfan report {shlex.quote(str(whole.folder))} adds {', '.join(later)} later." if later else ""
+
+
+def _warn(text: str) -> None:
+    errors.print(f"[yellow]![/yellow] {literal(text)}", soft_wrap=True)
 
 
 def _timed(add: _Part, result: Result) -> Result:
@@ -1001,7 +1072,7 @@ def _timed(add: _Part, result: Result) -> Result:
     start = time.perf_counter()
     added = add(result)
     if added is result or added.seconds is None:
-        return result
+        return added
     return replace(added, seconds=replace(added.seconds, total=added.seconds.total + time.perf_counter() - start))
 
 
@@ -1010,15 +1081,6 @@ def _describe_failure(error: Exception) -> str:
     is_bug = code == INTERNAL or isinstance(error, (ValueError, TypeError))  # here, no input is left to be wrong
     ending = " This is a bug in pegfan; --log-file shows where." if is_bug else ""
     return f"{sentence.rstrip('.')}.{ending}"
-
-
-def _replace_result(folder: Path, result: Result, stored: bytes) -> bytes:
-    """Write a result over one that was stored, and return what is stored now; not over that of another process."""
-    if (folder / RESULT).read_bytes() != stored:
-        raise Fail(f"{folder} was written by another process meanwhile.")
-    text = result.to_json()
-    _write_text(folder / RESULT, text)
-    return text.encode()
 
 
 def _shown_tree(model: NodeModel) -> Hierarchy | None:
@@ -1121,11 +1183,11 @@ def _ranked(outcome: Outcome, result: Result, reasons: Sequence[str] | None) -> 
 # ---------------------------------------------------------------- what was written
 
 
-def _read_result(folder: Path) -> Result:
+def _read_result(folder: Path, stored: bytes | None = None) -> Result:
     from pegfan.results import Result
 
     try:
-        return Result.from_json((folder / RESULT).read_bytes())
+        return Result.from_json((folder / RESULT).read_bytes() if stored is None else stored)
     except ValueError as error:
         raise Fail(f"{folder / RESULT} cannot be read: {error}. Train again, into another folder.") from error
 

@@ -26,7 +26,7 @@ class Diverged(ValueError):
 
 
 class Unfinished(Diverged):
-    """A training whose time was over before its last stage: there is nothing to show."""
+    """A training whose time was over before its last stage had ended: there is nothing to show."""
 
 
 class Stopping(Protocol):
