@@ -88,8 +88,8 @@ def check_after(state: State, target: Target, folder: Path, disk: Path, old: dic
         if command.complete and found != target.expected:
             left = [line for line in done.err.splitlines() if "Left out" in line]
             require(bool(left), f"something is missing, and nothing says so: {done.text}")
-            failures = [line.split(" pegfan report ")[0] for line in left]
-            require(all(re.search(r"disk\S*/\.?\w+\.(json|html|csv)", line) for line in failures), f"no file: {left}")
+            failures = [line.split(". ", 1)[1].split(" pegfan report ")[0] for line in left]
+            require(all(re.search(r"\w+\.(json|html|csv)", line) for line in failures), f"no file: {left}")
             added = state.commands.run(command.complete, folder / command.here)
             require(added.code == 0, f"{' '.join(command.complete)}: {added.text}")
         command.check_results(disk, target.expected, "ended with 0 and results")

@@ -407,6 +407,12 @@ def test_memory_is_named_or_follows_from_the_machine():
         pf.AutoClassifier(max_memory="much").fit(pf.datasets.synthetic(0.2, n=100, n_edges=300, n_features=3))
 
 
+def test_a_search_that_could_not_end_does_not_begin(graph, monkeypatch):
+    monkeypatch.setattr("pegfan.auto.classifier.free_memory", lambda: 3 * 10**8)
+    with pytest.raises(MemoryError, match="A search needs 400 MB, and 300 MB are free"):
+        pf.AutoClassifier(budget=1).fit(graph)
+
+
 def test_what_a_training_made_goes_with_it():
     """No cycle holds channels, hop matrices or trees of a training that nobody asks for any more."""
     graph = pf.datasets.synthetic(0.2, n=300, n_edges=900, n_features=5)

@@ -333,6 +333,26 @@ def test_both_tables_get_their_column_or_none(train, monkeypatch):
         assert (out / name).read_bytes() == before[name]
 
 
+def test_a_disk_that_breaks_once_costs_what_was_being_stored(train, monkeypatch):
+    """The new result is in its place already when the disk says that the folder was not synced."""
+    words, out = train
+    real, calls = atomic.sync_folder, []
+
+    def breaks(folder):
+        if (out / "result.json").exists() and folder == out:
+            calls.append(0)
+            if len(calls) == 1:
+                raise OSError(errno.EIO, os.strerror(errno.EIO), str(out / "result.json"))
+        real(folder)
+
+    monkeypatch.setattr(atomic, "sync_folder", breaks)
+    done = run(*words)
+    assert "Left out of result.json: importance of columns. out/result.json: Input/output error." in done.stderr
+    assert "another process" not in done.stderr
+    assert result_in(out)["reasons"]
+    assert names_in(out) == {*WHOLE, "report.html"}
+
+
 class FullDisk:
     def write(self, _):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -38,6 +38,8 @@ from pegfan.training.engine import check_weights
 __all__ = ["AutoClassifier", "AutoModel", "AutoRegressor", "fit_model", "load_classifier", "load_model"]
 
 
+LEAST = 4e8
+"""Bytes without which a search does not begin: OpenBLAS, whose buffers come late, would end the process or hang."""
 GRACE = 5.0
 """Seconds that every training on a small graph has in any case."""
 
@@ -318,6 +320,8 @@ def search_memory(max_memory: str | float | None) -> float:
     if max_memory is not None:
         return float(read_bytes(max_memory, "max_memory"))
     free = free_memory()
+    if free is not None and free < LEAST:
+        raise MemoryError(f"A search needs {LEAST / 1e6:.0f} MB, and {free / 1e6:.0f} MB are free")
     return min(MEMORY, (UNKNOWN_MEMORY if free is None else free) / 2)
 
 

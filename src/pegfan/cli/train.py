@@ -937,11 +937,11 @@ class _Whole:
     """
 
     def __init__(self, folder: Path, stored: bytes) -> None:
-        self.folder, self.stored = folder, stored
+        self.folder, self.stored = folder, [stored]
 
     def check(self) -> None:
         """Raise unless the folder is still what was written."""
-        if (self.folder / RESULT).read_bytes() != self.stored:
+        if (self.folder / RESULT).read_bytes() not in self.stored:
             raise _Replaced(f"{self.folder} was written by another process meanwhile.")
 
     def write(self, texts: Mapping[str, str]) -> None:
@@ -949,13 +949,13 @@ class _Whole:
         from pegfan._atomic import replacing
 
         self.check()
+        if RESULT in texts:  # a disk may break after that
+            self.stored = [*self.stored[-1:], texts[RESULT].encode()]
         with contextlib.ExitStack() as files:
             for name, text in texts.items():
                 file = files.enter_context(replacing(self.folder / name))
                 file.write(text.encode())
                 file.flush()
-        if RESULT in texts:
-            self.stored = texts[RESULT].encode()
 
 
 def _optional_parts(whole: _Whole, outcome: Outcome, plan: Plan, reasons: bool, against: bool) -> dict[str, _Part]:
