@@ -133,29 +133,31 @@ class Clock:
         """Seconds of work."""
         if self.only_cpu:
             return (time.process_time() - self._cpu) / self.lanes
-        return self.elapsed - self._taken - self._taken_since()
+        return self.elapsed - self.taken
+
+    @property
+    def taken(self) -> float:
+        """Seconds in which others had the cores that the lanes should have had."""
+        expected = min(self._running, self._cores) * (time.perf_counter() - self._now)
+        return self._taken + max(expected - (time.process_time() - self._cpu), 0.0) / self._cores
 
     def left(self, upto: float | None = None) -> float:
         """Seconds of work that are left of all, or of the first `upto` of them; negative once they are over.
 
         Of what is left by the clock on the wall, others are expected to take as much as they have taken so far.
         """
-        upto, spent = self.seconds if upto is None else upto, self.spent
+        upto = self.seconds if upto is None else upto
         if self.only_cpu or math.isinf(upto):
-            return upto - spent
-        elapsed = max(self.elapsed, 1e-9)
-        return min(upto - spent, (upto / self.seconds * self.longest - elapsed) * max(spent / elapsed, _SLOWEST))
+            return upto - self.spent
+        elapsed, taken = self.elapsed, self.taken
+        pace = max(1 - taken / elapsed, _SLOWEST) if taken else 1.0
+        return min(upto - (elapsed - taken), (upto / self.seconds * self.longest - elapsed) * pace)
 
     def set_running(self, lanes: int) -> None:
         """From now on, so many lanes work."""
         if not self.only_cpu:
-            self._taken += self._taken_since()
+            self._taken = self.taken
             self._now, self._cpu, self._running = time.perf_counter(), time.process_time(), lanes
-
-    def _taken_since(self) -> float:
-        """What others have taken since the number of lanes changed: the time of cores that these did not get."""
-        expected = min(self._running, self._cores) * (time.perf_counter() - self._now)
-        return max(expected - (time.process_time() - self._cpu), 0.0) / self._cores
 
 
 class Deadline:

@@ -146,7 +146,7 @@ _TIMED = ("result.json", "report.html", "model.json")
 """Files that tell how long it took."""
 _SETTINGS = """format = "pegfan settings"
 version = 4
-budget = 5.0
+budget = 500.0
 seed = {seed}
 split = 0
 splits = 1
