@@ -307,3 +307,12 @@ def test_numbers_of_a_table_take_less_than_texts_wherever_these_begin(tmp_path):
         read_graph(texts, edges, max_bytes="4MB")
     with pytest.raises(BadInput, match="is not a number, as most values"):  # read whole
         read_graph(texts, edges, max_bytes="9MB")
+
+
+def test_first_lines_are_not_cut_into_more_cells_than_there_is_memory_for(tmp_path):
+    path = tmp_path / "wide.csv"
+    path.write_text("\n".join([",".join("a" * 10**6), ",".join("1" * 10**6)]) + "\n")
+    with pytest.raises(ValueError, match=r"wide\.csv: .* bytes in its first lines take up to .* are allowed"):
+        read_graph(path, max_bytes="50MB")
+    with pytest.raises(ValueError, match="has 1,000,000 columns, and a table may have 100,000"):
+        read_graph(path, max_bytes="200MB")

@@ -538,7 +538,7 @@ class Search:
             self._run_listed(listed)
         except KeyboardInterrupt:
             self._stopped = True
-        if self.interrupted and not any(trial.trained for trial in self.done):
+        if self.interrupted and not any(trial.trained and trial.recipe.head != "constant" for trial in self.done):
             raise KeyboardInterrupt
         return self._in_order()
 

@@ -38,6 +38,7 @@ _LARGE = 2**20  # bytes, from which on texts are numbered while they are read
 _SHORT = 64  # characters of a text that may be an id
 _CUT, _LARGEST_CUT = 2**18, 2**22  # bytes that are cut into cells at once, and with a long line
 _SAMPLE_LINES = 50
+_LONG, _LINES = 2**20, 15  # bytes of first lines that are looked at anyway, and of memory per byte of more than those
 _DELIMITERS = {",": "comma", "\t": "tab", ";": "semicolon", "|": "bar", " ": "white space"}
 _GZIP = b"\x1f\x8b"
 _BYTE_ORDER_MARKS = {
@@ -248,6 +249,8 @@ def _first_lines(path: Path, max_bytes: int | None) -> list[str]:
                 break
             start += more
         complete = not stream.read(1)
+    if max_bytes is not None and len(start) > _LONG:
+        require(f"{path}: {len(start):,} bytes in its first lines", _LINES * len(start), max_bytes)
     encoding = next((name for mark, name in _BYTE_ORDER_MARKS.items() if start.startswith(mark)), None)
     if encoding is not None:
         raise BadInput(f"{path} is {encoding} text; save it as UTF-8")
