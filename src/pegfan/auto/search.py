@@ -656,7 +656,9 @@ class Search:
         What is repeated lacks these, and those for which memory ran out. A recipe that is listed again has another seed
         then: where an earlier one of its kind is lacking, it can't be chosen either.
         """
-        ended = sorted((trial for trial in self.done if not trial.out_of_memory), key=lambda c: c.place)
+        begun = sorted(self.done, key=lambda trial: trial.place)
+        ended = [trial for trial in begun if not trial.out_of_memory]
+        self.left_out += [trial.recipe for trial in begun if trial.out_of_memory]
         if not ended and self.left_out:
             raise MemoryError(f"none of {len(self.left_out)} recipes fits into the memory that a search may take")
         held: list[Trial] = []
@@ -703,9 +705,7 @@ class Search:
                 yield Task(recipe, self.split, self.seed + SEEDS * again, place=len(self.order) - 1)
 
         for trial in self.pool.run(tasks()):
-            if trial.out_of_memory:
-                self.left_out.append(trial.recipe)
-            elif not fixed:
+            if not fixed:
                 self._uncap(trial)
             self.done.append(trial)
             _log.info(
