@@ -3,6 +3,7 @@
 import csv
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -308,6 +309,7 @@ def test_where_memory_is_short_some_test_nodes_are_judged(tmp_path, graph, small
 
 _SCRIPT = """
 import sys
+import time
 sys.path.insert(0, {tests!r})
 import numpy as np
 import pegfan as pf
@@ -332,12 +334,13 @@ def test_kill_9_loses_nothing_but_time(tmp_path):
         script = _SCRIPT.format(tests=tests, folder=str(tmp_path / name), out=str(tmp_path / f"{name}.npy"))
         return subprocess.Popen([sys.executable, "-c", script])
 
+    begun = time.monotonic()
     assert start("whole").wait(300) == 0
-    killed = 0
+    whole, killed = time.monotonic() - begun, 0
     for seed in range(40):
         process = start("killed")
         try:
-            process.wait(2.0 + 0.3 * np.random.default_rng(seed).random() + 0.05 * seed)
+            process.wait((0.4 + 0.1 * np.random.default_rng(seed).random() + 0.02 * seed) * whole)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
