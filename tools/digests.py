@@ -31,8 +31,9 @@ def digest(*values: Any) -> str:
         if sparse.issparse(value):
             entries = value.tocoo()
             order = np.lexsort((entries.coords[1], entries.coords[0]))
-            value = np.column_stack([*(part[order].astype(np.float64) for part in (*entries.coords, entries.data))])
-        array = np.asarray(value)
+            array = np.column_stack([*(part[order].astype(np.float64) for part in (*entries.coords, entries.data))])
+        else:
+            array = np.asarray(value)
         state.update(repr((array.shape, array.dtype.kind)).encode())
         state.update(repr(value).encode() if array.dtype == object else np.ascontiguousarray(array).tobytes())
     return state.hexdigest()[:12]
@@ -73,11 +74,25 @@ def trees_of(graph: pf.Graph) -> Iterator[tuple[str, pf.Hierarchy]]:
 
 
 RECIPES: dict[str, dict[str, Any]] = {
-    "c": {"method": "ward", "h": 4},
-    "b both": {"method": "adjacency", "h": 8, "kind": "b", "direction": "both", "adjacency": True},
+    "c": {"method": "ward", "h": 4, "regime": "heterophily"},
+    "b both": {
+        "method": "adjacency",
+        "h": 8,
+        "kind": "b",
+        "regime": "homophily",
+        "direction": "both",
+        "adjacency": True,
+    },
     "hops": {"method": "none", "regime": "all", "labels": True, "structure": True, "scaling": "columns"},
-    "boosting": {"method": "none", "hops": 1, "labels": True, "head": "boosting", "scaling": "none"},
-    "linear": {"method": "none", "hops": 2, "head": "linear", "scaling": "columns"},
+    "boosting": {
+        "method": "none",
+        "regime": "homophily",
+        "hops": 1,
+        "labels": True,
+        "head": "boosting",
+        "scaling": "none",
+    },
+    "linear": {"method": "none", "regime": "heterophily", "hops": 2, "head": "linear", "scaling": "columns"},
 }
 
 
@@ -101,7 +116,7 @@ def lines_of(name: str, graph: pf.Graph, small: bool) -> Iterator[str]:
             yield f"{name}: {filters} {what} {digest(c.array, system.reconstruct(c), *system.projections(signal))}"
             if small and filters == "binary-haar":
                 for kind in ("a", "b", "c", "as"):
-                    channels = pf.make_channels(graph, system, kind, direction="both")
+                    channels = pf.make_channels(graph, system, kind, "heterophily", direction="both")
                     yield f"{name}: channels {kind} {what} {digest(*(c.materialize() for c in channels))}"
     if graph.n <= 12_000:
         for what, value in models_of(graph, 10 if small else 5):
