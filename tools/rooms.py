@@ -30,6 +30,8 @@ ROWS: dict[str, tuple[str, ...]] = {
         "_npz",
         "_rows",
         "_arrays",
+        "_declarations",
+        "_loops",
         "_compiled",
         "_hashing",
         "_matrices",

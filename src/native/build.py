@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import sys
 from pathlib import Path
@@ -9,6 +10,23 @@ from pathlib import Path
 from cffi import FFI
 
 HERE = Path(__file__).resolve().parent
+PACKAGE = HERE.parents[1] / "src" / "pegfan"
+
+
+def write_prototypes() -> str:
+    """Write loops.h, which C includes, from the declarations in the package."""
+    spec = importlib.util.spec_from_file_location("_declarations", PACKAGE / "_declarations.py")
+    assert spec is not None
+    assert spec.loader is not None
+    declarations = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = declarations
+    spec.loader.exec_module(declarations)
+    text = str(declarations.prototypes(list(declarations.collect(PACKAGE))))
+    header = HERE / "loops.h"
+    if not header.exists() or header.read_text(encoding="utf-8") != text:
+        header.write_text(text, encoding="utf-8")
+    return text
+
 
 # Sums keep their order and every product is rounded, so that all processors give the same bits; what is fused is fused
 # by hand.
@@ -22,10 +40,10 @@ if SANITIZED:
     FLAGS = [*FLAGS, "-O1", "-g1", "-fno-omit-frame-pointer", *SANITIZERS]
 
 builder = FFI()
-builder.cdef((HERE / "native.h").read_text(encoding="utf-8"))
+builder.cdef((HERE / "native.h").read_text(encoding="utf-8") + write_prototypes())
 builder.set_source(
     "pegfan._native",
-    '#include "native.h"',
+    '#include "common.h"',
     sources=[str(path.relative_to(HERE.parents[1])) for path in sorted(HERE.glob("*.c"))],
     include_dirs=[str(HERE)],
     depends=[str(path) for path in sorted(HERE.glob("*.[hi]*"))],

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "native.h"
+#include "loops.h" /* made from the declarations in src/pegfan, see build.py */
 
 #if defined(_MSC_VER)
 #define restrict __restrict

@@ -1,15 +1,13 @@
-/* Hashes of 64 bits; the twins are in pegfan/_hashing.py. */
+/* Hashes of 64 bits; their declarations are in pegfan/_hashing.py. */
 #include "common.h"
 
 static const uint64_t COLUMN = UINT64_C(0x94D049BB133111EB);
 
-WIDE void mix_all(const uint64_t *values, int64_t n, uint64_t *out, int64_t n_out) {
-    (void)n_out;
+WIDE void mix_all(const uint64_t *values, int64_t n, uint64_t *out) {
     for (int64_t i = 0; i < n; i++) out[i] = mix(values[i]);
 }
 
-void fold_words(const uint64_t *words, int64_t n, uint64_t *lanes, int64_t eight) {
-    (void)eight;
+void fold_words(const uint64_t *words, int64_t n, uint64_t *lanes) {
     int64_t i = 0;
     for (; i + 8 <= n; i += 8)
         for (int64_t k = 0; k < 8; k++) {
@@ -22,22 +20,22 @@ void fold_words(const uint64_t *words, int64_t n, uint64_t *lanes, int64_t eight
     }
 }
 
-#define HASH_ROWS(NAME, PTR, INDEX)                                                                                  \
-    void NAME(const PTR *indptr, int64_t n_ptr, const INDEX *indices, int64_t n_indices, const uint64_t *bits,       \
-              int64_t n_bits, int64_t with_self, uint64_t *out, int64_t n_out) {                                     \
-        (void)n_indices, (void)n_bits, (void)n_out;                                                                  \
-        for (int64_t i = 0; i + 1 < n_ptr; i++) {                                                                    \
-            uint64_t total = 0;                                                                                      \
-            for (int64_t e = indptr[i]; e < indptr[i + 1]; e++)                                                      \
-                total += mix(bits[e] ^ mix((uint64_t)indices[e] + COLUMN));                                          \
-            if (with_self && indptr[i] < indptr[i + 1]) total += mix(bits[indptr[i]] ^ mix((uint64_t)i + COLUMN));   \
-            out[i] = mix(total);                                                                                     \
-        }                                                                                                            \
-    }
-
-HASH_ROWS(hash_rows__i4_i4, int32_t, int32_t)
-HASH_ROWS(hash_rows__i8_i8, int64_t, int64_t)
-HASH_ROWS(hash_rows__i8_i4, int64_t, int32_t)
+#define PTR int32_t
+#define INDEX int32_t
+#define NAME hash_rows__i4_i4
+#include "hash_rows.inc"
+#define PTR int32_t
+#define INDEX int64_t
+#define NAME hash_rows__i4_i8
+#include "hash_rows.inc"
+#define PTR int64_t
+#define INDEX int32_t
+#define NAME hash_rows__i8_i4
+#include "hash_rows.inc"
+#define PTR int64_t
+#define INDEX int64_t
+#define NAME hash_rows__i8_i8
+#include "hash_rows.inc"
 
 /* mask = 1 where 16 random bits are at least the threshold: the entries that dropout keeps. */
 void keep_entries(uint64_t seed, uint64_t threshold, uint8_t *mask, int64_t n) {
@@ -51,19 +49,26 @@ void keep_entries(uint64_t seed, uint64_t threshold, uint8_t *mask, int64_t n) {
             mask[start + k] = half ? bits >> k & 1 : (bits >> 16 * k & 0xFFFF) >= threshold;
     }
 }
-#define HASH_DENSE_ROWS(NAME, VALUE)                                                                                 \
-    void NAME(const VALUE *x, int64_t n, int64_t width, uint64_t *out, int64_t n_out) {                              \
-        (void)n_out;                                                                                                 \
-        for (int64_t i = 0; i < n; i++) {                                                                            \
-            uint64_t total = 0, bits;                                                                                \
-            for (int64_t t = 0; t < width; t++) {                                                                    \
-                const double value = (double)x[i * width + t];                                                       \
-                memcpy(&bits, &value, sizeof bits);                                                                  \
-                if (value != 0.0) total += mix(bits ^ mix((uint64_t)t + COLUMN));                                    \
-            }                                                                                                        \
-            out[i] = mix(total);                                                                                     \
-        }                                                                                                            \
-    }
 
-HASH_DENSE_ROWS(hash_dense_rows__f4, float)
-HASH_DENSE_ROWS(hash_dense_rows__f8, double)
+/* A number of a row, added to the hash of the row; zeros are no entries. */
+ALWAYS_INLINE uint64_t add_number(uint64_t total, double value, int64_t column) {
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return value != 0.0 ? total + mix(bits ^ mix((uint64_t)column + COLUMN)) : total;
+}
+
+void hash_dense_rows__f4(const float *x, int64_t n, int64_t d, uint64_t *out) {
+    for (int64_t i = 0; i < n; i++) {
+        uint64_t total = 0;
+        for (int64_t t = 0; t < d; t++) total = add_number(total, (double)x[i * d + t], t);
+        out[i] = mix(total);
+    }
+}
+
+void hash_dense_rows__f8(const double *x, int64_t n, int64_t d, uint64_t *out) {
+    for (int64_t i = 0; i < n; i++) {
+        uint64_t total = 0;
+        for (int64_t t = 0; t < d; t++) total = add_number(total, x[i * d + t], t);
+        out[i] = mix(total);
+    }
+}

@@ -2,13 +2,6 @@
 
 /* hashing.c */
 void keep_entries(uint64_t seed, uint64_t threshold, uint8_t *mask, int64_t n);
-void mix_all(const uint64_t *values, int64_t n, uint64_t *out, int64_t n_out);
-void hash_rows__i4_i4(const int32_t *indptr, int64_t n_ptr, const int32_t *indices, int64_t n_indices,
-                      const uint64_t *bits, int64_t n_bits, int64_t with_self, uint64_t *out, int64_t n_out);
-void hash_rows__i8_i8(const int64_t *indptr, int64_t n_ptr, const int64_t *indices, int64_t n_indices,
-                      const uint64_t *bits, int64_t n_bits, int64_t with_self, uint64_t *out, int64_t n_out);
-void hash_rows__i8_i4(const int64_t *indptr, int64_t n_ptr, const int32_t *indices, int64_t n_indices,
-                      const uint64_t *bits, int64_t n_bits, int64_t with_self, uint64_t *out, int64_t n_out);
 
 /* reading.c */
 int64_t look_through(const uint8_t *codes, int64_t n, int64_t start, int64_t delimiter, uint8_t *found,
@@ -260,9 +253,6 @@ void sparse_product__f8_i8_i4(const int64_t *pointers, int64_t n_ptr, const int3
 void sparse_product__f8_i8_i8(const int64_t *pointers, int64_t n_ptr, const int64_t *indices, int64_t n_indices,
                               const double *data, int64_t n_data, const double *B, int64_t rows_B, int64_t width,
                               double *out, int64_t rows_out, int64_t width_out, int64_t first, int64_t last);
-void fold_words(const uint64_t *words, int64_t n, uint64_t *lanes, int64_t eight);
-void hash_dense_rows__f4(const float *x, int64_t n, int64_t width, uint64_t *out, int64_t n_out);
-void hash_dense_rows__f8(const double *x, int64_t n, int64_t width, uint64_t *out, int64_t n_out);
 
 /* trees.c */
 void gather_colours__i4(const int32_t *indptr, int64_t n_ptr, const int32_t *indices, int64_t n_indices, const uint64_t

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from pegfan._compiled import compiled
+from pegfan._loops import Loop
 
 A = np.uint64(0xBF58476D1CE4E5B9)
 B = np.uint64(0x94D049BB133111EB)
@@ -22,34 +23,19 @@ def mix(x):  # type: ignore[no-untyped-def]
     return x ^ (x >> np.uint64(31))
 
 
-@compiled("mix_all")
-def mix_all(values, out):  # type: ignore[no-untyped-def]
-    """Scramble every entry."""
-    for i in range(values.size):
-        out[i] = mix(values[i])
+mix_all = Loop("void mix_all(const uint64 values[n], uint64 out[n])")
+"""Scramble every entry."""
 
+hash_rows = Loop(
+    "void hash_rows(const I indptr[n + 1], const J indices[_m], const uint64 bits[_m], int64 with_self, uint64 out[n])"
+)
+"""Hash every row of a sparse matrix; `with_self`, as if row i also had an entry in column i like its first one."""
 
-@compiled("hash_rows")
-def hash_rows(indptr, indices, bits, with_self, out):  # type: ignore[no-untyped-def]
-    """Hash every row of a sparse matrix.
+hash_dense_rows = Loop("void hash_dense_rows(const T x[n, d], uint64 out[n])")
+"""Hash every row of a matrix, as `hash_rows` does with its entries other than zero."""
 
-    With `with_self`, as if row i also had an entry in column i like its first one.
-    """
-    for i in range(indptr.size - 1):
-        total = np.uint64(0)
-        for e in range(indptr[i], indptr[i + 1]):
-            total += mix(bits[e] ^ mix(np.uint64(indices[e]) + B))
-        if with_self and indptr[i] < indptr[i + 1]:
-            total += mix(bits[indptr[i]] ^ mix(np.uint64(i) + B))
-        out[i] = mix(total)
-
-
-@compiled("fold_words")
-def fold_words(words, lanes):  # type: ignore[no-untyped-def]
-    """Fold words into eight lanes, one after the other: as fast as memory is read."""
-    for i in range(words.size):
-        lane = (lanes[i & 7] ^ words[i]) * A
-        lanes[i & 7] = lane ^ (lane >> np.uint64(32))
+fold_words = Loop("void fold_words(const uint64 words[n], uint64 lanes[8])")
+"""Fold words into eight lanes, one after the other: as fast as memory is read."""
 
 
 def digest_of(array: NDArray[Any]) -> bytes:
@@ -65,19 +51,6 @@ def digest_of(array: NDArray[Any]) -> bytes:
     lanes = np.arange(1, 9, dtype=np.uint64)
     fold_words(content[:whole].view(np.uint64), lanes)
     return lanes.tobytes() + content[whole:].tobytes()
-
-
-@compiled("hash_dense_rows")
-def hash_dense_rows(x, out):  # type: ignore[no-untyped-def]
-    """Hash every row of a matrix, as `hash_rows` does with its entries other than zero."""
-    number = np.empty(1)
-    for i in range(x.shape[0]):
-        total = np.uint64(0)
-        for t in range(x.shape[1]):
-            number[0] = x[i, t]
-            if number[0] != 0.0:
-                total += mix(number.view(np.uint64)[0] ^ mix(np.uint64(t) + B))
-        out[i] = mix(total)
 
 
 def row_hashes(matrix: Any) -> NDArray[np.uint64]:
