@@ -18,11 +18,15 @@ __all__ = [
     "allowed_for",
     "check_memory",
     "free_memory",
+    "is_large",
     "machine_memory",
     "read_bytes",
     "require",
     "show_bytes",
 ]
+
+LARGE_NODES = 32_768
+"""Nodes from which on a graph is large, and training nodes from which on a training is: see `is_large`."""
 
 SHARE = 0.8
 """Of the memory that is free, what reading a graph may take by default: about half of that stays for the work on it."""
@@ -49,6 +53,27 @@ _USED = {"memory.max": "memory.current", _LIMIT: "memory.usage_in_bytes"}
 _EXAMPLE = "write it as 4GB, 512MB or 1.5GiB"
 _SMALL = 2**26
 """Bytes below which the system is not asked whether they are free: that takes longer than making a small graph."""
+
+
+def is_large(nodes: int) -> bool:
+    """Whether so many nodes are many: the one policy for large graphs, by counts alone, so that no load decides.
+
+    Results of either side are right, and equal to rounding; they are not the same bits. From `LARGE_NODES` nodes of a
+    graph on,
+
+    * what channels share is kept: scaled features, hop matrices, hops;
+    * terms are added up in canonical order, and not in that of the tree's leaves, where all nodes differ;
+    * predictions (float32) put rows of channels together in blocks, and reasons (float64) add up what is near.
+
+    From as many training nodes on, networks are trained in batches where rows are short (`pegfan.train`), and automatic
+    training searches as on large graphs.
+
+    Examples
+    --------
+    >>> is_large(32_767), is_large(32_768)
+    (False, True)
+    """
+    return nodes >= LARGE_NODES
 
 
 def read_bytes(amount: str | float, name: str = "memory") -> int:

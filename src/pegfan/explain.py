@@ -41,8 +41,8 @@ from scipy.sparse import csr_array, eye_array, issparse
 
 from pegfan._arrays import FloatArray, IntArray
 from pegfan._checks import as_array, check_integer, check_kind, check_list, shown
+from pegfan._limits import is_large
 from pegfan.channels import Channel, Channels, hop_matrix
-from pegfan.channels._kept import LARGE
 from pegfan.channels.channels import node_indices
 from pegfan.fitted import Fitted, Trained, TrainedNetwork
 from pegfan.graph import Graph, check_graph
@@ -78,6 +78,8 @@ _CELLS = 4_000_000
 """Entries of a matrix of n rows that are looked at together."""
 _ROW_BYTES = 2**28
 """The most memory for the rows of all channels of all members that texts are made of."""
+_MEAN_BLOCK = 32_768
+"""Rows whose mean is taken at once."""
 _BLOCK = 1024
 """The most nodes whose texts are made together."""
 _PRODUCTS = 50_000_000
@@ -977,8 +979,8 @@ def _mean_row(channel: Channel) -> FloatArray:
     weights = np.full((channel.n, 1), 1 / channel.n)
     if channel.factors:
         weights = np.asarray(channel.operator.T @ weights)
-    if channel.n >= LARGE and not issparse(channel.input):
-        blocks = [slice(start, start + LARGE) for start in range(0, channel.n, LARGE)]
+    if is_large(channel.n) and not issparse(channel.input):
+        blocks = [slice(start, start + _MEAN_BLOCK) for start in range(0, channel.n, _MEAN_BLOCK)]
         parts = [weights[block, 0] @ channel.input[block].astype(np.float64) for block in blocks]
         return np.asarray(np.sum(parts, axis=0), np.float64)
     return np.asarray(channel.input.T.astype(np.float64) @ weights).ravel()
@@ -987,7 +989,7 @@ def _mean_row(channel: Channel) -> FloatArray:
 def _entries(channel: Channel, nodes: IntArray, units: FloatArray) -> FloatArray:
     """Rows of a channel's operator as columns, from those of the identity; on large graphs by what is near alone."""
     matrices: list[Any] = [getattr(factor, "matrix", None) for factor in channel.factors]
-    if channel.n < LARGE or not all(map(issparse, matrices)):
+    if not is_large(channel.n) or not all(map(issparse, matrices)):
         return np.asarray(channel.operator.T @ units)
     rows = matrices[0][nodes]
     for matrix in matrices[1:]:

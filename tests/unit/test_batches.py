@@ -16,7 +16,7 @@ from pegfan.auto.outcome import Plan, carry_out
 from pegfan.auto.reasons import add_importances, add_reasons
 from pegfan.auto.recipes import large_recipes
 from pegfan.auto.search import Kept, Pool, Search, Shared, Task, run_task
-from pegfan.channels import Channel, Channels, FeatureScale, _kept
+from pegfan.channels import Channel, Channels, FeatureScale
 from pegfan.cli.train import _table
 from pegfan.decisions import Predictions
 from pegfan.fitted import train_recipe
@@ -49,15 +49,7 @@ def make(seed=0, n=120, sparse_features=False, kind="c"):
 @pytest.fixture
 def small_is_large(monkeypatch):
     """Graphs of a hundred nodes count as large."""
-    for place in (
-        "pegfan.training.batches.FROM",
-        "pegfan.auto.classifier.FROM",
-        "pegfan.channels._kept.LARGE",
-        "pegfan.channels.presets.LARGE",
-        "pegfan.explain.LARGE",
-        "pegfan.auto.reasons.LARGE",
-    ):
-        monkeypatch.setattr(place, 40)
+    monkeypatch.setattr("pegfan._limits.LARGE_NODES", 40)
     monkeypatch.setattr("pegfan.training.batches.ROWS", ROWS)
 
 
@@ -169,7 +161,7 @@ def test_predictions_by_rows_are_those_by_channels(small_is_large, sparse_featur
     network = Network.draw(channels.widths, 4, {"hidden": 8}, 0)
     by_rows = network.predict(channels)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pegfan.training.batches.FROM", 10**9)
+        patch.setattr("pegfan._limits.LARGE_NODES", 10**9)
         assert np.allclose(network.predict(channels), by_rows, atol=1e-5)
     some = np.array([7, 3, 7])
     assert np.array_equal(network.predict(channels, some), by_rows[some])
@@ -395,7 +387,7 @@ def test_channels_of_a_large_graph_share_what_they_are_made_of(small_is_large):
     )
     assert np.array_equal(first[1], second[1])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_kept, "LARGE", 10**9)
+        patch.setattr("pegfan._limits.LARGE_NODES", 10**9)
         alone = pf.make_fsgnn_channels(graph, 2, "heterophily", scaling=scale)
         assert all(map(np.array_equal, alone.rows([5, 7]), second))
 

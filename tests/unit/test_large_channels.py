@@ -80,8 +80,7 @@ def test_rows_are_those_of_the_channels_in_memory(
 
 @pytest.mark.parametrize("kind", ["b", "c"])
 def test_large_graphs_without_ties_are_summed_in_canonical_order(tmp_path, monkeypatch, kind):
-    for module in (large, pf.channels.presets):
-        monkeypatch.setattr(module, "LARGE", 10)
+    monkeypatch.setattr("pegfan._limits.LARGE_NODES", 10)
     recipe = Recipe("matching", 4, kind=kind, regime="heterophily", hops=2)
     found = compare(tmp_path, random_graph(1), recipe, 3, 2, 10_000)
     assert found.order is found.pieces.order

@@ -11,7 +11,7 @@ from typing import Any, Literal, Self
 from pegfan import _defaults as default
 from pegfan import _saved
 from pegfan._checks import check_integer, check_path, check_seed, kind_of, shown
-from pegfan._limits import UNKNOWN_MEMORY, free_memory, read_bytes
+from pegfan._limits import UNKNOWN_MEMORY, free_memory, is_large, read_bytes
 from pegfan._plain import plain
 from pegfan.auto.search import MEMORY, Choice, Pool, Search, Trial, choose, validate
 from pegfan.channels import FeatureScale
@@ -32,7 +32,6 @@ from pegfan.fitted import Fitted, Trained, to_learn
 from pegfan.graph import Graph, Split
 from pegfan.recipe import Known, Recipe
 from pegfan.running import Clock, Deadline, Progress
-from pegfan.training.batches import FROM
 from pegfan.training.engine import check_weights
 
 __all__ = ["AutoClassifier", "AutoModel", "AutoRegressor", "fit_model", "load_classifier", "load_model"]
@@ -290,11 +289,6 @@ def decision_of(output: Any, graph: Graph, part: Split) -> Decision:
     return Decision.of(predictions_of(output, graph, part), graph.metric)
 
 
-def is_large(part: Split) -> bool:
-    """Whether a split is searched as that of a large graph: by its training nodes, as batches are chosen."""
-    return len(part.train) >= FROM
-
-
 def weighted(choice: Choice) -> list[Trained]:
     """The members of a model, each with its weight."""
     pairs = zip(choice.members, choice.weights, strict=True)
@@ -350,7 +344,7 @@ def fit_model(
     fixed = None if model.recipes is None else [own_tree(Recipe.of(recipe)) for recipe in model.recipes]
     wanted = fixed is None or any(recipe.scaling == "columns" for recipe in fixed)
     scale = FeatureScale.of(known.features) if wanted else None
-    large = is_large(part)
+    large = is_large(len(part.train))
     budget = float(model.budget)
     until = Deadline()  # of fixed recipes, only Ctrl-C is the end
     if fixed is None:  # on small graphs, a training that has begun may take a little longer

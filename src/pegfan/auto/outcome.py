@@ -17,7 +17,8 @@ from pegfan import _defaults as default
 from pegfan import results
 from pegfan._arrays import Float32Array, IntArray
 from pegfan._checks import shown
-from pegfan.auto.classifier import AutoClassifier, AutoModel, AutoRegressor, decision_of, fit_model, is_large, weighted
+from pegfan._limits import is_large
+from pegfan.auto.classifier import AutoClassifier, AutoModel, AutoRegressor, decision_of, fit_model, weighted
 from pegfan.auto.reasons import is_explained
 from pegfan.auto.search import Choice, Pool, Task, Trial, by_loss, choose, metric_first, run_task, validate
 from pegfan.decisions import Decision, Predictions
@@ -214,7 +215,7 @@ def plan_words(graph: Graph, plan: Plan) -> str:
     words = f"Budget {plan.budget:g} s on {plan.workers} core{'s' if plan.workers > 1 else ''}"
     counted = {"wall": "", "work": f" (up to {LONGEST * plan.budget:g} s on a busy machine)", "cpu": " of CPU time"}
     words += f"{counted[plan.clock]}: "
-    if is_large(known.splits[plan.split]):
+    if is_large(len(known.splits[plan.split].train)):
         words += f"{whole:.0f} s to find recipes, and to train the best ones on other {kind} as time allows"
     elif not others:
         words += f"{whole:.0f} s to find recipes on {part}"
@@ -251,7 +252,7 @@ def carry_out(graph: Graph, plan: Plan, progress: Progress | None = None, start:
         raise ValueError("a threshold or a share to flag is for two classes, and numbers are predicted; leave it out")
     known, drawn = with_splits(graph, plan)
     kind = AutoRegressor if numeric else AutoClassifier
-    large = is_large(known.splits[plan.split])
+    large = is_large(len(known.splits[plan.split].train))
     after = reserve(known, plan.budget)
     others = min(plan.splits or SPLITS, len(known.splits)) - 1
     whole = max(plan.budget - after, 0.05 * plan.budget)
@@ -444,7 +445,7 @@ class _FurtherSplits:
             if _features_alone(trial.recipe) and trial.log_probabilities is not None
         }
         self.choices = list(dict.fromkeys([same, *self.tried]))
-        if is_large(self.graph.splits[plan.split]):
+        if is_large(len(self.graph.splits[plan.split].train)):
             short = same.changed(epochs=min(same.settings.epochs, FLOOR), patience=min(same.settings.patience, FLOOR))
             self.choices = list(self.tried) or [short]
         self.floor = same

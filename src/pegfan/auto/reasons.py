@@ -13,8 +13,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from pegfan import results
-from pegfan.auto.classifier import is_large
-from pegfan.channels._kept import LARGE
+from pegfan._limits import is_large
 from pegfan.explain import OTHER_NODES, OTHERS, Explainer, Explanation, find_nodes
 from pegfan.fitted import Fitted
 from pegfan.graph import Graph
@@ -67,7 +66,7 @@ def add_importances(result: results.Result, fitted: Fitted, graph: Graph) -> res
     first = tuple(member for member in fitted.members if member.fold == 0)
     explainer = _explainer(replace(fitted, members=first), graph)
     seconds = max(IMPORTANCE * (result.budget or 0.0) - (time.perf_counter() - start), 0.0)
-    repeats: Any = {"repeats": 1} if graph.n >= LARGE else {}
+    repeats: Any = {"repeats": 1} if is_large(graph.n) else {}
     rows, left_out = permutation_importance(
         explainer, graph.truth, test, graph.metric, seconds=seconds, seed=result.seed or 0, **repeats
     )
@@ -91,7 +90,7 @@ def add_reasons(result: results.Result, fitted: Fitted, graph: Graph) -> results
     if result.splits is None or not names or not is_explained(graph):
         return result
     seconds = REASONS * (result.budget or 0.0)
-    if not is_large(graph.splits[result.splits.used[0]]):
+    if not is_large(len(graph.splits[result.splits.used[0]].train)):
         seconds = max(seconds, SHORT)
     explainer = _explainer(fitted, graph)
     target = None if result.ranking is None else result.ranking.by

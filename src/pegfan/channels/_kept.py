@@ -11,10 +11,8 @@ from threading import RLock
 from typing import Any
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
+from pegfan._limits import is_large
 from pegfan.graph import Graph
-
-LARGE = 32_768
-"""Nodes from which on a graph's parts are kept: below, they cost little."""
 
 _PARTS: WeakKeyDictionary[Graph, dict[Hashable, Any]] = WeakKeyDictionary()
 _VALUES: WeakValueDictionary[Hashable, Any] = WeakValueDictionary()
@@ -24,7 +22,7 @@ KEEPING = RLock()
 
 def part_of(graph: Graph, key: Hashable, make: Callable[[], Any], always: bool = False) -> Any:
     """A part of a graph's channels, made once if the graph is large, or `always`."""
-    if graph.n < LARGE and not always:
+    if not is_large(graph.n) and not always:
         return make()
     with KEEPING:
         parts = _PARTS.setdefault(graph, {})
@@ -35,7 +33,7 @@ def part_of(graph: Graph, key: Hashable, make: Callable[[], Any], always: bool =
 
 def value_of(rows: int, key: Hashable, make: Callable[[], Any]) -> Any:
     """What was computed from parts with this key, while somebody holds it."""
-    if rows < LARGE:
+    if not is_large(rows):
         return make()
     with KEEPING:
         found = _VALUES.get(key)

@@ -12,7 +12,8 @@ import numpy as np
 from pegfan import _defaults as default
 from pegfan._arrays import IntArray
 from pegfan._checks import check_choice, check_flag, check_integer, shown
-from pegfan.channels._kept import LARGE, part_of
+from pegfan._limits import is_large
+from pegfan.channels._kept import part_of
 from pegfan.channels.channels import SIDES, Channel, Channels, product_name
 from pegfan.channels.factors import Hop, Projection, as_factor
 from pegfan.channels.inputs import training_nodes
@@ -227,7 +228,7 @@ def _order_of(graph: Graph, tree: Any) -> IntArray:
     Large graphs, all of whose nodes differ, have one order whatever the tree is, so that all channels share their hops.
     """
     order: IntArray = tree.order
-    if graph.n < LARGE:
+    if not is_large(graph.n):
         return order
     colouring = canonical_order(graph)
     return order if colouring.tied or colouring.arbitrary else colouring.order

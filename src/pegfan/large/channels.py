@@ -27,10 +27,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from pegfan._arrays import Float32Array, IntArray
+from pegfan._limits import is_large
 from pegfan._matrices import merge_rows
 from pegfan._products import sparse_product
 from pegfan.channels import Channel, Channels, FeatureScale
-from pegfan.channels._kept import LARGE
 from pegfan.channels._sums import order_free_sums
 from pegfan.channels._trie import split as split_factors
 from pegfan.framelets._kernels import average
@@ -96,7 +96,7 @@ def channel_order(work: Work, pieces: GraphPieces, tree: Stage | None) -> Stage:
     if tree is None:
         return pieces.order
     about = pieces.order.results[0]
-    if pieces.n >= LARGE and not about["tied"] and not about["arbitrary"]:
+    if is_large(pieces.n) and not about["tied"] and not about["arbitrary"]:
         return pieces.order
     return work.stage(leaf_order, {}, {"tree": tree}, words="the order of the leaves")
 

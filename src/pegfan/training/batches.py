@@ -18,6 +18,7 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from pegfan._arrays import IntArray
+from pegfan._limits import is_large
 from pegfan.channels import Channels
 from pegfan.training.rows import Rows, loss_weights
 
@@ -27,8 +28,6 @@ STEPS = 64
 """The most steps of an epoch: a pass over more rows than these take is several epochs."""
 JUDGED = 16384
 """The most validation rows that an epoch is judged by; of more, evenly spaced ones."""
-FROM = 32_768
-"""Training rows from which on batches are taken."""
 ENTRIES = 4096
 """The most entries of a row, over all channels, for which they are taken: an operator is cheaper on wider ones."""
 WIDEST = 16_384
@@ -48,7 +47,7 @@ def suits(channels: Channels, rows: int) -> bool:
     >>> suits(channels, 1_000), suits(channels, 40_000)
     (False, True)
     """
-    if rows < FROM or max(channels.widths) > WIDEST:
+    if not is_large(rows) or max(channels.widths) > WIDEST:
         return False
     return channels.entries <= ENTRIES * channels.n
 
