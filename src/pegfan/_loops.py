@@ -38,6 +38,8 @@ native: Any = _load()
 
 _DTYPES = {name: np.dtype(name) for names in LETTERS.values() for name in names}
 _DTYPES |= {name: np.dtype(name) for name in ("int8", "uint8", "uint16")}
+_CHECKED_MOST = 256  # shapes that a loop remembers
+_from_buffer, _NULL = native.ffi.from_buffer, native.ffi.NULL
 _BOOL, _BYTE = np.dtype(bool), np.dtype(np.uint8)
 
 
@@ -76,8 +78,8 @@ class _Argument:
         self.sizes = None if parameter.shape is None else [_Size(text) for text in parameter.shape]
         self.text = f"{parameter.type}[{', '.join(parameter.shape or ())}]"
 
-    def pointer(self, value: Any, sizes: dict[str, int], letters: dict[str, np.dtype[Any]]) -> Any:
-        """The address of an array that agrees with the declaration."""
+    def check(self, value: Any, sizes: dict[str, int], letters: dict[str, np.dtype[Any]]) -> None:
+        """Raise unless an array agrees with the declaration; learns the sizes and dtypes that names stand for."""
         if not isinstance(value, np.ndarray):
             raise TypeError(f"{self.name} must be an array {self.text}, not {type(value).__name__}")
         dtype = _BYTE if value.dtype == _BOOL else value.dtype
@@ -87,16 +89,14 @@ class _Argument:
         if self.may_be_empty and not value.size:
             for name in self.new_names:
                 sizes.setdefault(name, 0)
-            return native.ffi.NULL
+            return
         assert self.sizes is not None
         if len(self.sizes) != value.ndim or not all(
             size.agrees(length, sizes) for size, length in zip(self.sizes, value.shape, strict=True)
         ):
             raise ValueError(f"{self.name} must be {self.text}, not of shape {value.shape} (with {sizes})")
-        try:
-            return native.ffi.from_buffer("void *", value, self.written)
-        except (BufferError, ValueError) as error:
-            raise ValueError(f"{self.name} must be contiguous{' and writable' * self.written}: {error}") from error
+        if not (value.flags.c_contiguous and value.flags.aligned and (value.flags.writeable or not self.written)):
+            raise ValueError(f"{self.name} must be contiguous{' and writable' * self.written}")
 
 
 class Loop:
@@ -118,36 +118,52 @@ class Loop:
         self._declaration = parse(declaration)
         self.__name__ = self._declaration.name
         self._arguments = [_Argument(parameter) for parameter in self._declaration.parameters]
-        self._letters = self._declaration.letters
-        self._functions: dict[tuple[np.dtype[Any], ...], Callable[..., Any]] = {}
+        in_shapes = {name for argument in self._arguments for size in argument.sizes or () for name in size.names}
+        self._shaping = [argument.sizes is None and argument.name in in_shapes for argument in self._arguments]
+        self._checked: dict[Any, tuple[Callable[..., Any], list[tuple[int, ...] | None]]] = {}
 
     def __call__(self, *values: Any) -> Any:
+        # Arrays of shapes and dtypes that came before need no second check: loops are called for small levels, too.
+        kinds = tuple(
+            (value.dtype, value.shape, value.flags.num) if isinstance(value, np.ndarray) else value if shaping else None
+            for value, shaping in zip(values, self._shaping, strict=False)
+        )
+        checked = self._checked.get((len(values), kinds))
+        if checked is None:
+            checked = self._check(values)
+            if len(self._checked) >= _CHECKED_MOST:
+                self._checked.clear()
+            self._checked[len(values), kinds] = checked
+        function, sizes = checked
+        passed: list[Any] = []
+        for value, behind in zip(values, sizes, strict=True):
+            if behind is None:
+                passed.append(value.pointer if isinstance(value, Fields) else value)
+            else:
+                passed.append(_from_buffer("void *", value) if value.size else _NULL)
+                passed += behind
+        return function(*passed)
+
+    def _check(self, values: tuple[Any, ...]) -> tuple[Callable[..., Any], list[tuple[int, ...] | None]]:
+        """The C function for these values, and the sizes that it takes behind each array (None for a number)."""
         if len(values) != len(self._arguments):
             raise TypeError(f"{self.__name__} takes {len(self._arguments)} arguments, not {len(values)}")
         sizes: dict[str, int] = {}
         letters: dict[str, np.dtype[Any]] = {}
-        passed: list[Any] = []
-        try:
-            for argument, value in zip(self._arguments, values, strict=True):
-                if argument.sizes is not None:
-                    passed.append(argument.pointer(value, sizes, letters))
-                    for name in argument.new_names:
-                        passed.append(sizes[name])
-                elif isinstance(value, Fields):
-                    passed.append(value.pointer)
-                else:
-                    passed.append(value)
-                    sizes[argument.name] = value
-        except (TypeError, ValueError) as error:
-            raise type(error)(f"{self.__name__}: {error}") from None
-        return self._function(letters)(*passed)
-
-    def _function(self, letters: dict[str, np.dtype[Any]]) -> Callable[..., Any]:
-        key = tuple(letters[letter] for letter in self._letters)
-        if key not in self._functions:
-            names = {tuple(map(np.dtype, dtypes.values())): name for name, dtypes in self._declaration.variants()}
-            self._functions[key] = getattr(native.lib, names[key])
-        return self._functions[key]
+        behind: list[tuple[int, ...] | None] = []
+        for argument, value in zip(self._arguments, values, strict=True):
+            if argument.sizes is None:
+                behind.append(None)
+                sizes[argument.name] = value
+                continue
+            try:
+                argument.check(value, sizes, letters)
+            except (TypeError, ValueError) as error:
+                raise type(error)(f"{self.__name__}: {error}") from None
+            behind.append(tuple(sizes[name] for name in argument.new_names))
+        dtypes = {letter: dtype.name for letter, dtype in letters.items()}
+        name = next(name for name, variant in self._declaration.variants() if dict(variant) == dtypes)
+        return getattr(native.lib, name), behind
 
     def __repr__(self) -> str:
         return f"<loop {self.__name__} in C>"
@@ -190,10 +206,10 @@ class Fields:
             self._sizes[name] = value
             return
         try:
-            address = argument.pointer(value, self._sizes, {})
+            argument.check(value, self._sizes, {})
         except (TypeError, ValueError) as error:
             raise type(error)(f"{self._struct.declaration.name}: {error}") from None
         for size in argument.new_names:
             setattr(self.pointer, size, self._sizes[size])
-        self._addresses[name] = address  # keeps the array alive
+        self._addresses[name] = address = _from_buffer("void *", value) if value.size else _NULL  # keeps it alive
         setattr(self.pointer, name, native.ffi.cast(self._types[name], address))
