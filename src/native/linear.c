@@ -92,33 +92,18 @@ WIDE void rotate(const double *restrict x, int64_t n, int64_t x_width, const dou
 }
 
 #define ROW_SUMS(FUNCTION, INDEX)                                                                                     \
-    void FUNCTION(const INDEX *indptr, int64_t n_ptr, const double *data, int64_t n_data, int64_t squared,            \
-                  double *out, int64_t n_out) {                                                                       \
+    void FUNCTION(const INDEX *indptr, int64_t n_ptr, const double *data, int64_t n_data, double *out,                \
+                  int64_t n_out) {                                                                                    \
         (void)n_data, (void)n_out;                                                                                    \
         for (int64_t i = 0; i + 1 < n_ptr; i++) {                                                                     \
             double total = 0.0;                                                                                       \
-            for (int64_t e = indptr[i]; e < indptr[i + 1]; e++) total += squared ? data[e] * data[e] : data[e];       \
+            for (int64_t e = indptr[i]; e < indptr[i + 1]; e++) total += data[e];                                     \
             out[i] = total;                                                                                           \
         }                                                                                                             \
     }
 
 ROW_SUMS(row_sums__i4, int32_t)
 ROW_SUMS(row_sums__i8, int64_t)
-
-#define INNER_PRODUCTS(FUNCTION, INDEX)                                                                               \
-    void FUNCTION(const INDEX *pairs, int64_t n, int64_t two, const double *x, int64_t n_x, int64_t width,            \
-                  double *out, int64_t n_out) {                                                                       \
-        (void)two, (void)n_x, (void)n_out;                                                                            \
-        for (int64_t e = 0; e < n; e++) {                                                                             \
-            const double *a = x + (int64_t)pairs[2 * e] * width, *b = x + (int64_t)pairs[2 * e + 1] * width;          \
-            double total = 0.0;                                                                                       \
-            for (int64_t t = 0; t < width; t++) total += a[t] * b[t];                                                 \
-            out[e] = total;                                                                                           \
-        }                                                                                                             \
-    }
-
-INNER_PRODUCTS(inner_products__i4, int32_t)
-INNER_PRODUCTS(inner_products__i8, int64_t)
 
 void scale_rows(double *x, int64_t n, int64_t width) {
     for (int64_t i = 0; i < n; i++) {

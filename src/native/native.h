@@ -299,8 +299,6 @@ void join_in_order__i4(const int32_t *pairs, int64_t n_pairs, int64_t two, int64
     uint8_t *alone, int64_t n_alone);
 void best_neighbours__i4(const int32_t *pairs, int64_t n_pairs, int64_t two, const int32_t *parent, int64_t n, const
     uint8_t *alone, int64_t n_alone, int32_t *best, int64_t n_best);
-void common_weight__i4(const int32_t *indptr, int64_t n_ptr, const int32_t *indices, int64_t n_indices, const double
-    *data, int64_t n_data, const int32_t *pairs, int64_t n, int64_t two, double *out, int64_t n_out);
 int64_t sum_between__i4(const int32_t *members, int64_t n, const int32_t *first, int64_t n_first, const int32_t
     *labels, int64_t n_labels, int64_t start, int64_t count, const int32_t *indptr, int64_t n_ptr, const int32_t *indices, int64_t n_indices, const
     double *data, int64_t n_data, int32_t *between_ptr, int64_t n_between_ptr, int32_t *between, int64_t n_between,
@@ -370,8 +368,6 @@ void join_in_order__i8(const int64_t *pairs, int64_t n_pairs, int64_t two, int64
     uint8_t *alone, int64_t n_alone);
 void best_neighbours__i8(const int64_t *pairs, int64_t n_pairs, int64_t two, const int64_t *parent, int64_t n, const
     uint8_t *alone, int64_t n_alone, int64_t *best, int64_t n_best);
-void common_weight__i8(const int64_t *indptr, int64_t n_ptr, const int64_t *indices, int64_t n_indices, const double
-    *data, int64_t n_data, const int64_t *pairs, int64_t n, int64_t two, double *out, int64_t n_out);
 int64_t sum_between__i8(const int64_t *members, int64_t n, const int64_t *first, int64_t n_first, const int64_t
     *labels, int64_t n_labels, int64_t start, int64_t count, const int64_t *indptr, int64_t n_ptr, const int64_t *indices, int64_t n_indices, const
     double *data, int64_t n_data, int64_t *between_ptr, int64_t n_between_ptr, int64_t *between, int64_t n_between,
@@ -420,14 +416,8 @@ void gram(const double *x, int64_t n, int64_t width, const double *y, int64_t n_
     int64_t n_out, int64_t out_width);
 void rotate(const double *x, int64_t n, int64_t x_width, const double *m, int64_t rows, int64_t width, double *out,
     int64_t n_out, int64_t out_width);
-void row_sums__i4(const int32_t *indptr, int64_t n_ptr, const double *data, int64_t n_data, int64_t squared, double
-    *out, int64_t n_out);
-void row_sums__i8(const int64_t *indptr, int64_t n_ptr, const double *data, int64_t n_data, int64_t squared, double
-    *out, int64_t n_out);
-void inner_products__i4(const int32_t *pairs, int64_t n, int64_t two, const double *x, int64_t n_x, int64_t width,
-    double *out, int64_t n_out);
-void inner_products__i8(const int64_t *pairs, int64_t n, int64_t two, const double *x, int64_t n_x, int64_t width,
-    double *out, int64_t n_out);
+void row_sums__i4(const int32_t *indptr, int64_t n_ptr, const double *data, int64_t n_data, double *out, int64_t n_out);
+void row_sums__i8(const int64_t *indptr, int64_t n_ptr, const double *data, int64_t n_data, double *out, int64_t n_out);
 void scale_rows(double *x, int64_t n, int64_t width);
 void column_norms(const double *x, int64_t n, int64_t width, double *out, int64_t n_out);
 void fill(double *x, int64_t n, int64_t width, int64_t salt, const uint8_t *only, int64_t n_only);

@@ -290,17 +290,17 @@ int64_t NAME(sort_hashes)(const uint64_t *hashes, int64_t n, uint64_t *sorted, i
 int64_t NAME(upper_pairs)(const INDEX *indptr, int64_t n_ptr, const INDEX *indices, int64_t n_indices,
                           const double *data, int64_t n_data, const double *root, int64_t n_root, int64_t start,
                           INDEX *pairs, int64_t n_pairs, int64_t two, double *score, int64_t n_score) {
-    (void)n_data, (void)n_pairs, (void)two, (void)n_score;
+    (void)n_data, (void)n_root, (void)n_pairs, (void)two, (void)n_score;
     int64_t m = 0;
     for (int64_t row = 0; row + 1 < n_ptr; row++) {
         const int64_t i = start + row;
-        const double own = n_root ? root[i] : 1.0;
+        const double own = root[i];
         for (int64_t e = indptr[row]; e < indptr[row + 1]; e++) {
-            if (n_root && e + AHEAD < n_indices && indices[e + AHEAD] > i) PREFETCH(&root[indices[e + AHEAD]]);
+            if (e + AHEAD < n_indices && indices[e + AHEAD] > i) PREFETCH(&root[indices[e + AHEAD]]);
             const INDEX j = indices[e];
             if (j <= i) continue;
             pairs[2 * m] = (INDEX)i, pairs[2 * m + 1] = j;
-            score[m++] = n_root ? data[e] / (own * root[j]) : data[e];
+            score[m++] = data[e] / (own * root[j]);
         }
     }
     return m;
@@ -407,23 +407,6 @@ void NAME(best_neighbours)(const INDEX *pairs, int64_t n_pairs, int64_t two, con
         const INDEX i = pairs[2 * e], j = pairs[2 * e + 1];
         if (alone[i] && best[i] < 0) best[i] = parent[j], waiting--;
         if (alone[j] && best[j] < 0) best[j] = parent[i], waiting--;
-    }
-}
-
-void NAME(common_weight)(const INDEX *indptr, int64_t n_ptr, const INDEX *indices, int64_t n_indices,
-                         const double *data, int64_t n_data, const INDEX *pairs, int64_t n, int64_t two, double *out,
-                         int64_t n_out) {
-    (void)n_ptr, (void)n_indices, (void)n_data, (void)two, (void)n_out;
-    for (int64_t e = 0; e < n; e++) {
-        int64_t i = indptr[pairs[2 * e]], j = indptr[pairs[2 * e + 1]];
-        const int64_t i_end = indptr[pairs[2 * e] + 1], j_end = indptr[pairs[2 * e + 1] + 1];
-        double total = 0.0;
-        while (i < i_end && j < j_end) {
-            const INDEX a = indices[i], b = indices[j];
-            if (a == b) total += data[i] * data[j];
-            i += a <= b, j += b <= a;
-        }
-        out[e] = total;
     }
 }
 

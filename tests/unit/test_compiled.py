@@ -696,17 +696,14 @@ def test_matching_is_done_in_c(seed, n, index, most):
     rng = np.random.default_rng(seed)
     A = square(rng, n, index, symmetric=True)
     count = int((A.indices > np.repeat(np.arange(n), np.diff(A.indptr))).sum())
-    for root in (np.sqrt(rng.random(n) + 0.1), np.empty(0)):
-        given_ = (*parts(A), root, 0, np.zeros((count, 2), index), np.zeros(count))
-        *_, pairs, score = same(of_trees.upper_pairs, *given_)
+    root = np.sqrt(rng.random(n) + 0.1)
+    given_ = (*parts(A), root, 0, np.zeros((count, 2), index), np.zeros(count))
+    *_, pairs, score = same(of_trees.upper_pairs, *given_)
     cut = int(rng.integers(0, n))  # the lower rows by themselves
     below = (A.indptr[cut:] - A.indptr[cut], A.indices[A.indptr[cut] :], A.data[A.indptr[cut] :])
     late = int((pairs[:, 0] >= cut).sum())
-    *_, last, _ = same(of_trees.upper_pairs, *below, np.empty(0), cut, np.zeros((late, 2), index), np.zeros(late))
+    *_, last, _ = same(of_trees.upper_pairs, *below, root, cut, np.zeros((late, 2), index), np.zeros(late))
     np.testing.assert_array_equal(last, pairs[count - late :])
-    same(of_trees.common_weight, *parts(A), pairs, np.zeros(count))
-    x = rng.standard_normal((n, 3))
-    same(_linear.inner_products, pairs, x, np.zeros(count))
     if count:
         _, ends = same(of_trees.height_range, score, np.zeros(2))
         *_, keys = same(of_trees.score_keys, score, *ends.tolist(), np.zeros(count, np.uint16))
@@ -781,8 +778,7 @@ def test_linear_algebra_is_done_in_c(seed, n, width, index):
     x, y, z = (rng.standard_normal((n, width)) for _ in range(3))
     A = matrix(rng, n, n, index)
     same(_linear.product, *parts(A), x, np.zeros((n, width)))
-    same(_linear.row_sums, A.indptr, A.data, False, np.zeros(n))
-    same(_linear.row_sums, A.indptr, A.data, True, np.zeros(n))
+    same(_linear.row_sums, A.indptr, A.data, np.zeros(n))
     same(_linear.add_outer, rng.random(n), 0.3, x, y)
     same(_linear.combine, 1.5, x, -0.7, y, 0.1, z, np.zeros((n, width)))
     *_, g = same(_linear.gram, x, x, np.zeros((width, width)))
@@ -822,7 +818,7 @@ def test_trees_are_the_same_in_c_and_in_python(seed, method, monkeypatch):
 
     rng = np.random.default_rng(seed)
     graph = pf.Graph.from_edges(rng.integers(0, 300, (700, 2)), rng.random(700), n=300, directed=seed == 1)
-    options = {"direction": "out", "score": "cosine"} if seed == 1 else {}
+    options = {"signals": rng.random(300)} if seed == 1 else {}
     in_c = pf.build_tree(graph, method, **options)
     monkeypatch.setattr(Loop, "__call__", lambda self, *args: self.by_numba(*args))
     monkeypatch.setattr(canonical, "_known", {})
@@ -838,11 +834,11 @@ import pegfan as pf
 from pegfan.channels import hop_matrix, structural_features
 graph = pf.datasets.synthetic(0.3, n=120, n_edges=400, n_features=5, splits=0)
 for method in ("auto", "ward", "matching", "adjacency"):
-    for options in ({}, {"feature_weight": 0.5}, {"score": "cosine"}):
+    for options in ({}, {"signals": graph.features[:, 0]}):
         pf.build_tree(graph, method, **options)
 arcs = pf.Graph(graph.adjacency + graph.adjacency[::-1], directed=True)
 for direction in ("symmetric", "in", "out"):
-    pf.build_tree(arcs, "matching", direction=direction, score="cosine")
+    pf.build_tree(arcs, "ward", direction=direction)
     for kind in ("S", "S~", "A", "random-walk"):
         hop_matrix(arcs, kind, direction)
 structural_features(graph)

@@ -101,8 +101,8 @@ def test_matrices_are_made_of_the_arrays_given():
     assert block[:2].tolist() == [3.0, 3.0]
 
 
-@given(seeds, st.integers(5, 150), st.booleans(), st.sampled_from(["weight", "normalized", "cosine"]))
-def test_levels_that_share_memory_give_the_tree_of_levels_that_do_not(seed, n, directed, score):
+@given(seeds, st.integers(5, 150), st.booleans())
+def test_levels_that_share_memory_give_the_tree_of_levels_that_do_not(seed, n, directed):
     """A builder of one's own gets fresh arrays, and may keep them: what it kept stays as it was."""
     rng = np.random.default_rng(seed)
     graph = pf.Graph.from_edges(rng.integers(0, n, (3 * n, 2)), rng.random(3 * n), n=n, directed=directed)
@@ -112,8 +112,8 @@ def test_levels_that_share_memory_give_the_tree_of_levels_that_do_not(seed, n, d
         kept.append((level.edges, level.edges.copy()))
         return matching(level, h)
 
-    tree = pf.build_tree(graph, own, score=score)
-    assert tree == pf.build_tree(graph, "matching", score=score)
+    tree = pf.build_tree(graph, own)
+    assert tree == pf.build_tree(graph, "matching")
     for edges, as_they_were in kept:
         same_matrix(edges, as_they_were)
 
@@ -122,8 +122,7 @@ def test_first_levels_leave_the_graph_alone():
     graph = pf.Graph.from_edges([[0, 0], [0, 1], [1, 2], [2, 3], [3, 4], [4, 4]], [5.0, 2.0, 1.0, 4.0, 3.0, 1.0])
     before = graph.adjacency.copy()
     for method in ("matching", "ward", "adjacency"):
-        for weights in ("given", "unit"):
-            pf.build_tree(graph, method, h=2, weights=weights)
+        pf.build_tree(graph, method, h=2)
     same_matrix(graph.adjacency, before)
 
 
@@ -153,7 +152,7 @@ def test_nodes_that_are_not_there_are_refused():
 
 
 def test_coarsening_wants_one_label_per_node():
-    level = build._first_level(pf.Graph.from_edges([[0, 1], [1, 2]]), np.arange(3), "symmetric", "given", "weight", 0.0)
+    level = build._first_level(pf.Graph.from_edges([[0, 1], [1, 2]]), np.arange(3), "symmetric")
     for wrong in ([0, 1], [0, -1, 1]):
         with pytest.raises(ValueError, match="a label of 0 or more for each of 3 nodes"):
             build.coarsen(level, np.array(wrong))

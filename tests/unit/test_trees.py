@@ -16,16 +16,11 @@ from scipy.sparse import csr_array
 import pegfan as pf
 from pegfan._compiled import Loop
 from pegfan.trees import _kernels, _linear, build, canonical, embeddings, ward
+from pegfan.trees.alike import Signals
 from pegfan.trees.hierarchy import by_appearance, cut_linkage
 from support.digests import OTHER_MACHINES
 
-METHODS = [
-    ("ward", {}),
-    ("adjacency", {}),
-    ("matching", {}),
-    ("matching", {"score": "weight"}),
-    ("matching", {"score": "cosine"}),
-]
+METHODS = ["ward", "adjacency", "matching"]
 seeds = st.integers(0, 2**32 - 1)
 
 
@@ -145,28 +140,28 @@ def test_what_is_too_large_to_single_out_is_admitted(monkeypatch):
 # --------------------------------------------------------------- equivariance
 
 
-@pytest.mark.parametrize(("method", "options"), METHODS)
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("h", [2, 4, 8])
 @given(seed=seeds, n=st.integers(1, 50), degree=st.floats(0, 5), directed=st.booleans(), weighted=st.booleans())
-def test_the_tree_of_a_permuted_graph_is_the_permuted_tree(method, options, h, seed, n, degree, directed, weighted):
+def test_the_tree_of_a_permuted_graph_is_the_permuted_tree(method, h, seed, n, degree, directed, weighted):
     graph = random_graph(seed, n, degree, True, directed, weighted)
     for direction in ("symmetric", "out", "in") if directed else ("symmetric",):
-        tree = pf.build_tree(graph, method, h=h, direction=direction, **options)
+        tree = pf.build_tree(graph, method, h=h, direction=direction)
         perm = np.random.default_rng(seed).permutation(n)
         assert tree.info["arbitrary"] == tree.info["tied"] == 0
-        assert pf.build_tree(graph.permute(perm), method, h=h, direction=direction, **options) == tree.permute(perm)
+        assert pf.build_tree(graph.permute(perm), method, h=h, direction=direction) == tree.permute(perm)
         assert tree.h <= h
 
 
-@pytest.mark.parametrize(("method", "options"), METHODS)
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", SYMMETRIC)
-def test_symmetric_graphs_have_one_tree_shape(name, method, options):
+def test_symmetric_graphs_have_one_tree_shape(name, method):
     graph = graph_of(SYMMETRIC[name])
-    tree = pf.build_tree(graph, method, h=4, **options)
+    tree = pf.build_tree(graph, method, h=4)
     assert tree.h <= 4
     for seed in range(4):
         perm = np.random.default_rng(seed).permutation(graph.n)
-        other = pf.build_tree(graph.permute(perm), method, h=4, **options)
+        other = pf.build_tree(graph.permute(perm), method, h=4)
         assert all(np.array_equal(a, b) for a, b in zip(other.parents, tree.parents, strict=True))
         # the same tree, up to a symmetry of the graph: both put the same graph on the leaves
         assert (graph.permute(perm).permute(other.order).adjacency != graph.permute(tree.order).adjacency).nnz == 0
@@ -214,9 +209,9 @@ def test_class_means_of_every_kind():
 SCRIPT = """
 import pegfan as pf
 graph = pf.datasets.synthetic(0.3, n=800, n_edges=4000, n_features=5)
-for method, options in [("ward", {}), ("adjacency", {}), ("matching", {}), ("matching", {"score": "cosine"})]:
-    for weight in (0.0, 1.0):
-        print(pf.build_tree(graph, method, h=4, feature_weight=weight, **options).digest)
+for method in ("ward", "adjacency", "matching"):
+    for signals in (None, graph.features[:, 0]):
+        print(pf.build_tree(graph, method, h=4, signals=signals).digest)
 """
 
 
@@ -228,7 +223,7 @@ def test_other_machines_give_the_same_trees():
         run = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True, env=env)
         outputs.add(run.stdout)
     assert len(outputs) == 1
-    assert len(set(outputs.pop().split())) == 8
+    assert len(set(outputs.pop().split())) == 6
 
 
 def test_no_loop_of_the_builders_leaves_its_arithmetic_to_the_compiler():
@@ -244,24 +239,24 @@ def test_no_loop_of_the_builders_leaves_its_arithmetic_to_the_compiler():
 # -------------------------------------------------------------------- builders
 
 
-@pytest.mark.parametrize(("method", "options"), METHODS)
+@pytest.mark.parametrize("method", METHODS)
 @given(seed=seeds, n=st.integers(1, 80), degree=st.floats(0, 3), h=st.integers(2, 9))
-def test_clusters_hold_at_most_h_children_on_every_input(method, options, seed, n, degree, h):
+def test_clusters_hold_at_most_h_children_on_every_input(method, seed, n, degree, h):
     graph = random_graph(seed, n, degree, features=False)
-    tree = pf.build_tree(graph, method, h=h, **options)
+    tree = pf.build_tree(graph, method, h=h)
     assert tree.n == n
     assert tree.h <= max(h, 1)
     assert tree.K <= 2 + 3 * np.log2(max(n, 2))  # shallow whatever the graph is
     assert not tree.info["capped"]
 
 
-@pytest.mark.parametrize(("method", "options"), METHODS)
-def test_cliques_are_clusters(method, options):
+@pytest.mark.parametrize("method", METHODS)
+def test_cliques_are_clusters(method):
     graph = graph_of(nx.ring_of_cliques(12, 6)).replace(features=np.arange(72.0)[:, None])
     edges, _ = graph.edges()
     bridges = edges[:, 0] // 6 != edges[:, 1] // 6
     graph = pf.Graph.from_edges(edges, np.where(bridges, 0.5, 1.0), features=graph.features)
-    tree = pf.build_tree(graph, method, h=6, **options)
+    tree = pf.build_tree(graph, method, h=6)
     cliques = {frozenset(range(6 * i, 6 * i + 6)) for i in range(12)}
     clusters = {frozenset(tree.cluster_at(tree.K - 1, s).nodes.tolist()) for s in range(tree.n_clusters[-2])}
     assert clusters == cliques
@@ -269,19 +264,9 @@ def test_cliques_are_clusters(method, options):
 
 def test_matching_joins_the_heaviest_edges_first():
     graph = pf.Graph.from_edges([[0, 1], [1, 2], [2, 3], [3, 4]], [1.0, 5.0, 2.0, 4.0])
-    tree = pf.build_tree(graph, "matching", h=2, score="weight")
+    tree = pf.build_tree(graph, "matching", h=2)
     pairs = {frozenset(tree.cluster_at(tree.K - 1, s).nodes.tolist()) for s in range(tree.n_clusters[-2])}
     assert {frozenset({1, 2}), frozenset({3, 4})} <= pairs
-
-
-def test_matching_by_cosine_joins_nodes_that_point_at_the_same():
-    arcs = [[0, 4], [0, 5], [1, 4], [1, 5], [2, 6], [2, 7], [3, 6], [3, 7]]
-    graph = pf.Graph.from_edges(arcs, n=8, directed=True, features=np.arange(8.0)[:, None])
-    tree = pf.build_tree(graph, "matching", h=2, score="cosine", direction="out")
-    labels = tree.labels(tree.K - 1)
-    assert labels[0] == labels[1] != labels[2] == labels[3]
-    back = pf.build_tree(graph, "matching", h=2, score="cosine", direction="in").labels(tree.K - 1)
-    assert back[4] == back[5] != back[6] == back[7]
 
 
 def test_leaves_of_a_star_are_gathered():
@@ -293,13 +278,12 @@ def test_leaves_of_a_star_are_gathered():
 
 def test_coarsening_sums_both_directions_between_different_clusters():
     graph = pf.Graph.from_edges([[0, 2], [2, 1], [0, 1], [3, 0], [3, 3]], [1.0, 2.0, 4.0, 8.0, 16.0], directed=True)
-    level = build._first_level(graph, np.arange(4), "symmetric", "given", "weight", 0.0)
+    level = build._first_level(graph, np.arange(4), "symmetric")
     coarse = build.coarsen(level, np.array([0, 0, 1, 1])).edges.toarray() * 16  # the largest weight counts as one
     np.testing.assert_array_equal(coarse, [[0, 11], [11, 0]])
     swapped = build.coarsen(level, np.array([1, 1, 0, 0])).edges.toarray() * 16
     np.testing.assert_array_equal(swapped, coarse)  # the printed formula, summing p < q only, would differ
-    unit = build._first_level(graph, np.arange(4), "symmetric", "unit", "weight", 0.0)
-    np.testing.assert_array_equal(build.coarsen(unit, np.array([0, 0, 1, 1])).edges.toarray(), [[0, 3], [3, 0]])
+
 
 
 def test_max_levels_widens_the_root_and_says_so():
@@ -345,7 +329,7 @@ def test_ward_with_equal_points_and_overflow(points):
 def test_the_spectral_embedding_is_its_definition(n, monkeypatch):
     monkeypatch.setattr(embeddings, "_TOLERANCE", 1e-10)
     graph = pf.datasets.synthetic(0.2, n=n, n_edges=5 * n, n_features=0).largest_component()
-    level = build._first_level(graph, np.arange(graph.n), "symmetric", "given", "weight", 0.0)
+    level = build._first_level(graph, np.arange(graph.n), "symmetric")
     E = embeddings.spectral_embedding(level, 3)
     A = level.edges.toarray()
     degree = A.sum(axis=1)
@@ -361,7 +345,7 @@ def test_the_spectral_embedding_is_its_definition(n, monkeypatch):
 def test_the_directed_embedding_is_that_of_rows_of_the_bipartite_graph(monkeypatch):
     monkeypatch.setattr(embeddings, "_TOLERANCE", 1e-10)
     graph = random_graph(5, 40, 6.0, directed=True)
-    level = build._first_level(graph, np.arange(40), "out", "given", "weight", 0.0)
+    level = build._first_level(graph, np.arange(40), "out")
     E = embeddings.spectral_embedding(level, 2)
     A = level.arcs.toarray()
     B = np.block([[np.zeros_like(A), A], [A.T, np.zeros_like(A)]])
@@ -375,7 +359,7 @@ def test_the_directed_embedding_is_that_of_rows_of_the_bipartite_graph(monkeypat
 
 def test_the_adjacency_embedding_keeps_distances_between_rows():
     graph = random_graph(2, 30, 5.0)
-    level = build._first_level(graph, np.arange(30), "symmetric", "given", "weight", 0.0)
+    level = build._first_level(graph, np.arange(30), "symmetric")
     E = embeddings.adjacency_embedding(level, 30)
     A = level.edges.toarray()
     np.testing.assert_allclose(E @ E.T, A @ A.T, atol=1e-9)
@@ -458,7 +442,7 @@ def test_twins_have_equal_coordinates(seed, n, copies):
     A = np.zeros((size, size))
     A[:n, :n] = old
     A[n:, :n], A[:n, n:] = row, row[:, None]
-    level = build._first_level(pf.Graph(A), np.arange(size), "symmetric", "given", "weight", 0.0)
+    level = build._first_level(pf.Graph(A), np.arange(size), "symmetric")
     level = ward._restrict(level, np.flatnonzero(level.edges.sum(axis=1)))
     twins = np.r_[np.flatnonzero(np.flatnonzero(A.sum(axis=1)) == joined[0]), level.n - copies : level.n]
     for embed in (embeddings.spectral_embedding, embeddings.adjacency_embedding):
@@ -475,8 +459,8 @@ def test_equal_points_join_in_pairs():
 @given(seeds)
 def test_clusters_sums_are_those_of_scipy(seed):
     graph = random_graph(seed, 60, 6.0)
-    level = build._first_level(graph, np.arange(60), "symmetric", "given", "weight", 0.0)
-    level.features = np.random.default_rng(seed).standard_normal((60, 3))
+    level = build._first_level(graph, np.arange(60), "symmetric")
+    level.signals = Signals.of(np.random.default_rng(seed).standard_normal((60, 3)), 1.0)
     labels = by_appearance(np.random.default_rng(seed).integers(7, size=60))
     coarse = build.coarsen(level, labels)
     C = np.eye(labels.max() + 1)[labels]
@@ -484,26 +468,8 @@ def test_clusters_sums_are_those_of_scipy(seed):
     np.fill_diagonal(wanted, 0)
     np.testing.assert_allclose(coarse.edges.toarray(), wanted, rtol=1e-12)
     assert coarse.edges.has_canonical_format
-    sums = C.T @ level.features
-    np.testing.assert_allclose(coarse.features, sums / np.linalg.norm(sums, axis=1, keepdims=True), rtol=1e-12)
-
-
-def test_features_can_be_mixed_in():
-    """The edges tell nothing about two groups; their features do."""
-    n = 64
-    group = np.arange(n) % 2
-    X = group[:, None] * 4.0 + np.random.default_rng(0).standard_normal((n, 6)) * 0.1
-    rng = np.random.default_rng(1)
-    graph = pf.Graph.from_edges(rng.integers(n, size=(400, 2)), n=n, features=X - X.mean())
-    for method in ("ward", "adjacency", "matching"):
-        pure = []
-        for weight in (0.0, 5.0):
-            tree = pf.build_tree(graph, method, h=4, feature_weight=weight)
-            labels = tree.labels(tree.K - 1)
-            pure.append(np.mean([len(set(group[labels == c])) == 1 for c in np.unique(labels)]))
-        assert pure[1] > pure[0], method
-        perm = rng.permutation(n)
-        assert pf.build_tree(graph.permute(perm), method, h=4, feature_weight=5.0) == tree.permute(perm)
+    np.testing.assert_allclose(coarse.signals.sums, C.T @ level.signals.sums, atol=1e-12)
+    np.testing.assert_array_equal(coarse.signals.counts, C.T @ level.signals.counts)
 
 
 def test_progress_is_told_and_silent_by_default(capsys):
@@ -586,11 +552,8 @@ GRAPH = random_graph(0, 20)
         (lambda: pf.build_tree(GRAPH, h=None), TypeError, "h must be an integer"),
         (lambda: pf.build_tree(GRAPH, max_levels=1), ValueError, "max_levels"),
         (lambda: pf.build_tree(GRAPH, direction="up"), ValueError, "'out', 'in' or 'symmetric'"),
-        (lambda: pf.build_tree(GRAPH, weights="none"), ValueError, "'given' or 'unit'"),
-        (lambda: pf.build_tree(GRAPH, score="jaccard"), ValueError, "'cosine'"),
-        (lambda: pf.build_tree(GRAPH, feature_weight=-1), ValueError, "not negative"),
-        (lambda: pf.build_tree(GRAPH, feature_weight="X"), TypeError, "must be a number"),
-        (lambda: pf.build_tree(GRAPH.replace(features=None), feature_weight=1.0), ValueError, "has none"),
+        (lambda: pf.build_tree(GRAPH, signals=np.ones(20), signal_weight=-1), ValueError, "not negative"),
+        (lambda: pf.build_tree(GRAPH, signals=np.ones(20), signal_weight="X"), TypeError, "must be a number"),
     ],
 )
 def test_bad_input_is_answered(call, error, words):
@@ -706,13 +669,13 @@ def test_loops_are_not_edges_to_an_equal_node():
     assert classes[0] == classes[1] != classes[2]
 
 
-@pytest.mark.parametrize(("method", "options"), METHODS)
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("unit", [1e-200, 1e155, 1e300])
-def test_the_unit_of_the_weights_does_not_matter(method, options, unit):
+def test_the_unit_of_the_weights_does_not_matter(method, unit):
     graph = random_graph(3, 60, 5.0, weighted=True)
     edges, weights = graph.edges()
     scaled = pf.Graph.from_edges(edges, weights * unit, n=60, features=graph.features)
-    assert pf.build_tree(scaled, method, **options).equivalent(pf.build_tree(graph, method, **options))
+    assert pf.build_tree(scaled, method).equivalent(pf.build_tree(graph, method))
 
 
 def test_tiny_weights_still_tell_nodes_apart():
@@ -720,23 +683,10 @@ def test_tiny_weights_still_tell_nodes_apart():
     assert len(np.unique(pf.trees.canonical_order(graph).classes[:5])) == 5
 
 
-def test_nodes_without_features_stay_without():
-    X = np.zeros((60, 3))
-    X[:20, 0] = 1.0
-    level = build._first_level(
-        pf.Graph.from_edges([[i, i + 1] for i in range(19)], n=60, features=X),
-        np.arange(60),
-        "symmetric",
-        "given",
-        "weight",
-        1.0,
-    )
-    norms = np.linalg.norm(level.features, axis=1)
-    np.testing.assert_allclose(norms, np.repeat([1.0, 0.0], [20, 40]), atol=1e-12)
-
-
 def test_numbers_of_numpy_are_settings_too(tmp_path):
-    tree = pf.build_tree(GRAPH, h=np.int64(4), max_levels=np.int32(9), feature_weight=np.float32(1.0))
+    tree = pf.build_tree(
+        GRAPH, h=np.int64(4), max_levels=np.int32(9), signals=GRAPH.features[:, 0], signal_weight=np.float32(1.0)
+    )
     assert pf.Hierarchy.load(tree.save(tmp_path / "t.npz")).info == tree.info
 
 
@@ -819,8 +769,3 @@ def test_kernels_equal_their_plain_twins(seed, n):
         assert lonely[i] == alone
         other = next((a + b - i for a, b in pairs.tolist() if i in (a, b)), None)
         assert best[i] == (parent[other] if alone and other is not None else -1)
-
-    common = np.empty(len(pairs))
-    _kernels.common_weight(A.indptr, A.indices, A.data, pairs, common)
-    dense = A.toarray()
-    np.testing.assert_allclose(common, [dense[i] @ dense[j] for i, j in pairs], atol=1e-12)

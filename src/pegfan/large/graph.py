@@ -179,26 +179,19 @@ class LargeGraph:
         self,
         h: int = default.H,
         max_levels: int | None = None,
-        weights: str = "given",
-        score: str = "normalized",
         direction: str = default.DIRECTION,
         method: str = default.METHOD,
-        feature_weight: float = 0.0,
     ) -> Stage:
         """The stage that has the tree."""
         check_integer(h, "h", least=2)
         if max_levels is not None:
             check_integer(max_levels, "max_levels", least=2)
-        check_choice(weights, "weights", ("given", "unit"))
         check_choice(direction, "direction", ("out", "in", "symmetric"))
-        if method not in ("auto", "matching") or score not in ("weight", "normalized") or feature_weight:
-            raise ValueError(
-                "beyond memory, trees are built by method='matching', with score='normalized' or 'weight' and "
-                "feature_weight=0; leave these options out"
-            )
+        if method not in ("auto", "matching"):
+            raise ValueError(f"beyond memory, trees are built by method='matching'; got method={method!r}")
         turned = self.ordered(self.order, turned=True) if self.directed else None
         moved = self.ordered(self.order)
-        return trees.build_tree(self.work, moved, self.order, turned, h, max_levels, weights, score, direction)
+        return trees.build_tree(self.work, moved, self.order, turned, h, max_levels, direction)
 
     def tree(self, **options: Any) -> Hierarchy:
         """The tree of ``pegfan.build_tree(method="matching")``, bit for bit.
@@ -206,8 +199,7 @@ class LargeGraph:
         Parameters
         ----------
         **options
-            ``h``, ``max_levels``, ``weights``, ``score`` ("weight" or "normalized") and ``direction``, as in
-            `pegfan.build_tree`.
+            ``h``, ``max_levels`` and ``direction``, as in `pegfan.build_tree`.
         """
         return trees.load_tree(self.tree_stage(**options))
 

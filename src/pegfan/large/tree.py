@@ -40,8 +40,6 @@ def build_tree(
     ordered_in: Stage | None = None,
     h: int = default.H,
     max_levels: int | None = None,
-    weights: str = "given",
-    score: str = "normalized",
     direction: str = default.DIRECTION,
 ) -> Stage:
     """The tree, as ``tree.npz``.
@@ -56,26 +54,25 @@ def build_tree(
         What `pegfan.large.order.canonical_order` made.
     ordered_in
         Arc blocks of the transpose, for a directed graph.
-    h, max_levels, weights, score, direction
-        As in `pegfan.build_tree`; scores are "weight" or "normalized".
+    h, max_levels, direction
+        As in `pegfan.build_tree`.
     """
     about = on_disk.describe(ordered)
-    largest = (1.0 if weights == "unit" else about["largest"]) if about["arcs"] else 0.0
-    first = {"unit": weights == "unit", "largest": largest}
+    first = {"largest": about["largest"] if about["arcs"] else 0.0}
     inputs = {"arcs": ordered} | ({} if ordered_in is None else {"arcs_in": ordered_in})
     level = work.stage(first_level, first, inputs, ordered.count, "level 1: edges both ways", about["arcs"])
     parents: list[Stage] = []
     n, arcs, most = about["n"], _arcs_of(level), max_levels or about["n"] + 2
     while n > h and len(parents) + 2 < most and arcs * _IN_MEMORY + n * 64 > work.memory:
         words = f"level {len(parents) + 1}, {n:,} clusters, {arcs // 2:,} edges"
-        labels, coarse = _coarser(work, level, h, score, words, arcs)
+        labels, coarse = _coarser(work, level, h, words, arcs)
         parents.append(labels)
         work.free(level)
         level, n, arcs = coarse, int(labels.result()["count"]), _arcs_of(coarse)
-    params = {"h": h, "max_levels": max_levels, "score": score, "done": len(parents), "n": n}
+    params = {"h": h, "max_levels": max_levels, "done": len(parents), "n": n}
     rest = work.stage(grow_in_memory, params, {"level": level}, words=f"levels of at most {n:,} clusters", alone=True)
     side = "symmetric" if ordered_in is None else direction
-    info = settings_of("matching", h, max_levels, side, weights, score)
+    info = settings_of("matching", h, max_levels, side)
     below = {"order": order, "rest": rest} | {f"level{i}": stage for i, stage in enumerate(parents)}
     tree = work.stage(finish_tree, {"info": info, "levels": len(parents)}, below, words="putting the tree together")
     tree.run(files=False)
@@ -92,15 +89,13 @@ def _arcs_of(level: Stage) -> int:
     return sum(one["arcs"] for one in level.results)
 
 
-def _coarser(work: Work, level: Stage, h: int, score: str, words: str, arcs: int) -> tuple[Stage, Stage]:
+def _coarser(work: Work, level: Stage, h: int, words: str, arcs: int) -> tuple[Stage, Stage]:
     """The clusters of a level, and the level above."""
-    params: dict[str, Any] = {"score": score}
     inputs = {"level": level}
-    ranges = work.stage(score_pairs, params, inputs, level.count, f"{words}: scoring pairs", arcs).results
+    ranges = work.stage(score_pairs, {}, inputs, level.count, f"{words}: scoring pairs", arcs).results
     low = min((one["low"] for one in ranges if "low" in one), default=0.0)
     high = max((one["high"] for one in ranges if "high" in one), default=0.0)
-    params |= {"low": low, "high": high}
-    pairs = work.stage(sort_pairs, params, inputs, level.count, f"{words}: sorting pairs", arcs)
+    pairs = work.stage(sort_pairs, {"low": low, "high": high}, inputs, level.count, f"{words}: sorting pairs", arcs)
     joined = work.stage(join_pairs, {"h": h}, {"pairs": pairs, "level": level}, words=f"{words}: joining", alone=True)
     joined.run(files=False)  # as below: a level that was finished, and its files freed, is not made again
     work.free(pairs)
@@ -123,12 +118,12 @@ def _coarser(work: Work, level: Stage, h: int, score: str, words: str, arcs: int
 def first_level(task: Task) -> dict[str, Any]:
     """The symmetric weights between different nodes, relative to the largest."""
     block, scale = read_block(task.inputs["arcs"], task.block), task.params["largest"] or 1.0
-    values = np.ones(len(block.columns)) if task.params["unit"] else block.values()
+    values = block.values()
     values /= scale
     pointers, columns = block.pointers, block.columns
     if "arcs_in" in task.inputs:
         other = read_block(task.inputs["arcs_in"], task.block)
-        theirs = (np.ones(len(other.columns)) if task.params["unit"] else other.values()) / scale
+        theirs = other.values() / scale
         size = len(columns) + len(other.columns)
         both = np.empty_like(pointers), np.empty(size, columns.dtype), np.empty(size)
         given = (pointers, columns, values, other.pointers, other.columns, theirs, False)
@@ -148,7 +143,7 @@ def _save_level(task: Task, block: Block) -> dict[str, Any]:
         block = Block(block.start, pointers, block.columns[kept], block.weights[kept])
     sums = np.empty(block.rows)
     assert block.weights is not None
-    _linear.row_sums(block.pointers, block.weights, False, sums)
+    _linear.row_sums(block.pointers, block.weights, sums)
     task.save("roots", np.sqrt(sums))
     return save_block(task, block)
 
@@ -157,10 +152,9 @@ def _pairs(task: Task) -> tuple[NDArray[Any], NDArray[np.float64]]:
     """The pairs of a block, and their scores."""
     level = task.inputs["level"]
     block = read_block(level, task.block)
-    roots = vector(level, "roots") if task.params["score"] == "normalized" else np.empty(0)
     count = int(np.count_nonzero(block.columns > block.row_numbers()))
     pairs, score = np.empty((count, 2), block.columns.dtype), np.empty(count)
-    given = (block.pointers, block.columns, block.values(), roots, block.start)
+    given = (block.pointers, block.columns, block.values(), vector(level, "roots"), block.start)
     _kernels.upper_pairs(*given, pairs, score)
     return pairs, score
 
@@ -259,7 +253,7 @@ def grow_in_memory(task: Task) -> dict[str, Any]:
         blocks[k] = Block(0, pointers, columns)  # what was read is not needed any more
     n = params["n"]
     edges = csr_of(values, columns, pointers.astype(index), (n, n))
-    first = LevelGraph(edges, edges, score=params["score"])
+    first = LevelGraph(edges, edges)
     before: list[Any] = [None] * params["done"]
     parents, last = grow(first, "matching", matching, params["h"], params["max_levels"], before, lambda _: None)
     for i, labels in enumerate(parents[params["done"] :]):

@@ -83,7 +83,7 @@ def components(indptr, indices, symmetric, parent, labels):  # type: ignore[no-u
 
 @compiled("upper_pairs")
 def upper_pairs(indptr, indices, data, root, start, pairs, score):  # type: ignore[no-untyped-def]
-    """The entries right of the diagonal, row by row, divided by the roots of both ends if any are given.
+    """The entries right of the diagonal, row by row, divided by the roots of both ends.
 
     Rows are numbered from `start` on; the roots are those of all nodes.
     """
@@ -94,7 +94,7 @@ def upper_pairs(indptr, indices, data, root, start, pairs, score):  # type: igno
             j = indices[e]
             if j > i:
                 pairs[count, 0], pairs[count, 1] = i, j
-                score[count] = data[e] / (root[i] * root[j]) if root.size else data[e]
+                score[count] = data[e] / (root[i] * root[j])
                 count += 1
     return count
 
@@ -222,25 +222,6 @@ def best_neighbours(pairs, parent, alone, best):  # type: ignore[no-untyped-def]
             best[i] = parent[j]
         if alone[j] and best[j] < 0:
             best[j] = parent[i]
-
-
-@compiled("common_weight")
-def common_weight(indptr, indices, data, pairs, out):  # type: ignore[no-untyped-def]
-    """Inner products of the rows of each pair; columns of a row are in order."""
-    for e in range(pairs.shape[0]):
-        i, j = indptr[pairs[e, 0]], indptr[pairs[e, 1]]
-        i_end, j_end = indptr[pairs[e, 0] + 1], indptr[pairs[e, 1] + 1]
-        total = 0.0
-        while i < i_end and j < j_end:
-            if indices[i] == indices[j]:
-                total += data[i] * data[j]
-                i += 1
-                j += 1
-            elif indices[i] < indices[j]:
-                i += 1
-            else:
-                j += 1
-        out[e] = total
 
 
 @compiled("ward_merges", error_model="numpy")

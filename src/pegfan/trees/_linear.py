@@ -100,23 +100,13 @@ def rotate(x, m, out):  # type: ignore[no-untyped-def]
 
 
 @compiled("row_sums", error_model="numpy")
-def row_sums(indptr, data, squared, out):  # type: ignore[no-untyped-def]
-    """Sum the entries of every row, or their squares."""
+def row_sums(indptr, data, out):  # type: ignore[no-untyped-def]
+    """Sum the entries of every row."""
     for i in range(indptr.size - 1):
         total = 0.0
         for e in range(indptr[i], indptr[i + 1]):
-            total += data[e] * data[e] if squared else data[e]
+            total += data[e]
         out[i] = total
-
-
-@compiled("inner_products", error_model="numpy")
-def inner_products(pairs, x, out):  # type: ignore[no-untyped-def]
-    """Inner products of the rows of x of each pair."""
-    for e in range(pairs.shape[0]):
-        total = 0.0
-        for t in range(x.shape[1]):
-            total += x[pairs[e, 0], t] * x[pairs[e, 1], t]
-        out[e] = total
 
 
 @compiled("scale_rows", error_model="numpy")

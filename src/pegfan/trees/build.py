@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from pegfan import _defaults as default
-from pegfan._arrays import LINE, FloatArray, IntArray, Room
+from pegfan._arrays import LINE, IntArray, Room
 from pegfan._checks import check_choice, check_integer, check_number, shown
 from pegfan._matrices import by_label, csr_of, drop_loops, enough, merged, moved, transposed
 from pegfan.graph import Graph, check_graph
@@ -28,7 +28,6 @@ _log = logging.getLogger(__name__)
 
 
 DIRECTIONS = ("out", "in", "symmetric")
-SCORES = ("weight", "normalized", "cosine")
 
 AUTO_WARD = 20_000
 """The most nodes for which ``"auto"`` means Ward's method."""
@@ -47,9 +46,7 @@ class LevelGraph:
         The weights: of the graph itself at the first level, where they may be directed; symmetric above.
     edges
         The symmetric weights between different nodes.
-    features
-        One unit row per node to mix in, or None.
-    feature_weight, direction, score
+    direction
         As given to `build_tree`.
     signals
         Signals to follow, or None.
@@ -61,10 +58,7 @@ class LevelGraph:
 
     arcs: csr_array
     edges: csr_array
-    features: FloatArray | None = None
-    feature_weight: float = 0.0
     direction: str = "symmetric"
-    score: str = "normalized"
     signals: Signals | None = None
     notes: dict[str, Any] = field(default_factory=dict)
     home: Room | None = field(default=None, repr=False)
@@ -98,9 +92,6 @@ def build_tree(
     *,
     max_levels: int | None = None,
     direction: Literal["symmetric", "out", "in"] = default.DIRECTION,
-    weights: Literal["given", "unit"] = "given",
-    score: Literal["weight", "normalized", "cosine"] = "normalized",
-    feature_weight: float = 0.0,
     signals: Any = None,
     signal_weight: float = 1.0,
     seed: int = 0,
@@ -128,21 +119,12 @@ def build_tree(
         The most levels K; the root then has as many children as are left.
     direction
         How the first level sees a directed graph: both ways, by what nodes point at (``"out"``, what the authors'
-        code does) or by what points at them (``"in"``). Coarser levels are symmetric; matching looks at it with
-        ``score="cosine"`` only.
-    weights
-        ``"given"``, or ``"unit"`` to count edges only.
-    score
-        What joins nodes first in ``"matching"``: the weight of their edge; the weight over the square root of both
-        degrees; or the cosine of their neighbourhoods, edge or not.
-    feature_weight
-        How much features count beside the structure: 0 not at all; 1 as much as the embedding (for ``"matching"``: an
-        edge between nodes of equal features counts double).
+        code does) or by what points at them (``"in"``). Coarser levels are symmetric; so is
+        every level of ``"matching"``.
     signals
-        Signals that clusters should follow, n values or n × d; NaN is no opinion. Unlike features, whose directions are
-        compared, these are compared by their values: in ``"matching"`` an edge counts less where its ends differ by
-        more than noise explains; with the other methods the values are joined to the embedding, noise included.
-        `pegfan.signals.best_tree` finds out whether a noisy signal is worth following.
+        Signals that clusters should follow, n values or n × d; NaN is no opinion. In ``"matching"`` an edge counts
+        less where its ends differ by more than noise explains; with the other methods the values are joined to the
+        embedding, noise included. `pegfan.signals.best_tree` finds out whether a noisy signal is worth following.
     signal_weight
         How much they count: 0 not at all; 1 as much as the embedding (for ``"matching"``: an edge counts half where the
         squared difference is twice what noise explains).
@@ -183,16 +165,10 @@ def build_tree(
     """
     check_graph(graph)
     check_choice(direction, "direction", DIRECTIONS)
-    check_choice(weights, "weights", ("given", "unit"))
-    check_choice(score, "score", SCORES)
     check_integer(h, "h", least=2)
     check_integer(seed, "seed", least=0)
     if max_levels is not None:
         check_integer(max_levels, "max_levels", least=2)
-    if check_number(feature_weight, "feature_weight") and graph.features is None:
-        raise ValueError(
-            "feature_weight asks for features, but the graph has none; give them with graph.replace(features=...)"
-        )
     values = None if signals is None else check_signals(signals, graph.n)
     check_number(signal_weight, "signal_weight")
     name, builder = _find_builder(method, graph.n)
@@ -207,13 +183,12 @@ def build_tree(
     # Builders of others may keep what they were given, and so get memory of their own.
     home = Room(_room_for(graph)) if name == "matching" and not callable(method) else None
     colouring = canonical_order(graph, labels=None if values is None else codes_of(values), room=home)
-    level = _first_level(graph, colouring.order, direction, weights, score, feature_weight, seed, home)
+    level = _first_level(graph, colouring.order, direction, seed, home)
     if values is not None:
         level.signals = Signals.of(values[colouring.order], float(signal_weight))
     parents, level = grow(level, name, builder, h, max_levels, [], report)
-    info = settings_of(
-        name, h, max_levels, direction if graph.directed else "symmetric", weights, score, feature_weight
-    ) | told_of(colouring, level.n > h)
+    settings = settings_of(name, h, max_levels, direction if graph.directed else "symmetric")
+    info = settings | told_of(colouring, level.n > h)
     if seed:
         info["seed"] = seed
     if values is not None:
@@ -223,24 +198,13 @@ def build_tree(
     return tree
 
 
-def settings_of(
-    name: str,
-    h: int,
-    max_levels: int | None,
-    direction: str,
-    weights: str,
-    score: str,
-    feature_weight: float = 0.0,
-) -> dict[str, Any]:
+def settings_of(name: str, h: int, max_levels: int | None, direction: str) -> dict[str, Any]:
     """What a tree's ``info`` says of how it was asked for."""
     return {
         "method": name,
         "h": int(h),
         "max_levels": None if max_levels is None else int(max_levels),
         "direction": direction,
-        "weights": weights,
-        "score": score if name == "matching" else None,
-        "feature_weight": float(feature_weight),
     }
 
 
@@ -293,40 +257,15 @@ def coarsen(level: LevelGraph, labels: IntArray) -> LevelGraph:
     if level.spare is None and 2 * end < graph.nnz:
         weights, columns = weights.copy(), columns.copy()
     edges = csr_of(weights, columns, pointers, (count, count))
-    features = None
-    if level.features is not None:
-        features = np.zeros((count, level.features.shape[1]))
-        _kernels.add_rows(labels, level.features, features)
-        features = unit_rows(features)
     signals = None if level.signals is None else level.signals.coarsen(labels, count)
-    coarse = replace(level, arcs=edges, edges=edges, features=features, signals=signals, direction="symmetric")
+    coarse = replace(level, arcs=edges, edges=edges, signals=signals, direction="symmetric")
     coarse.home, coarse.spare = level.spare, level.home
     return coarse
 
 
-def unit_rows(X: FloatArray) -> FloatArray:
-    """Rows scaled to length one; rows of zeros stay."""
-    from pegfan.trees import _linear
-
-    rows = np.array(X, dtype=np.float64, order="C")
-    _linear.scale_rows(rows)
-    return rows
-
-
-def _first_level(
-    graph: Graph,
-    order: IntArray,
-    direction: str,
-    weights: str,
-    score: str,
-    feature_weight: float,
-    seed: int = 0,
-    home: Room | None = None,
-) -> LevelGraph:
+def _first_level(graph: Graph, order: IntArray, direction: str, seed: int = 0, home: Room | None = None) -> LevelGraph:
     side = direction if graph.directed else "symmetric"
     arcs = moved(graph.adjacency, order, None if home is None else _arrays_of(home, graph))
-    if weights == "unit":
-        arcs.data[:] = 1.0
     largest = float(arcs.data.max(initial=0.0))
     if largest > 0:  # weights of any scale: sums and products below stay far from overflow and underflow
         arcs.data /= largest
@@ -341,12 +280,7 @@ def _first_level(
         edges = csr_of(edges.data[:end], edges.indices[:end], edges.indptr, edges.shape)
         arcs = arcs if home is None or graph.directed else edges  # matching does not look at loops
     spare = None if home is None else Room(_room_for(graph))
-    level = LevelGraph(arcs, edges, None, feature_weight, side, score, home=home, spare=spare)
-    if feature_weight:
-        from pegfan.trees.embeddings import propagated_features
-
-        level.features = propagated_features(level.edges, graph.features[order], level.notes)
-    return level
+    return LevelGraph(arcs, edges, side, home=home, spare=spare)
 
 
 def _room_for(graph: Graph) -> int:

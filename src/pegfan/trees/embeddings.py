@@ -1,4 +1,4 @@
-"""Coordinates for nodes: spectral, singular vectors of the adjacency, propagated features; the same on every machine.
+"""Coordinates for nodes: spectral, or singular vectors of the adjacency; the same on every machine.
 
 All arithmetic is that of `_linear`: compiled loops with a fixed order of operations.
 """
@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy.sparse import block_array, csr_array, issparse
+from scipy.sparse import block_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
 from pegfan._arrays import FloatArray
 from pegfan._matrices import enough, transposed
-from pegfan.trees.build import LevelGraph, unit_rows
+from pegfan.trees.build import LevelGraph
 
 _DENSE = 32  # matrices up to this size are decomposed whole
 _SPARE = 5  # vectors that are iterated beside those that are wanted: the more, the fewer rounds
@@ -45,7 +45,7 @@ def spectral_embedding(level: LevelGraph, dimension: int = 10) -> FloatArray:
     dimension = min(dimension, max(n // 2, 1))
     operator = _Operator([S], (1.0 / root, extra) if extra else None, low=-1.0)
     vectors = leading_eigenvectors(operator, dimension + 1, level.notes, first=root)
-    return _rounded(unit_rows((vectors[:, 1:] / root[:, None])[:n]))
+    return _rounded(_unit_rows((vectors[:, 1:] / root[:, None])[:n]))
 
 
 def adjacency_embedding(level: LevelGraph, dimension: int = 32) -> FloatArray:
@@ -55,25 +55,6 @@ def adjacency_embedding(level: LevelGraph, dimension: int = 32) -> FloatArray:
     across = transposed(A)
     vectors = leading_eigenvectors(_Operator([across, A]), min(dimension, A.shape[0]), level.notes)
     return _rounded(vectors * _lengths(_Operator([across]), vectors))
-
-
-def propagated_features(edges: csr_array, features: Any, notes: dict[str, Any], dimension: int = 10) -> FloatArray:
-    """Unit rows of features averaged with the neighbours', reduced to their leading directions."""
-    X = csr_array(features, dtype=np.float64) if issparse(features) else csr_array(np.asarray(features, np.float64))
-    X.sort_indices()
-    largest = float(np.abs(X.data).max(initial=0.0))
-    X = csr_array((X.data / (largest or 1.0), X.indices, X.indptr), X.shape)
-    degree = row_sums(edges)
-    shares = edges.data / np.repeat(np.where(degree > 0, degree, 1.0), np.diff(edges.indptr))
-    mean = csr_array((0.5 * shares, edges.indices, edges.indptr), edges.shape)
-    mean.setdiag(0.5)  # an edge joins different nodes
-    mean.sort_indices()
-    there = [transposed(mean), transposed(X)]
-    vectors = leading_eigenvectors(_Operator([*there, X, mean]), min(dimension, X.shape[0]), notes)
-    points = vectors * _lengths(_Operator(there), vectors)
-    # Directions without energy and rows without features are rounding, not something to give unit length.
-    points[np.abs(points) < 1e-9 * max(float(np.abs(points).max(initial=0.0)), 1e-300)] = 0.0
-    return _rounded(unit_rows(points))
 
 
 class _Operator:
@@ -205,12 +186,12 @@ def _degree(top: float) -> int:
     return degree
 
 
-def row_sums(matrix: csr_array, squared: bool = False) -> FloatArray:
-    """The sum of every row, or of its squares."""
+def row_sums(matrix: csr_array) -> FloatArray:
+    """The sum of every row."""
     from pegfan.trees import _linear
 
     out = np.empty(matrix.shape[0])
-    _linear.row_sums(matrix.indptr, matrix.data, squared, out)
+    _linear.row_sums(matrix.indptr, matrix.data, out)
     return out
 
 
@@ -249,6 +230,15 @@ def _eigen(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
     values, vectors = np.empty(len(matrix)), np.empty(matrix.shape)
     enough(_linear.symmetric_eigen(matrix, values, vectors))
     return values, vectors
+
+
+def _unit_rows(points: FloatArray) -> FloatArray:
+    """Rows scaled to length one; rows of zeros stay."""
+    from pegfan.trees import _linear
+
+    rows = np.array(points, dtype=np.float64, order="C")
+    _linear.scale_rows(rows)
+    return rows
 
 
 def _rounded(points: FloatArray) -> FloatArray:

@@ -6,16 +6,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, triu
 
 from pegfan._arrays import FloatArray, IntArray
 from pegfan._matrices import enough
 from pegfan.trees.build import LevelGraph
 from pegfan.trees.embeddings import row_sums
 from pegfan.trees.hierarchy import offsets_within
-
-_HUB = 64
-"""A neighbour of more nodes than this says little about them, and comparing all its pairs would take too long."""
 
 
 def matching(level: LevelGraph, h: int) -> IntArray:
@@ -24,13 +20,9 @@ def matching(level: LevelGraph, h: int) -> IntArray:
     Nodes that stay alone because all their neighbours' clusters are full (the leaves of a star) are gathered with
     those that have the same best neighbour.
     """
-    from pegfan.trees import _kernels, _linear
+    from pegfan.trees import _kernels
 
-    pairs, score, into = _cosines(level) if level.score == "cosine" else _joined(level)
-    if level.features is not None and len(pairs):
-        alike = np.empty(len(pairs))
-        _linear.inner_products(pairs, level.features, alike)
-        score = score * (1.0 + level.feature_weight * (1.0 + alike) / 2.0)
+    pairs, score, into = _joined(level)
     if level.signals is not None and len(pairs):
         score = score * level.signals.closeness(pairs)
     pairs = _best_first(pairs, score, into)
@@ -45,37 +37,15 @@ Pairs = NDArray[Any]
 
 
 def _joined(level: LevelGraph) -> tuple[Pairs, FloatArray, Pairs]:
-    """The ends of edges, their scores, and room for as many pairs."""
+    """The ends of edges, their weights over the roots of both degrees, and room for as many pairs."""
     from pegfan.trees import _kernels
 
-    edges, normalized = level.edges, level.score == "normalized"
-    root = np.sqrt(row_sums(edges)) if normalized else np.empty(0)
+    edges = level.edges
+    root = np.sqrt(row_sums(edges))
     count, index = edges.nnz // 2, edges.indices.dtype
     score, pairs, into = level.arrays((count, np.float64), ((count, 2), index), ((count, 2), index))
     _kernels.upper_pairs(edges.indptr, edges.indices, edges.data, root, 0, pairs, score)
     return pairs, score, into
-
-
-def _cosines(level: LevelGraph) -> tuple[Pairs, FloatArray, Pairs]:
-    """Cosines of neighbourhoods: of joined pairs, and of pairs that share a neighbour that is not a hub."""
-    from pegfan.trees import _kernels
-
-    rows = csr_array(level.rows())
-    rows.sort_indices()
-    popular = np.bincount(rows.indices, minlength=rows.shape[1]) > _HUB
-    kept = rows.copy()
-    kept.data = np.where(popular[kept.indices], 0.0, 1.0)
-    kept.eliminate_zeros()
-    pairs = csr_array(triu(kept @ kept.T + level.edges, 1))
-    pairs.sort_indices()
-    left, right = pairs.tocoo().coords
-    both = np.column_stack([left, right]).astype(rows.indices.dtype, copy=False)
-    norms = np.sqrt(row_sums(rows, squared=True))
-    common = np.empty(len(both))
-    _kernels.common_weight(rows.indptr, rows.indices, rows.data, both, common)
-    size = norms[left] * norms[right]
-    # A joined pair with nothing in common still ranks above no pair.
-    return both, common / np.where(size > 0, size, 1.0) + 1e-9, np.empty_like(both)
 
 
 def _best_first(pairs: Pairs, score: FloatArray, into: Pairs) -> Pairs:

@@ -36,8 +36,6 @@ def _cluster(level: LevelGraph, embed: Callable[[LevelGraph], FloatArray], h: in
         return labels
     part = _restrict(level, joined)
     points = embed(part)
-    if part.features is not None:
-        points = np.column_stack([points, part.feature_weight * part.features])
     if part.signals is not None:
         points = np.column_stack([points, part.signals.points()])
     labels[joined] = level.n + cut_linkage(ward_linkage(points), h)
@@ -87,11 +85,5 @@ def _restrict(level: LevelGraph, nodes: IntArray) -> LevelGraph:
     if len(nodes) == level.n:
         return level
     arcs, edges = (moved(matrix, nodes) for matrix in (level.arcs, level.edges))
-    features, signals = level.features, level.signals
-    return replace(
-        level,
-        arcs=arcs,
-        edges=edges,
-        features=None if features is None else features[nodes],
-        signals=None if signals is None else signals.take(nodes),
-    )
+    signals = None if level.signals is None else level.signals.take(nodes)
+    return replace(level, arcs=arcs, edges=edges, signals=signals)
