@@ -285,7 +285,6 @@ def test_coarsening_sums_both_directions_between_different_clusters():
     np.testing.assert_array_equal(swapped, coarse)  # the printed formula, summing p < q only, would differ
 
 
-
 def test_max_levels_widens_the_root_and_says_so():
     graph = random_graph(0, 200, 4.0)
     free = pf.build_tree(graph, "matching", h=2)
