@@ -46,9 +46,9 @@ def graph_of(name: str) -> pf.Graph:
         whole = loaded.symmetrize() if loaded.directed else loaded
     else:
         weights = csr_array(makers[name]().W)
-        whole = pf.Graph.from_scipy((weights + weights.T) * 0.5)
+        whole = pf.Graph((weights + weights.T) * 0.5)
     graph = whole.largest_component()
-    return pf.Graph.from_scipy(graph.adjacency, features=graph.features, labels=graph.labels)
+    return pf.Graph(graph.adjacency, features=graph.features, labels=graph.labels)
 
 
 @cache

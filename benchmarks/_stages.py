@@ -107,7 +107,7 @@ def in_memory(given: argparse.Namespace) -> dict[str, Any]:
         pd.concat([pd.read_parquet(path) for path in sorted(Path(given.folder).glob(f"{what}-*.parquet"))])
         for what in ("nodes", "edges")
     ]
-    graph = pf.Graph.from_tables(*tables, label="label")
+    graph = pf.datasets.graph_from_tables(*tables, label="label")
     del tables
     clock.lap("ids and edges")
     pf.trees.canonical_order(graph)

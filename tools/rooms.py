@@ -53,7 +53,6 @@ ROWS: dict[str, tuple[str, ...]] = {
 }
 
 SHORTCUTS = {
-    ("graph", "datasets"): "Graph.from_tables",
     ("graph", "measures"): "Graph.describe",
     ("trees", "plots"): "Hierarchy.draw",
     ("comparison", "plots"): "Comparison.plot",

@@ -28,6 +28,18 @@ def aligned(shape: int | tuple[int, ...], dtype: Any, fresh: Any = np.empty) -> 
     return room[start : start + size].view(dtype).reshape(shape)
 
 
+def cast(array: Any, dtype: Any) -> Any:
+    """The array in another dtype; a long double too large for it becomes infinite, for checks to report."""
+    with np.errstate(over="ignore"):
+        return array.astype(dtype)
+
+
+def freeze(*arrays: NDArray[Any]) -> None:
+    """Make arrays read-only."""
+    for array in arrays:
+        array.setflags(write=False)
+
+
 class Room:
     """Memory for the arrays of one level at a time: fresh memory is slow, for the system clears it page by page."""
 

@@ -160,7 +160,7 @@ def check_numbers(values: Any, what: str, *shape: int | None, whole: bool = Fals
     """Return an array of real numbers of a shape, None for any length; of integers where they are `whole`."""
     array = as_array(values, what)
     if whole and not array.size:
-        array = array.astype(np.int64)  # an empty list is of no kind
+        array = np.zeros(array.shape, np.int64)  # an empty list is of no kind
     if array.dtype.kind not in ("biu" if whole else "biuf"):
         raise TypeError(f"{what} must hold {'integers' if whole else 'real numbers'}, got dtype {array.dtype}")
     if array.ndim != len(shape) or any(want not in (None, have) for want, have in zip(shape, array.shape, strict=True)):

@@ -848,34 +848,8 @@ class FSGNNClassifier(_InWords, NodeClassifier):
 
 
 def as_graph(given: Any, numeric: bool = False) -> Graph:
-    """A Graph from a Graph, a tuple (adjacency, X[, y]), PyG data or a NetworkX graph; y are numbers where asked."""
-    if isinstance(given, Graph):
-        return given
-    if isinstance(given, tuple):
-        if len(given) not in (2, 3):
-            raise ValueError(f"a tuple must be (adjacency, X) or (adjacency, X, y), got {len(given)} entries")
-        truth = given[2] if len(given) == 3 else None
-        if numeric:
-            return Graph(given[0], features=given[1], targets=truth)
-        return Graph(given[0], features=given[1], labels=truth)
-    if getattr(given, "edge_index", None) is not None:
-        found = Graph.from_pyg(given)
-        if numeric and found.labels is not None:  # numbers all of which happen to be whole
-            return found.replace(targets=np.where(found.labelled, found.labels, np.nan))
-        return found
-    if hasattr(given, "is_multigraph") and hasattr(given, "nodes"):
-        held = {name for _, data in given.nodes(data=True) for name in data}
-        named: dict[str, Any] = {
-            key: next((name for name in names if name in held), None)
-            for key, names in (("features", ("features", "x")), ("labels", () if numeric else ("label", "y")))
-        }
-        if numeric and "target" in held:
-            named["targets"] = [data.get("target") for _, data in given.nodes(data=True)]
-        return Graph.from_networkx(given, **named)
-    raise TypeError(
-        f"a graph is a pegfan.Graph, a tuple (adjacency, X, y), PyG Data or a NetworkX graph; "
-        f"got {type(given).__name__}"
-    )
+    """The graph that anything stands for, with its features, splits, and labels or numbers; see `Graph.of`."""
+    return Graph.of(given, truth="targets" if numeric else "labels")
 
 
 def own_tree(recipe: Recipe) -> Recipe:

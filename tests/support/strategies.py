@@ -73,4 +73,4 @@ def places(n, seed=0):
     distance, near = cKDTree(xy).query(xy, 5)
     weights = np.exp(-((distance[:, 1:] / distance[:, 1:].mean()) ** 2)).ravel()
     matrix = sparse.csr_array((weights, (np.repeat(np.arange(n), 4), near[:, 1:].ravel())), shape=(n, n))
-    return Graph.from_scipy(matrix.maximum(matrix.T)), xy
+    return Graph(matrix.maximum(matrix.T)), xy

@@ -72,7 +72,7 @@ OF_A_GRAPH = [
 def test_what_is_no_graph_is_told_how_to_become_one(call):
     for given, maker in (
         (nx.path_graph(3), "from_networkx"),
-        (csr_array(np.eye(6)), "from_scipy"),
+        (csr_array(np.eye(6)), "of"),
         (None, "from_edges"),
     ):
         with pytest.raises(TypeError, match=rf"Graph.* got .*Graph\.{maker}"):

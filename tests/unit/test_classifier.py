@@ -281,7 +281,8 @@ def test_not_fitted(graph, tmp_path):
 def test_bad_input(graph, fitted):
     model = FSGNNClassifier(epochs=2, regime="heterophily")
     for given, split, error, message in (
-        ([1, 2], 0, TypeError, "got list"),
+        ([1, 2], 0, ValueError, "adjacency must have the shape"),
+        ("cora", 0, TypeError, r"a tuple .adjacency, X, y.*got str"),
         ((graph.adjacency,), 0, ValueError, "got 1 entries"),
         (graph, 99, ValueError, "there is no split 99"),
         (graph, "best", ValueError, "'random', got 'best'"),

@@ -253,7 +253,7 @@ invalid_coo.coords[0][0] = 99
 BAD_INPUTS = [
     (ValueError, r"square.*\(2, 3\)", {"adjacency": np.ones((2, 3))}),
     (ValueError, r"at least one node.*\(0, 0\)", {"adjacency": np.ones((0, 0))}),
-    (ValueError, r"2 dimension.*\(4,\)", {"adjacency": np.ones(4)}),
+    (ValueError, r"adjacency must have the shape .any, any., got .4,.", {"adjacency": np.ones(4)}),
     (ValueError, "2 dimension", {"adjacency": sp.coo_array(np.ones(4))}),
     (ValueError, r"adjacency\[0, 1\] = nan is not finite", {"adjacency": [[0, nan], [0, 0]]}),
     (ValueError, r"adjacency\[1, 0\] = inf is not finite", {"adjacency": [[0, 1], [np.inf, 0]]}),
@@ -306,9 +306,9 @@ BAD_INPUTS = [
     (ValueError, "wrap a single one in a list", {"splits": Split(*np.eye(3, 4, dtype=bool))}),
     (ValueError, r"splits\[0\].*triple", {"splits": [([0], [1])]}),
     (ValueError, r"splits\[1\].*keys.*dev", {"splits": [([0], [1], [2]), {"train": [], "dev": []}]}),
-    (ValueError, r"splits\[0\].train.*1 dimension", {"splits": [([[0]], [1], [2])]}),
+    (ValueError, r"splits\[0\].train.*must have the shape .any., got .1, 1.", {"splits": [([[0]], [1], [2])]}),
     (TypeError, r"splits\[0\].train must be an array, got int", {"splits": ([0, 1, 2], [3], [])}),
-    (ValueError, r"splits\[0\].val holds 4, but nodes are 0..3", {"splits": [([0], [4], [1])]}),
+    (ValueError, r"splits\[0\].val holds 4; it must be from 0 to 3", {"splits": [([0], [4], [1])]}),
     (ValueError, r"splits\[0\].test holds -1", {"splits": [([0], [1], [-1])]}),
     (ValueError, r"splits\[0\].train holds node 2 more than once", {"splits": [([2, 2], [], [])]}),
     (ValueError, r"splits\[0\]: node 1 is in more than one", {"splits": [([0, 1], [1], [2])]}),
@@ -399,7 +399,7 @@ def test_edges_and_from_edges_are_inverse(g):
         (ValueError, r"weights\[0\] = -1.0", {"edges": [[0, 1]], "weights": [-1]}),
         (ValueError, r"weights\[0\] = nan", {"edges": [[0, 1]], "weights": [nan]}),
         (TypeError, "weights.*object", {"edges": [[0, 1]], "weights": [None]}),
-        (ValueError, "weights.*1 dimension", {"edges": [[0, 1]], "weights": [[1.0]]}),
+        (ValueError, "weights must have the shape .any., got .1, 1.", {"edges": [[0, 1]], "weights": [[1.0]]}),
         (
             ValueError,
             r"edge \(0, 1\) is given more than once",
@@ -717,6 +717,13 @@ def test_anything_that_stands_for_a_graph(pyg):
         found = Graph.of(one)
         assert (found.adjacency != g.adjacency).nnz == 0
         assert (found.directed, found.features, found.labels) == (False, None, None)
+    whole = g.replace(features=np.eye(4), labels=[0, 1, -1, 1])
+    assert_same(Graph.of((g.adjacency, np.eye(4), [0, 1, -1, 1]), "labels"), whole)
+    assert_same(Graph.of(whole.to_pyg(), "labels"), whole)
+    numeric = g.replace(features=np.eye(4), targets=[0.0, 1.0, nan, 1.0])
+    assert_same(Graph.of(whole.to_pyg(), "targets"), numeric)  # numbers all of which happen to be whole
+    assert_same(Graph.of(numeric.to_networkx(), "targets"), numeric, skip=["node_names", "feature_names"])
+    assert_same(Graph.of(whole.to_networkx(), "labels"), whole, skip=["node_names", "class_names", "feature_names"])
     W = np.diag(np.float32([1.5, 0, 0, 0]))
     W[1, 2] = 0.5
     directed = Graph.of(pygsp.graphs.Graph(W))
@@ -764,7 +771,7 @@ def test_a_split_by_its_place_or_of_ones_own():
         (Graph(PATH), 0, ValueError, "the graph has no splits; pass a Split"),
         (g, True, TypeError, "split must be a Split .*got bool"),
         (g, "train", TypeError, "split must be a Split .*got str"),
-        (g, ([4], [], []), ValueError, r"split\.train holds 4, but nodes are 0\.\.3"),
+        (g, ([4], [], []), ValueError, r"split\.train holds 4; it must be from 0 to 3"),
     ):
         with pytest.raises(error, match=message):
             graph.split(which)
@@ -959,7 +966,7 @@ def sound_or_refused(make):
 @given(anything, st.dictionaries(st.sampled_from(["directed", "metric"]), anything))
 def test_fuzz_adjacency(adjacency, options):
     sound_or_refused(lambda: Graph(adjacency, **options))
-    sound_or_refused(lambda: Graph.from_scipy(adjacency))
+    sound_or_refused(lambda: Graph(adjacency))
 
 
 @given(

@@ -214,7 +214,7 @@ def geom(matrices):
 
 
 def own_divisions(a):
-    graph = pf.Graph.from_scipy(sparse.csr_array(a.numpy().T), directed=True)
+    graph = pf.Graph(sparse.csr_array(a.numpy().T), directed=True)
     return [torch.from_numpy(part.toarray()) for part in geom_divisions(graph, geom_relations(graph))]
 
 
@@ -234,7 +234,7 @@ def wrgat(matrices):
 
 
 def own_relations(a, count):
-    graph = pf.Graph.from_scipy(sparse.csr_array(a.numpy()), directed=True)  # the direction only breaks ties
+    graph = pf.Graph(sparse.csr_array(a.numpy()), directed=True)  # the direction only breaks ties
     found = struc2vec_relations(graph, layers=count)[:count]
     return [(a != 0).to(a), *(torch.from_numpy(relation.toarray()) for relation in found)]
 
@@ -373,7 +373,7 @@ def test_given_types_of_edges(graph, seed):
 def test_own_divisions_given_as_types_are_the_same():
     graph, x = random_edges(9, 4, loops=False), rows_of(9, 5)
     model = build(models.GeomGCN, {}, 9, 6)
-    whole = pf.Graph.from_scipy(sparse.csr_array(graph.dense.numpy().T), directed=True)
+    whole = pf.Graph(sparse.csr_array(graph.dense.numpy().T), directed=True)
     pairs = [part.tocoo().coords for part in geom_divisions(whole, geom_relations(whole))]
     index = torch.from_numpy(np.concatenate([np.array([source, target]) for target, source in pairs], axis=1)).long()
     kinds = torch.repeat_interleave(torch.arange(9), torch.tensor([len(target) for target, _ in pairs]))

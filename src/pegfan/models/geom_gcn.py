@@ -116,5 +116,5 @@ def _geometry(graph: Neighbours) -> Divisions:
     from pegfan.graph import Graph
     from pegfan.relations import geom_divisions, geom_relations
 
-    whole = Graph.from_scipy(graph.matrix.T, directed=True)  # edges from source to target
+    whole = Graph(graph.matrix.T, directed=True)  # edges from source to target
     return Divisions.of(geom_divisions(whole, geom_relations(whole)), graph.n)

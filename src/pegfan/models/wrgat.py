@@ -118,7 +118,7 @@ class WRGAT(GraphNetwork):
 
         edges = graph.matrix.copy()
         edges.data[:] = 1.0
-        whole = Graph.from_scipy(graph.matrix, directed=True)
+        whole = Graph(graph.matrix, directed=True)
         found = struc2vec_relations(whole, layers=self.relations - 1) if self.relations else []
         return [edges, *found] if self.edges else list(found)
 
