@@ -1,11 +1,47 @@
-"""The C extension, where there is a compiler, and a bill of materials; everything else is in pyproject.toml."""
+"""The C extension and a bill of materials; everything else is in pyproject.toml."""
 
 import json
+import os
+import sys
 import tomllib
 from pathlib import Path
 
 from setuptools import setup
 from setuptools.command.bdist_wheel import bdist_wheel
+from setuptools.command.build_ext import build_ext
+from setuptools.errors import CompileError, LinkError, PlatformError
+
+sys.path.insert(0, str(Path(__file__).parent / "src" / "native"))
+from backend import system_compiler, zig_compiler
+
+
+class WithCompiler(build_ext):
+    """The extension, built by a compiler of this machine, or else by the one that the build backend had PyPI bring."""
+
+    def run(self):
+        """Build, or say what is missing."""
+        if sys.platform != "win32":  # there, setuptools finds Microsoft's
+            self._choose_compiler()
+        try:
+            super().run()
+        except (CompileError, LinkError, PlatformError) as error:
+            fix = (
+                "install Build Tools for Visual Studio, with what C++ needs"
+                if sys.platform == "win32"
+                else "it needs the headers of Python (python3-dev or python3-devel) and a C compiler: CC=gcc names one, "
+                "CC=false takes the one from PyPI (pip install ziglang)"
+            )
+            raise type(error)(f"{error}\nThe C extension of pegfan was not built: {fix}") from error
+
+    def _choose_compiler(self):
+        """Set what setuptools goes by: CC, and LDSHARED where linking is not as Python's own compiler does it."""
+        compiler = system_compiler()
+        if compiler is None:
+            compiler = zig_compiler()
+            shared = "-dynamiclib -undefined dynamic_lookup" if sys.platform == "darwin" else "-shared"
+            os.environ["LDSHARED"] = f"{compiler} {shared}"
+            os.environ.setdefault("ZIG_GLOBAL_CACHE_DIR", str(Path(self.build_temp, "zig").absolute()))
+        os.environ["CC"] = compiler
 
 
 class WithBill(bdist_wheel):
@@ -61,6 +97,6 @@ class WithBill(bdist_wheel):
 
 setup(
     cffi_modules=["src/native/build.py:builder"],
-    cmdclass={"bdist_wheel": WithBill},
+    cmdclass={"bdist_wheel": WithBill, "build_ext": WithCompiler},
     options={"bdist_wheel": {"py_limited_api": "cp311"}},
 )

@@ -30,10 +30,9 @@ def write_prototypes() -> str:
 
 # Sums keep their order and every product is rounded, so that all processors give the same bits; what is fused is fused
 # by hand.
-UNIX = ["-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"]
+UNIX = ["-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-Wall", "-Wextra", "-Werror"]
 FLAGS = ["/O2", "/fp:precise"] if sys.platform == "win32" else UNIX
-# For `make test-native`: every access out of bounds and every overflow ends the process, and says where; without a
-# compiler there is nothing to test.
+# For `make test-native`: every access out of bounds and every overflow ends the process, and says where.
 SANITIZED = os.environ.get("PEGFAN_SANITIZE", "0") == "1"
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"] if SANITIZED else []
 if SANITIZED:
@@ -50,5 +49,4 @@ builder.set_source(
     extra_compile_args=FLAGS,
     extra_link_args=SANITIZERS,
     py_limited_api=True,
-    optional=not SANITIZED,  # without a compiler, numba does its work
 )

@@ -5,6 +5,7 @@
    some rows ahead. All levels are worked on together, a cluster as soon as its children are there, so that averages
    never leave the fastest cache. */
 #include "common.h"
+#include "cpu.h"
 
 #define LINE 64
 #define AHEAD 8 /* rows */
@@ -112,7 +113,7 @@ typedef double double32_any __attribute__((vector_size(32), aligned(8), may_alia
 
 /* Streamed vectors must be aligned to their size. */
 static int wide(const void *streamed, int64_t streaming) {
-    return __builtin_cpu_supports("avx2") && !(streaming && (uintptr_t)streamed % 32);
+    return cpu_has(CPU_AVX2) && !(streaming && (uintptr_t)streamed % 32);
 }
 
 #define CALL(what, type, out, ...)                                                                                   \

@@ -1,5 +1,6 @@
 /* The network: which processor's loops run, the masks of dropout, and the losses. */
 #include "common.h"
+#include "cpu.h"
 #include "network.h"
 
 typedef struct {
@@ -25,9 +26,8 @@ static const kind AVX2 = KIND(avx2), AVX512 = KIND(avx512);
 
 static const kind *chosen(const char *name) {
 #if defined(__x86_64__) && !defined(_MSC_VER)
-    __builtin_cpu_init();
-    int fused = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    int wide = fused && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl");
+    int fused = cpu_has(CPU_AVX2 | CPU_FMA);
+    int wide = fused && cpu_has(CPU_AVX512F | CPU_AVX512VL);
     if (wide && (!name || !strcmp(name, AVX512.name))) return &AVX512;
     if (fused && (!name || !strcmp(name, AVX2.name))) return &AVX2;
 #endif
