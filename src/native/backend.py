@@ -11,6 +11,7 @@ import shlex
 import subprocess
 import sys
 import sysconfig
+from typing import Any
 
 from setuptools import build_meta
 from setuptools.build_meta import *  # noqa: F403  (the hooks that need no compiler)
@@ -27,7 +28,7 @@ def system_compiler() -> str | None:
 
 
 def zig_compiler() -> str:
-    """The command of the compiler in `ziglang`, for this machine's kind of processor and no newer system than its own."""
+    """The command of the compiler in `ziglang`, for this kind of processor and no newer system than this."""
     machine = {"arm64": "aarch64", "i686": "x86", "i386": "x86"}.get(platform.machine(), platform.machine())
     library, version = platform.libc_ver()
     if sys.platform == "darwin":
@@ -40,14 +41,14 @@ def zig_compiler() -> str:
     return shlex.join([sys.executable, "-m", "ziglang", "cc", "-target", target, "-fno-sanitize=all"])
 
 
-def get_requires_for_build_wheel(config_settings=None):
+def get_requires_for_build_wheel(config_settings: Any = None) -> list[str]:
     """What setuptools needs, and a compiler."""
-    return build_meta.get_requires_for_build_wheel(config_settings) + _compiler_requirement()
+    return [*build_meta.get_requires_for_build_wheel(config_settings), *_compiler_requirement()]
 
 
-def get_requires_for_build_editable(config_settings=None):
+def get_requires_for_build_editable(config_settings: Any = None) -> list[str]:
     """What setuptools needs, and a compiler."""
-    return build_meta.get_requires_for_build_editable(config_settings) + _compiler_requirement()
+    return [*build_meta.get_requires_for_build_editable(config_settings), *_compiler_requirement()]
 
 
 def _compiler_requirement() -> list[str]:

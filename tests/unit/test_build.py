@@ -42,7 +42,7 @@ def test_a_build_that_fails_names_the_fix(tmp_path):
     run = subprocess.run(build, cwd=ROOT, env=compiler(tmp_path, 0), capture_output=True, text=True, check=False)
     assert run.returncode
     assert "no room" in run.stderr
-    assert "The C extension of pegfan was not built: it needs the headers of Python" in run.stderr
+    assert "The C extension of pegfan was not built: it needs Python's headers" in run.stderr
     assert not list(tmp_path.rglob("*.so"))
 
 
@@ -63,16 +63,14 @@ print(pf.__file__, state)
 
 @pytest.mark.long
 def test_a_clone_without_a_compiler_builds_the_extension_with_the_same_bits(tmp_path):
-    """As README's commands do: an editable installation; only what is installed besides is the running environment's."""
+    """An editable installation, as README's commands make it; all other packages are the running environment's."""
     clone, environment = tmp_path / "a clone", tmp_path / "an environment"
     shutil.copytree(ROOT / "src", clone / "src", ignore=shutil.ignore_patterns("*.so", "__pycache__", "*.egg-info"))
     for name in ("LICENSE", "MANIFEST.in", "README.md", "pyproject.toml", "setup.py"):
         shutil.copy(ROOT / name, clone)
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
     python = environment / "bin" / "python"
-    packages = subprocess.run(
-        [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], capture_output=True, text=True, check=True
-    ).stdout.strip()
+    packages = next(environment.rglob("site-packages"))
     Path(packages, "others.pth").write_text(sysconfig.get_path("purelib") + "\n")
     env = {k: v for k, v in os.environ.items() if k not in ("CC", "PYTHONPATH")} | {"PATH": str(environment / "bin")}
     install = [python, "-m", "pip", "install", "--quiet", "--no-deps", "--editable", clone]
