@@ -28,8 +28,8 @@ class WithCompiler(build_ext):
             fix = (
                 "install Build Tools for Visual Studio, with what C++ needs"
                 if sys.platform == "win32"
-                else "it needs Python's headers (python3-dev or python3-devel) and a C compiler: CC=gcc names one, CC=false "
-                "takes the one from PyPI (pip install ziglang)"
+                else "it needs Python's headers (python3-dev or python3-devel) and a C compiler: CC=gcc names one, "
+                "CC=false takes the one from PyPI (pip install ziglang)"
             )
             raise type(error)(f"{error}\nThe C extension of pegfan was not built: {fix}") from error
 
