@@ -1,6 +1,6 @@
 """Which options of automatic training earn their place: with all of them, without all, then without each.
 
-    python benchmarks/ablation.py run [--only twitch_RU,dblp] [--seeds 3]     trains; resumes where it stopped
+    python benchmarks/ablation.py run [--only twitch_RU,dblp] [--keep adjacency]    trains; resumes where it stopped
     python benchmarks/ablation.py table                                       prints what was found
 
 The metric is that of the validation nodes of a split. The model never sees them: a quarter of the training nodes serves
@@ -123,7 +123,8 @@ def run(given: argparse.Namespace) -> None:
 
     context = multiprocessing.get_context("spawn")
     names = given.only.split(",") if given.only else GRAPHS
-    arms = [[], list(OPTIONS)] if given.arms == "all" else [[name] for name in given.arms.split(",")]
+    left_out = [name for name in OPTIONS if name not in given.keep.split(",")]
+    arms = [[], left_out] if given.arms == "all" else [[name] for name in given.arms.split(",")]
     done = {(row["name"], row["seed"], *row["without"]) for row in rows()}
     for seed in range(given.seeds):
         for name in names:
@@ -162,6 +163,7 @@ def main() -> None:
         command.add_argument(
             "--arms", default="all", help="all: with and without all; or options to be left out one by one"
         )
+        command.add_argument("--keep", default="", help="options that stay where the others are left out")
         command.add_argument("--seeds", type=int, default=3)
         command.add_argument("--seconds", type=float, default=60)
     given = parser.parse_args()
