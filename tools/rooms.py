@@ -45,7 +45,7 @@ ROWS: dict[str, tuple[str, ...]] = {
     "mathematics": ("trees", "relations", "framelets", "signals", "channels", "testing"),
     "learning": ("models", "training"),
     "models as values": (
-        *("decisions", "recipe", "stages", "networks", "_legacy", "fitted"),
+        *("decisions", "recipe", "stages", "networks", "fitted"),
         *("explain", "importance", "classifier"),
     ),
     "runs": ("results", "auto", "experiments", "comparison", "_families", "large"),

@@ -67,9 +67,10 @@ def read_description(source: Path) -> dict[str, Any]:
     if not isinstance(about, dict) or about.get("format") != FORMAT:
         raise ValueError(f"{path} was not written by pegfan: its format is not {FORMAT!r}")
     version = about.get("version")
-    if not isinstance(version, int) or version > FORMAT_VERSION:
+    if version != FORMAT_VERSION:
         raise ValueError(
-            f"{path} has format version {shown(version)}, and this pegfan reads up to {FORMAT_VERSION}; upgrade pegfan"
+            f"{path} is of version {shown(version)}, and this pegfan reads {FORMAT_VERSION}: train again, or use "
+            "the pegfan that wrote it"
         )
     claimed = about.pop("checksum", None)
     if claimed != _checksum(about) or not isinstance(about.get("class"), str):

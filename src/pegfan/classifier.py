@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pegfan import _defaults as default
-from pegfan import _legacy, _saved
+from pegfan import _saved
 from pegfan._arrays import Float32Array
 from pegfan._checks import as_array, check_path, check_seed, shown
 from pegfan.channels import FeatureScale
@@ -244,7 +244,6 @@ class NodeModel(ABC):
         if about["class"] != cls.__name__:
             raise ValueError(f"{source} holds a {about['class']}, not a {cls.__name__}; use {about['class']}.load")
         try:
-            about = _legacy.description_of(about)
             result = cls(**about["parameters"])
             result.fitted_ = Fitted.load(source, about, max_bytes)
             result._take(about)
@@ -621,11 +620,6 @@ class NetworkClassifier(NodeClassifier):
         return trained_network(fitted.members[0].recipe, self.run_.state, fitted.columns, len(fitted.classes))
 
 
-def _differ(one: Any, other: Any) -> bool:
-    """Whether two plain parameters differ; arrays, which none of them is, are never compared entry by entry."""
-    return one is not other and not (type(one) is type(other) and isinstance(one, str | int | float) and one == other)
-
-
 class _InWords(_OfRecipe):
     """A model whose recipe is given by parameters of its own, settings among them."""
 
@@ -634,22 +628,14 @@ class _InWords(_OfRecipe):
 
     def _keep(self, given: Mapping[str, Any]) -> None:
         """Store the constructor's arguments, settings checked."""
-        changes = _legacy.renamed(given["changes"], warn=True)
-        values = {name: changes.pop(name, given[name]) for name in self._own_names()}
-        standard = inspect.signature(type(self).__init__).parameters
-        twice = [
-            n for n, value in values.items() if _differ(given[n], standard[n].default) and _differ(given[n], value)
-        ]
-        if twice:
-            raise ValueError(f"{twice[0]} is given twice, by its old name and by its new one; leave out the old one")
-        settings = asdict(Settings.of(given["settings"]))
+        changes, settings = given["changes"], asdict(Settings.of(given["settings"]))
         unknown = [name for name in changes if name not in settings]
         if unknown:
             known = ", ".join([*self._own_names(), "settings", *settings])
             raise ValueError(f"{type(self).__name__} has no parameter {unknown[0]!r}; it has {known}")
         self.settings = Settings.of({**settings, **changes})
-        for name, value in values.items():
-            setattr(self, name, value)
+        for name in self._own_names():
+            setattr(self, name, given[name])
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Every parameter by name, those of the settings among them.
@@ -663,10 +649,9 @@ class _InWords(_OfRecipe):
 
     def set_params(self, **parameters: Any) -> Self:
         """Change parameters; what is fitted stays as it is until `fit` is called again."""
-        words = _legacy.renamed(parameters, warn=True)
-        if "settings" in words:
-            words = {**asdict(Settings.of(words.pop("settings"))), **words}
-        return super().set_params(**words)
+        if "settings" in parameters:
+            parameters = {**asdict(Settings.of(parameters.pop("settings"))), **parameters}
+        return super().set_params(**parameters)
 
     @property
     def recipe(self) -> Recipe:  # type: ignore[override]

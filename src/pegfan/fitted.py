@@ -97,8 +97,6 @@ class Trained:
         Its training (`pegfan.training.Run`), with the weights.
     engine
         What trained it: an engine of `pegfan.train`, ``"boosting"`` or ``"linear"``; None once it was loaded.
-    average
-        False for models of earlier versions, whose projections are not averaged over nodes that look alike.
     fold
         Which of several splits it was trained on.
     weight
@@ -115,7 +113,6 @@ class Trained:
     channels: tuple[ChannelFacts, ...]
     run: Run = field(repr=False)
     engine: str | None = None
-    average: bool | None = None
     fold: int = 0
     weight: float = 1.0
     inner: tuple[Trained, ...] = ()
@@ -520,7 +517,7 @@ class Fitted:
                 tree = trees[recipe.tree_key, tree.K]
             scale = {"columns": self.scale, "principal": self.principal}.get(recipe.scaling)
             told = self.known_to(member)
-            channels = recipe.channels(known, tree, known=told, scale=scale, average=member.average)
+            channels = recipe.channels(known, tree, known=told, scale=scale)
             yield member.second_channels(channels, known, told) if member.inner else channels
 
     def known_to(self, member: Trained) -> Known | None:
@@ -644,7 +641,6 @@ class Fitted:
                 {
                     "recipe": member.recipe.to_dict(),
                     "tree": None if member.tree is None else places[id(member.tree)],
-                    "average": isinstance(member, TrainedNetwork) or member.average is not False,
                     "fold": member.fold,
                     "weight": member.weight,
                     **_written(member),
@@ -682,8 +678,7 @@ class Fitted:
             inputs["principal"] = self.principal.vectors
         if self.known is not None:
             inputs["codes"] = self.known.codes
-            if self.known.columns is not None:
-                inputs["columns"] = self.known.columns
+            inputs["columns"] = self.known.columns
             if self.known.values is not None:
                 inputs["values"] = self.known.values
             if self.known.folds is not None:
@@ -707,12 +702,12 @@ class Fitted:
         history = _read_history(source / _HISTORY, max_bytes)
         files = {entry["tree"] for entry in about["members"]} - {None}
         for name in files:
-            _saved.read_file(source, _tree_file(name), about)
-        trees = {name: Hierarchy.load(source / _tree_file(name), max_bytes) for name in files}
+            _saved.read_file(source, f"tree_{name}.npz", about)
+        trees = {name: Hierarchy.load(source / f"tree_{name}.npz", max_bytes) for name in files}
         numeric = METRICS[about["metric"]].numbers
         outputs = 1 if numeric else len(classes)
         members = tuple(
-            _member(entry, i, state, _own(i, history), trees, outputs, about["columns"])
+            _member(entry, i, state, _arrays(i, history), trees, outputs, about["columns"])
             for i, entry in enumerate(about["members"])
         )
         every = [member for _, member in _numbered(members)]
@@ -733,7 +728,7 @@ class Fitted:
         for member in members:
             _check_kept(member, known, principal)
         members = tuple(_with_parts(member, parts.get(_parts_of(i)), known) for i, member in enumerate(members))
-        names, decision = about.get("feature_names"), about.get("decision")
+        names, decision = about["feature_names"], about["decision"]
         return cls(
             members=members,
             classes=classes,
@@ -742,7 +737,7 @@ class Fitted:
             columns=about["columns"],
             feature_names=None if names is None else tuple(map(str, names)),
             fingerprint=about["graph"],
-            split=about.get("split", 0),
+            split=about["split"],
             seed=int(about["parameters"]["random_state"]),
             known=known,
             scale=scale,
@@ -754,8 +749,6 @@ class Fitted:
     def _read_inputs(
         source: Path, about: Mapping[str, Any], classes: int, max_bytes: str | float | None
     ) -> tuple[Known | None, FeatureScale | None, PrincipalColumns | None, dict[str, Any]]:
-        if _INPUTS not in about["files"]:
-            return None, None, None, {}
         _saved.read_file(source, _INPUTS, about)
         inputs = read_npz(source / _INPUTS, allowed_for(source / _INPUTS, max_bytes))
         parts = {name: inputs.pop(name) for name in list(inputs) if name.startswith(_parts_of(""))}
@@ -765,8 +758,8 @@ class Fitted:
             if codes.ndim != 1 or not codes.size or not _are_places(codes, codes.shape, classes):
                 raise ValueError(f"{_INPUTS} holds classes that {_saved.MODEL} does not know")
             names, salt = _read_names(json.loads(_saved.read_file(source, _NODES, about)), len(codes))
-            columns = inputs.pop("columns", None)
-            if columns is not None and not _are_places(columns, codes.shape, len(codes)):
+            columns = inputs.pop("columns")
+            if not _are_places(columns, codes.shape, len(codes)):
                 raise ValueError(f"{_INPUTS} holds columns that do not fit its nodes")
             values = inputs.pop("values", None)
             if values is not None and (
@@ -779,7 +772,7 @@ class Fitted:
             if folds is not None and (folds.dtype != np.int8 or folds.shape[1:] != codes.shape):
                 raise ValueError(f"{_INPUTS} holds folds that do not fit its nodes")
             vectors = inputs.pop("vectors", None)
-            if vectors is not None and (columns is None or not _are_vectors(vectors, int(columns.max(initial=-1)) + 1)):
+            if vectors is not None and not _are_vectors(vectors, int(columns.max(initial=-1)) + 1):
                 raise ValueError(f"{_INPUTS} holds vectors that do not fit its nodes")
             known = Known(codes, names, classes, columns, folds, salt, values, vectors)
         mixtures = inputs.pop("principal", None)
@@ -1033,8 +1026,8 @@ def _member(
     columns: int,
 ) -> Trained | TrainedNetwork:
     recipe = recipe_of(entry["recipe"])
-    run = _run_of(entry, _own(i, state), history)
-    weight = float(entry.get("weight", 1.0))
+    run = _run_of(entry, _arrays(i, state), history)
+    weight = float(entry["weight"])
     if not (math.isfinite(weight) and weight > 0):
         raise ValueError(f"{_saved.MODEL} has a member of weight {weight}; weights are above 0")
     if isinstance(recipe, NetworkRecipe):
@@ -1050,11 +1043,10 @@ def _member(
     if (recipe.stages > 1) != bool(first):
         raise ValueError("a member and its recipe do not agree on the number of stages")
     inner = tuple(
-        _checked(Trained(recipe.changed(stages=1), tree, _facts_of(one), _run_of(one, _own(f"{i}.{f}", state), {})))
+        _checked(Trained(recipe.changed(stages=1), tree, _facts_of(one), _run_of(one, _arrays(f"{i}.{f}", state), {})))
         for f, one in enumerate(first)
     )
-    about: dict[str, Any] = {"average": None if entry.get("average", False) else False, "weight": weight}
-    return _checked(Trained(recipe, tree, _facts_of(entry), run, fold=int(entry.get("fold", 0)), inner=inner, **about))
+    return _checked(Trained(recipe, tree, _facts_of(entry), run, fold=int(entry["fold"]), inner=inner, weight=weight))
 
 
 def _facts_of(entry: Mapping[str, Any]) -> tuple[ChannelFacts, ...]:
@@ -1128,22 +1120,16 @@ def _check_kept(member: Trained | TrainedNetwork, known: Known | None, principal
 
 
 def _read_names(stored: Any, n: int) -> tuple[tuple[str, ...] | None, str | None]:
-    """Digests of the nodes' names and their salt, or the names themselves, as models were saved before."""
-    names, salt = (stored.get("digests"), stored.get("salt")) if isinstance(stored, dict) else (stored, None)
-    if names is None:
+    """Digests of the nodes' names and their salt; None where nodes have no names."""
+    if stored is None:
         return None, None
+    names, salt = stored["digests"], stored["salt"]
     fits = isinstance(names, list) and len(names) == n and all(isinstance(name, str) for name in names)
-    if not fits or isinstance(stored, dict) != isinstance(salt, str):
+    if not fits or not isinstance(salt, str):
         raise ValueError(f"{_NODES} does not fit {_INPUTS}")
     return tuple(names), salt
 
 
-def _own(i: int | str, stored: Mapping[str, Any]) -> dict[str, Any]:
-    """The arrays of member i; those of 0.1's single networks have no number."""
-    if not any("/" in name for name in stored):
-        return dict(stored)
+def _arrays(i: int | str, stored: Mapping[str, Any]) -> dict[str, Any]:
+    """The arrays of member i."""
     return {name.removeprefix(f"{i}/"): value for name, value in stored.items() if name.startswith(f"{i}/")}
-
-
-def _tree_file(name: int | str) -> str:
-    return "tree.npz" if name == "tree" else f"tree_{int(name)}.npz"

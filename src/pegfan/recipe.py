@@ -249,7 +249,7 @@ class Recipe:
             self._put("settings", Settings(class_weights=self.settings.class_weights))
         idle = self._idle() + ("leaves",) * (not self.is_boosted) + ("between", "stages") * (not self.labels)
         for name in idle:
-            self._put(name, type(self).__dataclass_fields__[name].default)
+            self._put(name, _DEFAULTS[name])
 
     def _idle(self) -> tuple[str, ...]:
         """Fields that make no difference to the channels."""
@@ -279,8 +279,8 @@ class Recipe:
     def to_dict(self) -> dict[str, Any]:
         """Plain values in one level: all fields, and the settings that differ from their defaults."""
         plain = {name: getattr(self, name) for name in OWN if getattr(self, name) is not None}
-        for name in ("kinds", "head", "leaves", "spectrum", "between", "stages"):  # as before, so that keys last
-            if plain[name] == type(self).__dataclass_fields__[name].default:
+        for name in ("kinds", "head", "leaves", "spectrum", "between", "stages"):
+            if plain[name] == _DEFAULTS[name]:
                 del plain[name]
         if self.tree_file is not None:
             plain["tree_file"] = list(self.tree_file)
@@ -292,22 +292,29 @@ class Recipe:
         if unknown:
             raise ValueError(
                 f"a recipe has no {unknown[0]!r}; it has {', '.join(sorted(OWN))}, and the settings "
-                f"{', '.join(sorted(_SETTINGS))}{_hint(unknown[0])}"
+                f"{', '.join(sorted(_SETTINGS))}"
             )
         own = {name: value for name, value in changes.items() if name in OWN}
         base = asdict(Settings.of(changes["settings"]) if "settings" in changes else self.settings)
         settings = base | {name: value for name, value in changes.items() if name in _SETTINGS}
         return replace(self, settings=Settings(**settings), **own)
 
+    def changes(self) -> dict[str, Any]:
+        """The fields and settings that differ from their defaults, as plain values in one level."""
+        return {name: value for name, value in self.to_dict().items() if value != _DEFAULTS.get(name)}
+
     def __repr__(self) -> str:
-        standard = type(self)().to_dict()
-        changed = [f"{name}={value!r}" for name, value in self.to_dict().items() if standard.get(name) != value]
-        return f"Recipe({', '.join(changed)})"
+        return f"Recipe({', '.join(f'{name}={value!r}' for name, value in self.changes().items())})"
 
     @cached_property
     def key(self) -> str:
-        """16 hex digits that tell recipes apart, in any process and on any machine."""
-        whole = {**self.to_dict(), **asdict(self.settings)}
+        """16 hex digits that tell recipes apart, in any process and on any machine; runs are stored by them.
+
+        An option or a setting that is not in `_CORE` counts only where it is not at its default: keys last when others
+        come and go. A default in `_CORE` may change, and recipes of before then keep their keys.
+        """
+        every = {**self.to_dict(), **asdict(self.settings)}
+        whole = {name: every[name] for name in _CORE} | self.changes()
         return hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()[:16]
 
     @property
@@ -434,7 +441,6 @@ class Recipe:
         split: Split | int | None = default.SPLIT,
         known: Known | None = None,
         scale: FeatureScale | PrincipalColumns | None = None,
-        average: bool | None = None,
     ) -> Channels:
         """Make its channels on a graph: those of the paper, and what the recipe adds to them.
 
@@ -452,8 +458,6 @@ class Recipe:
             What is known of training nodes, for a graph that has no such split.
         scale
             Of the columns of the graph that was fitted, for another graph.
-        average
-            Whether projections are averaged over nodes that look alike, see `pegfan.make_channels`.
         """
         paper: dict[str, Any] = {
             **{name: getattr(self, name) for name in ("regime", "hops", "direction", "include_features")},
@@ -464,7 +468,7 @@ class Recipe:
         if tree is None:
             channels = make_fsgnn_channels(graph, **paper)
         else:
-            channels = make_channels(graph, FrameletSystem(tree), self.kind, average=average, **paper)  # type: ignore[arg-type]
+            channels = make_channels(graph, FrameletSystem(tree), self.kind, **paper)  # type: ignore[arg-type]
         if self.kinds:
             hop = REGIMES[find_regime(graph, self.regime, split)[0]][0]
             channels += edge_kind_channels(graph, _features_of(channels), hop, self.direction)
@@ -511,17 +515,18 @@ class Recipe:
         return FeatureScale.of(graph.features) if self.scaling == "columns" else None
 
 
-OWN = tuple(f.name for f in fields(Recipe) if f.name != "settings")
+_DEFAULTS = {f.name: f.default for f in fields(Recipe) if f.name != "settings"}
+OWN = tuple(_DEFAULTS)
 """The names of a recipe's fields, without those of its settings."""
 _SETTINGS = tuple(f.name for f in fields(Settings))
+_CORE = (
+    *("method", "h", "kind", "regime", "hops", "direction", "scaling", "include_features"),
+    *("hidden", "layers", "dropout", "hop_normalize", "lr_fc", "lr_sca", "wd_fc1", "wd_fc2", "wd_sca"),
+    *("epochs", "patience", "stop", "class_weights"),
+)
+"""Fields and settings that keys are made of, whatever their values."""
 FIELDS = OWN + _SETTINGS
 """The names that `Recipe.of` knows."""
-
-
-def _hint(name: str) -> str:
-    """What a field was called in 0.1."""
-    words = {"channels": "kind", "option": "regime", "normalize_features": "scaling", "features": "scaling"}
-    return f"; {name!r} is called {words[name]!r} since 0.2" if name in words else ""
 
 
 def _named(given: Any) -> dict[str, Any]:
@@ -573,7 +578,7 @@ class Known:
         How many there are.
     columns
         The column of every node in a channel of adjacency rows: nodes that look alike share one, and nodes that came
-        later have none, -1. None for models of earlier versions, where every node has its own.
+        later have none, -1.
     folds
         Where members were trained on several splits, the part of every node in each of them, one row per split: 1 for
         train, 2 for val, 3 for test, 0 for none. The codes are then those of all that are training nodes of any.
@@ -589,7 +594,7 @@ class Known:
     codes: IntArray
     names: tuple[str, ...] | None
     classes: int
-    columns: IntArray | None = None
+    columns: IntArray
     folds: NDArray[np.int8] | None = None
     salt: str | None = None
     values: FloatArray | None = None
@@ -682,13 +687,12 @@ class Known:
     def columns_of(self, graph: Graph) -> IntArray:
         """The column of every node of a graph in a channel of adjacency rows; -1 for nodes that have none."""
         places = self.places(graph)
-        columns = np.arange(self.n) if self.columns is None else self.columns
-        return np.where(places >= 0, columns[np.maximum(places, 0)], -1)
+        return np.where(places >= 0, self.columns[np.maximum(places, 0)], -1)
 
     @property
     def width(self) -> int:
         """How many columns a channel of adjacency rows has."""
-        return self.n if self.columns is None else int(self.columns.max()) + 1
+        return int(self.columns.max()) + 1
 
     def hashed(self, salt: str) -> Self:
         """The same, with digests in place of names: nodes are found by their names, which cannot be read off."""
@@ -701,12 +705,11 @@ class Known:
         check_graph(graph)
         places = check_places(check_numbers(places, "places", graph.n, whole=True), "places", self.n, least=-1)
         at = np.maximum(places, 0)
-        columns = np.arange(self.n) if self.columns is None else self.columns
         return replace(
             self,
             codes=np.where(places >= 0, self.codes[at], -1),
             names=None if graph.node_names is None else tuple(map(str, graph.node_names.tolist())),
-            columns=np.where(places >= 0, columns[at], -1),
+            columns=np.where(places >= 0, self.columns[at], -1),
             folds=None if self.folds is None else np.where(places >= 0, self.folds[:, at], np.int8(0)),
             values=None if self.values is None else np.where(places >= 0, self.values[at], np.nan),
             salt=None,

@@ -1,8 +1,7 @@
-"""Results of small training runs, and as 0.1 stored them."""
+"""Results of small training runs, and a stored one."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,8 @@ from pegfan.classifier import PEGFANClassifier
 from pegfan.decisions import Decision, Predictions
 from pegfan.results import Result
 
-VERSION_1 = Path(__file__).with_name("result_version1.json").read_text(encoding="utf-8")
-"""What `pegfan train` of 0.1 wrote, shortened: two members, one of them on a tree."""
+STORED = Path(__file__).with_name("result.json").read_text(encoding="utf-8")
+"""What `pegfan train` wrote, shortened: two members, one of them on a tree."""
 
 
 def plain_result(graph: pf.Graph, classes: int | None = None, **parts: Any) -> Result:
@@ -90,20 +89,3 @@ def trained(graph: pf.Graph, title: str = "A small graph", **settings: Any) -> t
 
 def _around(value: float) -> results.Spread:
     return results.Spread.of([value, min(1.0, value + 0.01), value - 0.02])
-
-
-def as_version1(text: str) -> str:
-    """A result of this version as 0.1 would have stored it."""
-    new = json.loads(text)
-    data = new["data"]
-    data["homophily"] = {kind: data.pop(f"{kind}_homophily") for kind in ("edge", "node", "adjusted")}
-    data["homophily"]["label_informativeness"] = data.pop("label_informativeness")
-    features = new.pop("features_only")
-    new["floors"] = {"majority": new.pop("majority"), "features_only": features | {"recipe": features.pop("name")}}
-    for row in new["per_class"]:
-        row["class"] = row.pop("name")
-    for entry in new["attention"]:
-        entry["channels"] = [
-            {"name": row["name"], "weight": row["weight"], "what": row["words"]} for row in entry["channels"]
-        ]
-    return json.dumps({**new, "version": 1})

@@ -19,7 +19,6 @@ import pegfan as pf
 from pegfan import comparison
 from pegfan.cli import app
 from pegfan.cli import train as cli_train
-from support.results import as_version1
 
 runner = CliRunner()
 QUICK = ["--set", "epochs=10", "--set", "hidden=8", "--workers", "1", "--method", "none", "--splits", "1"]
@@ -333,13 +332,13 @@ def test_a_folder_to_write_and_a_graph_are_needed(files, tmp_path):
         ("seed = 'x'", "seed must not be"),
         ("sed = 1", "did you mean 'seed'"),
         ("= 1", "not a file of settings"),
-        ("version = 9", "up to version 4"),
+        ("version = 9", "version 4: train again"),
+        ("version = 3", "version 4: train again"),
         ("splits = 0", "at least 1"),
         ("recipes = [1]", "must be tables"),
         ("finalists = [0]", "finalists must be places in recipes, not 0"),
         ("finalists = [[0]]", "finalists must be places in recipes, not [0]"),
         ("finalists = [true]\n[[recipes]]\nh = 4\n[[recipes]]\nh = 8", "finalists must be places in recipes, not True"),
-        ("version = 3\nfinalists = [[0, 1]]\n[[recipes]]\nh = 4", "finalists must be places in recipes, not 1"),
         ("[[recipes]]\nmethod = 'x'", "method must be one of"),
         ("[source]\nwhat = 1", "names no files"),
     ],
@@ -566,7 +565,7 @@ def test_models_that_are_none_are_refused(files, out, tmp_path):
     about = copy / "model" / "model.json"
     text = about.read_text()
     about.write_text(text.replace('"version": 3', '"version": 7', 1))
-    assert "upgrade pegfan" in refused("predict", copy, *files, *target)
+    assert "train again" in refused("predict", copy, *files, *target)
     about.write_text(text)
     weights = copy / "model" / "weights.safetensors"
     weights.write_bytes(weights.read_bytes()[:-4])
@@ -657,7 +656,6 @@ def test_nodes_that_only_their_place_tells_are_doubted(numbered, tmp_path):
 
 
 def test_columns_are_not_taken_by_their_order_where_only_tables_have_names(numbered, tmp_path):
-    """Models of 0.1 without the result beside them took reordered columns for those of the training."""
     nodes, edges, model = numbered
     rows = [{**row, "kind": row["kind"]} for row in table(nodes)]
     turned = write_nodes(tmp_path / "turned.csv", rows, ["z", "kind", "y", "x"])
@@ -680,12 +678,11 @@ def test_the_report_can_be_made_again(files, out, tmp_path):
     assert (tmp_path / "r.html").read_bytes() == (out / "report.html").read_bytes()
     run("report", out / "model", "-o", tmp_path / "s.html")
     assert (tmp_path / "s.html").exists()
-    old = Path(shutil.copytree(out, tmp_path / "old"))
-    (old / "result.json").write_text(as_version1((out / "result.json").read_text()))
-    run("report", old, "-o", tmp_path / "t.html")
-    assert (tmp_path / "t.html").read_bytes() == (out / "report.html").read_bytes(), "a result of 0.1"
-    (old / "result.json").write_text((out / "result.json").read_text().replace('"nodes": 90', '"nodes": "many"'))
-    assert "data.nodes must be a count, got str" in refused("report", old)
+    other = Path(shutil.copytree(out, tmp_path / "other"))
+    (other / "result.json").write_text((out / "result.json").read_text().replace('"version": 3', '"version": 2'))
+    assert "version 2, and this pegfan reads 3: train again" in refused("report", other)
+    (other / "result.json").write_text((out / "result.json").read_text().replace('"nodes": 90', '"nodes": "many"'))
+    assert "data.nodes must be a count, got str" in refused("report", other)
 
 
 @pytest.mark.long

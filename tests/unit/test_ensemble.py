@@ -311,10 +311,9 @@ def test_weights_come_back_from_files(graph, model, tmp_path):
     assert loaded.predict_proba(graph).tobytes() == model.predict_proba().tobytes()
 
 
-def test_models_without_weights_are_plain_means(graph, model, tmp_path):
-    """As those of earlier versions are."""
+def test_models_of_even_weights_are_plain_means(graph, model, tmp_path):
     folder = model.save(tmp_path / "model")
-    change_weight(folder, None)
+    change_weight(folder, 1.0)
     loaded = AutoClassifier.load(folder)
     assert [member.weight for member in loaded.members_] == [1.0, 1.0, 1.0]
     expected = mean_of([alone(model, k) for k in range(3)])
@@ -332,7 +331,7 @@ def change_weight(folder, value):
     (folder / "model.json").write_text(json.dumps({**about, "checksum": _checksum(about)}))
 
 
-@pytest.mark.parametrize("hostile", [0, -1, float("nan"), float("inf"), -0.0, "much", [1], {}])
+@pytest.mark.parametrize("hostile", [None, 0, -1, float("nan"), float("inf"), -0.0, "much", [1], {}])
 def test_hostile_weights_are_refused(model, tmp_path, hostile):
     folder = model.save(tmp_path / "model")
     change_weight(folder, hostile)

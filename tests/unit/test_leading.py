@@ -289,7 +289,7 @@ HOSTILE = [
     ("spectrum", lambda a: a.update(vectors=a["vectors"] * np.nan), "do not fit its nodes"),
     ("spectrum", lambda a: a.update(vectors=a["vectors"].astype(np.complex128)), "do not fit its nodes"),
     ("spectrum", lambda a: a.update(vectors=a["vectors"][:, :9].copy()), "lacks the vectors"),
-    ("spectrum", lambda a: a.pop("columns"), "do not fit its nodes"),
+    ("spectrum", lambda a: a.pop("columns"), "not a usable model"),
     ("principal", lambda a: a.pop("principal"), "lacks the principal columns"),
     ("principal", lambda a: a.update(principal=a["principal"][:3]), "do not fit the 6 feature columns"),
     ("principal", lambda a: a.update(principal=np.full((6, 6), np.inf)), "do not fit the 6 feature columns"),

@@ -20,7 +20,8 @@ from pegfan.experiments.search import Rung
 from pegfan.paper.benchmarks import Table3
 from pegfan.paper.cells import Halving, Options, Score, lookup
 from pegfan.paper.published import Model
-from pegfan.recipe import Recipe
+from pegfan.paper.synthetic import Synthetic
+from pegfan.recipe import Recipe, TreeFile
 
 RESULTS = pathlib.Path(__file__).parents[2] / "results"
 GRAPH = Source.of("synthetic", gamma=0.2, n=90, n_edges=500, n_features=6, splits=3)
@@ -75,7 +76,6 @@ def test_a_key_holds_the_tree_the_channels_and_the_version():
     assert len({one.key for one in alike}) == 1
     assert len({one.key for one in [*alike, *others]}) == 5
     assert {one.name for one in [*alike, *others[:3]]} == {job().name}
-    assert others[2].key == job().name
 
 
 def test_memory_is_kept_where_it_is_known_and_changes_no_key():
@@ -135,31 +135,13 @@ def test_digests_that_are_none_are_refused_though_the_key_fits():
         assert Record.of(record(job(), tree=tree, channels=channels).to_dict()) is None
 
 
-def test_old_lines_of_both_spellings_are_of_version_1(tmp_path):
-    """0.1 wrote tree, channels and settings; later versions wrote the recipe."""
-    written = json.loads((RESULTS / "records.jsonl").read_text().splitlines()[0])
-    del written["check"]
-    assert "recipe" not in written["job"]
-    today = Job.from_dict(record(job(), numerics=1).job)
-    lines = [written, record(today, numerics=1).to_dict()]
-    for line in lines:
-        old = Record.of(line)
-        assert old.numerics == 1
-        assert old.key == old.name == line["key"]
-        assert "numerics" not in old.to_dict()
-        assert Record.of({**line, "result": {**line["result"], "channels_digest": A}}) is None
+def test_runs_of_version_1_have_no_digests(tmp_path):
+    line = record(job(), numerics=1).to_dict()
+    assert Record.of(line).numerics == 1
+    assert Record.of({**line, "result": {**line["result"], "channels_digest": A}}) is None
     store = Store(tmp_path)
-    store.append(lines[1])
-    assert Score.of(lookup(store), [today]).details["numerics"] == 1
-
-
-def test_a_field_that_recipes_get_later_changes_names_only_if_it_is_set(monkeypatch):
-    from pegfan import _legacy
-
-    old = _legacy.spelled(job().recipe)
-    monkeypatch.setattr(_legacy, "_FIELDS", [name for name in _legacy._FIELDS if name != "include_features"])
-    assert _legacy.spelled(job().recipe) == old
-    assert _legacy.spelled(job(include_features=False).recipe)["channels"]["include_features"] is False
+    store.append(line)
+    assert Score.of(lookup(store), [job()]).details["numerics"] == 1
 
 
 # ----------------------------------------------------------------------------- cells
@@ -411,3 +393,55 @@ def test_a_search_that_meets_another_tree_ends_with_one(tmp_path, monkeypatch):
     trees = {Record.of(store.get(key)).tree_digest for one in result.candidates for key in one.keys}
     assert trees == {B}
     assert sum(values.values()) == 12
+
+
+# ------------------------------------------------------------------- the committed store
+
+
+@pytest.fixture(scope="module")
+def committed():
+    """The runs that the committed pages show."""
+    return Store(RESULTS, create=False)
+
+
+def missing(table, store):
+    """The runs of PEGFAN and FSGNN that are not in the store."""
+    records = lookup(store)
+    jobs = [job for _, stage in table.jobs(records) for job in stage if isinstance(job.recipe, Recipe)]
+    assert jobs
+    return [job for job in jobs if not records(job)]
+
+
+def test_every_committed_line_is_a_record(committed):
+    for store in (committed, Store(RESULTS / "times", create=False)):
+        lines = [line for line in store if line["name"] != "automatic"]
+        assert len(lines) > 500
+        assert all(Record.of(line) for line in lines)
+        assert not store.damaged
+
+
+@pytest.mark.long
+def test_the_runs_of_table_three_are_found(committed):
+    """Own trees, pubmed's at h = 4 with its seven levels; FSGNN, which has none."""
+    assert missing(Table3(Options()), committed) == []
+
+
+@pytest.mark.long
+def test_the_runs_on_the_authors_trees_are_found(committed, tmp_path, monkeypatch):
+    """By the hashes that the records hold, for the files are not here."""
+    files = [line.get("job", {}).get("recipe", {}).get("tree_file") for line in committed]
+    hashes = dict(filter(None, files))
+    for name in hashes:
+        (tmp_path / name).touch()
+    assert len(hashes) == 16
+    monkeypatch.setattr(TreeFile, "of", lambda path: TreeFile(path.name, hashes[path.name]))
+    assert missing(Table3(Options(trees=tmp_path)), committed) == []
+
+
+@pytest.mark.parametrize("number", [1, 2])
+@pytest.mark.long
+def test_the_runs_of_the_synthetic_tables_are_found(committed, number):
+    """All rungs of the search and the winners, types a, b and c and FSGNN."""
+    table = Synthetic(Options(only=("0.2",)), number)
+    assert [stage for stage, _ in table.jobs(lookup(committed))] == ["γ = 0.2, winners"]
+    assert missing(table, committed) == []

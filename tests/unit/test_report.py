@@ -21,7 +21,6 @@ from pegfan.report import graphview, sections, treeview, words, write_report
 from pegfan.report.page import embedded
 from pegfan.report.sections import SECTIONS
 from pegfan.results import Result
-from pegfan.results._version1 import channel_facts
 from support.results import plain_result
 from support.strategies import trees
 
@@ -494,9 +493,15 @@ def test_lede_speaks_of_the_metric():
 def test_attention_in_words():
     names = ["X", "S X", "F_0 X", "F_1 X", "F_2 X", "F_3 X"]
 
+    def row(name, weight):
+        kind, digit = name[0], name[2:3]
+        scale = int(digit) if kind == "F" else None
+        symbol = name if scale is None else f"F{chr(0x2080 + scale)} X"
+        group = {"X": "features", "S": "hops", "F": "scales"}[kind]
+        return results.ChannelWeight(name, words="", weight=weight, symbol=symbol, group=group, scale=scale)
+
     def said(names, weights):
-        rows = zip(names, weights, strict=True)
-        return words.attention([results.ChannelWeight(n, words="", weight=w, **channel_facts(n)) for n, w in rows])
+        return words.attention(list(map(row, names, weights)))
 
     uneven = said(names, [1, 1, 1, 1, 4, 2])
     assert uneven.startswith("Scales of the tree 80% (an even share would be 67%)")

@@ -18,8 +18,7 @@ from pegfan.metrics import METRICS
 from pegfan.recipe import Recipe
 from pegfan.report import write_report
 from pegfan.results import Data, Result, Spread
-from pegfan.results._version1 import channel_facts
-from support.results import VERSION_1, as_version1
+from support.results import STORED
 
 texts = st.text(max_size=8)
 numbers = st.floats(-1e6, 1e6)
@@ -74,9 +73,9 @@ def test_results_come_back_as_they_were(result):
     assert again.to_json() == result.to_json()
 
 
-@given(st.data(), st.booleans())
-def test_mutated_results_are_read_or_refused_in_a_sentence(data, old):
-    stored = json.loads(VERSION_1 if old else Result.from_json(VERSION_1).to_json())
+@given(st.data())
+def test_mutated_results_are_read_or_refused_in_a_sentence(data):
+    stored = json.loads(STORED)
     for _ in range(data.draw(st.integers(1, 3))):
         place = stored
         while True:
@@ -96,7 +95,7 @@ def test_mutated_results_are_read_or_refused_in_a_sentence(data, old):
         assert 0 < len(str(error)) < 300
 
 
-CANDIDATE = json.loads(Result.from_json(VERSION_1).to_json())["candidates"][0]
+CANDIDATE = json.loads(STORED)["candidates"][0]
 
 
 @pytest.mark.parametrize(
@@ -117,18 +116,19 @@ CANDIDATE = json.loads(Result.from_json(VERSION_1).to_json())["candidates"][0]
             {"candidates": [{**CANDIDATE, "recipe": {"h": 1}}]},
             r"candidates\[0\].recipe: h must be at least 2, got 1",
         ),
-        ({"version": 4}, "it has version 4, and this one reads 1 to 3; upgrade"),
-        ({"version": "2"}, "it has version '2'"),
+        ({"version": 4}, "it is of version 4, and this pegfan reads 3: train again"),
+        ({"version": 2}, "it is of version 2, and this pegfan reads 3: train again"),
+        ({"version": "3"}, "it is of version '3'"),
         ({"format": "other"}, "not written by pegfan"),
     ],
 )
 def test_what_is_wrong_is_named(change, words):
-    stored = json.loads(Result.from_json(VERSION_1).to_json()) | change
+    stored = json.loads(STORED) | change
     with pytest.raises(ValueError, match=words):
         Result.from_json(json.dumps(stored))
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "7", '{"format": "pegfan result", "version": 2}', b"\xff", "[" * 9999])
+@pytest.mark.parametrize("text", ["", "{", "[]", "7", '{"format": "pegfan result", "version": 3}', b"\xff", "[" * 9999])
 def test_what_is_no_result_is_refused(text):
     with pytest.raises(ValueError, match=r"damaged|not written by pegfan|data is missing|decode"):
         Result.from_json(text)
@@ -136,30 +136,20 @@ def test_what_is_no_result_is_refused(text):
 
 def test_deep_values_are_refused():
     deep = '{"x":' * 600 + "1" + "}" * 600
-    text = Result.from_json(VERSION_1).to_json().replace('"options": {', f'"options": {{"deep": {deep},', 1)
+    text = STORED.replace('"options": {', f'"options": {{"deep": {deep},', 1)
     assert isinstance(Result.from_json(text.replace(deep, "{}")), Result)
     with pytest.raises(ValueError, match="too deep"):
         Result.from_json(text.replace(deep, '{"x":' * 5000 + "1" + "}" * 5000))
 
 
-def test_a_result_of_0_1_is_read_and_shown(tmp_path):
-    result = Result.from_json(VERSION_1)
-    assert result.data.edge_homophily == 0.2154
+def test_a_stored_result_is_read_and_shown(tmp_path):
+    result = Result.from_json(STORED)
+    assert json.loads(result.to_json()) == json.loads(STORED)
     assert (result.candidates[1].recipe.method, result.candidates[1].recipe.scaling) == ("ward", "l1")
-    assert result.features_only.name == "X alone l1, hidden=8, epochs=12"
-    assert result.per_class[1].name == "blue"
-    scales = [channel for channel in result.attention[1].channels if channel.group == "scales"]
-    assert [channel.scale for channel in scales] == list(range(len(scales)))
-    assert (scales[1].symbol, scales[1].words) == ("F₁ S X", "scale 1 of one hop")
     graph = pf.Graph.from_edges([[i, i + 1] for i in range(59)])
     page = write_report(tmp_path / "report.html", result, graph, None, np.full((60, 4), 0.25)).read_text()
     for words in ("nodes.csv + edges.csv", "F₁ S X", "54.5% into the right class", "The test set has 11 nodes"):
         assert words in page or json.dumps(words)[1:-1] in page
-
-
-def test_nothing_is_lost_on_the_way_to_0_1_and_back():
-    result = Result.from_json(VERSION_1)
-    assert Result.from_json(as_version1(result.to_json())) == result
 
 
 def test_numpy_and_what_is_no_number_become_plain():
@@ -204,22 +194,6 @@ def test_the_least_margin_comes_first_and_test_nodes_before_others():
     early = results.unsure(graph, graph.splits[0], np.column_stack([high, 1 - high]), (0.0, np.log(0.2 / 0.8)))
     assert [row.id for row in early][:2] == ["6", "7"], "nearest to the threshold of 0.2, not to a half"
     assert (early[1].predicted, early[1].probability, early[1].second) == ("1", pytest.approx(0.3), "0")
-
-
-@pytest.mark.parametrize(
-    ("name", "symbol", "group", "scale"),
-    [
-        ("X", "X", "features", None),
-        ("S^2 X", "S² X", "hops", None),
-        ("S~_sym X", "S\u0303_sym X", "hops", None),
-        ("F_0 X", "F₀ X", "scales", 0),
-        ("F_10 S~ X", "F₁₀ S\u0303 X", "scales", 10),
-        ("A", "A", "other", None),
-        ("SAGE X", "SAGE X", "other", None),
-    ],
-)
-def test_channels_of_0_1_by_their_names(name, symbol, group, scale):
-    assert channel_facts(name) == {"symbol": symbol, "group": group, "scale": scale}
 
 
 def cautious(graph, test=0.9, floor=0.5, features=0.6, used=(0,), made=True):

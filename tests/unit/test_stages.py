@@ -110,7 +110,7 @@ def test_training_nodes_that_are_all_alike_are_refused():
 def test_worlds_by_hand(graph):
     """Five nodes: 0 and 1 in part 0, 2 in part 1, the others not in training; the graph has a sixth, which is new."""
     small = pf.Graph.from_edges([[0, 1]], n=6, node_names=list("abcdez"))
-    known = Known(np.array([1, 0, 1, -1, -1]), tuple("abcde"), 2)
+    known = Known(np.array([1, 0, 1, -1, -1]), tuple("abcde"), 2, np.arange(5))
     parts = np.array([0, 0, 1, -1, -1], np.int8)
     p, q = 0.25, 0.75
     first, second = (np.log(np.tile([1 - share, share], (6, 1)).astype(np.float32)) for share in (p, q))

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pegfan import _defaults as default
-from pegfan import _legacy
 from pegfan.cli._complete import complete_sources
 from pegfan.cli._options import (
     SOURCES,
@@ -562,8 +561,6 @@ class _Wanted:
     plan: Plan
     keep_data: bool = False
     """Whether copies of the files are kept."""
-    repeats: bool = False
-    """Whether it repeats a run of a version that chose no metric."""
 
     def judged(self, graph: Graph) -> tuple[_Wanted, Graph]:
         """The graph with its metric: asked for, that of a data set or a file, or the one that suits its classes."""
@@ -575,14 +572,12 @@ class _Wanted:
             wrong = next((option for option, value in asked.items() if value is not None), None)
             if wrong is not None:
                 raise Fail(f"{wrong} is for classes, and numbers are predicted; leave it out, or --label-kind classes.")
-        if self.metric is None and not self.repeats:
+        if self.metric is None:
             if not self.source.files or "metric" in self.source.options or graph.metric not in ("accuracy", "r2"):
                 why = "the data says so"
                 known = graph if self.positive is None else graph.with_positive(self.positive)
             else:
                 known, why = with_metric(graph, None, self.positive)
-        elif self.repeats:
-            known, why = graph, ""
         else:
             known, why = with_metric(graph, self.metric, self.positive)
         positive = str(known.classes[1]) if known.classes.tolist() != graph.classes.tolist() else self.positive
@@ -669,7 +664,6 @@ def _resolve(
         check_choice(metric, default.METRICS, "--metric")
     if chosen.get("threshold") is not None and chosen.get("flag_share") is not None:
         raise Fail("Give --threshold or --flag-share, not both.", USAGE)
-    repeats = listed is not None and stored.get("version", _VERSION) < 3 and metric is None and not graph
     if not chosen.get("budget", 1) > 0:
         raise Fail(f"--budget is a positive number of seconds, not {chosen['budget']}.", USAGE)
     if given.get("clock") == "cpu":
@@ -679,7 +673,7 @@ def _resolve(
     if recipes is not None and not fixed:
         again["baselines"] = stored.get("baselines", 0)
     plan = Plan(**chosen, pins=fixed, recipes=recipes, choose=stored.get("choose", "auto"), **again)
-    return _Wanted(source, metric, positive, plan, bool(kept), repeats)
+    return _Wanted(source, metric, positive, plan, bool(kept))
 
 
 def _read_settings(path: Path) -> dict[str, Any]:
@@ -698,10 +692,10 @@ def _read_settings(path: Path) -> dict[str, Any]:
             raise Fail(f"{path}: unknown setting {name!r}; {choices(name, list(_KEYS))}")
         if not isinstance(value, _KEYS[name]) or isinstance(value, bool) != (_KEYS[name] is bool):  # type: ignore[arg-type]
             raise Fail(f"{path}: {name} must not be {value!r}")
-    if stored.get("format", _FORMAT) != _FORMAT or stored.get("version", _VERSION) > _VERSION:
+    if stored.get("format", _FORMAT) != _FORMAT or stored.get("version", _VERSION) != _VERSION:
         raise Fail(
-            f"{path} says {stored.get('format')!r}, version {stored.get('version')}; this pegfan reads {_FORMAT!r} "
-            f"up to version {_VERSION}"
+            f"{path} says {stored.get('format')!r}, version {stored.get('version')}, and this pegfan reads "
+            f"{_FORMAT!r}, version {_VERSION}: train again without it, or use the pegfan that wrote it"
         )
     if stored.get("clock", "wall") not in ("wall", "work", "cpu"):
         raise Fail(f"{path}: clock must be wall, work or cpu, not {stored['clock']!r}")
@@ -711,16 +705,9 @@ def _read_settings(path: Path) -> dict[str, Any]:
     if not all(isinstance(recipe, dict) for recipe in stored.get("recipes", ())) or stored.get("recipes") == []:
         raise Fail(f"{path}: recipes must be tables, [[recipes]], at least one; or leave them out")
     places = range(len(stored.get("recipes", ())))
-    if stored.get("version", _VERSION) < 4 and "finalists" in stored:  # these were groups that were compared
-        groups = [group if isinstance(group, list) else [group] for group in stored["finalists"]]
-        stored["finalists"] = list(dict.fromkeys(place for group in groups for place in group))
     for place in stored.get("finalists", ()):
         if isinstance(place, bool) or not isinstance(place, int) or place not in places:
             raise Fail(f"{path}: finalists must be places in recipes, not {place!r}; or leave them out")
-    if stored.get("version", _VERSION) == 1:
-        if "recipes" in stored:
-            stored["recipes"] = [_legacy.recipe_of(recipe) for recipe in stored["recipes"]]
-        stored["pins"] = _legacy.pins_of(stored.get("pins", {}))
     return stored
 
 
@@ -1206,9 +1193,6 @@ def load_model(folder: Path, max_bytes: str | None = None) -> tuple[NodeModel, R
         )
     model = load(place, max_bytes)
     result = _read_result(place.parent) if (place.parent / RESULT).is_file() else None
-    if result is not None and model.fitted_.feature_names is None and result.data.feature_names:
-        # Models of 0.1 do not know the names of their columns, but the result beside them does.
-        model.fitted_ = replace(model.fitted_, feature_names=tuple(result.data.feature_names))
     return model, result
 
 

@@ -23,9 +23,6 @@ from pegfan.graph import Graph
 
 _log = logging.getLogger(__name__)
 
-# Arguments of `synthetic` and `load` by their names in pegfan 0.1, which records and keys of stored runs are made of.
-_IN_0_1 = {"n_edges": "edges", "n_features": "features", "unit_rows": "normalize_features"}
-
 
 @dataclass(frozen=True)
 class Source:
@@ -58,19 +55,12 @@ class Source:
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Self:
-        """The source that `to_dict` wrote, here or in pegfan 0.1."""
+        """The source that `to_dict` wrote."""
         check_mapping(stored, "stored")
         where = stored.get("where")
         if not isinstance(where, list | tuple) or not all(isinstance(one, str) for one in where):
             raise ValueError(f"this is not what Source.to_dict wrote: where is {shown(where)}")
-        options = dict(check_mapping(stored.get("options", {}), "options"))
-        for old in ("normalize_features", "scaling"):
-            if old in options:
-                options["unit_rows"] = options.pop(old) in (True, "l1")
-        if list(where) == ["synthetic"]:
-            now = {old: new for new, old in _IN_0_1.items()}
-            options = {now.get(name, name): value for name, value in options.items()}
-        return cls.of(*where, **options)
+        return cls.of(*where, **check_mapping(stored.get("options", {}), "options"))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON and TOML."""
@@ -101,8 +91,8 @@ class Source:
             Those that the files had at some time; by default as they are now.
         """
         # How much memory reading may take changes nothing about what is read.
-        spelled = {_IN_0_1.get(name, name): value for name, value in self.options.items() if name != "max_bytes"}
-        digest = hashlib.sha256(repr(sorted(spelled.items())).encode())
+        options = {name: value for name, value in self.options.items() if name != "max_bytes"}
+        digest = hashlib.sha256(repr(sorted(options.items())).encode())
         known = self.hashes() if hashes is None else check_mapping(hashes, "hashes")
         parts = sorted(known.values())
         for part in parts or [str(_known_name(self.where[0])).encode()]:

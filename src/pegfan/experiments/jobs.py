@@ -147,7 +147,8 @@ class Job:
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         source = {**self.source.to_dict(), "fingerprint": self.fingerprint}
-        return {"source": source, "recipe": self.recipe.to_dict(), "split": self.split, "seed": self.seed}
+        recipe = self.recipe.changes() if isinstance(self.recipe, Recipe) else self.recipe.to_dict()
+        return {"source": source, "recipe": recipe, "split": self.split, "seed": self.seed}
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> Self:

@@ -7,16 +7,15 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Self
 
-from pegfan import _legacy
 from pegfan._checks import check_integer, check_mapping
 from pegfan.experiments.store import Store
 from pegfan.metrics import METRICS
 from pegfan.networks import NetworkRecipe
-from pegfan.training import Settings
+from pegfan.recipe import Recipe
 
 if TYPE_CHECKING:
     from pegfan.experiments.jobs import Job
@@ -26,14 +25,8 @@ __all__ = ["NUMERICS", "Record", "Records", "agreeing", "disagreement", "job_nam
 NUMERICS = 2
 """The version of the numbers, increased when the same job gives others than before.
 
-1: before trees were the same on every machine; those records hold neither digests nor a version.
+1: before trees were the same on every machine; those records hold no digests.
 """
-
-_FIRST_SETTINGS = (
-    *("hidden", "layers", "dropout", "hop_normalize", "lr_fc", "lr_sca", "wd_fc1", "wd_fc2", "wd_sca"),
-    *("epochs", "patience", "stop", "class_weights"),
-)
-"""Settings that are always part of a name. A newer one is left out while it has its default, so that names last."""
 
 NETWORKS = 1
 """The version of the numbers of graph networks: part of the names of their runs."""
@@ -50,21 +43,19 @@ _LARGEST = 1e300
 
 
 def job_name(job: Mapping[str, Any]) -> str:
-    """The name of a job as it is stored, by 0.1 or today; it is the same in every version."""
+    """The name of a job as it is stored: a hash of what `Job.to_dict` gives."""
     return _job_name(json.dumps(job))
 
 
 @lru_cache(maxsize=2**14)  # a search looks at the same thousands of records again and again
 def _job_name(text: str) -> str:
     job = json.loads(text)
-    if "model" in job.get("recipe", {}):
+    if "model" in job["recipe"]:
         recipe = {k: v for k, v in job["recipe"].items() if _NETWORK.get(k, _MISSING) != v}
         source = job["source"]["fingerprint"]
         return _hash({"networks": NETWORKS, **recipe, "split": job["split"], "seed": job["seed"], "source": source})
-    parts = {**_legacy.parts_of(job), "split": job["split"], "seed": job["seed"]}
-    defaults = asdict(Settings())
-    settings = {k: v for k, v in parts["settings"].items() if k in _FIRST_SETTINGS or v != defaults.get(k)}
-    return _hash({**parts, "settings": settings, "source": job["source"]["fingerprint"]})
+    key = Recipe.of(job["recipe"]).key
+    return _hash({"recipe": key, "split": job["split"], "seed": job["seed"], "source": job["source"]["fingerprint"]})
 
 
 def _hash(value: Any) -> str:
@@ -79,9 +70,9 @@ class Record:
     Attributes
     ----------
     key
-        16 hex digits of the name, `numerics`, the tree's digest and `channels_digest`; the name itself in version 1.
+        16 hex digits of the name, `numerics`, the tree's digest and `channels_digest`.
     name, job
-        The job's name, and the job in the words of the version that ran it.
+        The job's name, and the job.
     numerics
         The version of the numbers.
     val_loss, val_metric, test_metric
@@ -139,7 +130,7 @@ class Record:
             raise ValueError(f"job is not one that Job.to_dict wrote: {error}") from error
         parts = {"name": name, "numerics": self.numerics, "tree": self.tree_digest, "channels": self.channels_digest}
         object.__setattr__(self, "name", name)
-        object.__setattr__(self, "key", name if self.numerics == 1 else _hash(parts))
+        object.__setattr__(self, "key", _hash(parts))
 
     @property
     def tree_digest(self) -> str | None:
@@ -157,32 +148,27 @@ class Record:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        head: dict[str, Any] = {"key": self.key}
+        head = {"key": self.key, "name": self.name, "numerics": self.numerics}
         result = {name: getattr(self, name) for name in _RESULT}
         del result["engine" if self.engine is None else "diverged"]
-        if self.numerics == 1:
-            del result["channels_digest"]
-        else:
-            head |= {"name": self.name, "numerics": self.numerics}
         around = {name: getattr(self, name) for name in _AROUND if name != "memory" or self.memory is not None}
         return {**head, "job": self.job, "result": result, **around}
 
     @classmethod
     def of(cls, stored: Any) -> Self | None:
-        """The record that `to_dict` wrote, today or in 0.1; None for anything else."""
+        """The record that `to_dict` wrote; None for anything else."""
         if not isinstance(stored, Mapping) or hasattr(stored, "shape"):  # a matrix of SciPy's dok format is a dict
             return None
         try:
             given: dict[str, Any] = {name: stored["result"].get(name) for name in _RESULT}
-            given |= {name: stored.get(name) for name in ("job", *_AROUND)}
-            given["numerics"] = stored.get("numerics", 1)
+            given |= {name: stored.get(name) for name in ("job", "numerics", *_AROUND)}
             if not all(isinstance(given[name], kind) for kind, names in _KINDS.items() for name in names):
                 return None
             numbers = [value for value in given.values() if isinstance(value, (int, float))]
             if given["metric"] not in METRICS or not all(abs(number) < _LARGEST for number in numbers):
                 return None
             record = cls(**given)
-            genuine = (record.key, record.name) == (stored["key"], stored.get("name", stored["key"]))
+            genuine = (record.key, record.name) == (stored["key"], stored["name"])
         except (KeyError, TypeError, AttributeError, ValueError):
             return None
         return record if genuine and record._has_its_digests else None

@@ -670,15 +670,13 @@ class Result(Part):
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
-        """The result that `to_json` wrote, in this version of the format or an older one.
+        """The result that `to_json` wrote, in this version of the format.
 
         Raises
         ------
         ValueError
             If the text is anything else; it names the member that is missing or not what it should be.
         """
-        from pegfan.results._version1 import upgraded
-
         try:
             if not isinstance(text, str | bytes):
                 raise TypeError(f"text must be str or bytes, got {kind_of(text)}")
@@ -686,9 +684,12 @@ class Result(Part):
             if not isinstance(stored, dict) or stored.get("format") != FORMAT:
                 raise ValueError(f"it was not written by pegfan: its format is not {FORMAT!r}")
             version = stored.get("version")
-            if type(version) is not int or not 1 <= version <= VERSION:
-                raise ValueError(f"it has version {version!r:.20}, and this one reads 1 to {VERSION}; upgrade pegfan")
-            result: Self = _part(cls, upgraded(stored) if version == 1 else stored, "")
+            if version != VERSION:
+                raise ValueError(
+                    f"it is of version {version!r:.20}, and this pegfan reads {VERSION}: train again, or use the "
+                    "pegfan that wrote it"
+                )
+            result: Self = _part(cls, stored, "")
         except json.JSONDecodeError as error:
             raise ValueError(f"it is damaged: {error}") from error
         except RecursionError:
