@@ -212,10 +212,8 @@ def enough(result: Any) -> int:
     return int(result or 0)
 
 
-def moved(matrix: csr_array, order: Any, out: Any = None) -> csr_array:
+def moved(matrix: csr_array, order: Any) -> csr_array:
     """The rows and columns of a square matrix in an order, or of some of its nodes; ``matrix[order][:, order]``.
-
-    `out` holds the arrays to fill, for columns and values; what they hold beyond is left as it is.
 
     Examples
     --------
@@ -231,10 +229,8 @@ def moved(matrix: csr_array, order: Any, out: Any = None) -> csr_array:
         raise IndexError(f"there is no node {rows.min()}")
     place = np.full(n, -1, index)
     place[rows] = np.arange(len(rows), dtype=index)
-    if out is None:
-        size = int((matrix.indptr[1:] - matrix.indptr[:-1])[rows].sum(dtype=np.int64))
-        out = np.empty(size, index), np.empty(size, matrix.dtype)
-    columns, values = out
+    size = int((matrix.indptr[1:] - matrix.indptr[:-1])[rows].sum(dtype=np.int64))
+    columns, values = np.empty(size, index), np.empty(size, matrix.dtype)
     pointers = np.empty(len(rows) + 1, index)
     given = (rows, place, matrix.indptr, matrix.indices, _bits(matrix.data))
     end = enough(move_rows(*given, pointers, columns, _bits(values)))

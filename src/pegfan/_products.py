@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from pegfan._arrays import reused
 from pegfan._compiled import compiled
 from pegfan._hashing import mix
 
@@ -67,7 +66,7 @@ def product(matrix: Any, x: Any, threads: int | None = None, out: Any = None) ->
     dtype = matrix.dtype
     rows, width = matrix.shape[0], x.shape[1] if x.ndim == 2 else 1
     columns = np.ascontiguousarray(x, dtype=dtype).reshape(len(x), width)
-    made = reused((rows, width), dtype) if out is None else out.reshape(rows, width)
+    made = np.empty((rows, width), dtype) if out is None else out.reshape(rows, width)
     parts = (matrix.indptr, matrix.indices, matrix.data, columns, made)
     count = max(1, min(threads or _available(), matrix.nnz * width // _WORTH))
     if count == 1:

@@ -421,10 +421,7 @@ def watch_memory() -> Callable[[], int | None]:
 
 
 def release_memory() -> None:
-    """Give back what is kept for later of the memory that is free: by pyarrow after reading, the C library, and us."""
-    from pegfan import _arrays
-
-    _arrays.forget()
+    """Give back the free memory that pyarrow, after reading, and the C library keep for later."""
     if "pyarrow" in sys.modules:
         import pyarrow
 

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import pegfan as pf
-from pegfan._arrays import Room
 from pegfan._matrices import by_label, csr_of, listed, merged, moved, sorted_hashes, transposed
 from pegfan.trees import build
 from pegfan.trees.hierarchy import by_appearance
@@ -80,17 +79,6 @@ def test_hashes_are_sorted_and_numbered(values):
     np.testing.assert_array_equal(again, counts[inverse[order]] > 1)
 
 
-def test_a_room_gives_the_same_memory_again():
-    room = Room(1000)
-    one, two = room.arrays(((3, 2), np.int32), (5, np.float64))
-    assert (one.shape, one.dtype, two.shape, two.dtype) == ((3, 2), np.int32, (5,), np.float64)
-    assert not np.shares_memory(one, two)
-    one[:], two[:] = 1, 2.0
-    assert (one == 1).all()
-    (again,) = room.arrays((6, np.int32))
-    assert again.tolist() == [1] * 6
-
-
 def test_matrices_are_made_of_the_arrays_given():
     block = np.zeros(100)
     values, columns, pointers = block[:2], np.array([0, 1], np.int32), np.array([0, 1, 2], np.int32)
@@ -102,8 +90,8 @@ def test_matrices_are_made_of_the_arrays_given():
 
 
 @given(seeds, st.integers(5, 150), st.booleans())
-def test_levels_that_share_memory_give_the_tree_of_levels_that_do_not(seed, n, directed):
-    """A builder of one's own gets fresh arrays, and may keep them: what it kept stays as it was."""
+def test_a_builder_of_ones_own_may_keep_what_it_sees(seed, n, directed):
+    """What it kept stays as it was, and the tree is that of the named builder."""
     rng = np.random.default_rng(seed)
     graph = pf.Graph.from_edges(rng.integers(0, n, (3 * n, 2)), rng.random(3 * n), n=n, directed=directed)
     kept = []

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pegfan._arrays import LINE, IntArray, reused
+from pegfan._arrays import LINE, IntArray, aligned
 from pegfan.framelets import _kernels
 from pegfan.framelets._levels import Level, starts
 
@@ -139,7 +139,7 @@ class CompiledTransforms(Transforms):
     def _room(self, j0: int, columns: int) -> tuple[Any, Any]:
         """Memory to work in: children of one cluster per level, and two numbers per level."""
         table, _, rows = self._from(j0)
-        return reused((rows, columns), self.dtype), np.empty(2 * len(table), np.int64)
+        return np.empty((rows, columns), self.dtype), np.empty(2 * len(table), np.int64)
 
     def decompose(self, x: Any, j0: int, out: Any = None) -> Any:
         if not self._pairs or j0 == self.K:
@@ -147,7 +147,7 @@ class CompiledTransforms(Transforms):
         first, p, _, _ = self._chain
         table, total, _ = self._from(j0)
         if out is None:
-            out = reused((total, x.shape[1]), self.dtype)
+            out = aligned((total, x.shape[1]), self.dtype)
         room = self._room(j0, x.shape[1])
         _kernels.decompose(first, p, table, np.ascontiguousarray(x), self._rows, out, *room, _streams(out))
         return out
@@ -159,7 +159,7 @@ class CompiledTransforms(Transforms):
         table, _, _ = self._from(j0)
         room = self._room(j0, c.shape[1])
         if out is None:
-            out = reused((len(self.order), c.shape[1]), self.dtype)
+            out = aligned((len(self.order), c.shape[1]), self.dtype)
         _kernels.reconstruct(first, p, table, np.ascontiguousarray(c), out, self._rows, *room, self._streams(out))
         return out
 
@@ -171,7 +171,7 @@ class CompiledTransforms(Transforms):
         return scaling[j].copy()
 
     def lift(self, x: Any, j: int) -> Any:
-        out = reused((len(self.order), x.shape[1]), self.dtype)
+        out = aligned((len(self.order), x.shape[1]), self.dtype)
         leaf, weight = np.arange(len(self.order) + 1), np.ones(len(self.order), self.dtype)
         for i in range(self.K - 1, j - 1, -1):
             weight, leaf = self._climb(weight, leaf, i)
@@ -180,7 +180,7 @@ class CompiledTransforms(Transforms):
 
     def projections(self, x: Any, scales: Sequence[int], out: Sequence[Any] | None = None) -> list[Any]:
         x = np.ascontiguousarray(x)
-        results = list(out) if out is not None else [reused(x.shape, self.dtype) for _ in scales]
+        results = list(out) if out is not None else [aligned(x.shape, self.dtype) for _ in scales]
         wanted = dict(zip(scales, results, strict=True))
         lowest = max(min(scales), 1)
         leaf, weight = np.arange(len(self.order) + 1), np.ones(len(self.order), self.dtype)
@@ -219,7 +219,7 @@ class CompiledTransforms(Transforms):
     def _scratch(self, columns: int) -> dict[int, Any]:
         """Room for scaling coefficients of the levels 1, ..., K−1."""
         ends = np.cumsum([0, *(len(level.n_children) for level in self.levels)]).tolist()
-        table = reused((ends[-1], columns), self.dtype)
+        table = np.empty((ends[-1], columns), self.dtype)
         return {j: table[ends[j - 1] : ends[j]] for j in range(1, self.K)}
 
 

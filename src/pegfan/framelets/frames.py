@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pegfan import _defaults as default
-from pegfan._arrays import FloatArray, IntArray, reused
+from pegfan._arrays import FloatArray, IntArray
 from pegfan._checks import check_integer, check_list
 from pegfan.framelets._signals import as_signal
 from pegfan.framelets.coefficients import Coefficients
@@ -103,7 +103,7 @@ class FrameletFrame(Sequence[FrameletSystem]):
         f = as_signal(f, self.n) * len(self) ** -0.5
         if not isinstance(f, np.ndarray):
             return self._joined([system.decompose(f).array for system in self.systems])
-        c = reused((self.offsets[-1], *f.shape[1:]), f.dtype)
+        c = np.empty((self.offsets[-1], *f.shape[1:]), f.dtype)
         for system, start, end in self._places():
             system.decompose(f, out=c[start:end])
         return c

@@ -52,8 +52,8 @@ class FrameletSystem:
     Signals are vectors or matrices with one row per node: NumPy arrays, SciPy sparse matrices (results are
     sparse), torch tensors (gradients flow). float32 and float64 are kept. Memory is read straight through
     when nodes are numbered as they sit on the leaves: work with ``tree.permute(tree.order)`` and
-    ``f[tree.order]`` where many large signals are to be transformed. The memory of large results is used again when
-    they are gone; ``out=`` says where a result goes.
+    ``f[tree.order]`` where many large signals are to be transformed, and ``out=`` to use the memory of an
+    earlier result again.
 
     Examples
     --------

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from pegfan import _defaults as default
-from pegfan._arrays import LINE, IntArray, Room
+from pegfan._arrays import IntArray
 from pegfan._checks import check_choice, check_integer, check_number, shown
 from pegfan._matrices import by_label, csr_of, drop_loops, enough, merged, moved, transposed
 from pegfan.graph import Graph, check_graph
@@ -52,8 +52,6 @@ class LevelGraph:
         Signals to follow, or None.
     notes
         What the builder adds to ``tree.info``.
-    home, spare
-        Where `edges` are, and room of the same size: for the builder first, and then for the next level.
     """
 
     arcs: csr_array
@@ -61,8 +59,6 @@ class LevelGraph:
     direction: str = "symmetric"
     signals: Signals | None = None
     notes: dict[str, Any] = field(default_factory=dict)
-    home: Room | None = field(default=None, repr=False)
-    spare: Room | None = field(default=None, repr=False)
 
     @property
     def n(self) -> int:
@@ -74,12 +70,6 @@ class LevelGraph:
         if self.direction == "symmetric":
             return self.edges
         return self.arcs if self.direction == "out" else transposed(self.arcs)
-
-    def arrays(self, *wanted: tuple[Any, Any]) -> list[NDArray[Any]]:
-        """Arrays of these shapes and dtypes, in the spare room if there is one."""
-        if self.spare is None:
-            return [np.empty(shape, dtype) for shape, dtype in wanted]
-        return self.spare.arrays(*wanted)
 
 
 Builder = Callable[[LevelGraph, int], IntArray]
@@ -180,13 +170,12 @@ def build_tree(
 
     _log.info("building a tree over %d nodes: %s, h=%d", graph.n, name, h)
     report(Step(0, 0, f"ordering {graph.n:,} nodes"))
-    # Builders of others may keep what they were given, and so get memory of their own.
-    home = Room(_room_for(graph)) if name == "matching" and not callable(method) else None
-    colouring = canonical_order(graph, labels=None if values is None else codes_of(values), room=home)
-    level = _first_level(graph, colouring.order, direction, seed, home)
-    if values is not None:
-        level.signals = Signals.of(values[colouring.order], float(signal_weight))
-    parents, level = grow(level, name, builder, h, max_levels, [], report)
+    colouring = canonical_order(graph, labels=None if values is None else codes_of(values))
+    signals = None if values is None else Signals.of(values[colouring.order], float(signal_weight))
+    # The first level, the largest, has no name here: it goes when the second is made.
+    parents, level = grow(
+        _first_level(graph, colouring.order, direction, seed, signals), name, builder, h, max_levels, [], report
+    )
     settings = settings_of(name, h, max_levels, direction if graph.directed else "symmetric")
     info = settings | told_of(colouring, level.n > h)
     if seed:
@@ -250,22 +239,22 @@ def coarsen(level: LevelGraph, labels: IntArray) -> LevelGraph:
     index = graph.indices.dtype
     labels = labels.astype(index, copy=False)
     pointers = np.empty(count + 1, index)
-    weights, columns = level.arrays((graph.nnz, np.float64), (graph.nnz, index))
+    weights, columns = np.empty(graph.nnz), np.empty(graph.nnz, index)
     rows = (*by_label(labels, count), labels, 0, count, graph.indptr, graph.indices, graph.data)
     end = enough(_kernels.sum_between(*rows, pointers, columns, weights))
     weights, columns = weights[:end], columns[:end]
-    if level.spare is None and 2 * end < graph.nnz:
+    if 2 * end < graph.nnz:
         weights, columns = weights.copy(), columns.copy()
     edges = csr_of(weights, columns, pointers, (count, count))
     signals = None if level.signals is None else level.signals.coarsen(labels, count)
-    coarse = replace(level, arcs=edges, edges=edges, signals=signals, direction="symmetric")
-    coarse.home, coarse.spare = level.spare, level.home
-    return coarse
+    return replace(level, arcs=edges, edges=edges, signals=signals, direction="symmetric")
 
 
-def _first_level(graph: Graph, order: IntArray, direction: str, seed: int = 0, home: Room | None = None) -> LevelGraph:
+def _first_level(
+    graph: Graph, order: IntArray, direction: str, seed: int = 0, signals: Signals | None = None
+) -> LevelGraph:
     side = direction if graph.directed else "symmetric"
-    arcs = moved(graph.adjacency, order, None if home is None else _arrays_of(home, graph))
+    arcs = moved(graph.adjacency, order)
     largest = float(arcs.data.max(initial=0.0))
     if largest > 0:  # weights of any scale: sums and products below stay far from overflow and underflow
         arcs.data /= largest
@@ -275,25 +264,10 @@ def _first_level(graph: Graph, order: IntArray, direction: str, seed: int = 0, h
         _kernels.shake_weights(arcs.indptr, arcs.indices, np.uint64(seed), arcs.data)
     edges = merged(arcs, transposed(arcs)) if graph.directed else arcs
     if not edges.data.all() or edges.diagonal().any():
-        edges = edges.copy() if edges is arcs and home is None else edges
+        edges = edges.copy() if edges is arcs else edges
         end = drop_loops(edges.indptr, edges.indices, edges.data)
         edges = csr_of(edges.data[:end], edges.indices[:end], edges.indptr, edges.shape)
-        arcs = arcs if home is None or graph.directed else edges  # matching does not look at loops
-    spare = None if home is None else Room(_room_for(graph))
-    return LevelGraph(arcs, edges, side, home=home, spare=spare)
-
-
-def _room_for(graph: Graph) -> int:
-    """Bytes for the edges of a level, or for what matching makes of them: pairs twice, and their scores."""
-    arcs = int(graph.adjacency.nnz) * (2 if graph.directed else 1)
-    index = 8 if arcs > np.iinfo(np.int32).max else graph.adjacency.indices.dtype.itemsize
-    return max(arcs * (8 + index), arcs // 2 * (8 + 4 * index)) + 3 * LINE
-
-
-def _arrays_of(room: Room, graph: Graph) -> list[NDArray[Any]]:
-    """Columns and values for as many arcs as a graph has."""
-    arcs = graph.adjacency.nnz
-    return room.arrays((arcs, np.float64), (arcs, graph.adjacency.indices.dtype))[::-1]
+    return LevelGraph(arcs, edges, side, signals)
 
 
 def gather(labels: NDArray[Any], lonely: NDArray[np.bool_], h: int) -> NDArray[Any]:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from pegfan._arrays import IntArray, Room
+from pegfan._arrays import IntArray
 from pegfan._checks import check_flag
 from pegfan._hashing import digest_of, row_hashes
 from pegfan._matrices import by_label, count_hashes, csr_of, moved, sorted_hashes, transposed
@@ -71,9 +71,7 @@ class Colouring:
     arbitrary: int
 
 
-def canonical_order(
-    graph: Graph, use_features: bool = True, labels: IntArray | None = None, room: Room | None = None
-) -> Colouring:
+def canonical_order(graph: Graph, use_features: bool = True, labels: IntArray | None = None) -> Colouring:
     """Order the nodes of a graph by what they are, not by how they are numbered.
 
     Parameters
@@ -85,8 +83,6 @@ def canonical_order(
         Whether features count.
     labels
         A number for every node that counts as well.
-    room
-        Memory of at least 8 bytes per arc that may be used on the way.
 
     Examples
     --------
@@ -105,7 +101,7 @@ def canonical_order(
     key = _digest(graph, use_features, labels) if labels is not None else _known_digest(graph, use_features)
     found = _known.get(key)
     if found is None:
-        refiner = Refiner(_all_weights(graph, room), graph.directed)
+        refiner = Refiner(_all_weights(graph), graph.directed)
         # Long paths and grids of millions of nodes would take as many rounds as they are long.
         stable = refiner.refine(_initial_colours(graph, use_features, labels), or_what_is_affordable=True)
         found = colouring_of(refiner, stable)
@@ -156,11 +152,10 @@ def colouring_of(refiner: Refiner, stable: Colours) -> Colouring:
     return Colouring(found, classes, tied, symmetric, arbitrary)
 
 
-def _all_weights(graph: Graph, room: Room | None) -> csr_array:
+def _all_weights(graph: Graph) -> csr_array:
     """Bits that tell edges apart by their weights, all of them where the graph has several matrices."""
     given = graph.adjacency
-    out = None if room is None else room.arrays((given.nnz, np.uint64))[0]
-    weights = csr_of(_leading_bits(given.data, given.data, out), given.indices, given.indptr, given.shape)
+    weights = csr_of(_leading_bits(given.data, given.data), given.indices, given.indptr, given.shape)
     others = [matrix for _, matrix in sorted(graph.edge_matrices.items())]
     if not others:
         return weights
@@ -289,14 +284,14 @@ def _initial_colours(graph: Graph, use_features: bool, labels: IntArray | None) 
     return colours + loops
 
 
-def _leading_bits(weights: Any, all_weights: Any, out: Colours | None = None) -> Colours:
+def _leading_bits(weights: Any, all_weights: Any) -> Colours:
     """40 significant bits of each weight, relative to the largest of all.
 
     What rounding changes, where weights were summed in another order, stays unseen, and so does the unit.
     """
     from pegfan.trees import _kernels
 
-    out = np.empty(len(weights), np.uint64) if out is None else out
+    out = np.empty(len(weights), np.uint64)
     _kernels.leading_bits(weights, float(all_weights.max(initial=0.0)) or 1.0, out)
     return out
 

@@ -43,7 +43,7 @@ def _joined(level: LevelGraph) -> tuple[Pairs, FloatArray, Pairs]:
     edges = level.edges
     root = np.sqrt(row_sums(edges))
     count, index = edges.nnz // 2, edges.indices.dtype
-    score, pairs, into = level.arrays((count, np.float64), ((count, 2), index), ((count, 2), index))
+    score, pairs, into = np.empty(count), np.empty((count, 2), index), np.empty((count, 2), index)
     _kernels.upper_pairs(edges.indptr, edges.indices, edges.data, root, 0, pairs, score)
     return pairs, score, into
 
