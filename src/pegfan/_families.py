@@ -29,7 +29,7 @@ def families() -> dict[str, tuple[str, ...]]:
 
     return {
         **CHOICES,
-        "hop": hops.KINDS,
+        "hop": tuple(hops.HOPS),
         "filters": tuple(_levels.FAMILIES),
         "rules": _defaults.RULES,
         "metric": tuple(METRICS),

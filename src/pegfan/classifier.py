@@ -670,7 +670,7 @@ class PEGFANClassifier(_InWords, NodeClassifier):
     direction
         Which side of directed edges the tree and the hops use; ``"out"`` is what the paper's code does.
     kind
-        Of the channels: ``"a"``, ``"b"``, ``"c"`` or ``"as"``, see `pegfan.make_channels`.
+        Of the channels, see `pegfan.make_channels`.
     regime
         ``"homophily"``, ``"heterophily"``, ``"all"``, or ``"auto"``: by the edge homophily among training nodes.
     hops
@@ -723,8 +723,8 @@ class PEGFANClassifier(_InWords, NodeClassifier):
         h: int = default.H,
         method: Literal["auto", "none", "ward", "matching", "adjacency"] = default.METHOD,
         direction: Literal["out", "in", "symmetric", "both", "words"] = default.DIRECTION,
-        kind: Literal["a", "b", "c", "as"] = default.KIND,
-        regime: Literal["homophily", "heterophily", "all", "auto"] = default.REGIME,
+        kind: str = default.KIND,
+        regime: str = default.REGIME,
         hops: int = default.HOPS,
         scaling: Literal["none", "l1", "columns", "principal"] = default.SCALING,
         stand_in: Literal["degree"] | None = default.STAND_IN,
@@ -771,8 +771,8 @@ class PEGFANRegressor(_InWords, NodeRegressor):
         h: int = default.H,
         method: Literal["auto", "none", "ward", "matching", "adjacency"] = default.METHOD,
         direction: Literal["out", "in", "symmetric", "both", "words"] = default.DIRECTION,
-        kind: Literal["a", "b", "c", "as"] = default.KIND,
-        regime: Literal["homophily", "heterophily", "all", "auto"] = default.REGIME,
+        kind: str = default.KIND,
+        regime: str = default.REGIME,
         hops: int = default.HOPS,
         scaling: Literal["none", "l1", "columns", "principal"] = "columns",
         stand_in: Literal["degree"] | None = default.STAND_IN,
@@ -815,7 +815,7 @@ class FSGNNClassifier(_InWords, NodeClassifier):
     def __init__(
         self,
         hops: int = default.HOPS,
-        regime: Literal["homophily", "heterophily", "all", "auto"] = default.REGIME,
+        regime: str = default.REGIME,
         direction: Literal["out", "in", "symmetric", "both", "words"] = default.DIRECTION,
         scaling: Literal["none", "l1", "columns", "principal"] = default.SCALING,
         stand_in: Literal["degree"] | None = default.STAND_IN,

@@ -44,6 +44,7 @@ from pegfan._checks import as_array, check_integer, check_kind, check_list, show
 from pegfan._limits import is_large
 from pegfan.channels import Channel, Channels, hop_matrix
 from pegfan.channels.channels import node_indices
+from pegfan.channels.names import describe
 from pegfan.fitted import Fitted, Trained, TrainedNetwork
 from pegfan.graph import Graph, check_graph
 from pegfan.running import one_thread
@@ -802,7 +803,7 @@ class Linked(ABC):
             held = "labelled" if self.member.recipe.stages == 1 else "labelled or taken for"
             yield from ((f"neighbours {held} {c}{far}", place % len(classes) == k) for k, c in enumerate(classes))
         else:
-            yield channel.words, place >= 0
+            yield describe(channel), place >= 0
 
 
 class LinkedNetwork(Linked):

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from pegfan._extras import need
 from pegfan._limits import allowed_for, require
 from pegfan._npz import read_npz, write_npz
 from pegfan._plain import plain
-from pegfan.channels import Channel, Channels, FeatureScale, PrincipalColumns, spectral_vectors
+from pegfan.channels import Channel, Channels, FeatureScale, PrincipalColumns, names, spectral_vectors
 from pegfan.decisions import Decision
 from pegfan.graph import Graph, Split, are_known, check_graph
 from pegfan.metrics import METRICS, score
@@ -70,15 +70,14 @@ class ChannelFacts(NamedTuple):
     width: int
     words: str = ""
     symbol: str = ""
-    group: Literal["features", "hops", "scales", "other"] = "other"
+    group: names.Group = "other"
     scale: int | None = None
 
     @classmethod
     def of(cls, channel: Channel) -> Self:
         """The facts of a channel."""
-        check_kind(channel, "channel", Channel)
-        width = channel.shape[1]
-        return cls(channel.name, width, channel.words, channel.symbol, channel.group, channel.scale)
+        description, symbol = names.describe(channel), names.symbol(channel)
+        return cls(channel.name, channel.shape[1], description, symbol, names.group(channel), channel.scale)
 
 
 @dataclass(frozen=True, eq=False)

@@ -71,8 +71,6 @@ CHOICES: dict[str, tuple[str, ...]] = {
 }
 """The words that a recipe knows, by field."""
 
-_SYMBOLS = {"auto": "S?", "heterophily": "S", "homophily": "S~", "all": "S, S~"}
-_SCALINGS = {"none": "unscaled", "l1": "l1", "columns": "columns", "principal": "principal"}
 
 BOOSTING = ("epochs", "patience", "stop", "class_weights")
 """Settings that boosting has, too."""
@@ -323,12 +321,12 @@ class Recipe:
         words = [f"{self.kind} {self._tree_words}"] if self.has_tree else []
         if self.hops or self.has_tree:
             power = f"^{self.hops}" if self.hops != 1 and "hops" not in self._idle() else ""
-            words.append(_SYMBOLS[self.regime].replace(",", f"{power},") + power)
+            words.append(", ".join(hop + power for hop in REGIMES.get(self.regime, ("S?",))))
         else:
             words.append("X alone")
         words += [] if self.direction == default.DIRECTION else [self.direction]
         words += [f"by {self.weight}"] if self.weight is not None else []
-        words.append(_SCALINGS[self.scaling])
+        words.append("unscaled" if self.scaling == "none" else self.scaling)
         words += ["-X"] * (not self.include_features)
         words += [sign for sign, wanted in (("+A", self.adjacency), ("+Y", self.labels)) if wanted]
         words += ["between"] * self.between + ["in two stages"] * (self.stages > 1)
@@ -365,12 +363,12 @@ class Recipe:
     @property
     def has_powers(self) -> bool:
         """Whether powers of hop matrices are channels."""
-        return not self.has_tree or KINDS[self.kind][0]
+        return not self.has_tree or KINDS[self.kind].powers
 
     @property
     def projects_hops(self) -> bool:
         """Whether hops are projected on framelets, not the features themselves."""
-        return self.has_tree and KINDS[self.kind][1] > 0
+        return self.has_tree and KINDS[self.kind].projected > 0
 
     @property
     def regime_is_open(self) -> bool:
@@ -468,7 +466,7 @@ class Recipe:
         if tree is None:
             channels = make_fsgnn_channels(graph, **paper)
         else:
-            channels = make_channels(graph, FrameletSystem(tree), self.kind, **paper)  # type: ignore[arg-type]
+            channels = make_channels(graph, FrameletSystem(tree), self.kind, **paper)
         if self.kinds:
             hop = REGIMES[find_regime(graph, self.regime, split)[0]][0]
             channels += edge_kind_channels(graph, _features_of(channels), hop, self.direction)

@@ -1,8 +1,10 @@
 """Channels against explicit matrices: hops, presets, materialised and lazy forms, rows, density, bad input."""
 
 import importlib
+import inspect
 import itertools
 import pickle
+import re
 import tracemalloc
 
 import numpy as np
@@ -30,13 +32,16 @@ from pegfan.channels import (
 )
 from pegfan.channels._trie import SPARSE_BELOW
 from pegfan.channels.factors import as_factor
+from pegfan.channels.hops import HOPS
+from pegfan.channels.names import describe, formula, group, symbol
+from pegfan.channels.presets import KINDS, REGIMES
 from pegfan.framelets import Operator
 from pegfan.testing import check_operator
 from support.strategies import admissible, random_tree, trees
 
-KINDS = ["a", "b", "c", "as"]
-REGIMES = ["homophily", "heterophily"]
-HOPS = ["S", "S~", "A", "random-walk", "Q"]
+PAPERS_REGIMES = ["homophily", "heterophily"]
+PROJECTED = {"a": 0, "b": 0, "c": 1, "as": 1}
+"""Of every kind, the power of S that is projected."""
 DIRECTIONS = ["out", "in", "symmetric"]
 seeds = st.integers(0, 2**32 - 1)
 
@@ -70,6 +75,7 @@ def plain_hop(graph, kind, direction="out"):
     if kind == "Q":
         out, into = ([sum(row) or 1.0 for row in m] for m in (a, a.T))
         return np.array([[a[i, j] / (out[i] * into[j]) ** 0.25 for j in range(graph.n)] for i in range(graph.n)])
+    assert kind in ("S", "S~", "random-walk"), f"a hop {kind} needs a plain twin here"
     m = a + np.eye(graph.n) if kind == "S~" else a
     d = [sum(row) or 1.0 for row in m]
     step = np.zeros_like(m)
@@ -89,12 +95,20 @@ def plain_channels(graph, system, kind, step, hops):
     """The paper's lists, with dense matrices."""
     x = graph.features.toarray() if sparse.issparse(graph.features) else graph.features
     powers = [np.linalg.matrix_power(step, k) @ x for k in range(1, hops + 1)] if kind in "bc" else []
-    projected = x if kind in "ab" else step @ x
+    projected = np.linalg.matrix_power(step, PROJECTED[kind]) @ x
     return [x, *powers, *(f @ projected for f in plain_projections(system))]
 
 
 def dense(array):
     return array.toarray() if sparse.issparse(array) else array
+
+
+@pytest.mark.parametrize(
+    ("table", "function"), [(KINDS, make_channels), (REGIMES, make_fsgnn_channels), (HOPS, hop_matrix)]
+)
+def test_what_there_is_stands_in_the_docs(table, function):
+    rows = re.findall(r'^"([^"]+)" ', inspect.getdoc(function), re.M)
+    assert rows == list(table)
 
 
 # ------------------------------------------------------------------------ hops
@@ -121,7 +135,7 @@ def test_hop_matrices_by_hand():
         np.testing.assert_allclose(hop_matrix(graph, kind, direction).toarray(), matrix, atol=1e-15)
 
 
-@given(st.integers(1, 15), seeds, st.sampled_from(HOPS), st.sampled_from(DIRECTIONS))
+@given(st.integers(1, 15), seeds, st.sampled_from(list(HOPS)), st.sampled_from(DIRECTIONS))
 def test_hop_matrices_equal_their_plain_twins(n, seed, kind, direction):
     graph = random_graph(n, seed)
     step = hop_matrix(graph, kind, direction)
@@ -142,7 +156,7 @@ def test_directions_agree_on_undirected_graphs_and_results_are_the_callers_own()
 # ------------------------------------------------------------------- operators
 
 
-@given(graphs_with_systems(), st.sampled_from(HOPS), st.sampled_from(DIRECTIONS))
+@given(graphs_with_systems(), st.sampled_from(list(HOPS)), st.sampled_from(DIRECTIONS))
 def test_hops_equal_their_dense_twins(graph_and_system, kind, direction):
     graph, _ = graph_and_system
     check_operator(Hop(graph, kind, direction), plain_hop(graph, kind, direction))
@@ -271,7 +285,7 @@ def test_hops_of_both_kinds_and_both_ways(small):
     assert names("b", "all", hop="random-walk", direction="both") == "X | RW X | F_0 X | F_1 X | F_2 X | RW_in X"
     assert names("b", "all", hop=np.eye(6), direction="both") == "X | M X | F_0 X | F_1 X | F_2 X"
     channels = make_channels(graph, system, "b", "all", 1, direction="both")
-    assert (channels.info["hop"], channels["S~_in X"].side) == ("S, S~, S_in, S~_in", "in")
+    assert (channels.info["hop"], channels["S~_in X"].factors[0].side) == ("S, S~, S_in, S~_in", "in")
     step = channels["S~_in X"].factors[0].matrix.toarray()
     np.testing.assert_allclose(step, plain_hop(graph, "S~", "in"), atol=1e-14)
 
@@ -296,9 +310,9 @@ def test_words_by_name(small):
     channels = make_fsgnn_channels(graph.replace(labels=None), 3, direction="words")  # whatever the regime
     assert len(channels) == 1 + 2 + 4 + 8
     assert (channels.info["hop"], channels.info["regime"]) == ("Q, Q_in", "auto")
-    assert channels["Q_in Q X"].words == "two hops, against then along the edges"
-    assert channels["Q_in^2 X"].words == "two hops against the edges"
-    assert channels["Q Q_in Q X"].words == "three hops, along then against then along the edges"
+    assert describe(channels["Q_in Q X"]) == "two hops, against then along the edges"
+    assert describe(channels["Q_in^2 X"]) == "two hops against the edges"
+    assert describe(channels["Q Q_in Q X"]) == "three hops, along then against then along the edges"
     refused(ValueError, "up to 7 steps are 254 channels", lambda: make_fsgnn_channels(graph, 7, direction="words"))
 
 
@@ -348,8 +362,8 @@ def test_info_says_how_channels_were_chosen(small):
 
 @given(
     graphs_with_systems(),
-    st.sampled_from(KINDS),
-    st.sampled_from(HOPS),
+    st.sampled_from(list(KINDS)),
+    st.sampled_from(list(HOPS)),
     st.sampled_from(DIRECTIONS),
     st.integers(0, 3),
     st.sampled_from(["auto", "dense", "sparse"]),
@@ -367,7 +381,7 @@ def test_every_channel_equals_its_dense_twin(graph_and_system, kind, hop, direct
             np.testing.assert_allclose(dense(found), twin, atol=tolerance * max(1, np.abs(twin).max(initial=0)))
 
 
-@given(graphs_with_systems(), st.sampled_from(KINDS), st.sampled_from(REGIMES))
+@given(graphs_with_systems(), st.sampled_from(list(KINDS)), st.sampled_from(PAPERS_REGIMES))
 def test_the_regimes_hops(graph_and_system, kind, regime):
     graph, system = graph_and_system
     step = plain_hop(graph, {"homophily": "S~", "heterophily": "S"}[regime])
@@ -443,42 +457,42 @@ def test_channels_say_what_they_are_and_how_they_are_written(small):
     graph, system = small
     channels = make_channels(graph, system, "c", "all", 2, direction="both")
     written = {
-        "X": ("X", "$X$", "the features alone", "features", None, None, 0, None),
-        "S X": ("S X", r"$S\,X$", "one hop", "hops", None, "S", 1, "out"),
-        "S~^2 X": ("S\u0303² X", r"$\tilde{S}^{2}\,X$", "two hops with the node itself", "hops", None, "S~", 2, "out"),
-        "F_0 S X": ("F₀ S X", r"$F_{0}\,S\,X$", "the average of one hop", "scales", 0, "S", 1, "out"),
-        "F_2 S X": ("F₂ S X", r"$F_{2}\,S\,X$", "scale 2 of one hop", "scales", 2, "S", 1, "out"),
+        "X": ("X", "$X$", "the features alone", "features", None),
+        "S X": ("S X", r"$S\,X$", "one hop", "hops", None),
+        "S~^2 X": ("S\u0303² X", r"$\tilde{S}^{2}\,X$", "two hops with the node itself", "hops", None),
+        "F_0 S X": ("F₀ S X", r"$F_{0}\,S\,X$", "the average of one hop", "scales", 0),
+        "F_2 S X": ("F₂ S X", r"$F_{2}\,S\,X$", "scale 2 of one hop", "scales", 2),
         "S~_in X": (
             *("S\u0303_in X", r"$\tilde{S}_{\mathrm{in}}\,X$", "one hop with the node itself against the edges"),
-            *("hops", None, "S~", 1, "in"),
+            *("hops", None),
         ),
     }
     for name, wanted in written.items():
         one = channels[name]
-        found = (one.symbol, one.formula, one.words, one.group, one.scale, one.hop, one.power, one.side)
+        found = (symbol(one), formula(one), describe(one), group(one), one.scale)
         assert found == wanted
     both_ways = make_channels(graph, system, "a", direction="symmetric", hop="random-walk")[2]
-    assert (both_ways.words, both_ways.hop) == ("scale 1 of the features", None)
+    assert describe(both_ways) == "scale 1 of the features"
     walked = make_fsgnn_channels(graph, 10, hop="random-walk", direction="symmetric")[10]
-    assert (walked.words, walked.symbol) == ("10 hops both ways", "RW_sym¹⁰ X")
+    assert (describe(walked), symbol(walked)) == ("10 hops both ways", "RW_sym¹⁰ X")
     mine = make_fsgnn_channels(graph, 1, hop=aslinearoperator(np.eye(6)))[1]
-    assert (mine.group, mine.words, mine.formula) == ("hops", "one hop", r"$L\,X$")
+    assert (group(mine), describe(mine), formula(mine)) == ("hops", "one hop", r"$L\,X$")
 
 
 def test_channels_of_ones_own_are_written_as_they_are_named(small):
     graph, system = small
     x, step = graph.features, Matrix("R", hop_matrix(graph))
     told = Channel("cost in $", None, x, "costs", "what a node costs")
-    assert (told.words, told.symbol, told.formula, told.group) == (
+    assert (describe(told), symbol(told), formula(told), group(told)) == (
         *("what a node costs", "cost in $", r"cost in \$", "other"),
     )
-    assert Channel("F_3 S X", None, x).group == "other", "a name is a name"
-    assert Channel("R^2 X", [step, step], x, "X").formula == r"$R^{2}\,X$"
+    assert group(Channel("F_3 S X", None, x)) == "other", "a name is a name"
+    assert formula(Channel("R^2 X", [step, step], x, "X")) == r"$R^{2}\,X$"
     odd = Channel("?^2 X", [Matrix("?", step.matrix)] * 2, x, "X")
-    assert (odd.symbol, odd.formula, odd.words, odd.group) == ("?² X", "?^2 X", "?^2 X", "other")
+    assert (symbol(odd), formula(odd), describe(odd), group(odd)) == ("?² X", "?^2 X", "?^2 X", "other")
     labels = Channel("hop", Hop(graph), x, "Y")
-    assert (labels.words, labels.group) == ("one hop of Y", "other")
-    assert Channel("scale", Projection(system, 1), labels).words == "scale 1 of one hop of Y"
+    assert (describe(labels), group(labels)) == ("one hop of Y", "other")
+    assert describe(Channel("scale", Projection(system, 1), labels)) == "scale 1 of one hop of Y"
 
 
 def test_what_is_kept_with_a_channel_is_not_sent_along(small):
@@ -494,7 +508,7 @@ def test_what_is_kept_with_a_channel_is_not_sent_along(small):
 # ---------------------------------------------------------- lazy forms and rows
 
 
-@given(graphs_with_systems(), st.sampled_from(KINDS), st.sampled_from(REGIMES), seeds)
+@given(graphs_with_systems(), st.sampled_from(list(KINDS)), st.sampled_from(PAPERS_REGIMES), seeds)
 def test_lazy_equals_materialised(graph_and_system, kind, regime, seed):
     graph, system = graph_and_system
     rng = np.random.default_rng(seed)
@@ -604,7 +618,7 @@ def test_a_tree_of_two_systems_and_repeated_channels(small):
 # ---------------------------------------------------------------------- memory
 
 
-@given(graphs_with_systems(), st.sampled_from(KINDS))
+@given(graphs_with_systems(), st.sampled_from(list(KINDS)))
 def test_memory_is_stated_before_it_is_taken(graph_and_system, kind):
     channels = make_channels(*graph_and_system, kind=kind, regime="homophily")
     for dtype in (np.float32, np.float64):
@@ -688,7 +702,7 @@ def test_memory_that_cannot_be_had(small, monkeypatch):
 # ---------------------------------------------------------------- equivariance
 
 
-@given(graphs_with_systems(), st.sampled_from(KINDS), st.sampled_from(REGIMES), seeds)
+@given(graphs_with_systems(), st.sampled_from(list(KINDS)), st.sampled_from(PAPERS_REGIMES), seeds)
 def test_permuted_graph_and_tree_give_permuted_channels(graph_and_system, kind, regime, seed):
     graph, system = graph_and_system
     perm = np.random.default_rng(seed).permutation(graph.n)

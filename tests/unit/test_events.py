@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 import pegfan as pf
 from pegfan.auto.recipes import Space, first_recipes, weightings
+from pegfan.channels import names
 from pegfan.cli import app
 from pegfan.datasets import read_graph
 from pegfan.datasets._schema import Schema
@@ -526,7 +527,7 @@ def test_hops_use_the_weights_and_kinds_of_a_recipe(traded):
         np.testing.assert_allclose(
             channel.materialize(np.float64, "dense"), step @ np.asarray(traded.features), rtol=1e-9, atol=1e-9
         )
-    assert channels[5].words == "two hops along 'shared' alone"
+    assert names.describe(channels[5]) == "two hops along 'shared' alone"
     with pytest.raises(ValueError, match="one kind of edges"):
         recipe.changed(weight=None).channels(traded.replace(edge_kinds=()), None)
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pegfan as pf
-from pegfan.channels import hop_matrix
+from pegfan.channels import hop_matrix, names
 from pegfan.channels.labels import BETWEEN, JOINT, labels_between
 from pegfan.explain import Explainer
 from pegfan.graph import Split
@@ -94,9 +94,9 @@ def test_labels_in_between_are_renumbered_bit_for_bit(graph, seed):
 
 
 def test_the_channel_is_there_where_it_is_small_enough(graph):
-    names = TOLD.channels(graph, None).names
-    assert names == ("X", "S X", "Y near", "Y far", JOINT, BETWEEN)
-    assert TOLD.channels(graph, None)[BETWEEN].words == "training labels two steps away, by the features in between"
+    channels = TOLD.channels(graph, None)
+    assert channels.names == ("X", "S X", "Y near", "Y far", JOINT, BETWEEN)
+    assert names.describe(channels[BETWEEN]) == "training labels two steps away, by the features in between"
     wide = graph.replace(features=np.ones((200, 64)))  # by 4 classes: 256; and 5 with those without a label
     assert BETWEEN in TOLD.channels(wide, None).names
     assert JOINT not in TOLD.channels(wide, None).names
@@ -125,7 +125,7 @@ def test_targets_are_summed_and_counted():
     channels = TOLD.channels(path, None, split=split)
     # Standardised, the two known targets are −1 and 1.
     assert channels[BETWEEN].input.tolist() == [[4.0, 4.0], [0.0, 0.0], [-4.0, 4.0]]
-    assert channels[BETWEEN].words.startswith("training targets")
+    assert names.describe(channels[BETWEEN]).startswith("training targets")
 
 
 @pytest.mark.parametrize("head", ["network", "boosting"])

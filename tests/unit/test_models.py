@@ -14,6 +14,7 @@ from torch.nn import functional as F
 
 import pegfan as pf
 from pegfan.channels import make_channels, make_fsgnn_channels
+from pegfan.channels.presets import KINDS
 from pegfan.models import FSGNN, PEGFAN, ChannelNetwork, to_tensors
 from support.strategies import trees
 
@@ -137,7 +138,7 @@ def test_lazy_channels_give_the_same_output_and_gradients():
 # ---------------------------------------------------------------- Proposition 2
 
 
-@given(trees(limit=20), seeds, st.sampled_from(["a", "b", "c", "as"]), st.sampled_from(["homophily", "heterophily"]))
+@given(trees(limit=20), seeds, st.sampled_from(list(KINDS)), st.sampled_from(["homophily", "heterophily"]))
 def test_proposition_2(tree, seed, kind, regime):
     """Permuted features, adjacency and system give permuted predictions."""
     graph = random_graph(tree.n, seed)

@@ -18,6 +18,7 @@ import pegfan as pf
 from pegfan._products import sparse_product
 from pegfan.channels import Channel, Channels, hop_matrix
 from pegfan.channels._canonical import Canonical
+from pegfan.channels.presets import KINDS
 from pegfan.framelets import Operator
 from pegfan.graph import Split
 from pegfan.models import ChannelNetwork, to_tensors
@@ -101,7 +102,7 @@ def load(model, fast):
     model.load_state_dict({name: torch.tensor(value) for name, value in state.items()})
 
 
-@pytest.mark.parametrize("kind", ["a", "b", "c", "as"])
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("sparse_features", [True, False])
 @pytest.mark.parametrize("normalize", [True, pytest.param(False, marks=pytest.mark.long)])
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Channels: what the network sees of a graph, as named linear operators on its features."""
 
+from pegfan.channels import names
 from pegfan.channels._density import density
 from pegfan.channels.channels import Channel, Channels
 from pegfan.channels.factors import Hop, Matrix, Projection
@@ -21,6 +22,7 @@ __all__ = [
     "hop_matrix",
     "make_channels",
     "make_fsgnn_channels",
+    "names",
     "principal_vectors",
     "propagated_labels",
     "spectral_vectors",

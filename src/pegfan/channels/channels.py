@@ -29,15 +29,11 @@ from pegfan._checks import (
 from pegfan.channels._canonical import Canonical
 from pegfan.channels._kept import KEEPING
 from pegfan.channels._trie import SPARSE_BELOW, Scales, Stem, Trie, dense_bytes, sparse_bytes
-from pegfan.channels.factors import RAISED, Matrix, all_finite, as_factor
+from pegfan.channels.factors import Matrix, all_finite, as_factor
 from pegfan.framelets import Operator
 from pegfan.framelets._signals import is_tensor
 
 Format = Literal["auto", "dense", "sparse"]
-
-_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
-SIDES = {"in": " against the edges", "symmetric": " both ways"}
-_STEPS = {"out": "along", "in": "against"}
 
 
 class Channel:
@@ -57,7 +53,7 @@ class Channel:
     input_name
         What to call the input in tables.
     what
-        In a few words what it holds, where its factors and its input do not say it.
+        In a few words what it holds, where its factors and its input do not say it; see `pegfan.channels.names`.
 
     Attributes
     ----------
@@ -140,113 +136,6 @@ class Channel:
     def scale(self) -> int | None:
         """The j of its projection F_j; None without one."""
         return next((factor.scale for factor in self.factors if factor.scale is not None), None)
-
-    @property
-    def hop(self) -> str | None:
-        """The symbol of its hop matrix, such as ``"S~"``; None without one."""
-        return self._steps[0].hop if self._steps else None
-
-    @property
-    def side(self) -> str | None:
-        """The side of directed edges that its hops, or the first of them, look at (see `hop_matrix`); None without."""
-        return self._steps[0].side if self._steps else None
-
-    @property
-    def power(self) -> int:
-        """How many hops it takes."""
-        return len(self._steps)
-
-    @property
-    def group(self) -> Literal["features", "hops", "scales", "other"]:
-        """What it shows: the features themselves, hops, a scale of the tree, or something else.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> import pegfan as pf
-        >>> graph = pf.Graph.from_edges([[0, 1], [1, 2]], features=np.eye(3))
-        >>> system = pf.FrameletSystem(pf.Hierarchy.from_nested([0, 1, 2]))
-        >>> channels = pf.make_channels(graph, system, kind="c", regime="homophily", hops=2)
-        >>> for channel in channels + [Channel("degree", None, graph.adjacency.sum(axis=1))]:
-        ...     print(f"{channel.group:9} {channel.symbol:7} {channel.words}")
-        features  X       the features alone
-        hops      S̃ X     one hop with the node itself
-        hops      S̃² X    two hops with the node itself
-        scales    F₀ S̃ X  the average of one hop with the node itself
-        scales    F₁ S̃ X  scale 1 of one hop with the node itself
-        other     degree  degree
-        """
-        if self.scale is not None:
-            return "scales"
-        if self._steps and self.input_name == "X":
-            return "hops"
-        return "features" if self.input_name == "X" and not self.factors else "other"
-
-    @property
-    def words(self) -> str:
-        """What it holds, in words; see `group`."""
-        if self.what is not None or not (self.factors or self.input_name == "X"):
-            return self.what or self.name
-        held = "the features" if self.input_name == "X" else self.input_name
-        steps = ""
-        if self._steps:
-            number = _NUMBERS[self.power] if self.power < len(_NUMBERS) else str(self.power)
-            own = " with the node itself" if self.hop == "S~" else ""
-            steps = f"{number} hop{'s' if self.power > 1 else ''}{own}{self._sides}"
-            steps += "" if self.input_name == "X" else f" of {held}"
-        if self.scale is not None:
-            return f"{f'scale {self.scale}' if self.scale else 'the average'} of {steps or held}"
-        return steps or (self.name if self.factors else "the features alone")
-
-    @property
-    def symbol(self) -> str:
-        """Its name as the paper prints it; see `group`."""
-        if self.name != self._product_name:
-            return self.name
-        parts = [factor.symbol + (str(power).translate(RAISED) if power > 1 else "") for factor, power in self._runs]
-        return " ".join([*parts, self.input_name])
-
-    @property
-    def formula(self) -> str:
-        r"""Its name for matplotlib: mathematics if it is named after its factors, such as ``$F_{3}\,S^{2}\,X$``.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> import pegfan as pf
-        >>> graph = pf.Graph.from_edges([[0, 1], [1, 2]], features=np.eye(3))
-        >>> [channel.formula for channel in pf.make_fsgnn_channels(graph, 2, "homophily")]
-        ['$X$', '$\\tilde{S}\\,X$', '$\\tilde{S}^{2}\\,X$']
-        """
-        formulas = [factor.formula for factor, _ in self._runs]
-        if self.name != self._product_name or None in formulas or not self.input_name.isalpha():
-            return self.name.replace("$", r"\$")
-        powers = [f"^{{{power}}}" if power > 1 else "" for _, power in self._runs]
-        parts = [f"{formula}{power}" for formula, power in zip(formulas, powers, strict=True)]
-        return "$" + r"\,".join([*parts, self.input_name]) + "$"
-
-    @property
-    def _sides(self) -> str:
-        """Which way its hops lead, in words: the first one starts at the node."""
-        sides = [str(step.side) for step in self._steps]
-        if len(set(sides)) == 1:
-            return SIDES.get(sides[0], "")
-        return f", {' then '.join(_STEPS.get(side, side) for side in sides)} the edges"
-
-    @property
-    def _steps(self) -> list[Operator]:
-        return [factor for factor in self.factors if factor.hop is not None]
-
-    @property
-    def _runs(self) -> list[tuple[Operator, int]]:
-        """The factors, each with its power."""
-        runs = ([*run] for _, run in groupby(self.factors, key=lambda factor: factor.name))
-        return [(run[0], len(run)) for run in runs]
-
-    @property
-    def _product_name(self) -> str:
-        """The name of a channel that is named after its factors and its input."""
-        return f"{product_name(self.factors)} {self.input_name}" if self.factors else self.input_name
 
     @cached_property
     def operator(self) -> Operator:

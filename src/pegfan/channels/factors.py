@@ -18,12 +18,10 @@ from pegfan._checks import check_choice, check_kind, check_sparse, shown
 from pegfan._matrices import as_matrix, listed, moved
 from pegfan._products import multipliable, product
 from pegfan.channels._sums import order_free_sums
-from pegfan.channels.hops import KINDS, SUFFIXES, hop_matrix, hop_name
+from pegfan.channels.hops import HOPS, SUFFIXES, hop_matrix, hop_name
 from pegfan.framelets import FrameletSystem, Operator
 from pegfan.framelets._signals import ClassMeans, is_tensor
 from pegfan.graph import Graph, check_graph
-
-LOWERED, RAISED = (str.maketrans("0123456789", digits) for digits in ("₀₁₂₃₄₅₆₇₈₉", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 
 class Matrix(Operator):
@@ -182,7 +180,7 @@ class Hop(Matrix):
 
     def __init__(self, graph: Graph, kind: str = "S", direction: str = "out", edges: str | None = None) -> None:
         check_graph(graph)
-        check_choice(kind, "a hop matrix", KINDS)
+        check_choice(kind, "a hop matrix", HOPS)
         check_choice(direction, "direction", SUFFIXES)
         name = hop_name(kind, direction) + (f"[{edges}]" if edges is not None else "")
         super().__init__(name, hop_matrix(graph.weighted(edges), kind, direction))
@@ -191,19 +189,6 @@ class Hop(Matrix):
             parts = (self.matrix.data, adjacency.indices, adjacency.indptr)
             self._given = self.matrix = csr_array(parts, shape=self.shape)
         self.hop, self.side, self.edges = hop_name(kind), direction, edges
-
-    @property
-    def symbol(self) -> str:
-        """S or S̃, and the side of the edges if it is not their own."""
-        return self.name.replace("~", "\u0303")
-
-    @property
-    def formula(self) -> str | None:
-        """The same as mathematics; None where a kind of edges is in it, whose name may hold anything."""
-        if self.edges is not None:
-            return None
-        written = {"S~": r"\tilde{S}", "RW": r"\mathrm{RW}"}.get(self.hop, self.hop)
-        return written if self.name == self.hop else rf"{written}_{{\mathrm{{{SUFFIXES[self.side][1:]}}}}}"
 
 
 class Projection(Operator):
@@ -253,16 +238,6 @@ class Projection(Operator):
     def key(self) -> Hashable:
         """The system, the scale and the classes."""
         return id(self.system), self.scale, id(self.means)
-
-    @property
-    def symbol(self) -> str:
-        """F and j below it."""
-        return "F" + str(self.scale).translate(LOWERED)
-
-    @property
-    def formula(self) -> str:
-        """F_j as mathematics."""
-        return f"F_{{{self.scale}}}"
 
     def matrices(self) -> list[Any]:
         """F_j = Φ_(j+1)ᵀ (I − PᵀP) · Φ_(j+1) with P = Φ_j Φ_(j+1)ᵀ, the weights of children, and F_0 = Φ_1ᵀ · Φ_1."""

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
 import numpy as np
 from scipy.sparse import csr_array, eye_array
 
+from pegfan._arrays import FloatArray
 from pegfan._checks import check_choice
 from pegfan._matrices import csr_of, merged, transposed
 from pegfan.channels._sums import order_free_sums
 from pegfan.graph import Graph, check_graph
 from pegfan.trees.build import DIRECTIONS
 
-KINDS = ("S", "S~", "A", "random-walk", "Q")
-
-_SYMBOLS = {"random-walk": "RW"}
 SUFFIXES = {"out": "", "in": "_in", "symmetric": "_sym"}
 
 
@@ -37,7 +39,8 @@ def hop_matrix(graph: Graph, kind: str = "S", direction: str = "out") -> csr_arr
     Parameters
     ----------
     graph : Graph
-    kind : {"S", "S~", "A", "random-walk", "Q"}
+    kind
+        One of those in the table.
     direction : {"out", "in", "symmetric"}
         Which A: as stored (a node looks at the nodes its arcs lead to), its transpose (at the nodes that
         point to it), or max(A, Aᵀ). All the same if the graph is undirected.
@@ -58,36 +61,56 @@ def hop_matrix(graph: Graph, kind: str = "S", direction: str = "out") -> csr_arr
            [0.5, 0. , 0.5],
            [0. , 1. , 0. ]])
     """
-    from pegfan.channels._kernels import divide_rows
-
     check_graph(graph)
-
-    check_choice(kind, "a hop matrix", KINDS)
+    check_choice(kind, "a hop matrix", HOPS)
     check_choice(direction, "direction", DIRECTIONS)
     a = graph.adjacency
     if graph.directed and direction != "out":
         a = transposed(a) if direction == "in" else merged(a, transposed(a), largest=True)
-    if kind == "A":
-        return a.copy()
-    if kind == "Q":
-        return _by_fourth_roots(a)
-    if kind == "S~":
+    if HOPS[kind].loops:
         a = merged(a, csr_array(eye_array(graph.n, format="csr")))
-    degrees = order_free_sums(a)
+    values = HOPS[kind].normalize(a)
+    copied = a.copy() if a is graph.adjacency else a  # whose arrays cannot be written to
+    return csr_of(values, copied.indices, copied.indptr, a.shape)
+
+
+def _divided(a: csr_array, both: bool) -> FloatArray:
+    """The entries of a matrix, divided by the sums of their rows, or by the roots of those of rows and columns."""
+    from pegfan.channels._kernels import divide_rows
+
+    degrees, values = order_free_sums(a), np.empty(a.nnz)
     degrees[degrees == 0] = 1
-    both, values = kind != "random-walk", np.empty(a.nnz)
     divide_rows(a.indptr, a.indices, a.data, np.sqrt(degrees) if both else degrees, both, values)
-    own = a.copy() if a is graph.adjacency else a  # whose arrays cannot be written to
-    return csr_of(values, own.indices, own.indptr, a.shape)
+    return values
 
 
-def _by_fourth_roots(a: csr_array) -> csr_array:
-    """D_o^-1/4 A D_i^-1/4."""
+def _by_fourth_roots(a: csr_array) -> FloatArray:
+    """The entries of D_o^-1/4 A D_i^-1/4."""
     out, into = (np.sqrt(np.sqrt(np.where(sums == 0, 1.0, sums))) for sums in map(order_free_sums, (a, transposed(a))))
-    values = a.data / (np.repeat(out, np.diff(a.indptr)) * into[a.indices])
-    return csr_of(values, a.indices.copy(), a.indptr.copy(), a.shape)
+    return np.asarray(a.data / (np.repeat(out, np.diff(a.indptr)) * into[a.indices]))
+
+
+class HopKind(NamedTuple):
+    """A kind of hop matrices: its symbol, whether nodes see themselves, and what becomes of the entries of A, or A + I.
+
+    `normalize` takes that matrix and gives its entries anew, in the same places.
+    """
+
+    symbol: str
+    loops: bool
+    normalize: Callable[[csr_array], FloatArray]
+
+
+HOPS = {
+    "S": HopKind("S", False, partial(_divided, both=True)),
+    "S~": HopKind("S~", True, partial(_divided, both=True)),
+    "A": HopKind("A", False, lambda a: a.data.copy()),
+    "random-walk": HopKind("RW", False, partial(_divided, both=False)),
+    "Q": HopKind("Q", False, _by_fourth_roots),
+}
+"""The kinds of `hop_matrix`."""
 
 
 def hop_name(kind: str, direction: str = "out") -> str:
     """The name of a hop matrix in the names of channels, such as "S", "S~_sym" or "RW_in"."""
-    return _SYMBOLS.get(kind, kind) + SUFFIXES[direction]
+    return HOPS[kind].symbol + SUFFIXES[direction]

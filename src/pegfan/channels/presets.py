@@ -14,9 +14,10 @@ from pegfan._arrays import IntArray
 from pegfan._checks import check_choice, check_flag, check_integer, shown
 from pegfan._limits import is_large
 from pegfan.channels._kept import part_of
-from pegfan.channels.channels import SIDES, Channel, Channels, product_name
+from pegfan.channels.channels import Channel, Channels, product_name
 from pegfan.channels.factors import Hop, Projection, as_factor
 from pegfan.channels.inputs import training_nodes
+from pegfan.channels.names import SIDES
 from pegfan.channels.scaling import FeatureScale, PrincipalColumns, scale
 from pegfan.framelets import FrameletSystem, Operator
 from pegfan.framelets._signals import ClassMeans
@@ -41,10 +42,22 @@ HOPS_MOST = 10_000
 WORDS_MOST = 6
 """The most factors per word: twice as many channels with each."""
 
-KINDS = {"a": (False, 0), "b": (True, 0), "c": (True, 1), "as": (False, 1)}
-"""Whether powers of S are channels, and the power of S that is projected."""
 
-Regime = Literal["auto", "homophily", "heterophily", "all"]
+class ChannelKind(NamedTuple):
+    """What a kind of channels has beside X: whether powers of S, and the power of S whose scales are channels."""
+
+    powers: bool
+    projected: int
+
+
+KINDS = {
+    "a": ChannelKind(False, 0),
+    "b": ChannelKind(True, 0),
+    "c": ChannelKind(True, 1),
+    "as": ChannelKind(False, 1),
+}
+"""The kinds of `make_channels`."""
+
 Direction = Literal["out", "in", "symmetric", "both", "words"]
 Scaling = Literal["none", "l1", "columns", "principal"] | FeatureScale | PrincipalColumns
 
@@ -52,8 +65,8 @@ Scaling = Literal["none", "l1", "columns", "principal"] | FeatureScale | Princip
 def make_channels(
     graph: Graph,
     system: FrameletSystem | None = None,
-    kind: Literal["a", "b", "c", "as"] = default.KIND,
-    regime: Regime = default.REGIME,
+    kind: str = default.KIND,
+    regime: str = default.REGIME,
     hops: int = default.HOPS,
     include_features: bool = True,
     hop: Any = None,
@@ -83,7 +96,8 @@ def make_channels(
         With features.
     system : FrameletSystem
         On a tree of this graph's nodes.
-    kind : {"a", "b", "c", "as"}
+    kind
+        One of those in the table.
     regime : {"auto", "homophily", "heterophily", "all"}
         "auto" measures the edge homophily among training nodes, and takes homophily from 0.5 on (of numeric targets,
         the adjusted homophily, from 0.3 on); no other
@@ -172,7 +186,7 @@ def make_channels(
 def make_fsgnn_channels(
     graph: Graph,
     hops: int = default.HOPS,
-    regime: Regime = default.REGIME,
+    regime: str = default.REGIME,
     include_features: bool = True,
     hop: Any = None,
     direction: Direction = default.DIRECTION,

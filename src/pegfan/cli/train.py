@@ -133,7 +133,7 @@ def train(
     ] = None,
     method: Annotated[str | None, typer.Option(help="Pin the tree: ward, adjacency, matching or none.")] = None,
     h: Annotated[int | None, typer.Option("--h", min=2, help="Pin the maximum number of children per cluster.")] = None,
-    kind: Annotated[str | None, typer.Option(help="Pin the channels on the tree: a, b, c or as.")] = None,
+    kind: Annotated[str | None, typer.Option(help="Pin the kind of channels on the tree, such as a or c.")] = None,
     regime: Annotated[str | None, typer.Option(help="Pin the hops: heterophily, homophily or all.")] = None,
     hops: Annotated[int | None, typer.Option(min=0, help="Pin the highest power of the hop matrix.")] = None,
     direction: Annotated[

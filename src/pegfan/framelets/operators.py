@@ -77,16 +77,6 @@ class Operator(LinearOperator):  # type: ignore[misc]
         """Equal for factors that are the same operator, whose products are then computed once."""
         return self
 
-    @property
-    def symbol(self) -> str:
-        """How it is written in running text."""
-        return self.name
-
-    @property
-    def formula(self) -> str | None:
-        """How it is written as mathematics, for matplotlib; None if it has a name only."""
-        return self.name if len(self.name) == 1 and self.name.isalpha() else None
-
     def matrices(self) -> list[Any] | None:
         """Matrices whose product it is, sparse or small; None if only products with it are known."""
         return None

@@ -30,7 +30,7 @@ from pegfan._arrays import Float32Array, IntArray
 from pegfan._limits import is_large
 from pegfan._matrices import merge_rows
 from pegfan._products import sparse_product
-from pegfan.channels import Channel, Channels, FeatureScale
+from pegfan.channels import Channel, Channels, FeatureScale, names
 from pegfan.channels._sums import order_free_sums
 from pegfan.channels._trie import split as split_factors
 from pegfan.framelets._kernels import average
@@ -385,7 +385,7 @@ def _wanted(channel: Channel) -> tuple[tuple[Step, ...], int | None]:
 
 
 def _plain(channel: Channel, rows: Float32Array) -> Channel:
-    return Channel(channel.name, None, rows, channel.input_name, channel.words)
+    return Channel(channel.name, None, rows, channel.input_name, names.describe(channel))
 
 
 def _slabs(work: Work, n: int, columns: int) -> list[list[int]]:

@@ -23,8 +23,7 @@ from pegfan._arrays import FloatArray, IntArray
 from pegfan._checks import check_choice, check_integer, kind_of
 from pegfan._hashing import digest_of
 from pegfan._matrices import csr_of
-from pegfan.channels.hops import KINDS as HOPS
-from pegfan.channels.hops import hop_matrix, hop_name
+from pegfan.channels.hops import HOPS, hop_matrix, hop_name
 from pegfan.channels.presets import HOPS_MOST, KINDS
 from pegfan.framelets._levels import make_levels
 from pegfan.graph import Graph
@@ -76,12 +75,12 @@ class Parts(NamedTuple):
     @property
     def powers(self) -> int:
         """The highest power of S beside the scales."""
-        return self.hops if KINDS[self.kind][0] else 0
+        return self.hops if KINDS[self.kind].powers else 0
 
     @property
     def projected(self) -> int:
         """The power of S whose scales are taken."""
-        return KINDS[self.kind][1]
+        return KINDS[self.kind].projected
 
     def names(self) -> list[str]:
         """Of the parts, as channels have them."""

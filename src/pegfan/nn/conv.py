@@ -30,13 +30,13 @@ class FrameletConv(nn.Module):
         The columns of x, and of what the layer returns.
     levels
         J, the number of scales.
-    kind : {"a", "b", "c", "as"}
-        As in `pegfan.make_channels`: "a" has x and its scales, "b" r hops as well, "c" r hops and the scales of S x (so
-        s = 1), "as" x and the scales of S x.
+    kind
+        One of those of `pegfan.make_channels`: "a" has x and its scales, "b" r hops as well, "c" r hops and the scales
+        of S x (so s = 1), "as" x and the scales of S x.
     hops
         r; not used by "a" and "as".
-    hop : {"S", "S~", "A", "random-walk"}
-        The hop matrix, see `pegfan.channels.hop_matrix`. The paper takes "S" for heterophilous graphs, "S~" for others.
+    hop
+        A kind of `pegfan.channels.hop_matrix`. The paper takes "S" for heterophilous graphs, "S~" for others.
     h
         The most children of a cluster.
     method : {"auto", "ward", "matching", "adjacency"}
@@ -82,9 +82,9 @@ class FrameletConv(nn.Module):
         out_channels: int,
         levels: int = LEVELS,
         *,
-        kind: Literal["a", "b", "c", "as"] = default.KIND,
+        kind: str = default.KIND,
         hops: int = 1,
-        hop: Literal["S", "S~", "A", "random-walk"] = "S",
+        hop: str = "S",
         h: int = default.H,
         method: Literal["auto", "ward", "matching", "adjacency"] = default.METHOD,
         weights: Literal["equal", "size"] = "equal",

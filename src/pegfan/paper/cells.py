@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from pegfan.channels.factors import RAISED
+from pegfan.channels.names import RAISED
 from pegfan.datasets import Source
 from pegfan.experiments.jobs import Job, run
 from pegfan.experiments.records import NUMERICS, Record, Records, agreeing, records_of

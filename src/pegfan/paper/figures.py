@@ -11,6 +11,7 @@ import numpy as np
 from pegfan._atomic import write_figure
 from pegfan._extras import need
 from pegfan.channels import make_channels
+from pegfan.channels.names import formula, group
 from pegfan.datasets import synthetic
 from pegfan.experiments.store import Store
 from pegfan.framelets import FrameletSystem
@@ -209,7 +210,7 @@ def architecture(channels: Channels, network: ChannelNetwork) -> Figure:
             continue
         channel = channels[i]
         width = _number(channels.widths[i])
-        _box(ax, 0.95, y, 1.9, channel.formula, channel.group, f"${n} \\times {{{width}}}$")
+        _box(ax, 0.95, y, 1.9, formula(channel), group(channel), f"${n} \\times {{{width}}}$")
         _box(ax, 3.25, y, 1.5, f"$W_{{{i + 1}}},\\ b_{{{i + 1}}}$", "layer", f"${{{width}}} \\to {hidden}$")
         _box(ax, 5.0, y, 0.9, f"${norm}$" if norm else "–", "layer")
         _box(ax, 6.35, y, 0.9, f"$α_{{{i + 1}}}$", "attention")
