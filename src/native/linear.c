@@ -1,39 +1,10 @@
-/* Linear algebra of the tree builders; the twins are in pegfan/trees/_linear.py. Every sum has a fixed order; loops
+/* Linear algebra of the tree builders; its declarations are in pegfan/trees/_linear.py. Every sum has a fixed order; loops
    over columns may be vectorised, which changes no sum. */
 #include "common.h"
 
 #define EPS 0x1p-52
 
-/* Some columns of a row of the product, whose sums stay in registers while the entries of the sparse row go by. */
-#define COLUMNS(COUNT)                                                                                                \
-    for (; from + COUNT <= width; from += COUNT) {                                                                    \
-        double total[COUNT] = {0.0};                                                                                  \
-        for (int64_t e = indptr[i]; e < indptr[i + 1]; e++) {                                                         \
-            const double value = data[e], *row = x + (int64_t)indices[e] * width + from;                              \
-            for (int t = 0; t < COUNT; t++) total[t] += value * row[t];                                               \
-        }                                                                                                             \
-        for (int t = 0; t < COUNT; t++) out[i * width + from + t] = total[t];                                         \
-    }
-
-#define PRODUCT(FUNCTION, INDEX)                                                                                      \
-    WIDE void FUNCTION(const INDEX *indptr, int64_t n_ptr, const INDEX *indices, int64_t n_indices,                   \
-                       const double *data, int64_t n_data, const double *restrict x, int64_t n_x, int64_t width,      \
-                       double *restrict out, int64_t n_out, int64_t out_width) {                                      \
-        (void)n_indices, (void)n_data, (void)n_x, (void)n_out, (void)out_width;                                       \
-        for (int64_t i = 0; i + 1 < n_ptr; i++) {                                                                     \
-            int64_t from = 0;                                                                                         \
-            COLUMNS(16)                                                                                               \
-            COLUMNS(4)                                                                                                \
-            COLUMNS(1)                                                                                                \
-        }                                                                                                             \
-    }
-
-PRODUCT(fixed_product__i4, int32_t)
-PRODUCT(fixed_product__i8, int64_t)
-
-WIDE int64_t add_outer(const double *scale, int64_t n_scale, double factor, const double *x, int64_t n, int64_t width,
-                       double *out, int64_t n_out, int64_t out_width) {
-    (void)n_scale, (void)n_out, (void)out_width;
+WIDE int64_t add_outer(const double *scale, int64_t n, double factor, const double *x, int64_t width, double *out) {
     double *total = calloc((size_t)width + 1, sizeof(double));
     if (!total) return -1;
     for (int64_t i = 0; i < n; i++)
@@ -46,16 +17,12 @@ WIDE int64_t add_outer(const double *scale, int64_t n_scale, double factor, cons
     return 0;
 }
 
-WIDE void combine(double a, const double *ax, int64_t n_ax, int64_t ax_width, double b, const double *x, int64_t n,
-                  int64_t width, double c, const double *before, int64_t n_before, int64_t before_width,
-                  double *restrict out, int64_t n_out, int64_t out_width) {
-    (void)n_ax, (void)ax_width, (void)n_before, (void)before_width, (void)n_out, (void)out_width;
+WIDE void combine(double a, const double *ax, int64_t n, int64_t width, double b, const double *x, double c,
+                  const double *before, double *restrict out) {
     for (int64_t k = 0; k < n * width; k++) out[k] = a * ax[k] + b * x[k] + c * before[k];
 }
 
-WIDE void gram(const double *restrict x, int64_t n, int64_t width, const double *restrict y, int64_t n_y,
-               int64_t y_width, double *restrict out, int64_t n_out, int64_t out_width) {
-    (void)n_y, (void)y_width, (void)n_out, (void)out_width;
+WIDE void gram(const double *restrict x, int64_t n, int64_t width, const double *restrict y, double *restrict out) {
     int64_t i = 0;
     for (int64_t k = 0; k < width * width; k++) out[k] = 0.0;
     for (; i + 4 <= n; i += 4) {
@@ -73,12 +40,11 @@ WIDE void gram(const double *restrict x, int64_t n, int64_t width, const double 
         for (int64_t t = 0; t < s; t++) out[s * width + t] = out[t * width + s];
 }
 
-WIDE void rotate(const double *restrict x, int64_t n, int64_t x_width, const double *restrict m, int64_t rows,
-                 int64_t width, double *restrict out, int64_t n_out, int64_t out_width) {
-    (void)n_out, (void)out_width;
+WIDE void rotate(const double *restrict x, int64_t n, int64_t rows, const double *restrict m, int64_t width,
+                 double *restrict out) {
     for (int64_t i = 0; i < n; i++) {
         double *restrict total = out + i * width;
-        const double *from = x + i * x_width;
+        const double *from = x + i * rows;
         int64_t s = 0;
         for (int64_t t = 0; t < width; t++) total[t] = 0.0;
         for (; s + 4 <= rows; s += 4) {
@@ -91,19 +57,12 @@ WIDE void rotate(const double *restrict x, int64_t n, int64_t x_width, const dou
     }
 }
 
-#define ROW_SUMS(FUNCTION, INDEX)                                                                                     \
-    void FUNCTION(const INDEX *indptr, int64_t n_ptr, const double *data, int64_t n_data, double *out,                \
-                  int64_t n_out) {                                                                                    \
-        (void)n_data, (void)n_out;                                                                                    \
-        for (int64_t i = 0; i + 1 < n_ptr; i++) {                                                                     \
-            double total = 0.0;                                                                                       \
-            for (int64_t e = indptr[i]; e < indptr[i + 1]; e++) total += data[e];                                     \
-            out[i] = total;                                                                                           \
-        }                                                                                                             \
-    }
-
-ROW_SUMS(row_sums__i4, int32_t)
-ROW_SUMS(row_sums__i8, int64_t)
+#define INDEX int32_t
+#define NAME row_sums__i4
+#include "row_sums.inc"
+#define INDEX int64_t
+#define NAME row_sums__i8
+#include "row_sums.inc"
 
 void scale_rows(double *x, int64_t n, int64_t width) {
     for (int64_t i = 0; i < n; i++) {
@@ -115,26 +74,21 @@ void scale_rows(double *x, int64_t n, int64_t width) {
     }
 }
 
-WIDE void column_norms(const double *restrict x, int64_t n, int64_t width, double *restrict out, int64_t n_out) {
-    (void)n_out;
+WIDE void column_norms(const double *restrict x, int64_t n, int64_t width, double *restrict out) {
     for (int64_t t = 0; t < width; t++) out[t] = 0.0;
     for (int64_t i = 0; i < n; i++)
         for (int64_t t = 0; t < width; t++) out[t] += x[i * width + t] * x[i * width + t];
     for (int64_t t = 0; t < width; t++) out[t] = sqrt(out[t]);
 }
 
-void fill(double *x, int64_t n, int64_t width, int64_t salt, const uint8_t *only, int64_t n_only) {
-    (void)n_only;
+void fill(double *x, int64_t n, int64_t width, int64_t salt, const uint8_t *only) {
     const uint64_t start = mix((uint64_t)salt);
     for (int64_t i = 0; i < n; i++)
         for (int64_t t = 0; t < width; t++)
             if (only[t]) x[i * width + t] = (double)(mix(start + (uint64_t)(i * width + t)) >> 12) * 0x1p-51 - 1.0;
 }
 
-int64_t orthonormal(const double *g, int64_t width, int64_t g_width, double *r, int64_t n_r, int64_t r_width,
-                    uint8_t *lost, int64_t n_lost) {
-    (void)g_width, (void)n_r, (void)r_width, (void)n_lost;
-    const int64_t w = width;
+int64_t orthonormal(const double *g, int64_t w, double *r, uint8_t *lost) {
     double *low = calloc((size_t)(w * w) + 1, sizeof(double));
     int64_t count = 0;
     if (!low) return -1;
@@ -236,9 +190,7 @@ static void shifted_rotations(double *d, double *e, double *q, int64_t n, int64_
     e[last] = 0.0;
 }
 
-int64_t symmetric_eigen(const double *a, int64_t n, int64_t a_width, double *values, int64_t n_values, double *vectors,
-                        int64_t n_vectors, int64_t width) {
-    (void)a_width, (void)n_values, (void)n_vectors, (void)width;
+int64_t symmetric_eigen(const double *a, int64_t n, double *values, double *vectors) {
     double *q = vectors, *room = malloc((size_t)(n * n + 3 * n) * sizeof(double) + 1), *beside = room + n * n;
     if (!room) return -1;
     memcpy(q, a, (size_t)(n * n) * sizeof(double));

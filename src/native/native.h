@@ -164,26 +164,6 @@ void model_unit_rows__f4(const int64_t *pointers, int64_t n_pointers, const floa
 void model_unit_rows__f8(const int64_t *pointers, int64_t n_pointers, const double *data, int64_t n_data, double *out,
                          int64_t n_out);
 
-/* relations.c */
-void nearest_degrees(const int64_t *order, int64_t n_order, const int64_t *first, int64_t n_first,
-                     const int64_t *degrees, int64_t n_degrees, int64_t around, int32_t *out, int64_t n,
-                     int64_t wanted);
-void add_distances(int64_t begin, int64_t end, const int32_t *candidates, int64_t n, int64_t wanted,
-                   const int64_t *first, int64_t n_first, int64_t two, const int32_t *which, int64_t n_which,
-                   const int32_t *many, int64_t n_many, const double *values, int64_t n_values, double *total,
-                   int64_t n_total, int64_t d_total, double *room, int64_t four, int64_t d_room);
-void relation_weights(const double *distances, int64_t n, int64_t d, double *out, int64_t n_out, int64_t d_out);
-void nearest_nodes(const int64_t *order, int64_t n_order, const int64_t *first, int64_t n_first, const int64_t *near,
-                   int64_t n_near, int64_t d_near, const double *gaps, int64_t n_gaps, int64_t d_gaps, int64_t *nodes,
-                   int64_t n, int64_t wanted, double *distances, int64_t n_distances, int64_t d_distances);
-int64_t rings__i4(const int32_t *indptr, int64_t n_ptr, const int32_t *indices, int64_t n_indices, const int64_t *own,
-                  int64_t n_own, const int64_t *reach, int64_t n_reach, int64_t begin, int32_t *stamp,
-                  int64_t n_stamp, int32_t *queue, int64_t n_queue, int32_t *counts, int64_t n_counts, int64_t *sizes,
-                  int64_t n_sizes, int64_t rings, int32_t *which, int64_t n_which, int32_t *many, int64_t n_many);
-int64_t rings__i8(const int64_t *indptr, int64_t n_ptr, const int64_t *indices, int64_t n_indices, const int64_t *own,
-                  int64_t n_own, const int64_t *reach, int64_t n_reach, int64_t begin, int32_t *stamp,
-                  int64_t n_stamp, int32_t *queue, int64_t n_queue, int32_t *counts, int64_t n_counts, int64_t *sizes,
-                  int64_t n_sizes, int64_t rings, int32_t *which, int64_t n_which, int32_t *many, int64_t n_many);
 /* network.c: a training of the two-layer network, see network.inc */
 enum { NETWORK_AHEAD = 8 }; /* entries that may be read past the last of indices */
 
@@ -255,15 +235,6 @@ void sparse_product__f8_i8_i8(const int64_t *pointers, int64_t n_ptr, const int6
                               double *out, int64_t rows_out, int64_t width_out, int64_t first, int64_t last);
 
 /* trees.c */
-void gather_colours__i4(const int32_t *indptr, int64_t n_ptr, const int32_t *indices, int64_t n_indices, const uint64_t
-    *weights, int64_t n_weights, const uint64_t *colours, int64_t n_colours, uint64_t factor, uint64_t *out, int64_t
-    n_out);
-void hash_some_rows__i4(const int32_t *nodes, int64_t n, const int32_t *indptr, int64_t n_ptr, const int32_t *indices,
-    int64_t n_indices, const uint64_t *bits, int64_t n_bits, int64_t with_self, uint64_t *out, int64_t n_out);
-void add_by_label__i4(const int32_t *labels, int64_t n, const uint64_t *values, int64_t n_values, uint64_t *out,
-    int64_t n_out);
-int64_t components__i4(const int32_t *indptr, int64_t n_ptr, const int32_t *indices, int64_t n_indices, int64_t
-    symmetric, int32_t *parent, int64_t n, int32_t *labels, int64_t n_labels);
 int64_t move_rows__i4_u8(const int32_t *order, int64_t n, const int32_t *place, int64_t n_place, const int32_t *indptr,
     int64_t n_ptr, const int32_t *indices, int64_t n_indices, const uint64_t *data, int64_t n_data, int32_t *out_ptr,
     int64_t n_out_ptr, int32_t *out_indices, int64_t n_out, uint64_t *out_data, int64_t n_out_data);
@@ -283,28 +254,6 @@ int64_t number_by_appearance__i4(const int32_t *labels, int64_t n, int32_t *plac
     int64_t n_out);
 int64_t sort_hashes__i4(const uint64_t *colours, int64_t n, uint64_t *sorted, int64_t n_sorted, int32_t *order,
     int64_t n_order);
-void score_keys(const double *score, int64_t n, double low, double high, uint16_t *keys, int64_t n_keys);
-int64_t upper_pairs__i4(const int32_t *indptr, int64_t n_ptr, const int32_t *indices, int64_t n_indices, const double
-    *data, int64_t n_data, const double *root, int64_t n_root, int64_t start, int32_t *pairs, int64_t n_pairs, int64_t two, double
-    *score, int64_t n_score);
-void shake_weights__i4(const int32_t *indptr, int64_t n_ptr, const int32_t *indices, int64_t n_indices, uint64_t seed, double
-    *data, int64_t n_data);
-void join_more__i4(const int32_t *pairs, int64_t n_pairs, int64_t two, int64_t most, int32_t *parent, int64_t n, int32_t *first,
-    int64_t n_first);
-void settle__i4(int32_t *parent, int64_t n, uint8_t *alone, int64_t n_alone);
-void row_entries__i4(const int32_t *rows, int64_t n, const int32_t *indptr, int64_t n_ptr, int32_t *out, int64_t n_out);
-int64_t sort_pairs__i4(const int32_t *pairs, int64_t n, int64_t two, const double *score, int64_t n_score, double low,
-    double high, int32_t *sorted, int64_t n_sorted, int64_t also_two);
-void join_in_order__i4(const int32_t *pairs, int64_t n_pairs, int64_t two, int64_t most, int32_t *parent, int64_t n,
-    uint8_t *alone, int64_t n_alone);
-void best_neighbours__i4(const int32_t *pairs, int64_t n_pairs, int64_t two, const int32_t *parent, int64_t n, const
-    uint8_t *alone, int64_t n_alone, int32_t *best, int64_t n_best);
-int64_t sum_between__i4(const int32_t *members, int64_t n, const int32_t *first, int64_t n_first, const int32_t
-    *labels, int64_t n_labels, int64_t start, int64_t count, const int32_t *indptr, int64_t n_ptr, const int32_t *indices, int64_t n_indices, const
-    double *data, int64_t n_data, int32_t *between_ptr, int64_t n_between_ptr, int32_t *between, int64_t n_between,
-    double *weights, int64_t n_weights);
-void add_rows__i4(const int32_t *labels, int64_t n, const double *x, int64_t n_x, int64_t width, double *out, int64_t
-    n_out, int64_t out_width);
 void transpose__i4_u8(const int32_t *indptr, int64_t n_ptr, const int32_t *indices, int64_t n_indices, const uint64_t
     *data, int64_t n_data, int32_t *out_ptr, int64_t n_out_ptr, int32_t *out_indices, int64_t n_out, uint64_t
     *out_data, int64_t n_out_data);
@@ -325,15 +274,6 @@ void divide_rows__i4(const int32_t *indptr, int64_t n_ptr, const int32_t *indice
     *data, int64_t n_data, const double *degree, int64_t n_degree, int64_t both, double *out, int64_t n_out);
 void count_terms__i4(const int32_t *indptr, int64_t n_ptr, const int32_t *indices, int64_t n_indices, const int64_t
     *terms, int64_t n_terms, int64_t most, int64_t *out, int64_t n_out);
-void gather_colours__i8(const int64_t *indptr, int64_t n_ptr, const int64_t *indices, int64_t n_indices, const uint64_t
-    *weights, int64_t n_weights, const uint64_t *colours, int64_t n_colours, uint64_t factor, uint64_t *out, int64_t
-    n_out);
-void hash_some_rows__i8(const int64_t *nodes, int64_t n, const int64_t *indptr, int64_t n_ptr, const int64_t *indices,
-    int64_t n_indices, const uint64_t *bits, int64_t n_bits, int64_t with_self, uint64_t *out, int64_t n_out);
-void add_by_label__i8(const int64_t *labels, int64_t n, const uint64_t *values, int64_t n_values, uint64_t *out,
-    int64_t n_out);
-int64_t components__i8(const int64_t *indptr, int64_t n_ptr, const int64_t *indices, int64_t n_indices, int64_t
-    symmetric, int64_t *parent, int64_t n, int64_t *labels, int64_t n_labels);
 int64_t move_rows__i8_u8(const int64_t *order, int64_t n, const int64_t *place, int64_t n_place, const int64_t *indptr,
     int64_t n_ptr, const int64_t *indices, int64_t n_indices, const uint64_t *data, int64_t n_data, int64_t *out_ptr,
     int64_t n_out_ptr, int64_t *out_indices, int64_t n_out, uint64_t *out_data, int64_t n_out_data);
@@ -353,27 +293,6 @@ int64_t number_by_appearance__i8(const int64_t *labels, int64_t n, int64_t *plac
     int64_t n_out);
 int64_t sort_hashes__i8(const uint64_t *colours, int64_t n, uint64_t *sorted, int64_t n_sorted, int64_t *order,
     int64_t n_order);
-int64_t upper_pairs__i8(const int64_t *indptr, int64_t n_ptr, const int64_t *indices, int64_t n_indices, const double
-    *data, int64_t n_data, const double *root, int64_t n_root, int64_t start, int64_t *pairs, int64_t n_pairs, int64_t two, double
-    *score, int64_t n_score);
-void shake_weights__i8(const int64_t *indptr, int64_t n_ptr, const int64_t *indices, int64_t n_indices, uint64_t seed, double
-    *data, int64_t n_data);
-void join_more__i8(const int64_t *pairs, int64_t n_pairs, int64_t two, int64_t most, int64_t *parent, int64_t n, int64_t *first,
-    int64_t n_first);
-void settle__i8(int64_t *parent, int64_t n, uint8_t *alone, int64_t n_alone);
-void row_entries__i8(const int64_t *rows, int64_t n, const int64_t *indptr, int64_t n_ptr, int64_t *out, int64_t n_out);
-int64_t sort_pairs__i8(const int64_t *pairs, int64_t n, int64_t two, const double *score, int64_t n_score, double low,
-    double high, int64_t *sorted, int64_t n_sorted, int64_t also_two);
-void join_in_order__i8(const int64_t *pairs, int64_t n_pairs, int64_t two, int64_t most, int64_t *parent, int64_t n,
-    uint8_t *alone, int64_t n_alone);
-void best_neighbours__i8(const int64_t *pairs, int64_t n_pairs, int64_t two, const int64_t *parent, int64_t n, const
-    uint8_t *alone, int64_t n_alone, int64_t *best, int64_t n_best);
-int64_t sum_between__i8(const int64_t *members, int64_t n, const int64_t *first, int64_t n_first, const int64_t
-    *labels, int64_t n_labels, int64_t start, int64_t count, const int64_t *indptr, int64_t n_ptr, const int64_t *indices, int64_t n_indices, const
-    double *data, int64_t n_data, int64_t *between_ptr, int64_t n_between_ptr, int64_t *between, int64_t n_between,
-    double *weights, int64_t n_weights);
-void add_rows__i8(const int64_t *labels, int64_t n, const double *x, int64_t n_x, int64_t width, double *out, int64_t
-    n_out, int64_t out_width);
 void transpose__i8_u8(const int64_t *indptr, int64_t n_ptr, const int64_t *indices, int64_t n_indices, const uint64_t
     *data, int64_t n_data, int64_t *out_ptr, int64_t n_out_ptr, int64_t *out_indices, int64_t n_out, uint64_t
     *out_data, int64_t n_out_data);
@@ -394,34 +313,5 @@ void divide_rows__i8(const int64_t *indptr, int64_t n_ptr, const int64_t *indice
     *data, int64_t n_data, const double *degree, int64_t n_degree, int64_t both, double *out, int64_t n_out);
 void count_terms__i8(const int64_t *indptr, int64_t n_ptr, const int64_t *indices, int64_t n_indices, const int64_t
     *terms, int64_t n_terms, int64_t most, int64_t *out, int64_t n_out);
-void height_range(const double *score, int64_t n, double *out, int64_t two);
-void leading_bits(const double *weights, int64_t n, double largest, uint64_t *out, int64_t n_out);
 int64_t count_hashes(uint64_t *colours, int64_t n, uint64_t *room, int64_t n_room);
-int64_t ward_merges(double *centres, int64_t d, int64_t n, int64_t *merged, int64_t n_merged, int64_t two, double
-    *heights, int64_t n_heights, const uint8_t *stop, int64_t one);
-int64_t name_merges(const int64_t *merged, int64_t n_merged, int64_t two, int64_t *parent, int64_t n, double *linkage,
-    int64_t n_linkage, int64_t four);
 
-/* linear.c */
-void fixed_product__i4(const int32_t *indptr, int64_t n_ptr, const int32_t *indices, int64_t n_indices, const double
-    *data, int64_t n_data, const double *x, int64_t n_x, int64_t width, double *out, int64_t n_out, int64_t out_width);
-void fixed_product__i8(const int64_t *indptr, int64_t n_ptr, const int64_t *indices, int64_t n_indices, const double
-    *data, int64_t n_data, const double *x, int64_t n_x, int64_t width, double *out, int64_t n_out, int64_t out_width);
-int64_t add_outer(const double *scale, int64_t n_scale, double factor, const double *x, int64_t n, int64_t width,
-    double *out, int64_t n_out, int64_t out_width);
-void combine(double a, const double *ax, int64_t n_ax, int64_t ax_width, double b, const double *x, int64_t n, int64_t
-    width, double c, const double *before, int64_t n_before, int64_t before_width, double *out, int64_t n_out, int64_t
-    out_width);
-void gram(const double *x, int64_t n, int64_t width, const double *y, int64_t n_y, int64_t y_width, double *out,
-    int64_t n_out, int64_t out_width);
-void rotate(const double *x, int64_t n, int64_t x_width, const double *m, int64_t rows, int64_t width, double *out,
-    int64_t n_out, int64_t out_width);
-void row_sums__i4(const int32_t *indptr, int64_t n_ptr, const double *data, int64_t n_data, double *out, int64_t n_out);
-void row_sums__i8(const int64_t *indptr, int64_t n_ptr, const double *data, int64_t n_data, double *out, int64_t n_out);
-void scale_rows(double *x, int64_t n, int64_t width);
-void column_norms(const double *x, int64_t n, int64_t width, double *out, int64_t n_out);
-void fill(double *x, int64_t n, int64_t width, int64_t salt, const uint8_t *only, int64_t n_only);
-int64_t orthonormal(const double *g, int64_t width, int64_t g_width, double *r, int64_t n_r, int64_t r_width, uint8_t
-    *lost, int64_t n_lost);
-int64_t symmetric_eigen(const double *a, int64_t n, int64_t a_width, double *values, int64_t n_values, double *vectors,
-    int64_t n_vectors, int64_t width);

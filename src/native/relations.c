@@ -1,11 +1,8 @@
-/* Relations between nodes that need not be neighbours; the twins are in pegfan/relations/_kernels.py. */
+/* Relations between nodes that need not be neighbours; their declarations are in pegfan/relations/_kernels.py. */
 #include "common.h"
 
-void nearest_degrees(const int64_t *order, int64_t n_order, const int64_t *first, int64_t n_first,
-                     const int64_t *degrees, int64_t n_degrees, int64_t around, int32_t *out, int64_t n,
-                     int64_t wanted) {
-    const int64_t count = n_first - 1;
-    (void)n_order, (void)n_degrees, (void)n;
+void nearest_degrees(const int64_t *order, const int64_t *first, int64_t count, const int64_t *degrees, int64_t around,
+                     int32_t *out, int64_t wanted) {
     for (int64_t c = 0; c < count; c++)
         for (int64_t place = first[c]; place < first[c + 1]; place++) {
             const int64_t i = order[place];
@@ -20,7 +17,7 @@ void nearest_degrees(const int64_t *order, int64_t n_order, const int64_t *first
                         at = start + size - 1 - step;
                     if (order[at] != i) out[i * wanted + found++] = (int32_t)order[at];
                 }
-                if (found == wanted) break;
+                if (found == wanted || (low < 0 && high == count)) break;
                 if (low < 0 || (high < count && degrees[high] - degrees[c] <= degrees[c] - degrees[low]))
                     now = high++;
                 else
@@ -29,49 +26,50 @@ void nearest_degrees(const int64_t *order, int64_t n_order, const int64_t *first
         }
 }
 
-#define RINGS(NAME, INDEX)                                                                                           \
-    int64_t NAME(const INDEX *indptr, int64_t n_ptr, const INDEX *indices, int64_t n_indices, const int64_t *own,    \
-                 int64_t n_own, const int64_t *reach, int64_t n_reach, int64_t begin, int32_t *stamp,                \
-                 int64_t n_stamp, int32_t *queue, int64_t n_queue, int32_t *counts, int64_t n_counts,                \
-                 int64_t *sizes, int64_t n_sizes, int64_t rings, int32_t *which, int64_t n_which, int32_t *many,     \
-                 int64_t n_many) {                                                                                   \
-        int64_t end = 0;                                                                                             \
-        (void)n_ptr, (void)n_indices, (void)n_own, (void)n_reach, (void)n_stamp, (void)n_queue, (void)n_which;       \
-        (void)n_many;                                                                                                \
-        for (int64_t b = 0; b < n_sizes; b++) {                                                                      \
-            const int64_t root = begin + b;                                                                          \
-            int64_t head = 0, tail = 1;                                                                              \
-            stamp[root] = (int32_t)root, queue[0] = (int32_t)root;                                                   \
-            for (int64_t k = 0; k < rings; k++) {                                                                    \
-                const int64_t ring_end = tail, before = end;                                                         \
-                int64_t low = n_counts, high = -1;                                                                   \
-                while (head < ring_end && tail < reach[root]) {                                                      \
-                    const int64_t i = queue[head++];                                                                 \
-                    for (int64_t e = indptr[i]; e < indptr[i + 1]; e++) {                                            \
-                        const int64_t j = indices[e];                                                                \
-                        if (stamp[j] == root) continue;                                                              \
-                        stamp[j] = (int32_t)root;                                                                    \
-                        queue[tail++] = (int32_t)j;                                                                  \
-                        counts[own[j]]++;                                                                            \
-                        if (own[j] < low) low = own[j];                                                              \
-                        if (own[j] > high) high = own[j];                                                            \
-                    }                                                                                                \
-                }                                                                                                    \
-                head = ring_end;                                                                                     \
-                for (int64_t c = low; c <= high; c++)                                                                \
-                    if (counts[c]) {                                                                                 \
-                        which[end] = (int32_t)c, many[end++] = counts[c];                                            \
-                        counts[c] = 0;                                                                               \
-                    }                                                                                                \
-                sizes[b * rings + k] = end - before;                                                                 \
-                if (tail == ring_end) break;                                                                         \
-            }                                                                                                        \
-        }                                                                                                            \
-        return end;                                                                                                  \
+/* The next ring of a node: its members join the queue, and the classes of their degrees are counted. */
+static int64_t next_ring(const int32_t *indptr, const int32_t *indices, const int64_t *own, int64_t root,
+                         int64_t head, int64_t ring_end, int64_t reach, int32_t *stamp, int32_t *queue, int32_t *counts,
+                         int64_t *low, int64_t *high) {
+    int64_t tail = ring_end;
+    while (head < ring_end && tail < reach) {
+        const int64_t i = queue[head++];
+        for (int64_t e = indptr[i]; e < indptr[i + 1]; e++) {
+            const int64_t j = indices[e];
+            if (stamp[j] == root) continue;
+            stamp[j] = (int32_t)root;
+            queue[tail++] = (int32_t)j;
+            counts[own[j]]++;
+            if (own[j] < *low) *low = own[j];
+            if (own[j] > *high) *high = own[j];
+        }
     }
+    return tail;
+}
 
-RINGS(rings__i4, int32_t)
-RINGS(rings__i8, int64_t)
+int64_t rings(const int32_t *indptr, const int32_t *indices, const int64_t *own, const int64_t *reach, int64_t begin,
+              int32_t *stamp, int32_t *queue, int32_t *counts, int64_t classes, int64_t *sizes, int64_t n,
+              int64_t layers, int32_t *which, int32_t *many) {
+    int64_t end = 0;
+    for (int64_t b = 0; b < n; b++) {
+        const int64_t root = begin + b;
+        int64_t head = 0, tail = 1;
+        stamp[root] = (int32_t)root, queue[0] = (int32_t)root;
+        for (int64_t k = 0; k < layers; k++) {
+            const int64_t ring_end = tail, before = end;
+            int64_t low = classes, high = -1;
+            tail = next_ring(indptr, indices, own, root, head, ring_end, reach[root], stamp, queue, counts, &low, &high);
+            head = ring_end;
+            for (int64_t c = low; c <= high; c++) {
+                if (!counts[c]) continue;
+                which[end] = (int32_t)c, many[end++] = counts[c];
+                counts[c] = 0;
+            }
+            sizes[b * layers + k] = end - before;
+            if (tail == ring_end) break;
+        }
+    }
+    return end;
+}
 
 ALWAYS_INLINE double cost(double a, double b, int32_t many_a, int32_t many_b) {
     return ((a > b ? a : b) / (a > b ? b : a) - 1.0) * (double)(many_a > many_b ? many_a : many_b);
@@ -135,13 +133,10 @@ static double time_warp(const double *a, const int32_t *many_a, int64_t n_a, con
     return above[width - 1];
 }
 
-void add_distances(int64_t begin, int64_t end, const int32_t *candidates, int64_t n, int64_t wanted,
-                   const int64_t *first, int64_t n_first, int64_t two, const int32_t *which, int64_t n_which,
-                   const int32_t *many, int64_t n_many, const double *values, int64_t n_values, double *total,
-                   int64_t n_total, int64_t d_total, double *room, int64_t four, int64_t d_room) {
-    double *a = room, *b = room + d_room, *above = room + 2 * d_room, *row = room + 3 * d_room;
-    (void)n, (void)n_first, (void)two, (void)n_which, (void)n_many, (void)n_values, (void)n_total, (void)d_total;
-    (void)four;
+void add_distances(int64_t begin, int64_t end, const int32_t *candidates, int64_t wanted, const int64_t *first,
+                   const int32_t *which, const int32_t *many, const double *values, int64_t classes, double *total,
+                   double *room) {
+    double *a = room, *b = room + classes, *above = room + 2 * classes, *row = room + 3 * classes;
     for (int64_t i = begin; i < end; i++) {
         const int64_t low = first[2 * i], high = first[2 * i + 1];
         for (int64_t e = low; e < high; e++) a[e - low] = values[which[e]];
@@ -159,8 +154,7 @@ void add_distances(int64_t begin, int64_t end, const int32_t *candidates, int64_
     }
 }
 
-void relation_weights(const double *distances, int64_t n, int64_t d, double *out, int64_t n_out, int64_t d_out) {
-    (void)n_out, (void)d_out;
+void relation_weights(const double *distances, int64_t n, int64_t d, double *out) {
     for (int64_t i = 0; i < n; i++, distances += d, out += d) {
         double least = INFINITY, total = 0.0;
         for (int64_t t = 0; t < d; t++)
@@ -174,11 +168,9 @@ void relation_weights(const double *distances, int64_t n, int64_t d, double *out
     }
 }
 
-void nearest_nodes(const int64_t *order, int64_t n_order, const int64_t *first, int64_t n_first, const int64_t *near,
-                   int64_t n_near, int64_t d_near, const double *gaps, int64_t n_gaps, int64_t d_gaps, int64_t *nodes,
-                   int64_t n, int64_t wanted, double *distances, int64_t n_distances, int64_t d_distances) {
-    (void)n_order, (void)n_near, (void)n_gaps, (void)d_gaps, (void)n, (void)n_distances, (void)d_distances;
-    for (int64_t p = 0; p + 1 < n_first; p++) {
+void nearest_nodes(const int64_t *order, const int64_t *first, int64_t points, const int64_t *near, int64_t d_near,
+                   const double *gaps, int64_t *nodes, int64_t wanted, double *distances) {
+    for (int64_t p = 0; p < points; p++) {
         const int64_t size = first[p + 1] - first[p];
         for (int64_t place = 0; place < size; place++) {
             const int64_t row = order[first[p] + place] * wanted;

@@ -1,10 +1,8 @@
-/* Loops of the tree builders; the twins are in pegfan/trees/_kernels.py. */
+/* Loops of the tree builders; their declarations are in pegfan/trees/_kernels.py. */
 #include "common.h"
 
 /* Entries ahead whose lines are asked for: enough of them on their way to hide that memory is far. */
 #define AHEAD 32
-
-static const uint64_t COLUMN = UINT64_C(0x94D049BB133111EB);
 
 #if defined(_MSC_VER)
 #include <intrin.h>
@@ -42,24 +40,21 @@ ALWAYS_INLINE int64_t to_16_bits(double value) { return (int64_t)llrint(value) &
 #undef INDEX
 #undef NAME
 
-void height_range(const double *score, int64_t n, double *out, int64_t two) {
-    (void)two;
-    double low = height(score[0]), high = low;
-    for (int64_t e = 1; e < n; e++) {
+void height_range(const double *score, int64_t n, double *out) {
+    double low = INFINITY, high = -INFINITY;
+    for (int64_t e = 0; e < n; e++) {
         const double value = height(score[e]);
         low = value < low ? value : low, high = value > high ? value : high;
     }
     out[0] = low, out[1] = high;
 }
 
-void score_keys(const double *score, int64_t n, double low, double high, uint16_t *keys, int64_t n_keys) {
-    (void)n_keys;
+void score_keys(const double *score, int64_t n, double low, double high, uint16_t *keys) {
     const double gap = high - low, scale = 65535.0 / (gap > 1e-12 ? gap : 1e-12);
     for (int64_t e = 0; e < n; e++) keys[e] = (uint16_t)to_16_bits((high - height(score[e])) * scale);
 }
 
-void leading_bits(const double *weights, int64_t n, double largest, uint64_t *out, int64_t n_out) {
-    (void)n_out;
+void leading_bits(const double *weights, int64_t n, double largest, uint64_t *out) {
     for (int64_t e = 0; e < n; e++) {
         const double value = weights[e] / largest;
         uint64_t bits;
@@ -119,36 +114,50 @@ WIDE static int64_t nearest(const double *gap, const double *size, int64_t used,
     return best;
 }
 
-int64_t ward_merges(double *centres, int64_t d, int64_t n, int64_t *merged, int64_t n_merged, int64_t two,
-                    double *heights, int64_t n_heights, const uint8_t *stop, int64_t one) {
-    (void)n_merged, (void)two, (void)n_heights, (void)one;
+/* The columns of clusters that are gone are squeezed out; `moved_to` says where the others are then. */
+static int64_t squeeze(double *centres, int64_t d, int64_t n, int64_t used, double *size, int64_t *point,
+                       uint8_t *alive, int64_t *moved_to) {
+    int64_t left = 0;
+    for (int64_t j = 0; j < used; j++) {
+        if (!alive[j]) continue;
+        moved_to[j] = left, size[left] = size[j], point[left] = point[j];
+        for (int64_t t = 0; t < d; t++) centres[t * n + left] = centres[t * n + j];
+        left++;
+    }
+    memset(alive, 1, (size_t)left);
+    return left;
+}
+
+/* The smallest cluster, of several the first: equal points then pair up, instead of joining a growing heap one by one. */
+static int64_t smallest(const double *size, const uint8_t *alive, int64_t used) {
+    int64_t first = -1;
+    for (int64_t j = 0; j < used; j++)
+        if (alive[j] && (first < 0 || size[j] < size[first])) first = j;
+    return first;
+}
+
+/* Another cluster than i, where all distances overflow: any will do. */
+static int64_t other_than(int64_t i, const uint8_t *alive) {
+    int64_t j = 0;
+    while (!alive[j] || j == i) j++;
+    return j;
+}
+
+int64_t ward_merges(double *centres, int64_t d, int64_t n, int64_t *merged, double *heights, const uint8_t *stop) {
     const size_t count_bytes = (size_t)n * sizeof(int64_t) + 1, number_bytes = (size_t)n * sizeof(double) + 1;
     double *size = malloc(number_bytes), *gap = malloc(number_bytes);
-    int64_t *point = malloc(count_bytes), *chain = malloc(count_bytes), *place = malloc(count_bytes);
+    int64_t *point = malloc(count_bytes), *chain = malloc(count_bytes), *moved_to = malloc(count_bytes);
     uint8_t *alive = malloc((size_t)n + 1);
-    int64_t length = 0, count = n, used = n, found = 0;
-    if (!(size && gap && point && chain && place && alive)) found = -1;
-    for (int64_t j = 0; j < n && !found; j++) size[j] = 1.0, point[j] = j, alive[j] = 1;
-    for (int64_t k = 0; k < n - 1 && !found; k++) {
+    int64_t length = 0, used = n; /* of the chain, and columns in use */
+    const int64_t failed = size && gap && point && chain && moved_to && alive ? 0 : -1;
+    for (int64_t j = 0; j < n && !failed; j++) size[j] = 1.0, point[j] = j, alive[j] = 1;
+    for (int64_t k = 0; k < n - 1 && !failed; k++) {
         if (*(const volatile uint8_t *)stop) break;
-        if (used > 64 && (double)count < 0.8 * (double)used) { /* squeeze out the columns of clusters that are gone */
-            int64_t kept = 0;
-            for (int64_t j = 0; j < used; j++) {
-                if (!alive[j]) continue;
-                place[j] = kept, size[kept] = size[j], point[kept] = point[j];
-                for (int64_t t = 0; t < d; t++) centres[t * n + kept] = centres[t * n + j];
-                kept++;
-            }
-            for (int64_t link = 0; link < length; link++) chain[link] = place[chain[link]];
-            used = kept;
-            memset(alive, 1, (size_t)used);
+        if (used > 64 && (double)(n - k) < 0.8 * (double)used) {
+            used = squeeze(centres, d, n, used, size, point, alive, moved_to);
+            for (int64_t link = 0; link < length; link++) chain[link] = moved_to[chain[link]];
         }
-        if (length == 0) {
-            int64_t first = -1;
-            for (int64_t j = 0; j < used; j++)
-                if (alive[j] && (first < 0 || size[j] < size[first])) first = j;
-            chain[0] = first, length = 1;
-        }
+        if (length == 0) chain[0] = smallest(size, alive, used), length = 1;
         int64_t i, best;
         double lowest;
         for (;;) {
@@ -156,8 +165,7 @@ int64_t ward_merges(double *centres, int64_t d, int64_t n, int64_t *merged, int6
             squared_gaps(centres, d, n, used, i, gap);
             gap[i] = INFINITY;
             best = nearest(gap, size, used, size[i], length > 1 ? chain[length - 2] : -1, &lowest);
-            for (int64_t j = 0; best < 0 && j < used; j++) /* all distances overflow; any partner will do */
-                if (alive[j] && j != i) best = j;
+            if (best < 0) best = other_than(i, alive);
             if (length > 1 && best == chain[length - 2]) break;
             chain[length++] = best;
         }
@@ -170,25 +178,24 @@ int64_t ward_merges(double *centres, int64_t d, int64_t n, int64_t *merged, int6
         }
         merged[2 * k] = point[low], merged[2 * k + 1] = point[high], heights[k] = lowest;
         size[low] = total, alive[high] = 0;
-        count--, length -= 2;
+        length -= 2;
     }
-    free(size), free(gap), free(point), free(chain), free(place), free(alive);
-    return found;
+    free(size), free(gap), free(point), free(chain), free(moved_to), free(alive);
+    return failed;
 }
 
-int64_t name_merges(const int64_t *merged, int64_t n_merged, int64_t two, int64_t *parent, int64_t n, double *linkage,
-                    int64_t n_linkage, int64_t four) {
-    (void)n_merged, (void)two, (void)n_linkage, (void)four;
-    int64_t *name = malloc((size_t)n * 2 * sizeof(int64_t) + 1), *size = name + n;
-    if (!name) return -1;
-    for (int64_t i = 0; i < n; i++) name[i] = i, size[i] = 1;
-    for (int64_t k = 0; k < n - 1; k++) {
+int64_t name_merges(const int64_t *merged, int64_t count, double *linkage) {
+    const int64_t n = count + 1;
+    int64_t *parent = malloc((size_t)n * 3 * sizeof(int64_t)), *name = parent + n, *size = name + n;
+    if (!parent) return -1;
+    for (int64_t i = 0; i < n; i++) parent[i] = name[i] = i, size[i] = 1;
+    for (int64_t k = 0; k < count; k++) {
         const int64_t a = top__i8(parent, merged[2 * k]), b = top__i8(parent, merged[2 * k + 1]);
         linkage[4 * k] = (double)(name[a] < name[b] ? name[a] : name[b]);
         linkage[4 * k + 1] = (double)(name[a] < name[b] ? name[b] : name[a]);
         parent[b] = a, size[a] += size[b], name[a] = n + k;
         linkage[4 * k + 3] = (double)size[a];
     }
-    free(name);
+    free(parent);
     return 0;
 }

@@ -27,9 +27,10 @@ mix_all = Loop("void mix_all(const uint64 values[n], uint64 out[n])")
 """Scramble every entry."""
 
 hash_rows = Loop(
-    "void hash_rows(const I indptr[n + 1], const J indices[_m], const uint64 bits[_m], int64 with_self, uint64 out[n])"
+    "void hash_rows(const I rows[n], const I indptr[_rows + 1], const J indices[_m], const uint64 bits[_m],"
+    " int64 with_self, uint64 out[n])"
 )
-"""Hash every row of a sparse matrix; `with_self`, as if row i also had an entry in column i like its first one."""
+"""Hash some rows of a sparse matrix; `with_self`, as if row i also had an entry in column i like its first one."""
 
 hash_dense_rows = Loop("void hash_dense_rows(const T x[n, d], uint64 out[n])")
 """Hash every row of a matrix, as `hash_rows` does with its entries other than zero."""
@@ -69,5 +70,5 @@ def row_hashes(matrix: Any) -> NDArray[np.uint64]:
         return key
     rows = csr_array(matrix)
     bits = (rows.data.astype(np.float64) + 0.0).view(np.uint64)  # + 0.0: no negative zero
-    hash_rows(rows.indptr, rows.indices, bits, False, key)
+    hash_rows(np.arange(len(key), dtype=rows.indptr.dtype), rows.indptr, rows.indices, bits, False, key)
     return key

@@ -16,19 +16,16 @@ from scipy import sparse
 import pegfan as pf
 from pegfan import _compiled, _hashing, _matrices, _products
 from pegfan._arrays import aligned
-from pegfan._compiled import Loop, compiled, native
+from pegfan._compiled import compiled, native
 from pegfan._products import product
 from pegfan.channels import _kernels as of_channels
 from pegfan.framelets import _kernels as frames
 from pegfan.framelets._transforms import CompiledTransforms
 from pegfan.models import _kernels as models
-from pegfan.relations import _kernels as relations
 from pegfan.training import _boosting, _kernels
 from pegfan.training.fast import FastNetwork, NativeNetwork
 from pegfan.training.network import Network
 from pegfan.training.rows import Rows, loss_weights
-from pegfan.trees import _kernels as of_trees
-from pegfan.trees import _linear
 from support.strategies import signal, trees
 from support.twins import all_twins
 from support.twins import twin_of as new_twin_of
@@ -120,7 +117,7 @@ def test_hashes_equal_their_bodies(seed, n, kinds):
     bits = rng.integers(2**63, size=M.nnz).astype(np.uint64)
     for with_self in (False, True):
         ours, theirs = np.zeros((2, n), np.uint64)
-        args = M.indptr.astype(kinds[0]), M.indices.astype(kinds[1]), bits, with_self
+        args = np.arange(n, dtype=kinds[0]), M.indptr.astype(kinds[0]), M.indices.astype(kinds[1]), bits, with_self
         _hashing.hash_rows(*args, ours)
         twin_of(_hashing.hash_rows)(*args, theirs)
         assert same_bits(ours, theirs)
@@ -465,38 +462,6 @@ def test_attention_and_dropout_equal_their_bodies(seed, dtype, n, heads, width, 
     )
 
 
-@twin
-@given(seeds, st.integers(2, 30), st.integers(1, 4), st.sampled_from([np.int32, np.int64]), st.booleans())
-def test_relations_equal_their_bodies(seed, n, layers, index, around):
-    rng = np.random.default_rng(seed)
-    edges = sparse.csr_array(np.triu(rng.random((n, n)) < 0.15, 1))
-    edges = sparse.csr_array(edges + edges.T)
-    degrees, own = np.unique(np.diff(edges.indptr), return_inverse=True)
-    order = np.argsort(own, kind="stable")
-    first = np.concatenate([[0], np.cumsum(np.bincount(own))])
-    candidates = np.zeros((n, int(rng.integers(1, n))), np.int32)
-    twins(relations.nearest_degrees, order, first, degrees.astype(np.int64), around, candidates)
-    component = sparse.csgraph.connected_components(edges, directed=False)[1]
-    reach = np.bincount(component)[component]
-    stamp, queue, counts = np.full(n, -1, np.int32), np.zeros(n, np.int32), np.zeros(len(degrees), np.int32)
-    sizes, which, many = np.zeros((n, layers), np.int64), *np.ones((2, n * n), np.int32)
-    end = twins(
-        *(relations.rings, edges.indptr.astype(index), edges.indices.astype(index), own, reach, 0),
-        *(stamp, queue, counts, sizes, which, many),
-    )
-    assert end == sizes.sum()
-    stops = np.cumsum(sizes).reshape(sizes.shape)
-    lists = np.column_stack([stops[:, 0] - sizes[:, 0], stops[:, 0]])
-    distances = np.zeros(candidates.shape)
-    values, room = degrees + 0.5, np.zeros((4, len(degrees)))
-    twins(relations.add_distances, 0, n, candidates, lists, which, many, values, distances, room, room={8})
-    twins(relations.weights, distances, np.zeros_like(distances))
-    near = rng.permuted(np.tile(np.arange(len(degrees)), (len(degrees), 1)), axis=1)
-    gaps = rng.random(near.shape)
-    wanted = int(rng.integers(1, n))
-    twins(relations.nearest_nodes, order, first, near, gaps, np.zeros((n, wanted), np.int64), np.zeros((n, wanted)))
-
-
 WITHOUT_NUMBA = """
 import sys
 import numpy as np
@@ -618,9 +583,6 @@ def test_labels_are_sorted_in_c(seed, n, index, most):
     perm = rng.permutation(n).astype(index)
     same(_matrices.holds_each_once, perm, np.zeros(n, np.uint8), scratch=(1,))
     assert _matrices.holds_each_once(perm, np.zeros(n, np.uint8))
-    same(of_trees.add_by_label, labels, hashes(rng, n), hashes(rng, most))
-    x = rng.standard_normal((n, 3))
-    same(of_trees.add_rows, labels, x, np.zeros((most, 3)))
 
 
 @twin
@@ -633,165 +595,6 @@ def test_hashes_are_sorted_in_c(seed, n, distinct, index):
     np.testing.assert_array_equal(order, np.argsort(values, kind="stable"))
     same(_matrices.count_hashes, values, np.zeros_like(values), scratch=(0, 1))
     assert _matrices.count_hashes(values.copy(), np.empty_like(values)) == len(np.unique(values))
-
-
-@twin
-@given(seeds, st.integers(1, 60), indices)
-def test_rows_are_hashed_in_c(seed, n, index):
-    rng = np.random.default_rng(seed)
-    A = square(rng, n, index)
-    bits = A.data.view(np.uint64)
-    nodes = rng.permutation(n)[: rng.integers(n + 1)].astype(index)
-    for with_self in (False, True):
-        *_, every = same(_hashing.hash_rows, A.indptr, A.indices, bits, with_self, hashes(rng, n))
-        *_, some = same(
-            of_trees.hash_some_rows, nodes, A.indptr, A.indices, bits, with_self, np.zeros(len(nodes), np.uint64)
-        )
-        np.testing.assert_array_equal(some, every[nodes])
-    for x in (A.toarray(), A.toarray().astype(np.float32), np.zeros((n, 0))):
-        *_, dense = same(_hashing.hash_dense_rows, x, np.zeros(n, np.uint64))
-        np.testing.assert_array_equal(dense, _hashing.row_hashes(sparse.csr_array(x)))
-    same(_hashing.fold_words, hashes(rng, n), hashes(rng, 8))
-    same(of_trees.gather_colours, A.indptr, A.indices, bits, hashes(rng, n), np.uint64(rng.integers(9)), hashes(rng, n))
-
-
-@twin
-@given(seeds, st.integers(1, 300))
-def test_leading_bits_are_taken_in_c(seed, n):
-    rng = np.random.default_rng(seed)
-    weights = rng.random(n) * 2.0 ** rng.integers(-1074, 900, n).astype(float)
-    weights[rng.random(n) < 0.2] = 0.0
-    weights[rng.random(n) < 0.2] = 1.0
-    same(of_trees.leading_bits, weights, float(weights.max()) or 1.0, np.zeros(n, np.uint64))
-
-
-@twin
-@given(seeds, st.integers(1, 120), indices, st.booleans())
-def test_components_are_found_in_c(seed, n, index, symmetric):
-    from scipy.sparse.csgraph import connected_components
-
-    rng = np.random.default_rng(seed)
-    A = matrix(rng, n, n, index, per_row=1.0)
-    A = sparse.csr_array(A + A.T) if symmetric else A
-    A.indices, A.indptr = A.indices.astype(index), A.indptr.astype(index)
-    out = np.zeros(n, index), np.zeros(n, index)
-    *_, labels = same(of_trees.components, A.indptr, A.indices, symmetric, *out, scratch=(3,))
-    np.testing.assert_array_equal(labels, connected_components(A, connection="weak")[1])
-
-
-@twin
-@given(seeds, st.integers(1, 60), indices, st.integers(1, 2**63))
-def test_weights_are_shaken_in_c(seed, n, index, shake):
-    A = square(np.random.default_rng(seed), n, index, symmetric=True)
-    before = A.data.copy()
-    *_, after = same(of_trees.shake_weights, A.indptr, A.indices, np.uint64(shake), A.data)
-    assert ((before / 4 <= after) & (after <= before * 4)).all()
-    shaken = sparse.csr_array((after, A.indices, A.indptr), shape=A.shape)
-    assert (shaken != shaken.T).nnz == 0  # an edge has one factor, whichever of its ends it is looked at from
-
-
-@twin
-@given(seeds, st.integers(2, 120), indices, st.integers(2, 6))
-def test_matching_is_done_in_c(seed, n, index, most):
-    rng = np.random.default_rng(seed)
-    A = square(rng, n, index, symmetric=True)
-    count = int((A.indices > np.repeat(np.arange(n), np.diff(A.indptr))).sum())
-    root = np.sqrt(rng.random(n) + 0.1)
-    given_ = (*parts(A), root, 0, np.zeros((count, 2), index), np.zeros(count))
-    *_, pairs, score = same(of_trees.upper_pairs, *given_)
-    cut = int(rng.integers(0, n))  # the lower rows by themselves
-    below = (A.indptr[cut:] - A.indptr[cut], A.indices[A.indptr[cut] :], A.data[A.indptr[cut] :])
-    late = int((pairs[:, 0] >= cut).sum())
-    *_, last, _ = same(of_trees.upper_pairs, *below, root, cut, np.zeros((late, 2), index), np.zeros(late))
-    np.testing.assert_array_equal(last, pairs[count - late :])
-    if count:
-        _, ends = same(of_trees.height_range, score, np.zeros(2))
-        *_, keys = same(of_trees.score_keys, score, *ends.tolist(), np.zeros(count, np.uint16))
-        in_order = pairs[np.argsort(keys, kind="stable")]
-        *_, pairs = same(of_trees.sort_pairs, pairs, score, *ends.tolist(), np.zeros_like(pairs))
-        np.testing.assert_array_equal(pairs, in_order)
-    given_ = (pairs, most, np.zeros(n, index), np.zeros(n, bool))
-    _, _, parent, alone = same(of_trees.join_in_order, *given_)
-    *_, best = same(of_trees.best_neighbours, pairs, parent, alone, np.zeros(n, index))
-    for join, settle in (
-        (of_trees.join_more, of_trees.settle),
-        (of_trees.join_more.by_numba, of_trees.settle.by_numba),
-    ):
-        growing, first, single = np.full(n, -1, index), np.full(n, -1, index), np.zeros(n, bool)
-        for part in np.array_split(pairs, 3):
-            join(np.ascontiguousarray(part), most, growing, first)
-        settle(growing, single)
-        np.testing.assert_array_equal(growing, parent)
-        np.testing.assert_array_equal(single, alone)
-        np.testing.assert_array_equal(np.where(single & (first >= 0), growing[first], -1), best)
-
-
-@twin
-@given(seeds, st.integers(1, 60), indices)
-def test_entries_of_rows_are_listed_in_c(seed, n, index):
-    rng = np.random.default_rng(seed)
-    A = square(rng, n, index)
-    rows = rng.integers(0, n, 20).astype(index)
-    size = int(np.diff(A.indptr)[rows].sum())
-    *_, entries = same(of_trees.row_entries, rows, A.indptr, np.zeros(size, index))
-    np.testing.assert_array_equal(A.indices[entries], A[rows].indices)
-
-
-@twin
-@given(seeds, st.integers(1, 400), indices, st.integers(1, 9000))
-def test_clusters_are_summed_in_c(seed, n, index, spread):
-    """Few clusters and many: these are found by one layer of bits, or by three."""
-    rng = np.random.default_rng(seed)
-    A = square(rng, n, index, symmetric=True)
-    labels = rng.integers(0, spread, n)
-    labels[0] = spread - 1  # labels that nobody has are allowed here, and make rows of bits long
-    members, first = _matrices.by_label(labels.astype(index), spread)
-    out = np.zeros(spread + 1, index), np.zeros(A.nnz, index), np.zeros(A.nnz)
-    *_, pointers, columns, sums = same(
-        of_trees.sum_between, members, first, labels.astype(index), 0, spread, *parts(A), *out
-    )
-    start = int(rng.integers(0, spread))  # the lower rows by themselves
-    out = np.zeros(spread - start + 1, index), np.zeros(A.nnz, index), np.zeros(A.nnz)
-    *_, here, some, weights = same(
-        of_trees.sum_between, members, first[start:], labels.astype(index), start, spread, *parts(A), *out
-    )
-    np.testing.assert_array_equal(here, pointers[start:] - pointers[start])
-    np.testing.assert_array_equal(some[: here[-1]], columns[pointers[start] : pointers[-1]])
-    np.testing.assert_array_equal(weights[: here[-1]], sums[pointers[start] : pointers[-1]])
-
-
-@twin
-@given(seeds, st.integers(2, 150), st.integers(1, 12))
-def test_points_are_merged_in_c(seed, n, d):
-    rng = np.random.default_rng(seed)
-    centres = np.round(rng.standard_normal((d, n)), int(rng.integers(0, 8)))  # coarse ones have ties
-    given_ = (centres, np.zeros((n - 1, 2), np.int64), np.zeros(n - 1), np.zeros(1, np.uint8))
-    _, merged, heights, _ = same(of_trees.ward_merges, *given_)
-    order = np.argsort(heights, kind="stable")
-    same(of_trees.name_merges, merged[order], np.arange(n), np.zeros((n - 1, 4)))
-
-
-@twin
-@given(seeds, st.integers(1, 50), st.integers(1, 20), indices)
-def test_linear_algebra_is_done_in_c(seed, n, width, index):
-    rng = np.random.default_rng(seed)
-    x, y, z = (rng.standard_normal((n, width)) for _ in range(3))
-    A = matrix(rng, n, n, index)
-    same(_linear.product, *parts(A), x, np.zeros((n, width)))
-    same(_linear.row_sums, A.indptr, A.data, np.zeros(n))
-    same(_linear.add_outer, rng.random(n), 0.3, x, y)
-    same(_linear.combine, 1.5, x, -0.7, y, 0.1, z, np.zeros((n, width)))
-    *_, g = same(_linear.gram, x, x, np.zeros((width, width)))
-    same(_linear.rotate, x, rng.standard_normal((width, 7)), np.zeros((n, 7)))
-    x[rng.random(n) < 0.2] = 0.0
-    same(_linear.scale_rows, x)
-    same(_linear.column_norms, x, np.zeros(width))
-    same(_linear.fill, x, 3, rng.random(width) < 0.5)
-    same(_linear.orthonormal, g, np.zeros((width, width)), np.zeros(width, bool))
-    square_ = rng.standard_normal((width, width))
-    if rng.random() < 0.5:
-        square_ = np.round(square_)  # eigenvalues that meet
-    same(_linear.symmetric_eigen, square_ + square_.T, np.zeros(width), np.zeros((width, width)))
 
 
 @twin
@@ -809,20 +612,6 @@ def test_sums_of_integers_are_taken_in_c(seed, n, width, index):
     for both in (False, True):
         same(of_channels.divide_rows, *parts(A), rng.random(n) + 0.1, both, np.zeros(A.nnz))
     same(of_channels.count_terms, A.indptr, A.indices, rng.integers(0, 50, n), 60, np.zeros(n, np.int64))
-
-
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("method", ["matching", "ward", "adjacency"])
-def test_trees_are_the_same_in_c_and_in_python(seed, method, monkeypatch):
-    from pegfan.trees import canonical
-
-    rng = np.random.default_rng(seed)
-    graph = pf.Graph.from_edges(rng.integers(0, 300, (700, 2)), rng.random(700), n=300, directed=seed == 1)
-    options = {"signals": rng.random(300)} if seed == 1 else {}
-    in_c = pf.build_tree(graph, method, **options)
-    monkeypatch.setattr(Loop, "__call__", lambda self, *args: self.by_numba(*args))
-    monkeypatch.setattr(canonical, "_known", {})
-    assert pf.build_tree(graph, method, **options) == in_c
 
 
 @built

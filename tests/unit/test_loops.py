@@ -63,7 +63,7 @@ def test_a_result_that_cannot_be_written_is_refused():
 def test_letters_stand_for_one_dtype_in_a_call():
     indptr, indices = np.array([0, 1]), np.zeros(1, np.int32)
     out = np.zeros(1, np.uint64)
-    _hashing.hash_rows(indptr, indices, np.ones(1, np.uint64), False, out)  # two letters: two dtypes
+    _hashing.hash_rows(indptr[:1], indptr, indices, np.ones(1, np.uint64), False, out)  # two letters: two dtypes
     same = Loop("void same(const I indptr[n + 1], const I indices[_m])")
     with pytest.raises(TypeError, match="same: indices must be"):
         same(indptr, indices)

@@ -18,6 +18,7 @@ from pegfan.relations import (
     struc2vec,
     struc2vec_relations,
 )
+from pegfan.relations._kernels import add_distances
 from pegfan.relations.geometry import NAMES
 
 HEADER = "node1,node2\tspace\trelation_type\n"
@@ -130,12 +131,12 @@ def test_struc2vec_in_blocks_is_the_same(graph, layers, block):
 )
 def test_the_band_of_the_warping_leaves_nothing_out(a, b):
     """Lists of any kind, far apart too; the graphs above are small."""
-    from pegfan.relations._kernels import _time_warp
-
     a, b = sorted(dict(a).items()), sorted(dict(b).items())
-    columns = [np.array(column) for pairs in (a, b) for column in zip(*pairs, strict=True)]
-    room = np.full((2, 41), np.nan)
-    warped = _time_warp(columns[0] + 0.5, columns[1], columns[2] + 0.5, columns[3], *room)
+    which, many = (np.array(column, np.int32) for column in zip(*a, *b, strict=True))
+    lists = np.array([[0, len(a)], [len(a), len(a) + len(b)]])
+    candidates, total = np.array([[1], [0]], np.int32), np.zeros((2, 1))
+    add_distances(0, 2, candidates, lists, which, many, np.arange(41) + 0.5, total, np.full((4, 41), np.nan))
+    warped = total[0, 0]
     assert warped == pytest.approx(plain_warping(a, b), rel=1e-12, abs=1e-12)
 
 

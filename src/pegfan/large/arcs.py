@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from pegfan._matrices import by_label, enough, move_rows, transpose
 from pegfan.large.pieces import Made, Stage, Task, Work
+from pegfan.trees._kernels import row_entries
 
 __all__ = ["Block", "bounds_of", "degrees", "describe", "narrow", "ordered", "read_block", "save_block", "vector"]
 
@@ -187,8 +188,6 @@ def arcs_per_block(work: Work) -> int:
 
 def group_rows(task: Task, block: Block, keys: NDArray[Any], bounds: list[int]) -> dict[str, Any]:
     """Write the rows of a block by rising key, in order where keys are equal: those of one new block stand together."""
-    from pegfan.trees._kernels import row_entries
-
     order = np.argsort(keys, kind="stable").astype(block.pointers.dtype)
     entries = np.empty(len(block.columns), block.pointers.dtype)
     row_entries(order, block.pointers, entries)
@@ -310,8 +309,6 @@ def group_turned(task: Task) -> dict[str, Any]:
 
 def join_rows(task: Task) -> dict[str, Any]:
     """A piece: some rows of the transpose."""
-    from pegfan.trees._kernels import row_entries
-
     keys, block = read_group(task.inputs["grouped"], task.block)
     start, stop = task.params["bounds"][task.block : task.block + 2]
     members, first = by_label(keys - keys.dtype.type(start), stop - start)

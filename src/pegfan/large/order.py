@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from pegfan._hashing import mix_all, row_hashes
+from pegfan._hashing import hash_rows, mix_all, row_hashes
 from pegfan._matrices import count_hashes, csr_of, enough, move_rows
 from pegfan.large import arcs as on_disk
 from pegfan.large.arcs import Block, index_of, read_block, vector
 from pegfan.large.pieces import Made, Stage, Task, Work
+from pegfan.trees._kernels import gather_colours, join_pairs, leading_bits, settle_clusters
 from pegfan.trees.canonical import ROUNDS, VISITS, Colours, Refiner, SpentError, colouring_of
 from pegfan.trees.hierarchy import by_appearance
 
@@ -127,18 +128,14 @@ def _sides(inputs: dict[str, Made]) -> list[tuple[Made, Any]]:
 
 
 def _bits_of(weights: NDArray[Any], largest: float) -> Colours:
-    from pegfan.trees import _kernels
-
     out = np.empty(len(weights), np.uint64)
-    _kernels.leading_bits(np.ascontiguousarray(weights, np.float64), largest, out)
+    leading_bits(np.ascontiguousarray(weights, np.float64), largest, out)
     return out
 
 
 def _gather(block: Block, largest: float, colours: Colours, factor: Any, total: Colours) -> None:
-    from pegfan.trees import _kernels
-
     bits = _bits_of(block.values(), largest)
-    _kernels.gather_colours(block.pointers, block.columns, bits, colours, factor, total)
+    gather_colours(block.pointers, block.columns, bits, colours, factor, total)
 
 
 class _Streamed(Refiner):
@@ -174,8 +171,6 @@ class _Streamed(Refiner):
 
     def hash_rows(self, nodes: NDArray[Any], joined: bool) -> Colours:
         """Hashes of the neighbourhoods of some nodes, which are in order."""
-        from pegfan.trees import _kernels
-
         key = np.zeros(len(nodes), np.uint64)
         for side, factor in self.streams:
             for block in on_disk.blocks(side):
@@ -186,19 +181,17 @@ class _Streamed(Refiner):
                 pointers[block.start + block.rows + 1 :] = block.pointers[-1]
                 part, bits = np.empty(some.stop - some.start, np.uint64), _bits_of(block.values(), self.largest)
                 here = np.ascontiguousarray(nodes[some], dtype=pointers.dtype)
-                _kernels.hash_some_rows(here, pointers, block.columns, bits, joined, part)
+                hash_rows(here, pointers, block.columns, bits, joined, part)
                 key[some] += factor * part
         return key
 
     def components(self) -> tuple[NDArray[Any], int]:
         """The component of every node, numbered by their first nodes, and how many there are."""
-        from pegfan.trees import _kernels
-
         parent, first = np.full(self.n, -1, self.index), np.full(self.n, -1, self.index)
         for block in on_disk.blocks(self.streams[0][0]):
             pairs = np.column_stack([block.row_numbers(), block.columns])
-            _kernels.join_more(pairs, self.n, parent, first)
-        _kernels.settle(parent, np.empty(self.n, bool))
+            join_pairs(pairs, self.n, parent, first)
+        settle_clusters(parent, first)
         component = by_appearance(parent)
         return component, int(component.max(initial=-1)) + 1
 

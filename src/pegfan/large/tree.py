@@ -196,23 +196,19 @@ def join_pairs(task: Task) -> dict[str, Any]:
             for block in range(made.count):
                 for begin in range(starts[block, key], starts[block, stop], most):
                     end = min(begin + most, int(starts[block, stop]))
-                    _kernels.join_more(on_disk.part(made, "pairs", block, begin, end), h, parent, first)
+                    _kernels.join_pairs(on_disk.part(made, "pairs", block, begin, end), h, parent, first)
         else:
             spans = [(block, int(starts[block, key]), int(starts[block, stop])) for block in range(made.count)]
             pairs = np.concatenate([on_disk.part(made, "pairs", *span) for span in spans])
             numbers = np.arange(stop - key, dtype=np.uint16)
             keys = np.concatenate([np.repeat(numbers, counts[block, key:stop]) for block in range(made.count)])
             pairs = pairs[np.argsort(keys, kind="stable")]
-            _kernels.join_more(pairs, h, parent, first)
+            _kernels.join_pairs(pairs, h, parent, first)
             del pairs, keys
         key = stop
-    alone = np.empty(n, bool)
-    _kernels.settle(parent, alone)
-    best = np.where(alone & (first >= 0), parent[first], parent.dtype.type(-1))
-    del first
     lonely = vector(level, "roots") == 0
-    labels = gather(gather_by_neighbour(parent, best, h), lonely, h)
-    del parent, best
+    labels = gather(gather_by_neighbour(parent, first, h), lonely, h)
+    del parent, first
     lengths = np.concatenate([np.diff(level.load("pointers", block)) for block in range(level.count)])
     count = int(labels.max()) + 1
     task.save("labels", labels)

@@ -20,6 +20,7 @@ from pegfan._arrays import FloatArray, IntArray
 from pegfan._checks import BadInput, check_choice, check_integer, check_kind, shown
 from pegfan._limits import BYTE
 from pegfan.graph import Graph, check_graph
+from pegfan.relations._kernels import nearest_nodes
 from pegfan.relations.struc2vec import undirected
 from pegfan.trees import canonical_order
 
@@ -281,8 +282,6 @@ def _latent_neighbours(points: FloatArray, wanted: int) -> tuple[IntArray, IntAr
     """Pairs of a node and one close to it, about as many as wanted."""
     from scipy.spatial import cKDTree
 
-    from pegfan.relations import _kernels
-
     n = len(points)
     cap = min(ceil(_CAP * wanted / n), n - 1)
     if cap == 0:
@@ -293,7 +292,7 @@ def _latent_neighbours(points: FloatArray, wanted: int) -> tuple[IntArray, IntAr
     gaps, near = cKDTree(places).query(places, k=np.arange(1, count + 1))
     first = np.concatenate([[0], np.cumsum(np.bincount(own))])
     nodes, distances = np.empty((n, cap), np.int64), np.empty((n, cap))
-    _kernels.nearest_nodes(np.argsort(own, kind="stable"), first, near, gaps, nodes, distances)
+    nearest_nodes(np.argsort(own, kind="stable"), first, near, gaps, nodes, distances)
     radius = np.partition(distances, wanted - 1, axis=None)[wanted - 1]
     row, column = np.nonzero(distances <= radius)
     return row, nodes[row, column]

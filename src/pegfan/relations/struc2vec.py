@@ -17,6 +17,7 @@ from scipy.sparse.csgraph import connected_components
 from pegfan._arrays import FloatArray, IntArray
 from pegfan._checks import check_choice, check_integer
 from pegfan.graph import Graph, check_graph
+from pegfan.relations._kernels import add_distances, nearest_degrees, relation_weights, rings
 from pegfan.trees import canonical_order
 
 __all__ = ["struc2vec_relations"]
@@ -139,13 +140,11 @@ def _check_visits(edges: csr_array, layers: int) -> None:
 
 def _candidates(degrees: IntArray, own: IntArray, order: IntArray, around: bool) -> NDArray[np.int32]:
     """For every node the others of nearest degree, the nearest first."""
-    from pegfan.relations import _kernels
-
     n = len(order)
     by_degree = order[np.argsort(own[order], kind="stable")]
     first = np.concatenate([[0], np.cumsum(np.bincount(own, minlength=len(degrees)))])
     found = np.empty((n, min(floor(2 * log2(n)) + 1, n - 1)), np.int32)
-    _kernels.nearest_degrees(by_degree, first, degrees.astype(np.int64), around, found)
+    nearest_degrees(by_degree, first, degrees.astype(np.int64), around, found)
     return found
 
 
@@ -153,8 +152,6 @@ def _ring_lists(
     edges: csr_array, own: IntArray, classes: int, layers: int
 ) -> tuple[IntArray, NDArray[np.int32], NDArray[np.int32]]:
     """The degrees in every ring of every node: ring k of node i is first[i, k]:first[i, k + 1] of the other two."""
-    from pegfan.relations import _kernels
-
     n = edges.shape[0]
     component = connected_components(edges, directed=False)[1]
     reach = np.bincount(component)[component]
@@ -166,9 +163,7 @@ def _ring_lists(
     found: list[NDArray[np.int32]] = []
     for begin in range(0, n, block):
         part = sizes[begin : begin + block]
-        end = _kernels.rings(
-            edges.indptr, edges.indices, own, reach, begin, stamp, queue, counts, part, room[0], room[1]
-        )
+        end = rings(edges.indptr, edges.indices, own, reach, begin, stamp, queue, counts, part, room[0], room[1])
         found.append(room[:, :end].copy())
     # Ring 0 is the node itself; it goes first in the lists of the node.
     return _with_ring_zero(sizes, np.concatenate(found, axis=1), own)
@@ -192,18 +187,14 @@ def _with_ring_zero(
 def _compare(
     candidates: Any, first: IntArray, which: Any, many: Any, values: FloatArray, distances: FloatArray
 ) -> None:
-    from pegfan.relations import _kernels
-
     room = np.empty((4, len(values)))
     for begin in range(0, len(candidates), _ROWS):
         end = min(begin + _ROWS, len(candidates))
-        _kernels.add_distances(begin, end, candidates, first, which, many, values, distances, room)
+        add_distances(begin, end, candidates, first, which, many, values, distances, room)
 
 
 def _relation(candidates: NDArray[np.int32], distances: FloatArray) -> csr_array:
-    from pegfan.relations import _kernels
-
     n, count = candidates.shape
     weights = np.empty((n, count))
-    _kernels.weights(distances, weights)
+    relation_weights(distances, weights)
     return relation_of(weights.ravel(), candidates.ravel(), np.arange(n + 1) * count)

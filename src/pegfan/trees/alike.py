@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from pegfan._arrays import FloatArray, IntArray
 from pegfan._checks import as_array
+from pegfan.trees._kernels import add_rows
 
 __all__ = ["Signals", "check_signals", "codes_of"]
 
@@ -50,12 +51,10 @@ class Signals:
 
     def coarsen(self, labels: IntArray, count: int) -> Signals:
         """Those of clusters of clusters."""
-        from pegfan.trees import _kernels
-
         parts = []
         for rows in (self.sums, self.counts):
             total = np.zeros((count, rows.shape[1]))
-            _kernels.add_rows(labels, rows, total)
+            add_rows(labels, rows, total)
             parts.append(total)
         return Signals(parts[0], parts[1], self.weight)
 

@@ -18,6 +18,7 @@ from pegfan._checks import check_choice, check_integer, check_number, shown
 from pegfan._matrices import by_label, csr_of, drop_loops, enough, merged, moved, transposed
 from pegfan.graph import Graph, check_graph
 from pegfan.running import Progress, Step
+from pegfan.trees._kernels import shake_weights, sum_between
 from pegfan.trees.alike import Signals, check_signals, codes_of
 from pegfan.trees.canonical import canonical_order
 from pegfan.trees.hierarchy import Hierarchy, by_appearance
@@ -231,8 +232,6 @@ def grow(
 
 def coarsen(level: LevelGraph, labels: IntArray) -> LevelGraph:
     """The graph of the clusters: weights summed over both directions between different clusters."""
-    from pegfan.trees import _kernels
-
     if labels.shape != (level.n,) or labels.min() < 0:
         raise ValueError(f"coarsen takes a label of 0 or more for each of {level.n} nodes, got shape {labels.shape}")
     count, graph = int(labels.max()) + 1, level.edges
@@ -241,7 +240,7 @@ def coarsen(level: LevelGraph, labels: IntArray) -> LevelGraph:
     pointers = np.empty(count + 1, index)
     weights, columns = np.empty(graph.nnz), np.empty(graph.nnz, index)
     rows = (*by_label(labels, count), labels, 0, count, graph.indptr, graph.indices, graph.data)
-    end = enough(_kernels.sum_between(*rows, pointers, columns, weights))
+    end = enough(sum_between(*rows, pointers, columns, weights))
     weights, columns = weights[:end], columns[:end]
     if 2 * end < graph.nnz:
         weights, columns = weights.copy(), columns.copy()
@@ -259,9 +258,7 @@ def _first_level(
     if largest > 0:  # weights of any scale: sums and products below stay far from overflow and underflow
         arcs.data /= largest
     if seed:
-        from pegfan.trees import _kernels
-
-        _kernels.shake_weights(arcs.indptr, arcs.indices, np.uint64(seed), arcs.data)
+        shake_weights(arcs.indptr, arcs.indices, np.uint64(seed), arcs.data)
     edges = merged(arcs, transposed(arcs)) if graph.directed else arcs
     if not edges.data.all() or edges.diagonal().any():
         edges = edges.copy() if edges is arcs else edges

@@ -21,9 +21,10 @@ from scipy.sparse import csr_array, issparse
 
 from pegfan._arrays import IntArray
 from pegfan._checks import check_flag
-from pegfan._hashing import digest_of, row_hashes
+from pegfan._hashing import digest_of, hash_rows, mix_all, row_hashes
 from pegfan._matrices import by_label, count_hashes, csr_of, moved, sorted_hashes, transposed
 from pegfan.graph import Graph, check_graph
+from pegfan.trees._kernels import add_by_label, components, gather_colours, leading_bits
 from pegfan.trees.hierarchy import offsets_within
 
 Colours = NDArray[np.uint64]
@@ -211,8 +212,6 @@ class Refiner:
 
     def step(self, colours: Colours, out: Colours | None = None) -> Colours:
         """The colours after one round."""
-        from pegfan._hashing import mix_all
-
         total = np.multiply(colours, np.uint64(3), out=out)
         self.gather(colours, total)
         mix_all(total, total)
@@ -223,28 +222,22 @@ class Refiner:
 
     def gather(self, colours: Colours, total: Colours) -> None:
         """Add what every node sees of its neighbours' colours."""
-        from pegfan.trees import _kernels
-
         for indptr, indices, weights, factor in self.sides:
-            _kernels.gather_colours(indptr, indices, weights, colours, factor, total)
+            gather_colours(indptr, indices, weights, colours, factor, total)
 
     def hash_rows(self, nodes: NDArray[Any], joined: bool) -> Colours:
         """Hashes of the neighbourhoods of some nodes; `joined` counts them as their own neighbours."""
-        from pegfan.trees import _kernels
-
         key, part = np.zeros(len(nodes), np.uint64), np.empty(len(nodes), np.uint64)
         for indptr, indices, weights, factor in self.sides:
-            _kernels.hash_some_rows(nodes, indptr, indices, weights, joined, part)
+            hash_rows(nodes, indptr, indices, weights, joined, part)
             key += factor * part
         return key
 
     def components(self) -> tuple[NDArray[Any], int]:
         """The component of every node, numbered by their first nodes, and how many there are."""
-        from pegfan.trees import _kernels
-
         parent, component = (np.empty(self.weights.shape[0], self.index) for _ in range(2))
         arcs = (self.weights.indptr, self.weights.indices)
-        return component, _kernels.components(*arcs, not self.directed, parent, component)
+        return component, components(*arcs, not self.directed, parent, component)
 
     def part(self, nodes: NDArray[Any]) -> Refiner:
         """The same for some of the nodes, a component."""
@@ -289,10 +282,8 @@ def _leading_bits(weights: Any, all_weights: Any) -> Colours:
 
     What rounding changes, where weights were summed in another order, stays unseen, and so does the unit.
     """
-    from pegfan.trees import _kernels
-
     out = np.empty(len(weights), np.uint64)
-    _kernels.leading_bits(weights, float(all_weights.max(initial=0.0)) or 1.0, out)
+    leading_bits(weights, float(all_weights.max(initial=0.0)) or 1.0, out)
     return out
 
 
@@ -415,10 +406,8 @@ def _equal(one: csr_array, other: csr_array) -> bool:
 
 def _break_copies(colours: Colours, component: NDArray[Any], count: int, tied: NDArray[Any]) -> tuple[Colours, int]:
     """Tell the tied nodes of components apart, and number components that look the same as a whole."""
-    from pegfan.trees import _kernels
-
     key = np.zeros(count, np.uint64)
-    _kernels.add_by_label(component, _scramble(colours), key)
+    add_by_label(component, _scramble(colours), key)
     by_key = np.argsort(key, kind="stable")
     rank = np.empty(len(key), np.int64)
     rank[by_key] = offsets_within(key[by_key])
@@ -443,8 +432,6 @@ def _numbered(colours: Colours, rank: Any, salt: int) -> Colours:
 
 
 def _scramble(colours: Colours) -> Colours:
-    from pegfan._hashing import mix_all
-
     out = np.empty_like(colours)
     mix_all(colours, out)
     return out

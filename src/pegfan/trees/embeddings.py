@@ -1,6 +1,6 @@
 """Coordinates for nodes: spectral, or singular vectors of the adjacency; the same on every machine.
 
-All arithmetic is that of `_linear`: compiled loops with a fixed order of operations.
+All arithmetic is that of `_linear` and of `pegfan._products`: loops in C with a fixed order of operations.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from scipy.sparse.csgraph import connected_components
 
 from pegfan._arrays import FloatArray
 from pegfan._matrices import enough, transposed
+from pegfan._products import product
+from pegfan.trees import _linear
 from pegfan.trees.build import LevelGraph
 
 _DENSE = 32  # matrices up to this size are decomposed whole
@@ -71,16 +73,12 @@ class _Operator:
         return int(self.matrices[0].shape[1])
 
     def apply(self, x: FloatArray) -> FloatArray:
-        from pegfan.trees import _linear
-
-        given = x
+        image = x
         for matrix in self.matrices:
-            out = np.empty((matrix.shape[0], x.shape[1]))
-            _linear.product(matrix.indptr, matrix.indices, matrix.data, x, out)
-            x = out
+            image = product(matrix, image)
         if self.outer is not None:
-            enough(_linear.add_outer(*self.outer, given, x))
-        return x
+            enough(_linear.add_outer(*self.outer, x, image))
+        return image
 
 
 def leading_eigenvectors(
@@ -144,8 +142,6 @@ class _Block:
 
     def filter(self, operator: _Operator, image: FloatArray, values: FloatArray) -> None:
         """Multiply by a polynomial that is at most one from the operator's lower bound to the smallest value."""
-        from pegfan.trees import _linear
-
         low, top = operator.low, float(values[0])
         cut = max(float(values[-1]), low + 1e-5 * (top - low))
         centre, radius = (cut + low) / 2, (cut - low) / 2
@@ -160,8 +156,6 @@ class _Block:
 
     def _orthonormalise(self) -> None:
         """Twice, for once leaves errors as large as the vectors were dependent; lost ones are replaced."""
-        from pegfan.trees import _linear
-
         width = self.vectors.shape[1]
         turn, lost = np.empty((width, width)), np.zeros(width, bool)
         passes = 0
@@ -173,8 +167,6 @@ class _Block:
                 self._fill(2, lost)
 
     def _fill(self, salt: int, columns: Any) -> None:
-        from pegfan.trees import _linear
-
         _linear.fill(self.vectors, salt, columns)
 
 
@@ -188,32 +180,24 @@ def _degree(top: float) -> int:
 
 def row_sums(matrix: csr_array) -> FloatArray:
     """The sum of every row."""
-    from pegfan.trees import _linear
-
     out = np.empty(matrix.shape[0])
     _linear.row_sums(matrix.indptr, matrix.data, out)
     return out
 
 
 def _gram(x: FloatArray, y: FloatArray) -> FloatArray:
-    from pegfan.trees import _linear
-
     out = np.empty((x.shape[1], y.shape[1]))
     _linear.gram(x, y, out)
     return out
 
 
 def _rotate(x: FloatArray, turn: FloatArray) -> FloatArray:
-    from pegfan.trees import _linear
-
     out = np.empty((x.shape[0], turn.shape[1]))
     _linear.rotate(x, turn, out)
     return out
 
 
 def _norms(x: FloatArray) -> FloatArray:
-    from pegfan.trees import _linear
-
     out = np.empty(x.shape[1])
     _linear.column_norms(x, out)
     return out
@@ -225,8 +209,6 @@ def _lengths(operator: _Operator, vectors: FloatArray) -> FloatArray:
 
 
 def _eigen(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
-    from pegfan.trees import _linear
-
     values, vectors = np.empty(len(matrix)), np.empty(matrix.shape)
     enough(_linear.symmetric_eigen(matrix, values, vectors))
     return values, vectors
@@ -234,8 +216,6 @@ def _eigen(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 def _unit_rows(points: FloatArray) -> FloatArray:
     """Rows scaled to length one; rows of zeros stay."""
-    from pegfan.trees import _linear
-
     rows = np.array(points, dtype=np.float64, order="C")
     _linear.scale_rows(rows)
     return rows

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from pegfan._arrays import FloatArray, IntArray
 from pegfan._matrices import enough
+from pegfan.trees._kernels import height_range, join_pairs, settle_clusters, sort_pairs, upper_pairs
 from pegfan.trees.build import LevelGraph
 from pegfan.trees.embeddings import row_sums
 from pegfan.trees.hierarchy import offsets_within
@@ -20,16 +21,13 @@ def matching(level: LevelGraph, h: int) -> IntArray:
     Nodes that stay alone because all their neighbours' clusters are full (the leaves of a star) are gathered with
     those that have the same best neighbour.
     """
-    from pegfan.trees import _kernels
-
     pairs, score, into = _joined(level)
     if level.signals is not None and len(pairs):
         score = score * level.signals.closeness(pairs)
     pairs = _best_first(pairs, score, into)
-    parent, best, alone = np.empty(level.n, pairs.dtype), np.empty(level.n, pairs.dtype), np.empty(level.n, bool)
-    _kernels.join_in_order(pairs, h, parent, alone)
-    _kernels.best_neighbours(pairs, parent, alone, best)
-    return gather_by_neighbour(parent, best, h)
+    parent, first = (np.full(level.n, -1, pairs.dtype) for _ in range(2))
+    join_pairs(pairs, h, parent, first)
+    return gather_by_neighbour(parent, first, h)
 
 
 Pairs = NDArray[Any]
@@ -38,13 +36,11 @@ Pairs = NDArray[Any]
 
 def _joined(level: LevelGraph) -> tuple[Pairs, FloatArray, Pairs]:
     """The ends of edges, their weights over the roots of both degrees, and room for as many pairs."""
-    from pegfan.trees import _kernels
-
     edges = level.edges
     root = np.sqrt(row_sums(edges))
     count, index = edges.nnz // 2, edges.indices.dtype
     score, pairs, into = np.empty(count), np.empty((count, 2), index), np.empty((count, 2), index)
-    _kernels.upper_pairs(edges.indptr, edges.indices, edges.data, root, 0, pairs, score)
+    upper_pairs(edges.indptr, edges.indices, edges.data, root, 0, pairs, score)
     return pairs, score, into
 
 
@@ -54,19 +50,18 @@ def _best_first(pairs: Pairs, score: FloatArray, into: Pairs) -> Pairs:
     Scores count as 16-bit numbers on a logarithmic scale: finer than they are meaningful, and sorted in
     linear time.
     """
-    from pegfan.trees import _kernels
-
     if len(score):
         ends = np.empty(2)
-        _kernels.height_range(score, ends)
-        enough(_kernels.sort_pairs(pairs, score, float(ends[0]), float(ends[1]), into))
+        height_range(score, ends)
+        enough(sort_pairs(pairs, score, float(ends[0]), float(ends[1]), into))
     return into
 
 
-def gather_by_neighbour(parent: NDArray[Any], best: NDArray[Any], h: int) -> NDArray[Any]:
-    """Put nodes that stayed alone together with those of the same best neighbour, h at a time."""
-    nodes = np.flatnonzero(best >= 0)
-    nodes = nodes[np.argsort(best[nodes], kind="stable")]
-    place = offsets_within(best[nodes])
+def gather_by_neighbour(parent: NDArray[Any], first: NDArray[Any], h: int) -> NDArray[Any]:
+    """Labels from what `join_pairs` left; nodes alone join those of the same best neighbour, h at a time."""
+    settle_clusters(parent, first)
+    nodes = np.flatnonzero(first >= 0)
+    nodes = nodes[np.argsort(first[nodes], kind="stable")]
+    place = offsets_within(first[nodes])
     parent[nodes] = nodes[np.arange(len(nodes)) - place % h]
     return parent

@@ -11,6 +11,7 @@ import numpy as np
 
 from pegfan._arrays import FloatArray, IntArray
 from pegfan._matrices import enough, moved
+from pegfan.trees._kernels import name_merges, ward_merges
 from pegfan.trees.build import LevelGraph
 from pegfan.trees.embeddings import adjacency_embedding, spectral_embedding
 from pegfan.trees.hierarchy import cut_linkage
@@ -56,14 +57,12 @@ def ward_linkage(points: FloatArray) -> FloatArray:
     array([[0.   , 1.   , 1.   , 2.   ],
            [2.   , 3.   , 5.196, 3.   ]])
     """
-    from pegfan.trees import _kernels
-
     n = len(points)
     merged, heights, linkage = np.empty((n - 1, 2), np.int64), np.empty(n - 1), np.empty((n - 1, 4))
-    enough(_interruptible(_kernels.ward_merges, np.array(points.T, dtype=np.float64, order="C"), merged, heights))
+    enough(_interruptible(ward_merges, np.array(points.T, dtype=np.float64, order="C"), merged, heights))
     order = np.argsort(heights, kind="stable")
     linkage[:, 2] = np.sqrt(2.0 * heights[order])
-    enough(_kernels.name_merges(merged[order], np.arange(n), linkage))
+    enough(name_merges(merged[order], linkage))
     return linkage
 
 

@@ -30,3 +30,17 @@ def twin_of(loop: Any) -> Any:
             return plain(*args)
 
     return run
+
+
+def same_as_twin(loop: Any, *args: Any, scratch: tuple[int, ...] = ()) -> list[Any]:
+    """Check that a loop does in C what its twin does, bit for bit; the arguments as they are afterwards.
+
+    `scratch` are arguments whose contents are of no use then.
+    """
+    runs = [[a.copy() if isinstance(a, np.ndarray) else a for a in args] for _ in range(2)]
+    results = [run(*arguments) for run, arguments in zip((loop, twin_of(loop)), runs, strict=True)]
+    assert results[0] == results[1]
+    for i, (one, other) in enumerate(zip(*runs, strict=True)):
+        if isinstance(one, np.ndarray) and i not in scratch:
+            assert one.tobytes() == other.tobytes(), f"{loop.__name__}: argument {i}"
+    return runs[0]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 
 _A, _B = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
@@ -19,11 +17,12 @@ def mix_all(values, out):
     out[:] = _mix(values)
 
 
-def hash_rows(indptr, indices, bits, with_self, out):
+def hash_rows(rows, indptr, indices, bits, with_self, out):
     terms = _mix(bits ^ _mix(indices.astype(np.uint64) + _B))
-    for i, (begin, end) in enumerate(itertools.pairwise(indptr)):
+    for k, i in enumerate(rows):
+        begin, end = indptr[i : i + 2]
         own = [_mix(bits[begin] ^ _mix(np.uint64(i) + _B))] if with_self and begin < end else []
-        out[i] = _mix(np.sum([*terms[begin:end], *own], dtype=np.uint64))
+        out[k] = _mix(np.sum([*terms[begin:end], *own], dtype=np.uint64))
 
 
 def hash_dense_rows(x, out):
