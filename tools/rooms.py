@@ -26,6 +26,7 @@ ROWS: dict[str, tuple[str, ...]] = {
         "_locks",
         "_atomic",
         "_checks",
+        "_cache",
         "_limits",
         "_npz",
         "_rows",

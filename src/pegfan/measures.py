@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, dataclass
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +44,6 @@ __all__ = [
 
 _FEW, _CELLS = 1_000, 50_000_000
 """Classes, and nodes times classes, up to which counts are kept for all of them, whether they occur or not."""
-_counted: WeakKeyDictionary[Graph, csr_array] = WeakKeyDictionary()
 
 
 def class_edges(graph: Graph) -> IntArray:
@@ -565,15 +563,16 @@ def _labelled_arcs(graph: Graph) -> tuple[Any, NDArray[Any], NDArray[Any]]:
 def _class_edges(graph: Graph) -> csr_array:
     """Return the counts of :func:`class_edges`, sparse: there may be as many classes as nodes."""
     check_graph(graph)
-    if graph not in _counted:  # several measures of one graph ask for them
+
+    def count() -> csr_array:
         labels, i, j = _labelled_arcs(graph)
         k = graph.n_classes
         if k <= _FEW:
-            _counted[graph] = csr_array(np.bincount(labels[i] * k + labels[j], minlength=k * k).reshape(k, k))
-        else:
-            ones = np.ones(i.size, dtype=np.int64)
-            _counted[graph] = coo_array((ones, (labels[i], labels[j])), shape=(k, k)).tocsr()
-    return _counted[graph].copy()
+            return csr_array(np.bincount(labels[i] * k + labels[j], minlength=k * k).reshape(k, k))
+        ones = np.ones(i.size, dtype=np.int64)
+        return coo_array((ones, (labels[i], labels[j])), shape=(k, k)).tocsr()
+
+    return graph.cache.get("class edges", count).copy()  # several measures of one graph ask for them
 
 
 def _end_distribution(graph: Graph) -> tuple[csr_array, FloatArray]:

@@ -114,7 +114,7 @@ def test_twins_are_told_from_others_and_counted():
     assert len(np.unique(colouring.classes)) == 2
     lonely = star.replace(features=np.arange(7.0)[:, None])
     assert pf.trees.canonical_order(lonely).tied == 0
-    assert pf.trees.canonical_order(lonely, use_features=False).tied == 6
+    assert pf.trees.canonical_order(lonely.replace(features=None)).tied == 6
 
 
 def test_direction_and_weights_tell_nodes_apart():

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from threading import RLock
 from typing import Any
-from weakref import WeakKeyDictionary, WeakValueDictionary
+from weakref import WeakValueDictionary
 
 from pegfan._limits import is_large
 from pegfan.graph import Graph
 
-_PARTS: WeakKeyDictionary[Graph, dict[Hashable, Any]] = WeakKeyDictionary()
 _VALUES: WeakValueDictionary[Hashable, Any] = WeakValueDictionary()
 KEEPING = RLock()
 """Held while something that is kept is computed: trainings in several threads then compute it once."""
@@ -24,11 +23,7 @@ def part_of(graph: Graph, key: Hashable, make: Callable[[], Any], always: bool =
     """A part of a graph's channels, made once if the graph is large, or `always`."""
     if not is_large(graph.n) and not always:
         return make()
-    with KEEPING:
-        parts = _PARTS.setdefault(graph, {})
-        if key not in parts:
-            parts[key] = make()
-        return parts[key]
+    return graph.cache.get(("channels", key), make)
 
 
 def value_of(rows: int, key: Hashable, make: Callable[[], Any]) -> Any:

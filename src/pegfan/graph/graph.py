@@ -12,7 +12,9 @@ from scipy.sparse import csr_array, issparse, triu
 from scipy.sparse.csgraph import connected_components
 
 from pegfan._arrays import FloatArray, IntArray
+from pegfan._cache import Cache, bytes_of
 from pegfan._checks import as_array, check_flag, kind_of, shown
+from pegfan._hashing import digest_of
 from pegfan.graph import attributes as check
 from pegfan.graph import changes, converters
 from pegfan.graph.edges import Joined, join_edges
@@ -21,6 +23,9 @@ from pegfan.metrics import METRICS, check_metric
 
 if TYPE_CHECKING:
     from pegfan.measures import Description
+
+_CACHE_LEAST, _CACHE_TIMES = 2**26, 8
+"""What is computed from a graph is held with it: so many bytes, or so many times those of edges and features."""
 
 
 class Graph:
@@ -75,6 +80,8 @@ class Graph:
     splits : tuple of Split
     edge_matrices : mapping of str to csr_array of float64
         Empty if there are none; :meth:`weighted` makes one of them the adjacency.
+    cache : Cache
+        What was computed from the graph, by those who did; never pickled.
 
     Notes
     -----
@@ -91,6 +98,8 @@ class Graph:
     (array([ 1, -1,  0]), array(['ant', 'cat'], dtype='<U3'))
     """
 
+    __slots__ = ("__dict__", "__weakref__", "cache")
+    cache: Cache
     adjacency: csr_array
     features: Any
     feature_names: tuple[str, ...] | None
@@ -147,7 +156,7 @@ class Graph:
             is_directed = False if undirected else check.check_directed(directed, matrix)
             matrices = check.check_edge_matrices({} if edge_matrices is None else edge_matrices, matrix, is_directed)
         truth = codes if targets is None else targets
-        self.__dict__.update(
+        attributes = dict(  # noqa: C408
             adjacency=matrix,
             features=features,
             feature_names=None if columns is None else check.check_feature_names(columns, features),
@@ -163,6 +172,15 @@ class Graph:
             edge_matrices=matrices,
             edge_kinds=check.check_edge_kinds(edge_kinds, matrices),
         )
+        self.__setstate__(attributes)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__  # without what was computed from it
+
+    def __setstate__(self, attributes: dict[str, Any]) -> None:
+        self.__dict__.update(attributes)
+        limit = max(_CACHE_LEAST, _CACHE_TIMES * bytes_of([self.adjacency, self.features]))
+        object.__setattr__(self, "cache", Cache(limit))
 
     def __copy__(self) -> Graph:
         return self
@@ -234,6 +252,22 @@ class Graph:
     def ids(self) -> NDArray[Any]:
         """`node_names`, or 0..n-1 where nodes have no names."""
         return np.arange(self.n) if self.node_names is None else self.node_names
+
+    @property
+    def digest(self) -> str:
+        """32 hex digits of what trees and channels are made of, edges and features: the same on every machine.
+
+        Labels are no part of it.
+
+        Examples
+        --------
+        >>> g = Graph.from_edges([[0, 1], [1, 2]])
+        >>> g.digest == g.replace(labels=[0, 1, 0]).digest != g.permute([1, 0, 2]).digest
+        True
+        """
+        names = sorted(self.edge_matrices)
+        matrices = (self.adjacency, self.features, *map(self.edge_matrices.get, names))
+        return self.cache.get("digest", lambda: digest_of(f"{self.directed} {names} {self.edge_kinds}", *matrices))
 
     @property
     def edge_matrices(self) -> Mapping[str, csr_array]:

@@ -41,7 +41,7 @@ def cut(work: Work, graph: Graph, arcs_per_block: int = 1_000_000, width: int = 
     [3, 3]
     """
     given = graph.adjacency
-    key = [digest_of(part).hex() for part in (given.indptr, given.indices, given.data)]
+    key = digest_of(given)
     bounds = bounds_of(np.diff(given.indptr), arcs_per_block)
     arcs = work.stage(take_rows, {"bounds": bounds, "digest": key}, count=len(bounds) - 1)
     _give(work, arcs, given)
@@ -49,8 +49,7 @@ def cut(work: Work, graph: Graph, arcs_per_block: int = 1_000_000, width: int = 
         return arcs, None
     values: Any = graph.features
     d = values.shape[1]
-    parts = (values.indptr, values.indices, values.data) if issparse(values) else (values,)
-    key = [digest_of(np.ascontiguousarray(part)).hex() for part in parts]
+    key = digest_of(values)
     starts = list(range(0, d, width))
     slabs = work.stage(take_columns, {"starts": [*starts, d], "digest": key}, count=max(len(starts), 1))
     _give(work, slabs, values)

@@ -165,8 +165,7 @@ def forest_of(x: Any, edge_index: Any, edge_weight: Any, batch: Any, settings: T
     edges, weights, graphs = _edges(edge_index, x.shape[0]), _weights(edge_weight), _graphs(batch, x.shape[0])
     if weights is not None and weights.shape != edges.shape[1:]:
         raise ValueError(f"edge_weight has the shape {weights.shape}, and edge_index {edges.shape[1]} edges")
-    given = [edges, weights, graphs]
-    key = (x.shape[0], edges.shape[1], settings, *(None if part is None else digest_of(part) for part in given))
+    key = x.shape[0], settings, digest_of(edges, weights, graphs)
     size = x.shape[0] + edges.shape[1]
     return _FORESTS.get(key, size, lambda: _plant(edges, weights, graphs, x.shape[0], settings))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -206,7 +205,7 @@ def compress(graph: Any, f: Any, keep: float, *, progress: Progress | None = Non
         kind = np.uint32 if dictionary.starts[-1] < 2**32 else np.uint64
     values = np.concatenate([np.empty(0), *(one for _, one in found)])
     counts = np.array([len(one) for one, _ in found], np.int64)
-    fingerprint = _fingerprint(graph)
+    fingerprint = graph.digest
     near = _composed(graph, fingerprint, places, values, counts, signal.shape)
     norm = float(np.linalg.norm(signal))
     error = float(np.linalg.norm(signal - near)) / norm if norm else 0.0
@@ -217,7 +216,7 @@ def _composed(
     graph: Graph, fingerprint: str, places: Any, values: FloatArray, counts: IntArray, shape: tuple[int, ...]
 ) -> FloatArray:
     """The signal of some atoms of a graph, column by column."""
-    if _fingerprint(graph) != fingerprint:
+    if graph.digest != fingerprint:
         raise ValueError(
             "the signal was compressed on another graph, or on this one with its nodes numbered in another way; give "
             "that graph"
@@ -236,17 +235,3 @@ def _probed(signal: FloatArray) -> FloatArray:
     """Two products of every column with fixed vectors of unit size."""
     probes = np.random.default_rng(0).standard_normal((2, len(signal))) / np.sqrt(max(len(signal), 1))
     return np.asarray(probes @ signal.reshape(len(signal), -1))
-
-
-def _fingerprint(graph: Graph) -> str:
-    """What tells a graph from others: all that has a say in the canonical order of its nodes."""
-    content = hashlib.sha256(f"{graph.n} {graph.directed}".encode())
-    named = [matrix for _, matrix in sorted(graph.edge_matrices.items())]
-    for matrix in (graph.adjacency, graph.features, *named):
-        if matrix is None:
-            continue
-        arrays = [matrix.indptr, matrix.indices, matrix.data] if hasattr(matrix, "indptr") else [matrix]
-        for array in arrays:
-            wide = np.ascontiguousarray(array, "<f8" if array.dtype.kind == "f" else "<i8")
-            content.update(f" {wide.shape}".encode() + wide.tobytes())
-    return content.hexdigest()[:32]

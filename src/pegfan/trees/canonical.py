@@ -8,19 +8,16 @@ tell them apart; on graphs small enough, look-ahead and individualisation contin
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from threading import Lock
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array
 
 from pegfan._arrays import IntArray
-from pegfan._checks import check_flag
+from pegfan._cache import Cache
 from pegfan._hashing import digest_of, hash_rows, mix_all, row_hashes
 from pegfan._matrices import by_label, count_hashes, csr_of, moved, sorted_hashes, transposed
 from pegfan.graph import Graph, check_graph
@@ -33,13 +30,8 @@ ROUNDS = 64  # rounds of refinement that any graph gets; small ones get as many 
 VISITS = 100_000_000
 """Arcs that refinement may visit beyond that, and that individualisation may visit: a second or so."""
 
-_MOST_KNOWN = 4_000_000
-_known: dict[bytes, Colouring] = {}
-"""The newest results, up to so many nodes in all: a tree, its channels and a split of one graph ask for one order."""
-_KNOWING = Lock()
-_digests: WeakKeyDictionary[Graph, dict[bool, bytes]] = WeakKeyDictionary()
-
-
+_COLOURINGS = Cache(2**26)
+"""Of equal graphs, by their digests: a tree, its channels and a split ask for one order."""
 _OVERHEAD = 50_000  # arcs that could be visited in the time that a component takes whatever its size
 
 
@@ -72,16 +64,13 @@ class Colouring:
     arbitrary: int
 
 
-def canonical_order(graph: Graph, use_features: bool = True, labels: IntArray | None = None) -> Colouring:
+def canonical_order(graph: Graph, labels: IntArray | None = None) -> Colouring:
     """Order the nodes of a graph by what they are, not by how they are numbered.
 
     Parameters
     ----------
     graph
-        A graph; directions, weights (those of its `edge_matrices` too) and, unless `use_features` is false, features
-        tell nodes apart. Labels do not.
-    use_features
-        Whether features count.
+        A graph; directions, weights (those of its `edge_matrices` too) and features tell nodes apart. Labels do not.
     labels
         A number for every node that counts as well.
 
@@ -98,41 +87,13 @@ def canonical_order(graph: Graph, use_features: bool = True, labels: IntArray | 
     (4, 0)
     """
     check_graph(graph)
-    use_features = check_flag(use_features, "use_features")
-    key = _digest(graph, use_features, labels) if labels is not None else _known_digest(graph, use_features)
-    found = _known.get(key)
-    if found is None:
+
+    def colour() -> Colouring:
         refiner = Refiner(_all_weights(graph), graph.directed)
         # Long paths and grids of millions of nodes would take as many rounds as they are long.
-        stable = refiner.refine(_initial_colours(graph, use_features, labels), or_what_is_affordable=True)
-        found = colouring_of(refiner, stable)
-        with _KNOWING:
-            _known[key] = found
-            while len(_known) > 1 and sum(len(one.order) for one in _known.values()) > _MOST_KNOWN:
-                del _known[next(iter(_known))]
-    return found
+        return colouring_of(refiner, refiner.refine(_initial_colours(graph, labels), or_what_is_affordable=True))
 
-
-def _known_digest(graph: Graph, use_features: bool) -> bytes:
-    """The digest of a graph, which cannot change; made once, for that of a large one takes a while."""
-    digests = _digests.setdefault(graph, {})
-    if use_features not in digests:
-        digests[use_features] = _digest(graph, use_features, None)
-    return digests[use_features]
-
-
-def _digest(graph: Graph, use_features: bool, labels: IntArray | None) -> bytes:
-    """What the colouring of a graph depends on."""
-    digest = hashlib.blake2b(f"{graph.n} {graph.directed}".encode(), digest_size=16)
-    matrices: list[Any] = [graph.adjacency, graph.features if use_features else None, labels]
-    matrices += [matrix for _, matrix in sorted(graph.edge_matrices.items())]
-    for matrix in matrices:
-        parts = [matrix.indptr, matrix.indices, matrix.data] if issparse(matrix) else [matrix]
-        for part in parts if matrix is not None else ():
-            digest.update(f" {part.shape} {part.dtype}".encode())
-            digest.update(digest_of(part))
-        digest.update(b";")
-    return digest.digest()
+    return _COLOURINGS.get((graph.digest, digest_of(labels)), colour)
 
 
 def colouring_of(refiner: Refiner, stable: Colours) -> Colouring:
@@ -264,9 +225,9 @@ class Refiner:
         return colours
 
 
-def _initial_colours(graph: Graph, use_features: bool, labels: IntArray | None) -> Colours:
+def _initial_colours(graph: Graph, labels: IntArray | None) -> Colours:
     colours = np.ones(graph.n, np.uint64)
-    if use_features and graph.features is not None:
+    if graph.features is not None:
         colours = row_hashes(graph.features)
     if labels is not None:
         colours = _scramble(colours + _scramble(labels.astype(np.int64).view(np.uint64)))
