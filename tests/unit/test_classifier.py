@@ -10,7 +10,7 @@ from scipy import sparse
 import pegfan as pf
 from pegfan._saved import FORMAT_VERSION, _checksum
 from pegfan.classifier import FSGNNClassifier, PEGFANClassifier
-from pegfan.fitted import draw_splits
+from pegfan.fitted import draw_splits, fit_split
 from pegfan.graph import Graph, Split
 from pegfan.recipe import pad_levels
 
@@ -41,6 +41,14 @@ def grown(graph, nodes, edges, seed=0):
 
 
 # ------------------------------------------------------------------ fit, predict, score
+
+
+def test_a_quarter_of_the_training_nodes_judge_where_none_are_said_to(graph):
+    whole = graph.splits[0]
+    part = fit_split(graph, Split(whole.train, whole.val[:0], whole.test), seed=0)
+    assert np.array_equal(np.sort(np.concatenate(part[:2])), whole.train)
+    assert len(part.val) == pytest.approx(0.25 * len(whole.train), abs=1)
+    assert np.array_equal(part.test, whole.test)
 
 
 @BOTH

@@ -331,6 +331,7 @@ def test_from_edges_by_hand():
     edges, weights = [[0, 1], [1, 0], [2, 2], [1, 2]], [3, 4, 5, 0]
     undirected = Graph.from_edges(edges, weights)
     np.testing.assert_array_equal(undirected.adjacency.toarray(), [[0, 4, 0], [4, 0, 0], [0, 0, 5]])
+    assert (undirected.n_edges, undirected.adjacency.nnz) == (2, 3)  # a weight of 0 is no edge, a loop is one
     directed = Graph.from_edges(edges, weights, directed=True, n=4, duplicates="error", labels=[0, 1, 1, 0])
     expected = [[0, 3, 0, 0], [4, 0, 0, 0], [0, 0, 5, 0], [0, 0, 0, 0]]
     np.testing.assert_array_equal(directed.adjacency.toarray(), expected)

@@ -75,6 +75,13 @@ def test_every_metric_speaks_for_itself(name):
     assert pf.Graph.from_edges([[0, 1]], labels=truth, metric=name).metric == name
 
 
+@pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if metric.numbers])
+def test_numbers_that_are_nearer_gain_more(name):
+    truth = np.array([0.0, 1.0, 3.0])
+    near, far = (METRICS[name].gain(score(truth + error, truth, name)) for error in (0.1, 0.5))
+    assert near > far
+
+
 def test_a_metric_that_does_not_exist_is_refused():
     with pytest.raises(ValueError, match="'r2' or 'mae', got 'f1'"):
         pf.Graph.from_edges([[0, 1]], metric="f1")

@@ -354,6 +354,8 @@ def test_what_must_improve_and_what_is_kept():
     assert (by_loss.kept, by_loss.numbers["epochs"], by_loss.numbers["val_metric"]) == (1, 4, 0.5)
     by_metric = follow(Course(losses, hits), recipe.changed(stop="metric"), labels, "accuracy", "")
     assert (by_metric.kept, by_metric.numbers["epochs"], by_metric.numbers["val_loss"]) == (2, 5, 2.0)
+    by_smallest = follow(Course(losses, hits), recipe.changed(stop="metric"), labels, "log_loss", "")
+    assert (by_smallest.kept, by_smallest.numbers["best_epoch"]) == (2, 2)
     at_last = follow(Course(losses, hits), recipe, labels, "accuracy", "", last=True)
     assert (at_last.kept, at_last.numbers["best_epoch"]) == (3, 1)
     assert (at_last.numbers["val_loss"], at_last.numbers["val_metric"]) == (2.0, 0.75)

@@ -129,6 +129,18 @@ def test_the_column_that_tells_matters(recipe):
     assert again == rows
 
 
+def test_importances_do_not_depend_on_the_numbering():
+    graph, perm = telling_graph(), np.random.default_rng(0).permutation(200)
+    both = []
+    for one in (graph, graph.permute(perm)):
+        model = pf.RecipeClassifier({"method": "none", "regime": "homophily", "epochs": 5}).fit(one)
+        explainer, test = Explainer(model.fitted_), one.splits[0].test
+        both.append(permutation_importance(explainer, one.labels, test, "accuracy", repeats=1)[0])
+    for row, other in zip(*both, strict=True):
+        assert (row.name, row.drop) == (other.name, other.drop)
+        assert row.loss == pytest.approx(other.loss)
+
+
 @pytest.mark.parametrize("recipe", [{"scaling": "columns", "kind": "b", "h": 4}, {"method": "none", "labels": True}])
 def test_a_shuffled_column_is_a_column_shuffled_before_channels(recipe, monkeypatch):
     """The short way, through the first layer alone, gives what predicting on the changed graph gives."""

@@ -11,7 +11,7 @@ from importlib.resources import files
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import pegfan as pf
@@ -110,6 +110,7 @@ def test_nothing_half_written_is_left(tmp_path, monkeypatch):
 
 
 @given(st.recursive(st.text() | st.integers(-9, 9), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
+@example(["</script><!--<script>&amp;\u2028\u2029"])
 def test_embedded_data_comes_back_and_holds_no_markup(value):
     data = embedded(value)
     assert json.loads(data) == value

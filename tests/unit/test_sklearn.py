@@ -226,6 +226,8 @@ def test_a_node_twice_is_a_weight_of_two_and_none_a_weight_of_zero(graph, nodes)
     by_weight = quick(graph).fit(nodes, graph.labels, sample_weight=times).probabilities_
     assert (by_rows == by_weight).all()
     assert not np.allclose(by_weight, quick(graph).fit(nodes, graph.labels).probabilities_, atol=1e-4)
+    once = quick(graph).fit(nodes[times > 0], graph.labels[times > 0]).probabilities_
+    assert not np.allclose(by_weight, once, atol=1e-4)
     balanced = quick(graph, class_weight="balanced")
     one = balanced.fit(np.repeat(nodes, times), np.repeat(graph.labels, times)).probabilities_
     two = clone(balanced).fit(nodes, graph.labels, sample_weight=times).probabilities_

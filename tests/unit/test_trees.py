@@ -272,6 +272,14 @@ def test_leaves_of_a_star_are_gathered():
     assert tree.h <= 4
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_nodes_without_edges_are_gathered(method):
+    graph = pf.Graph.from_edges([[i, i + 1] for i in range(39)], n=60)
+    tree = pf.build_tree(graph, method, h=4)
+    clusters = tree.labels(tree.K - 1)
+    assert np.bincount(clusters)[np.unique(clusters[40:])].tolist() == [4] * 5
+
+
 def test_coarsening_sums_both_directions_between_different_clusters():
     graph = pf.Graph.from_edges([[0, 2], [2, 1], [0, 1], [3, 0], [3, 3]], [1.0, 2.0, 4.0, 8.0, 16.0], directed=True)
     level = build._first_level(graph, np.arange(4), "symmetric")
