@@ -21,7 +21,7 @@ LIGHT := .venv-light
 # Bytecode is kept even where the environment says otherwise: test processes start sooner with it.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help install demo test test-long test-data test-slow test-browser test-light test-native check format lock audit bench docs torture clean
+.PHONY: help install demo test test-long test-data test-slow test-browser test-light test-native check format lock audit bench breakages docs torture clean
 .DEFAULT_GOAL := help
 
 help:  ## Show this list
@@ -105,6 +105,9 @@ MINUTES ?= 30
 SEED ?= 0
 torture: $(INSTALLED)  ## Kills, full disks, damaged files, bad arguments; Linux only: make torture MINUTES=30 SEED=0 ONLY='kill|disk'
 	PYTHONPATH=tests $(BIN)/python -m torture --minutes $(MINUTES) --seed $(SEED) --only '$(ONLY)' --keep
+
+breakages: $(INSTALLED)  ## Break the source line by line in a copy, and see that tests catch it: make breakages ONLY='trees|graph'
+	$(BIN)/python tools/breakages.py --only '$(ONLY)'
 
 docs: $(INSTALLED)  ## Build the documentation; warnings are errors
 	$(BIN)/sphinx-build -E -W --keep-going -n -b html docs docs/_build/html
