@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 import pegfan as pf
 from measure import pin, seconds, show, verdict
 from pegfan.channels import Channels
-from pegfan.training.fast import FastNetwork
+from pegfan.training.fast import ChainSteps
 from pegfan.training.rows import Rows, loss_weights
 
 Row = tuple[str, str, str, str]
@@ -27,20 +27,17 @@ MOST_EPOCH, MOST_CHANNELS = 1.05, 2.0
 """What an epoch, and making all channels, may take in canonical order, in units of the order of the numbers."""
 
 
-def network(graph: pf.Graph, channels: Channels) -> FastNetwork:
+def steps_of(graph: pf.Graph, channels: Channels) -> ChainSteps:
     """The fast engine on the first split."""
     split, settings = graph.splits[0], pf.Settings()
     train, val = (Rows.of(channels, nodes, graph.labels) for nodes in (split.train, split.val))
     state = pf.training.Network.draw(channels.widths, graph.n_classes, settings, seed=0).state
-    return FastNetwork(channels, state, train, val, loss_weights(train.labels, by_class=False), True)
+    return ChainSteps(channels, state, train, val, loss_weights(train.labels, by_class=False), settings, seed=0)
 
 
-def epoch(fast: FastNetwork, count: int) -> None:
+def epoch(steps: ChainSteps, count: int) -> None:
     for k in range(count):
-        fast.drop(k, 0.5)
-        fast.loss()
-        fast.step(pf.Settings())
-        fast.validate()
+        steps.step(k)
 
 
 def compare(name: str, repeats: int) -> list[Row]:
@@ -59,7 +56,7 @@ def compare(name: str, repeats: int) -> list[Row]:
 
     makers = {"averaged": averaged, "as they are": as_they_are, "by number": by_number}
     made = seconds({key: lambda make=make: make().materialize() for key, make in makers.items()}, repeats)
-    ready = {key: network(graph, make()) for key, make in makers.items()}
+    ready = {key: steps_of(graph, make()) for key, make in makers.items()}
     taken = seconds({key: lambda fast=fast: epoch(fast, 20) for key, fast in ready.items()}, repeats)
     ways = (("channels", made, MOST_CHANNELS, 1e3), ("epoch", taken, MOST_EPOCH, 1e3 / 20))
     tied = averaged().info.get("averaged", 0)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+import itertools
 import os
 import sys
 import time
@@ -31,7 +32,7 @@ import pegfan as pf
 from measure import pin, seconds, show, verdict
 from pegfan._npz import read_npz
 from pegfan.channels import Channels, hop_matrix
-from pegfan.training.fast import fast_network
+from pegfan.training.fast import ChainSteps
 from pegfan.training.rows import Rows, loss_weights
 
 Row = tuple[str, str, str, str]
@@ -135,30 +136,22 @@ class PlainLoop:
         return run, 2e-9 * n * (4 * sum(W.numel() for W in weights) + 5 * V.numel())
 
 
-def fast_epochs(channels: Channels, graph: pf.Graph, state: dict[str, Any], settings: pf.Settings) -> Any:
+def fast_steps(channels: Channels, graph: pf.Graph, state: dict[str, Any], settings: pf.Settings) -> ChainSteps:
     split = graph.splits[0]
     train, val = (Rows.of(channels, nodes, graph.labels) for nodes in (split.train, split.val))
-    weights = loss_weights(train.labels, by_class=False)
-    network = fast_network(channels, state, train, val, weights, settings.hop_normalize)
-
-    def epoch() -> float:
-        network.drop(network.steps, settings.dropout)
-        network.loss()
-        network.step(settings, (network.steps + 1, settings.dropout))
-        return network.validate()[0]
-
-    return network, epoch
+    return ChainSteps(channels, state, train, val, loss_weights(train.labels, by_class=False), settings, seed=0)
 
 
-def floor(network: Any, peak: float, bandwidth: float) -> float:
+def floor(steps: ChainSteps, graph: pf.Graph, peak: float, bandwidth: float) -> float:
     """Seconds that a step takes at least: its sums at the speed of sgemm, its weights at the speed of a copy."""
-    hidden, (count, classes, _), tables = network.H.shape[2], network.V.shape, network.tables
-    pointers, multiplied = network.numbers[0], 0
-    for dense, rows, columns, first, _ in np.concatenate([tables.forward, tables.back]):
+    layout, split = steps.layout, graph.splits[0]
+    arrays, multiplied = steps.packed.arrays, 0
+    for dense, rows, columns, first, _ in np.concatenate([arrays["forward"], arrays["back"]]):
+        pointers = arrays["pointers"]
         multiplied += rows * columns if dense else int(pointers[first + rows] - pointers[first])
-    head = count * classes * (3 * network.train + network.val)  # forward, back and the gradient by V
-    gflop = 2e-9 * hidden * (multiplied + head)
-    return float(gflop / peak + 24e-9 * network.w.size / bandwidth)  # w, m and v are read and written
+    head = layout.count * layout.classes * (3 * len(split.train) + len(split.val))  # forward, back, the gradient by V
+    gflop = 2e-9 * layout.hidden * (multiplied + head)
+    return float(gflop / peak + 24e-9 * steps.w.size / bandwidth)  # w, m and v are read and written
 
 
 def alternate(blocks: dict[str, tuple[Callable[[], object], int]], rounds: int) -> dict[str, float]:
@@ -180,8 +173,9 @@ def epoch_rows(name: str, quick: bool) -> list[Row]:
     graph, channels = of_the_paper(name, h)
     plain = PlainLoop(channels, graph, settings)
     state = {key: value.numpy().copy() for key, value in plain.network.state_dict().items()}
-    network, fast_epoch = fast_epochs(channels, graph, state, settings)
-    np.testing.assert_allclose(network.validate()[0], plain.loss(plain.val), rtol=1e-4)  # the same network
+    steps = fast_steps(channels, graph, state, settings)
+    np.testing.assert_allclose(steps.losses[1], plain.loss(plain.val), rtol=1e-4)  # the same network
+    epochs = itertools.count()
 
     products, gflop = plain.products()
     a, b, c = (np.ones((2048, 2048), np.float32) for _ in range(3))
@@ -189,14 +183,16 @@ def epoch_rows(name: str, quick: bool) -> list[Row]:
         {
             "peak": lambda: np.matmul(a, b, out=c),
             "products": products,
-            "copy": lambda: np.copyto(network.kept, network.m),
+            "copy": lambda: np.copyto(steps.kept, steps.m),
         },
         repeats=3 if quick else 7,
     )
     peak, reached = 2e-9 * 2048**3 / alone["peak"], gflop / alone["products"]
-    least = floor(network, peak, 2e-9 * network.m.nbytes / alone["copy"])
+    least = floor(steps, graph, peak, 2e-9 * steps.m.nbytes / alone["copy"])
     many = 20 if name == "texas" else 2
-    taken = alternate({"plain": (plain.epoch, many), "fast": (fast_epoch, 5 * many)}, rounds=2 if quick else 7)
+    taken = alternate(
+        {"plain": (plain.epoch, many), "fast": (lambda: steps.step(next(epochs)), 5 * many)}, rounds=2 if quick else 7
+    )
     gain, share, within = taken["plain"] / taken["fast"], reached / peak, alone["products"] / taken["plain"]
     what = f"{name}, type c, h={h}, {len(channels)} channels"
     good = verdict(gain >= must) + (", aim met" if gain >= aim else ", below the aim" if gain >= must else "")

@@ -1,17 +1,21 @@
-/* Gradient boosting; the twins are in pegfan/training/_boosting.py. Gradients are integers, so that their sums do not
-   depend on the order of the terms. */
+/* Gradient boosting, declared in pegfan/training/boosting.py: histograms, the growth of a tree, walks down trees.
+   Gradients are integers, 2^24 to the unit, so that their sums do not depend on the order of the terms. */
 #include "common.h"
 
-#define UNIT 16777216.0
-/* The four numbers of a bin, added at once. */
+static const double UNIT = 16777216.0;
+enum { MOST_BINS = 256 };
+
+/* Add the four numbers of a bin, at once where the compiler has words of 32 bytes. */
 #if defined(__GNUC__)
 typedef int64_t bin __attribute__((vector_size(32), aligned(8), may_alias));
-#define ADD(to, of) (*(bin *)(to) += *(const bin *)(of))
+ALWAYS_INLINE void add_bin(int64_t *to, const int64_t *of) { *(bin *)to += *(const bin *)of; }
 #else
-#define ADD(to, of) (to)[0] += (of)[0], (to)[1] += (of)[1], (to)[2] += (of)[2]
+ALWAYS_INLINE void add_bin(int64_t *to, const int64_t *of) { to[0] += of[0], to[1] += of[1], to[2] += of[2]; }
 #endif
 
-/* What is known of a place of a tree: the columns of `places`. */
+/* What is known of a place of a tree while it grows, the columns of `places`: which of the rows in order are there, which
+   of the histograms it has, its best split (which of the columns chosen, and the last bin on the left), and its sums of
+   gradients, of curvatures and of rows. */
 enum { START, STOP, SUMS, SPLIT, LAST, G, H, ROWS, FACTS };
 
 ALWAYS_INLINE void histograms(const uint8_t *bins, int64_t n, const int64_t *widths, const int64_t *chosen,
@@ -28,12 +32,13 @@ ALWAYS_INLINE void histograms(const uint8_t *bins, int64_t n, const int64_t *wid
         int64_t *own = out + s * stride;
         for (int64_t i = start; i < stop; i++) {
             const int64_t r = order[i];
-            ADD(own + one[r] * 4, near + 4 * i);
-            ADD(own + stride + other[r] * 4, near + 4 * i);
+            add_bin(own + one[r] * 4, near + 4 * i);
+            add_bin(own + stride + other[r] * 4, near + 4 * i);
         }
     }
     for (; s < n_chosen; s++)
-        for (int64_t i = start; i < stop; i++) ADD(out + s * stride + bins[chosen[s] * n + order[i]] * 4, near + 4 * i);
+        for (int64_t i = start; i < stop; i++)
+            add_bin(out + s * stride + bins[chosen[s] * n + order[i]] * 4, near + 4 * i);
 }
 
 /* The gain of the best split; of a place, which of the columns chosen it asks about and the last bin on the left. */
@@ -45,7 +50,7 @@ ALWAYS_INLINE double best_split(const int64_t *sums, const int64_t *widths, cons
     place[SPLIT] = place[LAST] = -1;
     for (int64_t s = 0; s < n_chosen; s++) {
         const int64_t *of = sums + s * stride, count = widths[chosen[s]] - 1;
-        double left_g[256], left_h[256], gain[256];
+        double left_g[MOST_BINS], left_h[MOST_BINS], gain[MOST_BINS];
         int64_t total_g = 0, total_h = 0, rows = 0;
         for (int64_t b = 0; b < count; b++) {
             total_g += of[4 * b], total_h += of[4 * b + 1];
@@ -65,28 +70,32 @@ ALWAYS_INLINE double best_split(const int64_t *sums, const int64_t *widths, cons
     return best;
 }
 
-WIDE int64_t boost_grow(const uint8_t *bins, int64_t n_bins, int64_t n, const int64_t *widths, int64_t n_widths,
-                        const int64_t *chosen, int64_t n_chosen, const int64_t *g, int64_t n_g, const int64_t *h,
-                        int64_t n_h, int64_t leaves, int64_t fewest, double l2, double rate, int64_t *order,
-                        int64_t n_order, int64_t *spare, int64_t n_spare, int64_t *near, int64_t n_near, int64_t four,
-                        int64_t *sums, int64_t n_sums, int64_t n_columns, int64_t d_bins, int64_t d_sums,
-                        int64_t *places, int64_t n_places, int64_t facts, double *gain, int64_t n_gain,
-                        int32_t *column, int64_t n_column, int32_t *bin_at, int64_t n_bin_at, int32_t *child,
-                        int64_t n_child, double *value, int64_t n_value, double *gains, int64_t n_gains) {
-    const int64_t stride = d_bins * 4, room = n_columns * stride; /* numbers per column, and per histogram of all */
+/* Whether histograms have room for the columns that are chosen. */
+static int fits(const int64_t *widths, int64_t columns, const int64_t *chosen, int64_t asked, int64_t room,
+                int64_t most) {
+    if (asked > room || most > MOST_BINS) return 0;
+    for (int64_t s = 0; s < asked; s++)
+        if (chosen[s] < 0 || chosen[s] >= columns || widths[chosen[s]] < 1 || widths[chosen[s]] > most) return 0;
+    return 1;
+}
+
+WIDE int64_t boost_grow(const uint8_t *bins, int64_t columns, int64_t n, const int64_t *widths, const int64_t *chosen,
+                        int64_t asked, const int64_t *g, const int64_t *h, int64_t leaves, int64_t fewest, double l2,
+                        double rate, int64_t *order, int64_t *spare, int64_t *near, int64_t *sums, int64_t room,
+                        int64_t most, int64_t *places, double *gain, int32_t *column, int32_t *bin_at, int32_t *child,
+                        double *value, double *gains) {
+    if (!fits(widths, columns, chosen, asked, room, most)) return -1;
+    const int64_t size = 2 * leaves - 1, stride = most * 4, whole = room * stride; /* numbers per column, and of all */
     int64_t count = 1, grown = 1;
-    (void)n_bins, (void)n_widths, (void)n_g, (void)n_h, (void)n_spare, (void)n_near, (void)four, (void)n_sums;
-    (void)d_sums, (void)facts, (void)n_column, (void)n_bin_at, (void)n_child, (void)n_value;
-    (void)n_gains, (void)n_gain, (void)n_order;
-    memset(places, 0, (size_t)(n_places * FACTS) * sizeof *places);
+    memset(places, 0, (size_t)(size * FACTS) * sizeof *places);
     for (int64_t i = 0; i < n; i++) {
         order[i] = i;
         places[G] += g[i], places[H] += h[i];
     }
     places[ROWS] = places[STOP] = n;
-    for (int64_t p = 0; p < n_places; p++) column[p] = child[p] = -1, bin_at[p] = 0, gain[p] = 0.0;
-    histograms(bins, n, widths, chosen, n_chosen, order, 0, n, g, h, near, sums, stride);
-    gain[0] = best_split(sums, widths, chosen, n_chosen, places, l2, fewest, stride);
+    for (int64_t p = 0; p < size; p++) column[p] = child[p] = -1, bin_at[p] = 0, gain[p] = 0.0;
+    histograms(bins, n, widths, chosen, asked, order, 0, n, g, h, near, sums, stride);
+    gain[0] = best_split(sums, widths, chosen, asked, places, l2, fewest, stride);
     while (grown < leaves) {
         int64_t p = -1;
         for (int64_t place = 0; place < count; place++)
@@ -113,12 +122,12 @@ WIDE int64_t boost_grow(const uint8_t *bins, int64_t n_bins, int64_t n, const in
         for (int what = G; what <= ROWS; what++) right[what] = parent[what] - left[what];
         int64_t *small = left[ROWS] <= b ? left : right, *large = small == left ? right : left;
         small[SUMS] = grown, large[SUMS] = parent[SUMS];
-        int64_t *restrict few = sums + small[SUMS] * room, *restrict many = sums + large[SUMS] * room;
-        histograms(bins, n, widths, chosen, n_chosen, order, small[START], small[STOP], g, h, near, few, stride);
-        for (int64_t s = 0; s < n_chosen; s++)
+        int64_t *restrict few = sums + small[SUMS] * whole, *restrict many = sums + large[SUMS] * whole;
+        histograms(bins, n, widths, chosen, asked, order, small[START], small[STOP], g, h, near, few, stride);
+        for (int64_t s = 0; s < asked; s++)
             for (int64_t q = s * stride; q < s * stride + widths[chosen[s]] * 4; q++) many[q] -= few[q];
-        gain[count] = best_split(sums + left[SUMS] * room, widths, chosen, n_chosen, left, l2, fewest, stride);
-        gain[count + 1] = best_split(sums + right[SUMS] * room, widths, chosen, n_chosen, right, l2, fewest, stride);
+        gain[count] = best_split(sums + left[SUMS] * whole, widths, chosen, asked, left, l2, fewest, stride);
+        gain[count + 1] = best_split(sums + right[SUMS] * whole, widths, chosen, asked, right, l2, fewest, stride);
         count += 2;
         grown++;
     }
@@ -136,21 +145,19 @@ WIDE int64_t boost_grow(const uint8_t *bins, int64_t n_bins, int64_t n, const in
     return count;
 }
 
-void boost_add_rows(const int64_t *order, int64_t n, const int64_t *places, int64_t n_places, int64_t facts,
-                    const int32_t *child, int64_t n_child, const double *value, int64_t n_value, int64_t count,
-                    double *out, int64_t n_out) {
-    (void)n, (void)n_places, (void)facts, (void)n_child, (void)n_value, (void)n_out;
-    for (int64_t p = 0; p < count; p++) {
+/* Places that the tree does not have have no rows. */
+void boost_add_rows(const int64_t *order, int64_t n, const int64_t *places, int64_t size, const int32_t *child,
+                    const double *value, double *out) {
+    for (int64_t p = 0; p < size; p++) {
         if (child[p] >= 0) continue;
-        for (int64_t i = places[p * FACTS + START]; i < places[p * FACTS + STOP]; i++) out[order[i]] += value[p];
+        for (int64_t i = places[p * FACTS + START]; i < places[p * FACTS + STOP] && i < n; i++)
+            out[order[i]] += value[p];
     }
 }
 
-void boost_add_bins(const uint8_t *bins, int64_t columns, int64_t n, const int32_t *column, int64_t n_column,
-                    const int32_t *bin_at, int64_t n_bin_at, const int32_t *child, int64_t n_child,
-                    const double *value, int64_t n_value, double *out, int64_t n_out) {
-    (void)columns, (void)n_column, (void)n_bin_at, (void)n_child, (void)n_value;
-    for (int64_t r = 0; r < n_out; r++) {
+void boost_add_bins(const uint8_t *bins, int64_t n, const int32_t *column, const int32_t *bin_at, const int32_t *child,
+                    const double *value, double *out) {
+    for (int64_t r = 0; r < n; r++) {
         int64_t place = 0;
         while (child[place] >= 0) place = child[place] + (bins[column[place] * n + r] > bin_at[place]);
         out[r] += value[place];
@@ -158,10 +165,7 @@ void boost_add_bins(const uint8_t *bins, int64_t columns, int64_t n, const int32
 }
 
 void boost_walk(const float *x, int64_t n, int64_t d, const int32_t *column, int64_t trees, int64_t size,
-                const float *threshold, int64_t n_threshold, int64_t d_threshold, const int32_t *child,
-                int64_t n_child, int64_t d_child, const double *value, int64_t n_value, int64_t d_value, double *out,
-                int64_t n_out, int64_t outputs) {
-    (void)n_threshold, (void)d_threshold, (void)n_child, (void)d_child, (void)n_value, (void)d_value, (void)n_out;
+                const float *threshold, const int32_t *child, const double *value, double *out, int64_t outputs) {
     for (int64_t r = 0; r < n; r++)
         for (int64_t t = 0; t < trees; t++) {
             int64_t place = t * size;
@@ -172,11 +176,8 @@ void boost_walk(const float *x, int64_t n, int64_t d, const int32_t *column, int
 }
 
 void boost_walk_apart(const float *x, int64_t n, int64_t d, const int32_t *column, int64_t trees, int64_t size,
-                      const float *threshold, int64_t n_threshold, int64_t d_threshold, const int32_t *child,
-                      int64_t n_child, int64_t d_child, const double *value, int64_t n_value, int64_t d_value,
-                      double *out, int64_t n_out, int64_t outputs, int64_t d_out) {
-    (void)n_threshold, (void)d_threshold, (void)n_child, (void)d_child, (void)n_value, (void)d_value, (void)n_out;
-    (void)d_out;
+                      const float *threshold, const int32_t *child, const double *value, double *out,
+                      int64_t outputs) {
     for (int64_t r = 0; r < n; r++)
         for (int64_t t = 0; t < trees; t++) {
             int64_t place = t * size;

@@ -5,7 +5,6 @@
 #if defined(LINE_AVX512)
 
 typedef __m512 line;
-#define LINE(NAME) NAME##_avx512
 ALWAYS_INLINE line line_load(const float *p) { return _mm512_loadu_ps(p); }
 ALWAYS_INLINE void line_store(float *p, line x) { _mm512_storeu_ps(p, x); }
 ALWAYS_INLINE line line_set(float x) { return _mm512_set1_ps(x); }
@@ -32,7 +31,6 @@ ALWAYS_INLINE float line_sum(line x) {
 typedef struct {
     __m256 a, b;
 } line;
-#define LINE(NAME) NAME##_avx2
 ALWAYS_INLINE line line_load(const float *p) { return (line){_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)}; }
 ALWAYS_INLINE void line_store(float *p, line x) { _mm256_storeu_ps(p, x.a), _mm256_storeu_ps(p + 8, x.b); }
 ALWAYS_INLINE line line_set(float x) { return (line){_mm256_set1_ps(x), _mm256_set1_ps(x)}; }
@@ -65,26 +63,48 @@ ALWAYS_INLINE float line_sum(line x) {
 typedef struct {
     float v[16];
 } line;
-#define LINE(NAME) NAME##_portable
-#define LINE_EACH(EXPRESSION)                                                                                        \
-    line out;                                                                                                        \
-    for (int j = 0; j < 16; j++) out.v[j] = (EXPRESSION);                                                            \
-    return out
-ALWAYS_INLINE line line_load(const float *p) { LINE_EACH(p[j]); }
+ALWAYS_INLINE line line_load(const float *p) {
+    line out;
+    memcpy(out.v, p, sizeof out.v);
+    return out;
+}
 ALWAYS_INLINE void line_store(float *p, line x) { memcpy(p, x.v, sizeof x.v); }
-ALWAYS_INLINE line line_set(float x) { LINE_EACH(x); }
-ALWAYS_INLINE line line_add(line x, line y) { LINE_EACH(x.v[j] + y.v[j]); }
-ALWAYS_INLINE line line_sub(line x, line y) { LINE_EACH(x.v[j] - y.v[j]); }
-ALWAYS_INLINE line line_mul(line x, line y) { LINE_EACH(x.v[j] * y.v[j]); }
-ALWAYS_INLINE line line_div(line x, line y) { LINE_EACH(x.v[j] / y.v[j]); }
-ALWAYS_INLINE line line_sqrt(line x) { LINE_EACH(sqrtf(x.v[j])); }
+ALWAYS_INLINE line line_set(float x) {
+    line out;
+    for (int j = 0; j < 16; j++) out.v[j] = x;
+    return out;
+}
+ALWAYS_INLINE line line_add(line x, line y) {
+    for (int j = 0; j < 16; j++) x.v[j] += y.v[j];
+    return x;
+}
+ALWAYS_INLINE line line_sub(line x, line y) {
+    for (int j = 0; j < 16; j++) x.v[j] -= y.v[j];
+    return x;
+}
+ALWAYS_INLINE line line_mul(line x, line y) {
+    for (int j = 0; j < 16; j++) x.v[j] *= y.v[j];
+    return x;
+}
+ALWAYS_INLINE line line_div(line x, line y) {
+    for (int j = 0; j < 16; j++) x.v[j] /= y.v[j];
+    return x;
+}
+ALWAYS_INLINE line line_sqrt(line x) {
+    for (int j = 0; j < 16; j++) x.v[j] = sqrtf(x.v[j]);
+    return x;
+}
+ALWAYS_INLINE line line_fma(line x, line y, line z) {
 #if defined(__aarch64__)
-ALWAYS_INLINE line line_fma(line x, line y, line z) { LINE_EACH(__builtin_fmaf(x.v[j], y.v[j], z.v[j])); }
+    for (int j = 0; j < 16; j++) z.v[j] = __builtin_fmaf(x.v[j], y.v[j], z.v[j]);
 #else
-ALWAYS_INLINE line line_fma(line x, line y, line z) { LINE_EACH(x.v[j] * y.v[j] + z.v[j]); }
+    for (int j = 0; j < 16; j++) z.v[j] = x.v[j] * y.v[j] + z.v[j];
 #endif
+    return z;
+}
 ALWAYS_INLINE line line_gate(line x, line h, uint32_t bits) {
-    LINE_EACH((bits >> j & 1) && h.v[j] > 0 ? x.v[j] : 0.0f);
+    for (int j = 0; j < 16; j++) x.v[j] = (bits >> j & 1) && h.v[j] > 0 ? x.v[j] : 0.0f;
+    return x;
 }
 ALWAYS_INLINE float line_sum(line x) {
     for (int half = 8; half; half /= 2)

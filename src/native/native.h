@@ -88,30 +88,6 @@ void frame_detail__f8(const int64_t *first, int64_t n_first, const double *p, in
                       double *out, int64_t n_out, int64_t d_out, const int64_t *rows, int64_t n_rows,
                       int64_t streaming);
 
-/* boosting.c */
-int64_t boost_grow(const uint8_t *bins, int64_t n_bins, int64_t n, const int64_t *widths, int64_t n_widths,
-                   const int64_t *chosen, int64_t n_chosen, const int64_t *g, int64_t n_g, const int64_t *h,
-                   int64_t n_h, int64_t leaves, int64_t fewest, double l2, double rate, int64_t *order,
-                   int64_t n_order, int64_t *spare, int64_t n_spare, int64_t *near, int64_t n_near, int64_t four,
-                   int64_t *sums, int64_t n_sums, int64_t n_columns, int64_t d_bins, int64_t d_sums, int64_t *places,
-                   int64_t n_places, int64_t facts, double *gain, int64_t n_gain, int32_t *column, int64_t n_column,
-                   int32_t *bin_at, int64_t n_bin_at, int32_t *child, int64_t n_child, double *value, int64_t n_value,
-                   double *gains, int64_t n_gains);
-void boost_add_rows(const int64_t *order, int64_t n, const int64_t *places, int64_t n_places, int64_t facts,
-                    const int32_t *child, int64_t n_child, const double *value, int64_t n_value, int64_t count,
-                    double *out, int64_t n_out);
-void boost_add_bins(const uint8_t *bins, int64_t columns, int64_t n, const int32_t *column, int64_t n_column,
-                    const int32_t *bin_at, int64_t n_bin_at, const int32_t *child, int64_t n_child,
-                    const double *value, int64_t n_value, double *out, int64_t n_out);
-void boost_walk(const float *x, int64_t n, int64_t d, const int32_t *column, int64_t trees, int64_t size,
-                const float *threshold, int64_t n_threshold, int64_t d_threshold, const int32_t *child,
-                int64_t n_child, int64_t d_child, const double *value, int64_t n_value, int64_t d_value, double *out,
-                int64_t n_out, int64_t outputs);
-void boost_walk_apart(const float *x, int64_t n, int64_t d, const int32_t *column, int64_t trees, int64_t size,
-                      const float *threshold, int64_t n_threshold, int64_t d_threshold, const int32_t *child,
-                      int64_t n_child, int64_t d_child, const double *value, int64_t n_value, int64_t d_value,
-                      double *out, int64_t n_out, int64_t outputs, int64_t d_out);
-
 /* models.c */
 void model_attend__f4(const int64_t *pointers, int64_t n_pointers, const int32_t *indices, int64_t n_indices,
                       const float *weights, int64_t n_weights, int64_t d_weights, const float *factors,
@@ -163,56 +139,6 @@ void model_unit_rows__f4(const int64_t *pointers, int64_t n_pointers, const floa
                          int64_t n_out);
 void model_unit_rows__f8(const int64_t *pointers, int64_t n_pointers, const double *data, int64_t n_data, double *out,
                          int64_t n_out);
-
-/* network.c: a training of the two-layer network, see network.inc */
-enum { NETWORK_AHEAD = 8 }; /* entries that may be read past the last of indices */
-
-typedef struct {
-    int64_t channels, rows, train, classes, hidden, words, numeric, normalized, masked, next_masked, half;
-    const int64_t *forward, *forward_starts, *back, *back_starts, *places, *sizes, *rest;
-    const int64_t *pointers;
-    const int32_t *indices;
-    const float *data, *dense;
-    float *w, *m, *v, *H, *inverse, *gradient, *room, *scratch;
-    float *Z, *logits, *error, *alpha, *grads;
-    const int64_t *labels;
-    const float *targets, *weights;
-    uint64_t *bits, *next_bits;
-    float scale, next_scale;
-} network;
-
-typedef struct {
-    double lr_fc, lr_sca, wd_fc1, wd_fc2, wd_sca;
-    int64_t steps;
-} network_rates;
-
-const char *network_processor(void);
-int64_t network_use(const char *processor);
-void network_draw(uint64_t seed, uint64_t threshold, int64_t rows, int64_t hidden, int64_t words, uint64_t *bits);
-void network_forward(network *net);
-void network_masked(network *net);
-void network_losses(network *net, double *out);
-void network_step(network *net, const network_rates *rates);
-
-/* network.c: the head on rows that are there */
-void normalize(float *H, int64_t rows, int64_t width, const float *bias, int64_t n_bias, int64_t wanted, float *inverse,
-               int64_t n_inverse);
-void compute_logits(const float *H, int64_t channels, int64_t all, int64_t width, const float *alpha, int64_t n_alpha,
-                    const float *V, int64_t channels_V, int64_t classes, int64_t width_V, const uint8_t *masks,
-                    int64_t channels_masks, int64_t masked, int64_t width_masks, double scale, int64_t start,
-                    const float *c, int64_t n_c, float *logits, int64_t rows, int64_t n_logits);
-double backward(const float *H, int64_t all, int64_t width, const float *inverse, int64_t n_inverse, int64_t normalized,
-                double alpha, const float *V, int64_t classes, int64_t width_V, const uint8_t *mask, int64_t rows_mask,
-                int64_t width_mask, double scale, const float *error, int64_t rows, int64_t classes_error,
-                float *gradient, int64_t rows_gradient, int64_t width_gradient, float *grad_V, int64_t classes_grad,
-                int64_t width_grad, float *grad_b, int64_t n_grad);
-double cross_entropy(const float *logits, int64_t rows, int64_t classes, const int64_t *labels, int64_t n_labels,
-                     const float *weights, int64_t n_weights, float *error, int64_t rows_error, int64_t classes_error);
-double squared_error(const float *outputs, int64_t rows, int64_t columns, const float *targets, int64_t n_targets,
-                     const float *weights, int64_t n_weights, float *error, int64_t rows_error, int64_t columns_error);
-void attention_gradient(const float *alpha, int64_t n, const float *by_alpha, int64_t n_by, float *out, int64_t n_out);
-void adam_step(float *w, int64_t n, float *m, int64_t n_m, float *v, int64_t n_v, const float *g, int64_t n_g,
-               double step, double decay, double root);
 
 /* product.c: rows first, ..., last - 1 of a sparse matrix times a dense one */
 void sparse_product__f4_i4_i4(const int32_t *pointers, int64_t n_ptr, const int32_t *indices, int64_t n_indices,

@@ -1,96 +1,56 @@
-/* The network: which processor's loops run, the masks of dropout, and the losses. */
-#include "common.h"
+/* The network: which processor's loops run, the masks of dropout, and the losses; declared in pegfan/training. */
 #include "cpu.h"
 #include "network.h"
 
-typedef struct {
-    const char *name;
-    void (*forward)(network *);
-    void (*masked)(network *);
-    void (*step)(network *, const network_rates *);
-    void (*normalize)(float *, int64_t, int64_t, const float *, int, float *);
-    void (*logits)(const float *, int64_t, int64_t, int64_t, const float *, const float *, int64_t, const uint8_t *,
-                   int64_t, float, int64_t, const float *, float *, int64_t);
-    float (*backward)(const float *, const float *, int64_t, int, float, const float *, int64_t, const uint8_t *, float,
-                      const float *, int64_t, float *, float *, float *);
-    void (*adam)(float *, float *, float *, const float *, int64_t, double, double, double);
-} kind;
-
-#define KIND(NAME)                                                                                                   \
-    {#NAME,                 network_forward_##NAME, network_masked_##NAME, network_step_##NAME,                      \
-     head_normalize_##NAME, head_logits_##NAME,     head_backward_##NAME,  head_adam_##NAME}
-static const kind PORTABLE = KIND(portable);
+/* The loops for a kind of processor (0 for all, 1 for those with AVX2, 2 for those with AVX-512), if this one can run
+   them. */
+static const network_loops *loops_for(int64_t kind) {
 #if defined(__x86_64__) && !defined(_MSC_VER)
-static const kind AVX2 = KIND(avx2), AVX512 = KIND(avx512);
+    if (kind == 1 && cpu_has(CPU_AVX2 | CPU_FMA)) return &network_avx2;
+    if (kind == 2 && cpu_has(CPU_AVX2 | CPU_FMA | CPU_AVX512F | CPU_AVX512VL)) return &network_avx512;
 #endif
-
-static const kind *chosen(const char *name) {
-#if defined(__x86_64__) && !defined(_MSC_VER)
-    int fused = cpu_has(CPU_AVX2 | CPU_FMA);
-    int wide = fused && cpu_has(CPU_AVX512F | CPU_AVX512VL);
-    if (wide && (!name || !strcmp(name, AVX512.name))) return &AVX512;
-    if (fused && (!name || !strcmp(name, AVX2.name))) return &AVX2;
-#endif
-    return !name || !strcmp(name, PORTABLE.name) ? &PORTABLE : 0;
+    return kind == 0 ? &network_portable : 0;
 }
 
-static const kind *current = 0;
+static const network_loops *current = 0;
 
-static const kind *use(void) {
-    if (!current) current = chosen(0);
+static const network_loops *loops(void) {
+    for (int64_t kind = 2; !current; kind--) current = loops_for(kind);
     return current;
 }
 
-const char *network_processor(void) { return use()->name; }
-
-/* Use the loops for another kind of processor; whether this machine can run them. */
-int64_t network_use(const char *processor) {
-    const kind *found = chosen(processor);
-    if (found) current = found;
-    return found != 0;
+int64_t network_processor(void) {
+    int64_t kind = 2;
+    while (loops_for(kind) != loops()) kind--;
+    return kind;
 }
 
-void network_forward(network *net) { use()->forward(net); }
-void network_masked(network *net) { use()->masked(net); }
-void network_step(network *net, const network_rates *rates) { use()->step(net, rates); }
-
-void normalize(float *H, int64_t rows, int64_t width, const float *bias, int64_t n_bias, int64_t wanted, float *inverse,
-               int64_t n_inverse) {
-    (void)n_bias, (void)n_inverse;
-    use()->normalize(H, rows, width, bias, wanted != 0, inverse);
+int64_t network_use(int64_t kind) {
+    const network_loops *chosen = loops_for(kind);
+    if (chosen) current = chosen;
+    return chosen != 0;
 }
 
-void compute_logits(const float *H, int64_t channels, int64_t all, int64_t width, const float *alpha, int64_t n_alpha,
-                    const float *V, int64_t channels_V, int64_t classes, int64_t width_V, const uint8_t *masks,
-                    int64_t channels_masks, int64_t masked, int64_t width_masks, double scale, int64_t start,
-                    const float *c, int64_t n_c, float *logits, int64_t rows, int64_t n_logits) {
-    (void)n_alpha, (void)channels_V, (void)width_V, (void)channels_masks, (void)n_c, (void)n_logits;
-    use()->logits(H, channels, all, width, alpha, V, classes, masked && width_masks ? masks : 0, masked, (float)scale,
-                  start, c, logits, rows);
+void rows_forward(int64_t lines, float *H, int64_t rows, const float *bias, int64_t normalized, float *inverse,
+                  const float *V, int64_t classes, double by, const uint64_t *bits, float *scratch, float *Z) {
+    loops()->rows_forward(lines, H, rows, bias, normalized, inverse, V, classes, by, bits, scratch, Z);
 }
 
-double backward(const float *H, int64_t all, int64_t width, const float *inverse, int64_t n_inverse, int64_t normalized,
-                double alpha, const float *V, int64_t classes, int64_t width_V, const uint8_t *mask, int64_t rows_mask,
-                int64_t width_mask, double scale, const float *error, int64_t rows, int64_t classes_error,
-                float *gradient, int64_t rows_gradient, int64_t width_gradient, float *grad_V, int64_t classes_grad,
-                int64_t width_grad, float *grad_b, int64_t n_grad) {
-    (void)all, (void)n_inverse, (void)width_V, (void)classes_error, (void)rows_gradient, (void)width_gradient;
-    (void)classes_grad, (void)width_grad, (void)n_grad;
-    return use()->backward(H, inverse, width, normalized != 0, (float)alpha, V, classes,
-                           rows_mask && width_mask ? mask : 0, (float)scale, error, rows, gradient, grad_V, grad_b);
+double rows_back(int64_t lines, const float *H, int64_t rows, const float *inverse, int64_t normalized, double alpha,
+                 const float *V, int64_t classes, const uint64_t *bits, double scale, const float *error,
+                 float *scratch, float *gradient, float *grad_V, float *grad_b) {
+    return loops()->rows_back(lines, H, rows, inverse, normalized, alpha, V, classes, bits, scale, error, scratch,
+                              gradient, grad_V, grad_b);
 }
 
-void attention_gradient(const float *alpha, int64_t n, const float *by_alpha, int64_t n_by, float *out, int64_t n_out) {
-    (void)n_by, (void)n_out;
+void adam_step(int64_t lines, float *w, float *m, float *v, const float *g, double rate, double decay, int64_t steps) {
+    loops()->adam_step(lines, w, m, v, g, rate, decay, steps);
+}
+
+void attention_gradient(const float *alpha, int64_t n, const float *by_alpha, float *out) {
     float inner = 0;
     for (int64_t i = 0; i < n; i++) inner += alpha[i] * by_alpha[i];
     for (int64_t i = 0; i < n; i++) out[i] = alpha[i] * (by_alpha[i] - inner);
-}
-
-void adam_step(float *w, int64_t n, float *m, int64_t n_m, float *v, int64_t n_v, const float *g, int64_t n_g,
-               double step, double decay, double root) {
-    (void)n_m, (void)n_v, (void)n_g;
-    use()->adam(w, m, v, g, n, step, decay, root);
 }
 
 /* Four bits: which of the four parts of 16 bits are at least the threshold. */
@@ -102,8 +62,8 @@ ALWAYS_INLINE uint64_t at_least(uint64_t x, uint64_t thresholds) {
 }
 
 /* The entries that dropout keeps, a bit each: those whose 16 random bits are at least the threshold. The entries of all
-   rows are numbered through, as `keep_mask` of pegfan/_products.py has them; a row begins with a word of its own. */
-WIDE void network_draw(uint64_t seed, uint64_t threshold, int64_t rows, int64_t hidden, int64_t words, uint64_t *bits) {
+   rows are numbered through, as `keep_mask` of pegfan/_products.py numbers them; a row begins with a word of its own. */
+WIDE void draw_masks(uint64_t seed, uint64_t threshold, int64_t hidden, uint64_t *bits, int64_t rows, int64_t words) {
     seed += UINT64_C(0x9E3779B97F4A7C15);
     int half = threshold == 32768;
     uint64_t thresholds = threshold * UINT64_C(0x0001000100010001), have = 0, block = 0;
@@ -140,10 +100,8 @@ ALWAYS_INLINE double power(double x) {
     return y * two.value;
 }
 
-WIDE double cross_entropy(const float *logits, int64_t rows, int64_t classes, const int64_t *labels, int64_t n_labels,
-                     const float *weights, int64_t n_weights, float *error, int64_t rows_error, int64_t classes_error) {
-    (void)n_labels, (void)n_weights;
-    int wanted = rows_error * classes_error > 0;
+WIDE double cross_entropy(const float *logits, int64_t rows, int64_t classes, const int64_t *labels,
+                          const float *weights, float *error) {
     double loss = 0;
     for (int64_t r = 0; r < rows; r++) {
         const float *row = logits + r * classes;
@@ -153,10 +111,10 @@ WIDE double cross_entropy(const float *logits, int64_t rows, int64_t classes, co
         for (int64_t k = 0; k < classes; k++) {
             double e = power((double)row[k] - most);
             sum += e;
-            if (wanted) to[k] = (float)e;
+            if (error) to[k] = (float)e;
         }
         loss -= weights[r] * ((double)row[labels[r]] - most - log(sum));
-        if (!wanted) continue;
+        if (!error) continue;
         float by = (float)(weights[r] / sum);
         for (int64_t k = 0; k < classes; k++) to[k] *= by;
         to[labels[r]] -= weights[r];
@@ -164,22 +122,26 @@ WIDE double cross_entropy(const float *logits, int64_t rows, int64_t classes, co
     return loss;
 }
 
-double squared_error(const float *outputs, int64_t rows, int64_t columns, const float *targets, int64_t n_targets,
-                     const float *weights, int64_t n_weights, float *error, int64_t rows_error, int64_t columns_error) {
-    (void)columns, (void)n_targets, (void)n_weights;
-    int wanted = rows_error * columns_error > 0;
+double squared_error(const float *outputs, int64_t rows, const float *targets, const float *weights, float *error) {
     double loss = 0;
     for (int64_t r = 0; r < rows; r++) {
         double gap = (double)outputs[r] - targets[r];
         loss += weights[r] * gap * gap;
-        if (wanted) error[r] = (float)(2 * weights[r] * gap);
+        if (error) error[r] = (float)(2 * weights[r] * gap);
     }
     return loss;
 }
 
+/* The loss of the rows from first on; error becomes its gradient, unless it is 0. */
+static double loss_of(const network *net, int64_t first, int64_t rows, float *error) {
+    const float *logits = net->logits + first * net->classes, *weights = net->weights + first;
+    if (net->targets) return squared_error(logits, rows, net->targets + first, weights, error);
+    return cross_entropy(logits, rows, net->classes, net->labels + first, weights, error);
+}
+
 /* α = softmax(a), the logits c + Σ α_i Z_i, and the losses of training and validation rows; error becomes the gradient
    of the first. */
-WIDE void network_losses(network *net, double *out) {
+WIDE static void find_losses(const network *net, double *losses) {
     int64_t classes = net->classes, entries = net->rows * classes;
     const float *a = net->w + net->rest[3], *c = net->w + net->rest[2];
     float top = a[0];
@@ -193,16 +155,25 @@ WIDE void network_losses(network *net, double *out) {
         const float *z = net->Z + i * entries;
         for (int64_t t = 0; t < entries; t++) net->logits[t] += net->alpha[i] * z[t];
     }
-    int64_t train = net->train * classes, later = net->rows - net->train;
-    if (net->numeric) {
-        out[0] = squared_error(net->logits, net->train, 1, net->targets, net->train, net->weights, net->train,
-                               net->error, net->train, 1);
-        out[1] = squared_error(net->logits + train, later, 1, net->targets + net->train, later,
-                               net->weights + net->train, later, net->error, 0, 0);
-        return;
-    }
-    out[0] = cross_entropy(net->logits, net->train, classes, net->labels, net->train, net->weights, net->train,
-                           net->error, net->train, classes);
-    out[1] = cross_entropy(net->logits + train, later, classes, net->labels + net->train, later,
-                           net->weights + net->train, later, net->error, 0, 0);
+    losses[0] = loss_of(net, 0, net->train, net->error);
+    losses[1] = loss_of(net, net->train, net->rows - net->train, 0);
+}
+
+static void draw_next(const network *net, uint64_t seed) {
+    int64_t words = (net->lines + 3) / 4, rows = net->channels * net->train;
+    if (net->masks)
+        draw_masks(seed, net->threshold, net->hidden, net->masks + net->steps % 2 * rows * words, rows, words);
+}
+
+void network_begin(network *net, uint64_t seed, double *losses) {
+    draw_next(net, seed);
+    loops()->forward(net);
+    find_losses(net, losses);
+}
+
+void network_step(network *net, uint64_t seed, double *losses) {
+    net->steps++;
+    draw_next(net, seed);
+    loops()->step(net);
+    find_losses(net, losses);
 }

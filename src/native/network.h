@@ -1,18 +1,25 @@
-/* The network for each kind of processor, see network.inc and head.inc. */
-#define NETWORK(KIND)                                                                                                \
-    void network_forward_##KIND(network *net);                                                                       \
-    void network_masked_##KIND(network *net);                                                                        \
-    void network_step_##KIND(network *net, const network_rates *rates);                                              \
-    void head_normalize_##KIND(float *H, int64_t rows, int64_t width, const float *bias, int wanted, float *inverse); \
-    void head_logits_##KIND(const float *H, int64_t channels, int64_t all, int64_t width, const float *alpha,        \
-                            const float *V, int64_t classes, const uint8_t *masks, int64_t masked, float scale,      \
-                            int64_t start, const float *bias, float *logits, int64_t rows);                          \
-    float head_backward_##KIND(const float *H, const float *inverse, int64_t width, int normalized, float alpha,     \
-                               const float *V, int64_t classes, const uint8_t *mask, float scale,                    \
-                               const float *error, int64_t rows, float *gradient, float *grad_V, float *grad_b);     \
-    void head_adam_##KIND(float *w, float *m, float *v, const float *g, int64_t n, double step, double decay,        \
-                          double root);
+/* The loops of the network for one kind of processor, see network.inc. */
+#ifndef PEGFAN_NETWORK_H
+#define PEGFAN_NETWORK_H
 
-NETWORK(portable)
-NETWORK(avx2)
-NETWORK(avx512)
+#include "common.h"
+
+typedef struct {
+    void (*forward)(const network *net);
+    void (*step)(const network *net);
+    __typeof__(rows_forward) *rows_forward;
+    __typeof__(rows_back) *rows_back;
+    __typeof__(adam_step) *adam_step;
+} network_loops;
+
+extern const network_loops network_portable, network_avx2, network_avx512;
+
+/* What dropout keeps of channel i in the backward pass of step + 1: a bit per hidden unit of the training rows; 0 where
+   it keeps all. The forward pass of one step and the backward pass of the next have the same masks, so that two sets of
+   them are there at a time. */
+ALWAYS_INLINE const uint64_t *network_masks(const network *net, int64_t i, int64_t step) {
+    int64_t words = (net->lines + 3) / 4;
+    return net->masks ? net->masks + ((step % 2) * net->channels + i) * net->train * words : 0;
+}
+
+#endif

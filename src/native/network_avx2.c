@@ -8,8 +8,8 @@
 #include <immintrin.h>
 
 #define LINE_AVX2
+#define LOOPS network_avx2
 #include "network.inc"
-#include "head.inc"
 #if defined(__clang__)
 #pragma clang attribute pop
 #endif

@@ -10,8 +10,8 @@
 #include <immintrin.h>
 
 #define LINE_AVX512
+#define LOOPS network_avx512
 #include "network.inc"
-#include "head.inc"
 #if defined(__clang__)
 #pragma clang attribute pop
 #endif

@@ -1,3 +1,3 @@
 /* The network for all other processors. */
+#define LOOPS network_portable
 #include "network.inc"
-#include "head.inc"

@@ -1,11 +1,10 @@
-"""Loops in C equal their bodies, which numba compiles; the training step to rounding, the rest bit for bit."""
+"""Loops in C equal their bodies, which numba compiles, bit for bit."""
 
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -22,10 +21,6 @@ from pegfan.channels import _kernels as of_channels
 from pegfan.framelets import _kernels as frames
 from pegfan.framelets._transforms import CompiledTransforms
 from pegfan.models import _kernels as models
-from pegfan.training import _boosting, _kernels
-from pegfan.training.fast import FastNetwork, NativeNetwork
-from pegfan.training.network import Network
-from pegfan.training.rows import Rows, loss_weights
 from support.strategies import signal, trees
 from support.twins import all_twins
 from support.twins import twin_of as new_twin_of
@@ -136,18 +131,6 @@ def test_dropped_entries_equal_their_body(seed, threshold, n):
     assert same_bits(ours, theirs)
 
 
-@twin
-@given(st.integers(0, 2**63), st.one_of(st.just(32768), st.integers(1, 65535)), st.integers(1, 5), st.integers(1, 150))
-def test_masks_as_bits_are_those_as_bytes(seed, threshold, rows, hidden):
-    words = -(-hidden // 64)
-    bits, mask = np.zeros((rows, words), np.uint64), np.zeros((rows, hidden), np.uint8)
-    native.lib.network_draw(seed, threshold, rows, hidden, words, native.ffi.from_buffer("uint64_t[]", bits))
-    _products.keep_mask(np.uint64(seed), np.uint64(threshold), mask)
-    unpacked = np.unpackbits(bits.view(np.uint8).reshape(rows, -1), axis=1, bitorder="little")
-    assert (unpacked[:, :hidden] == mask).all()
-    assert not unpacked[:, hidden:].any()
-
-
 # ----------------------------------------------------------------------- products
 
 
@@ -175,190 +158,7 @@ def test_threads_share_a_large_product():
     assert same_bits(product(M, x, 3), product(M, x, 1))
 
 
-# ------------------------------------------------------------------------ network
-
-
-def networks(seed, hidden, normalize, numeric=False, kind="c"):
-    graph = pf.datasets.synthetic(0.2, n=150, n_edges=700, n_features=20, seed=seed, splits=1)
-    rng = np.random.default_rng(seed)
-    sparse_features = sparse.csr_array(graph.features * (rng.random(graph.features.shape) < 0.3))
-    graph = graph.replace(features=sparse_features)
-    channels = pf.make_channels(graph, pf.FrameletSystem(pf.build_tree(graph)), kind=kind, regime="heterophily")
-    truth = rng.standard_normal(graph.n) if numeric else graph.labels
-    train, val = (Rows.of(channels, nodes, truth) for nodes in (graph.splits[0].train, graph.splits[0].val))
-    weights = loss_weights(train.labels, by_class=not numeric)
-    classes = 1 if numeric else graph.n_classes
-    state = Network.draw(channels.widths, classes, {"hidden": hidden}, seed).state
-    args = channels, state, train, val, weights, normalize
-    return FastNetwork(*args), NativeNetwork(*args)
-
-
-RATES = SimpleNamespace(lr_fc=0.01, lr_sca=0.04, wd_fc1=1e-3, wd_fc2=1e-4, wd_sca=1e-2)
-
-
-def epochs(network, count, dropout, hint):
-    losses = []
-    for e in range(count):
-        network.drop(e, dropout)
-        losses.append(network.loss())
-        network.step(RATES, (e + 1, dropout) if hint else None)
-        losses.append(network.validate()[0])
-    return np.array(losses)
-
-
-def processors():
-    return [name for name in ("portable", "avx2", "avx512") if native is None or native.lib.network_use(name.encode())]
-
-
-@pytest.fixture(params=processors())
-def processor(request):
-    before = native.ffi.string(native.lib.network_processor())
-    native.lib.network_use(request.param.encode())
-    yield request.param
-    native.lib.network_use(before)
-
-
-@built
-@pytest.mark.parametrize(
-    ("hidden", "normalize", "dropout", "numeric"),
-    [
-        *[(64, True, 0.5, False), (64, False, 0.0, False), (16, True, 0.7, False)],
-        *[(10, True, 0.3, False), (100, True, 0.5, True)],
-    ],
-)
-def test_the_network_in_c_goes_the_way_of_the_one_by_numba(processor, hidden, normalize, dropout, numeric):
-    by_numba, in_c = networks(3, hidden, normalize, numeric)
-    expected = epochs(by_numba, 25, dropout, False)
-    np.testing.assert_allclose(epochs(in_c, 25, dropout, True), expected, rtol=2e-4)
-    np.testing.assert_allclose(in_c.alpha, by_numba.alpha, rtol=1e-4)
-    ours, theirs = (n.state_dict(n.snapshot()) for n in (in_c, by_numba))
-    assert ours.keys() == theirs.keys()
-    for name in ours:
-        assert ours[name].shape == theirs[name].shape
-        np.testing.assert_allclose(ours[name], theirs[name], rtol=0.01, atol=3e-4)
-    assert not in_c.W[0][:, hidden:].any()  # what fills up the lines stays zero
-
-
-@built
-def test_one_step_in_c_is_one_by_numba_to_rounding(processor):
-    by_numba, in_c = networks(1, 64, True)
-    for network in (by_numba, in_c):
-        epochs(network, 1, 0.5, False)
-    for name in ("w", "m", "v"):
-        ours, theirs = getattr(in_c, name), getattr(by_numba, name)
-        assert np.abs(ours - theirs).max() <= 3e-6 * np.abs(theirs).max()
-
-
-@built
-def test_masks_that_are_known_before_and_those_that_come_late_give_the_same_bits(processor):
-    one, other = networks(2, 64, True)[1], networks(2, 64, True)[1]
-    assert same_bits(epochs(one, 8, 0.5, True), epochs(other, 8, 0.5, False))
-    assert same_bits(one.w, other.w)
-
-
-@built
-def test_processors_that_fuse_products_and_sums_give_the_same_bits():
-    fused = [name for name in processors() if name != "portable"]
-    before = native.ffi.string(native.lib.network_processor())
-    found = set()
-    for name in fused:
-        native.lib.network_use(name.encode())
-        network = networks(2, 64, True)[1]
-        epochs(network, 5, 0.5, True)
-        found.add(network.w.tobytes())
-    native.lib.network_use(before)
-    assert len(found) <= 1
-
-
-@built
-def test_an_unknown_processor_is_refused():
-    before = native.ffi.string(native.lib.network_processor())
-    assert not native.lib.network_use(b"z80")
-    assert native.ffi.string(native.lib.network_processor()) == before
-
-
-@built
-@pytest.mark.parametrize(("hidden", "rate"), [(64, 0.5), (10, 0.3), (40, 0.0)])
-def test_the_head_on_rows_goes_the_way_of_its_bodies(processor, hidden, rate):
-    rng = np.random.default_rng(hidden)
-    channels, rows, classes = 3, 23, 5
-
-    def normal(*shape):
-        return rng.standard_normal(shape).astype(np.float32)
-
-    H, bias, V, c = normal(channels, rows, hidden), normal(hidden), normal(channels, classes, hidden), normal(classes)
-    ours, theirs, inverses = H[0].copy(), H[0].copy(), np.zeros((2, rows), np.float32)
-    for wanted in (True, False):
-        _kernels.normalize(ours, bias, wanted, inverses[0])
-        _kernels.normalize.by_numba(theirs, bias, wanted, inverses[1])
-        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
-        np.testing.assert_allclose(*inverses, rtol=1e-5)
-    masks = (
-        (rng.random((channels, rows, hidden)) < 0.5).astype(np.uint8) if rate else np.zeros((channels, 0, 0), np.uint8)
-    )
-    alpha, scale = np.array([0.2, 0.5, 0.3], np.float32), np.float32(1 / (1 - rate))
-    logits = np.zeros((2, rows, classes), np.float32)
-    for way, out in zip((_kernels.compute_logits, _kernels.compute_logits.by_numba), logits, strict=True):
-        way(H, alpha, V, masks, scale, 0, c, out)
-    np.testing.assert_allclose(*logits, rtol=1e-4, atol=1e-5)
-    later = np.zeros((rows - 3, classes), np.float32)
-    _kernels.compute_logits(H, alpha, V, np.zeros((channels, 0, 0), np.uint8), scale, 3, c, later)
-    _kernels.compute_logits.by_numba(H, alpha, V, np.zeros((channels, 0, 0), np.uint8), scale, 3, c, logits[0, 3:])
-    np.testing.assert_allclose(later, logits[0, 3:], rtol=1e-4, atol=1e-5)
-
-    labels, weights = rng.integers(classes, size=rows), np.full(rows, 1 / rows, np.float32)
-    errors, nothing = np.zeros((2, rows, classes), np.float32), np.zeros((0, 0), np.float32)
-    losses = [
-        way(logits[1], labels, weights, out)
-        for way, out in zip((_kernels.cross_entropy, _kernels.cross_entropy.by_numba), errors, strict=True)
-    ]
-    assert losses[0] == pytest.approx(losses[1], rel=1e-5)
-    assert _kernels.cross_entropy(logits[1], labels, weights, nothing) == losses[0]
-    np.testing.assert_allclose(*errors, atol=1e-7)
-    found = []
-    for way in (_kernels.backward, _kernels.backward.by_numba):
-        gradient, grad_V, grad_b = np.zeros((rows, hidden), np.float32), np.zeros_like(V[0]), np.zeros_like(bias)
-        by_alpha = way(H[0], inverses[1], True, alpha[0], V[0], masks[0], scale, errors[1], gradient, grad_V, grad_b)
-        found.append([np.array([by_alpha]), gradient, grad_V, grad_b])
-    for one, other in zip(*found, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
-
-
-@twin
-@given(seeds, st.integers(1, 70))
-def test_a_step_of_adam_goes_the_way_of_its_body(seed, n):
-    rng = np.random.default_rng(seed)
-    w, m, g = rng.standard_normal((3, n)).astype(np.float32)
-    v = rng.random(n).astype(np.float32)
-    one, other = [w.copy(), m.copy(), v.copy()], [w.copy(), m.copy(), v.copy()]
-    rates = _kernels.adam_rates(0.01, 1e-3, 7)
-    _kernels.adam_step(*one, g, *rates)
-    _kernels.adam_step.by_numba(*other, g, *rates)
-    for ours, theirs in zip(one, other, strict=True):
-        np.testing.assert_allclose(ours, theirs, rtol=2e-6, atol=1e-7)
-
-
-@built
-def test_the_gradient_by_attention_equals_its_body():
-    alpha, by_alpha = np.array([0.2, 0.5, 0.3], np.float32), np.array([1, -2, 0.5], np.float32)
-    ours, theirs = np.zeros((2, 3), np.float32)
-    _kernels.attention_gradient(alpha, by_alpha, ours)
-    _kernels.attention_gradient.by_numba(alpha, by_alpha, theirs)
-    np.testing.assert_allclose(ours, theirs, rtol=1e-6)
-
-
-@built
-def test_squared_errors_equal_their_body():
-    rng = np.random.default_rng(0)
-    outputs, targets = rng.standard_normal((2, 9)).astype(np.float32)
-    weights, errors = np.full(9, 1 / 9, np.float32), np.zeros((2, 9, 1), np.float32)
-    ways = _kernels.squared_error, _kernels.squared_error.by_numba
-    losses = [way(outputs[:, None].copy(), targets, weights, out) for way, out in zip(ways, errors, strict=True)]
-    assert losses[0] == pytest.approx(losses[1], rel=1e-6)
-    np.testing.assert_allclose(*errors, rtol=1e-6)
-
-
-# -------------------------------------------------- framelets, boosting, models, relations
+# ------------------------------------------------------- framelets, models, relations
 
 floats = st.sampled_from([np.float32, np.float64])
 
@@ -400,38 +200,6 @@ def test_transforms_equal_their_bodies(tree, seed, dtype, columns, streaming):
             *(moves._rows, streaming),
         )
         twins(frames.lift, level.first, weight, up, back, moves._rows, streaming)
-
-
-@twin
-@given(
-    *(seeds, st.integers(1, 300), st.integers(1, 6), st.integers(1, 9)),
-    *(st.integers(1, 5), st.sampled_from([1, 2**10, 2**30])),
-)
-def test_boosting_equals_its_bodies(seed, n, columns, leaves, fewest, size):
-    rng = np.random.default_rng(seed)
-    widths = rng.integers(1, 256, columns)
-    bins = (rng.random((columns, n)) * widths[:, None]).astype(np.uint8)
-    chosen = np.sort(rng.choice(columns, rng.integers(1, columns + 1), replace=False))
-    g, h = rng.integers(-size, size + 1, n), rng.integers(0, size + 1, n)
-    places, gain = np.zeros((2 * leaves - 1, _boosting.FACTS), np.int64), np.zeros(2 * leaves - 1)
-    order, spare, near = np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros((n, 4), np.int64)
-    sums = np.zeros((leaves, len(chosen), 255, 4), np.int64)
-    column, bin_at, child = np.zeros((3, 2 * leaves - 1), np.int32)
-    value, gains = np.zeros(2 * leaves - 1), np.zeros(columns)
-    count = twins(
-        *(_boosting.grow, bins, widths, chosen, g, h, leaves, fewest, 1.0, 0.05),
-        *(order, spare, near, sums, places, gain, column, bin_at, child, value, gains),
-    )
-    assert 1 <= count <= 2 * leaves - 1
-    said = rng.standard_normal(n)
-    twins(_boosting.add_rows, order, places, child, value, count, said)
-    twins(_boosting.add_bins, bins, column, bin_at, child, value, said)
-    x = rng.standard_normal((n, columns)).astype(np.float32)
-    x[rng.random(x.shape) < 0.1] = np.nan
-    trees = [np.stack([part, part]) for part in (column, bin_at.astype(np.float32) / 128 - 1, child, value)]
-    for outputs in (1, 2):
-        twins(_boosting.walk, x, *trees, np.zeros((n, outputs)))
-        twins(_boosting.walk_apart, x, *trees, np.zeros((n, outputs, columns)))
 
 
 @twin

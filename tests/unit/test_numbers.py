@@ -232,19 +232,6 @@ def test_files_of_arrays_hold_numbers_too(tmp_path):
 # --------------------------------------------------------------------- training
 
 
-@given(st.integers(0, 2**31), st.integers(1, 30), st.booleans())
-def test_the_compiled_squared_error_and_its_gradient_are_numpys(seed, rows, wanted):
-    from pegfan.training import _kernels
-
-    rng = np.random.default_rng(seed)
-    out, y, weights = (rng.normal(size=shape).astype(np.float32) for shape in ((rows, 1), rows, rows))
-    error = np.zeros((rows, 1) if wanted else (0, 0), np.float32)
-    loss = _kernels.squared_error(out, y, weights, error)
-    assert loss == pytest.approx(float(weights @ (out[:, 0] - y) ** 2), rel=1e-4, abs=1e-5)
-    if wanted:
-        np.testing.assert_allclose(error[:, 0], 2 * weights * (out[:, 0] - y), rtol=1e-5)
-
-
 def test_both_engines_learn_numbers_in_the_targets_units(graph):
     channels = pf.make_fsgnn_channels(graph, regime="all", hops=2, scaling="none")
     for engine in ("fast", "plain"):

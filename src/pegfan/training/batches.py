@@ -11,16 +11,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 from typing import Any, Protocol, Self
 
 import numpy as np
-from scipy.sparse import csr_array, issparse
 
 from pegfan._arrays import IntArray
 from pegfan._limits import is_large
 from pegfan.channels import Channels
+from pegfan.training.head import (
+    LANES,
+    Layout,
+    adam_step,
+    added,
+    attention_gradient,
+    cross_entropy,
+    draw_masks,
+    drawing,
+    rows_back,
+    softmax,
+    squared_error,
+)
 from pegfan.training.rows import Rows, loss_weights
+from pegfan.training.settings import Settings
 
 ROWS = 2048
 """Rows of a step, where no other number is asked for."""
@@ -113,7 +125,7 @@ class BatchSteps:
         train: Rows,
         val: Rows,
         weights: Any,
-        settings: Any,
+        settings: Settings,
         seed: int,
         threads: int = 1,
     ) -> None:
@@ -123,22 +135,12 @@ class BatchSteps:
         self.y, self.val_y = (part.labels.astype(np.float32) if self.numeric else part.labels for part in (train, val))
         self.weights = np.asarray(weights, np.float64)
         self.val_weights = loss_weights(val.labels, False, val.weights)
-        count, (classes, width) = len(source.widths), state["output.weight"].shape
-        hidden = width // count
-        self.shapes: list[tuple[int, ...]] = [(w, hidden) for w in source.widths]
-        self.shapes += [(count, hidden), (count, classes, hidden), (classes,), (count,)]
-        sizes = np.cumsum([0, *(int(np.prod(shape)) for shape in self.shapes)])
-        self.places = [slice(int(a), int(b)) for a, b in pairwise(sizes)]
-        self.w, self.m, self.v, self.mean, self.kept = (np.zeros(sizes[-1], np.float32) for _ in range(5))
-        self._take(state)
+        self.layout = layout = Layout(state)
+        self.w, self.m, self.v, self.mean, self.kept, self.grad = np.zeros((6, layout.starts[-1]), np.float32)
+        layout.fill(self.w, state)
         self.mean[:] = self.w
-        self.grad = np.zeros_like(self.w)
-        self.H = np.zeros((count, self.batch, hidden), np.float32)
-        self.inverse = np.zeros((count, self.batch), np.float32)
-        self.back = np.zeros((count, self.batch, hidden), np.float32)
-        self.masks = np.zeros((count, self.batch, hidden), np.uint8)
         self.steps = 0
-        self.pool = ThreadPoolExecutor(threads) if threads > 1 and count > 1 else None
+        self.pool = ThreadPoolExecutor(threads) if threads > 1 and layout.count > 1 else None
         self._order: Iterator[IntArray] = source.batches(0)
 
     def __enter__(self) -> Self:
@@ -162,7 +164,7 @@ class BatchSteps:
 
     def attention(self) -> Any:
         """The weights of the channels."""
-        return _softmax(self._views(self.mean)[-1])
+        return softmax(self.layout.views(self.mean)[-1])
 
     def snapshot(self) -> Any:
         """A copy of all weights; there is room for one."""
@@ -171,16 +173,7 @@ class BatchSteps:
 
     def state(self, snapshot: Any) -> dict[str, Any]:
         """A snapshot as the ``state_dict`` of the network."""
-        *W, b, V, c, a = self._views(snapshot)
-        count, classes, hidden = V.shape
-        state: dict[str, Any] = {}
-        for i in range(count):
-            state |= {
-                f"channel_layers.{i}.weight": np.ascontiguousarray(W[i].T),
-                f"channel_layers.{i}.bias": b[i].copy(),
-            }
-        V = V.transpose(1, 0, 2).reshape(classes, count * hidden)
-        return state | {"output.weight": V, "output.bias": c.copy(), "attention_logits": a.copy()}
+        return self.layout.state(snapshot)
 
     def progress(self) -> dict[str, Any]:
         """All that later steps depend on, as arrays: `resume` goes on from there."""
@@ -190,105 +183,78 @@ class BatchSteps:
     def resume(self, progress: Mapping[str, Any]) -> Any:
         """Go on from what `progress` gave; the newest snapshot."""
         for name in ("w", "m", "v", "mean", "kept"):
-            found, own = progress[name], getattr(self, name)
-            if found.dtype != own.dtype or found.shape != own.shape:
-                raise ValueError(f"{name} is {found.dtype} {found.shape}, and this network needs {own.shape}")
-            own[:] = found
+            stored, own = progress[name], getattr(self, name)
+            if stored.dtype != own.dtype or stored.shape != own.shape:
+                raise ValueError(f"{name} is {stored.dtype} {stored.shape}, and this network needs {own.shape}")
+            own[:] = stored
         self.steps = int(progress["steps"])
         self._order = self.source.batches(self.steps)
         return self.kept
 
     # ------------------------------------------------------------------------ inside
 
-    def _views(self, w: Any) -> list[Any]:
-        """All W_i, b, V, c and a, in the memory where they lie one after another."""
-        return [w[place].reshape(shape) for place, shape in zip(self.places, self.shapes, strict=True)]
-
-    def _take(self, state: dict[str, Any]) -> None:
-        *W, b, V, c, a = self._views(self.w)
-        count, classes, hidden = V.shape
-        for i in range(count):
-            W[i][:], b[i] = state[f"channel_layers.{i}.weight"].T, state[f"channel_layers.{i}.bias"]
-        V[:] = state["output.weight"].reshape(classes, count, hidden).transpose(1, 0, 2)
-        c[:], a[:] = state["output.bias"], state["attention_logits"]
-
     def _each(self, task: Callable[[int], Any]) -> list[Any]:
         """What a task gives for every channel."""
-        every = range(len(self.H))
+        every = range(self.layout.count)
         return list(map(task, every) if self.pool is None else self.pool.map(task, every))
-
-    def _forward(self, inputs: list[Any], size: int, w: Any) -> tuple[Any, Any]:
-        """H_i = N(X_i W_i + b_i) for rows of all channels, and the factors of N."""
-        from pegfan.training import _kernels
-
-        views = self._views(w)
-        H, inverse = (np.ascontiguousarray(array[:, :size]) for array in (self.H, self.inverse))
-
-        def forward(i: int) -> None:
-            multiply(inputs[i], views[i], H[i])
-            _kernels.normalize(H[i], views[-4][i], self.settings.hop_normalize, inverse[i])
-
-        self._each(forward)
-        return H, inverse
 
     def _step(self, chunk: IntArray) -> float:
         """One step of Adam on a batch, which stands for all rows; the loss before it."""
-        from pegfan.training import _kernels
-
-        settings, size = self.settings, len(chunk)
+        layout, normalized, size = self.layout, self.settings.hop_normalize, len(chunk)
         inputs = self.source.train_rows(chunk)
-        H, inverse = self._forward(inputs, size, self.w)
-        *_, V, c, a = self._views(self.w)
-        *grad_W, grad_b, grad_V, grad_c, grad_a = self._views(self.grad)
-        alpha, (masks, scale) = _softmax(a), self._masks(size)
-        logits, error = (np.zeros((size, len(c)), np.float32) for _ in range(2))
-        _kernels.compute_logits(H, alpha, V, masks, scale, 0, c, logits)
+        *W, b, V, c, a = layout.views(self.w)
+        *grad_W, grad_b, grad_V, grad_c, grad_a = layout.views(self.grad)
+        alpha, by_alpha, (masks, scale) = softmax(a), np.zeros_like(a), self._masks(size)
+
+        def forward(i: int) -> Any:
+            return layout.forward(inputs[i], (W[i], b[i], V[i]), alpha[i] * scale, normalized, masks[i])
+
+        Z, H, inverse = zip(*self._each(forward), strict=True)
+        logits = added(c, Z)
         shares = (self.weights[chunk] * (len(self.weights) / size)).astype(np.float32)
-        measure = _kernels.squared_error if self.numeric else _kernels.cross_entropy
-        loss = float(measure(logits, self.y[chunk], shares, error))
-        normalized, grad_alpha = settings.hop_normalize, np.zeros_like(alpha)
+        error = np.zeros_like(logits)
+        loss = self._loss(logits, self.y[chunk], shares, error)
 
         def backward(i: int) -> None:
-            gradient = self.back[i, :size]
-            grad_alpha[i] = _kernels.backward(
-                H[i], inverse[i], normalized, alpha[i], V[i], masks[i], scale, error, gradient, grad_V[i], grad_b[i]
+            G = layout.empty(size)
+            by_alpha[i] = rows_back(
+                *(layout.lines, H[i], inverse[i], normalized, alpha[i], V[i], masks[i], scale, error),
+                *(layout.empty(4), G, grad_V[i], grad_b[i]),
             )
-            _transposed_product(inputs[i], gradient, grad_W[i])
+            layout.multiply_transposed(inputs[i], G, grad_W[i])
 
         self._each(backward)
         grad_c[:] = error.sum(axis=0)
-        _kernels.attention_gradient(alpha, grad_alpha, grad_a)
+        attention_gradient(alpha, by_alpha, grad_a)
         self._adam()
         return loss
 
-    def _masks(self, size: int) -> tuple[Any, Any]:
-        """What dropout keeps in this step, and the factor that makes up for the rest."""
-        from pegfan._products import keep_mask
-        from pegfan.training.fast import drawing
+    def _loss(self, logits: Any, truth: Any, shares: Any, error: Any) -> float:
+        return float((squared_error if self.numeric else cross_entropy)(logits, truth, shares, error))
 
-        rate, count = self.settings.dropout, len(self.H)
+    def _masks(self, size: int) -> tuple[Any, Any]:
+        """What dropout keeps in this step, per channel, and the factor that makes up for the rest."""
+        layout, rate = self.layout, self.settings.dropout
         if rate == 0:
-            return np.zeros((count, 0, 0), np.uint8), np.float32(1)
-        masks = np.ascontiguousarray(self.masks[:, :size])
+            return [layout.masks(0)] * layout.count, np.float32(1)
+        masks = layout.masks(layout.count * size)
         start, threshold, scale = drawing(self.seed * 100_003 + self.steps, rate)
-        keep_mask(np.uint64(start), np.uint64(threshold), masks)
-        return masks, np.float32(scale)
+        draw_masks(start, threshold, layout.hidden, masks)
+        return masks.reshape(layout.count, size, -1), np.float32(scale)
 
     def _adam(self) -> None:
         """Adam in three groups, as `torch.optim.Adam` has it, and the mean of the weights."""
-        from pegfan.training import _kernels
-
-        settings, count = self.settings, len(self.H)
+        settings = self.settings
         self.steps += 1
-        first, second = self.places[count].stop, self.places[count + 2].stop
+        *_, V, _, a, end = self.layout.starts.tolist()
         groups = (
-            (slice(0, first), settings.lr_fc, settings.wd_fc1),
-            (slice(first, second), settings.lr_fc, settings.wd_fc2),
-            (slice(second, None), settings.lr_sca, settings.wd_sca),
+            (slice(0, V), settings.lr_fc, settings.wd_fc1),
+            (slice(V, a), settings.lr_fc, settings.wd_fc2),
+            (slice(a, end), settings.lr_sca, settings.wd_sca),
         )
         for part, rate, decay in groups:
             w, m, v, g = (array[part] for array in (self.w, self.m, self.v, self.grad))
-            _kernels.adam_step(w, m, v, g, *_kernels.adam_rates(rate, decay, self.steps))
+            adam_step(len(w) // LANES, w, m, v, g, rate, decay, self.steps)
         passes = self.source.per_pass
         share = max(1 / min(_MEAN, passes), 9 / (9 + self.steps))  # the first weights are soon forgotten
         share = 1.0 if passes == 1 else share
@@ -296,39 +262,18 @@ class BatchSteps:
 
     def _validate(self) -> tuple[float, Any]:
         """The loss of the validation rows, without dropout, and their logits."""
-        from pegfan.training import _kernels
-
-        *_, V, c, a = self._views(self.mean)
-        alpha, nothing, loss = _softmax(a), np.zeros((0, 0), np.float32), 0.0
-        every = np.zeros((len(self.val.places), len(c)), np.float32)
-        no_masks = np.zeros((len(self.H), 0, 0), np.uint8)
-        measure = _kernels.squared_error if self.numeric else _kernels.cross_entropy
+        layout, normalized, loss = self.layout, self.settings.hop_normalize, 0.0
+        *W, b, V, c, a = layout.views(self.mean)
+        alpha = softmax(a)
+        every = np.zeros((len(self.val.places), layout.classes), np.float32)
         for start in range(0, len(every), self.batch):
             block = slice(start, start + self.batch)
-            H, _ = self._forward(self.source.val_rows(block), len(every[block]), self.mean)
-            _kernels.compute_logits(H, alpha, V, no_masks, np.float32(1), 0, c, every[block])
+            inputs = self.source.val_rows(block)
+
+            def forward(i: int, inputs: Any = inputs) -> Any:
+                return layout.forward(inputs[i], (W[i], b[i], V[i]), alpha[i], normalized)[0]
+
+            every[block] = added(c, self._each(forward))
             shares = self.val_weights[block].astype(np.float32)
-            loss += float(measure(every[block], self.val_y[block], shares, nothing))
+            loss += self._loss(every[block], self.val_y[block], shares, np.zeros((0, 0), np.float32))
         return loss, every
-
-
-def _softmax(a: Any) -> Any:
-    e = np.exp(a - a.max())
-    return e / e.sum()
-
-
-def multiply(x: Any, w: Any, out: Any) -> None:
-    """Compute out = x w for rows of a channel, sparse or dense."""
-    if issparse(x):
-        from pegfan._products import product
-
-        product(x, w, out=out)
-    else:
-        np.matmul(x, w, out=out)
-
-
-def _transposed_product(x: Any, g: Any, out: Any) -> None:
-    if issparse(x):
-        multiply(csr_array(x.T), g, out)
-    else:
-        np.matmul(x.T, g, out=out)

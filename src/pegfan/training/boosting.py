@@ -19,12 +19,12 @@ from scipy.special import log_softmax
 from pegfan import _defaults as default
 from pegfan._arrays import Float32Array, FloatArray, IntArray
 from pegfan._checks import check_numbers
+from pegfan._loops import Loop
 from pegfan.channels import Channels
 from pegfan.channels.channels import node_indices
 from pegfan.graph import Split, as_split
 from pegfan.metrics import score
 from pegfan.running import Deadline, Progress, Step
-from pegfan.training import _boosting as compiled
 from pegfan.training.loop import InUnits, follow
 from pegfan.training.rows import TARGET, Rows, Units, loss_weights
 from pegfan.training.settings import Run, Settings
@@ -47,6 +47,44 @@ PER_BIN, FEWEST_BINS = 8, 32
 """Of few rows a bin holds at least so many on average, but there are so many bins in any case: more only take time."""
 _BLOCK = 16384
 """Rows that are looked at together."""
+_UNIT = 1 << 24
+"""Gradients are integers, so many to the unit: sums of integers do not depend on the order of their terms, so neither
+the numbering of the nodes nor the CPU changes which split is best."""
+_FACTS = 8
+"""Numbers that are known of a place of a tree while it grows, see src/native/boosting.c."""
+
+_grow = Loop("""int64 boost_grow(
+    const uint8 bins[columns, n], const int64 widths[columns], const int64 chosen[asked], const int64 g[n],
+    const int64 h[n], int64 leaves, int64 fewest, float64 l2, float64 rate, int64 order[n], int64 spare[n],
+    int64 near[n, 4], int64 sums[leaves, room, most, 4], int64 places[2 * leaves - 1, 8],
+    float64 gain[2 * leaves - 1], int32 column[2 * leaves - 1], int32 bin_at[2 * leaves - 1],
+    int32 child[2 * leaves - 1], float64 value[2 * leaves - 1], float64 gains[columns])""")
+"""Grow a tree from gradients g and curvatures h; how many places it has, or -1 where histograms have too little room.
+
+`order`, `spare`, `near`, `sums`, `places` and `gain` are memory to work in; `order` and `places` then say which rows
+are in which leaf. A place asks about `column`, goes to the first child up to `bin_at` (to the next one after it), and
+holds the mean of what the leaves below it add; leaves have no child (-1). `gains` of the columns grow.
+"""
+
+_add_rows = Loop("""void boost_add_rows(
+    const int64 order[n], const int64 places[size, 8], const int32 child[size], const float64 value[size],
+    float64 out[n])""")
+"""Add a tree's values to the rows that it was grown on."""
+
+_add_bins = Loop("""void boost_add_bins(
+    const uint8 bins[_columns, n], const int32 column[_size], const int32 bin_at[_size], const int32 child[_size],
+    const float64 value[_size], float64 out[n])""")
+"""Add a tree's values to other rows, given by their bins."""
+
+_walk = Loop("""void boost_walk(
+    const float32 x[n, d], const int32 column[trees, size], const float32 threshold[trees, size],
+    const int32 child[trees, size], const float64 value[trees, size], float64 out[n, outputs])""")
+"""Add what all trees say of rows of numbers; tree t speaks for output t % outputs."""
+
+_walk_apart = Loop("""void boost_walk_apart(
+    const float32 x[n, d], const int32 column[trees, size], const float32 threshold[trees, size],
+    const int32 child[trees, size], const float64 value[trees, size], float64 out[n, outputs, d])""")
+"""Add up, per row, output and column, by how much the questions about the column changed what is expected."""
 
 
 class Boosted:
@@ -165,7 +203,7 @@ class Boosted:
         """
         x = self._rows(x)
         apart = np.zeros((len(x), self.outputs, x.shape[1]))
-        compiled.walk_apart(x, *self._trees, apart)
+        _walk_apart(x, *self._trees, apart)
         if self.classes == 2:
             apart = np.concatenate([np.zeros_like(apart), apart], axis=1)
         return self._with_base(self._walked(x)), apart
@@ -182,12 +220,12 @@ class Boosted:
         return column, threshold, child, value
 
     def _rows(self, x: Any) -> Float32Array:
-        """Rows as the compiled loops take them, who look at no shapes."""
+        """Rows as the compiled loops take them."""
         return np.ascontiguousarray(check_numbers(x, "x", None, sum(self.widths)), np.float32)
 
     def _walked(self, x: Float32Array) -> FloatArray:
         out = np.zeros((len(x), self.outputs))
-        compiled.walk(x, *self._trees, out)
+        _walk(x, *self._trees, out)
         return out
 
     def _with_base(self, said: FloatArray) -> FloatArray:
@@ -309,7 +347,7 @@ class _Rounds:
         asked = max(1, round(COLUMNS * len(self.useful)))
         self.order, self.spare, self.near = np.empty(n, np.int64), np.empty(n, np.int64), np.empty((n, 4), np.int64)
         self.sums = np.empty((leaves, asked, bins, 4), np.int64)
-        self.places, self.gain = np.empty((2 * leaves - 1, compiled.FACTS), np.int64), np.empty(2 * leaves - 1)
+        self.places, self.gain = np.empty((2 * leaves - 1, _FACTS), np.int64), np.empty(2 * leaves - 1)
 
     def step(self, epoch: int) -> tuple[float, float, Any]:
         """A round; the training loss is that before it."""
@@ -327,9 +365,7 @@ class _Rounds:
             g = self.weights * (own - (self.labels == of))
             h = self.weights * own * (1 - own) * (1 if self.classes == 2 else self.classes / (self.classes - 1))
             chosen = np.sort(rng.choice(self.useful, min(asked, len(self.useful)), replace=False))
-            self._grow(
-                k, np.rint(g * compiled.UNIT).astype(np.int64), np.rint(h * compiled.UNIT).astype(np.int64), chosen
-            )
+            self._grow(k, np.rint(g * _UNIT).astype(np.int64), np.rint(h * _UNIT).astype(np.int64), chosen)
         val_logs = log_softmax(self._logits(self.val_said), axis=1)
         val_loss = -float(self.val_weights @ val_logs[np.arange(len(val_logs)), self.val_labels])
         return loss, val_loss, val_logs
@@ -339,7 +375,7 @@ class _Rounds:
         gaps = output[:, 0] - self.labels
         loss = float(self.weights @ gaps**2) / len(gaps)
         chosen = np.sort(rng.choice(self.useful, min(asked, len(self.useful)), replace=False))
-        g, h = (np.rint(part * compiled.UNIT).astype(np.int64) for part in (self.weights * gaps, self.weights))
+        g, h = (np.rint(part * _UNIT).astype(np.int64) for part in (self.weights * gaps, self.weights))
         self._grow(0, g, h, chosen)
         said = self._logits(self.val_said)
         return loss, float(self.val_weights @ (said[:, 0] - self.val_labels) ** 2), said
@@ -349,12 +385,13 @@ class _Rounds:
         column, at, child = (np.empty(size, np.int32) for _ in range(3))
         value = np.zeros(size)
         tree = (column, at, child, value)
-        count = compiled.grow(
+        count = _grow(
             *(self.bins, self.sizes, chosen, g, h, self.leaves, self.fewest, L2, RATE),
             *(self.order, self.spare, self.near, self.sums, self.places, self.gain, *tree, self.gains),
         )
-        compiled.add_rows(self.order, self.places, child, value, count, self.said[k])
-        compiled.add_bins(self.val_bins, column, at, child, value, self.val_said[k])
+        assert count > 0
+        _add_rows(self.order, self.places, child, value, self.said[k])
+        _add_bins(self.val_bins, column, at, child, value, self.val_said[k])
         self.grown.append(tree)
 
     def _logits(self, said: FloatArray) -> FloatArray:

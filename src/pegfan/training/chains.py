@@ -26,19 +26,19 @@ _PER_ROW = 0.75  # what it costs to begin a row or a column of a matrix, in entr
 
 
 class Stored:
-    """A matrix as the kernels read it: row pointers, columns and entries; of a dense one only the entries."""
+    """A matrix as the loops read it: row pointers, columns and entries; of a dense one only the entries."""
 
-    def __init__(self, matrix: Any, dtype: Any) -> None:
+    def __init__(self, matrix: Any) -> None:
         self.shape = matrix.shape
         self.dense = not issparse(matrix)
         if self.dense:
             self.pointers, self.indices = np.zeros(0, np.int64), np.zeros(0, np.int32)
-            self.data = np.ascontiguousarray(matrix, dtype=dtype).reshape(-1)
+            self.data = np.ascontiguousarray(matrix, np.float32).reshape(-1)
             return
         sparse = csr_array(matrix)
         sparse.sort_indices()
         self.pointers, self.indices = sparse.indptr.astype(np.int64), sparse.indices.astype(np.int32)
-        self.data = sparse.data.astype(dtype)
+        self.data = sparse.data.astype(np.float32)
 
     @cached_property
     def digest(self) -> bytes:
@@ -50,25 +50,7 @@ class Stored:
 
 
 class Chain:
-    """The matrices of one channel for some rows, training nodes first, and their transposes for the way back.
-
-    ``forward_links`` are A_m, ..., A_1; ``back_links`` are A_1ᵀ, ..., A_mᵀ, with the columns of training nodes only in
-    A_1ᵀ. ``used`` are the columns of the input that are not all zero, of ``width`` columns. ``cost`` is counted in
-    entries of sparse matrices.
-    """
-
-    def __init__(self, channel: Channel, rows: IntArray, train: int, dtype: Any) -> None:
-        whole = channel.kept.get("chain") or channel.kept.setdefault("chain", _Whole(channel))
-        self.used, self.width = whole.used, channel.shape[1]
-        first = whole.matrices[0][rows]
-        later = range(1, len(whole.matrices))
-        self.forward_links = [*(whole.stored(k, False, dtype) for k in reversed(later)), Stored(first, dtype)]
-        self.back_links = [Stored(first[:train].T, dtype), *(whole.stored(k, True, dtype) for k in later)]
-        self.cost = sum(_cost(matrix) for matrix in [first, *whole.matrices[1:]])
-
-
-class _Whole:
-    """The chain for all nodes, and the columns of the channel that are not all zero; made once per channel."""
+    """The matrices of a channel for all nodes, and the columns of its input that are not all zero; made once."""
 
     def __init__(self, channel: Channel) -> None:
         matrices: list[Any] = [csr_array(m) if issparse(m) else np.asarray(m) for m in _product(channel)]
@@ -76,13 +58,24 @@ class _Whole:
             matrices = simplify(matrices)
         self.used = _used_columns(matrices[-1])
         self.matrices = [*matrices[:-1], matrices[-1][:, self.used]]
-        self._stored: dict[Any, Stored] = {}
+        self._later: tuple[list[Stored], list[Stored]] | None = None
 
-    def stored(self, k: int, transposed: bool, dtype: Any) -> Stored:
-        key = (k, transposed, np.dtype(dtype))
-        if key not in self._stored:
-            self._stored[key] = Stored(self.matrices[k].T if transposed else self.matrices[k], dtype)
-        return self._stored[key]
+    @classmethod
+    def of(cls, channel: Channel) -> Chain:
+        """That of a channel, which keeps it."""
+        found: Chain = channel.kept.get("chain") or channel.kept.setdefault("chain", cls(channel))
+        return found
+
+    def links(self, rows: IntArray, train: int) -> tuple[list[Stored], list[Stored]]:
+        """What products with W go through for some rows, training nodes first, and those with gradients back to W.
+
+        The first are A_m, ..., A_1; the others are A_1ᵀ, ..., A_mᵀ, with the columns of training nodes only in A_1ᵀ.
+        """
+        if self._later is None:
+            later = self.matrices[1:]
+            self._later = [Stored(m) for m in reversed(later)], [Stored(m.T) for m in later]
+        first = self.matrices[0][rows]
+        return [*self._later[0], Stored(first)], [Stored(first[:train].T), *self._later[1]]
 
 
 def simplify(matrices: list[Any]) -> list[Any]:

@@ -18,6 +18,7 @@ from pegfan.graph import Split, as_split, metric_problem
 from pegfan.metrics import METRICS, score
 from pegfan.running import Deadline, Progress, Runner, Step
 from pegfan.training.batches import JUDGED, ROWS, BatchSteps, RowsInMemory, suits
+from pegfan.training.fast import ChainSteps
 from pegfan.training.loop import InUnits, follow
 from pegfan.training.network import Network
 from pegfan.training.rows import Rows, Units, loss_weights
@@ -186,10 +187,12 @@ def _run(task: TrainingTask, index: int) -> Run:
     units = Units.of(train.labels, weights) if task.y.dtype.kind == "f" else None
     if units is not None:
         train, val = (part._replace(labels=units.standard(part.labels)) for part in (train, val))
-    if task.engine == "fast":
-        return _follow(task, index, _FastSteps(task, train, val, weights, seed), truth, units, start)
-    if task.engine == "batches":
+    if task.engine != "plain":
         state = Network.draw(task.channels.widths, task.classes, task.settings, seed).state
+    if task.engine == "fast":
+        steps = ChainSteps(task.channels, state, train, val, weights, task.settings, seed)
+        return _follow(task, index, steps, truth, units, start)
+    if task.engine == "batches":
         rows = RowsInMemory(task.channels, train.places, val.places, seed, task.batch or ROWS)
         with BatchSteps(rows, state, train, val, weights, task.settings, seed, task.threads) as steps:
             return _follow(task, index, steps, truth, units, start)
@@ -221,34 +224,6 @@ def _follow(task: TrainingTask, index: int, trainer: Any, val_labels: Any, units
         state=state,
         history=course.history,
     )
-
-
-class _FastSteps:
-    """Epochs on the fast path."""
-
-    def __init__(self, task: TrainingTask, train: Rows, val: Rows, weights: Any, seed: int) -> None:
-        from pegfan.training.fast import fast_network
-
-        channels, settings = task.channels, task.settings
-        state = Network.draw(channels.widths, task.classes, settings, seed).state
-        self.network = fast_network(channels, state, train, val, weights, settings.hop_normalize)
-        self.seed, self.settings = seed, settings
-
-    def step(self, epoch: int) -> tuple[float, float, Any]:
-        masks, following = ((self.seed * 100_003 + e, self.settings.dropout) for e in (epoch, epoch + 1))
-        self.network.drop(*masks)
-        loss = self.network.loss()
-        self.network.step(self.settings, following)
-        return (loss, *self.network.validate())
-
-    def attention(self) -> Any:
-        return self.network.alpha.copy()
-
-    def snapshot(self) -> Any:
-        return self.network.snapshot()
-
-    def state(self, snapshot: Any) -> dict[str, Any]:
-        return self.network.state_dict(snapshot)
 
 
 def check_weights(given: Any, n: int) -> FloatArray | None:

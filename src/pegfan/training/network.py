@@ -14,7 +14,8 @@ from pegfan._limits import check_memory
 from pegfan.channels import Channel, Channels
 from pegfan.channels.channels import node_indices
 from pegfan.running import one_thread
-from pegfan.training.batches import ROWS, multiply, suits
+from pegfan.training.batches import ROWS, suits
+from pegfan.training.head import Layout, added
 from pegfan.training.rows import TARGET, Units
 from pegfan.training.settings import Settings
 
@@ -211,21 +212,15 @@ class Network:
 
     def _sum_parts(self, sums: Float32Array, rows: Callable[[slice], Sequence[Any]], first: str) -> None:
         """What the first layer gives, or that after the channels' own, from rows of all channels."""
-        from pegfan.training import _kernels
-
-        count, hidden = len(self.widths), self.settings.hidden
-        V = self.state[f"{first}.weight"].reshape(-1, count, hidden).transpose(1, 0, 2).copy()
-        c, alpha, normalized = self.state[f"{first}.bias"], self.attention, self.settings.hop_normalize
-        W = [np.ascontiguousarray(self.state[f"channel_layers.{i}.weight"].T) for i in range(count)]
-        masks, one = np.zeros((count, 0, 0), np.uint8), np.float32(1)
+        state = {**self.state, **{f"output.{part}": self.state[f"{first}.{part}"] for part in ("weight", "bias")}}
+        layout, alpha = Layout(state), self.attention
+        w = np.zeros(layout.starts[-1], np.float32)
+        layout.fill(w, state)
+        *W, b, V, c, _ = layout.views(w)
         for start in range(0, len(sums), ROWS):
             part = slice(start, min(start + ROWS, len(sums)))
-            size = part.stop - start
-            H, inverse = np.empty((count, size, hidden), np.float32), np.empty(size, np.float32)
-            for i, x in enumerate(rows(part)):
-                multiply(x, W[i], H[i])
-                _kernels.normalize(H[i], self.state[f"channel_layers.{i}.bias"], normalized, inverse)
-            _kernels.compute_logits(H, alpha, V, masks, one, 0, c, sums[part])
+            parts = zip(rows(part), zip(W, b, V, strict=True), alpha, strict=True)
+            sums[part] = added(c, (layout.forward(*each, self.settings.hop_normalize)[0] for each in parts))
 
     def _add(self, sums: Float32Array, i: int, channel: Channel, rows: Any, following: Float32Array) -> None:
         """Add what channel i contributes to the layer that follows: ReLU(α_i N(X_i W_i + b_i)) V_i."""
@@ -269,14 +264,6 @@ class Network:
 
     def __repr__(self) -> str:
         return f"Network(widths={self.widths}, classes={self.classes})"
-
-
-def check_weights(values: Any, name: str) -> Float32Array:
-    """Weights by the name that a state has for them."""
-    array = as_array(values, name)
-    if array.dtype.kind not in "biuf":
-        raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}")
-    return array.astype(np.float32, copy=False)
 
 
 def _layers(widths: Sequence[int], classes: int, settings: Settings) -> dict[str, tuple[int, int]]:
