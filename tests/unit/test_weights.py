@@ -48,10 +48,7 @@ def steps_of(channels, graph, train, val, by_class, engine):
         trainer = ChainSteps(channels, state, train, val, weights, SETTINGS, 3)
         return np.array([trainer.step(epoch)[:2] for epoch in range(4)])
     with seeded(3):
-        task = TrainingTask(
-            *(channels, None, graph.labels, None, [], 3, SETTINGS, graph.n_classes, "accuracy", "plain"),
-            *(None, None, False),
-        )
+        task = TrainingTask(channels, graph.labels, [], SETTINGS, graph.n_classes, "accuracy")
         trainer = PlainSteps(task, train, val, weights, 3)
         return np.array([trainer.step(epoch)[:2] for epoch in range(4)])
 

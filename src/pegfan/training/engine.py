@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -114,116 +115,122 @@ def train(
     >>> len(result.runs), result.mean > 0.5
     (2, True)
     """
-    chosen = Settings.of(settings)
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**63 - 10**6:
-        raise ValueError(f"seed must be an integer of at least 0 (and below 2^63), got {shown(seed)}")
-    seed = int(seed)  # NumPy's integers would overflow where masks are drawn
-    weights = check_weights(sample_weight, channels.n) if isinstance(channels, Channels) else None
-    if metric is None:
-        metric = "r2" if np.asarray(labels).dtype.kind == "f" else "accuracy"
-    y, parts, count = _check(channels, labels, splits, classes, weights, metric, chosen)
-    name = _choose_engine(engine, device, chosen, batch, channels, max(len(part.train) for part in parts))
+    task = _check(channels, labels, splits, Settings.of(settings), sample_weight, metric, classes)
+    seed = check_integer(seed, "seed", least=0, most=2**63 - 10**6)  # with room for splits and epochs
     if until is not None:
         check_kind(until, "until", Deadline)
-    begin = Step(0, len(parts), f"{name} engine, {len(channels)} channels, {len(parts)} splits")
-    _log.info("training: %s; %s", begin, chosen)
+    most = max(len(part.train) for part in task.splits)
+    name = _choose_engine(engine, device, task.settings, batch, channels, most)
+    threads = check_integer(threads, "threads", 1)
+    task = task._replace(seed=seed, engine=name, device=device, batch=batch, threads=threads)
+    return carry_out(task._replace(until=until, history=history, progress=progress), workers)
+
+
+class TrainingTask(NamedTuple):
+    """What the trainings on all splits have in common; labels, weights and splits are checked, see `train`."""
+
+    channels: Channels
+    y: Any
+    splits: Sequence[Split]
+    settings: Settings
+    classes: int
+    metric: str
+    sample_weight: FloatArray | None = None
+    seed: int = default.SEED
+    engine: str = "plain"
+    device: str | None = None
+    batch: int | None = None
+    threads: int = 1
+    until: Deadline | None = None
+    history: bool = False
+    progress: Progress | None = None
+
+
+def carry_out(task: TrainingTask, workers: int = 1) -> TrainingResult:
+    """Train on every split, and tell how it goes."""
+    count, progress = len(task.splits), task.progress
+    begin = Step(0, count, f"{task.engine} engine, {len(task.channels)} channels, {count} splits")
+    _log.info("training: %s; %s", begin, task.settings)
     if progress:
         progress(begin)
-    here = workers == 1 or len(parts) == 1
+    here = workers == 1 or count == 1
     # Other processes cannot call `progress`, and do not need what `channels` has cached.
-    given = (channels, progress) if here else (channels[:], None)
-    task = TrainingTask(*given, y, weights, parts, seed, chosen, count, metric, name, device, batch, history)
-    task = task._replace(threads=check_integer(threads, "threads", 1), until=until)
-    start = time.perf_counter()
+    shared = task if here else task._replace(channels=task.channels[:], progress=None)
+    start, show = time.perf_counter(), METRICS[task.metric].show
     runs: list[Run] = []
     interrupted = False
     try:
-        with Runner(workers, shared=task) as runner:
-            for run in runner.map(_run, range(len(parts)), here=here):
+        with Runner(workers, shared=shared) as runner:
+            for run in runner.map(_run, range(count), here=here):
                 runs.append(run)
-                left = (time.perf_counter() - start) / len(runs) * (len(parts) - len(runs))
-                show = METRICS[metric].show
+                left = (time.perf_counter() - start) / len(runs) * (count - len(runs))
                 text = (
                     f"split {run.split}: {show(run.test_metric)} on test, {show(run.val_metric)} on "
                     f"validation, {run.epochs} epochs, {run.epochs / max(run.seconds, 1e-9):.0f} per second"
-                    + (f"; about {left:.0f} s left" if len(runs) < len(parts) else "")
+                    + (f"; about {left:.0f} s left" if len(runs) < count else "")
                 )
                 _log.info("training: %s", text)
                 if progress:
-                    progress(Step(len(runs), len(parts), text, run))
+                    progress(Step(len(runs), count, text, run))
     except KeyboardInterrupt:
         interrupted = True
         if not runs:
             raise
-    return TrainingResult(sorted(runs, key=lambda run: run.split), chosen, metric, name, interrupted)
-
-
-class TrainingTask(NamedTuple):
-    """What the trainings on all splits have in common."""
-
-    channels: Channels
-    progress: Progress | None
-    y: Any
-    sample_weight: FloatArray | None
-    splits: list[Split]
-    seed: int
-    settings: Settings
-    classes: int
-    metric: str
-    engine: str
-    device: str | None
-    batch: int | None
-    history: bool
-    threads: int = 1
-    until: Deadline | None = None
+    in_order = sorted(runs, key=lambda run: run.split)
+    return TrainingResult(in_order, task.settings, task.metric, task.engine, interrupted)
 
 
 def _run(task: TrainingTask, index: int) -> Run:
-    start, split, seed = time.process_time(), task.splits[index], task.seed + index
+    """Train on a split; the test nodes come last."""
+    start, settings, split, seed = time.process_time(), task.settings, task.splits[index], task.seed + index
     train, val = (Rows.of(task.channels, nodes, task.y, task.sample_weight) for nodes in (split.train, split.val))
     if task.engine == "batches":
         val = val.some(JUDGED)
-    weights, truth = loss_weights(train.labels, task.settings.class_weights, train.weights), val.labels
+    weights, truth = loss_weights(train.labels, settings.class_weights, train.weights), val.labels
     units = Units.of(train.labels, weights) if task.y.dtype.kind == "f" else None
     if units is not None:
         train, val = (part._replace(labels=units.standard(part.labels)) for part in (train, val))
-    if task.engine != "plain":
-        state = Network.draw(task.channels.widths, task.classes, task.settings, seed).state
-    if task.engine == "fast":
-        steps = ChainSteps(task.channels, state, train, val, weights, task.settings, seed)
-        return _follow(task, index, steps, truth, units, start)
-    if task.engine == "batches":
-        rows = RowsInMemory(task.channels, train.places, val.places, seed, task.batch or ROWS)
-        with BatchSteps(rows, state, train, val, weights, task.settings, seed, task.threads) as steps:
-            return _follow(task, index, steps, truth, units, start)
-    from pegfan.training.plain import PlainSteps, seeded
-
-    with seeded(seed):
-        return _follow(task, index, PlainSteps(task, train, val, weights, seed), truth, units, start)
-
-
-def _follow(task: TrainingTask, index: int, trainer: Any, val_labels: Any, units: Units | None, start: float) -> Run:
-    """Train on a split; the test nodes come last."""
-    trainer = trainer if units is None else InUnits(trainer, units)
-    settings, test, y, metric = task.settings, task.splits[index].test, task.y, task.metric
-    progress, count = task.progress, len(task.splits)
-    tell = None if progress is None else lambda text: progress(Step(index, count, f"split {index}: {text}"))
+    tell = None
+    if task.progress is not None:
+        progress, count = task.progress, len(task.splits)
+        tell = lambda text: progress(Step(index, count, f"split {index}: {text}"))  # noqa: E731
     names = ("attention",) if task.history else ()
-    course = follow(
-        trainer, settings, val_labels, metric, f"split {index}", task.history, tell, names, until=task.until
-    )
-    state = trainer.state(course.kept)
+    with _trainer(task, train, val, weights, seed) as steps:
+        trainer = steps if units is None else InUnits(steps, units)
+        course = follow(
+            trainer, settings, truth, task.metric, f"split {index}", task.history, tell, names, until=task.until
+        )
+        state = trainer.state(course.kept)
     network = Network(state, settings)
     return Run(
         split=index,
-        seed=task.seed + index,
+        seed=seed,
         **course.numbers,
-        test_metric=score(network.predict(task.channels, test), y[test], metric),
+        test_metric=score(network.predict(task.channels, split.test), task.y[split.test], task.metric),
         seconds=time.process_time() - start,
         attention=network.attention,
         state=state,
         history=course.history,
     )
+
+
+@contextmanager
+def _trainer(task: TrainingTask, train: Rows, val: Rows, weights: FloatArray, seed: int) -> Iterator[Any]:
+    """The steps of the engine that was chosen, with the rows of training and validation nodes."""
+    channels, settings = task.channels, task.settings
+    if task.engine == "plain":
+        from pegfan.training.plain import PlainSteps, seeded
+
+        with seeded(seed):
+            yield PlainSteps(task, train, val, weights, seed)
+        return
+    state = Network.draw(channels.widths, task.classes, settings, seed).state
+    if task.engine == "fast":
+        yield ChainSteps(channels, state, train, val, weights, settings, seed)
+        return
+    rows = RowsInMemory(channels, train.places, val.places, seed, task.batch or ROWS)
+    with BatchSteps(rows, state, train, val, weights, settings, seed, task.threads) as steps:
+        yield steps
 
 
 def check_weights(given: Any, n: int) -> FloatArray | None:
@@ -286,27 +293,24 @@ def _check(
     channels: Channels,
     labels: Any,
     splits: Any,
-    classes: int | None,
-    weights: FloatArray | None,
-    metric: str,
     settings: Settings,
-) -> tuple[Any, list[Split], int]:
+    sample_weight: Any,
+    metric: str | None,
+    classes: int | None,
+) -> TrainingTask:
+    """What is to be trained on, checked."""
     if not isinstance(channels, Channels) or not len(channels):
         raise TypeError(f"train takes Channels, at least one of them; got {type(channels).__name__}: see make_channels")
     y = np.asarray(labels)
     numeric = y.dtype.kind == "f"
     if y.shape != (channels.n,) or y.dtype.kind not in "iuf":
         raise ValueError(f"labels must be {channels.n} integers, one per node, or numbers, got {y.dtype} {y.shape}")
+    metric = ("r2" if numeric else "accuracy") if metric is None else metric
     check_choice(metric, "metric", METRICS)
     if METRICS[metric].numbers != numeric:
         raise ValueError(metric_problem(metric, numeric))
     if numeric and settings.class_weights:
         raise ValueError("class_weights are for classes, and what is to be predicted are numbers; leave them out")
-    if not isinstance(splits, Split) and not isinstance(splits, (list, tuple)):
-        raise TypeError(f"splits are a Split or a sequence of them, got {type(splits).__name__}")
-    parts = [splits] if isinstance(splits, Split) else list(splits)
-    if not parts:
-        raise ValueError("no split given; graph.splits holds them, or see pegfan.datasets.random_splits")
     if classes is not None:
         check_integer(classes, "classes")
     if numeric:
@@ -317,13 +321,18 @@ def _check(
         raise ValueError(f"there are {len(y)} labels and one of them is class {y.max()}; number classes from 0 on")
     y = y if numeric else y.astype(np.int64)
     count = 1 if numeric else max(int(y.max(initial=0)) + 1, classes or 0)
-    checked = [as_split(part, len(y), f"split {i}") for i, part in enumerate(parts)]
-    checked = [
-        as_split(without_weightless(part, weights), len(y), f"split {i}", labels=y) for i, part in enumerate(checked)
-    ]
-    for i, part in enumerate(checked):
-        check_metric(metric, count, settings.stop, y[part.val], f"split {i}")
-    return y, checked, count
+    if not isinstance(splits, Split) and not isinstance(splits, (list, tuple)):
+        raise TypeError(f"splits are a Split or a sequence of them, got {type(splits).__name__}")
+    parts = [splits] if isinstance(splits, Split) else list(splits)
+    if not parts:
+        raise ValueError("no split given; graph.splits holds them, or see pegfan.datasets.random_splits")
+    weights = check_weights(sample_weight, channels.n)
+    for i, part in enumerate(parts):
+        name = f"split {i}"
+        counted = part if weights is None else without_weightless(as_split(part, len(y), name), weights)
+        parts[i] = as_split(counted, len(y), name, labels=y)
+        check_metric(metric, count, settings.stop, y[parts[i].val], name)
+    return TrainingTask(channels, y, parts, settings, count, metric, weights)
 
 
 def check_metric(metric: str, classes: int, stop: str, val_labels: Any, name: str) -> None:
