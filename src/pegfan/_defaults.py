@@ -44,17 +44,6 @@ LEAVES: Final = 8
 """The most leaves of a boosted tree."""
 HOP_NORMALIZE: Final = True
 """Whether the network divides the rows that it makes of a channel by their norms."""
-METRICS: Final = (
-    "accuracy",
-    "roc_auc",
-    "balanced_accuracy",
-    "macro_f1",
-    "average_precision",
-    "log_loss",
-    "r2",
-    "mae",
-)
-"""What predictions may be judged by, see `pegfan.metrics.METRICS`; here, so that ``--help`` need not load it."""
 RULE: Final = "empirical"
 """How coefficients are shrunk."""
 RULES: Final = ("empirical", "block", "sure", "bayes", "universal")

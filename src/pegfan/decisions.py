@@ -23,7 +23,7 @@ from pegfan._checks import (
     check_numbers,
     shown,
 )
-from pegfan.metrics import METRICS, check_metric, check_outputs, score, unequal
+from pegfan.metrics import F1, METRICS, Confusion, check_metric, check_outputs, score, unequal
 from pegfan.running import one_thread
 
 __all__ = ["Calibration", "Decision", "Predictions", "best_offsets", "calibration_error", "reliability"]
@@ -351,35 +351,30 @@ def best_offsets(log_probabilities: Any, labels: IntArray, metric: str) -> tuple
     outputs, truth = np.asarray(log_probabilities, np.float64), np.asarray(labels)
     classes = outputs.shape[1]
     counts = np.bincount(truth, minlength=classes)
-    own = METRICS[metric]
-    if metric == "accuracy" or (counts > 0).sum() < 2:
+    judge = METRICS[metric]
+    if judge.likeliest or (counts > 0).sum() < 2:
         return None, ""
     if classes == 2:
-        if not own.decides and (not unequal(counts) or counts[1] > counts[0]):
+        if not judge.decides and (not unequal(counts) or counts[1] > counts[0]):
             return None, ""
-        gap = _best_gap(outputs[:, 1] - outputs[:, 0], truth == 1, metric if own.decides else "f1")
-        return (0.0, gap), own.words if own.decides else "F1"
-    if not own.decides:
+        aim, sign = (judge.cells, judge.gain(1.0)) if isinstance(judge.cells, Confusion) else (F1, 1.0)
+        return (
+            0.0,
+            _best_gap(outputs[:, 1] - outputs[:, 0], truth == 1, aim, sign),
+        ), judge.words if judge.decides else "F1"
+    if not judge.decides:
         return None, ""
     frequency = np.log(np.maximum(counts, 1) / counts.sum())
-    values = [score(outputs - strength * frequency, truth, metric) for strength in _STRENGTHS]
+    values = [judge.gain(score(outputs - strength * frequency, truth, metric)) for strength in _STRENGTHS]
     best = _STRENGTHS[int(np.argmax(values))]  # the first of equals, nearest to the likeliest class
-    return (tuple(map(float, best * frequency)), own.words) if best else (None, "")
+    return (tuple(map(float, best * frequency)), judge.words) if best else (None, "")
 
 
-def _best_gap(gaps: FloatArray, positive: Any, aim: str) -> float:
-    """The log odds from which class 1 is decided on: between two nodes, where the aim is largest."""
-    values, place = np.unique(-gaps, return_inverse=True)
-    found = np.cumsum(np.bincount(place, positive, minlength=len(values)))
-    wrong = np.cumsum(np.bincount(place, ~positive, minlength=len(values)))
-    p, n = found[-1], wrong[-1]
-    f1 = 2 * found / (found + wrong + p)
-    aims = {
-        "f1": f1,
-        "balanced_accuracy": (found / p + 1 - wrong / n) / 2,
-        "macro_f1": (f1 + 2 * (n - wrong) / np.maximum(2 * n + p - found - wrong, 1)) / 2,
-    }
-    best = int(np.argmax(aims[aim]))
+def _best_gap(gaps: FloatArray, positive: Any, aim: Confusion, sign: float) -> float:
+    """The log odds from which class 1 is decided on: between two nodes, where the aim is best."""
+    values, index = np.unique(-gaps, return_inverse=True)
+    hits, misses = (np.cumsum(np.bincount(index, part, minlength=len(values))) for part in (positive, ~positive))
+    best = int(np.argmax(sign * aim.at_thresholds(hits, misses)))
     edge = values[best : best + 2]
     return float(np.clip(-edge.mean(), -30.0, 30.0))
 

@@ -1,4 +1,7 @@
-"""How good predictions are: the one table of metrics, which of them suits some classes, and how sure a value is."""
+"""How good predictions are: the one table of metrics, which of them suits some classes, and how sure a value is.
+
+A new metric is a row of `METRICS`: values, intervals, thresholds, words and choices on the command line follow from it.
+"""
 
 from __future__ import annotations
 
@@ -46,30 +49,35 @@ class Metric:
         What it is, as a sentence without its subject.
     cells
         The nodes in `Cells`, from outputs (one row per node, one column per class) and class numbers.
-    plain
-        Its value, for metrics of stored runs, whose last bits must not change.
     two_classes
         Whether it is for two classes, of which class 1 is the positive one.
     larger
         Whether larger values are better.
-    decides
-        Whether only the class that is decided on counts, not its probability.
+    likeliest
+        Whether the likeliest class is the best decision, so that there is none to learn.
     percent
         Whether it is shown in per cent.
     numbers
         Whether it is for numeric targets: outputs are predicted values, labels the true ones.
+    double
+        Whether it is measured in double precision; values of stored runs are of outputs as they come.
     """
 
     name: str
     words: str
     says: str
     cells: Callable[[FloatArray, Any], Cells]
-    plain: Callable[[Any, Any], float] | None = None
     two_classes: bool = False
     larger: bool = True
-    decides: bool = False
+    likeliest: bool = False
     percent: bool = True
     numbers: bool = False
+    double: bool = True
+
+    @property
+    def decides(self) -> bool:
+        """Whether only the class that is decided on counts, not its probability."""
+        return isinstance(self.cells, Confusion)
 
     @property
     def title(self) -> str:
@@ -145,9 +153,8 @@ def measure(log_probabilities: Any, labels: Any, metric: str) -> float:
     chosen = METRICS[metric]
     if not len(labels):
         return float("nan")
-    if chosen.plain is not None:
-        return chosen.plain(log_probabilities, labels)
-    cells = chosen.cells(np.asarray(log_probabilities, np.float64), np.asarray(labels))
+    outputs = np.asarray(log_probabilities, np.float64 if chosen.double else None)
+    cells = chosen.cells(outputs, np.asarray(labels))
     return float(cells.value(cells.counts[None])[0])
 
 
@@ -292,15 +299,21 @@ class Cells(NamedTuple):
     value: Callable[[Any], FloatArray]
 
 
-def _tables(value: Callable[[Any], FloatArray]) -> Callable[[FloatArray, IntArray], Cells]:
-    """The cells of a metric that is made of the confusion matrix, true classes by predicted ones."""
+@dataclass(frozen=True)
+class Confusion:
+    """The cells of a metric that is made of confusion matrices, true classes by predicted ones; `value` takes many."""
 
-    def cells(output: FloatArray, labels: IntArray) -> Cells:
+    value: Callable[[Any], FloatArray]
+
+    def __call__(self, output: FloatArray, labels: IntArray) -> Cells:
         k = output.shape[1]
         counts = np.bincount(labels * k + output.argmax(axis=1), minlength=k * k).astype(np.float64)
-        return Cells(counts, np.repeat(np.arange(k), k), lambda rows: value(rows.reshape(-1, k, k)))
+        return Cells(counts, np.repeat(np.arange(k), k), lambda rows: self.value(rows.reshape(-1, k, k)))
 
-    return cells
+    def at_thresholds(self, hits: Any, misses: Any) -> FloatArray:
+        """The values where class 1 of two is decided on for the first nodes of a ranking, so many of each class."""
+        tables = np.stack([misses[-1] - misses, misses, hits[-1] - hits, hits], axis=1)
+        return self.value(tables.reshape(-1, 2, 2).astype(np.float64))
 
 
 def _accuracies(tables: Any) -> FloatArray:
@@ -319,6 +332,15 @@ def _macro_f1s(tables: Any) -> FloatArray:
     both = tables.sum(axis=2) + tables.sum(axis=1)
     f1 = 2 * np.diagonal(tables, axis1=1, axis2=2) / np.where(both > 0, both, 1)
     return np.asarray(f1.sum(axis=1) / (both > 0).sum(axis=1))
+
+
+def _positive_f1s(tables: Any) -> FloatArray:
+    hits, wrong = tables[:, 1, 1], tables[:, 0, 1] + tables[:, 1, 0]
+    return np.asarray(2 * hits / np.maximum(2 * hits + wrong, 1))
+
+
+F1 = Confusion(_positive_f1s)
+"""F1 of class 1 of two: what thresholds are for where the metric itself is of probabilities."""
 
 
 def _ranks(value: Callable[[Any, Any], FloatArray]) -> Callable[[FloatArray, IntArray], Cells]:
@@ -402,24 +424,6 @@ def _errors(power: int) -> Callable[[FloatArray, Any], Cells]:
     return cells
 
 
-def _accuracy(output: Any, labels: Any) -> float:
-    return float((output.argmax(axis=1) == labels).mean())
-
-
-def _roc_auc(output: Any, labels: Any) -> float:
-    values, positive = output[:, 1] - output[:, 0], np.asarray(labels) == 1
-    pairs = int(positive.sum()) * int((~positive).sum())
-    if not pairs:
-        return float("nan")
-    order = np.argsort(values, kind="stable")
-    _, ties, counts = np.unique(values[order], return_inverse=True, return_counts=True)
-    ends = np.cumsum(counts)
-    rank = np.empty(len(values))
-    rank[order] = (ends - (counts - 1) / 2.0)[ties]  # ties share their mean rank
-    wins = rank[positive].sum() - positive.sum() * (positive.sum() + 1) / 2.0
-    return float(wins / pairs)
-
-
 METRICS: dict[str, Metric] = {
     metric.name: metric
     for metric in (
@@ -427,31 +431,28 @@ METRICS: dict[str, Metric] = {
             "accuracy",
             "accuracy",
             "the share of nodes in the right class",
-            _tables(_accuracies),
-            _accuracy,
-            decides=True,
+            Confusion(_accuracies),
+            likeliest=True,
         ),
         Metric(
             "roc_auc",
             "ROC AUC",
             "how often a positive node is ranked above another",
             _ranks(_roc_aucs),
-            _roc_auc,
             two_classes=True,
+            double=False,
         ),
         Metric(
             "balanced_accuracy",
             "balanced accuracy",
             "the share of nodes in the right class, as a mean over classes",
-            _tables(_balanced_accuracies),
-            decides=True,
+            Confusion(_balanced_accuracies),
         ),
         Metric(
             "macro_f1",
             "macro F1",
             "precision and recall in one, as a mean over classes",
-            _tables(_macro_f1s),
-            decides=True,
+            Confusion(_macro_f1s),
         ),
         Metric(
             "average_precision",

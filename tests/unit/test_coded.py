@@ -365,13 +365,6 @@ def test_nothing_is_loaded_before_it_is_needed(code, heavy):
     assert run.stderr.strip() == "[]"
 
 
-def test_words_of_the_command_line_are_those_of_the_package():
-    from pegfan import _defaults
-    from pegfan.metrics import METRICS
-
-    assert tuple(METRICS) == _defaults.METRICS
-
-
 def test_names_that_can_change_are_copied_and_others_are_not():
     from pegfan import Graph
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn import metrics as other
 
@@ -10,6 +10,7 @@ import pegfan as pf
 from pegfan.metrics import METRICS, amount, interval, score, suitable, unequal
 
 OF_CLASSES = [name for name, metric in METRICS.items() if not metric.numbers]
+OF_NUMBERS = [name for name, metric in METRICS.items() if metric.numbers]
 
 
 @st.composite
@@ -22,32 +23,59 @@ def judged(draw, classes=None):
     return np.round(rng.normal(size=(n, k)), digits), rng.integers(k, size=n)
 
 
-@given(judged())
-def test_metrics_of_any_classes_are_those_of_scikit_learn(given_):
-    output, labels = given_
-    predicted = output.argmax(axis=1)
-    assert score(output, labels, "accuracy") == pytest.approx(other.accuracy_score(labels, predicted))
-    f1 = other.f1_score(labels, predicted, average="macro", zero_division=0)
-    assert score(output, labels, "macro_f1") == pytest.approx(f1)
-    recall = other.recall_score(labels, predicted, average=None, labels=np.unique(labels), zero_division=0)
-    assert score(output, labels, "balanced_accuracy") == pytest.approx(recall.mean())
+def recalls(labels, output):
+    return other.recall_score(labels, output.argmax(1), average=None, labels=np.unique(labels), zero_division=0)
+
+
+def loss(labels, output):
     p = np.exp(output) / np.exp(output).sum(axis=1, keepdims=True)
-    loss = other.log_loss(labels, p, labels=np.arange(p.shape[1]))
-    assert score(output, labels, "log_loss") == pytest.approx(loss)
+    return other.log_loss(labels, p, labels=np.arange(p.shape[1]))
 
 
-@given(judged(classes=2))
-def test_metrics_of_two_classes_are_those_of_scikit_learn(given_):
-    output, labels = given_
-    gaps = output[:, 1] - output[:, 0]
-    if len(np.unique(labels)) < 2:
-        assert np.isnan(score(output, labels, "roc_auc"))
-    else:
-        assert score(output, labels, "roc_auc") == pytest.approx(other.roc_auc_score(labels, gaps))
-    if labels.any():
-        assert score(output, labels, "average_precision") == pytest.approx(other.average_precision_score(labels, gaps))
-    else:
-        assert np.isnan(score(output, labels, "average_precision"))
+def gaps(output):
+    return output[:, 1] - output[:, 0]
+
+
+TWINS = {
+    "accuracy": lambda y, output: other.accuracy_score(y, output.argmax(1)),
+    "roc_auc": lambda y, output: other.roc_auc_score(y, gaps(output)) if len(set(y.tolist())) == 2 else np.nan,
+    "balanced_accuracy": lambda y, output: recalls(y, output).mean(),
+    "macro_f1": lambda y, output: other.f1_score(y, output.argmax(1), average="macro", zero_division=0),
+    "average_precision": lambda y, output: other.average_precision_score(y, gaps(output)) if y.any() else np.nan,
+    "log_loss": loss,
+    "r2": other.r2_score,
+    "mae": other.mean_absolute_error,
+}
+"""Every metric once more, of the truth and of outputs."""
+
+
+def test_every_metric_has_a_twin():
+    assert TWINS.keys() == METRICS.keys()
+
+
+@given(st.data(), st.sampled_from(OF_CLASSES))
+def test_metrics_of_classes_are_their_twins(data, name):
+    output, labels = data.draw(judged(2 if METRICS[name].two_classes else None))
+    assert score(output, labels, name) == pytest.approx(TWINS[name](labels, output), nan_ok=True)
+
+
+@given(st.data(), st.sampled_from([name for name in OF_CLASSES if METRICS[name].decides]))
+def test_metrics_of_decisions_have_their_values_at_every_threshold(data, name):
+    output, labels = data.draw(judged(2))
+    assume(len(set(labels.tolist())) == 2)
+    order = np.argsort(-gaps(output), kind="stable")
+    hits, misses = np.cumsum(labels[order] == 1), np.cumsum(labels[order] == 0)
+    values = METRICS[name].cells.at_thresholds(hits, misses)
+    for count in range(1, len(labels) + 1):
+        decided = np.zeros((len(labels), 2))
+        decided[:, 0], decided[order[:count], 1] = 0.5, 1.0
+        assert values[count - 1] == pytest.approx(score(decided, labels, name))
+
+
+def test_roc_auc_is_of_outputs_as_they_come_for_stored_runs_are():
+    output, labels = np.float32([[0, 1], [1e-9, 1]]), np.array([1, 0])  # a tie in single precision only
+    assert score(output, labels, "roc_auc") == 0.5
+    assert score(output.astype(np.float64), labels, "roc_auc") == score(output, labels, "average_precision") == 1.0
 
 
 @given(judged(classes=2), st.sampled_from(OF_CLASSES))
@@ -170,10 +198,9 @@ def test_metrics_of_numbers_are_those_of_scikit_learn(seed, n, shift, scale):
     rng = np.random.default_rng(seed)
     truth = shift + scale * rng.normal(size=n)
     output = truth + scale * rng.normal(size=n)
-    assert score(output, truth, "r2") == pytest.approx(other.r2_score(truth, output), rel=1e-6, abs=1e-6)
-    assert score(output[:, None], truth, "mae") == pytest.approx(other.mean_absolute_error(truth, output))
     order = rng.permutation(n)
-    for name in ("r2", "mae"):
+    for name in OF_NUMBERS:
+        assert score(output[:, None], truth, name) == pytest.approx(TWINS[name](truth, output), rel=1e-6, abs=1e-6)
         assert score(output[order], truth[order], name) == score(output, truth, name)
         assert interval([(output[order], truth[order])], name) == interval([(output, truth)], name)
 
@@ -185,7 +212,7 @@ def test_numbers_that_are_all_the_same_have_no_r2():
     assert interval([(truth, truth)], "r2") is None
 
 
-@pytest.mark.parametrize("name", ["r2", "mae"])
+@pytest.mark.parametrize("name", OF_NUMBERS)
 def test_intervals_of_numbers_hold_what_they_claim(name):
     def draw(seed, n):
         rng = np.random.default_rng(seed)

@@ -25,7 +25,9 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines inst
 Force = Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")]
 SOURCES = "A data set's name, a file or folder, or a file of nodes and one of edges."
 Sources = Annotated[list[str], typer.Argument(metavar="GRAPH", help=SOURCES, autocompletion=complete_sources)]
-Metric = Annotated[str | None, typer.Option(help=f"What is judged: {', '.join(default.METRICS)}.")]
+Metric = Annotated[
+    str | None, typer.Option(help="What is judged: accuracy, average_precision, r2, ...; a wrong word lists them all.")
+]
 Threshold = Annotated[
     float | None,
     typer.Option(min=0, max=1, help="Of two classes, the probability from which the positive one is predicted."),

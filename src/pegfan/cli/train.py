@@ -641,6 +641,7 @@ def _resolve(
     Sources are opened, unless something else is to be made of their names.
     """
     from pegfan.auto.outcome import Plan
+    from pegfan.metrics import METRICS
     from pegfan.recipe import Recipe
     from pegfan.running import cores
 
@@ -661,7 +662,7 @@ def _resolve(
     if kept and not source.files:
         raise Fail(f"--keep-data keeps copies of files, and {source.name} is a data set; leave it out.", USAGE)
     if metric is not None:
-        check_choice(metric, default.METRICS, "--metric")
+        check_choice(metric, tuple(METRICS), "--metric")
     if chosen.get("threshold") is not None and chosen.get("flag_share") is not None:
         raise Fail("Give --threshold or --flag-share, not both.", USAGE)
     if not chosen.get("budget", 1) > 0:
