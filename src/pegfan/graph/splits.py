@@ -86,6 +86,8 @@ def check_nodes(values: Any, n: int, what: str) -> IntArray:
         if len(array) != n:
             raise ValueError(f"{what} is a mask of length {len(array)}, but the graph has {n} nodes")
         return np.flatnonzero(array)
+    if array.size and array.dtype.kind not in "biu":
+        raise TypeError(f"{what} must be a boolean mask or node indices, got dtype {array.dtype}")
     nodes = check_places(array, what, n)
     times = np.bincount(nodes, minlength=1)
     if times.max() > 1:
