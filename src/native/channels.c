@@ -1,8 +1,8 @@
-/* Loops of channels; the twins are in pegfan/_rows.py and pegfan/channels/_kernels.py. */
+/* Loops of channels; their declarations are in pegfan/channels. */
 #include "common.h"
 
 /* Entries ahead whose lines are asked for: enough of them on their way to hide that memory is far. */
-#define AHEAD 32
+enum { AHEAD = 32 };
 
 /* Two factors, powers of two, that make integers of a sum's terms: in two parts, for one alone may overflow. */
 ALWAYS_INLINE void units(int64_t terms, double largest, double *half, double *rest) {
@@ -16,11 +16,6 @@ ALWAYS_INLINE void units(int64_t terms, double largest, double *half, double *re
 #define INDEX int32_t
 #define NAME(function) function##__i4
 #include "channels.inc"
-#undef INDEX
-#undef NAME
-
 #define INDEX int64_t
 #define NAME(function) function##__i8
 #include "channels.inc"
-#undef INDEX
-#undef NAME

@@ -1,8 +1,8 @@
-/* Loops over sparse matrices and labels; the twins are in pegfan/_matrices.py. */
+/* Loops over sparse matrices and labels; their declarations are in pegfan/_matrices.py. */
 #include "common.h"
 
 /* Entries ahead whose lines are asked for: enough of them on their way to hide that memory is far. */
-#define AHEAD 32
+enum { AHEAD = 32 };
 
 /* Sort distinct keys: short runs by insertion, then runs are merged. */
 static void sort_keys(uint64_t *keys, uint64_t *other, int64_t n) {
@@ -37,7 +37,42 @@ static void sort_keys(uint64_t *keys, uint64_t *other, int64_t n) {
     if (from != keys) memcpy(keys, from, (size_t)n * sizeof(uint64_t));
 }
 
-#define MOST_PARTS 512
+/* The places of a row's entries in the order of their columns, from column << 32 | entry. Short rows count for every
+   entry how many come before, which needs no branches. */
+ALWAYS_INLINE void sort_entries(uint64_t *keys, uint64_t *other, int64_t n) {
+    if (n > 32) {
+        sort_keys(keys, other, n);
+        return;
+    }
+    int32_t columns[32];
+    const int64_t wide = n > 16 ? 32 : 16;
+    for (int64_t k = 0; k < n; k++) columns[k] = (int32_t)((keys[k] >> 32) ^ 0x80000000), other[k] = keys[k];
+    for (int64_t k = n; k < wide; k++) columns[k] = INT32_MAX;
+    int64_t before = 0;
+    for (int64_t k = 0; k < n; k++) {
+        const int32_t column = columns[k];
+        int32_t place = 0;
+        if (wide == 16)
+            for (int64_t l = 0; l < 16; l++) place += columns[l] < column;
+        else
+            for (int64_t l = 0; l < 32; l++) place += columns[l] < column;
+        keys[place] = other[k];
+        before += place;
+    }
+    if (before == n * (n - 1) / 2) return; /* of every two entries one comes first, but where a column stands twice */
+    memcpy(keys, other, (size_t)n * sizeof(uint64_t));
+    sort_keys(keys, other, n);
+}
+
+/* Room for as many keys, twice, and more where it must grow: what was in it is lost. NULL without memory. */
+static uint64_t *grow_keys(uint64_t *keys, int64_t *room, int64_t length) {
+    if (length <= *room) return keys;
+    free(keys);
+    *room = 2 * length;
+    return malloc((size_t)*room * 2 * sizeof(uint64_t));
+}
+
+enum { MOST_PARTS = 512 };
 
 /* The bits of keys below which parts of about eight of them differ, or more where that would be too many parts. */
 ALWAYS_INLINE int next_shift(int64_t n, int bit) {
@@ -48,19 +83,26 @@ ALWAYS_INLINE int next_shift(int64_t n, int bit) {
 
 #define INDEX int32_t
 #define NAME(function) function##__i4
-#define NAME2(function, value) function##__i4_##value
 #include "matrices.inc"
-#undef INDEX
-#undef NAME
-#undef NAME2
-
 #define INDEX int64_t
 #define NAME(function) function##__i8
-#define NAME2(function, value) function##__i8_##value
 #include "matrices.inc"
-#undef INDEX
-#undef NAME
-#undef NAME2
+#define INDEX int32_t
+#define VALUE uint32_t
+#define NAME(function) function##__i4_u4
+#include "moving.inc"
+#define INDEX int32_t
+#define VALUE uint64_t
+#define NAME(function) function##__i4_u8
+#include "moving.inc"
+#define INDEX int64_t
+#define VALUE uint32_t
+#define NAME(function) function##__i8_u4
+#include "moving.inc"
+#define INDEX int64_t
+#define VALUE uint64_t
+#define NAME(function) function##__i8_u8
+#include "moving.inc"
 
 /* Keys that share their leading bits come together, so that each group fits into a fast cache. */
 static int64_t count_below(uint64_t *keys, uint64_t *other, int64_t n, int bit) {
@@ -93,7 +135,6 @@ static int64_t count_below(uint64_t *keys, uint64_t *other, int64_t n, int bit) 
     return count;
 }
 
-int64_t count_hashes(uint64_t *hashes, int64_t n, uint64_t *room, int64_t n_room) {
-    (void)n_room;
+int64_t count_hashes(uint64_t *hashes, int64_t n, uint64_t *room) {
     return count_below(hashes, room, n, 64);
 }

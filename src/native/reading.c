@@ -1,4 +1,4 @@
-/* Text tables; the twins are in pegfan/datasets/_kernels.py. */
+/* Text tables; the loops are declared in pegfan/datasets/_kernels.py. */
 #include "common.h"
 
 #if defined(__SSE2__)
@@ -15,9 +15,7 @@ ALWAYS_INLINE int is_loose(const uint8_t *codes, int64_t k, uint8_t mark) {
     return starts && ((after >= '0' && after <= '9') || after == 'x' || after == 'X' || (sign && after != '.'));
 }
 
-WIDE int64_t look_through(const uint8_t *codes, int64_t n, int64_t start, int64_t delimiter, uint8_t *found,
-                          int64_t n_found) {
-    (void)n_found;
+WIDE int64_t look_through(const uint8_t *codes, int64_t n, int64_t start, int64_t delimiter, uint8_t *found) {
     const uint8_t mark = (uint8_t)delimiter;
     uint8_t nul = 0, space = 0, tab = 0, quote = 0, cr = 0, loose = 0;
     int64_t lines = 0, k = 2;
@@ -91,9 +89,7 @@ ALWAYS_INLINE int end_cell(Cutter *at, int64_t end, int newline) {
 }
 
 int64_t cut_cells(const uint8_t *block, int64_t n, int64_t delimiter, int64_t quoted, const uint8_t *wanted,
-                  int64_t width, int32_t *begins, int64_t n_begins, int32_t *ends, int64_t n_ends, int64_t *state,
-                  int64_t n_state) {
-    (void)n_begins, (void)n_ends, (void)n_state;
+                  int64_t width, int32_t *begins, int32_t *ends, int64_t *state) {
     Cutter at = {.block = block, .width = width, .wanted = wanted, .begins = begins, .ends = ends, .quoted = quoted};
     const uint8_t mark = (uint8_t)delimiter;
     int64_t k = 0;
@@ -146,7 +142,8 @@ typedef struct {
 ALWAYS_INLINE Key key_of(const uint8_t *p, int64_t length, int64_t room, uint64_t seed) {
     Key key = {.one = load_some(p, length, room)};
     if (length <= SHORT) {
-        key.other = (load_some(p + 8, length - 8, room - 8) | (uint64_t)length << 24) << 32;
+        const uint64_t rest = length > 8 ? load_some(p + 8, length - 8, room - 8) : 0;
+        key.other = (rest | (uint64_t)length << 24) << 32;
         key.hash = mix(mix(key.one ^ seed) + key.other + STEP);
         return key;
     }
@@ -158,9 +155,8 @@ ALWAYS_INLINE Key key_of(const uint8_t *p, int64_t length, int64_t room, uint64_
     return key;
 }
 
-void place_texts(const uint8_t *texts, int64_t n_texts, const int64_t *starts, int64_t n_starts, int64_t count,
-                 uint64_t seed, uint64_t *slots, int64_t n_slots) {
-    (void)n_starts;
+void place_texts(const uint8_t *texts, int64_t n_texts, int64_t count, const int64_t *starts, uint64_t seed,
+                 uint64_t *slots, int64_t n_slots) {
     const uint64_t mask = (uint64_t)n_slots / 2 - 1;
     for (int64_t code = 0; code < count; code++) {
         const int64_t begin = starts[code];
@@ -172,121 +168,41 @@ void place_texts(const uint8_t *texts, int64_t n_texts, const int64_t *starts, i
     }
 }
 
-#define KEY(A) key_of(data + begins[A], (int64_t)ends[A] - (int64_t)begins[A], n_data - (int64_t)begins[A], seed)
+#define INDEX int32_t
+#define NAME(function) function##__i4
+#include "reading.inc"
+#define INDEX int64_t
+#define NAME(function) function##__i8
+#include "reading.inc"
 
-#define NUMBER_TEXTS(NAME, PLACE)                                                                                    \
-    int64_t NAME(const uint8_t *data, int64_t n_data, const PLACE *begins, int64_t n_begins, const PLACE *ends,      \
-                 int64_t n_ends, int64_t first, uint64_t seed, uint64_t *slots, int64_t n_slots, uint8_t *texts,     \
-                 int64_t n_texts, int64_t *starts, int64_t n_starts, int32_t *codes, int64_t n_codes) {              \
-        (void)n_codes, (void)n_ends;                                                                                 \
-        const uint64_t mask = (uint64_t)n_slots / 2 - 1;                                                             \
-        int64_t count = starts[n_starts - 1], k = first; /* the last place of starts holds how many there are */     \
-        Key keys[AHEAD]; /* of the texts from k on: their slots are on the way from the memory */                    \
-        for (int64_t a = k; a < n_begins && a < k + AHEAD; a++)                                                      \
-            keys[a % AHEAD] = KEY(a);                                                                                \
-        for (; k < n_begins; k++) {                                                                                  \
-            const int64_t begin = (int64_t)begins[k], length = (int64_t)ends[k] - begin;                             \
-            const Key key = keys[k % AHEAD];                                                                         \
-            uint64_t place = key.hash & mask;                                                                        \
-            if (k + AHEAD < n_begins) {                                                                              \
-                keys[k % AHEAD] = KEY(k + AHEAD);                                                                    \
-                PREFETCH(slots + 2 * (keys[k % AHEAD].hash & mask));                                                 \
-            }                                                                                                        \
-            for (;; place = (place + 1) & mask) {                                                                    \
-                const uint64_t other = slots[2 * place + 1];                                                         \
-                const int64_t code = (int64_t)(other & CODE) - 1;                                                    \
-                if (code < 0) {                                                                                      \
-                    if (4 * (count + 1) > n_slots || count + 3 > n_starts || starts[count] + length > n_texts) {     \
-                        starts[n_starts - 1] = count;                                                                \
-                        return k;                                                                                    \
-                    }                                                                                                \
-                    slots[2 * place] = key.one;                                                                      \
-                    slots[2 * place + 1] = key.other | (uint64_t)(count + 1);                                        \
-                    memcpy(texts + starts[count], data + begin, (size_t)length);                                     \
-                    starts[count + 1] = starts[count] + length;                                                      \
-                    codes[k] = (int32_t)count++;                                                                     \
-                    break;                                                                                           \
-                }                                                                                                    \
-                if (slots[2 * place] != key.one || (other & ~CODE) != key.other) continue;                           \
-                if (length > SHORT && (starts[code + 1] - starts[code] != length ||                                  \
-                                       memcmp(texts + starts[code], data + begin, (size_t)length)))                  \
-                    continue;                                                                                        \
-                codes[k] = (int32_t)code;                                                                            \
-                break;                                                                                               \
-            }                                                                                                        \
-        }                                                                                                            \
-        starts[n_starts - 1] = count;                                                                                \
-        return k;                                                                                                    \
-    }
-
-NUMBER_TEXTS(number_texts__i4, int32_t)
-NUMBER_TEXTS(number_texts__i8, int64_t)
-
-#define FIND_TEXTS(NAME, PLACE)                                                                                      \
-    void NAME(const uint8_t *data, int64_t n_data, const PLACE *begins, int64_t n_begins, const PLACE *ends,         \
-              int64_t n_ends, uint64_t seed, const uint64_t *slots, int64_t n_slots, const uint8_t *texts,           \
-              int64_t n_texts, const int64_t *starts, int64_t n_starts, int32_t *codes, int64_t n_codes) {           \
-        (void)n_codes, (void)n_ends, (void)n_texts, (void)n_starts;                                                  \
-        const uint64_t mask = (uint64_t)n_slots / 2 - 1;                                                             \
-        Key keys[AHEAD];                                                                                             \
-        for (int64_t a = 0; a < n_begins && a < AHEAD; a++) keys[a] = KEY(a);                                        \
-        for (int64_t k = 0; k < n_begins; k++) {                                                                     \
-            const int64_t begin = (int64_t)begins[k], length = (int64_t)ends[k] - begin;                             \
-            const Key key = keys[k % AHEAD];                                                                         \
-            if (k + AHEAD < n_begins) {                                                                              \
-                keys[k % AHEAD] = KEY(k + AHEAD);                                                                    \
-                PREFETCH(slots + 2 * (keys[k % AHEAD].hash & mask));                                                 \
-            }                                                                                                        \
-            codes[k] = -1;                                                                                           \
-            for (uint64_t place = key.hash & mask; slots[2 * place + 1] & CODE; place = (place + 1) & mask) {        \
-                const uint64_t other = slots[2 * place + 1];                                                         \
-                const int64_t code = (int64_t)(other & CODE) - 1;                                                    \
-                if (slots[2 * place] != key.one || (other & ~CODE) != key.other) continue;                           \
-                if (length > SHORT && (starts[code + 1] - starts[code] != length ||                                  \
-                                       memcmp(texts + starts[code], data + begin, (size_t)length)))                  \
-                    continue;                                                                                        \
-                codes[k] = (int32_t)code;                                                                            \
-                break;                                                                                               \
-            }                                                                                                        \
-        }                                                                                                            \
-    }
-
-FIND_TEXTS(find_texts__i4, int32_t)
-FIND_TEXTS(find_texts__i8, int64_t)
-
-void text_keys(const uint8_t *texts, int64_t n_texts, const int64_t *starts, int64_t n_starts, const int64_t *rows,
-               int64_t n_rows, int64_t depth, uint64_t *keys, int64_t n_keys) {
-    (void)n_starts, (void)n_keys;
-    for (int64_t k = 0; k < n_rows; k++) {
+void text_keys(const uint8_t *texts, int64_t n_texts, const int64_t *starts, const int64_t *rows, int64_t n,
+               int64_t depth, uint64_t *keys) {
+    for (int64_t k = 0; k < n; k++) {
         const int64_t begin = starts[rows[k]] + depth, length = starts[rows[k] + 1] - begin;
-        const uint64_t word = load_some(texts + begin, length, n_texts - begin);
+        const uint64_t word = length > 0 ? load_some(texts + begin, length, n_texts - begin) : 0;
         uint64_t turned = 0; /* the first byte the highest, so that numbers sort as texts do */
         for (int b = 0; b < 8; b++) turned |= (word >> (8 * b) & 0xFF) << (56 - 8 * b);
         keys[k] = turned;
     }
 }
 
-void spread_texts(const uint8_t *texts, int64_t n_texts, const int64_t *starts, int64_t n_starts, const int64_t *codes,
-                  int64_t n_codes, uint32_t *out, int64_t n_out, int64_t width) {
-    (void)n_texts, (void)n_starts, (void)n_out;
-    for (int64_t k = 0; k < n_codes; k++) {
+void spread_texts(const uint8_t *texts, const int64_t *starts, const int64_t *codes, int64_t n, uint32_t *out,
+                  int64_t width) {
+    for (int64_t k = 0; k < n; k++) {
         const int64_t begin = starts[codes[k]], length = starts[codes[k] + 1] - begin;
         for (int64_t b = 0; b < length; b++) out[k * width + b] = texts[begin + b];
     }
 }
 
-void take_all(const int32_t *values, int64_t n_values, const int32_t *places, int64_t n_places, int32_t *out,
-              int64_t n_out) {
-    (void)n_values, (void)n_out;
-    for (int64_t k = 0; k < n_places; k++) out[k] = values[places[k]];
+void copy_texts(const uint8_t *texts, const int64_t *starts, const int64_t *codes, int64_t n, uint8_t *out) {
+    for (int64_t k = 0; k < n; k++) {
+        const int64_t begin = starts[codes[k]], length = starts[codes[k] + 1] - begin;
+        if (!length) continue;
+        memcpy(out, texts + begin, (size_t)length);
+        out += length;
+    }
 }
 
-void copy_texts(const uint8_t *texts, int64_t n_texts, const int64_t *starts, int64_t n_starts, const int64_t *codes,
-                int64_t n_codes, uint8_t *out, int64_t n_out) {
-    (void)n_texts, (void)n_starts, (void)n_out;
-    for (int64_t k = 0, place = 0; k < n_codes; k++) {
-        const int64_t begin = starts[codes[k]], length = starts[codes[k] + 1] - begin;
-        memcpy(out + place, texts + begin, (size_t)length);
-        place += length;
-    }
+void take_all(const int32_t *values, const int32_t *places, int64_t n, int32_t *out) {
+    for (int64_t k = 0; k < n; k++) out[k] = values[places[k]];
 }

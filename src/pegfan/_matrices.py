@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from pegfan._checks import check_numbers, check_sparse
-from pegfan._compiled import compiled
 from pegfan._limits import check_memory
+from pegfan._loops import Loop
 
 __all__ = [
     "as_matrix",
@@ -49,164 +49,55 @@ def as_matrix(values: Any, what: str) -> Any:
 # ------------------------------------------------------------------------------------------------------- loops
 
 
-@compiled()
-def _sort_row(columns, values):  # type: ignore[no-untyped-def]
-    """The entries of a row by column."""
-    if columns.size > 24:
-        order = np.argsort(columns, kind="mergesort")
-        columns[:], values[:] = columns[order], values[order]
-        return
-    for k in range(1, columns.size):
-        column, value = columns[k], values[k]
-        place = k
-        while place > 0 and columns[place - 1] > column:
-            columns[place], values[place] = columns[place - 1], values[place - 1]
-            place -= 1
-        columns[place], values[place] = column, value
+move_rows = Loop(
+    "int64 move_rows(const I order[n], const I place[_columns], const I indptr[_rows + 1], const I indices[_m], "
+    "const W data[_m], I out_ptr[n + 1], I out_indices[_room], W out_data[_room])"
+)
+"""Rows in the order given, column j in place[j]; columns whose place is negative are left out."""
 
+list_rows = Loop(
+    "int64 list_rows(const I place[_columns], const I indptr[n + 1], const I indices[m], const W data[m], "
+    "I out_indices[m], W out_data[m])"
+)
+"""The entries of every row in the order of their columns' places."""
 
-@compiled("move_rows")
-def move_rows(order, place, indptr, indices, data, out_ptr, out_indices, out_data):  # type: ignore[no-untyped-def]
-    """Rows in the order given, column j in place[j]; columns whose place is negative are left out."""
-    end = 0
-    out_ptr[0] = 0
-    for i in range(order.size):
-        start = end
-        for e in range(indptr[order[i]], indptr[order[i] + 1]):
-            if place[indices[e]] >= 0:
-                out_indices[end], out_data[end] = place[indices[e]], data[e]
-                end += 1
-        _sort_row(out_indices[start:end], out_data[start:end])
-        out_ptr[i + 1] = end
-    return end
+transpose = Loop(
+    "void transpose(const I indptr[n + 1], const I indices[m], const W data[m], I out_ptr[columns + 1], "
+    "I out_indices[m], W out_data[m])"
+)
+"""The transposed matrix, its columns in order."""
 
+merge_rows = Loop(
+    "int64 merge_rows(const I indptr[n + 1], const I indices[_m], const float64 data[_m], const I other_ptr[n + 1], "
+    "const I other[_k], const float64 other_data[_k], int64 largest, I out_ptr[n + 1], I out[_room], "
+    "float64 out_data[_room])"
+)
+"""The sum of two matrices of no negative entries, or their maximum; returns the number of entries."""
 
-@compiled("list_rows")
-def list_rows(place, indptr, indices, data, out_indices, out_data):  # type: ignore[no-untyped-def]
-    """The entries of every row in the order of their columns' places."""
-    for i in range(indptr.size - 1):
-        start, stop = indptr[i], indptr[i + 1]
-        order = np.argsort(place[indices[start:stop]], kind="mergesort")
-        out_indices[start:stop], out_data[start:stop] = indices[start:stop][order], data[start:stop][order]
-    return 0
+drop_loops = Loop("int64 drop_loops(I indptr[n + 1], I indices[_m], float64 data[_m])")
+"""Take out the diagonal and zeros, in place; returns the number of entries that are left."""
 
+order_by_label = Loop("void order_by_label(const I labels[n], I first[count + 1], I members[n])")
+"""List the members of every label, in order: those of c are members[first[c]:first[c + 1]]."""
 
-@compiled("transpose")
-def transpose(indptr, indices, data, out_ptr, out_indices, out_data):  # type: ignore[no-untyped-def]
-    """The transposed matrix, its columns in order."""
-    out_ptr[:] = 0
-    for j in indices:
-        out_ptr[j + 1] += 1
-    for j in range(1, out_ptr.size):
-        out_ptr[j] += out_ptr[j - 1]
-    for i in range(indptr.size - 1):
-        for e in range(indptr[i], indptr[i + 1]):
-            at = out_ptr[indices[e]]
-            out_indices[at], out_data[at] = i, data[e]
-            out_ptr[indices[e]] += 1
-    for j in range(out_ptr.size - 1, 0, -1):  # each was moved on to the next
-        out_ptr[j] = out_ptr[j - 1]
-    out_ptr[0] = 0
+holds_each_once = Loop("int64 holds_each_once(const I values[n], uint8 seen[count])")
+"""Whether values hold each of 0, ..., count - 1 once; `seen` holds zeros."""
 
+number_by_appearance = Loop("int64 number_by_appearance(const I labels[n], I number[most], I out[n])")
+"""Number labels below `most` in the order in which they first appear; returns how many there are."""
 
-@compiled("merge_rows")
-def merge_rows(indptr, indices, data, other_ptr, other, other_data, largest, out_ptr, out, out_data):  # type: ignore[no-untyped-def]
-    """The sum of two matrices of no negative entries, or their maximum; returns the number of entries."""
-    end = 0
-    out_ptr[0] = 0
-    for i in range(indptr.size - 1):
-        e, f = indptr[i], other_ptr[i]
-        while e < indptr[i + 1] or f < other_ptr[i + 1]:
-            mine = f >= other_ptr[i + 1] or (e < indptr[i + 1] and indices[e] <= other[f])
-            theirs = e >= indptr[i + 1] or (f < other_ptr[i + 1] and other[f] <= indices[e])
-            a, b = data[e] if mine else 0.0, other_data[f] if theirs else 0.0
-            out[end] = indices[e] if mine else other[f]
-            out_data[end] = max(a, b) if largest else a + b
-            end += 1
-            e += mine
-            f += theirs
-        out_ptr[i + 1] = end
-    return end
+count_hashes = Loop("int64 count_hashes(uint64 hashes[n], uint64 room[n])")
+"""Count distinct numbers; what both arrays hold afterwards is of no use."""
 
-
-@compiled("drop_loops")
-def drop_loops(indptr, indices, data):  # type: ignore[no-untyped-def]
-    """Take out the diagonal and zeros, in place; returns the number of entries that are left."""
-    end, start = 0, indptr[0]
-    for i in range(indptr.size - 1):
-        stop = indptr[i + 1]
-        for e in range(start, stop):
-            if indices[e] != i and data[e] != 0.0:
-                indices[end], data[end] = indices[e], data[e]
-                end += 1
-        indptr[i + 1] = end
-        start = stop
-    return end
-
-
-@compiled("order_by_label")
-def order_by_label(labels, first, members):  # type: ignore[no-untyped-def]
-    """List the members of every label, in order: those of c are members[first[c]:first[c + 1]]."""
-    first[:] = 0
-    for c in labels:
-        first[c + 1] += 1
-    for c in range(1, first.size):
-        first[c] += first[c - 1]
-    for i in range(labels.size):
-        members[first[labels[i]]] = i
-        first[labels[i]] += 1
-    for c in range(first.size - 1, 0, -1):  # each was moved on to the next
-        first[c] = first[c - 1]
-    first[0] = 0
-
-
-@compiled("holds_each_once")
-def holds_each_once(values, seen):  # type: ignore[no-untyped-def]
-    """Whether values hold each of 0, ..., seen.size - 1 once; seen holds zeros."""
-    for value in values:
-        if value < 0 or value >= seen.size or seen[value]:
-            return False
-        seen[value] = 1
-    return values.size == seen.size
-
-
-@compiled("number_by_appearance")
-def number_by_appearance(labels, place, out):  # type: ignore[no-untyped-def]
-    """Number labels below place.size in the order in which they first appear; returns how many there are."""
-    count = 0
-    place[:] = -1
-    for i in range(labels.size):
-        if place[labels[i]] < 0:
-            place[labels[i]] = count
-            count += 1
-        out[i] = place[labels[i]]
-    return count
-
-
-@compiled("count_hashes")
-def count_hashes(hashes, room):  # type: ignore[no-untyped-def]
-    """Count distinct numbers; what both arrays hold afterwards is of no use."""
-    room[:] = np.sort(hashes)
-    count = min(room.size, 1)
-    for i in range(1, room.size):
-        count += room[i] != room[i - 1]
-    return count
-
-
-@compiled("sort_hashes")
-def sort_hashes(hashes, ordered, order):  # type: ignore[no-untyped-def]
-    """Sort numbers; of equal ones, order has the first first."""
-    order[:] = np.argsort(hashes, kind="mergesort")
-    for i in range(order.size):
-        ordered[i] = hashes[order[i]]
-    return 0
+sort_hashes = Loop("int64 sort_hashes(const uint64 hashes[n], uint64 ordered[n], I order[n])")
+"""Sort numbers; of equal ones, `order` has the first first."""
 
 
 # ------------------------------------------------------------------------------------------------- what is made of them
 
 
 def enough(result: Any) -> int:
-    """What a loop returned; those in C return -1 where memory ran out."""
+    """What a loop returned; it is -1 where memory ran out."""
     if result is not None and result < 0:
         raise MemoryError("there is not enough memory for this graph")
     return int(result or 0)

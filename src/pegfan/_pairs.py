@@ -12,10 +12,18 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from pegfan._arrays import FloatArray, IntArray
-from pegfan._compiled import compiled
+from pegfan._loops import Loop
 
 Keys = NDArray[np.uint64]
 _FITS = 2**31
+
+_pack = Loop("void pack_pairs(const I first[m], const I second[m], int64 bits, int64 both, uint64 keys[m])")
+_drop_repeats = Loop("int64 drop_repeats(uint64 keys[m])")
+_count_loops = Loop("int64 count_loops(const uint64 keys[m], int64 bits)")
+_fill = Loop(
+    "void fill_rows(const uint64 keys[m], int64 bits, int64 both, maybe const float64 weights[m], I indptr[n + 1], "
+    "I indices[size], float64 data[size], maybe I following[n])"
+)
 
 
 def bits_of(n: int) -> int:
@@ -88,66 +96,3 @@ def rows_of(keys: Keys, weights: FloatArray | None, n: int, *, both: bool) -> cs
     matrix = csr_array((data, indices, indptr), shape=(n, n))
     matrix.has_sorted_indices = matrix.has_canonical_format = True
     return matrix
-
-
-@compiled("pack_pairs")
-def _pack(first, second, bits, both, keys):  # type: ignore[no-untyped-def]
-    for e in range(len(first)):
-        a, b = np.uint64(first[e]), np.uint64(second[e])
-        if both and a > b:
-            a, b = b, a
-        keys[e] = (a << np.uint64(bits)) | b
-
-
-@compiled("drop_repeats")
-def _drop_repeats(keys):  # type: ignore[no-untyped-def]
-    kept = min(len(keys), 1)
-    for e in range(1, len(keys)):
-        if keys[e] != keys[kept - 1]:
-            keys[kept] = keys[e]
-            kept += 1
-    return kept
-
-
-@compiled("count_loops")
-def _count_loops(keys, bits):  # type: ignore[no-untyped-def]
-    """How many pairs are a node and itself."""
-    loops, shift = 0, np.uint64(bits)
-    for e in range(len(keys)):
-        if keys[e] >> shift == keys[e] & ((np.uint64(1) << shift) - np.uint64(1)):
-            loops += 1
-    return loops
-
-
-@compiled("fill_rows")
-def _fill(keys, bits, both, weights, indptr, indices, data, following):  # type: ignore[no-untyped-def]
-    """Of sorted pairs, count the entries that each row has from pairs turned round, and then fill the rows.
-
-    The former come first, as their columns are smaller; `following` holds where the next of them goes.
-    """
-    shift = np.uint64(bits)
-    low = (np.uint64(1) << shift) - np.uint64(1)
-    following[:] = 0
-    if both:
-        for e in range(len(keys)):
-            if keys[e] >> shift != keys[e] & low:
-                following[np.int64(keys[e] & low)] += 1
-    e, place = 0, 0
-    for r in range(len(indptr) - 1):
-        indptr[r] = place
-        if both:
-            turned, following[r] = following[r], place
-            place += turned
-        while e < len(keys) and np.int64(keys[e] >> shift) == r:
-            indices[place] = np.int64(keys[e] & low)
-            data[place] = weights[e] if len(weights) else 1.0
-            e += 1
-            place += 1
-    indptr[len(indptr) - 1] = place
-    if both:
-        for e in range(len(keys)):
-            row, column = np.int64(keys[e] & low), np.int64(keys[e] >> shift)
-            if row != column:
-                indices[following[row]] = column
-                data[following[row]] = weights[e] if len(weights) else 1.0
-                following[row] += 1

@@ -1,7 +1,7 @@
 """Loops that several parts share: sparse products, and the entries that dropout keeps.
 
 Products take their sums entry by entry and round every step, as SciPy does: the bits are the same on every machine, for
-any number of threads, and with or without the extension.
+any number of threads.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
-from pegfan._compiled import compiled
-from pegfan._hashing import mix
+from pegfan._loops import Loop
 
 __all__ = ["keep_mask", "multipliable", "one_thread", "product", "sparse_product"]
 
@@ -92,33 +91,15 @@ def multipliable(matrix: Any, x: Any) -> bool:
     )
 
 
-@compiled("sparse_product", error_model="numpy")
-def sparse_product(pointers, indices, data, B, out, first, last):  # type: ignore[no-untyped-def]
-    """Compute the rows first, ..., last − 1 of out = M B for a sparse M in CSR form."""
-    for i in range(first, last):
-        row = out[i]
-        row[:] = 0
-        for e in range(pointers[i], pointers[i + 1]):
-            factor, x = data[e], B[np.uint64(indices[e])]
-            for t in range(row.size):
-                row[t] += factor * x[t]
+sparse_product = Loop(
+    "void sparse_product(const I pointers[_n + 1], const J indices[_m], const T data[_m], const T B[_columns, width], "
+    "T out[_n, width], int64 first, int64 last)"
+)
+"""Compute the rows first, ..., last - 1 of out = M B for a sparse M in CSR form."""
+
+_keep_entries = Loop("void keep_entries(uint64 seed, uint64 threshold, uint8 mask[n])")
 
 
 def keep_mask(seed: Any, threshold: Any, mask: Any) -> None:
     """Set mask = 1 where 16 random bits are at least the threshold: the entries that dropout keeps."""
-    _keep(seed, threshold, mask.reshape(-1))
-
-
-@compiled("keep_entries")
-def _keep(seed, threshold, flat):  # type: ignore[no-untyped-def]
-    seed += np.uint64(0x9E3779B97F4A7C15)  # the numbers from here on, scrambled, are those of splitmix64
-    if threshold == np.uint64(32768):  # a half: every bit serves
-        for block in range((flat.size + 63) // 64):
-            bits = mix(seed + np.uint64(block))
-            for k in range(min(64, flat.size - 64 * block)):
-                flat[64 * block + k] = (bits >> np.uint64(k)) & np.uint64(1)
-        return
-    for block in range((flat.size + 3) // 4):
-        bits = mix(seed + np.uint64(block))
-        for k in range(min(4, flat.size - 4 * block)):
-            flat[4 * block + k] = ((bits >> np.uint64(16 * k)) & np.uint64(0xFFFF)) >= threshold
+    _keep_entries(seed, threshold, mask.reshape(-1))

@@ -13,15 +13,14 @@ from hypothesis import strategies as st
 from scipy.sparse import coo_array
 
 from pegfan import _pairs
-from pegfan._compiled import native
 from pegfan._pairs import are_first, in_order, pack, rows_of, unpack, without_repeats
 from pegfan.datasets import _kernels, _text, read_graph
 from pegfan.datasets._coded import Cells, Numberer, Texts, places
 from pegfan.datasets._table import BadInput
 from pegfan.graph import Joined, join_edges
+from support.twins import twin_of
 
 seeds = st.integers(0, 2**32 - 1)
-built = pytest.mark.skipif(native is None, reason="no compiler built the extension here")
 words = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=40)
 ids = st.one_of(
     st.integers(-5, 200).map(lambda k: f"user{k}"),
@@ -83,28 +82,24 @@ def test_blank_texts_and_arrays_are_those_of_python(given_texts):
         assert array.tolist() == given_texts
 
 
-@built
 @given(st.lists(words), seeds)
-def test_numbering_in_c_equals_its_body(given_texts, seed):
+def test_numbering_in_c_equals_its_twin(given_texts, seed):
     data = np.frombuffer("".join(given_texts).encode(), np.uint8)
     ends = np.cumsum([len(text.encode()) for text in given_texts], dtype=np.int64)
     begins = np.concatenate([[0], ends])[:-1].astype(np.int64)
     found = []
     for kind in (np.int32, np.int64):
-        for loop in (_kernels.number_texts, _kernels.number_texts.by_numba):
+        for choose in (lambda loop: loop, twin_of):
             slots, texts = np.zeros(2**9, np.uint64), np.zeros(2**12, np.uint8)
             starts, codes = np.zeros(2**7 + 2, np.int64), np.full(len(given_texts), -1, np.int32)
-            done = loop(data, begins.astype(kind), ends.astype(kind), 0, seed, slots, texts, starts, codes)
+            cells = data, begins.astype(kind), ends.astype(kind)
+            done = choose(_kernels.number_texts)(*cells, 0, seed, slots, texts, starts, codes)
             again = np.zeros_like(slots)
-            (_kernels.place_texts if loop is _kernels.number_texts else _kernels.place_texts.by_numba)(
-                texts, starts, int(starts[-1]), seed, again
-            )
+            choose(_kernels.place_texts)(texts, int(starts[-1]), starts, seed, again)
             assert sorted(again.tolist()) == sorted(slots.tolist())
             keys = np.zeros(int(starts[-1]), np.uint64)
             rows = np.arange(len(keys))
-            (_kernels.text_keys if loop is _kernels.number_texts else _kernels.text_keys.by_numba)(
-                texts, starts, rows, 3, keys
-            )
+            choose(_kernels.text_keys)(texts, starts, rows, 3, keys)
             found.append((done, *(array.tolist() for array in (slots, texts, starts, codes, keys))))
     assert all(other == found[0] for other in found)
 
@@ -119,10 +114,10 @@ def test_texts_are_found_where_they_were_placed(known, asked, seed):
     asked = [*asked, *known]
     data, begins, ends = cut(known, np.int64)
     starts, slots = np.append(begins, ends[-1]), np.zeros(2 * 2 ** (2 * len(known)).bit_length(), np.uint64)
-    _kernels.place_texts(data, starts, len(known), seed, slots)
+    _kernels.place_texts(data, len(known), starts, seed, slots)
     before = slots.copy()
     for kind in (np.int32, np.int64):
-        for loop in (_kernels.find_texts, _kernels.find_texts.by_numba):
+        for loop in (_kernels.find_texts, twin_of(_kernels.find_texts)):
             codes = np.full(len(asked), 7, np.int32)
             loop(*cut(asked, kind), seed, slots, data, starts, codes)
             assert codes.tolist() == [known.index(text) if text in known else -1 for text in asked]
@@ -132,13 +127,12 @@ def test_texts_are_found_where_they_were_placed(known, asked, seed):
 # ------------------------------------------------------------------------- blocks
 
 
-@built
 @given(st.text("0-x7.\"' ,\n\r\t", max_size=60), st.sampled_from([",", " ", "\t"]))
-def test_looking_through_a_block_in_c_equals_its_body(text, delimiter):
+def test_looking_through_a_block_in_c_equals_its_twin(text, delimiter):
     whole = np.frombuffer(("\n\n\n" + text).encode(), np.uint8)
     ours, theirs = np.zeros((2, 6), np.uint8)
     lines = _kernels.look_through(whole, 3, ord(delimiter), ours)
-    assert lines == _kernels.look_through.by_numba(whole, 3, ord(delimiter), theirs) == text.count("\n")
+    assert lines == twin_of(_kernels.look_through)(whole, 3, ord(delimiter), theirs) == text.count("\n")
     assert ours.tolist() == theirs.tolist()
     for place, mark in enumerate('\0 \t"\r'):
         assert bool(ours[place]) == (mark in text)
@@ -155,12 +149,11 @@ def test_numbers_that_are_not_written_as_such_are_found(cells, loose):
     assert bool(found[_kernels.LOOSE]) == loose
 
 
-@built
 @given(st.text('ab",\n\r', max_size=60), st.booleans(), st.sampled_from([[1], [1, 0], [0, 1], [1, 1, 1]]))
-def test_cutting_a_block_in_c_equals_its_body(text, quoted, wanted):
+def test_cutting_a_block_in_c_equals_its_twin(text, quoted, wanted):
     block = np.frombuffer(text.encode(), np.uint8)
     found = []
-    for loop in (_kernels.cut_cells, _kernels.cut_cells.by_numba):
+    for loop in (_kernels.cut_cells, twin_of(_kernels.cut_cells)):
         begins, ends = np.full((2, len(block) + 1), -1, np.int32)
         state = np.zeros(3, np.int64)
         cells = loop(block, ord(","), quoted, np.array(wanted, bool), begins, ends, state)
@@ -304,12 +297,11 @@ def test_numbers_without_room_for_their_places_are_sorted_too():
     assert [a.tolist() for a in unpack(keys, n)] == [i[order].tolist(), j[order].tolist()]
 
 
-@built
 @given(some_pairs(), st.booleans(), st.sampled_from([np.int32, np.int64]))
-def test_pairs_in_c_equal_their_bodies(drawn, both, dtype):
+def test_pairs_in_c_equal_their_twins(drawn, both, dtype):
     n, i, j = drawn
     found = []
-    for choose in (lambda loop: loop, lambda loop: loop.by_numba):
+    for choose in (lambda loop: loop, twin_of):
         keys = np.empty(len(i), np.uint64)
         choose(_pairs._pack)(i.astype(dtype), j.astype(dtype), 4, both, keys)
         keys.sort()

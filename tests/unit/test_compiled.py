@@ -126,8 +126,8 @@ def test_hashes_equal_their_bodies(seed, n, kinds):
 @given(st.integers(0, 2**63), st.one_of(st.just(32768), st.integers(1, 65535)), st.integers(0, 400))
 def test_dropped_entries_equal_their_body(seed, threshold, n):
     ours, theirs = np.full((2, n), 7, np.uint8)
-    _products._keep(np.uint64(seed), np.uint64(threshold), ours)
-    _products._keep.by_numba(np.uint64(seed), np.uint64(threshold), theirs)
+    _products._keep_entries(np.uint64(seed), np.uint64(threshold), ours)
+    twin_of(_products._keep_entries)(np.uint64(seed), np.uint64(threshold), theirs)
     assert same_bits(ours, theirs)
 
 
@@ -146,7 +146,7 @@ def test_products_have_the_bits_of_scipys(seed, n, m, width, dtype, threads):
     assert same_bits(product(M, x[:, 0], threads), np.asarray(M @ x[:, 0]))
     out = np.empty((n, width), dtype)
     assert same_bits(product(M, x, threads, out), out)
-    _products.sparse_product.by_numba(M.indptr, M.indices, M.data, x, out, 0, n)
+    twin_of(_products.sparse_product)(M.indptr, M.indices, M.data, x, out, 0, n)
     assert same_bits(out, np.asarray(M @ x))
 
 
@@ -220,13 +220,18 @@ def test_attention_and_dropout_equal_their_bodies(seed, dtype, n, heads, width, 
     twins(models.relu_drop_back, x, y, scale, out)
     twins(models.unit_rows, pointers, M.data.astype(dtype), np.zeros(M.nnz, dtype))
     source, target, weights = normal(n, heads), normal(n, heads), np.zeros((M.nnz, heads), dtype)
-    twins(models.attention, pointers, indices, source, target, dtype(0.2), weights, np.zeros((2, heads), dtype))
+    scores = pointers, indices, source, target, dtype(0.2)
+    expected = np.zeros_like(weights)
+    models.attention(*scores, weights, np.zeros((2, heads), dtype))
+    twin_of(models.attention)(*scores, expected, None)
+    np.testing.assert_allclose(weights, expected, rtol=1e-5 if dtype == np.float32 else 1e-12)  # another exp
     factors, z, gradient = normal(M.nnz, 1 if shared else heads), normal(n, heads, width), normal(n, heads, width)
     twins(models.attend, pointers, indices, weights, factors, z, np.zeros_like(z))
     room = np.zeros((int(np.diff(pointers).max(initial=0)) + 1, heads), dtype)
     twins(
         *(models.attend_back, pointers, indices, source, target, dtype(0.2), weights, factors, z, gradient),
         *(np.zeros_like(z), np.zeros_like(source), np.zeros_like(target), room),
+        room={12},
     )
 
 

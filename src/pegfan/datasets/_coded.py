@@ -201,8 +201,6 @@ class Numberer:
 
     def number(self, data: _Bytes, begins: Any, ends: Any, codes: NDArray[np.int32]) -> None:
         """Write the number of every text, which is ``data[begin:end]``."""
-        if len(codes) != len(begins) or len(ends) != len(begins):  # C would write beyond the end
-            raise ValueError(f"{len(begins)} texts and room for {len(codes)}")
         done = 0
         while True:
             table = self._seed, self._slots, self._texts, self._starts
@@ -236,7 +234,7 @@ class Numberer:
             self._slots = np.zeros(4 * len(self._slots), np.uint64)
             self._starts = _longer(self._starts, len(self._slots) // 4 + 2, count + 1)
             self._starts[-1] = count
-            _kernels.place_texts(self._texts, self._starts, count, self._seed, self._slots)
+            _kernels.place_texts(self._texts, count, self._starts, self._seed, self._slots)
 
     def texts(self) -> Texts:
         """The different texts."""

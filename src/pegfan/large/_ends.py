@@ -299,7 +299,7 @@ def _save_ids(task: Task, values: Any, kind: str) -> tuple[dict[str, Any], tuple
     longest = int((ends - begins).max())
     slots = np.zeros(2 * 2 ** max(1, int(1.5 * n)).bit_length(), np.uint64)
     seed = secrets.randbits(63)  # nobody can prepare ids that all fall into one place without knowing it
-    _kernels.place_texts(data, starts, n, seed, slots)
+    _kernels.place_texts(data, n, starts, seed, slots)
     found = np.empty(n, np.int32)
     _kernels.find_texts(data, begins, ends, seed, slots, data, starts, found)
     again = found != np.arange(n, dtype=np.int32)
