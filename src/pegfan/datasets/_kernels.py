@@ -20,8 +20,8 @@ look_through = Loop("int64 look_through(const uint8 codes[n], int64 start, int64
 LOOSE: a cell starts with a 0 that goes on as a whole number, or with -0: as 007, 0x7 and -0 do."""
 
 cut_cells = Loop(
-    "int64 cut_cells(const uint8 block[n], int64 delimiter, int64 quoted, const uint8 wanted[width], int32 begins[>=n], "
-    "int32 ends[>=n], int64 state[3])"
+    "int64 cut_cells(const uint8 block[n], int64 delimiter, int64 quoted, const uint8 wanted[width], "
+    "int32 begins[>=n], int32 ends[>=n], int64 state[3])"
 )
 """Cut whole lines into cells, and return how many there are in the columns that are wanted.
 

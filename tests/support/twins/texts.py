@@ -13,7 +13,7 @@ _WORD = 2**64 - 1
 
 def look_through(codes, start, delimiter, found):
     text, mark = codes.tobytes(), re.escape(chr(delimiter)).encode()
-    for place, byte in enumerate(b"\0 \t\"\r"):
+    for place, byte in enumerate(b'\0 \t"\r'):
         found[place] |= byte in text[start:]
     found[5] |= bool(re.search(rb'(?<=[\n" %b])(0[0-9xX]|-0[^.])' % mark, text[1:], re.DOTALL))
     return text[start:].count(b"\n")
