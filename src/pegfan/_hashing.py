@@ -9,20 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from pegfan._compiled import compiled
 from pegfan._loops import Loop
-
-A = np.uint64(0xBF58476D1CE4E5B9)
-B = np.uint64(0x94D049BB133111EB)
-
-
-@compiled(inline="always")
-def mix(x):  # type: ignore[no-untyped-def]
-    """Scramble 64 bits, one to one (the finaliser of splitmix64)."""
-    x = (x ^ (x >> np.uint64(30))) * A
-    x = (x ^ (x >> np.uint64(27))) * B
-    return x ^ (x >> np.uint64(31))
-
 
 mix_all = Loop("void mix_all(const uint64 values[n], uint64 out[n])")
 """Scramble every entry."""
