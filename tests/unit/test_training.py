@@ -807,7 +807,7 @@ def test_splits_that_are_not_nodes_are_refused():
     graph, channels = make()
     train_nodes, val, test = graph.splits[0]
     for bad, message in (
-        (train_nodes + 0.7, "split 0.train must hold integers"),
+        (train_nodes + 0.7, "split 0.train must be a boolean mask or node indices"),
         (np.ones(graph.n - 1, bool), "119"),
         (np.ones((graph.n, 2), bool), "120"),
         (np.array([-1, 3]), "holds -1"),
