@@ -17,6 +17,7 @@ from scipy.sparse.csgraph import connected_components
 
 from pegfan._arrays import FloatArray, IntArray
 from pegfan._checks import check_numbers, check_places
+from pegfan._hashing import row_hashes
 from pegfan._limits import check_memory
 from pegfan._matrices import as_matrix, sorted_hashes
 from pegfan.graph import Graph, check_graph
@@ -400,10 +401,7 @@ def equal_rows(matrix: Any) -> IntArray:
     >>> bool(rows[0] == rows[2] != rows[3]), int(rows[1])
     (True, -1)
     """
-    from pegfan._hashing import row_hashes
-
     matrix = as_matrix(matrix, "matrix")
-
     order, number, _ = sorted_hashes(row_hashes(matrix), np.int64)
     filled = np.diff(csr_array(matrix).indptr) > 0 if issparse(matrix) else np.asarray(matrix).any(axis=1)
     group = np.empty(len(order), np.int64)

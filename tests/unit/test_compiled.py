@@ -17,7 +17,7 @@ from pegfan import _compiled, _hashing, _matrices, _products
 from pegfan._arrays import aligned
 from pegfan._compiled import compiled, native
 from pegfan._products import product
-from pegfan.channels import _kernels as of_channels
+from pegfan.channels import _sums, factors, hops
 from pegfan.framelets import _kernels as frames
 from pegfan.framelets._transforms import CompiledTransforms
 from pegfan.models import _kernels as models
@@ -377,14 +377,14 @@ def test_sums_of_integers_are_taken_in_c(seed, n, width, index):
     A = matrix(rng, n, n, index)
     A.data[:] *= 10.0 ** rng.integers(-290, 290, A.nnz).astype(float) * rng.choice([-1.0, 1.0], A.nnz)
     x = rng.standard_normal((n, width)) * 10.0 ** rng.integers(-10, 30, (n, width)).astype(float)
-    same(of_channels.product, *parts(A), x, np.zeros((n, width)))
-    *_, sums = same(of_channels.sums, A.indptr, A.data, np.zeros(n))
+    same(_sums._product, *parts(A), x, np.zeros((n, width)))
+    *_, sums = same(_sums._sums, A.indptr, A.data, np.zeros(n))
     ones = np.zeros((n, 1))
-    of_channels.product(*parts(A), np.ones((n, 1)), ones)
+    _sums._product(*parts(A), np.ones((n, 1)), ones)
     np.testing.assert_array_equal(sums, ones[:, 0])
     for both in (False, True):
-        same(of_channels.divide_rows, *parts(A), rng.random(n) + 0.1, both, np.zeros(A.nnz))
-    same(of_channels.count_terms, A.indptr, A.indices, rng.integers(0, 50, n), 60, np.zeros(n, np.int64))
+        same(hops._divide_rows, *parts(A), rng.random(n) + 0.1, both, np.zeros(A.nnz))
+    same(factors._count_terms, A.indptr, A.indices, rng.integers(0, 50, n), 60, np.zeros(n, np.int64))
 
 
 @built

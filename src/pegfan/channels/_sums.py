@@ -8,7 +8,14 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from pegfan._arrays import FloatArray
+from pegfan._loops import Loop
 from pegfan._matrices import enough
+
+_product = Loop(
+    "int64 order_free_product(const I indptr[n + 1], const I indices[_m], const float64 data[_m], "
+    "const float64 x[_columns, width], float64 out[n, width])"
+)
+_sums = Loop("void sums(const I indptr[n + 1], const float64 data[_m], float64 out[n])")
 
 
 def order_free_product(matrix: Any, x: Any) -> FloatArray:
@@ -25,19 +32,15 @@ def order_free_product(matrix: Any, x: Any) -> FloatArray:
     >>> bool(first == second)
     True
     """
-    from pegfan.channels import _kernels
-
     rows, values = csr_array(matrix), np.asarray(x, np.float64)
     columns = np.ascontiguousarray(values.reshape(len(values), -1))
     out = np.empty((rows.shape[0], columns.shape[1]))
-    enough(_kernels.product(rows.indptr, rows.indices, rows.data.astype(np.float64, copy=False), columns, out))
+    enough(_product(rows.indptr, rows.indices, rows.data.astype(np.float64, copy=False), columns, out))
     return out.reshape(rows.shape[0], *values.shape[1:])
 
 
 def order_free_sums(matrix: Any) -> FloatArray:
     """The sums of the rows of a sparse matrix; integers are added exactly."""
-    from pegfan.channels import _kernels
-
     rows, out = csr_array(matrix), np.empty(matrix.shape[0])
-    _kernels.sums(rows.indptr, rows.data.astype(np.float64, copy=False), out)
+    _sums(rows.indptr, rows.data.astype(np.float64, copy=False), out)
     return out

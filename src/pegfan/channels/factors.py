@@ -15,6 +15,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from pegfan._arrays import FloatArray, IntArray
 from pegfan._checks import check_choice, check_kind, check_sparse, shown
+from pegfan._loops import Loop
 from pegfan._matrices import as_matrix, listed, moved
 from pegfan._products import multipliable, product
 from pegfan.channels._sums import order_free_sums
@@ -22,6 +23,11 @@ from pegfan.channels.hops import HOPS, SUFFIXES, hop_matrix, hop_name
 from pegfan.framelets import FrameletSystem, Operator
 from pegfan.framelets._signals import ClassMeans, is_tensor
 from pegfan.graph import Graph, check_graph
+
+_count_terms = Loop(
+    "void count_terms(const I indptr[n + 1], const I indices[m], const int64 terms[_columns], int64 most, int64 out[n])"
+)
+"""Add up integers along the rows of a matrix, each sum at most `most`."""
 
 
 class Matrix(Operator):
@@ -62,10 +68,8 @@ class Matrix(Operator):
         """A row of the product has at most the entries of all rows that are added up in it."""
         if rows is None or not issparse(self.matrix):
             return None
-        from pegfan.channels._kernels import count_terms
-
         out = np.empty(self.shape[0], np.int64)
-        count_terms(self.matrix.indptr, self.matrix.indices, np.asarray(rows, np.int64), columns, out)
+        _count_terms(self.matrix.indptr, self.matrix.indices, np.asarray(rows, np.int64), columns, out)
         return out
 
     def by_rows(self, x: Any) -> Any:

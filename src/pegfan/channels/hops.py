@@ -11,12 +11,19 @@ from scipy.sparse import csr_array, eye_array
 
 from pegfan._arrays import FloatArray
 from pegfan._checks import check_choice
+from pegfan._loops import Loop
 from pegfan._matrices import csr_of, merged, transposed
 from pegfan.channels._sums import order_free_sums
 from pegfan.graph import Graph, check_graph
 from pegfan.trees.build import DIRECTIONS
 
 SUFFIXES = {"out": "", "in": "_in", "symmetric": "_sym"}
+
+_divide_rows = Loop(
+    "void divide_rows(const I indptr[n + 1], const I indices[m], const float64 data[m], const float64 degree[n], "
+    "int64 both, float64 out[m])"
+)
+"""Divide every entry by the degree of its row, or by those of its row and its column."""
 
 
 def hop_matrix(graph: Graph, kind: str = "S", direction: str = "out") -> csr_array:
@@ -76,11 +83,9 @@ def hop_matrix(graph: Graph, kind: str = "S", direction: str = "out") -> csr_arr
 
 def _divided(a: csr_array, both: bool) -> FloatArray:
     """The entries of a matrix, divided by the sums of their rows, or by the roots of those of rows and columns."""
-    from pegfan.channels._kernels import divide_rows
-
     degrees, values = order_free_sums(a), np.empty(a.nnz)
     degrees[degrees == 0] = 1
-    divide_rows(a.indptr, a.indices, a.data, np.sqrt(degrees) if both else degrees, both, values)
+    _divide_rows(a.indptr, a.indices, a.data, np.sqrt(degrees) if both else degrees, both, values)
     return values
 
 

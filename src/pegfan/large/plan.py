@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from pegfan._limits import show_bytes
+from pegfan._matrices import csr_of, transposed
 from pegfan.large.arcs import BYTES
 from pegfan.large.inputs import Sizes
 from pegfan.large.pieces import full_disk
@@ -218,8 +219,6 @@ def probe(folder: str | os.PathLike[str], size: int = 2**26) -> Probe:
     size
         Bytes that are written and read.
     """
-    from pegfan._matrices import csr_of, transposed
-
     rng = np.random.default_rng(0)
     n, degree = 2**16, 16
     columns = rng.integers(0, n, n * degree, dtype=np.int32)
