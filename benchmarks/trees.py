@@ -22,11 +22,11 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 import pegfan as pf
 from measure import peak_memory, pin, seconds, show, verdict
 from pegfan.trees import embeddings
-from pegfan.trees.build import _first_level
 from pegfan.trees.canonical import _known, canonical_order
 from pegfan.trees.embeddings import spectral_embedding
 from pegfan.trees.hierarchy import by_appearance, cut_linkage
-from pegfan.trees.ward import ward_linkage
+from pegfan.trees.level import first_level
+from pegfan.trees.linkage import ward_linkage
 
 QUICK, LARGE = "--quick" in sys.argv, "--large" in sys.argv
 Row = tuple[str, str, str, str]
@@ -148,7 +148,7 @@ def against_a_product() -> list[Row]:
 def against_pairwise_linkage() -> list[Row]:
     n = 4000 if QUICK else 20_000
     graph = pf.datasets.synthetic(0.2, n=n, n_edges=5 * n, n_features=0, splits=0)
-    points = spectral_embedding(_first_level(graph, np.arange(n), "symmetric", "given", "weight", 0.0))
+    points = spectral_embedding(first_level(graph, np.arange(n), "symmetric"))
     ward_linkage(points[:100])  # compile
     start = time.process_time()
     ours = ward_linkage(points)

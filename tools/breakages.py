@@ -182,13 +182,13 @@ pegfan/trees/build.py test_trees.py::test_clusters_hold_at_most_h_children_on_ev
 
 trees: heights of Ward
 The linkage is SciPy's Ward linkage.
-pegfan/trees/ward.py test_trees.py::test_ward_is_scipys_ward_and_the_cut_is_the_balanced_one
+pegfan/trees/linkage.py test_builder_ward.py::test_ward_is_scipys_ward_and_the_cut_is_the_balanced_one
 -np.sqrt(2.0 * heights[order])
 +np.sqrt(heights[order])
 
 trees: the seed is ignored
 Another seed makes another tree of the same kind.
-pegfan/trees/build.py test_frames.py::test_seeds_make_other_trees_of_the_same_kind
+pegfan/trees/level.py test_frames.py::test_seeds_make_other_trees_of_the_same_kind
 -np.uint64(seed), arcs.data
 +np.uint64(1), arcs.data
 
@@ -617,7 +617,7 @@ native/pairs.c test_graph.py::test_from_edges_by_hand
 
 native: centres of merged clusters
 The centre of a merged cluster is the mean of its points.
-native/trees.c test_trees.py::test_ward_is_scipys_ward_and_the_cut_is_the_balanced_one
+native/trees.c test_builder_ward.py::test_ward_is_scipys_ward_and_the_cut_is_the_balanced_one
 -(size[low] * row[low] + size[high] * row[high]) / total
 +(row[low] + row[high]) / 2
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Final
 
+BUILDERS: Final = tuple(sorted(path.stem for path in (Path(__file__).parent / "trees" / "builders").glob("[!_]*.py")))
+"""The names of all tree builders, those of their files; here, so that ``--help`` need not load them."""
 METHOD: Final = "auto"
 """How a tree is built: Ward's method, and matching for large graphs."""
 H: Final = 8

@@ -721,7 +721,7 @@ class PEGFANClassifier(_InWords, NodeClassifier):
     def __init__(
         self,
         h: int = default.H,
-        method: Literal["auto", "none", "ward", "matching", "adjacency"] = default.METHOD,
+        method: str = default.METHOD,
         direction: Literal["out", "in", "symmetric", "both", "words"] = default.DIRECTION,
         kind: str = default.KIND,
         regime: str = default.REGIME,
@@ -769,7 +769,7 @@ class PEGFANRegressor(_InWords, NodeRegressor):
     def __init__(
         self,
         h: int = default.H,
-        method: Literal["auto", "none", "ward", "matching", "adjacency"] = default.METHOD,
+        method: str = default.METHOD,
         direction: Literal["out", "in", "symmetric", "both", "words"] = default.DIRECTION,
         kind: str = default.KIND,
         regime: str = default.REGIME,

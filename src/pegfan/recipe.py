@@ -54,7 +54,7 @@ from pegfan.graph import Graph, Split, as_split, check_graph
 from pegfan.training.rows import Units
 from pegfan.training.settings import Settings
 from pegfan.trees import Hierarchy, build_tree, canonical_order
-from pegfan.trees.build import BUILDERS, DIRECTIONS
+from pegfan.trees.build import DIRECTIONS
 
 if TYPE_CHECKING:
     import os
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 __all__ = ["BOOSTING", "CHOICES", "FIELDS", "OWN", "Known", "Recipe", "TreeFile", "pad_levels"]
 
 CHOICES: dict[str, tuple[str, ...]] = {
-    "method": ("auto", "none", *BUILDERS),
+    "method": ("auto", "none", *default.BUILDERS),
     "kind": tuple(KINDS),
     "regime": ("auto", *REGIMES),
     "direction": WAYS,
@@ -425,10 +425,9 @@ class Recipe:
             if tree.n != graph.n:
                 raise ValueError(f"{self.tree_file.name} is a tree of {tree.n} nodes, and the graph has {graph.n}")
             return tree
-        method: Any = self.method
         side: Any = self._side
         most = self.max_levels if levels is None else levels
-        built = build_tree(graph, method, self.h, max_levels=most, direction=side)
+        built = build_tree(graph, self.method, self.h, max_levels=most, direction=side)
         return built if levels is None else pad_levels(built, levels)
 
     def channels(

@@ -7,7 +7,7 @@ import pegfan as pf
 from support.equivariance import check_equivariance
 
 SETS = ["cora", "citeseer", "texas", "wisconsin", "cornell", "chameleon"]
-METHODS = ["ward", "adjacency", "matching"]
+METHODS = list(pf.trees.BUILDERS)
 
 
 @pytest.mark.parametrize("name", SETS)

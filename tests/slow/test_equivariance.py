@@ -45,7 +45,7 @@ def made(graph, method, h):
 
 
 @pytest.mark.parametrize("h", [4, 8])
-@pytest.mark.parametrize("method", ["ward", "adjacency", "matching"])
+@pytest.mark.parametrize("method", pf.trees.BUILDERS)
 @pytest.mark.parametrize("name", SETS)
 def test_a_renumbered_set_gives_the_same_to_the_last_bit(data, name, method, h):
     graph = load(name, data)

@@ -7,7 +7,7 @@ import pegfan as pf
 from support.equivariance import check_equivariance
 
 SETS = ["cora", "citeseer", "pubmed", "texas", "wisconsin", "cornell", "actor", "chameleon", "squirrel"]
-METHODS = ["ward", "adjacency", "matching"]
+METHODS = list(pf.trees.BUILDERS)
 
 
 @pytest.mark.parametrize("h", [4, 8])

@@ -374,7 +374,6 @@ def _special(w: dict[str, Any], place: Path) -> dict[str, dict[str, Any]]:
         "trees.Hierarchy.load": {"path": place / "tree.npz"},
         "trees.Hierarchy.draw": {},
         "trees.canonical_order": {"labels": None},
-        "trees.build_tree": {"weights": None},
         "channels.Channel": {"input": w["features"], "operator": None},
         "channels.Channel.apply": {"weights": np.ones((4, 2))},
         "channels.Channel.materialize": {},

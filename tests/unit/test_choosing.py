@@ -10,7 +10,7 @@ from pegfan.signals import best_pieces, best_tree
 from pegfan.trees.extend import extend_tree
 from support.strategies import places, trees
 
-METHODS = ["matching", "ward", "adjacency"]
+METHODS = [name for name, builder in pf.trees.BUILDERS.items() if "signals" in builder.takes]
 
 
 @pytest.fixture(scope="module")

@@ -395,9 +395,8 @@ import numpy as np
 import pegfan as pf
 from pegfan.channels import hop_matrix, structural_features
 graph = pf.datasets.synthetic(0.3, n=120, n_edges=400, n_features=5, splits=0)
-for method in ("auto", "ward", "matching", "adjacency"):
-    for options in ({}, {"signals": graph.features[:, 0]}):
-        pf.build_tree(graph, method, **options)
+for method in pf.trees.BUILDERS:
+    pf.build_tree(graph, method)
 arcs = pf.Graph(graph.adjacency + graph.adjacency[::-1], directed=True)
 for direction in ("symmetric", "in", "out"):
     pf.build_tree(arcs, "ward", direction=direction)

@@ -45,7 +45,7 @@ def star(leaves=7):
 
 @given(
     graphs(),
-    st.sampled_from(["ward", "matching", "adjacency"]),
+    st.sampled_from(list(pf.trees.BUILDERS)),
     st.sampled_from("abc"),
     st.sampled_from(["out", "both"]),
     st.sampled_from([np.float32, np.float64]),

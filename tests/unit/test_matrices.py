@@ -8,9 +8,9 @@ from scipy import sparse
 
 import pegfan as pf
 from pegfan._matrices import by_label, csr_of, listed, merged, moved, sorted_hashes, transposed
-from pegfan.trees import build
+from pegfan.trees.builders.matching import matching
 from pegfan.trees.hierarchy import by_appearance
-from pegfan.trees.matching import matching
+from pegfan.trees.level import coarsen, first_level
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -109,7 +109,7 @@ def test_a_builder_of_ones_own_may_keep_what_it_sees(seed, n, directed):
 def test_first_levels_leave_the_graph_alone():
     graph = pf.Graph.from_edges([[0, 0], [0, 1], [1, 2], [2, 3], [3, 4], [4, 4]], [5.0, 2.0, 1.0, 4.0, 3.0, 1.0])
     before = graph.adjacency.copy()
-    for method in ("matching", "ward", "adjacency"):
+    for method in pf.trees.BUILDERS:
         pf.build_tree(graph, method, h=2)
     same_matrix(graph.adjacency, before)
 
@@ -140,7 +140,7 @@ def test_nodes_that_are_not_there_are_refused():
 
 
 def test_coarsening_wants_one_label_per_node():
-    level = build._first_level(pf.Graph.from_edges([[0, 1], [1, 2]]), np.arange(3), "symmetric")
+    level = first_level(pf.Graph.from_edges([[0, 1], [1, 2]]), np.arange(3), "symmetric")
     for wrong in ([0, 1], [0, -1, 1]):
         with pytest.raises(ValueError, match="a label of 0 or more for each of 3 nodes"):
-            build.coarsen(level, np.array(wrong))
+            coarsen(level, np.array(wrong))

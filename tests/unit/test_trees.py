@@ -10,33 +10,18 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.cluster.hierarchy import linkage
 from scipy.sparse import csr_array
 
 import pegfan as pf
-from pegfan.trees import build, canonical, embeddings, ward
+from pegfan.trees import BUILDERS, build, canonical, embeddings, linkage
 from pegfan.trees.alike import Signals
-from pegfan.trees.hierarchy import by_appearance, cut_linkage
+from pegfan.trees.hierarchy import by_appearance
+from pegfan.trees.level import coarsen, first_level
 from support.digests import OTHER_MACHINES
+from support.graphs import graph_of, random_graph
 
-METHODS = ["ward", "adjacency", "matching"]
+METHODS = list(BUILDERS)
 seeds = st.integers(0, 2**32 - 1)
-
-
-def graph_of(nx_graph, **attributes):
-    plain = nx.convert_node_labels_to_integers(nx_graph)
-    for _, data in plain.nodes(data=True):
-        data.clear()
-    return pf.Graph.from_networkx(plain).replace(node_names=None, **attributes)
-
-
-def random_graph(seed, n=60, degree=3.0, features=True, directed=False, weighted=False):
-    rng = np.random.default_rng(seed)
-    m = int(n * degree / 2)
-    edges = rng.integers(n, size=(m, 2))
-    weights = rng.uniform(0.5, 2.0, m) if weighted else None
-    X = rng.standard_normal((n, 3)).round(2) if features else None
-    return pf.Graph.from_edges(edges, weights, n=n, directed=directed, features=X)
 
 
 SYMMETRIC = {
@@ -169,7 +154,7 @@ def test_symmetric_graphs_have_one_tree_shape(name, method):
 AVERAGED = ["cycle", "grid", "torus", "hypercube", "petersen", "star", "regular", "path", "triangles", "binary tree"]
 
 
-@pytest.mark.parametrize("method", list(build.BUILDERS))
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", AVERAGED)
 def test_averaging_over_classes_restores_equality(name, method):
     """Signals that are constant on classes: degrees, and their sums over neighbours."""
@@ -208,9 +193,10 @@ def test_class_means_of_every_kind():
 SCRIPT = """
 import pegfan as pf
 graph = pf.datasets.synthetic(0.3, n=800, n_edges=4000, n_features=5)
-for method in ("ward", "adjacency", "matching"):
-    for signals in (None, graph.features[:, 0]):
-        print(pf.build_tree(graph, method, h=4, signals=signals).digest)
+values = {"signals": graph.features[:, 0], "seed": 1}
+for method, builder in pf.trees.BUILDERS.items():
+    for options in ({}, *({name: values[name]} for name in sorted(builder.takes))):
+        print(pf.build_tree(graph, method, h=4, **options).digest)
 """
 
 
@@ -222,7 +208,7 @@ def test_other_machines_give_the_same_trees():
         run = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True, env=env)
         outputs.add(run.stdout)
     assert len(outputs) == 1
-    assert len(set(outputs.pop().split())) == 6
+    assert len(set(outputs.pop().split())) == sum(1 + len(builder.takes) for builder in BUILDERS.values())
 
 
 def test_no_loop_of_the_builders_leaves_its_arithmetic_to_the_compiler():
@@ -258,20 +244,6 @@ def test_cliques_are_clusters(method):
     assert clusters == cliques
 
 
-def test_matching_joins_the_heaviest_edges_first():
-    graph = pf.Graph.from_edges([[0, 1], [1, 2], [2, 3], [3, 4]], [1.0, 5.0, 2.0, 4.0])
-    tree = pf.build_tree(graph, "matching", h=2)
-    pairs = {frozenset(tree.cluster_at(tree.K - 1, s).nodes.tolist()) for s in range(tree.n_clusters[-2])}
-    assert {frozenset({1, 2}), frozenset({3, 4})} <= pairs
-
-
-def test_leaves_of_a_star_are_gathered():
-    graph = graph_of(nx.star_graph(100))
-    tree = pf.build_tree(graph, "matching", h=4)
-    assert tree.K <= 6
-    assert tree.h <= 4
-
-
 @pytest.mark.parametrize("method", METHODS)
 def test_nodes_without_edges_are_gathered(method):
     graph = pf.Graph.from_edges([[i, i + 1] for i in range(39)], n=60)
@@ -282,10 +254,10 @@ def test_nodes_without_edges_are_gathered(method):
 
 def test_coarsening_sums_both_directions_between_different_clusters():
     graph = pf.Graph.from_edges([[0, 2], [2, 1], [0, 1], [3, 0], [3, 3]], [1.0, 2.0, 4.0, 8.0, 16.0], directed=True)
-    level = build._first_level(graph, np.arange(4), "symmetric")
-    coarse = build.coarsen(level, np.array([0, 0, 1, 1])).edges.toarray() * 16  # the largest weight counts as one
+    level = first_level(graph, np.arange(4), "symmetric")
+    coarse = coarsen(level, np.array([0, 0, 1, 1])).edges.toarray() * 16  # the largest weight counts as one
     np.testing.assert_array_equal(coarse, [[0, 11], [11, 0]])
-    swapped = build.coarsen(level, np.array([1, 1, 0, 0])).edges.toarray() * 16
+    swapped = coarsen(level, np.array([1, 1, 0, 0])).edges.toarray() * 16
     np.testing.assert_array_equal(swapped, coarse)  # the printed formula, summing p < q only, would differ
 
 
@@ -306,76 +278,6 @@ def test_auto_changes_the_method_with_the_size(monkeypatch):
     assert pf.build_tree(graph).info["method"] == "ward"
     monkeypatch.setattr(build, "AUTO_WARD", 49)
     assert pf.build_tree(graph).info["method"] == "matching"
-
-
-@given(seeds, st.integers(2, 300), st.integers(1, 12))
-def test_ward_is_scipys_ward_and_the_cut_is_the_balanced_one(seed, n, dimension):
-    points = np.random.default_rng(seed).standard_normal((n, dimension))
-    ours, theirs = ward.ward_linkage(points), linkage(points, "ward")
-    np.testing.assert_allclose(ours[:, 2:], theirs[:, 2:], rtol=1e-9)
-    for size in (2, 4, 8):
-        np.testing.assert_array_equal(*(by_appearance(cut_linkage(Z, size)) for Z in (ours, theirs)))
-
-
-@pytest.mark.parametrize("points", [np.zeros((50, 3)), np.repeat(np.eye(4), 9, axis=0), np.full((5, 2), 1e200)])
-def test_ward_with_equal_points_and_overflow(points):
-    with np.errstate(all="ignore"):
-        Z = ward.ward_linkage(points)
-    assert sorted(Z[:, :2].ravel()) == list(range(2 * len(points) - 2))
-    assert Z[-1, 3] == len(points)
-    if points.max() == 1:
-        copies = by_appearance(cut_linkage(Z, 9))
-        assert copies.tolist() == np.repeat(np.arange(4), 9).tolist()
-
-
-@pytest.mark.parametrize("n", [60, 900])
-def test_the_spectral_embedding_is_its_definition(n, monkeypatch):
-    monkeypatch.setattr(embeddings, "_TOLERANCE", 1e-10)
-    graph = pf.datasets.synthetic(0.2, n=n, n_edges=5 * n, n_features=0).largest_component()
-    level = build._first_level(graph, np.arange(graph.n), "symmetric")
-    E = embeddings.spectral_embedding(level, 3)
-    A = level.edges.toarray()
-    degree = A.sum(axis=1)
-    scaled = A / np.sqrt(np.outer(degree, degree))
-    values, vectors = np.linalg.eigh(scaled)
-    wanted = (vectors / np.sqrt(degree)[:, None])[:, ::-1][:, 1:4]
-    wanted /= np.linalg.norm(wanted, axis=1, keepdims=True)
-    np.testing.assert_allclose(np.abs(E), np.abs(wanted), atol=1e-6)  # signs of eigenvectors are free
-    np.testing.assert_allclose(np.linalg.norm(E, axis=1), 1)
-    assert values[-2] - values[-5] > 1e-6
-
-
-def test_the_directed_embedding_is_that_of_rows_of_the_bipartite_graph(monkeypatch):
-    monkeypatch.setattr(embeddings, "_TOLERANCE", 1e-10)
-    graph = random_graph(5, 40, 6.0, directed=True)
-    level = build._first_level(graph, np.arange(40), "out")
-    E = embeddings.spectral_embedding(level, 2)
-    A = level.arcs.toarray()
-    B = np.block([[np.zeros_like(A), A], [A.T, np.zeros_like(A)]])
-    components = nx.number_connected_components(nx.from_numpy_array(B))
-    B = B + (1 / len(B) if components > 1 else 0.0)
-    d = 1 / np.sqrt(B.sum(axis=1))
-    vectors = np.linalg.eigh(d[:, None] * B * d)[1][:, ::-1][:, 1:3] * d[:, None]
-    wanted = vectors[:40] / np.linalg.norm(vectors[:40], axis=1, keepdims=True)
-    np.testing.assert_allclose(np.abs(E), np.abs(wanted), atol=1e-8)
-
-
-def test_the_adjacency_embedding_keeps_distances_between_rows():
-    graph = random_graph(2, 30, 5.0)
-    level = build._first_level(graph, np.arange(30), "symmetric")
-    E = embeddings.adjacency_embedding(level, 30)
-    A = level.edges.toarray()
-    np.testing.assert_allclose(E @ E.T, A @ A.T, atol=1e-9)
-
-
-def test_eigenvectors_that_are_not_found_in_time_are_told(monkeypatch):
-    graph = pf.datasets.synthetic(0.0, n=900, n_edges=9000, n_features=0)
-    assert "eigenvectors" not in pf.build_tree(graph, "ward", h=8).info
-    monkeypatch.setattr(embeddings, "_ROUNDS", 1)
-    tree = pf.build_tree(graph, "ward", h=8)
-    assert "no better in 1 rounds" in tree.info["eigenvectors"]
-    perm = np.random.default_rng(0).permutation(900)
-    assert pf.build_tree(graph.permute(perm), "ward", h=8) == tree.permute(perm)
 
 
 def spectrum(values, seed=0):
@@ -445,27 +347,21 @@ def test_twins_have_equal_coordinates(seed, n, copies):
     A = np.zeros((size, size))
     A[:n, :n] = old
     A[n:, :n], A[:n, n:] = row, row[:, None]
-    level = build._first_level(pf.Graph(A), np.arange(size), "symmetric")
-    level = ward._restrict(level, np.flatnonzero(level.edges.sum(axis=1)))
+    level = first_level(pf.Graph(A), np.arange(size), "symmetric")
+    level = linkage._restrict(level, np.flatnonzero(level.edges.sum(axis=1)))
     twins = np.r_[np.flatnonzero(np.flatnonzero(A.sum(axis=1)) == joined[0]), level.n - copies : level.n]
     for embed in (embeddings.spectral_embedding, embeddings.adjacency_embedding):
         E = embed(level)[twins]
         assert (E == E[0]).all()
 
 
-def test_equal_points_join_in_pairs():
-    """One by one they would leave a cluster of h and many single ones."""
-    labels = cut_linkage(ward.ward_linkage(np.zeros((64, 2))), 8)
-    assert np.bincount(by_appearance(labels)).tolist() == [8] * 8
-
-
 @given(seeds)
 def test_clusters_sums_are_those_of_scipy(seed):
     graph = random_graph(seed, 60, 6.0)
-    level = build._first_level(graph, np.arange(60), "symmetric")
+    level = first_level(graph, np.arange(60), "symmetric")
     level.signals = Signals.of(np.random.default_rng(seed).standard_normal((60, 3)), 1.0)
     labels = by_appearance(np.random.default_rng(seed).integers(7, size=60))
-    coarse = build.coarsen(level, labels)
+    coarse = coarsen(level, labels)
     C = np.eye(labels.max() + 1)[labels]
     wanted = C.T @ level.edges.toarray() @ C
     np.fill_diagonal(wanted, 0)
@@ -549,7 +445,7 @@ GRAPH = random_graph(0, 20)
     ("call", "error", "words"),
     [
         (lambda: pf.build_tree(np.eye(3)), TypeError, "Graph.of"),
-        (lambda: pf.build_tree(GRAPH, "kmeans"), ValueError, "'auto', 'ward', 'matching' or 'adjacency', got 'kmeans'"),
+        (lambda: pf.build_tree(GRAPH, "kmeans"), ValueError, "method must be 'auto', .* got 'kmeans'"),
         (lambda: pf.build_tree(GRAPH, h=1), ValueError, "h must be at least 2"),
         (lambda: pf.build_tree(GRAPH, h=4.0), TypeError, "h must be an integer"),
         (lambda: pf.build_tree(GRAPH, h=None), TypeError, "h must be an integer"),
@@ -562,59 +458,6 @@ GRAPH = random_graph(0, 20)
 def test_bad_input_is_answered(call, error, words):
     with pytest.raises(error, match=words):
         call()
-
-
-def test_too_large_for_ward_names_the_memory_and_the_alternative(monkeypatch):
-    monkeypatch.setattr(ward, "MOST_NODES", 10)
-    for method in ("ward", "adjacency"):
-        with pytest.raises(ValueError, match=r"20 nodes .* GB\); above 10 use method='matching'"):
-            pf.build_tree(GRAPH, method)
-    assert pf.build_tree(GRAPH, "matching").n == 20
-
-
-def test_a_builder_of_the_users_is_a_function_and_has_no_limit_of_ours(monkeypatch):
-    monkeypatch.setattr(ward, "MOST_NODES", 10)
-    seen = []
-
-    def pairs(level, h):
-        seen.append((level.n, h))
-        return np.arange(level.n) // 2
-
-    tree = pf.build_tree(GRAPH, pairs, h=3)
-    assert (tree.n, tree.info["method"]) == (20, "pairs")
-    assert tree.n_clusters == (1, 3, 5, 10, 20)
-    assert seen == [(20, 3), (10, 3), (5, 3)]
-
-
-@pytest.mark.parametrize("labels", [[0, 1], np.zeros(20), np.zeros((20, 1), int)])
-def test_what_a_builder_of_the_users_returns_is_checked(labels):
-    with pytest.raises(ValueError, match="20 integers, one label per node"):
-        pf.build_tree(GRAPH, lambda level, h: labels, h=4)
-
-
-def test_ctrl_c_reaches_a_compiled_loop():
-    import signal
-    import threading
-    import time
-
-    started, told = threading.Event(), threading.Event()
-
-    def kernel(stop):
-        started.set()
-        for _ in range(1000):  # ten seconds at most
-            if stop[0]:
-                return told.set()
-            time.sleep(0.01)
-        return None
-
-    def interrupt():
-        started.wait()
-        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)  # as the terminal does
-
-    threading.Thread(target=interrupt).start()
-    with pytest.raises(KeyboardInterrupt):
-        ward._interruptible(kernel)
-    assert told.wait(5)
 
 
 # ------------------------------------------------- graphs that are hard to cluster alike

@@ -117,7 +117,10 @@ class Growing:
     """How a tree is built."""
 
     method: Annotated[
-        str, typer.Option(help="ward (the paper's), adjacency, matching (any size); auto is ward up to 20,000 nodes.")
+        str,
+        typer.Option(
+            help=f"How: {', '.join(default.BUILDERS)}; auto is ward, the paper's, up to 20,000 nodes, matching above."
+        ),
     ] = default.METHOD
     h: Annotated[int, typer.Option("--h", min=2, help="The maximum number of children per cluster.")] = default.H
     max_levels: Annotated[
@@ -130,9 +133,9 @@ class Growing:
 
     def check(self) -> None:
         """Refuse a method or a direction that does not exist, before any work is done."""
-        from pegfan.trees.build import BUILDERS, DIRECTIONS
+        from pegfan.trees.build import DIRECTIONS
 
-        check_choice(self.method, ("auto", *BUILDERS), "--method")
+        check_choice(self.method, ("auto", *default.BUILDERS), "--method")
         check_choice(self.direction, DIRECTIONS, "--direction")
 
     def in_pieces(self) -> dict[str, Any]:

@@ -53,7 +53,7 @@ def bench(
     """
     scale = _QUICK if quick else 1
     rows: list[Row] = []
-    load_packages("numba", "pegfan.training.fast", "pegfan.trees.matching")
+    load_packages("numba", "pegfan.training.fast", "pegfan.trees")
     with _one_core() as cores, errors.status("measuring") as status:
         for stage in (_machine, _hops, _transforms, _tree, _training):
             status.update(f"measuring: {stage.__name__.strip('_')}")

@@ -37,7 +37,10 @@ def search(
     ] = "paper",
     trials: Annotated[int, typer.Option(min=1, help="How many settings optuna draws.")] = 40,
     method: Annotated[
-        str, typer.Option(help="How the tree is built: auto, ward, adjacency, matching; none is FSGNN, without a tree.")
+        str,
+        typer.Option(
+            help=f"How the tree is built: auto, {', '.join(default.BUILDERS)}; none is FSGNN, without a tree."
+        ),
     ] = default.METHOD,
     h: Annotated[int, typer.Option("--h", min=2, help="The most children of a cluster of the tree.")] = default.H,
     kind: Annotated[str, typer.Option(help="The type of channels on the tree: a, b, c or as.")] = default.KIND,

@@ -131,7 +131,7 @@ def train(
     workers: Annotated[
         int | None, typer.Option(min=1, help="Recipes that are trained side by side; by default one per core.")
     ] = None,
-    method: Annotated[str | None, typer.Option(help="Pin the tree: ward, adjacency, matching or none.")] = None,
+    method: Annotated[str | None, typer.Option(help=f"Pin the tree: {', '.join(default.BUILDERS)} or none.")] = None,
     h: Annotated[int | None, typer.Option("--h", min=2, help="Pin the maximum number of children per cluster.")] = None,
     kind: Annotated[str | None, typer.Option(help="Pin the kind of channels on the tree, such as a or c.")] = None,
     regime: Annotated[str | None, typer.Option(help="Pin the hops: heterophily, homophily or all.")] = None,

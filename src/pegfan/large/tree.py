@@ -19,8 +19,9 @@ from pegfan.large import arcs as on_disk
 from pegfan.large.arcs import Block, index_of, read_block, save_block, vector
 from pegfan.large.pieces import Stage, Task, Work
 from pegfan.trees import Hierarchy, _kernels, _linear
-from pegfan.trees.build import LevelGraph, gather, grow, settings_of, told_of
-from pegfan.trees.matching import gather_by_neighbour, matching
+from pegfan.trees.build import gather, grow, settings_of, told_of
+from pegfan.trees.builders.matching import gather_by_neighbour, matching
+from pegfan.trees.level import LevelGraph
 
 __all__ = ["build_tree", "load_tree"]
 
@@ -251,7 +252,7 @@ def grow_in_memory(task: Task) -> dict[str, Any]:
     edges = csr_of(values, columns, pointers.astype(index), (n, n))
     first = LevelGraph(edges, edges)
     before: list[Any] = [None] * params["done"]
-    parents, last = grow(first, "matching", matching, params["h"], params["max_levels"], before, lambda _: None)
+    parents, last = grow(first, matching, params["h"], params["max_levels"], before, lambda _: None)
     for i, labels in enumerate(parents[params["done"] :]):
         task.save(f"labels{i}", labels)
     return {"levels": len(parents) - params["done"], "capped": last.n > params["h"]}

@@ -19,6 +19,7 @@ from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 from torch import Tensor
 
+from pegfan import _defaults as default
 from pegfan._arrays import FloatArray, IntArray
 from pegfan._checks import check_choice, check_integer, kind_of
 from pegfan._hashing import digest_of
@@ -29,7 +30,7 @@ from pegfan.framelets._levels import make_levels
 from pegfan.graph import Graph
 from pegfan.models import Sparse
 from pegfan.trees import Hierarchy, build_tree, canonical_order
-from pegfan.trees.build import BUILDERS, DIRECTIONS
+from pegfan.trees.build import DIRECTIONS
 
 TIES = ("join", "break")
 LEVELS = 5
@@ -49,7 +50,7 @@ class Trees(NamedTuple):
     def checked(self) -> Trees:
         """These, if they are ones that can be."""
         check_integer(self.h, "h", least=2)
-        check_choice(self.method, "method", ("auto", *BUILDERS))
+        check_choice(self.method, "method", ("auto", *default.BUILDERS))
         check_choice(self.weights, "weights", ("equal", "size"))
         check_choice(self.direction, "direction", DIRECTIONS)
         check_choice(self.ties, "ties", TIES)

@@ -39,7 +39,7 @@ class FrameletConv(nn.Module):
         A kind of `pegfan.channels.hop_matrix`. The paper takes "S" for heterophilous graphs, "S~" for others.
     h
         The most children of a cluster.
-    method : {"auto", "ward", "matching", "adjacency"}
+    method
         How trees are built, see `pegfan.build_tree`.
     weights : {"equal", "size"}
         How clusters weigh their children, see `FrameletSystem`.
@@ -86,7 +86,7 @@ class FrameletConv(nn.Module):
         hops: int = 1,
         hop: str = "S",
         h: int = default.H,
-        method: Literal["auto", "ward", "matching", "adjacency"] = default.METHOD,
+        method: str = default.METHOD,
         weights: Literal["equal", "size"] = "equal",
         direction: Literal["in", "out", "symmetric"] = "in",
         ties: Literal["join", "break"] = "join",

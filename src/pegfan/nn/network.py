@@ -66,7 +66,7 @@ class PEGFAN(nn.Module):
         hop: str = "S",
         hop_normalize: bool = default.HOP_NORMALIZE,
         h: int = default.H,
-        method: Literal["auto", "ward", "matching", "adjacency"] = default.METHOD,
+        method: str = default.METHOD,
         weights: Literal["equal", "size"] = "equal",
         direction: Literal["in", "out", "symmetric"] = "in",
         ties: Literal["join", "break"] = "join",

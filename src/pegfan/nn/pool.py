@@ -75,7 +75,7 @@ class FrameletPool(nn.Module):
         reduce: Literal["mean", "sum", "max", "framelet"] = "mean",
         *,
         h: int = default.H,
-        method: Literal["auto", "ward", "matching", "adjacency"] = "matching",
+        method: str = "matching",
         direction: Literal["in", "out", "symmetric"] = "in",
         ties: Literal["join", "break"] = "join",
     ) -> None:

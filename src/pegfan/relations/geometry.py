@@ -266,7 +266,7 @@ def _shown(text: bytes) -> str:
 def _plane(edges: csr_array, embedding: str) -> FloatArray:
     """Two coordinates of every node; nodes come in canonical order."""
     from pegfan.trees import embeddings
-    from pegfan.trees.build import LevelGraph
+    from pegfan.trees.level import LevelGraph
 
     level = LevelGraph(edges, edges)
     if embedding == "spectral":

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import importlib
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from pegfan import _defaults as default
-from pegfan._arrays import IntArray
 from pegfan._checks import check_choice, check_integer, check_number, shown
-from pegfan._matrices import by_label, csr_of, drop_loops, enough, merged, moved, transposed
 from pegfan.graph import Graph, check_graph
 from pegfan.running import Progress, Step
-from pegfan.trees._kernels import shake_weights, sum_between
 from pegfan.trees.alike import Signals, check_signals, codes_of
+from pegfan.trees.builders import BUILDERS, Builder, Clustering, builder
 from pegfan.trees.canonical import canonical_order
 from pegfan.trees.hierarchy import Hierarchy, by_appearance
+from pegfan.trees.level import LevelGraph, coarsen, first_level
 
-__all__ = ["LevelGraph", "build_tree", "coarsen"]
+__all__ = ["build_tree"]
 
 _log = logging.getLogger(__name__)
 
@@ -37,48 +32,9 @@ _STRAGGLERS = 0.75
 """A level that leaves more than this share of clusters has its single ones gathered, so that trees stay shallow."""
 
 
-@dataclass
-class LevelGraph:
-    """What a builder sees of one level: nodes in canonical order, and how to compare them.
-
-    Attributes
-    ----------
-    arcs
-        The weights: of the graph itself at the first level, where they may be directed; symmetric above.
-    edges
-        The symmetric weights between different nodes.
-    direction
-        As given to `build_tree`.
-    signals
-        Signals to follow, or None.
-    notes
-        What the builder adds to ``tree.info``.
-    """
-
-    arcs: csr_array
-    edges: csr_array
-    direction: str = "symmetric"
-    signals: Signals | None = None
-    notes: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def n(self) -> int:
-        """The number of nodes of this level."""
-        return int(self.edges.shape[0])
-
-    def rows(self) -> csr_array:
-        """The matrix whose rows say what a node is joined to, seen from the chosen side."""
-        if self.direction == "symmetric":
-            return self.edges
-        return self.arcs if self.direction == "out" else transposed(self.arcs)
-
-
-Builder = Callable[[LevelGraph, int], IntArray]
-
-
 def build_tree(
     graph: Graph,
-    method: Literal["auto", "ward", "matching", "adjacency"] | Builder = default.METHOD,
+    method: str | Clustering = default.METHOD,
     h: int = default.H,
     *,
     max_levels: int | None = None,
@@ -99,10 +55,12 @@ def build_tree(
     graph
         The graph. Labels are never looked at.
     method
-        ``"ward"``: the paper's, Ward linkage on a ten-dimensional spectral embedding; ``"adjacency"``: Ward linkage
-        on a truncated SVD of the adjacency rows; ``"matching"``: size-capped heavy-edge agglomeration, for any
-        size; ``"auto"``: ward up to 20,000 nodes, matching above. Or a builder of your own, a function from a
-        `pegfan.trees.build.LevelGraph` and h to one label per node.
+        ``"auto"``: ward up to 20,000 nodes, matching above; or the name of a builder:
+
+        BUILDERS_AND_WHAT_THEY_DO
+
+        Or one of your own, a function from a `pegfan.trees.LevelGraph` and h to one label per node; see
+        `pegfan.trees.builder`.
     h
         The most children of a cluster, at every level and for every graph. Clusters without edges to others are
         gathered h at a time, in canonical order.
@@ -162,22 +120,23 @@ def build_tree(
         check_integer(max_levels, "max_levels", least=2)
     values = None if signals is None else check_signals(signals, graph.n)
     check_number(signal_weight, "signal_weight")
-    name, builder = _find_builder(method, graph.n)
+    chosen = _find_builder(method, graph.n)
+    chosen.check(graph.n, signals=signals, seed=seed or None)
 
     def report(step: Step) -> None:
         _log.debug("tree: %s", step)
         if progress:
             progress(step)
 
-    _log.info("building a tree over %d nodes: %s, h=%d", graph.n, name, h)
+    _log.info("building a tree over %d nodes: %s, h=%d", graph.n, chosen.name, h)
     report(Step(0, 0, f"ordering {graph.n:,} nodes"))
     colouring = canonical_order(graph, labels=None if values is None else codes_of(values))
     signals = None if values is None else Signals.of(values[colouring.order], float(signal_weight))
     # The first level, the largest, has no name here: it goes when the second is made.
     parents, level = grow(
-        _first_level(graph, colouring.order, direction, seed, signals), name, builder, h, max_levels, [], report
+        first_level(graph, colouring.order, direction, seed, signals), chosen, h, max_levels, [], report
     )
-    settings = settings_of(name, h, max_levels, direction if graph.directed else "symmetric")
+    settings = settings_of(chosen.name, h, max_levels, direction if graph.directed else "symmetric")
     info = settings | told_of(colouring, level.n > h)
     if seed:
         info["seed"] = seed
@@ -206,8 +165,7 @@ def told_of(colouring: Any, capped: bool) -> dict[str, Any]:
 
 def grow(
     level: LevelGraph,
-    name: str,
-    builder: Builder,
+    cluster: Builder,
     h: int,
     max_levels: int | None,
     parents: list[NDArray[Any]],
@@ -222,49 +180,12 @@ def grow(
         text = f"level {len(parents) + 1}: {level.n:,} clusters, {level.edges.nnz // 2:,} edges"
         report(Step(len(parents), 0, text))
         lonely = np.diff(level.edges.indptr) == 0
-        labels = gather(_labels_of(builder(level, h), level.n, name), lonely, h)
+        labels = gather(_labels_of(cluster(level, h), level.n, cluster.name), lonely, h)
         parents.append(labels)
         level = coarsen(level, labels)
     if level.n > 1 or parents:
         parents.append(np.zeros(level.n, np.int64))
     return parents, level
-
-
-def coarsen(level: LevelGraph, labels: IntArray) -> LevelGraph:
-    """The graph of the clusters: weights summed over both directions between different clusters."""
-    if labels.shape != (level.n,) or labels.min() < 0:
-        raise ValueError(f"coarsen takes a label of 0 or more for each of {level.n} nodes, got shape {labels.shape}")
-    count, graph = int(labels.max()) + 1, level.edges
-    index = graph.indices.dtype
-    labels = labels.astype(index, copy=False)
-    pointers = np.empty(count + 1, index)
-    weights, columns = np.empty(graph.nnz), np.empty(graph.nnz, index)
-    rows = (*by_label(labels, count), labels, 0, count, graph.indptr, graph.indices, graph.data)
-    end = enough(sum_between(*rows, pointers, columns, weights))
-    weights, columns = weights[:end], columns[:end]
-    if 2 * end < graph.nnz:
-        weights, columns = weights.copy(), columns.copy()
-    edges = csr_of(weights, columns, pointers, (count, count))
-    signals = None if level.signals is None else level.signals.coarsen(labels, count)
-    return replace(level, arcs=edges, edges=edges, signals=signals, direction="symmetric")
-
-
-def _first_level(
-    graph: Graph, order: IntArray, direction: str, seed: int = 0, signals: Signals | None = None
-) -> LevelGraph:
-    side = direction if graph.directed else "symmetric"
-    arcs = moved(graph.adjacency, order)
-    largest = float(arcs.data.max(initial=0.0))
-    if largest > 0:  # weights of any scale: sums and products below stay far from overflow and underflow
-        arcs.data /= largest
-    if seed:
-        shake_weights(arcs.indptr, arcs.indices, np.uint64(seed), arcs.data)
-    edges = merged(arcs, transposed(arcs)) if graph.directed else arcs
-    if not edges.data.all() or edges.diagonal().any():
-        edges = edges.copy() if edges is arcs else edges
-        end = drop_loops(edges.indptr, edges.indices, edges.data)
-        edges = csr_of(edges.data[:end], edges.indices[:end], edges.indptr, edges.shape)
-    return LevelGraph(arcs, edges, side, signals)
 
 
 def gather(labels: NDArray[Any], lonely: NDArray[np.bool_], h: int) -> NDArray[Any]:
@@ -284,17 +205,6 @@ def gather(labels: NDArray[Any], lonely: NDArray[np.bool_], h: int) -> NDArray[A
     return by_appearance(labels)
 
 
-BUILDERS = {
-    "ward": "pegfan.trees.ward:ward",
-    "matching": "pegfan.trees.matching:matching",
-    "adjacency": "pegfan.trees.ward:adjacency",
-}
-"""Where the builders are that have a name: functions from `LevelGraph` and h to labels."""
-
-_ALL_PAIRS = ("ward", "adjacency")
-"""Builders of ours that compare all pairs of nodes, and are refused where there are too many."""
-
-
 def _labels_of(labels: Any, n: int, name: str) -> NDArray[Any]:
     """Check what a builder returned, which may be the user's own."""
     found = np.asarray(labels)
@@ -305,18 +215,15 @@ def _labels_of(labels: Any, n: int, name: str) -> NDArray[Any]:
     return found.astype(np.int64) if found.dtype != np.int32 else found
 
 
-def _find_builder(method: str | Builder, n: int) -> tuple[str, Builder]:
+def _find_builder(method: str | Clustering, n: int) -> Builder:
+    if isinstance(method, Builder):
+        return method
     if callable(method):
-        return getattr(method, "__name__", type(method).__name__), method
+        return builder()(method)
     check_choice(method, "method", ("auto", *BUILDERS))
-    if method == "auto":
-        method = "ward" if n <= AUTO_WARD else "matching"
-    from pegfan.trees.ward import MOST_NODES
+    return BUILDERS[("ward" if n <= AUTO_WARD else "matching") if method == "auto" else method]
 
-    if method in _ALL_PAIRS and n > MOST_NODES:
-        raise ValueError(
-            f"{shown(method)} compares all pairs of {n:,} nodes ({n**2 / 2:.1e} distances at the first level; a "
-            f"matrix of them would take {n**2 * 4 / 1e9:,.0f} GB); above {MOST_NODES:,} use method='matching'"
-        )
-    module, function = BUILDERS[method].split(":")
-    return method, cast(Builder, getattr(importlib.import_module(module), function))
+
+build_tree.__doc__ = (build_tree.__doc__ or "").replace(
+    "BUILDERS_AND_WHAT_THEY_DO", "\n        ".join(f'* ``"{name}"``: {one.summary}' for name, one in BUILDERS.items())
+)

@@ -16,7 +16,7 @@ from pegfan._arrays import FloatArray
 from pegfan._matrices import enough, transposed
 from pegfan._products import product
 from pegfan.trees import _linear
-from pegfan.trees.build import LevelGraph
+from pegfan.trees.level import LevelGraph
 
 _DENSE = 32  # matrices up to this size are decomposed whole
 _SPARE = 5  # vectors that are iterated beside those that are wanted: the more, the fewer rounds

@@ -1,4 +1,4 @@
-"""Ward's linkage on an embedding, cut into clusters of at most h: the paper's clustering, and one that sees more."""
+"""Ward's linkage of points, cut into clusters of at most h."""
 
 from __future__ import annotations
 
@@ -12,25 +12,15 @@ import numpy as np
 from pegfan._arrays import FloatArray, IntArray
 from pegfan._matrices import enough, moved
 from pegfan.trees._kernels import name_merges, ward_merges
-from pegfan.trees.build import LevelGraph
-from pegfan.trees.embeddings import adjacency_embedding, spectral_embedding
 from pegfan.trees.hierarchy import cut_linkage
+from pegfan.trees.level import LevelGraph
 
-MOST_NODES = 200_000
-"""Where comparing all pairs stops being sensible: some minutes."""
-
-
-def ward(level: LevelGraph, h: int) -> IntArray:
-    """The paper's builder: a ten-dimensional spectral embedding, Ward linkage, a balanced cut."""
-    return _cluster(level, spectral_embedding, h)
+ALL_PAIRS = 200_000
+"""The most nodes of which comparing all pairs is sensible: some minutes."""
 
 
-def adjacency(level: LevelGraph, h: int) -> IntArray:
-    """Nodes with similar adjacency rows together: a truncated SVD of the rows, Ward linkage, a balanced cut."""
-    return _cluster(level, adjacency_embedding, h)
-
-
-def _cluster(level: LevelGraph, embed: Callable[[LevelGraph], FloatArray], h: int) -> IntArray:
+def cluster_points(level: LevelGraph, embed: Callable[[LevelGraph], FloatArray], h: int) -> IntArray:
+    """Labels from Ward's linkage of the points that an embedding gives the nodes with edges, and of their signals."""
     labels = np.arange(level.n)
     joined = np.flatnonzero(np.diff(level.edges.indptr))  # nodes without edges have no place in an embedding
     if len(joined) < 2:
@@ -52,7 +42,7 @@ def ward_linkage(points: FloatArray) -> FloatArray:
     Examples
     --------
     >>> import numpy as np
-    >>> from pegfan.trees.ward import ward_linkage
+    >>> from pegfan.trees.linkage import ward_linkage
     >>> ward_linkage(np.array([[0.0], [1.0], [5.0]])).round(3)
     array([[0.   , 1.   , 1.   , 2.   ],
            [2.   , 3.   , 5.196, 3.   ]])

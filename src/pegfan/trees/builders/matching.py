@@ -10,13 +10,15 @@ from numpy.typing import NDArray
 from pegfan._arrays import FloatArray, IntArray
 from pegfan._matrices import enough
 from pegfan.trees._kernels import height_range, join_pairs, settle_clusters, sort_pairs, upper_pairs
-from pegfan.trees.build import LevelGraph
+from pegfan.trees.builders import builder
 from pegfan.trees.embeddings import row_sums
 from pegfan.trees.hierarchy import offsets_within
+from pegfan.trees.level import LevelGraph
 
 
+@builder("signals", "seed")
 def matching(level: LevelGraph, h: int) -> IntArray:
-    """Join the ends of edges in the order of their scores, up to h nodes per cluster.
+    """The ends of edges join in the order of their weights over the roots of both degrees; for any size.
 
     Nodes that stay alone because all their neighbours' clusters are full (the leaves of a star) are gathered with
     those that have the same best neighbour.
