@@ -25,30 +25,36 @@ class Cache:
     [0, 1, 4, 9]
     """
 
-    def __init__(self, limit: float) -> None:
-        self.limit = limit
+    def __init__(self, limit: int) -> None:
+        self.limit, self.size = limit, 0
         self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
         self._lock = Lock()
 
-    def get(self, key: Hashable, make: Callable[[], _T]) -> _T:
-        """The value with this key, from `make` where there is none."""
+    def get(self, key: Hashable, make: Callable[[], _T], size: int | None = None) -> _T:
+        """The value with this key, from `make` where there is none; of `size` bytes, where it will grow."""
         with self._lock:
             entry = self._entries.setdefault(key, _Entry())
             self._entries.move_to_end(key)
         with entry.lock:
-            if not entry.size:
-                entry.value = make()
-                entry.size = bytes_of(entry.value)
-        with self._lock:
-            while len(self._entries) > 1 and sum(one.size for one in self._entries.values()) > self.limit:
-                self._entries.popitem(last=False)
+            if not entry.made:
+                entry.value, entry.made = make(), True
+                self._count(key, entry, bytes_of(entry.value) if size is None else size)
         return entry.value  # type: ignore[no-any-return]
+
+    def _count(self, key: Hashable, entry: _Entry, size: int) -> None:
+        with self._lock:
+            if self._entries.get(key) is not entry:
+                return  # it had to go while it was made
+            entry.size = size
+            self.size += size
+            while self.size > self.limit and len(self._entries) > 1:
+                self.size -= self._entries.popitem(last=False)[1].size
 
 
 class _Entry:
     def __init__(self) -> None:
         self.value: Any = None
-        self.size = 0
+        self.made, self.size = False, 0
         self.lock = RLock()
 
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pegfan as pf
+from pegfan._cache import Cache
 from pegfan.models import PEGFAN as OnChannels
 from pegfan.nn import PEGFAN, FrameletConv, FrameletPool, _forest
 
@@ -168,7 +169,7 @@ def built(monkeypatch):
     sizes, build = [], _forest.build_tree
     monkeypatch.setattr(_forest, "build_tree", lambda graph, *a, **k: sizes.append(graph.n) or build(graph, *a, **k))
     for name in ("_TREES", "_FORESTS"):
-        monkeypatch.setattr(_forest, name, _forest._Kept(100))
+        monkeypatch.setattr(_forest, name, Cache(2**30))
     return sizes
 
 
@@ -204,15 +205,14 @@ def test_tensors_that_change_in_place_are_other_graphs(built):
 
 
 def test_no_more_is_kept_than_was_said(built):
+    _forest._TREES.limit, _forest._FORESTS.limit = 9_000, 3 * 256 * 100
     conv = FrameletConv(1, 1)
     for n in range(20, 30):
         conv(torch.randn(n, 1), star(n))
-    assert _forest._TREES.size <= 100
-    assert len(_forest._TREES.found) == 3
-    conv(torch.randn(300, 1), star(300))
-    assert len(_forest._TREES.found) == len(_forest._FORESTS.found) == 1  # the newest stays, however large
+    conv(torch.randn(22, 1), star(22))
+    assert built == [*range(20, 30), 22], "it had to go for newer ones"
     conv(torch.randn(29, 1), star(29))
-    assert built[-2:] == [300, 29]
+    assert built == [*range(20, 30), 22], "it had not"
 
 
 # ------------------------------------------------------------------------------ as torch has it

@@ -6,12 +6,9 @@ whole, and a graph that came before, in whatever batch, has its tree.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
-from hashlib import blake2b
-from threading import Lock
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -21,6 +18,7 @@ from torch import Tensor
 
 from pegfan import _defaults as default
 from pegfan._arrays import FloatArray, IntArray
+from pegfan._cache import Cache
 from pegfan._checks import check_choice, check_integer, kind_of
 from pegfan._hashing import digest_of
 from pegfan._matrices import csr_of
@@ -167,8 +165,8 @@ def forest_of(x: Any, edge_index: Any, edge_weight: Any, batch: Any, settings: T
     if weights is not None and weights.shape != edges.shape[1:]:
         raise ValueError(f"edge_weight has the shape {weights.shape}, and edge_index {edges.shape[1]} edges")
     key = x.shape[0], settings, digest_of(edges, weights, graphs)
-    size = x.shape[0] + edges.shape[1]
-    return _FORESTS.get(key, size, lambda: _plant(edges, weights, graphs, x.shape[0], settings))
+    size = _BYTES * (x.shape[0] + edges.shape[1])
+    return _FORESTS.get(key, lambda: _plant(edges, weights, graphs, x.shape[0], settings), size)
 
 
 @torch.compiler.disable  # type: ignore[untyped-decorator]
@@ -331,15 +329,14 @@ def _tree_of(adjacency: csr_array, start: int, end: int, settings: Trees) -> Hie
     low, high = adjacency.indptr[start], adjacency.indptr[end]
     pointers, columns = adjacency.indptr[start : end + 1] - low, adjacency.indices[low:high] - start
     weights = adjacency.data[low:high]
-    content = b"".join(part.tobytes() for part in (pointers, columns, weights))
-    key = settings, end - start, len(content), blake2b(content, digest_size=16).digest()
+    key = settings, digest_of(pointers, columns, weights)
 
     def build() -> Hierarchy:
         graph = Graph(csr_of(weights.copy(), columns, pointers, (end - start, end - start)))
         tree = build_tree(graph, settings.method, settings.h, direction=settings.direction)  # type: ignore[arg-type]
         return joined(tree, canonical_order(graph).classes) if settings.ties == "join" and tree.info["tied"] else tree
 
-    return _TREES.get(key, end - start, build)
+    return _TREES.get(key, build)
 
 
 def joined(tree: Hierarchy, classes: IntArray) -> Hierarchy:
@@ -365,34 +362,7 @@ def joined(tree: Hierarchy, classes: IntArray) -> Hierarchy:
 
 # ------------------------------------------------------------------------------ what is kept
 
-_T = TypeVar("_T")
-
-
-class _Kept(Generic[_T]):
-    """The newest things that were made, up to a size in all, by a key that says what is in them."""
-
-    def __init__(self, most: int) -> None:
-        self.most, self.size = most, 0
-        self.found: OrderedDict[Hashable, tuple[int, _T]] = OrderedDict()
-        self.lock = Lock()
-
-    def get(self, key: Hashable, size: int, make: Callable[[], _T]) -> _T:
-        """What has this key; made if there is none, and then the oldest go until the size is right again."""
-        with self.lock:
-            if key in self.found:
-                self.found.move_to_end(key)
-                return self.found[key][1]
-        made = make()  # without the lock: others need not wait
-        with self.lock:
-            if key not in self.found:
-                self.found[key] = size, made
-                self.size += size
-            while self.size > self.most and len(self.found) > 1:
-                self.size -= self.found.popitem(last=False)[1][0]
-        return made
-
-
-_TREES: _Kept[Hierarchy] = _Kept(2**23)
-"""By nodes: 8 million, 100 bytes each or less."""
-_FORESTS: _Kept[Forest] = _Kept(2**22)
-"""By nodes and edges, with matrices for hops and steps, and their transposes."""
+_TREES = Cache(2**30)
+_FORESTS = Cache(2**30)
+_BYTES = 256
+"""What a node or an edge of a forest takes, with matrices for hops and steps, and their transposes."""
