@@ -76,7 +76,7 @@ test-browser: $(INSTALLED)  ## The report in a real browser, the system's Chromi
 # sanitizer only finds where their library is loaded with it.
 SANITIZED := build/sanitized
 NATIVE_TESTS := batches boosting channels coded compiled frames hierarchy label_channels large_tree leading matrices \
-  models_networks nn numbers readers relations system training trees
+  models_networks nn numbers readers relations system training training_loops trees weights
 test-native: $(INSTALLED)  ## The C extension under the address and undefined-behaviour sanitizers; Linux with gcc
 	PEGFAN_SANITIZE=1 $(BIN)/python setup.py -q build --build-base build/native --build-lib $(SANITIZED)
 	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so)" ASAN_OPTIONS=detect_leaks=0 \

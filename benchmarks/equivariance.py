@@ -19,7 +19,7 @@ import pegfan as pf
 from measure import pin, seconds, show, verdict
 from pegfan.channels import Channels
 from pegfan.training.fast import ChainSteps
-from pegfan.training.rows import Rows, loss_weights
+from pegfan.training.rows import Labelled, loss_weights
 
 Row = tuple[str, str, str, str]
 
@@ -30,7 +30,7 @@ MOST_EPOCH, MOST_CHANNELS = 1.05, 2.0
 def steps_of(graph: pf.Graph, channels: Channels) -> ChainSteps:
     """The fast engine on the first split."""
     split, settings = graph.splits[0], pf.Settings()
-    train, val = (Rows.of(channels, nodes, graph.labels) for nodes in (split.train, split.val))
+    train, val = (Labelled.of(channels, nodes, graph.labels) for nodes in (split.train, split.val))
     state = pf.training.Network.draw(channels.widths, graph.n_classes, settings, seed=0).state
     return ChainSteps(channels, state, train, val, loss_weights(train.labels, by_class=False), settings, seed=0)
 

@@ -33,7 +33,7 @@ from measure import pin, seconds, show, verdict
 from pegfan._npz import read_npz
 from pegfan.channels import Channels, hop_matrix
 from pegfan.training.fast import ChainSteps
-from pegfan.training.rows import Rows, loss_weights
+from pegfan.training.rows import Labelled, loss_weights
 
 Row = tuple[str, str, str, str]
 
@@ -138,7 +138,7 @@ class PlainLoop:
 
 def fast_steps(channels: Channels, graph: pf.Graph, state: dict[str, Any], settings: pf.Settings) -> ChainSteps:
     split = graph.splits[0]
-    train, val = (Rows.of(channels, nodes, graph.labels) for nodes in (split.train, split.val))
+    train, val = (Labelled.of(channels, nodes, graph.labels) for nodes in (split.train, split.val))
     return ChainSteps(channels, state, train, val, loss_weights(train.labels, by_class=False), settings, seed=0)
 
 

@@ -28,7 +28,7 @@ from pegfan.running import Deadline, release_memory
 from pegfan.training import Network, train
 from pegfan.training.batches import BatchSteps, RowsInMemory, suits
 from pegfan.training.linear import fit_linear, linear_settings
-from pegfan.training.rows import Rows, loss_weights
+from pegfan.training.rows import Labelled, loss_weights
 from pegfan.training.settings import Settings
 
 seeds = st.integers(0, 2**32 - 1)
@@ -68,7 +68,7 @@ def test_a_step_is_that_of_autograd(sparse_features, normalize):
     graph, channels = make(3, sparse_features=sparse_features)
     settings = Settings(hidden=8, dropout=0.0, hop_normalize=normalize, wd_fc1=1e-3, wd_fc2=1e-2)
     part = graph.splits[0]
-    rows, val = (Rows.of(channels, nodes, graph.labels) for nodes in (part.train, part.val))
+    rows, val = (Labelled.of(channels, nodes, graph.labels) for nodes in (part.train, part.val))
     state = Network.draw(channels.widths, 4, settings, 0).state
     source = RowsInMemory(channels, rows.places, val.places, 0, ROWS)
     steps = BatchSteps(source, state, rows, val, loss_weights(rows.labels, True), settings, 0)
@@ -441,7 +441,7 @@ def test_replaced_graphs_share_what_did_not_change():
 
 
 def test_some_of_many_are_evenly_spaced():
-    rows = Rows(np.arange(10), np.arange(10) % 3, np.ones(10))
+    rows = Labelled(np.arange(10), np.arange(10) % 3, np.ones(10))
     assert rows.some(4).places.tolist() == [0, 2, 5, 7]
     assert rows.some(10) is rows
     told = Predictions(np.zeros((10, 2)), np.arange(10), np.arange(10))

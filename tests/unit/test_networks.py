@@ -19,7 +19,7 @@ from pegfan.experiments import Job, Record, Store, jobs, records, run, run_job
 from pegfan.networks import COMMON, NETWORKS, NetworkRecipe, recipe_of
 from pegfan.recipe import Recipe, TreeFile
 from pegfan.training import networks as training
-from pegfan.training.loop import follow
+from pegfan.training.loop import training_loop
 from pegfan.trees import canonical_order
 from support.equivariance import assert_same_run
 
@@ -350,13 +350,13 @@ class Course:
 def test_what_must_improve_and_what_is_kept():
     recipe = NetworkRecipe.of({"model": "gcn", "epochs": 5, "patience": 2})
     losses, hits, labels = [3.0, 1.0, 2.0, 2.0, 0.5], [1, 2, 4, 3, 3], np.ones(4, int)
-    by_loss = follow(Course(losses, hits), recipe, labels, "accuracy", "")
+    by_loss = training_loop(Course(losses, hits), recipe, labels, "accuracy", "")
     assert (by_loss.kept, by_loss.numbers["epochs"], by_loss.numbers["val_metric"]) == (1, 4, 0.5)
-    by_metric = follow(Course(losses, hits), recipe.changed(stop="metric"), labels, "accuracy", "")
+    by_metric = training_loop(Course(losses, hits), recipe.changed(stop="metric"), labels, "accuracy", "")
     assert (by_metric.kept, by_metric.numbers["epochs"], by_metric.numbers["val_loss"]) == (2, 5, 2.0)
-    by_smallest = follow(Course(losses, hits), recipe.changed(stop="metric"), labels, "log_loss", "")
+    by_smallest = training_loop(Course(losses, hits), recipe.changed(stop="metric"), labels, "log_loss", "")
     assert (by_smallest.kept, by_smallest.numbers["best_epoch"]) == (2, 2)
-    at_last = follow(Course(losses, hits), recipe, labels, "accuracy", "", last=True)
+    at_last = training_loop(Course(losses, hits), recipe, labels, "accuracy", "", last=True)
     assert (at_last.kept, at_last.numbers["best_epoch"]) == (3, 1)
     assert (at_last.numbers["val_loss"], at_last.numbers["val_metric"]) == (2.0, 0.75)
 

@@ -26,7 +26,7 @@ from pegfan.models import ChannelNetwork, to_tensors
 from pegfan.training import Diverged, Network, Settings, chains, head, score, train
 from pegfan.training.fast import ChainSteps
 from pegfan.training.plain import PlainSteps
-from pegfan.training.rows import Rows, loss_weights
+from pegfan.training.rows import Labelled, loss_weights
 
 seeds = st.integers(0, 2**32 - 1)
 RATES = Settings(hidden=16, dropout=0.0, lr_fc=0.01, lr_sca=0.04, wd_fc1=1e-3, wd_fc2=1e-4, wd_sca=1e-2)
@@ -51,7 +51,7 @@ def both(channels, graph, settings=RATES, by_class=False, truth=None, seed=1):
         channels.widths, classes, settings.hidden, dropout=0.0, hop_normalize=settings.hop_normalize
     ).double()
     state = Network.draw(channels.widths, classes, settings, seed).state
-    train, val = (Rows.of(channels, nodes, truth) for nodes in (part.train, part.val))
+    train, val = (Labelled.of(channels, nodes, truth) for nodes in (part.train, part.val))
     weights = loss_weights(train.labels, by_class)
     steps = ChainSteps(channels, state, train, val, weights, settings, seed)
     load(model, steps)

@@ -11,7 +11,7 @@ from pegfan.training import Network
 from pegfan.training.engine import TrainingTask
 from pegfan.training.fast import ChainSteps
 from pegfan.training.plain import PlainSteps, seeded
-from pegfan.training.rows import Rows, loss_weights
+from pegfan.training.rows import Labelled, loss_weights
 
 SETTINGS = pf.Settings(hidden=8, dropout=0.0, epochs=6, patience=6)
 
@@ -29,11 +29,11 @@ def channels(graph):
 
 def repeated(rows, counts):
     """The rows, each as often as its count says."""
-    return Rows(np.repeat(rows.places, counts), np.repeat(rows.labels, counts))
+    return Labelled(np.repeat(rows.places, counts), np.repeat(rows.labels, counts))
 
 
 def weighted(rows, counts):
-    return Rows(rows.places, rows.labels, counts.astype(float))
+    return Labelled(rows.places, rows.labels, counts.astype(float))
 
 
 def same(one, other):
@@ -59,7 +59,7 @@ def steps_of(channels, graph, train, val, by_class, engine):
 @settings(max_examples=4)
 def test_a_weight_of_two_is_a_node_twice(graph, channels, engine, by_class, seed):
     rng = np.random.default_rng(seed)
-    train, val = (Rows.of(channels, nodes, graph.labels) for nodes in graph.splits[0][:2])
+    train, val = (Labelled.of(channels, nodes, graph.labels) for nodes in graph.splits[0][:2])
     times = [rng.integers(1, 4, len(rows.places)) for rows in (train, val)]
     by_weight = steps_of(channels, graph, *map(weighted, (train, val), times), by_class, engine)
     by_rows = steps_of(channels, graph, *map(repeated, (train, val), times), by_class, engine)

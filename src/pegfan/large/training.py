@@ -56,9 +56,8 @@ from pegfan.training import train as train_in_memory
 from pegfan.training.batches import JUDGED, ROWS, STEPS, BatchSteps
 from pegfan.training.boosting import Boosted
 from pegfan.training.linear import fit_linear, linear_settings
-from pegfan.training.loop import InUnits, follow
-from pegfan.training.rows import Rows as Labelled
-from pegfan.training.rows import Units, loss_weights
+from pegfan.training.loop import InUnits, training_loop
+from pegfan.training.rows import Labelled, Units, loss_weights
 from pegfan.trees import Hierarchy
 
 __all__ = ["LargeResult", "Trial", "draw_split", "predict_in_pieces", "train"]
@@ -526,10 +525,9 @@ class _Training:
         else:
             keeper = _Checkpoint(self.folder / "checkpoint.npz", self.every)
             with self._steps(recipe, channels) as (steps, truth, _):
-                course = follow(
-                    *(steps, recipe.settings, truth, self.metric, recipe.name, True),
+                course = training_loop(
+                    *(steps, recipe.settings, truth, self.metric, recipe.name, ("attention",)),
                     tell=lambda text: self._say(f"training on everything: {text}"),
-                    more=("attention",),
                     until=until,
                     keeper=keeper,
                 )

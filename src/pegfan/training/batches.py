@@ -31,7 +31,7 @@ from pegfan.training.head import (
     softmax,
     squared_error,
 )
-from pegfan.training.rows import Rows, loss_weights
+from pegfan.training.rows import Labelled, loss_weights
 from pegfan.training.settings import Settings
 
 ROWS = 2048
@@ -122,8 +122,8 @@ class BatchSteps:
         self,
         source: Source,
         state: dict[str, Any],
-        train: Rows,
-        val: Rows,
+        train: Labelled,
+        val: Labelled,
         weights: Any,
         settings: Settings,
         seed: int,

@@ -25,8 +25,8 @@ from pegfan.channels.channels import node_indices
 from pegfan.graph import Split, as_split
 from pegfan.metrics import score
 from pegfan.running import Deadline, Progress, Step
-from pegfan.training.loop import InUnits, follow
-from pegfan.training.rows import TARGET, Rows, Units, loss_weights
+from pegfan.training.loop import InUnits, training_loop
+from pegfan.training.rows import TARGET, Labelled, Units, loss_weights
 from pegfan.training.settings import Run, Settings
 
 __all__ = ["Boosted", "boost"]
@@ -290,7 +290,7 @@ def boost(
     count = 1 if numeric else max(int(y.max(initial=0)) + 1, classes or 0, 2)
     split = as_split(split, channels.n, labels=y)
     start = time.process_time()
-    rows = [Rows.of(channels, nodes, y, sample_weight).some(ROWS) for nodes in (split.train, split.val)]
+    rows = [Labelled.of(channels, nodes, y, sample_weight).some(ROWS) for nodes in (split.train, split.val)]
     truth = rows[1].labels
     if numeric:
         units = Units.of(rows[0].labels, loss_weights(rows[0].labels, False, rows[0].weights))
@@ -298,8 +298,8 @@ def boost(
     trainer: Any = _Rounds(channels, rows[0], rows[1], chosen, leaves, count, seed)
     trainer = InUnits(trainer, units) if numeric else trainer
     tell = None if progress is None else lambda text: progress(Step(0, 1, text))
-    names = ("attention",) if history else ()
-    course = follow(trainer, chosen, truth, metric, "boosting", history, tell, names, until=until)
+    names = ("attention",) if history else None
+    course = training_loop(trainer, chosen, truth, metric, "boosting", names, tell, until=until)
     state = trainer.state(course.kept)
     model = Boosted(state)
     return Run(
@@ -318,7 +318,14 @@ class _Rounds:
     """Rounds of boosting: one tree each for two classes or numbers, else one per class."""
 
     def __init__(
-        self, channels: Channels, train: Rows, val: Rows, settings: Settings, leaves: int, classes: int, seed: int
+        self,
+        channels: Channels,
+        train: Labelled,
+        val: Labelled,
+        settings: Settings,
+        leaves: int,
+        classes: int,
+        seed: int,
     ) -> None:
         self.widths, self.classes, self.outputs = channels.widths, classes, 1 if classes == 2 else classes
         self.leaves, self.seed, self.val_labels, self.labels = leaves, seed, val.labels, train.labels

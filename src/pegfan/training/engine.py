@@ -20,9 +20,9 @@ from pegfan.metrics import METRICS, score
 from pegfan.running import Deadline, Progress, Runner, Step
 from pegfan.training.batches import JUDGED, ROWS, BatchSteps, RowsInMemory, suits
 from pegfan.training.fast import ChainSteps
-from pegfan.training.loop import InUnits, follow
+from pegfan.training.loop import InUnits, training_loop
 from pegfan.training.network import Network
-from pegfan.training.rows import Rows, Units, loss_weights
+from pegfan.training.rows import Labelled, Units, loss_weights
 from pegfan.training.settings import Run, Settings, TrainingResult
 
 _log = logging.getLogger(__name__)
@@ -123,7 +123,7 @@ def train(
     name = _choose_engine(engine, device, task.settings, batch, channels, most)
     threads = check_integer(threads, "threads", 1)
     task = task._replace(seed=seed, engine=name, device=device, batch=batch, threads=threads)
-    return carry_out(task._replace(until=until, history=history, progress=progress), workers)
+    return train_splits(task._replace(until=until, history=history, progress=progress), workers)
 
 
 class TrainingTask(NamedTuple):
@@ -146,7 +146,7 @@ class TrainingTask(NamedTuple):
     progress: Progress | None = None
 
 
-def carry_out(task: TrainingTask, workers: int = 1) -> TrainingResult:
+def train_splits(task: TrainingTask, workers: int = 1) -> TrainingResult:
     """Train on every split, and tell how it goes."""
     count, progress = len(task.splits), task.progress
     begin = Step(0, count, f"{task.engine} engine, {len(task.channels)} channels, {count} splits")
@@ -183,7 +183,7 @@ def carry_out(task: TrainingTask, workers: int = 1) -> TrainingResult:
 def _run(task: TrainingTask, index: int) -> Run:
     """Train on a split; the test nodes come last."""
     start, settings, split, seed = time.process_time(), task.settings, task.splits[index], task.seed + index
-    train, val = (Rows.of(task.channels, nodes, task.y, task.sample_weight) for nodes in (split.train, split.val))
+    train, val = (Labelled.of(task.channels, nodes, task.y, task.sample_weight) for nodes in (split.train, split.val))
     if task.engine == "batches":
         val = val.some(JUDGED)
     weights, truth = loss_weights(train.labels, settings.class_weights, train.weights), val.labels
@@ -194,12 +194,10 @@ def _run(task: TrainingTask, index: int) -> Run:
     if task.progress is not None:
         progress, count = task.progress, len(task.splits)
         tell = lambda text: progress(Step(index, count, f"split {index}: {text}"))  # noqa: E731
-    names = ("attention",) if task.history else ()
+    names = ("attention",) if task.history else None
     with _trainer(task, train, val, weights, seed) as steps:
         trainer = steps if units is None else InUnits(steps, units)
-        course = follow(
-            trainer, settings, truth, task.metric, f"split {index}", task.history, tell, names, until=task.until
-        )
+        course = training_loop(trainer, settings, truth, task.metric, f"split {index}", names, tell, until=task.until)
         state = trainer.state(course.kept)
     network = Network(state, settings)
     return Run(
@@ -215,7 +213,7 @@ def _run(task: TrainingTask, index: int) -> Run:
 
 
 @contextmanager
-def _trainer(task: TrainingTask, train: Rows, val: Rows, weights: FloatArray, seed: int) -> Iterator[Any]:
+def _trainer(task: TrainingTask, train: Labelled, val: Labelled, weights: FloatArray, seed: int) -> Iterator[Any]:
     """The steps of the engine that was chosen, with the rows of training and validation nodes."""
     channels, settings = task.channels, task.settings
     if task.engine == "plain":

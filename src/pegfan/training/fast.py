@@ -18,7 +18,7 @@ from pegfan.channels import Channels
 from pegfan.channels._canonical import Canonical
 from pegfan.training.chains import Chain, Stored
 from pegfan.training.head import LANES, Layout, drawing
-from pegfan.training.rows import Rows, loss_weights
+from pegfan.training.rows import Labelled, loss_weights
 from pegfan.training.settings import Settings
 
 _AHEAD = 8
@@ -122,7 +122,14 @@ class ChainSteps:
     """
 
     def __init__(
-        self, channels: Channels, state: Any, train: Rows, val: Rows, weights: Any, settings: Settings, seed: int
+        self,
+        channels: Channels,
+        state: Any,
+        train: Labelled,
+        val: Labelled,
+        weights: Any,
+        settings: Settings,
+        seed: int,
     ) -> None:
         self.packed = packed = Packed.of(channels.canonical, train.places, val.places)
         self.layout = layout = Layout(state, packed.columns)

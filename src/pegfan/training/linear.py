@@ -21,7 +21,7 @@ from pegfan.graph import Split, as_split
 from pegfan.metrics import score
 from pegfan.running import one_thread
 from pegfan.training.network import Network
-from pegfan.training.rows import TARGET, Rows, Units, loss_weights
+from pegfan.training.rows import TARGET, Labelled, Units, loss_weights
 from pegfan.training.settings import Run, Settings
 
 __all__ = ["fit_linear", "linear_settings"]
@@ -83,7 +83,7 @@ def fit_linear(
     numeric = y.dtype.kind == "f"
     count = 1 if numeric else max(int(y.max(initial=0)) + 1, classes or 0)
     per_row = max(1, channels.entries // max(channels.n, 1))
-    train = Rows.of(channels, split.train, y, sample_weight).some(max(1, min(_ROWS, _ENTRIES // per_row)))
+    train = Labelled.of(channels, split.train, y, sample_weight).some(max(1, min(_ROWS, _ENTRIES // per_row)))
     shares = loss_weights(train.labels, chosen.class_weights, train.weights)
     units = Units.of(train.labels, shares) if numeric else None
     truth = train.labels if units is None else units.standard(train.labels)

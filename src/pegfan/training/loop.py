@@ -13,7 +13,7 @@ from pegfan.metrics import METRICS, measure
 from pegfan.running import Deadline
 from pegfan.training.rows import TARGET, Units
 
-__all__ = ["Course", "Diverged", "InUnits", "Stopping", "Trainer", "Unfinished", "follow"]
+__all__ = ["Course", "Diverged", "InUnits", "Stopping", "Trainer", "Unfinished", "training_loop"]
 
 _TELL = 2.0  # seconds between two sentences about a training
 _EVERY = 50  # epochs between two lines of the log
@@ -91,15 +91,14 @@ class Course(NamedTuple):
     history: dict[str, list[Any]] | None
 
 
-def follow(
+def training_loop(
     trainer: Trainer,
     settings: Stopping,
     val_labels: Any,
     metric: str,
     name: str,
-    history: bool = False,
+    history: Sequence[str] | None = None,
     tell: Callable[[str], None] | None = None,
-    more: Sequence[str] = (),
     last: bool = False,
     ties: bool = False,
     until: Deadline | None = None,
@@ -116,7 +115,7 @@ def follow(
     name
         What an error calls the training.
     history
-        Whether to keep losses and metrics of every epoch, and `more`: what methods of the trainer of these names give.
+        To keep losses and metrics of every epoch, and what methods of the trainer of these names give.
     tell
         Called with a sentence every two seconds.
     last
@@ -129,7 +128,7 @@ def follow(
         Who keeps how far it is; the trainer then has ``progress`` and ``resume``, and a training that was ended goes on
         as if it had not been.
     """
-    record: dict[str, list[Any]] = {"train_loss": [], "val_loss": [], "val_metric": [], **{key: [] for key in more}}
+    record: dict[str, list[Any]] = {key: [] for key in ("train_loss", "val_loss", "val_metric", *(history or ()))}
     best, best_epoch, kept, at_best = (np.inf, np.inf), 0, None, (np.nan, np.nan)
     epoch, first, begun = 0, 0, time.perf_counter()
     told = begun
@@ -153,14 +152,13 @@ def follow(
         if not np.isfinite(loss):
             raise Diverged(f"the training loss became {loss} in epoch {epoch} of {name} with {settings}")
         aim = val_loss
-        if history or settings.stop == "metric":
+        if history is not None or settings.stop == "metric":
             value = measure(val_logits, val_labels, metric)
             aim = -METRICS[metric].gain(value) if settings.stop == "metric" else val_loss
-            if history:
-                for key, entry in zip(
-                    record, (loss, val_loss, value, *(getattr(trainer, m)() for m in more)), strict=True
-                ):
-                    record[key].append(entry)
+            if history is not None:
+                entries = (loss, val_loss, value, *(getattr(trainer, method)() for method in history))
+                for values, entry in zip(record.values(), entries, strict=True):
+                    values.append(entry)
         rank = (aim, val_loss if ties else 0.0)
         if rank < best or kept is None:
             best, best_epoch, kept = rank, epoch, trainer.snapshot()
@@ -181,4 +179,4 @@ def follow(
         "val_loss": float(at_best[0]),
         "val_metric": float(at_best[1]),
     }
-    return Course(numbers, kept, record if history else None)
+    return Course(numbers, kept, None if history is None else record)

@@ -25,7 +25,7 @@ from pegfan.models import GraphNetwork, Neighbours, Sparse
 from pegfan.models.geom_gcn import Divisions
 from pegfan.running import Progress, Step
 from pegfan.training.engine import check_device, check_metric, check_weights, without_weightless
-from pegfan.training.loop import follow
+from pegfan.training.loop import training_loop
 from pegfan.training.plain import seeded
 from pegfan.training.rows import loss_weights
 from pegfan.training.settings import Run
@@ -143,7 +143,8 @@ def train_network(
         trainer = _Steps(network, recipe, inputs, y, train, val, own, device)
         tell = None if progress is None else lambda text: progress(Step(0, 1, text))
         last = recipe.keep == "last"
-        course = follow(trainer, recipe, y[val], metric, recipe.name, history, tell, last=last, ties=True)
+        names = () if history else None
+        course = training_loop(trainer, recipe, y[val], metric, recipe.name, names, tell, last=last, ties=True)
         network.load_state_dict(course.kept)
         output = trainer.outputs()[test]
     return Run(

@@ -12,7 +12,7 @@ import torch
 from pegfan._arrays import IntArray
 from pegfan.models import ChannelNetwork, to_tensors
 from pegfan.training.engine import TrainingTask
-from pegfan.training.rows import Rows, loss_weights
+from pegfan.training.rows import Labelled, loss_weights
 
 
 @contextmanager
@@ -26,7 +26,7 @@ def seeded(seed: int) -> Iterator[None]:
 class PlainSteps:
     """Epochs in PyTorch, in the context of `seeded`."""
 
-    def __init__(self, task: TrainingTask, train: Rows, val: Rows, weights: Any, seed: int) -> None:
+    def __init__(self, task: TrainingTask, train: Labelled, val: Labelled, weights: Any, seed: int) -> None:
         settings, self.batch, self.device = task.settings, task.batch, task.device
         self.canonical, self.train, self.val = task.channels.canonical, train, val
         network = (settings.hidden, settings.layers, settings.dropout, settings.hop_normalize)

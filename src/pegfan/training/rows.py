@@ -43,7 +43,7 @@ class Units(NamedTuple):
         return np.asarray(output, np.float64) * self.scale + self.centre
 
 
-class Rows(NamedTuple):
+class Labelled(NamedTuple):
     """Rows of ``channels.canonical``, the labels or targets that belong to them, and their weights if they differ.
 
     Nodes with equal rows share a place and may have different labels. They are sorted by place, then by label, then by
