@@ -38,7 +38,6 @@ ROWS: dict[str, tuple[str, ...]] = {
         "_matrices",
         "_products",
         "_pairs",
-        "_saved",
         "_cluster",
         "running",
     ),
@@ -46,7 +45,7 @@ ROWS: dict[str, tuple[str, ...]] = {
     "mathematics": ("trees", "relations", "framelets", "signals", "channels", "testing"),
     "learning": ("models", "training"),
     "models as values": (
-        *("decisions", "recipe", "stages", "networks", "fitted"),
+        *("splits", "decisions", "recipe", "stages", "networks", "fitted", "_saved"),
         *("explain", "importance", "classifier"),
     ),
     "runs": ("results", "auto", "experiments", "comparison", "_families", "large"),

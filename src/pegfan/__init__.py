@@ -143,6 +143,7 @@ _DOORS = (
         "results",
         "running",
         "signals",
+        "splits",
         "testing",
         "training",
         "trees",

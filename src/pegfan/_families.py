@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
+from pegfan import _defaults
+from pegfan.channels import hops
+from pegfan.comparison import CONTENDERS
+from pegfan.datasets import registry
+from pegfan.experiments import search
+from pegfan.framelets import _levels
+from pegfan.metrics import METRICS
+from pegfan.recipe import CHOICES
+from pegfan.training import engine
+
 __all__ = ["families"]
 
 
@@ -17,16 +27,6 @@ def families() -> dict[str, tuple[str, ...]]:
     ['method', 'kind', 'regime', 'direction', 'scaling', 'head', 'hop', 'filters', 'rules', 'metric', 'engine',
      'strategy', 'grid', 'datasets', 'models']
     """
-    from pegfan import _defaults
-    from pegfan.channels import hops
-    from pegfan.comparison import CONTENDERS
-    from pegfan.datasets import registry
-    from pegfan.experiments import search
-    from pegfan.framelets import _levels
-    from pegfan.metrics import METRICS
-    from pegfan.recipe import CHOICES
-    from pegfan.training import engine
-
     return {
         **CHOICES,
         "hop": tuple(hops.HOPS),

@@ -21,13 +21,13 @@ from pegfan._arrays import Float32Array
 from pegfan._checks import as_array, check_path, check_seed, shown
 from pegfan.channels import FeatureScale
 from pegfan.decisions import Decision
-from pegfan.fitted import Fitted, Trained, to_learn, train_network_recipe, train_recipe
+from pegfan.fitted import Fitted, Trained, TrainedNetwork, train_member, train_network_recipe
 from pegfan.graph import Graph, Split
 from pegfan.networks import NetworkRecipe
 from pegfan.recipe import FIELDS, Known, Recipe
+from pegfan.splits import TrainingData, settle_data
 from pegfan.training import Network, Run, Settings
 from pegfan.training.boosting import Boosted
-from pegfan.training.engine import check_weights
 from pegfan.trees import Hierarchy
 
 if TYPE_CHECKING:
@@ -195,6 +195,21 @@ class NodeModel(ABC):
             raise ValueError(f"{own} learns classes, and the graph has numeric targets; use {fix}")
         return given
 
+    def _fitted(
+        self,
+        trained: Trained | TrainedNetwork,
+        data: TrainingData,
+        split: Any,
+        seed: int,
+        known: Known | None,
+        scale: FeatureScale | None,
+    ) -> Fitted:
+        """What was fitted, with the split as it was asked for."""
+        kept = kept_split(split, data.split)
+        if isinstance(kept, int):
+            trained = replace(trained, run=replace(trained.run, split=kept))
+        return Fitted.of([trained], data.graph, kept, seed, stood_in=data.stood_in, known=known, scale=scale)
+
     def _given(self, graph: Any) -> Graph | None:
         """A graph to predict on, with a warning where it cannot be told which nodes were there in training."""
         known = self._check_fitted().known
@@ -223,7 +238,8 @@ class NodeModel(ABC):
         overwrite
             Whether to replace a model that is there. A folder with other files in it is never replaced.
         """
-        return self._check_fitted().save(folder, type(self).__name__, self._kept(), self._more(), overwrite)
+        about = (type(self).__name__, self._kept(), self._more())
+        return _saved.save_fitted(self._check_fitted(), folder, *about, overwrite)
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str], max_bytes: str | float | None = None) -> Self:
@@ -245,7 +261,7 @@ class NodeModel(ABC):
             raise ValueError(f"{source} holds a {about['class']}, not a {cls.__name__}; use {about['class']}.load")
         try:
             result = cls(**about["parameters"])
-            result.fitted_ = Fitted.load(source, about, max_bytes)
+            result.fitted_ = _saved.load_fitted(source, about, max_bytes)
             result._take(about)
             return result
         except (
@@ -368,7 +384,6 @@ class _OfRecipe(NodeModel):
     random_state: int
     engine: str
     device: str | None
-    workers: int
 
     def fit(self, graph: Any, split: Any = default.SPLIT, *, sample_weight: Any = None) -> Self:
         """Build the tree and the channels, and train on a split.
@@ -392,18 +407,15 @@ class _OfRecipe(NodeModel):
         self
         """
         recipe, seed = own_tree(Recipe.of(self.recipe)), check_seed(self.random_state, "random_state")
-        given = self._to_fit(graph)
-        weights = check_weights(sample_weight, given.n)
-        known, part, stood_in = to_learn(given, split, self.stand_in, seed, weights)
-        scale = recipe.scale(known)
-        options: Any = {"engine": self.engine, "device": self.device, "workers": self.workers, "history": True}
-        options["sample_weight"] = weights
-        trained, _ = train_recipe(recipe, known, part, seed, scale=scale, stood_in=stood_in, **options)
-        kept = kept_split(split, part)
-        if isinstance(kept, int):
-            trained = replace(trained, run=replace(trained.run, split=kept))
-        told = Known.of(known, part.train) if recipe.labels or recipe.adjacency else None
-        self.fitted_ = Fitted.of([trained], known, kept, seed, stood_in=stood_in, known=told, scale=scale)
+        data = settle_data(self._to_fit(graph), split, self.stand_in, seed, sample_weight)
+        graph, nodes = data.graph, data.split
+        recipe = recipe.settled(graph, nodes, data.stood_in)
+        scale, tree = recipe.scale(graph), recipe.build_tree(graph)
+        channels = recipe.channels(graph, tree, split=nodes, scale=scale)
+        options: Any = {"sample_weight": data.sample_weight, "engine": self.engine, "device": self.device}
+        trained, _ = train_member(recipe, graph, nodes, seed, tree, channels, history=True, **options)
+        known = Known.of(graph, nodes.train) if recipe.labels or recipe.adjacency else None
+        self.fitted_ = self._fitted(trained, data, split, seed, known, scale)
         return self
 
     def _kept(self) -> dict[str, Any]:
@@ -421,6 +433,11 @@ class _OfRecipe(NodeModel):
     def history_(self) -> dict[str, list[Any]]:
         """``train_loss``, ``val_loss``, ``val_metric`` and ``attention`` of every epoch."""
         return self.run_.history or {}
+
+    @property
+    def tree_(self) -> Hierarchy | None:
+        """The tree of the fitted graph; None where channels need none."""
+        return self._check_fitted().members[0].tree
 
     @property
     def attention_(self) -> dict[str, float]:
@@ -458,8 +475,8 @@ class RecipeClassifier(_OfRecipe, NodeClassifier):
         What a graph without features gets: ``"degree"`` (`pegfan.datasets.stand_in_features`), or None for an error.
     random_state
         Of weights, dropout and ``split="random"``.
-    engine, device, workers
-        See `pegfan.train`. One split keeps one worker busy.
+    engine, device
+        See `pegfan.train`.
 
     Attributes
     ----------
@@ -483,10 +500,9 @@ class RecipeClassifier(_OfRecipe, NodeClassifier):
         random_state: int = default.SEED,
         engine: Literal["auto", "fast", "plain"] = "auto",
         device: str | None = None,
-        workers: int = 1,
     ) -> None:
         self.recipe, self.stand_in, self.random_state = recipe, stand_in, random_state
-        self.engine, self.device, self.workers = engine, device, workers
+        self.engine, self.device = engine, device
 
 
 class NetworkClassifier(NodeClassifier):
@@ -589,17 +605,13 @@ class NetworkClassifier(NodeClassifier):
             raise ValueError(
                 "a classifier makes its relations; recipes with a relation_file are for stored runs, see Job"
             )
-        given = self._to_fit(graph)
-        weights = check_weights(sample_weight, given.n)
-        known, part, stood_in = to_learn(given, split, self.stand_in, seed, weights)
-        scale = FeatureScale.of(known.features) if recipe.scaling == "columns" else None
-        options: Any = {"sample_weight": weights, "device": self.device, "history": True}
-        trained = train_network_recipe(recipe, known, part, seed, scale=scale, **options)
-        kept = kept_split(split, part)
-        if isinstance(kept, int):
-            trained = replace(trained, run=replace(trained.run, split=kept))
-        told = Known.of(known, part.train) if recipe.needs_labels else None
-        self.fitted_ = Fitted.of([trained], known, kept, seed, stood_in=stood_in, known=told, scale=scale)
+        data = settle_data(self._to_fit(graph), split, self.stand_in, seed, sample_weight)
+        graph, nodes = data.graph, data.split
+        scale = FeatureScale.of(graph.features) if recipe.scaling == "columns" else None
+        options: Any = {"sample_weight": data.sample_weight, "device": self.device, "history": True}
+        trained = train_network_recipe(recipe, graph, nodes, seed, scale=scale, **options)
+        known = Known.of(graph, nodes.train) if recipe.needs_labels else None
+        self.fitted_ = self._fitted(trained, data, split, seed, known, scale)
         return self
 
     @property
@@ -620,22 +632,19 @@ class NetworkClassifier(NodeClassifier):
         return trained_network(fitted.members[0].recipe, self.run_.state, fitted.columns, len(fitted.classes))
 
 
-class _InWords(_OfRecipe):
+class _Parametric(_OfRecipe):
     """A model whose recipe is given by parameters of its own, settings among them."""
 
     settings: Settings
-    _always: ClassVar[dict[str, Any]] = {}
+    _fixed: ClassVar[dict[str, Any]] = {}
 
-    def _keep(self, given: Mapping[str, Any]) -> None:
-        """Store the constructor's arguments, settings checked."""
-        changes, settings = given["changes"], asdict(Settings.of(given["settings"]))
-        unknown = [name for name in changes if name not in settings]
-        if unknown:
-            known = ", ".join([*self._own_names(), "settings", *settings])
-            raise ValueError(f"{type(self).__name__} has no parameter {unknown[0]!r}; it has {known}")
-        self.settings = Settings.of({**settings, **changes})
-        for name in self._own_names():
-            setattr(self, name, given[name])
+    def _set_settings(self, settings: Settings | Mapping[str, Any] | None, changes: Mapping[str, Any]) -> None:
+        every = asdict(Settings.of(settings))
+        unknown = next((name for name in changes if name not in every), None)
+        if unknown is not None:
+            names = ", ".join([*self._own_names(), "settings", *every])
+            raise ValueError(f"{type(self).__name__} has no parameter {unknown!r}; it has {names}")
+        self.settings = Settings(**{**every, **changes})
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Every parameter by name, those of the settings among them.
@@ -657,10 +666,10 @@ class _InWords(_OfRecipe):
     def recipe(self) -> Recipe:  # type: ignore[override]
         """The parameters as a recipe."""
         own = {name: value for name, value in self.get_params().items() if name in FIELDS}
-        return Recipe.of({**self._always, **own})
+        return Recipe.of({**self._fixed, **own})
 
 
-class PEGFANClassifier(_InWords, NodeClassifier):
+class PEGFANClassifier(_Parametric, NodeClassifier):
     """PEGFAN as a classifier: tree, framelets, channels and training behind `fit` and `predict`.
 
     Parameters
@@ -683,8 +692,8 @@ class PEGFANClassifier(_InWords, NodeClassifier):
         None for an error.
     random_state
         Of weights, dropout and ``split="random"``.
-    engine, device, workers
-        See `pegfan.train`. One split keeps one worker busy.
+    engine, device
+        See `pegfan.train`.
     settings
         `pegfan.Settings`, or a mapping of some of them.
     **changes
@@ -731,24 +740,28 @@ class PEGFANClassifier(_InWords, NodeClassifier):
         random_state: int = default.SEED,
         engine: Literal["auto", "fast", "plain"] = "auto",
         device: str | None = None,
-        workers: int = 1,
         settings: Settings | Mapping[str, Any] | None = None,
         **changes: Any,
     ) -> None:
-        self._keep(locals())
+        self.h, self.method, self.direction, self.kind, self.regime, self.hops = (
+            h,
+            method,
+            direction,
+            kind,
+            regime,
+            hops,
+        )
+        self.scaling, self.stand_in, self.random_state = scaling, stand_in, random_state
+        self.engine, self.device = engine, device
+        self._set_settings(settings, changes)
 
-    @property
-    def tree_(self) -> Hierarchy | None:
-        """The tree of the fitted graph; None with ``method="none"``."""
-        return self._check_fitted().members[0].tree
 
-
-class PEGFANRegressor(_InWords, NodeRegressor):
+class PEGFANRegressor(_Parametric, NodeRegressor):
     """PEGFAN for numeric targets: the network of `PEGFANClassifier` with one output, trained by the squared error.
 
     Parameters
     ----------
-    h, method, direction, kind, regime, hops, stand_in, random_state, engine, device, workers, settings, **changes
+    h, method, direction, kind, regime, hops, stand_in, random_state, engine, device, settings, **changes
         As in `PEGFANClassifier`; so are the attributes, except for the classes.
     scaling
         As there, but ``"columns"`` by default.
@@ -779,27 +792,31 @@ class PEGFANRegressor(_InWords, NodeRegressor):
         random_state: int = default.SEED,
         engine: Literal["auto", "fast", "plain"] = "auto",
         device: str | None = None,
-        workers: int = 1,
         settings: Settings | Mapping[str, Any] | None = None,
         **changes: Any,
     ) -> None:
-        self._keep(locals())
+        self.h, self.method, self.direction, self.kind, self.regime, self.hops = (
+            h,
+            method,
+            direction,
+            kind,
+            regime,
+            hops,
+        )
+        self.scaling, self.stand_in, self.random_state = scaling, stand_in, random_state
+        self.engine, self.device = engine, device
+        self._set_settings(settings, changes)
 
-    @property
-    def tree_(self) -> Hierarchy | None:
-        """The tree of the fitted graph; None with ``method="none"``."""
-        return self._check_fitted().members[0].tree
 
-
-class FSGNNClassifier(_InWords, NodeClassifier):
+class FSGNNClassifier(_Parametric, NodeClassifier):
     """FSGNN, the network without framelets, as a classifier.
 
     Parameters
     ----------
     hops
         r, the highest power of the hop matrices.
-    regime, direction, scaling, stand_in, random_state, engine, device, workers, settings, **changes
-        As in `PEGFANClassifier`; so are the attributes, except for the tree.
+    regime, direction, scaling, stand_in, random_state, engine, device, settings, **changes
+        As in `PEGFANClassifier`; so are the attributes, with no tree.
 
     Examples
     --------
@@ -810,7 +827,7 @@ class FSGNNClassifier(_InWords, NodeClassifier):
     ['X', 'S X', 'S~ X', 'S^2 X', 'S~^2 X']
     """
 
-    _always: ClassVar[dict[str, Any]] = {"method": "none"}
+    _fixed: ClassVar[dict[str, Any]] = {"method": "none"}
 
     def __init__(
         self,
@@ -822,11 +839,12 @@ class FSGNNClassifier(_InWords, NodeClassifier):
         random_state: int = default.SEED,
         engine: Literal["auto", "fast", "plain"] = "auto",
         device: str | None = None,
-        workers: int = 1,
         settings: Settings | Mapping[str, Any] | None = None,
         **changes: Any,
     ) -> None:
-        self._keep(locals())
+        self.hops, self.regime, self.direction, self.scaling = hops, regime, direction, scaling
+        self.stand_in, self.random_state, self.engine, self.device = stand_in, random_state, engine, device
+        self._set_settings(settings, changes)
 
 
 # ------------------------------------------------------------------ the boundary

@@ -27,13 +27,14 @@ from pegfan._plain import plain
 from pegfan.datasets import Source
 from pegfan.experiments import Job, Record, Store
 from pegfan.experiments.jobs import ChangedData, graph_of, require_same
-from pegfan.fitted import draw_splits, fit_split, only_classes
+from pegfan.fitted import only_classes
 from pegfan.graph import Graph, Split
 from pegfan.metrics import METRICS
 from pegfan.networks import COMMON, NETWORKS, NetworkRecipe, recipe_of
 from pegfan.results import Data, Rival, Splits, Spread
 from pegfan.results.values import Part
 from pegfan.running import Progress, Runner, Step
+from pegfan.splits import draw_splits, fit_split
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

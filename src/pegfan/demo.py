@@ -16,7 +16,7 @@ from scipy.spatial import cKDTree
 from pegfan import results
 from pegfan._arrays import Float32Array, FloatArray
 from pegfan._atomic import write_figure
-from pegfan.fitted import ChannelFacts, Fitted, Trained, train_recipe
+from pegfan.fitted import ChannelFacts, Fitted, Trained, train_member
 from pegfan.framelets import FrameletSystem
 from pegfan.graph import Graph
 from pegfan.recipe import Recipe
@@ -408,8 +408,10 @@ def compare(
 def _train_one(shared: Any, task: tuple[Recipe, int]) -> tuple[tuple[Recipe, int], Trained]:
     graph, tree, seed = shared
     recipe, split = task
-    own = tree if recipe.has_tree else None
-    trained, _ = train_recipe(recipe, graph, graph.splits[split], seed + split, tree=own, history=True)
+    own, part = tree if recipe.has_tree else None, graph.splits[split]
+    recipe = recipe.settled(graph, part)
+    channels = recipe.channels(graph, own, split=part)
+    trained, _ = train_member(recipe, graph, part, seed + split, own, channels, history=True)
     return task, replace(trained, run=replace(trained.run, split=split))
 
 

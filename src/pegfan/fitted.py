@@ -1,64 +1,49 @@
-"""A fitted model: trained recipes, what they need to predict on any graph, and how they are kept on disk."""
+"""A fitted model: trained recipes, and what they need to predict on any graph."""
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pegfan import _saved
 from pegfan._arrays import Float32Array, FloatArray, IntArray
-from pegfan._checks import check_flag, check_kind, check_numbers, check_predictions, shown
+from pegfan._checks import check_flag, check_kind, check_numbers, check_predictions
 from pegfan._extras import need
-from pegfan._limits import allowed_for, require
-from pegfan._npz import read_npz, write_npz
-from pegfan._plain import plain
 from pegfan.channels import Channel, Channels, FeatureScale, PrincipalColumns, names, spectral_vectors
 from pegfan.decisions import Decision
-from pegfan.graph import Graph, Split, are_known, check_graph
+from pegfan.graph import Graph, Split, as_split, check_graph
 from pegfan.metrics import METRICS, score
-from pegfan.networks import NetworkRecipe, recipe_of
+from pegfan.networks import NetworkRecipe
 from pegfan.recipe import Known, Recipe
+from pegfan.splits import pick_split, with_features
 from pegfan.stages import believe, deal, without_part
-from pegfan.training import Network, Run, train
+from pegfan.training import Network, Run
 from pegfan.training.boosting import Boosted, boost
-from pegfan.training.engine import check_metric, check_weights, without_weightless
+from pegfan.training.engine import TrainingTask, carry_out, check_metric, choose_engine
 from pegfan.training.linear import fit_linear, linear_settings
 from pegfan.training.loop import Unfinished
-from pegfan.training.rows import TARGET
-from pegfan.trees import Hierarchy, canonical_order, extend_tree
+from pegfan.trees import Hierarchy, extend_tree
 
 __all__ = [
     "ChannelFacts",
     "Fitted",
     "Trained",
     "TrainedNetwork",
-    "draw_folds",
-    "draw_splits",
-    "fingerprint",
     "mean_of",
     "network_inputs",
     "only_classes",
-    "ranks_and_tenths",
     "train_network_recipe",
-    "train_recipe",
 ]
 
-_WEIGHTS, _HISTORY, _INPUTS, _NODES = "weights.safetensors", "history.npz", "inputs.npz", "nodes.json"
-_LISTED = 100
-"""Bytes that a number of a history takes in lists of lists."""
-_SCALE = ("tail", "full", "centre", "scale")
-_LIKELIEST = Decision()
-_RUN_FIELDS = ("split", "seed", "epochs", "best_epoch", "val_loss", "val_metric", "test_metric", "seconds")
+LIKELIEST = Decision()
+"""The likeliest class."""
 
 
 class ChannelFacts(NamedTuple):
@@ -134,8 +119,6 @@ class Trained:
             raise ValueError("the model has one stage only, or what is known of training nodes is not given")
         check_kind(known, "known", Known)
         check_kind(channels, "channels", Channels)
-        assert self.parts is not None
-        assert known is not None
         outputs = []
         for part, model in enumerate(self.inner):
             own = self.recipe.relabelled(channels, graph, without_part(known, self.parts, part))
@@ -229,7 +212,7 @@ def train_network_recipe(
     Parameters
     ----------
     recipe, graph, split, seed
-        What to train, on what. The graph has features and labels; the split goes through `fit_split`.
+        What to train, on what. The graph has features and labels; train and val have labels.
     inputs
         What `network_inputs` gives, if made before.
     scale
@@ -238,7 +221,7 @@ def train_network_recipe(
         Of `pegfan.training.networks.train_network`: sample_weight, device, history, progress.
     """
     check_kind(recipe, "recipe", NetworkRecipe)
-    split = fit_split(graph, split, seed)
+    split = as_split(split, check_graph(graph).n)
     if graph.labels is None:
         raise ValueError(only_classes(recipe.label))
     inputs = network_inputs(recipe, graph, scale) if inputs is None else inputs
@@ -248,44 +231,27 @@ def train_network_recipe(
     return TrainedNetwork(recipe, graph.n_classes, run, "torch")
 
 
-def train_recipe(
-    recipe: Recipe,
-    graph: Graph,
-    split: Any,
-    seed: int,
-    *,
-    tree: Hierarchy | None = None,
-    channels: Channels | None = None,
-    scale: FeatureScale | None = None,
-    stood_in: bool = False,
-    **options: Any,
+def train_member(
+    recipe: Recipe, graph: Graph, split: Split, seed: int, tree: Hierarchy | None, channels: Channels, **options: Any
 ) -> tuple[Trained, Channels]:
-    """Train a recipe on a split of a graph; the channels are returned too, for predictions on the same graph.
+    """Train a recipe on a graph; the channels that were trained on come with it, for predictions on the same graph.
 
     Parameters
     ----------
-    recipe, graph, split, seed
-        What to train, on what. The graph has features and labels; the split goes through `fit_split`.
-    tree, channels
-        What ``recipe.build_tree(graph)`` and ``recipe.channels(graph, tree, split=split)`` give, if made before.
-    scale
-        Likewise ``recipe.scale(graph)``.
-    stood_in
-        Whether degrees stand in for features, which are then not divided by row sums.
+    recipe, split
+        As settled on the way in, see `Recipe.settled` and `pegfan.splits.settle_data`.
+    graph, seed, tree, channels
+        What it is trained on, and the channels that the recipe makes of it.
     **options
-        Of `pegfan.train`: sample_weight, engine, device, workers, history, progress, until.
+        Of `pegfan.train`: sample_weight, engine, device, history, progress, until.
 
     Raises
     ------
     pegfan.training.loop.Unfinished
         If the time is over before the second of two stages.
     """
-    check_kind(recipe, "recipe", Recipe)
-    split = fit_split(graph, split, seed)
-    recipe = recipe.settled(graph, split, stood_in)
-    if channels is None:
-        tree = recipe.build_tree(graph) if tree is None else tree
-        channels = recipe.channels(graph, tree, split=split, scale=scale if recipe.scaling == "columns" else None)
+    assert graph.truth is not None
+    check_metric(graph.metric, graph.n_classes, recipe.settings.stop, graph.truth[split.val], "the split")
     if recipe.stages > 1:
         return _train_stages(recipe, graph, split, seed, tree, channels, **options)
     return _train_channels(recipe, graph, split, seed, tree, channels, **options), channels
@@ -294,16 +260,23 @@ def train_recipe(
 def _train_channels(
     recipe: Recipe, graph: Graph, split: Split, seed: int, tree: Hierarchy | None, channels: Channels, **options: Any
 ) -> Trained:
-    """Train what the recipe says on channels that are made."""
-    facts = tuple(map(ChannelFacts.of, channels))
-    metric: Any = graph.metric
-    if recipe.is_boosted or recipe.is_linear:
-        run = _fit_other(recipe, channels, graph, split, seed, **options)
-        return Trained(recipe, tree, facts, run, recipe.head)
-    result = train(
-        channels, graph.truth, split, recipe.settings, classes=graph.n_classes, metric=metric, seed=seed, **options
-    )
-    return Trained(recipe, tree, facts, result.runs[0], result.engine)
+    """Train what the recipe says; which engine and device are wanted makes no difference to boosting and the like."""
+    data: Any = (channels, graph.truth, split, recipe.settings)
+    classes = 1 if graph.labels is None else graph.n_classes
+    engine, device = options.pop("engine", "auto"), options.pop("device", None)
+    options |= {"classes": classes, "metric": graph.metric, "seed": seed}
+    if recipe.is_boosted:
+        run, engine = boost(*data, leaves=recipe.leaves, **options), recipe.head
+    elif recipe.is_linear:
+        shared = {name: value for name, value in options.items() if name not in ("progress", "until")}
+        run, engine = fit_linear(*data, constant=recipe.head == "constant", **shared), recipe.head
+    else:
+        if recipe.settings.class_weights and graph.labels is None:
+            raise ValueError("class_weights are for classes, and what is to be predicted are numbers; leave them out")
+        engine = choose_engine(engine, device, recipe.settings, None, channels, len(split.train))
+        task = TrainingTask(channels, graph.truth, [split], recipe.settings, engine=engine, device=device, **options)
+        run = carry_out(task).runs[0]
+    return Trained(recipe, tree, tuple(map(ChannelFacts.of, channels)), run, engine)
 
 
 def _train_stages(
@@ -343,20 +316,6 @@ def _train_stages(
     return replace(trained, run=replace(trained.run, seconds=seconds), inner=tuple(inner), parts=parts), second
 
 
-def _fit_other(recipe: Recipe, channels: Channels, graph: Graph, split: Split, seed: int, **options: Any) -> Run:
-    """Boosting, or a linear model; which engine, device and workers are wanted makes no difference to them."""
-    assert graph.truth is not None
-    weights = check_weights(options.get("sample_weight"), graph.n)
-    part = without_weightless(split, weights)
-    check_metric(graph.metric, graph.n_classes, recipe.settings.stop, graph.truth[part.val], "the split")
-    fixed: dict[str, Any] = {"classes": graph.n_classes, "metric": graph.metric, "seed": seed}
-    fixed |= {"sample_weight": weights, "history": options.get("history", False)}
-    if recipe.is_linear:
-        return fit_linear(channels, graph.truth, part, recipe.settings, constant=recipe.head == "constant", **fixed)
-    fixed |= {name: options[name] for name in ("progress", "until") if name in options}
-    return boost(channels, graph.truth, part, recipe.settings, leaves=recipe.leaves, **fixed)
-
-
 @dataclass(frozen=True, eq=False)
 class Fitted:
     """Trained recipes and all that their predictions depend on; their probabilities are averaged.
@@ -374,7 +333,7 @@ class Fitted:
     columns, feature_names
         How many feature columns there were, and their names if they have any.
     fingerprint
-        Of the graph, see `fingerprint`.
+        The graph's digest: of edges and features, not of labels.
     split
         As given to `fit`; None if nodes were given, and the model was loaded.
     seed
@@ -403,19 +362,8 @@ class Fitted:
     known: Known | None = None
     scale: FeatureScale | None = None
     principal: PrincipalColumns | None = None
-    decision: Decision = _LIKELIEST
+    decision: Decision = LIKELIEST
     graph: Graph | None = None
-
-    def __post_init__(self) -> None:
-        """Add what channels of the members keep of the graph, whichever members they are by now."""
-        if self.graph is None:
-            return
-        recipes = [member.recipe for member in self.members if isinstance(member, Trained)]
-        if any(recipe.spectrum for recipe in recipes) and (self.known is None or self.known.vectors is None):
-            told = Known.of(self.graph, np.empty(0, np.int64)) if self.known is None else self.known
-            object.__setattr__(self, "known", replace(told, vectors=spectral_vectors(self.graph)))
-        if any(recipe.scaling == "principal" for recipe in recipes) and self.principal is None:
-            object.__setattr__(self, "principal", PrincipalColumns.of_graph(self.graph))
 
     @classmethod
     def of(
@@ -428,12 +376,17 @@ class Fitted:
         stood_in: bool,
         known: Known | None = None,
         scale: FeatureScale | None = None,
-        decision: Decision = _LIKELIEST,
+        decision: Decision = LIKELIEST,
     ) -> Self:
-        """What was fitted to a graph."""
+        """What was fitted to a graph, with what the members' channels need of it on other graphs."""
         check_graph(graph, needs="features")
         check_flag(stood_in, "stood_in")
         assert graph.features is not None
+        recipes = [member.recipe for member in members if isinstance(member, Trained)]
+        if any(recipe.spectrum for recipe in recipes):
+            known = Known.of(graph, np.empty(0, np.int64)) if known is None else known
+            known = replace(known, vectors=spectral_vectors(graph))
+        principal = any(recipe.scaling == "principal" for recipe in recipes)
         return cls(
             members=tuple(members),
             classes=graph.classes,
@@ -441,14 +394,20 @@ class Fitted:
             stood_in=stood_in,
             columns=int(graph.features.shape[1]),
             feature_names=None if stood_in else graph.feature_names,
-            fingerprint=fingerprint(graph),
+            fingerprint=graph.digest,
             split=split,
             seed=seed,
             known=known,
             scale=scale,
+            principal=PrincipalColumns.of_graph(graph) if principal else None,
             decision=decision,
             graph=graph,
         )
+
+    @property
+    def trees(self) -> list[Hierarchy]:
+        """The members' trees, each once."""
+        return list({id(m.tree): m.tree for m in self.members if m.tree is not None}.values())
 
     @property
     def numeric(self) -> bool:
@@ -525,7 +484,7 @@ class Fitted:
     def is_fitted_to(self, graph: Graph) -> bool:
         """Whether a graph, with features, is the one that was fitted, so that its trees are those that are kept."""
         check_graph(graph)
-        return graph is self.graph or fingerprint(graph) == self.fingerprint
+        return graph is self.graph or graph.digest == self.fingerprint
 
     def score(self, graph: Graph | None, split: Any) -> float:
         """The graph's metric on the test nodes of a split; by default the split that was fitted."""
@@ -600,187 +559,16 @@ class Fitted:
         """
         check_graph(graph)
         known = self.prepared(graph)
-        trees = {id(tree): extend_tree(tree, known, places) for tree in self._trees()}
+        trees = {id(tree): extend_tree(tree, known, places) for tree in self.trees}
         members = [_extended(member, trees, np.asarray(places)) for member in self.members]
         return replace(
             self,
             members=tuple(members),
             known=None if self.known is None else self.known.extended(known, np.asarray(places)),
-            fingerprint=fingerprint(known),
+            fingerprint=known.digest,
             split=None,
             graph=known,
         )
-
-    # --------------------------------------------------------------------- files
-
-    def save(
-        self,
-        folder: str | os.PathLike[str],
-        kind: str,
-        parameters: Mapping[str, Any],
-        more: Mapping[str, Any],
-        over: bool,
-    ) -> Path:
-        """Write it to a folder, with the class and the parameters of the classifier that it belongs to."""
-        places = {id(tree): i for i, tree in enumerate(self._trees())}
-        about = {
-            "class": kind,
-            "parameters": dict(parameters),
-            "classes": {"dtype": self.classes.dtype.str, "names": self.classes.tolist()},
-            "metric": self.metric,
-            "stand_in": self.stood_in,
-            "columns": self.columns,
-            "feature_names": self.feature_names,
-            "graph": self.fingerprint,
-            "split": self.split if isinstance(self.split, (int, str)) else None,
-            "decision": None if self.decision == _LIKELIEST else self.decision.to_dict(),
-            "members": [
-                {
-                    "recipe": member.recipe.to_dict(),
-                    "tree": None if member.tree is None else places[id(member.tree)],
-                    "fold": member.fold,
-                    "weight": member.weight,
-                    **_written(member),
-                    **({"inner": list(map(_written, _inner(member)))} if _inner(member) else {}),
-                }
-                for member in self.members
-            ],
-            **more,
-        }
-        return _saved.write_model(folder, over, about, self._write_parts)
-
-    def _trees(self) -> list[Hierarchy]:
-        """The members' trees, each once."""
-        return list({id(m.tree): m.tree for m in self.members if m.tree is not None}.values())
-
-    def _write_parts(self, folder: Path) -> None:
-        from safetensors.numpy import save
-
-        state = {
-            f"{i}/{name}": np.ascontiguousarray(value)
-            for i, member in _numbered(self.members)
-            for name, value in member.run.state.items()
-        }
-        _saved.write_file(folder / _WEIGHTS, save(state))
-        for i, tree in enumerate(self._trees()):
-            tree.save(folder / f"tree_{i}.npz")
-        history = {
-            f"{i}/{name}": np.array(values)
-            for i, member in enumerate(self.members)
-            for name, values in (member.run.history or {}).items()
-        }
-        write_npz(folder / _HISTORY, history)
-        inputs = {name: getattr(self.scale, name) for name in _SCALE} if self.scale is not None else {}
-        if self.principal is not None:
-            inputs["principal"] = self.principal.vectors
-        if self.known is not None:
-            inputs["codes"] = self.known.codes
-            inputs["columns"] = self.known.columns
-            if self.known.values is not None:
-                inputs["values"] = self.known.values
-            if self.known.folds is not None:
-                inputs["folds"] = self.known.folds
-            if self.known.vectors is not None:
-                inputs["vectors"] = self.known.vectors
-            inputs |= {_parts_of(i): m.parts for i, m in enumerate(self.members) if isinstance(m, Trained) and m.inner}
-            hashed = self.known.hashed(self.fingerprint)
-            stored = None if hashed.names is None else {"salt": hashed.salt, "digests": hashed.names}
-            _saved.write_file(folder / _NODES, json.dumps(stored).encode())
-        write_npz(folder / _INPUTS, inputs)
-
-    @classmethod
-    def load(cls, source: Path, about: Mapping[str, Any], max_bytes: str | float | None = None) -> Self:
-        """What `save` wrote, by the description that was read from the folder."""
-        from safetensors.numpy import load
-
-        classes = _saved.read_classes(about["classes"])
-        state = load(_saved.read_file(source, _WEIGHTS, about))
-        _saved.read_file(source, _HISTORY, about)
-        history = _read_history(source / _HISTORY, max_bytes)
-        files = {entry["tree"] for entry in about["members"]} - {None}
-        for name in files:
-            _saved.read_file(source, f"tree_{name}.npz", about)
-        trees = {name: Hierarchy.load(source / f"tree_{name}.npz", max_bytes) for name in files}
-        numeric = METRICS[about["metric"]].numbers
-        outputs = 1 if numeric else len(classes)
-        members = tuple(
-            _member(entry, i, state, _arrays(i, history), trees, outputs, about["columns"])
-            for i, entry in enumerate(about["members"])
-        )
-        every = [member for _, member in _numbered(members)]
-        sizes = {m.classes if isinstance(m, TrainedNetwork) else m.network.classes for m in every}
-        if sizes != {outputs} or any((TARGET in m.run.state) != numeric for m in every):
-            fit = "targets" if numeric else f"{outputs} classes"
-            raise ValueError(f"the members in {_saved.MODEL} do not fit its {fit}")
-        known, scale, principal, parts = cls._read_inputs(source, about, outputs, max_bytes)
-        if known is not None and (known.values is not None) != numeric:
-            raise ValueError(f"{_INPUTS} does not hold what {_saved.MODEL} predicts")
-        count = 1 if known is None or known.folds is None else len(known.folds)
-        if known is not None and not all(0 <= m.fold < count for m in members if isinstance(m, Trained)):
-            raise ValueError(f"a member was trained on a fold that {_INPUTS} does not know")
-        if known is None and any(
-            _inner(m) or (isinstance(m, TrainedNetwork) and m.recipe.needs_labels) for m in members
-        ):
-            raise ValueError(f"{_INPUTS} lacks the training labels that predictions need")
-        for member in members:
-            _check_kept(member, known, principal)
-        members = tuple(_with_parts(member, parts.get(_parts_of(i)), known) for i, member in enumerate(members))
-        names, decision = about["feature_names"], about["decision"]
-        return cls(
-            members=members,
-            classes=classes,
-            metric=about["metric"],
-            stood_in=about["stand_in"],
-            columns=about["columns"],
-            feature_names=None if names is None else tuple(map(str, names)),
-            fingerprint=about["graph"],
-            split=about["split"],
-            seed=int(about["parameters"]["random_state"]),
-            known=known,
-            scale=scale,
-            principal=principal,
-            decision=_LIKELIEST if decision is None else Decision.from_dict(decision, len(classes)),
-        )
-
-    @staticmethod
-    def _read_inputs(
-        source: Path, about: Mapping[str, Any], classes: int, max_bytes: str | float | None
-    ) -> tuple[Known | None, FeatureScale | None, PrincipalColumns | None, dict[str, Any]]:
-        _saved.read_file(source, _INPUTS, about)
-        inputs = read_npz(source / _INPUTS, allowed_for(source / _INPUTS, max_bytes))
-        parts = {name: inputs.pop(name) for name in list(inputs) if name.startswith(_parts_of(""))}
-        known = None
-        if "codes" in inputs:
-            codes = inputs.pop("codes")
-            if codes.ndim != 1 or not codes.size or not _are_places(codes, codes.shape, classes):
-                raise ValueError(f"{_INPUTS} holds classes that {_saved.MODEL} does not know")
-            names, salt = _read_names(json.loads(_saved.read_file(source, _NODES, about)), len(codes))
-            columns = inputs.pop("columns")
-            if not _are_places(columns, codes.shape, len(codes)):
-                raise ValueError(f"{_INPUTS} holds columns that do not fit its nodes")
-            values = inputs.pop("values", None)
-            if values is not None and (
-                values.dtype != np.float64
-                or values.shape != codes.shape
-                or not np.array_equal(np.isfinite(values), codes >= 0)
-            ):
-                raise ValueError(f"{_INPUTS} holds targets that do not fit its nodes")
-            folds = inputs.pop("folds", None)
-            if folds is not None and (folds.dtype != np.int8 or folds.shape[1:] != codes.shape):
-                raise ValueError(f"{_INPUTS} holds folds that do not fit its nodes")
-            vectors = inputs.pop("vectors", None)
-            if vectors is not None and not _are_vectors(vectors, int(columns.max(initial=-1)) + 1):
-                raise ValueError(f"{_INPUTS} holds vectors that do not fit its nodes")
-            known = Known(codes, names, classes, columns, folds, salt, values, vectors)
-        mixtures = inputs.pop("principal", None)
-        if mixtures is not None and not _are_vectors(mixtures, about["columns"]):
-            raise ValueError(
-                f"{_INPUTS} holds principal columns that do not fit the {about['columns']} feature columns"
-            )
-        principal = None if mixtures is None else PrincipalColumns(mixtures)
-        if inputs and not _are_scale(inputs, about["columns"]):
-            raise ValueError(f"{_INPUTS} holds a scale that does not fit the {about['columns']} feature columns")
-        return known, FeatureScale(**inputs) if inputs else None, principal, parts
 
 
 def mean_of(outputs: Sequence[Any], weights: Sequence[float] | None = None) -> Any:
@@ -813,11 +601,6 @@ def mean_of(outputs: Sequence[Any], weights: Sequence[float] | None = None) -> A
     return np.asarray(total - np.float32(np.log(len(outputs)))) if equal else np.asarray(total)
 
 
-def fingerprint(graph: Graph) -> str:
-    """A digest of everything that a tree and its channels are made of: edges and features, not labels."""
-    return check_graph(graph, needs="features").digest
-
-
 def only_classes(what: str) -> str:
     """Say that something is for classes, where there are numeric targets."""
     check_kind(what, "what", str)
@@ -825,132 +608,6 @@ def only_classes(what: str) -> str:
         f"{what} is for classes, and the labels are numbers to predict; pegfan train and AutoRegressor predict them, "
         "and label_kind='classes' reads them as classes"
     )
-
-
-def with_features(graph: Graph, stand_in: str | None) -> Graph:
-    """The graph, with degrees for features where it has none and they may stand in."""
-    if graph.features is not None:
-        return graph
-    if stand_in is None:
-        raise ValueError(
-            "the graph has no features; give them with graph.replace(features=...), or let degrees stand in with "
-            "stand_in='degree'"
-        )
-    from pegfan.datasets import stand_in_features
-
-    return stand_in_features(graph, stand_in)
-
-
-def pick_split(graph: Graph, split: Any, seed: int) -> Split:
-    """A split by its place in ``graph.splits``, as nodes, or ``"random"``."""
-    check_graph(graph)
-    if isinstance(split, str):
-        if split != "random":
-            raise ValueError(f"split must be an index, a Split or 'random', got {shown(split)}")
-        return draw_splits(graph, k=1, seed=seed)[0]
-    if isinstance(split, (int, np.integer)) and not graph.splits:
-        raise ValueError("the graph has no splits; pass a Split, or split='random'")
-    return graph.split(split)
-
-
-def with_validation(graph: Graph, part: Split, seed: int) -> Split:
-    """The split; a quarter of its labelled training nodes become validation nodes where it has none."""
-    assert graph.truth is not None
-    among: Any = np.full(graph.n, -1 if graph.targets is None else np.nan, graph.truth.dtype)
-    among[part.train] = graph.truth[part.train]
-    if len(part.val) or not are_known(among).any():
-        return part
-    drawn = draw_splits(graph, among, k=1, sizes=(0.75, 0.25, 0.0), seed=seed)[0]
-    return Split(drawn.train, drawn.val, part.test)
-
-
-def draw_splits(graph: Graph, labels: Any = None, **options: Any) -> tuple[Split, ...]:
-    """Random splits of a graph that do not depend on how its nodes are numbered.
-
-    Where there are numeric targets, every tenth of them is divided alike.
-
-    Parameters
-    ----------
-    graph
-        With labels or targets, unless others are given.
-    labels
-        Those of the nodes to divide; -1, or NaN, for the others.
-    **options
-        Of `pegfan.datasets.random_splits`.
-    """
-    from pegfan.datasets import random_splits
-
-    check_graph(graph)
-
-    codes: Any = graph.truth if labels is None else check_numbers(labels, "labels", graph.n)
-    if codes is None:
-        raise ValueError("the graph has no labels to draw splits by; give them with graph.replace(labels=...)")
-    order, groups = _canonical_nodes(graph, codes)
-    drawn = random_splits(groups[order], **options)
-    return tuple(Split(*(np.sort(order[part]) for part in split)) for split in drawn)
-
-
-def draw_folds(graph: Graph, **options: Any) -> tuple[Split, ...]:
-    """Folds of a graph's labelled nodes (`pegfan.datasets.fold_splits`) that do not depend on their numbering."""
-    from pegfan.datasets import fold_splits
-
-    check_graph(graph, needs="truth")
-
-    order, groups = _canonical_nodes(graph, graph.truth)
-    drawn = fold_splits(groups[order], **options)
-    return tuple(Split(*(np.sort(order[part]) for part in split)) for split in drawn)
-
-
-def _canonical_nodes(graph: Graph, codes: Any) -> tuple[IntArray, IntArray]:
-    """The nodes in an order that does not depend on how they are numbered, and their classes, or tenths of targets."""
-    exact, groups = (codes, codes) if codes.dtype.kind != "f" else ranks_and_tenths(codes)
-    colouring = canonical_order(graph)
-    return canonical_order(graph, labels=exact).order if colouring.tied else colouring.order, groups
-
-
-def ranks_and_tenths(targets: FloatArray) -> tuple[IntArray, IntArray]:
-    """The place of every target among the distinct ones, and the tenth of the nodes that it is in; −1 where unknown."""
-    targets = check_numbers(targets, "targets", None).astype(np.float64, copy=False)
-    ranks, tenths = np.full(len(targets), -1), np.full(len(targets), -1)
-    known = are_known(targets)
-    if known.any():
-        ranks[known] = np.unique(targets[known], return_inverse=True)[1]
-        parts = max(1, min(10, int(known.sum()) // 10))
-        edges = np.quantile(targets[known], np.arange(1, parts) / parts)
-        tenths[known] = np.searchsorted(edges, targets[known], side="right")
-    return ranks, tenths
-
-
-def fit_split(graph: Graph, split: Any, seed: int, weights: FloatArray | None = None) -> Split:
-    """What models are trained on: the labelled nodes of `pick_split`, with validation nodes among them.
-
-    Nodes whose weight is 0 are not among them.
-    """
-    check_graph(graph)
-    if not graph.labelled.any():
-        raise ValueError(
-            "the graph has no labels to learn from; give them with graph.replace(labels=...), or name them where it is "
-            "read or made: label='kind', or Graph.from_networkx(g, labels='club')"
-        )
-    whole = with_validation(graph, without_weightless(pick_split(graph, split, seed), weights), seed)
-    part = Split(*(nodes[graph.labelled[nodes]] for nodes in whole))
-    for name in ("train", "val"):
-        if not len(getattr(part, name)):
-            raise ValueError(
-                f"the split has no labelled {name} nodes; models are trained on the one part and chosen on the other. "
-                "Label more nodes, or pass another split, such as split='random'"
-            )
-    return part
-
-
-def to_learn(
-    graph: Graph, split: Any, stand_in: str | None, seed: int, weights: FloatArray | None = None
-) -> tuple[Graph, Split, bool]:
-    """The graph with features, `fit_split`, and whether degrees stand in for features."""
-    if stand_in not in (None, "degree"):
-        raise ValueError(f"stand_in must be None or 'degree', got {shown(stand_in)}")
-    part = fit_split(graph, split, seed, weights)
-    return with_features(graph, stand_in), part, graph.features is None
 
 
 def _extended(
@@ -965,155 +622,3 @@ def _extended(
         tree=None if member.tree is None else trees[id(member.tree)],
         parts=None if parts is None else np.where(places >= 0, parts[np.maximum(places, 0)], np.int8(-1)),
     )
-
-
-# ------------------------------------------------------------- writing and reading members
-
-
-def _numbered(members: Sequence[Trained | TrainedNetwork]) -> Iterator[tuple[str, Trained | TrainedNetwork]]:
-    """All that was trained, by the numbers that its arrays have in files: 3 for a member, 3.0 to 3.4 for its inner."""
-    for i, member in enumerate(members):
-        yield str(i), member
-        yield from ((f"{i}.{part}", model) for part, model in enumerate(_inner(member)))
-
-
-def _inner(member: Trained | TrainedNetwork) -> tuple[Trained, ...]:
-    return member.inner if isinstance(member, Trained) else ()
-
-
-def _parts_of(i: int | str) -> str:
-    return f"parts_{i}"
-
-
-def _written(model: Trained | TrainedNetwork) -> dict[str, Any]:
-    """What is written of a training beside its arrays."""
-    return {
-        "channels": [list(facts) for facts in model.channels],
-        "attention": [float(value) for value in model.run.attention],
-        "run": {name: plain(getattr(model.run, name)) for name in _RUN_FIELDS},
-    }
-
-
-def _run_of(entry: Mapping[str, Any], state: dict[str, Any], history: Mapping[str, Any]) -> Run:
-    numbers: dict[str, Any] = {key: float("nan") if value is None else value for key, value in entry["run"].items()}
-    attention = np.array(entry["attention"], dtype=np.float32)
-    return Run(**numbers, attention=attention, state=state, history={k: v.tolist() for k, v in history.items()})
-
-
-def _member(
-    entry: Mapping[str, Any],
-    i: int,
-    state: Mapping[str, Any],
-    history: Mapping[str, Any],
-    trees: Mapping[Any, Hierarchy],
-    classes: int,
-    columns: int,
-) -> Trained | TrainedNetwork:
-    recipe = recipe_of(entry["recipe"])
-    run = _run_of(entry, _arrays(i, state), history)
-    weight = float(entry["weight"])
-    if not (math.isfinite(weight) and weight > 0):
-        raise ValueError(f"{_saved.MODEL} has a member of weight {weight}; weights are above 0")
-    if isinstance(recipe, NetworkRecipe):
-        need("torch", "torch", f"{recipe.label}, like all networks but PEGFAN and FSGNN,")
-        from pegfan.training.networks import trained_network
-
-        trained_network(recipe, run.state, columns, classes)  # fails if the weights are not its own
-        return TrainedNetwork(recipe, classes, run, weight=weight)
-    tree = None if entry["tree"] is None else trees[entry["tree"]]
-    if (tree is not None) != recipe.has_tree:
-        raise ValueError("a member and its recipe do not agree on a tree")
-    first = entry.get("inner", [])
-    if (recipe.stages > 1) != bool(first):
-        raise ValueError("a member and its recipe do not agree on the number of stages")
-    inner = tuple(
-        _checked(Trained(recipe.changed(stages=1), tree, _facts_of(one), _run_of(one, _arrays(f"{i}.{f}", state), {})))
-        for f, one in enumerate(first)
-    )
-    return _checked(Trained(recipe, tree, _facts_of(entry), run, fold=int(entry["fold"]), inner=inner, weight=weight))
-
-
-def _facts_of(entry: Mapping[str, Any]) -> tuple[ChannelFacts, ...]:
-    return tuple(ChannelFacts(*facts) for facts in entry["channels"])
-
-
-def _checked(model: Trained) -> Trained:
-    """The model, if its weights are those of its channels."""
-    widths = tuple(facts.width for facts in model.channels)
-    if model.network.widths != widths or len(model.run.attention) != len(widths):
-        raise ValueError(f"{_WEIGHTS} holds a network whose channels are not those of {_saved.MODEL}")
-    return model
-
-
-def _with_parts(member: Trained | TrainedNetwork, parts: Any, known: Known | None) -> Trained | TrainedNetwork:
-    """The member, with the parts of its training nodes if it has two stages."""
-    if not isinstance(member, Trained) or not member.inner:
-        return member
-    assert known is not None
-    told = known.of_fold(member.fold).codes >= 0
-    fits = parts is not None and parts.dtype == np.int8 and parts.shape == told.shape
-    if not fits or not np.array_equal(parts >= 0, told) or parts.max(initial=-1) >= len(member.inner):
-        raise ValueError(f"{_INPUTS} holds no parts of training nodes that fit the stages of a member")
-    return replace(member, parts=parts)
-
-
-def _read_history(path: Path, max_bytes: str | float | None) -> dict[str, Any]:
-    """The numbers that a training is told by, which become lists."""
-    most = allowed_for(path, max_bytes)
-    history = read_npz(path, most)
-    entries = sum(math.prod(max(size, 1) for size in array.shape) for array in history.values())
-    require(f"{path}: {entries:,} numbers", _LISTED * entries, most)
-    return history
-
-
-def _are_places(array: Any, shape: tuple[int, ...], count: int) -> bool:
-    """Whether an array of a file holds places among so many, or -1."""
-    fits = array.dtype == np.int64 and array.shape == shape
-    return bool(fits and array.min(initial=-1) >= -1 and array.max(initial=-1) < count)
-
-
-def _are_scale(arrays: Mapping[str, Any], columns: int) -> bool:
-    """Whether arrays of a file are those of a `FeatureScale`."""
-    if set(arrays) != set(_SCALE) or any(array.shape != (columns,) for array in arrays.values()):
-        return False
-    numbers = [arrays["centre"], arrays["scale"]]
-    flags = [arrays["tail"], arrays["full"]]
-    return (
-        all(array.dtype == np.bool_ for array in flags)
-        and all(array.dtype == np.float64 and np.isfinite(array).all() for array in numbers)
-        and bool((arrays["scale"] > 0).all())
-    )
-
-
-def _are_vectors(array: Any, rows: int) -> bool:
-    """Whether an array of a file holds vectors, as columns with so many entries."""
-    return bool(array.dtype == np.float64 and array.ndim == 2 and len(array) == rows and np.isfinite(array).all())
-
-
-def _check_kept(member: Trained | TrainedNetwork, known: Known | None, principal: PrincipalColumns | None) -> None:
-    """Refuse a member whose channels are made of what is not there, or is not what they were made of."""
-    if isinstance(member, TrainedNetwork):
-        return
-    widths = [facts.width for facts in member.channels if facts.name == "spectrum"]
-    if member.recipe.spectrum and (known is None or known.vectors is None or widths != [known.vectors.shape[1]]):
-        raise ValueError(f"{_INPUTS} lacks the vectors that predictions need")
-    if member.recipe.scaling == "principal" and (
-        principal is None or member.channels[0].width != principal.vectors.shape[1]
-    ):
-        raise ValueError(f"{_INPUTS} lacks the principal columns that predictions need")
-
-
-def _read_names(stored: Any, n: int) -> tuple[tuple[str, ...] | None, str | None]:
-    """Digests of the nodes' names and their salt; None where nodes have no names."""
-    if stored is None:
-        return None, None
-    names, salt = stored["digests"], stored["salt"]
-    fits = isinstance(names, list) and len(names) == n and all(isinstance(name, str) for name in names)
-    if not fits or not isinstance(salt, str):
-        raise ValueError(f"{_NODES} does not fit {_INPUTS}")
-    return tuple(names), salt
-
-
-def _arrays(i: int | str, stored: Mapping[str, Any]) -> dict[str, Any]:
-    """The arrays of member i."""
-    return {name.removeprefix(f"{i}/"): value for name, value in stored.items() if name.startswith(f"{i}/")}

@@ -272,7 +272,12 @@ class Recipe:
     @classmethod
     def of(cls, given: Recipe | Mapping[str, Any]) -> Recipe:
         """A recipe from its fields and any settings, all in one mapping; what `to_dict` gives."""
-        return given if isinstance(given, Recipe) else cls().changed(**_named(given))
+        if isinstance(given, Recipe):
+            return given
+        odd = next((name for name in check_mapping(given, "a recipe") if not isinstance(name, str)), None)
+        if odd is not None:
+            raise TypeError(f"a recipe names its fields, and {shown(odd)} is no name")
+        return cls(**_fields(given, Settings()))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values in one level: all fields, and the settings that differ from their defaults."""
@@ -286,16 +291,7 @@ class Recipe:
 
     def changed(self, **changes: Any) -> Recipe:
         """The recipe with other fields or settings."""
-        unknown = [name for name in changes if name not in OWN and name not in _SETTINGS and name != "settings"]
-        if unknown:
-            raise ValueError(
-                f"a recipe has no {unknown[0]!r}; it has {', '.join(sorted(OWN))}, and the settings "
-                f"{', '.join(sorted(_SETTINGS))}"
-            )
-        own = {name: value for name, value in changes.items() if name in OWN}
-        base = asdict(Settings.of(changes["settings"]) if "settings" in changes else self.settings)
-        settings = base | {name: value for name, value in changes.items() if name in _SETTINGS}
-        return replace(self, settings=Settings(**settings), **own)
+        return replace(self, **_fields(changes, self.settings))
 
     def changes(self) -> dict[str, Any]:
         """The fields and settings that differ from their defaults, as plain values in one level."""
@@ -526,12 +522,18 @@ FIELDS = OWN + _SETTINGS
 """The names that `Recipe.of` knows."""
 
 
-def _named(given: Any) -> dict[str, Any]:
-    """Fields by name."""
-    odd = next((name for name in check_mapping(given, "a recipe") if not isinstance(name, str)), None)
-    if odd is not None:
-        raise TypeError(f"a recipe names its fields, and {shown(odd)} is no name")
-    return dict(given)
+def _fields(changes: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
+    """The fields of a recipe that change, settings by name gathered with those that there are."""
+    unknown = next((name for name in changes if name not in FIELDS and name != "settings"), None)
+    if unknown is not None:
+        raise ValueError(
+            f"a recipe has no {unknown!r}; it has {', '.join(sorted(OWN))}, and the settings "
+            f"{', '.join(sorted(_SETTINGS))}"
+        )
+    values = {name: value for name, value in changes.items() if name in OWN}
+    own = {name: value for name, value in changes.items() if name in _SETTINGS}
+    base = Settings.of(changes["settings"]) if "settings" in changes else settings
+    return values | {"settings": replace(base, **own) if own else base}
 
 
 def pad_levels(tree: Hierarchy, levels: int) -> Hierarchy:

@@ -13,7 +13,6 @@ from pegfan import (
     channels,
     decisions,
     explain,
-    fitted,
     layouts,
     measures,
     networks,
@@ -21,6 +20,7 @@ from pegfan import (
     recipe,
     relations,
     results,
+    splits,
     stages,
 )
 from pegfan._checks import check_integer, check_number, shown
@@ -61,7 +61,7 @@ OF_A_GRAPH = [
     *(measures.node_homophily, measures.label_informativeness, layouts.layout, explain.column_names),
     *(channels.hop_matrix, channels.structural_features, channels.spectral_vectors, pf.make_fsgnn_channels),
     *(pf.build_tree, pf.trees.canonical_order, plots.ccns, relations.geom_relations, relations.struc2vec_relations),
-    *(fitted.fingerprint, fitted.draw_folds, pf.datasets.stand_in_features, results.data, channels.Hop),
+    *(splits.draw_folds, pf.datasets.stand_in_features, results.data, channels.Hop),
     lambda given: plots.signal(given, np.ones(6)),
     lambda given: stages.deal(given, np.zeros(6, int), 0),
     lambda given: recipe.Known.of(given, np.arange(2)),
@@ -84,7 +84,7 @@ def test_a_graph_without_what_is_needed_is_told_how_to_get_it(graph):
     with pytest.raises(ValueError, match=r"no labels; give them with graph\.replace\(labels=\.\.\.\)"):
         measures.ccns(bare)
     with pytest.raises(ValueError, match=r"no features; give them"):
-        fitted.fingerprint(bare)
+        pf.make_fsgnn_channels(bare)
     assert check_graph(graph, needs="labels") is graph
 
 

@@ -19,7 +19,6 @@ from pegfan.auto.search import Kept, Pool, Search, Shared, Task, run_task
 from pegfan.channels import Channel, Channels, FeatureScale
 from pegfan.cli.train import _table
 from pegfan.decisions import Predictions
-from pegfan.fitted import train_recipe
 from pegfan.graph import Split
 from pegfan.models import ChannelNetwork, to_tensors
 from pegfan.recipe import Recipe
@@ -30,6 +29,7 @@ from pegfan.training.batches import BatchSteps, RowsInMemory, suits
 from pegfan.training.linear import fit_linear, linear_settings
 from pegfan.training.rows import Labelled, loss_weights
 from pegfan.training.settings import Settings
+from support.training import train_recipe
 
 seeds = st.integers(0, 2**32 - 1)
 ROWS = 16

@@ -17,13 +17,13 @@ from pegfan.auto.search import Trial, choose, validate
 from pegfan.channels import Channel, Channels
 from pegfan.datasets import fold_splits
 from pegfan.explain import Explainer
-from pegfan.fitted import train_recipe
 from pegfan.graph import Split
 from pegfan.importance import permutation_importance
 from pegfan.recipe import Known, Recipe
 from pegfan.training import boosting
 from pegfan.training.boosting import Boosted, boost
 from pegfan.training.linear import fit_linear
+from support.training import train_recipe
 
 BOOSTED = Recipe(method="none", hops=1, head="boosting", labels=True, structure=True).changed(epochs=12)
 NOTHING = np.empty(0, np.int64)

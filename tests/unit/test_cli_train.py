@@ -189,7 +189,7 @@ def test_the_model_stands_among_quick_ones_on_its_own_splits(files, tmp_path, mo
     assert rows.keys() == {"model", "small"}
     assert rows["model"]["test"] == result["test"]
     assert len(rows["small"]["test"]["per_split"]) == 2
-    drawn = pf.fitted.draw_folds(pf.read_graph(*files, label="kind"), k=5, seed=3)
+    drawn = pf.splits.draw_folds(pf.read_graph(*files, label="kind"), k=5, seed=3)
     for one, other in zip(seen[0].splits, drawn, strict=True):
         assert all(np.array_equal(a, b) for a, b in zip(one, other, strict=True)), "those of the model, by its seed"
     assert "Against the others, 2 splits" in told
@@ -361,9 +361,9 @@ def test_a_full_disk_leaves_nothing(files, tmp_path, monkeypatch, name):
         if Path(path).name == name:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    real_replace, real_write = os.replace, pegfan._saved.write_file
+    real_replace, real_write = os.replace, pegfan._saved._write_file
     monkeypatch.setattr(pegfan._atomic.os, "replace", lambda a, b: (full(b), real_replace(a, b)))
-    monkeypatch.setattr("pegfan._saved.write_file", lambda path, data: (full(path), real_write(path, data)))
+    monkeypatch.setattr("pegfan._saved._write_file", lambda path, data: (full(path), real_write(path, data)))
     text = refused("train", *files, "--label", "kind", "-o", tmp_path / "o", "--budget", 1, *QUICK)
     assert "No space left on device" in text
     assert "-o" in text

@@ -11,8 +11,8 @@ from scipy.sparse import csr_array, issparse, random_array
 import pegfan as pf
 from pegfan.channels import Channel, Channels, FeatureScale, Hop, Projection, hop_matrix, structural_features
 from pegfan.channels._sums import order_free_product, order_free_sums
-from pegfan.fitted import draw_splits, with_validation
 from pegfan.graph import Split
+from pegfan.splits import draw_splits, with_validation
 from pegfan.testing import check_operator
 from pegfan.trees import canonical_order
 from support.equivariance import assert_same_run, graphs, same_bits

@@ -17,8 +17,9 @@ from pegfan.auto.outcome import Plan, carry_out
 from pegfan.datasets import Source
 from pegfan.experiments import Job, OutOfTime, Record, Store, jobs, run, run_job
 from pegfan.experiments.jobs import ChangedData
-from pegfan.fitted import draw_splits, train_recipe
 from pegfan.recipe import Recipe, TreeFile
+from pegfan.splits import draw_splits
+from support.training import train_recipe
 
 GRAPH = Source.of("synthetic", gamma=0.2, n=150, n_edges=900, n_features=8, splits=3)
 FSGNN = {"method": "none", "regime": "heterophily", "hops": 1, "scaling": "none"}

@@ -232,7 +232,7 @@ def test_homophily_is_that_of_the_training_nodes(tmp_path, graph, numeric, direc
 def test_splits_are_the_folds_of_the_graph_in_memory(tmp_path, graph):
     with Work(tmp_path) as work:
         found = training.draw_split(graph.labels, graph_pieces(work, graph).order, 3)
-    for mine, theirs in zip(found, pf.fitted.draw_folds(graph, k=5, seed=3)[0], strict=True):
+    for mine, theirs in zip(found, pf.splits.draw_folds(graph, k=5, seed=3)[0], strict=True):
         np.testing.assert_array_equal(mine, theirs)
 
 

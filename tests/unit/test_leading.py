@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,6 +15,7 @@ from pegfan._saved import _checksum
 from pegfan.channels import PrincipalColumns, hop_matrix, make_fsgnn_channels, principal_vectors, spectral_vectors
 from pegfan.channels.leading import COUNT, _dots, _eigen
 from pegfan.explain import Explainer
+from pegfan.fitted import Fitted
 from pegfan.importance import permutation_importance
 from pegfan.recipe import Known, Recipe
 from pegfan.trees import canonical_order
@@ -248,9 +248,12 @@ def test_other_members_find_what_they_need(graph):
     """As where folds take the place of the members that were chosen first."""
     model = pf.RecipeClassifier(Recipe.of({**HEADS[0], "spectrum": True, "scaling": "principal"})).fit(graph)
     first = pf.RecipeClassifier(Recipe.of(HEADS[0])).fit(graph).fitted_
-    bag = replace(first, members=model.fitted_.members, known=Known.of_folds(graph, graph.splits))
+    bag, alone = (
+        Fitted.of(model.fitted_.members, graph, first.split, first.seed, stood_in=False, known=known)
+        for known in (Known.of_folds(graph, graph.splits), None)
+    )
     assert bag.known.folds is not None
-    assert replace(bag, known=None).raw().tobytes() == model.fitted_.raw().tobytes()
+    assert alone.raw().tobytes() == model.fitted_.raw().tobytes()
     assert bag.raw().tobytes() == model.fitted_.raw().tobytes()
 
 

@@ -12,18 +12,20 @@ from typer.testing import CliRunner
 
 import pegfan as pf
 from pegfan import results
+from pegfan._saved import load_fitted
 from pegfan.auto.outcome import Plan, carry_out, with_metric, with_splits
 from pegfan.auto.reasons import add_importances, add_reasons
 from pegfan.channels import hop_matrix, propagated_labels
 from pegfan.cli import app
 from pegfan.datasets import NoLabels, graph_from_tables
 from pegfan.explain import Explainer
-from pegfan.fitted import Fitted, draw_splits, mean_of, only_classes
+from pegfan.fitted import mean_of, only_classes
 from pegfan.graph import are_known
 from pegfan.importance import permutation_importance
 from pegfan.measures import adjusted_homophily
 from pegfan.recipe import Known
 from pegfan.report import write_report
+from pegfan.splits import draw_splits
 from pegfan.training import Network
 from pegfan.training.rows import Units
 
@@ -326,7 +328,7 @@ def test_a_regressor_comes_back_from_its_folder(model, graph, tmp_path):
         pf.load_classifier(folder)
     about = json.loads((folder / "model.json").read_text())
     with pytest.raises(ValueError, match="do not fit its 0 classes"):
-        Fitted.load(folder, about | {"metric": "accuracy"})
+        load_fitted(folder, about | {"metric": "accuracy"})
 
 
 def test_the_ensemble_is_the_mean_and_new_nodes_get_numbers(model, graph):

@@ -23,10 +23,10 @@ from pegfan._npz import write_npz
 from pegfan.channels import FeatureScale, names
 from pegfan.datasets import Source
 from pegfan.experiments import Job, run_job
-from pegfan.fitted import train_recipe
 from pegfan.graph import Split
 from pegfan.recipe import CHOICES, FIELDS, Known, Recipe, TreeFile
 from pegfan.training import Network
+from support.training import train_recipe
 
 FULL = {
     "method": "matching",

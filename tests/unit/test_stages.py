@@ -15,12 +15,13 @@ from hypothesis import strategies as st
 import pegfan as pf
 from pegfan import fitted, stages
 from pegfan._npz import read_npz, write_npz
+from pegfan._saved import load_fitted
 from pegfan.auto.outcome import Plan, carry_out
 from pegfan.auto.search import Shared, Task, run_task
 from pegfan.channels import hop_matrix
 from pegfan.channels.labels import BETWEEN, FAR, JOINT, NEAR, Beliefs, belief_channels, label_channels, labels_between
 from pegfan.explain import Explainer
-from pegfan.fitted import Fitted, Trained, train_recipe
+from pegfan.fitted import Fitted, Trained
 from pegfan.graph import Split
 from pegfan.importance import permutation_importance
 from pegfan.recipe import Known, Recipe
@@ -29,6 +30,7 @@ from pegfan.stages import believe, deal, without_part
 from pegfan.training.loop import Unfinished
 from pegfan.trees import canonical_order
 from support.equivariance import assert_same_run, graphs, same_bits
+from support.training import train_recipe
 
 seeds = st.integers(0, 2**32 - 1)
 NOTHING = np.empty(0, np.int64)
@@ -374,7 +376,7 @@ def _load_changed(source: Path, about=None, inputs=None) -> Fitted:
         if inputs is not None:
             write_npz(source / "inputs.npz", inputs)
             about = {**about, "files": {**about["files"], "inputs.npz": _hash(source / "inputs.npz")}}
-        return Fitted.load(source, about)
+        return load_fitted(source, about)
     finally:
         (source / "inputs.npz").write_bytes(original)
 

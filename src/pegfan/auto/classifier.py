@@ -28,11 +28,11 @@ from pegfan.classifier import (
     own_tree,
 )
 from pegfan.decisions import Decision, Predictions
-from pegfan.fitted import Fitted, Trained, to_learn
+from pegfan.fitted import Fitted, Trained
 from pegfan.graph import Graph, Split
 from pegfan.recipe import Known, Recipe
 from pegfan.running import Clock, Deadline, Progress
-from pegfan.training.engine import check_weights
+from pegfan.splits import settle_data
 
 __all__ = ["AutoClassifier", "AutoModel", "AutoRegressor", "fit_model", "load_classifier", "load_model"]
 
@@ -338,9 +338,8 @@ def fit_model(
     """
     seed = model._check_parameters()
     clock = Clock(float(model.budget), lanes=model.workers) if clock is None else clock
-    given = model._to_fit(graph)
-    weights = check_weights(sample_weight, given.n)
-    known, part, stood_in = to_learn(given, split, model.stand_in, seed, weights)
+    data = settle_data(model._to_fit(graph), split, model.stand_in, seed, sample_weight)
+    known, part, weights, stood_in = data
     fixed = None if model.recipes is None else [own_tree(Recipe.of(recipe)) for recipe in model.recipes]
     wanted = fixed is None or any(recipe.scaling == "columns" for recipe in fixed)
     scale = FeatureScale.of(known.features) if wanted else None

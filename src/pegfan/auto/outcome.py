@@ -22,11 +22,12 @@ from pegfan.auto.classifier import AutoClassifier, AutoModel, AutoRegressor, dec
 from pegfan.auto.reasons import is_explained
 from pegfan.auto.search import Choice, Pool, Task, Trial, by_loss, choose, metric_first, run_task, validate
 from pegfan.decisions import Decision, Predictions
-from pegfan.fitted import Fitted, draw_folds, draw_splits, fit_split, with_validation
+from pegfan.fitted import Fitted
 from pegfan.graph import Graph, Split
 from pegfan.metrics import METRICS, interval, score, suitable, unequal
 from pegfan.recipe import Known, Recipe
 from pegfan.running import Clock, Progress, Step, release_memory
+from pegfan.splits import draw_folds, draw_splits, fit_split, with_validation
 
 __all__ = ["Outcome", "Plan", "carry_out", "with_metric", "with_splits"]
 

@@ -20,7 +20,7 @@ from pegfan.auto.ensemble import FEWEST, Judge, noise, select
 from pegfan.auto.recipes import Space, baseline_recipes, difference, first_recipes, large_recipes, memory, work
 from pegfan.channels import Channels, FeatureScale
 from pegfan.decisions import Decision, best_offsets
-from pegfan.fitted import Trained, mean_of, train_recipe
+from pegfan.fitted import Trained, mean_of, train_member
 from pegfan.graph import Graph, Split
 from pegfan.metrics import METRICS, score, unequal
 from pegfan.recipe import OWN, Recipe
@@ -220,8 +220,7 @@ class Kept:
             if key in self.made:
                 self.made[key] = self.made.pop(key)  # the newest come last
                 return self.made[key]
-            recipe, scale = task.recipe, shared.scale if task.recipe.scaling == "columns" else None
-            found = recipe.channels(shared.graph, task.tree, split=task.split, scale=scale)
+            found = _make_channels(shared, task)
             self.made[key], self.sizes[key] = found, found.memory(format="rows")
             while len(self.made) > 1 and sum(self.sizes.values()) > self.most:
                 oldest = next(iter(self.made))
@@ -229,21 +228,26 @@ class Kept:
             return found
 
 
+def _make_channels(shared: Shared, task: Task) -> Channels:
+    scale = shared.scale if task.recipe.scaling == "columns" else None
+    return task.recipe.channels(shared.graph, task.tree, split=task.split, scale=scale)
+
+
 def run_task(shared: Shared, task: Task) -> Trial:
     """Train a recipe. The training never sees the test nodes; a recipe that diverges has no network."""
     start, busy = time.perf_counter(), time.thread_time()
     graph, split, recipe = shared.graph, task.split, task.recipe
     unseen = Split(split.train, split.val, np.empty(0, np.int64))
-    options: Any = {"tree": task.tree, "scale": shared.scale, "stood_in": shared.stood_in, "history": True}
-    options |= {"sample_weight": shared.sample_weight}
-    if shared.kept is not None:
-        options["channels"] = shared.kept.channels(shared, task)
+    settled = recipe.settled(graph, split, shared.stood_in)
+    tree = settled.build_tree(graph) if task.tree is None else task.tree
+    make = _make_channels if shared.kept is None else shared.kept.channels
+    channels = make(shared, task._replace(recipe=settled, tree=tree))
     made, until = time.thread_time() - busy, task.until
     if until is not None and math.isfinite(task.seconds):
         until = until.within(time.monotonic(), max(task.seconds, until.grace))
-    options["until"] = until
+    options: Any = {"sample_weight": shared.sample_weight, "history": True, "until": until}
     try:
-        trained, channels = train_recipe(recipe, graph, unseen, task.seed, **options)
+        trained, channels = train_member(settled, graph, unseen, task.seed, tree, channels, **options)
     except Diverged as error:
         nothing: Any = np.full((graph.n, graph.n_classes), -np.log(max(graph.n_classes, 1)), np.float32)
         if graph.targets is not None:

@@ -519,8 +519,8 @@ def report(
     """
     from pegfan._atomic import clear
     from pegfan.auto.outcome import Plan, with_splits
-    from pegfan.fitted import with_features
     from pegfan.report import write_report
+    from pegfan.splits import with_features
 
     home = folder if (folder / RESULT).is_file() else folder.parent
     if not (home / RESULT).is_file():

@@ -28,17 +28,15 @@ from pegfan.experiments.store import Store
 from pegfan.fitted import (
     Trained,
     TrainedNetwork,
-    draw_splits,
-    fit_split,
     network_inputs,
     only_classes,
+    train_member,
     train_network_recipe,
-    train_recipe,
-    with_features,
 )
 from pegfan.networks import NetworkRecipe, recipe_of
 from pegfan.recipe import Recipe
 from pegfan.running import Progress, Runner, Step, one_thread, watch_memory
+from pegfan.splits import draw_splits, fit_split, with_features
 from pegfan.training import Diverged, Settings
 
 if TYPE_CHECKING:
@@ -79,7 +77,7 @@ class Job:
     Attributes
     ----------
     source
-        The graph. Where it has no splits, split i is the i-th of ``pegfan.fitted.draw_splits``; labels, validation
+        The graph. Where it has no splits, split i is the i-th of ``pegfan.splits.draw_splits``; labels, validation
         nodes and features that are missing are treated as by the classifiers.
     recipe
         The model: a `pegfan.Recipe`, or a `pegfan.networks.NetworkRecipe`.
@@ -208,9 +206,9 @@ def run_job(
 
 def _run_channels(job: Job, recipe: Recipe, trees: str | os.PathLike[str] | None) -> dict[str, Any]:
     ready = _prepare(job, recipe, trees)
-    train = partial(train_recipe, ready.recipe, ready.graph, ready.split, job.seed)
+    about = (ready.recipe, ready.graph, ready.split, job.seed, ready.tree, ready.channels)
     return {
-        **_numbers(lambda: train(tree=ready.tree, channels=ready.channels)[0]),
+        **_numbers(lambda: train_member(*about)[0]),
         "channels": len(ready.channels),
         "regime": ready.channels.info.get("regime"),
         "metric": ready.graph.metric,

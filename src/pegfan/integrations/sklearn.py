@@ -14,9 +14,9 @@ from pegfan._extras import need
 from pegfan.auto import AutoClassifier
 from pegfan.classifier import FSGNNClassifier, NetworkClassifier, NodeClassifier, PEGFANClassifier, as_graph
 from pegfan.datasets._table import suggestion
-from pegfan.fitted import draw_splits
 from pegfan.graph import Graph, Split
 from pegfan.networks import NETWORKS
+from pegfan.splits import draw_splits
 
 _base = need("sklearn.base", "sklearn", "this estimator")
 BaseEstimator: Any = _base.BaseEstimator

@@ -222,7 +222,7 @@ def draw_split(labels: Any, order: Stage, seed: int = default.SEED) -> Split:
         Of the draw.
     """
     from pegfan.datasets import fold_splits
-    from pegfan.fitted import ranks_and_tenths
+    from pegfan.splits import ranks_and_tenths
 
     y = np.asarray(labels)
     groups = ranks_and_tenths(y)[1] if y.dtype.kind == "f" else y

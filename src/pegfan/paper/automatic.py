@@ -19,11 +19,11 @@ from pegfan import _defaults as default
 from pegfan._plain import plain
 from pegfan.datasets import Source
 from pegfan.experiments.store import Store
-from pegfan.fitted import draw_splits
 from pegfan.metrics import METRICS
 from pegfan.paper import leak_free
 from pegfan.paper.published import DATASETS
 from pegfan.running import Progress, Step, cores, release_memory
+from pegfan.splits import draw_splits
 
 if TYPE_CHECKING:
     from pegfan.auto.outcome import Outcome

@@ -120,7 +120,7 @@ def train(
     if until is not None:
         check_kind(until, "until", Deadline)
     most = max(len(part.train) for part in task.splits)
-    name = _choose_engine(engine, device, task.settings, batch, channels, most)
+    name = choose_engine(engine, device, task.settings, batch, channels, most)
     threads = check_integer(threads, "threads", 1)
     task = task._replace(seed=seed, engine=name, device=device, batch=batch, threads=threads)
     return train_splits(task._replace(until=until, history=history, progress=progress), workers)
@@ -253,9 +253,10 @@ def without_weightless(split: Split, weights: FloatArray | None) -> Split:
     return Split(split.train[weights[split.train] > 0], split.val[weights[split.val] > 0], split.test)
 
 
-def _choose_engine(
+def choose_engine(
     engine: str, device: str | None, settings: Settings, batch: int | None, channels: Channels, rows: int
 ) -> str:
+    """The engine that trains: the one that is asked for, or what suits the device, the layers and the rows."""
     if batch is not None:
         check_integer(batch, "batch, a number of rows,", least=1)
     check_choice(engine, "engine", ENGINES)
