@@ -264,7 +264,7 @@ def test_what_cannot_be_run_says_why(changes, words):
 def test_a_run_that_diverges_is_a_result(monkeypatch):
     from pegfan.training import engine
 
-    monkeypatch.setattr(engine._FastSteps, "step", lambda self, epoch: (math.nan, math.nan, None))
+    monkeypatch.setattr(engine.ChainSteps, "step", lambda self, epoch: (math.nan, math.nan, None))
     result = run_job(job())
     assert result.val_metric is result.val_loss is result.test_metric is result.engine is None
     assert "became nan" in result.to_dict()["result"]["diverged"]

@@ -436,7 +436,8 @@ ELSEWHERE = {
     "nn.conv.FrameletConv": {"hops": 1, "direction": "in"},
     "nn.network.PEGFAN": {"direction": "in"},
     "nn.pool.FrameletPool": {"method": "matching", "direction": "in"},
-    "graph.Graph.symmetrize": {"rule": "max"},  # of weights, not of shrinkage
+    "graph.changes.symmetrize": {"rule": "max"},  # of weights, not of shrinkage
+    "graph.graph.Graph.symmetrize": {"rule": "max"},
     "results.values.Result": {"budget": None, "seed": None},  # unknown
     "running.Step": {"budget": None},
     # An hour: what does not fit in memory is not trained in two minutes.
