@@ -12,16 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-import pegfan as pf
 from pegfan import _compiled, _hashing, _matrices, _products
-from pegfan._arrays import aligned
 from pegfan._compiled import compiled, native
 from pegfan._products import product
 from pegfan.channels import _sums, factors, hops
-from pegfan.framelets import _kernels as frames
-from pegfan.framelets._transforms import CompiledTransforms
 from pegfan.models import _kernels as models
-from support.strategies import signal, trees
 from support.twins import all_twins
 from support.twins import twin_of as new_twin_of
 
@@ -77,28 +72,6 @@ def test_every_declared_function_is_the_twin_of_a_loop_or_of_the_network():
     assert {name for name in declared if name.startswith(("network_", "NETWORK_"))} >= {"network_step", "network_use"}
     assert {name for name in declared if not name.startswith(("network_", "NETWORK_"))} == loops & declared
     assert declared & loops
-
-
-SCRIPT = """
-import sys
-import pegfan as pf
-graph = pf.datasets.synthetic(0.2, n=120, n_edges=600, n_features=12, splits=1)
-channels = pf.make_channels(graph, pf.FrameletSystem(pf.build_tree(graph)), kind="c", regime="heterophily")
-result = pf.train(channels, graph.labels, graph.splits, {"epochs": 5})
-print("numba" in sys.modules, result.runs[0].val_loss)
-"""
-
-
-@pytest.mark.long
-def test_a_training_needs_numba_only_where_the_extension_is_not():
-    losses = []
-    for use in ("1", "0"):
-        env = {**os.environ, "PEGFAN_NATIVE": use}
-        run = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True, env=env)
-        loaded, loss = run.stdout.split()
-        assert loaded == str(native is None or use == "0")
-        losses.append(float(loss))
-    assert losses[0] == pytest.approx(losses[1], rel=1e-5)
 
 
 # ------------------------------------------------------------------------ hashing
@@ -171,35 +144,6 @@ def twins(loop, *args, room=()):
     for place, (ours, theirs) in enumerate(zip(args, copies, strict=True)):
         assert not isinstance(ours, np.ndarray) or place in room or same_bits(ours, theirs), place
     return found
-
-
-@twin
-@given(trees(), seeds, floats, st.sampled_from([1, 3, 8, 16, 21]), st.booleans())
-def test_transforms_equal_their_bodies(tree, seed, dtype, columns, streaming):
-    """With stores past the caches too, in tree order and any other, from every level."""
-    if tree.K == 1:
-        return
-    streaming = streaming and columns % 16 == 0
-    for order in (tree.order, np.arange(tree.n)):
-        moves = CompiledTransforms(pf.FrameletSystem(tree)._levels, order, np.dtype(dtype))
-        f = signal(tree, seed, columns, dtype) * dtype(10.0 ** np.random.default_rng(seed).integers(-30, 30))
-        first, p, _, _ = moves._chain
-        for j0 in range(1, tree.K):
-            (table, total, _), (room, at) = moves._from(j0), moves._room(j0, columns)
-            c, back = aligned((total, columns), np.dtype(dtype)), aligned(f.shape, np.dtype(dtype))
-            twins(frames.decompose, first, p, table, f, moves._rows, c, room, at, streaming, room={6, 7})
-            twins(frames.reconstruct, first, p, table, c, back, moves._rows, room, at, streaming, room={6, 7})
-        assert not np.isnan(c).any()
-        assert not np.isnan(back).any()
-        level = moves.levels[-1]
-        up = np.zeros((len(level.n_children), columns), dtype)
-        twins(frames.average, level.first, moves._p[-1], f, moves._rows, up)
-        leaf, weight = np.arange(tree.n + 1), np.random.default_rng(seed).random(tree.n).astype(dtype)
-        twins(
-            *(frames.detail, level.first, moves._p[-1], leaf, weight, f, moves._rows, up, back),
-            *(moves._rows, streaming),
-        )
-        twins(frames.lift, level.first, weight, up, back, moves._rows, streaming)
 
 
 @twin

@@ -13,8 +13,10 @@ from scipy.sparse.linalg import LinearOperator, svds
 
 import pegfan as pf
 from pegfan._arrays import aligned
-from pegfan.framelets import _transforms
+from pegfan.framelets import _kernels, _transforms
+from pegfan.framelets._transforms import CompiledTransforms, Transforms
 from support.strategies import admissible, random_tree, signal, trees
+from support.twins import same_as_twin
 
 FAMILIES = [("binary-haar", "equal"), ("binary-haar", "size"), ("haar-basis", "equal"), ("haar-basis", "size")]
 families = st.sampled_from(FAMILIES)
@@ -92,8 +94,8 @@ def test_the_path_for_other_devices_equals_the_compiled_one(tree, family, seed):
     """What tensors on an accelerator go through, run here on the CPU."""
     system = pf.FrameletSystem(tree, *family)
     x = torch.tensor(signal(tree, seed, 3))
-    products, compiled = system._make_transforms(x), system._for(x.numpy())
-    assert type(products) is _transforms.Transforms
+    products, compiled = system._transforms(x), system._transforms(x.numpy())
+    assert (type(products), type(compiled)) == (Transforms, CompiledTransforms)
     for j0 in range(1, tree.K + 1):
         c = products.decompose(x, j0)
         np.testing.assert_allclose(c.numpy(), compiled.decompose(x.numpy(), j0), atol=1e-12)
@@ -131,6 +133,31 @@ def test_memory_layout_does_not_matter(system, view):
     np.testing.assert_allclose(system.projections(f)[1], system.project(np.ascontiguousarray(f), 1), atol=1e-12)
 
 
+@given(trees(), seeds, st.sampled_from([np.float32, np.float64]), st.sampled_from([1, 3, 8, 16, 21]), st.booleans())
+def test_loops_in_c_equal_their_twins(tree, seed, dtype, columns, streaming):
+    """With stores past the caches too, in tree order and any other, from every level."""
+    streaming = streaming and columns % 16 == 0
+    for order in (tree.order, np.arange(tree.n)) if tree.K > 1 else ():
+        moves = CompiledTransforms(pf.FrameletSystem(tree)._levels, order, np.dtype(dtype))
+        f = signal(tree, seed, columns, dtype) * dtype(10.0 ** np.random.default_rng(seed).integers(-30, 30))
+        for j0 in range(1, tree.K):
+            table, count, most = moves._plan(j0)
+            c, back = aligned((count, columns), np.dtype(dtype)), aligned(f.shape, np.dtype(dtype))
+            work = np.empty((most, columns), dtype), np.empty(2 * len(table), np.int64)
+            args = (*moves._chain, table, f, moves._rows, c, *work, streaming)
+            c = same_as_twin(_kernels.decompose, *args, scratch=(6, 7))[5]
+            same_as_twin(
+                _kernels.reconstruct, *moves._chain, table, c, back, moves._rows, *work, streaming, scratch=(6, 7)
+            )
+        level = moves.levels[-1]
+        up = np.zeros((len(level.n_children), columns), dtype)
+        up = same_as_twin(_kernels.average, level.first, moves._p[-1], f, moves._rows, up)[4]
+        leaf, weight = np.arange(tree.n + 1), np.random.default_rng(seed).random(tree.n).astype(dtype)
+        parents = (level.first, moves._p[-1], leaf, weight, f, moves._rows, up)
+        same_as_twin(_kernels.detail, *parents, back, moves._rows, streaming)
+        same_as_twin(_kernels.lift, level.first, weight, up, back, moves._rows, streaming)
+
+
 def test_large_signals_are_streamed_and_equal(monkeypatch):
     """Stores that go past the caches give the bits that ordinary ones give."""
     tree = random_tree(2, 6, 5, 800)
@@ -138,8 +165,8 @@ def test_large_signals_are_streamed_and_equal(monkeypatch):
         for t in (tree, tree.permute(tree.order)):
             system, f = pf.FrameletSystem(t), signal(t, 0, columns, dtype)
             plain = [system.decompose(f).array, system.reconstruct(system.decompose(f)), *system.projections(f)]
-            monkeypatch.setattr(_transforms, "_LARGE", 0)
-            assert _transforms._streams(aligned((10, columns), np.dtype(dtype)), scattered=True)
+            monkeypatch.setattr(_transforms, "_STREAMED_BYTES", 0)
+            assert _transforms.streams(aligned((10, columns), np.dtype(dtype)), scattered=True)
             streamed = [system.decompose(f).array, system.reconstruct(system.decompose(f)), *system.projections(f)]
             monkeypatch.undo()
             for a, b in zip(plain, streamed, strict=True):

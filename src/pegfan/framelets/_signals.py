@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from copy import copy
 from functools import cached_property
 from typing import Any
@@ -65,6 +66,28 @@ def as_columns(array: Any) -> Any:
     if array.ndim == 2:
         return array
     return array.reshape(-1, 1).tocsr() if issparse(array) else array[:, None]
+
+
+def stack_rows(parts: Sequence[Any]) -> Any:
+    """Signals of one kind below each other; sparse where one of them is."""
+    if is_tensor(parts[0]):
+        import torch
+
+        return torch.cat(list(parts))
+    return vstack(parts, format="csr") if any(map(issparse, parts)) else np.concatenate(parts)
+
+
+def check_out(out: Any, shape: tuple[int, ...], f: Any) -> Any:
+    """The array `out=` that the transform of f is to be written into, if it can be."""
+    if not isinstance(out, np.ndarray) or not isinstance(f, np.ndarray):
+        raise TypeError("out= takes NumPy arrays, for NumPy signals")
+    if out.shape != shape or out.dtype != f.dtype or not out.flags.c_contiguous or not out.flags.writeable:
+        raise ValueError(
+            f"out must be a writeable C-ordered {f.dtype} array of shape {shape}, got {out.dtype} {out.shape}"
+        )
+    if np.shares_memory(out, f):
+        raise ValueError("out must not share memory with the input")
+    return out
 
 
 def class_means(x: Any, classes: Any) -> Any:

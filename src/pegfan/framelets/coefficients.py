@@ -37,6 +37,13 @@ class Coefficients(Sequence[Any]):
         array = as_signal(array, system.count(j0), f"a coefficient array with j0 = {j0}")
         self.array, self.system, self.j0 = array, system, j0
 
+    @classmethod
+    def _of(cls, array: Any, system: FrameletSystem, j0: int) -> Coefficients:
+        """What a transform made: there is nothing to check."""
+        coefficients = cls.__new__(cls)
+        coefficients.array, coefficients.system, coefficients.j0 = array, system, j0
+        return coefficients
+
     @property
     def scaling(self) -> Any:
         """The scaling coefficients of level j0."""

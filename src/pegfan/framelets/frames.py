@@ -12,7 +12,7 @@ import numpy as np
 from pegfan import _defaults as default
 from pegfan._arrays import FloatArray, IntArray
 from pegfan._checks import check_integer, check_list
-from pegfan.framelets._signals import as_signal
+from pegfan.framelets._signals import as_signal, stack_rows
 from pegfan.framelets.coefficients import Coefficients
 from pegfan.framelets.operators import Operator
 from pegfan.framelets.shrinkage import Shrinkage
@@ -102,7 +102,7 @@ class FrameletFrame(Sequence[FrameletSystem]):
         """F f: the coefficients of all systems, one system after the other, with the energy of the signal."""
         f = as_signal(f, self.n) * len(self) ** -0.5
         if not isinstance(f, np.ndarray):
-            return self._joined([system.decompose(f).array for system in self.systems])
+            return stack_rows([system.decompose(f).array for system in self.systems])
         c = np.empty((self.offsets[-1], *f.shape[1:]), f.dtype)
         for system, start, end in self._places():
             system.decompose(f, out=c[start:end])
@@ -186,9 +186,6 @@ class FrameletFrame(Sequence[FrameletSystem]):
 
     def _places(self) -> Iterator[tuple[FrameletSystem, int, int]]:
         return zip(self.systems, self.offsets, self.offsets[1:], strict=False)
-
-    def _joined(self, parts: list[Any]) -> Any:
-        return self.systems[0]._for(parts[0]).concatenate(parts)
 
     def __len__(self) -> int:
         return len(self.systems)

@@ -21,7 +21,6 @@ from scipy.sparse import csr_array, issparse
 from pegfan._arrays import FloatArray, IntArray
 from pegfan._checks import as_array
 from pegfan.framelets._levels import starts
-from pegfan.framelets._transforms import Transforms
 from pegfan.framelets.system import FrameletSystem
 from pegfan.trees import Hierarchy
 
@@ -65,13 +64,15 @@ class MomentSystem(FrameletSystem):
     True
     """
 
+    _in_c = False  # a cluster has several scaling vectors
+
     def __init__(self, hierarchy: Hierarchy, coordinates: Any) -> None:
         if not isinstance(hierarchy, Hierarchy):
             raise TypeError(f"a framelet system stands on a Hierarchy, got {type(hierarchy).__name__}")
         self.hierarchy, self.filters, self.weights = hierarchy, "moments", "size"
         self.coordinates = _checked(coordinates, hierarchy.n)
         self._levels: Any = _make_levels(hierarchy, self.coordinates)
-        self._transforms: dict[Any, Any] = {}
+        self._of_kinds: dict[Any, Any] = {}
 
     def nnz(self, j0: int = 1) -> int:
         """The number of stored entries of ``matrix(j0)``."""
@@ -97,11 +98,6 @@ class MomentSystem(FrameletSystem):
         for level in reversed(self._levels[j0 - 1 :]):
             matrices.append(csr_array(level.P @ matrices[-1]))
         return matrices[::-1]
-
-    def _make_transforms(self, x: Any) -> Transforms:
-        if isinstance(x, np.ndarray):
-            return Transforms(self._levels, self.hierarchy.order, lambda matrix: matrix.astype(x.dtype), np.concatenate)
-        return super()._make_transforms(x)
 
     def _same_filters(self, other: FrameletSystem) -> bool:
         return isinstance(other, MomentSystem) and np.array_equal(self.coordinates, other.coordinates)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from functools import partial
 from itertools import accumulate, combinations
 from typing import Any, Literal
 
@@ -16,8 +15,8 @@ from pegfan import _defaults as default
 from pegfan._checks import check_list, check_numbers, shown
 from pegfan.framelets import shrinkage
 from pegfan.framelets._levels import Level, make_levels
-from pegfan.framelets._signals import ClassMeans, as_columns, as_signal, class_means, is_tensor
-from pegfan.framelets._transforms import CompiledTransforms, Transforms
+from pegfan.framelets._signals import ClassMeans, as_signal, check_out, class_means, is_tensor, stack_rows
+from pegfan.framelets._transforms import Transforms, transforms_for
 from pegfan.framelets.coefficients import Coefficients
 from pegfan.framelets.filters import Filters
 from pegfan.framelets.operators import Operator
@@ -70,6 +69,8 @@ class FrameletSystem:
     array([3., 1., 2., 2., 0., 0., 0., 0.])
     """
 
+    _in_c = True  # one p per child is all that the loops in C need to average
+
     def __init__(
         self,
         hierarchy: Hierarchy,
@@ -80,7 +81,7 @@ class FrameletSystem:
             raise TypeError(f"a framelet system stands on a Hierarchy, got {type(hierarchy).__name__}")
         self.hierarchy, self.filters, self.weights = hierarchy, filters, weights
         self._levels = make_levels(hierarchy, filters, weights)
-        self._transforms: dict[Any, Any] = {}
+        self._of_kinds: dict[Any, Transforms] = {}
 
     @property
     def n(self) -> int:
@@ -160,7 +161,7 @@ class FrameletSystem:
     def permute(self, perm: Any) -> FrameletSystem:
         """The same system on renumbered nodes: new node i is old node ``perm[i]``."""
         moved = copy(self)
-        moved.hierarchy, moved._transforms = self.hierarchy.permute(perm), {}
+        moved.hierarchy, moved._of_kinds = self.hierarchy.permute(perm), {}
         return moved
 
     # ---------------------------------------------------------------- transforms
@@ -193,17 +194,18 @@ class FrameletSystem:
         [[4.0], [2.0], [1.41, 0.0]]
         """
         f = as_signal(f, self.n)
-        if out is None:
-            try:
-                return Coefficients(self.operator("analysis", j0) @ f, self, j0)
-            except MemoryError as error:
-                raise MemoryError(
-                    f"{self.count(j0):,} coefficients per column do not fit into memory: clusters have up to "
-                    f"{self.hierarchy.h:,} children; use filters='haar-basis', or a tree with more levels"
-                ) from error
-        array = _target(out.array if isinstance(out, Coefficients) else out, (self.count(j0), *f.shape[1:]), f)
-        self._for(f).decompose(as_columns(f), j0, as_columns(array))
-        return Coefficients(array, self, j0)
+        self.hierarchy._check_level(j0, 1, self.K)
+        if out is not None:
+            out = check_out(out.array if isinstance(out, Coefficients) else out, (self.count(j0), *f.shape[1:]), f)
+        try:
+            if isinstance(f, np.ndarray):
+                return Coefficients._of(self._transforms(f).decompose(f, j0, out), self, j0)
+            return Coefficients(self.operator("analysis", j0) @ f, self, j0)
+        except MemoryError as error:
+            raise MemoryError(
+                f"{self.count(j0):,} coefficients per column do not fit into memory: clusters have up to "
+                f"{self.hierarchy.h:,} children; use filters='haar-basis', or a tree with more levels"
+            ) from error
 
     def reconstruct(self, coefficients: Coefficients | Sequence[Any], out: Any = None) -> Any:
         """The signal of some coefficients, by the fast reconstruction: level by level, down to the leaves.
@@ -226,13 +228,13 @@ class FrameletSystem:
         >>> system.reconstruct(c).round(12)
         array([3., 3., 1., 1.])
         """
-        c = self._own(coefficients)
+        c = self._coefficients(coefficients)
         array = as_signal(c.array, self.count(c.j0), "the coefficient array")
-        if out is None:
-            return self.operator("analysis", c.j0).T @ array
-        signal = _target(out, (self.n, *array.shape[1:]), array)
-        self._for(array).reconstruct(as_columns(array), c.j0, as_columns(signal))
-        return signal
+        if out is not None:
+            out = check_out(out, (self.n, *array.shape[1:]), array)
+        if isinstance(array, np.ndarray):
+            return self._transforms(array).reconstruct(array, c.j0, out)
+        return self.operator("analysis", c.j0).T @ array
 
     def project(self, f: Any, j: int, classes: Any = None) -> Any:
         """F_j f, the part of a signal at scale j: F_0 = Φ_1ᵀΦ_1 and F_j = Ψ_jᵀΨ_j for 1 ≤ j ≤ K−1.
@@ -266,7 +268,6 @@ class FrameletSystem:
         [[2.0, 2.0, 2.0, 2.0], [1.0, 1.0, -1.0, -1.0], [1.0, -1.0, 0.0, 0.0]]
         """
         f = as_signal(f, self.n)
-        scales = range(self.K)
         if classes is not None:
             if out is not None:
                 raise ValueError("out= and classes= do not go together")
@@ -275,15 +276,12 @@ class FrameletSystem:
         if out is not None:
             if len(check_list(out, "out", object)) != self.K:
                 raise ValueError(f"out must hold K = {self.K} arrays, got {len(out)}")
-            targets = [_target(array, f.shape, f) for array in out]
-            if any(np.may_share_memory(a, b) for a, b in combinations(targets, 2)):
+            out = [check_out(array, f.shape, f) for array in out]
+            if any(np.may_share_memory(a, b) for a, b in combinations(out, 2)):
                 raise ValueError("the arrays of out share memory with each other; they must be K different ones")
-            self._for(f).projections(as_columns(f), scales, [as_columns(array) for array in targets])
-            return targets
-        if is_tensor(f):
-            return [self.project(f, j) for j in scales]
-        results = self._for(f).projections(as_columns(f), scales)
-        return [result.reshape(f.shape) for result in results]
+        if is_tensor(f) or (f.ndim == 1 and issparse(f)):
+            return [self.project(f, j) for j in range(self.K)]
+        return self._transforms(f).projections(f, range(self.K), out)
 
     def operator(self, kind: Literal["analysis", "scaling", "framelets", "projection"], j: int = 1) -> Operator:
         """A part of the system as a linear operator that never forms its matrix.
@@ -305,21 +303,34 @@ class FrameletSystem:
         >>> system.operator("framelets", 2).T @ [0, 0, 0, 3]
         array([ 0.        ,  0.        ,  0.        ,  1.73205081, -1.73205081])
         """
-        check = partial(self.hierarchy._check_level, j)
+        transforms, check = self._transforms, self.hierarchy._check_level
         if kind == "analysis":
-            shape = (self.count(j), self.n)
-            return Operator(f"F (j0={j})", shape, self._map("decompose", j), self._map("reconstruct", j))
+            return Operator(
+                f"F (j0={j})",
+                (self.count(j), self.n),
+                lambda x: transforms(x).decompose(x, j),
+                lambda c: transforms(c).reconstruct(c, j),
+            )
         if kind == "scaling":
-            check(1, self.K)
+            check(j, 1, self.K)
             shape = (self._n_scaling(j), self.n)
-            return Operator(f"Φ_{j}", shape, self._map("average", j), self._map("lift", j))
+            return Operator(f"Φ_{j}", shape, lambda x: transforms(x).average(x, j), lambda c: transforms(c).lift(c, j))
         if kind == "framelets":
             shape = (int(self._level(j).n_framelets.sum()), self.n)
-            return Operator(f"Ψ_{j}", shape, self._map("framelet", j), self._map("framelet_adjoint", j))
+            return Operator(
+                f"Ψ_{j}",
+                shape,
+                lambda x: transforms(x).framelet(x, j),
+                lambda c: transforms(c).framelet_adjoint(c, j),
+            )
         if kind == "projection":
-            check(0, self.K - 1)
-            project = lambda x: self._for(x).projections(x, [j])[0]  # noqa: E731
-            return Operator(f"F_{j}", (self.n, self.n), project, project)
+            check(j, 0, self.K - 1)
+            return Operator(
+                f"F_{j}",
+                (self.n, self.n),
+                lambda x: transforms(x).project(x, j),
+                lambda x: transforms(x).project(x, j),
+            )
         raise ValueError(f"kind must be 'analysis', 'scaling', 'framelets' or 'projection', got {shown(kind)}")
 
     def denoise(
@@ -426,35 +437,14 @@ class FrameletSystem:
             matrices.append(csr_array((values, order, leaf), shape=(len(leaf) - 1, self.n)))
         return matrices[::-1]
 
-    def _for(self, x: Any) -> Any:
-        """The transforms for signals of this kind, made once."""
+    def _transforms(self, x: Any) -> Transforms:
+        """The fast transforms of signals of this kind, made once."""
         key = (type(x), x.dtype, getattr(x, "device", None))
-        if key not in self._transforms:
-            self._transforms[key] = self._make_transforms(x)
-        return self._transforms[key]
+        if key not in self._of_kinds:
+            self._of_kinds[key] = transforms_for(self._levels, self.hierarchy.order, x, self._in_c)
+        return self._of_kinds[key]
 
-    def _make_transforms(self, x: Any) -> Transforms:
-        order = self.hierarchy.order
-        if is_tensor(x):
-            import torch
-
-            from pegfan.framelets._torch import sparse_csr
-
-            return Transforms(
-                self._levels,
-                order,
-                convert=lambda matrix: sparse_csr(matrix, x.dtype, x.device),
-                concatenate=torch.cat,
-                index=lambda array: torch.tensor(array, device=x.device),
-            )
-        if issparse(x):
-            return Transforms(self._levels, order, lambda m: m.astype(x.dtype), partial(sparse.vstack, format="csr"))
-        return CompiledTransforms(self._levels, order, x.dtype)
-
-    def _map(self, name: str, j: int) -> Callable[[Any], Any]:
-        return lambda x: getattr(self._for(x), name)(x, j)
-
-    def _own(self, coefficients: Coefficients | Sequence[Any]) -> Coefficients:
+    def _coefficients(self, coefficients: Coefficients | Sequence[Any]) -> Coefficients:
         if isinstance(coefficients, Coefficients):
             if coefficients.system is not self and coefficients.system != self:
                 raise ValueError(
@@ -471,9 +461,8 @@ class FrameletSystem:
             as_signal(part, ends[i + 1] - ends[i], f"part {i} of the coefficients")
             for i, part in enumerate(coefficients)
         ]
-        kind = next((part for part in parts if issparse(part)), parts[0])
         try:
-            return Coefficients(self._for(kind).concatenate(parts), self, j0)
+            return Coefficients(stack_rows(parts), self, j0)
         except ValueError as error:
             raise ValueError(f"the parts do not have the same number of columns: {error}") from error
 
@@ -493,7 +482,7 @@ class FrameletSystem:
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_transforms": {}}  # they hold compiled functions, and are made again when needed
+        return {**self.__dict__, "_of_kinds": {}}  # they are made again when they are needed
 
     def __repr__(self) -> str:
         name = self.filters if isinstance(self.filters, str) else "your filters"
@@ -506,15 +495,3 @@ def _sorted(matrix: csr_array) -> csr_array:
     matrix = matrix.copy()
     matrix.sort_indices()
     return matrix
-
-
-def _target(out: Any, shape: tuple[int, ...], like: Any) -> Any:
-    if not isinstance(out, np.ndarray) or not isinstance(like, np.ndarray):
-        raise TypeError("out= takes NumPy arrays, for NumPy signals")
-    if out.shape != shape or out.dtype != like.dtype or not out.flags.c_contiguous or not out.flags.writeable:
-        raise ValueError(
-            f"out must be a writeable C-ordered {like.dtype} array of shape {shape}, got {out.dtype} {out.shape}"
-        )
-    if np.shares_memory(out, like):
-        raise ValueError("out must not share memory with the input")
-    return out

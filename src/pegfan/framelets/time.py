@@ -9,7 +9,7 @@ import numpy as np
 
 from pegfan._arrays import FloatArray, IntArray
 from pegfan._checks import check_integer, shown
-from pegfan.framelets._signals import as_signal, is_tensor
+from pegfan.framelets._signals import as_signal, is_tensor, stack_rows
 from pegfan.framelets.coefficients import Coefficients
 from pegfan.framelets.frames import FrameletFrame
 from pegfan.framelets.operators import Operator
@@ -110,7 +110,7 @@ class TimeSystem:
             _across(lambda x, time=time: time.decompose(x).array, space.decompose(f).array)
             for space, time in zip(self.space, self.time, strict=True)
         ]
-        return self.space[0]._for(parts[0]).concatenate(parts) * len(self.space) ** -0.5
+        return stack_rows(parts) * len(self.space) ** -0.5
 
     def reconstruct(self, coefficients: Any) -> Any:
         """The signal whose coefficients these are, or else the nearest one's."""
