@@ -26,7 +26,7 @@ from pegfan.splits import pick_split, with_features
 from pegfan.stages import believe, deal, without_part
 from pegfan.training import Network, Run
 from pegfan.training.boosting import Boosted, boost
-from pegfan.training.engine import TrainingTask, carry_out, check_metric, choose_engine
+from pegfan.training.engine import TrainingTask, check_metric, choose_engine, train_splits
 from pegfan.training.linear import fit_linear, linear_settings
 from pegfan.training.loop import Unfinished
 from pegfan.trees import Hierarchy, extend_tree
@@ -275,7 +275,7 @@ def _train_channels(
             raise ValueError("class_weights are for classes, and what is to be predicted are numbers; leave them out")
         engine = choose_engine(engine, device, recipe.settings, None, channels, len(split.train))
         task = TrainingTask(channels, graph.truth, [split], recipe.settings, engine=engine, device=device, **options)
-        run = carry_out(task).runs[0]
+        run = train_splits(task).runs[0]
     return Trained(recipe, tree, tuple(map(ChannelFacts.of, channels)), run, engine)
 
 
