@@ -63,8 +63,8 @@ class Chain:
     @classmethod
     def of(cls, channel: Channel) -> Chain:
         """That of a channel, which keeps it."""
-        found: Chain = channel.kept.get("chain") or channel.kept.setdefault("chain", cls(channel))
-        return found
+        chain: Chain = channel.kept.get("chain") or channel.kept.setdefault("chain", cls(channel))
+        return chain
 
     def links(self, rows: IntArray, train: int) -> tuple[list[Stored], list[Stored]]:
         """What products with W go through for some rows, training nodes first, and those with gradients back to W.

@@ -110,8 +110,8 @@ class Packed:
         if canonical.packed is None or canonical.packed[0] != key:
             canonical.packed = None  # frees the memory of the old ones first
             canonical.packed = key, cls(canonical, train, val)
-        found: Packed = canonical.packed[1]
-        return found
+        packed: Packed = canonical.packed[1]
+        return packed
 
 
 class ChainSteps:

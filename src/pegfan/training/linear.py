@@ -169,10 +169,10 @@ def _fit(x: Any, truth: Any, shares: FloatArray, count: int) -> tuple[Any, Any, 
         return loss + ridge * float((w**2).sum()), np.concatenate([(by_w + 2 * ridge * w).ravel(), by_c])
 
     begin = np.zeros((x.shape[1] + 1) * count)
-    found = minimize(losses, begin, jac=True, method="L-BFGS-B", options={"maxiter": _STEPS, "ftol": 1e-7})
-    w, c = found.x[: x.shape[1] * count].reshape(-1, count), found.x[x.shape[1] * count :]
+    optimum = minimize(losses, begin, jac=True, method="L-BFGS-B", options={"maxiter": _STEPS, "ftol": 1e-7})
+    w, c = optimum.x[: x.shape[1] * count].reshape(-1, count), optimum.x[x.shape[1] * count :]
     scaled = w * scale[:, None]
-    return scaled.astype(np.float32), (c - centre @ scaled).astype(np.float32), float(found.fun)
+    return scaled.astype(np.float32), (c - centre @ scaled).astype(np.float32), float(optimum.fun)
 
 
 def _as_network(weights: Any, bias: Any, widths: tuple[int, ...]) -> dict[str, Any]:

@@ -131,7 +131,7 @@ def training_loop(
     record: dict[str, list[Any]] = {key: [] for key in ("train_loss", "val_loss", "val_metric", *(history or ()))}
     best, best_epoch, kept, at_best = (np.inf, np.inf), 0, None, (np.nan, np.nan)
     epoch, first, begun = 0, 0, time.perf_counter()
-    told = begun
+    spoke = begun
     stored = None if keeper is None else keeper.found()
     if stored is not None:
         first, best_epoch = (int(stored[name]) for name in ("epochs", "best_epoch"))
@@ -142,8 +142,8 @@ def training_loop(
         loss, val_loss, val_logits = trainer.step(epoch)
         if epoch % _EVERY == 0:
             _log.debug("%s, epoch %d: training loss %.4f, validation loss %.4f", name, epoch, loss, val_loss)
-        if tell and (now := time.perf_counter()) - told >= _TELL:
-            rate, told = (epoch + 1 - first) / (now - begun), now
+        if tell and (now := time.perf_counter()) - spoke >= _TELL:
+            rate, spoke = (epoch + 1 - first) / (now - begun), now
             most = min(settings.epochs - epoch - 1, settings.patience + best_epoch - epoch)
             tell(
                 f"epoch {epoch + 1}, {rate:.1f} per second, validation loss {val_loss:.4f}; "

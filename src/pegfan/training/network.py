@@ -69,14 +69,14 @@ class Network:
         count = sum(name.startswith("channel_layers.") and name.endswith(".weight") for name in self.state)
         self.widths = tuple(int(self._matrix(f"channel_layers.{i}.weight").shape[1]) for i in range(max(count, 1)))
         self.classes = int(self._matrix("output.weight").shape[0])
-        wanted: dict[str, tuple[int, ...]] = {"attention_logits": (count,)}
+        shapes: dict[str, tuple[int, ...]] = {"attention_logits": (count,)}
         for layer, (rows, columns) in _layers(self.widths, self.classes, self.settings).items():
-            wanted |= {f"{layer}.weight": (rows, columns), f"{layer}.bias": (rows,)}
-        for name, shape in wanted.items():
-            if (found := self._array(name).shape) != shape:
-                raise ValueError(f"{name} has shape {found}, and in a network of {self._told} it has {shape}")
-        if unknown := self.state.keys() - wanted:
-            raise ValueError(f"a network of {self._told} has no {min(unknown)!r}")
+            shapes |= {f"{layer}.weight": (rows, columns), f"{layer}.bias": (rows,)}
+        for name, shape in shapes.items():
+            if (actual := self._array(name).shape) != shape:
+                raise ValueError(f"{name} has shape {actual}, and in a network of {self._description} it has {shape}")
+        if unknown := self.state.keys() - shapes:
+            raise ValueError(f"a network of {self._description} has no {min(unknown)!r}")
         if self.units is not None and self.classes != 1:
             raise ValueError(f"a network that predicts numbers has one output, this one has {self.classes}")
 
@@ -154,12 +154,12 @@ class Network:
         """
         if check_kind(channels, "channels", Channels).widths != self.widths:
             raise ValueError(f"the network is for channels of {self.widths} columns, these have {channels.widths}")
-        wanted = np.arange(channels.n) if nodes is None else node_indices(nodes, channels.n)
+        asked = np.arange(channels.n) if nodes is None else node_indices(nodes, channels.n)
         first, *later = self._names
-        if not len(wanted):
+        if not len(asked):
             return np.empty((0, self.classes), np.float32 if self.units is None else np.float64)
         canonical = channels.canonical
-        rows, back = np.unique(canonical.places[wanted], return_inverse=True)
+        rows, back = np.unique(canonical.places[asked], return_inverse=True)
         with one_thread():
             sums = np.zeros((len(rows), len(self.state[f"{first}.bias"])), np.float32)
             if suits(channels, channels.n):
@@ -168,7 +168,7 @@ class Network:
                 for i, channel in enumerate(canonical.channels):
                     self._add(sums, i, channel, canonical.at(i, rows), self.state[f"{first}.weight"])
                 sums += self.state[f"{first}.bias"]
-            return self._said(sums, later)[back]
+            return self._outputs(sums, later)[back]
 
     def predict_rows(self, rows: Callable[[slice], Sequence[Any]], count: int) -> Any:
         """What the network says of some rows, wherever they are: what `predict` says of the nodes of a large graph.
@@ -192,14 +192,14 @@ class Network:
         sums = np.zeros((count, len(self.state[f"{first}.bias"])), np.float32)
         with one_thread():
             self._sum_parts(sums, rows, first)
-            return self._said(sums, later)
+            return self._outputs(sums, later)
 
     @property
     def _names(self) -> list[str]:
         """The layers after those of the channels."""
         return [*(f"hidden_layers.{i}" for i in range(self.settings.layers - 2)), "output"]
 
-    def _said(self, sums: Float32Array, later: Sequence[str]) -> Any:
+    def _outputs(self, sums: Float32Array, later: Sequence[str]) -> Any:
         """Log-probabilities or numbers, from what the first layer gives."""
         for name in later:
             weight, bias = self.state[f"{name}.weight"], self.state[f"{name}.bias"]
@@ -245,7 +245,7 @@ class Network:
             sums[block] += np.maximum(alpha * h, 0) @ V
 
     @property
-    def _told(self) -> str:
+    def _description(self) -> str:
         return (
             f"channels of {', '.join(map(str, self.widths))} columns, {self.classes} classes, "
             f"hidden={self.settings.hidden} and layers={self.settings.layers}"

@@ -29,10 +29,10 @@ class Units(NamedTuple):
     @classmethod
     def stored(cls, numbers: Any) -> Self:
         """Those of a state, which may come from a file."""
-        found = np.asarray(numbers, np.float64)
-        if found.shape != (2,) or not np.isfinite(found).all() or found[1] <= 0:
-            raise ValueError(f"{TARGET} must be the mean and the scale of targets, got {found!r:.60}")
-        return cls(*map(float, found))
+        pair = np.asarray(numbers, np.float64)
+        if pair.shape != (2,) or not np.isfinite(pair).all() or pair[1] <= 0:
+            raise ValueError(f"{TARGET} must be the mean and the scale of targets, got {pair!r:.60}")
+        return cls(*map(float, pair))
 
     def standard(self, targets: FloatArray) -> FloatArray:
         """Targets as a network learns them."""
