@@ -64,7 +64,7 @@ def suits(channels: Channels, rows: int) -> bool:
     return channels.entries <= ENTRIES * channels.n
 
 
-class Source(Protocol):
+class RowSource(Protocol):
     """Where the rows of batches come from, and in which order."""
 
     @property
@@ -120,7 +120,7 @@ class BatchSteps:
 
     def __init__(
         self,
-        source: Source,
+        source: RowSource,
         state: dict[str, Any],
         train: Labelled,
         val: Labelled,
