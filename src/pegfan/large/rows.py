@@ -31,7 +31,7 @@ _WAIT = 0.1
 
 
 class RowsOnDisk:
-    """A source of batches (`pegfan.training.batches.Source`).
+    """A source of batches (`pegfan.training.batches.RowSource`).
 
     Parameters
     ----------
