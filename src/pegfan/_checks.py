@@ -86,11 +86,11 @@ def check_number(value: Any, what: str) -> float:
     return float(value)
 
 
-def check_choice(value: Any, what: str, known: Iterable[str]) -> None:
-    """Refuse a word that is not known, and list those that are."""
-    words = list(known)
-    if not isinstance(value, str) or value not in words:
-        *others, last = map(repr, words)
+def check_choice(value: Any, what: str, choices: Iterable[str]) -> None:
+    """Refuse a word that is not among the choices, and list them."""
+    names = list(choices)
+    if not isinstance(value, str) or value not in names:
+        *others, last = map(repr, names)
         raise ValueError(f"{what} must be {', '.join(others)} or {last}, got {shown(value)}")
 
 
@@ -121,12 +121,12 @@ def check_kind(value: Any, what: str, kind: type[_T]) -> _T:
 
 def check_path(value: Any, what: str) -> Path:
     """Return a path, of text or anything that stands for one."""
-    found = value if isinstance(value, str) else os.fspath(value) if isinstance(value, os.PathLike) else None
-    if not isinstance(found, str):
+    path = value if isinstance(value, str) else os.fspath(value) if isinstance(value, os.PathLike) else None
+    if not isinstance(path, str):
         raise TypeError(f"{what} must be a path, got {kind_of(value)}")
-    if "\0" in found:
-        raise ValueError(f"{what} must be a path, and {shown(found)} holds a NUL character")
-    return Path(found)
+    if "\0" in path:
+        raise ValueError(f"{what} must be a path, and {shown(path)} holds a NUL character")
+    return Path(path)
 
 
 def check_mapping(value: Any, what: str) -> Mapping[Any, Any]:
@@ -140,7 +140,7 @@ def check_list(value: Any, what: str, kind: type[_T]) -> list[_T]:
     """Return the entries of anything but text that can be gone through, each of a class."""
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable) or hasattr(value, "shape"):
         raise TypeError(f"{what} must be a list of {kind.__name__}, got {kind_of(value)}")
-    return [check_kind(one, f"{what}[{place}]", kind) for place, one in enumerate(value)]
+    return [check_kind(one, f"{what}[{index}]", kind) for index, one in enumerate(value)]
 
 
 def as_array(values: Any, what: str) -> NDArray[Any]:
@@ -164,8 +164,8 @@ def check_numbers(values: Any, what: str, *shape: int | None, whole: bool = Fals
     if array.dtype.kind not in ("biu" if whole else "biuf"):
         raise TypeError(f"{what} must hold {'integers' if whole else 'real numbers'}, got dtype {array.dtype}")
     if array.ndim != len(shape) or any(want not in (None, have) for want, have in zip(shape, array.shape, strict=True)):
-        wanted = ", ".join("any" if size is None else str(size) for size in shape)
-        raise ValueError(f"{what} must have the shape ({wanted}), got {array.shape}")
+        expected = ", ".join("any" if size is None else str(size) for size in shape)
+        raise ValueError(f"{what} must have the shape ({expected}), got {array.shape}")
     return array
 
 
@@ -185,8 +185,8 @@ def check_sparse(matrix: Any, what: str, *shape: int | None) -> None:
     if matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
         raise TypeError(f"{what} must be a matrix of real numbers, got {matrix.dtype} of shape {matrix.shape}")
     if shape and any(want not in (None, have) for want, have in zip(shape, matrix.shape, strict=True)):
-        wanted = ", ".join("any" if size is None else str(size) for size in shape)
-        raise ValueError(f"{what} must have the shape ({wanted}), got {matrix.shape}")
+        expected = ", ".join("any" if size is None else str(size) for size in shape)
+        raise ValueError(f"{what} must have the shape ({expected}), got {matrix.shape}")
     rows = max(matrix.shape)
     if rows > 10**8 and rows > 1000 * (matrix.nnz + 1):
         raise ValueError(f"{what} has the shape {matrix.shape} and {matrix.nnz} entries; leave out what is empty")

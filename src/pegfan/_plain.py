@@ -42,10 +42,10 @@ def versions(*names: str) -> dict[str, str]:
     """
     from pegfan import __version__
 
-    found = {"pegfan": __version__}
+    installed = {"pegfan": __version__}
     for name in names:
         try:
-            found[name] = metadata.version(name)
+            installed[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             continue
-    return found
+    return installed

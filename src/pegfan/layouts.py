@@ -7,53 +7,48 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_array, diags_array, issparse
+from scipy.sparse import csr_array, diags_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components
 from scipy.sparse.linalg import eigsh
 
 from pegfan._arrays import FloatArray, IntArray
-from pegfan._checks import check_integer, check_kind, check_numbers, check_sparse
 from pegfan.graph import Graph, check_graph
 from pegfan.trees import Hierarchy
 
-__all__ = ["coordinates", "ground", "is_flat", "layout", "nested_boxes", "spiral", "springs"]
-
+__all__ = ["layout"]
 
 WIDE = 1.3
 """The half width of nested boxes, for a half height of 1."""
 _GAP = 0.03  # half the distance of two branches of the root; deeper clusters stand closer
 _LEAST = 0.06
-_MOST = 10**7
 _GOLDEN = np.pi * (3 - np.sqrt(5))
 _SMALL_LAYOUT = 500  # nodes; beyond, stress layouts take minutes and show hairballs
 
 
 def coordinates(graph: Graph, positions: ArrayLike | None) -> FloatArray:
     """Where to draw the nodes, (n, 2): as the caller says, as the graph knows, or by a layout."""
-    check_graph(graph)
     if positions is None:
         if graph.positions is None:
             return layout(graph)
         positions = graph.positions
     try:
-        given = np.asarray(positions, dtype=np.float64)
+        points = np.asarray(positions, dtype=np.float64)
     except (TypeError, ValueError, RuntimeError) as error:
         raise ValueError(f"positions must be numbers, one row (x, y) per node: {error}") from error
-    if given.ndim == 1:
-        given = given[:, None]
-    if given.ndim != 2 or len(given) != graph.n or given.shape[1] == 0:
+    if points.ndim == 1:
+        points = points[:, None]
+    if points.ndim != 2 or len(points) != graph.n or points.shape[1] == 0:
         raise ValueError(
             f"positions have shape {np.shape(positions)}; give one row (x, y) per node, shape ({graph.n}, 2)"
         )
-    if not np.isfinite(given).all():
-        row = int(np.flatnonzero(~np.isfinite(given).all(axis=1))[0])
-        raise ValueError(f"positions[{row}] is {given[row].tolist()}; positions must be finite")
-    return given[:, :2] if given.shape[1] > 1 else np.column_stack([given[:, 0], np.zeros(graph.n)])
+    if not np.isfinite(points).all():
+        row = int(np.flatnonzero(~np.isfinite(points).all(axis=1))[0])
+        raise ValueError(f"positions[{row}] is {points[row].tolist()}; positions must be finite")
+    return points[:, :2] if points.shape[1] > 1 else np.column_stack([points[:, 0], np.zeros(graph.n)])
 
 
 def is_flat(xy: FloatArray) -> bool:
     """Whether all nodes are on a horizontal line."""
-    xy = check_numbers(xy, "xy", None, 2)
     return bool(np.ptp(xy[:, 1]) <= 1e-9 * np.ptp(xy[:, 0]))
 
 
@@ -142,8 +137,6 @@ def ground(graph: Graph, tree: Hierarchy) -> tuple[Graph, FloatArray | None]:
     Otherwise a graph without edges, and positions on a Hilbert curve in the order of the leaves: clusters are runs of
     leaves, so each of them is a patch of this mosaic, at every level.
     """
-    check_graph(graph)
-    check_kind(tree, "tree", Hierarchy)
     if graph.positions is not None or graph.n <= _SMALL_LAYOUT:
         return graph, None
     k = int(np.ceil(np.log2(graph.n) / 2))
@@ -171,7 +164,6 @@ def nested_boxes(tree: Hierarchy) -> list[FloatArray]:
     Children share the box of their cluster in their order, by their numbers of nodes (very small ones get more). Gaps
     are wider at coarse levels, so that white lines show what belongs together.
     """
-    check_kind(tree, "tree", Hierarchy)
     levels = [np.array([[-WIDE, -1.0, WIDE, 1.0]])]
     for level in range(1, tree.K):
         first, sizes = tree.first_child(level), tree.sizes(level + 1)
@@ -213,13 +205,8 @@ def _shrink(boxes: FloatArray, gap: float) -> None:
 def springs(links: csr_array, start: FloatArray, steps: int = 100) -> FloatArray:
     """Nodes pushed apart by each other and pulled together by links, within the unit circle.
 
-    `links` is symmetric, without self loops; `start` holds distinct places, (n, 2). Each step moves nodes less far.
+    `links` is symmetric, without self loops; `start` holds distinct points, (n, 2). Each step moves nodes less far.
     """
-    start = check_numbers(start, "start", None, 2)
-    check_integer(steps, "steps", least=0, most=_MOST)
-    if not issparse(links):
-        raise TypeError("links must be a sparse matrix")
-    check_sparse(links, "links", len(start), len(start))
     n = len(start)
     if n < 2:
         return np.zeros((n, 2))
@@ -250,7 +237,6 @@ def springs(links: csr_array, start: FloatArray, steps: int = 100) -> FloatArray
 
 def spiral(n: int) -> FloatArray:
     """Distinct places inside the unit circle, for a start."""
-    check_integer(n, "n", least=0, most=_MOST)
     k = np.arange(n)
     distance = np.sqrt((k + 0.5) / max(n, 1))
     return np.column_stack([distance * np.cos(_GOLDEN * k), distance * np.sin(_GOLDEN * k)])

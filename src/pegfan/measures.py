@@ -206,19 +206,19 @@ def ccns(graph: Graph) -> FloatArray:
     """
     labels = _labels(graph)
     i, j = graph.adjacency.tocoo().coords
-    kept = (labels[i] >= 0) & (labels[j] >= 0)
+    labelled = (labels[i] >= 0) & (labels[j] >= 0)
     k, n = graph.n_classes, graph.n
     check_memory(32.0 * k * k, f"the similarity of {k:,} classes to each other")
     if n * k <= _CELLS:
-        cells = np.bincount(i[kept] * np.int64(k) + labels[j[kept]], minlength=n * k).reshape(n, k)
+        cells = np.bincount(i[labelled] * np.int64(k) + labels[j[labelled]], minlength=n * k).reshape(n, k)
         counts = csr_array(cells.astype(np.float64))
     else:
-        counts = coo_array((np.ones(int(kept.sum())), (i[kept], labels[j[kept]])), shape=(n, k)).tocsr()
+        counts = coo_array((np.ones(int(labelled.sum())), (i[labelled], labels[j[labelled]])), shape=(n, k)).tocsr()
     norms = np.sqrt((counts * counts).sum(axis=1))
     direction = counts.multiply(1 / np.maximum(norms, 1)[:, None]).tocsr()
-    known = np.flatnonzero(labels >= 0)
-    sizes = np.bincount(labels[known], minlength=k)
-    member = coo_array((np.ones(len(known)), (labels[known], known)), shape=(k, n)).tocsr()
+    nodes = np.flatnonzero(labels >= 0)
+    sizes = np.bincount(labels[nodes], minlength=k)
+    member = coo_array((np.ones(len(nodes)), (labels[nodes], nodes)), shape=(k, n)).tocsr()
     with np.errstate(invalid="ignore"):
         mean = (member @ direction).toarray() / np.where(sizes, sizes, np.nan)[:, None]
     return np.asarray(mean @ mean.T)
@@ -289,8 +289,8 @@ def degrees(graph: Graph) -> Degrees:
 
     Examples
     --------
-    >>> found = degrees(Graph.from_edges([[0, 1], [0, 2], [0, 3]]))
-    >>> found.outgoing, found.histogram
+    >>> counted = degrees(Graph.from_edges([[0, 1], [0, 2], [0, 3]]))
+    >>> counted.outgoing, counted.histogram
     (Summary(min=1, median=1.0, mean=1.5, max=3), {1: 3, 2: 1})
     """
     check_graph(graph)
@@ -363,8 +363,8 @@ def leaking_share(graph: Graph, train: IntArray, test: IntArray) -> float:
     check_graph(graph)
     train, test = (check_places(nodes, name, graph.n) for nodes, name in ((train, "train"), (test, "test")))
     group = _same_neighbours(graph)
-    known = group[train]
-    return float(np.isin(group[test], known[known >= 0]).mean()) if len(test) else 0.0
+    seen = group[train]
+    return float(np.isin(group[test], seen[seen >= 0]).mean()) if len(test) else 0.0
 
 
 def purity(clusters: IntArray, classes: IntArray) -> float:
@@ -554,8 +554,8 @@ def _labelled_arcs(graph: Graph) -> tuple[Any, NDArray[Any], NDArray[Any]]:
     check_graph(graph)
     labels = _labels(graph) if graph.targets is None else graph.targets
     i, j = graph.adjacency.tocoo().coords
-    kept = (i != j) & graph.labelled[i] & graph.labelled[j]
-    return labels, i[kept], j[kept]
+    labelled = (i != j) & graph.labelled[i] & graph.labelled[j]
+    return labels, i[labelled], j[labelled]
 
 
 def _class_edges(graph: Graph) -> csr_array:

@@ -241,7 +241,7 @@ def interval(
     check_integer(resamples, "resamples", least=1, most=10**7)
     chosen = METRICS[check_metric(metric)]
     rng = np.random.default_rng(check_seed(seed))
-    found = [np.empty(0)]
+    resampled = [np.empty(0)]
     share = -(-resamples // max(len(parts), 1))
     for output, labels in (check_outputs(*part, chosen.numbers) for part in parts):
         if not len(labels):
@@ -249,8 +249,8 @@ def interval(
         cells = chosen.cells(np.asarray(output, np.float64), np.asarray(labels))
         step = max(1, _BLOCK // len(cells.counts))
         for first in range(0, share, step):
-            found.append(cells.value(_resampled(cells, min(step, share - first), rng)))
-    values = np.concatenate(found)
+            resampled.append(cells.value(_resampled(cells, min(step, share - first), rng)))
+    values = np.concatenate(resampled)
     values = values[np.isfinite(values)]
     if not len(values):
         return None
@@ -268,9 +268,9 @@ def _resampled(cells: Cells, times: int, rng: np.random.Generator) -> Any:
     several = np.flatnonzero(cells.counts != 1)
     weights[:, several] = rng.poisson(cells.counts[several], size=(times, len(several)))
     for k in np.unique(cells.classes):
-        own = cells.classes == k
-        total = weights @ own.astype(np.float32)
-        weights[:, own] *= (cells.counts[own].sum() / np.maximum(total, 1))[:, None].astype(np.float32)
+        members = cells.classes == k
+        total = weights @ members.astype(np.float32)
+        weights[:, members] *= (cells.counts[members].sum() / np.maximum(total, 1))[:, None].astype(np.float32)
     return weights
 
 
@@ -350,23 +350,23 @@ def _ranks(value: Callable[[Any, Any], FloatArray]) -> Callable[[FloatArray, Int
     """
 
     def cells(output: FloatArray, labels: IntArray) -> Cells:
-        values, place = np.unique(output[:, 0] - output[:, 1], return_inverse=True)
-        hits = np.bincount(place, labels == 1, minlength=len(values))
-        misses = np.bincount(place, labels != 1, minlength=len(values))
+        values, index = np.unique(output[:, 0] - output[:, 1], return_inverse=True)
+        hits = np.bincount(index, labels == 1, minlength=len(values))
+        misses = np.bincount(index, labels != 1, minlength=len(values))
         alone = hits == 0
         starts = np.flatnonzero(~(alone & np.concatenate([[False], alone[:-1]])))
         counts = np.concatenate([np.add.reduceat(part, starts) for part in (hits, misses)])
         kinds, middle = np.repeat([1, 0], len(starts)), len(starts)
 
-        def rows(given: Any) -> FloatArray:
+        def rows(counted: Any) -> FloatArray:
             with np.errstate(invalid="ignore", divide="ignore"):  # 0 / 0: one of the classes is not there
-                return value(given[:, :middle], given[:, middle:])
+                return value(counted[:, :middle], counted[:, middle:])
 
         used = counts > 0
 
-        def spread(given: Any) -> FloatArray:
-            whole = np.zeros((len(given), len(counts)), given.dtype)
-            whole[:, used] = given
+        def spread(counted: Any) -> FloatArray:
+            whole = np.zeros((len(counted), len(counts)), counted.dtype)
+            whole[:, used] = counted
             return rows(whole)
 
         return Cells(counts[used], kinds[used], spread)
@@ -383,9 +383,9 @@ def _roc_aucs(hits: Any, misses: Any) -> FloatArray:
 
 def _average_precisions(hits: Any, misses: Any) -> FloatArray:
     """Σ (R_k − R_{k−1}) P_k over the distinct scores, with P_k and R_k of the nodes of the k highest ones."""
-    found, lost = (np.cumsum(part, axis=1, dtype=np.float64) for part in (hits, misses))
-    precision = np.nan_to_num(found / (found + lost))
-    return np.asarray((hits * precision).sum(axis=1) / found[:, -1])
+    true, false = (np.cumsum(part, axis=1, dtype=np.float64) for part in (hits, misses))
+    precision = np.nan_to_num(true / (true + false))
+    return np.asarray((hits * precision).sum(axis=1) / true[:, -1])
 
 
 def _log_losses(output: FloatArray, labels: IntArray) -> Cells:
@@ -402,10 +402,10 @@ def _errors(power: int) -> Callable[[FloatArray, Any], Cells]:
     """The cells of R² (power 2) and of the mean absolute error (power 1): one per node, sorted by target and error."""
 
     def cells(output: FloatArray, truth: Any) -> Cells:
-        values, wanted = output.reshape(len(truth)), np.asarray(truth, np.float64)
-        order = np.lexsort((values, wanted))
-        wanted, errors = wanted[order], np.abs(values[order] - wanted[order])
-        ones = np.ones(len(wanted))
+        values, targets = output.reshape(len(truth)), np.asarray(truth, np.float64)
+        order = np.lexsort((values, targets))
+        targets, errors = targets[order], np.abs(values[order] - targets[order])
+        ones = np.ones(len(targets))
 
         def absolute(rows: Any) -> FloatArray:
             with np.errstate(invalid="ignore"):  # no node was taken
@@ -413,13 +413,13 @@ def _errors(power: int) -> Callable[[FloatArray, Any], Cells]:
 
         def explained(rows: Any) -> FloatArray:
             weights = np.asarray(rows, np.float64)
-            shifted = wanted - wanted.mean()  # so that squares of large numbers do not cancel
+            shifted = targets - targets.mean()  # so that squares of large numbers do not cancel
             total = weights.sum(axis=1)
             with np.errstate(invalid="ignore", divide="ignore"):  # no node was taken, or all targets are the same
                 spread = weights @ shifted**2 - (weights @ shifted) ** 2 / total
                 return np.asarray(np.where(spread > 0, 1.0 - weights @ errors**2 / spread, np.nan))
 
-        return Cells(ones, np.zeros(len(wanted), np.int64), absolute if power == 1 else explained)
+        return Cells(ones, np.zeros(len(targets), np.int64), absolute if power == 1 else explained)
 
     return cells
 
@@ -503,16 +503,16 @@ def check_outputs(outputs: Any, labels: Any, numbers: bool = False) -> tuple[NDA
     numbers
         Whether numbers are predicted.
     """
-    found, truth = as_array(outputs, "the outputs"), check_numbers(labels, "labels", None)
-    if found.dtype.kind not in "biuf":
-        raise TypeError(f"the outputs must hold real numbers, got dtype {found.dtype}")
-    if found.shape[:1] != truth.shape or (
-        not (found.ndim == 2 and found.shape[1]) and not (numbers and found.ndim == 1)
+    array, truth = as_array(outputs, "the outputs"), check_numbers(labels, "labels", None)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"the outputs must hold real numbers, got dtype {array.dtype}")
+    if array.shape[:1] != truth.shape or (
+        not (array.ndim == 2 and array.shape[1]) and not (numbers and array.ndim == 1)
     ):
-        raise ValueError(f"the outputs must have a row for each of the {len(truth)} labels, got shape {found.shape}")
+        raise ValueError(f"the outputs must have a row for each of the {len(truth)} labels, got shape {array.shape}")
     if not numbers:
-        truth = check_places(truth, "labels", found.shape[1])
-    return found, truth
+        truth = check_places(truth, "labels", array.shape[1])
+    return array, truth
 
 
 def check_metric(name: Any) -> str:

@@ -82,19 +82,19 @@ class _Check:
         if not holds:
             raise AssertionError(f"{self.name}: {otherwise}")
 
-    def close(self, found: Any, wanted: Any, what: str, loose: float = 1.0) -> None:
-        found = found.toarray() if issparse(found) else np.asarray(found)
-        self.that(found.shape == wanted.shape, f"{what} has shape {found.shape}, not {wanted.shape}")
-        off = float(np.abs(found - wanted).max(initial=0.0))
+    def close(self, answer: Any, expected: Any, what: str, loose: float = 1.0) -> None:
+        answer = answer.toarray() if issparse(answer) else np.asarray(answer)
+        self.that(answer.shape == expected.shape, f"{what} has shape {answer.shape}, not {expected.shape}")
+        off = float(np.abs(answer - expected).max(initial=0.0))
         self.that(off <= self.tolerance * loose * self.unit, f"{what} is off by {off:.3g}")
 
 
 def _check_products(check: _Check, operator: Operator, dense: Any, x: Any, name: str) -> None:
     x.setflags(write=False)
     for dtype, loose in ((np.float64, 1.0), (np.float32, 1e5)):
-        found = operator @ x.astype(dtype)
-        check.close(found, dense @ x, f"the {name} in {np.dtype(dtype)}", loose)
-        check.that(found.dtype == dtype, f"the {name} in {np.dtype(dtype)} has dtype {found.dtype}")
+        product = operator @ x.astype(dtype)
+        check.close(product, dense @ x, f"the {name} in {np.dtype(dtype)}", loose)
+        check.that(product.dtype == dtype, f"the {name} in {np.dtype(dtype)} has dtype {product.dtype}")
     check.close(operator @ x, dense @ x, f"the {name} with read-only memory")
     check.close(operator @ np.asfortranarray(x), dense @ x, f"the {name} with columns in memory")
     check.close(operator @ x[:, 0], dense @ x[:, 0], f"the {name} with a vector")
@@ -106,9 +106,9 @@ def _check_tensors(check: _Check, operator: Operator, dense: Any, x: Any, name: 
     import torch
 
     tensor = torch.tensor(x, requires_grad=True)
-    found = operator @ tensor
-    check.close(found.detach().numpy(), dense @ x, f"the {name} with a tensor")
-    found.sum().backward()
+    product = operator @ tensor
+    check.close(product.detach().numpy(), dense @ x, f"the {name} with a tensor")
+    product.sum().backward()
     check.close(tensor.grad, dense.T @ np.ones_like(dense @ x), f"the gradient of the {name}")
 
 

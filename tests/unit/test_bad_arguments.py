@@ -102,8 +102,6 @@ def test_a_graph_without_what_is_needed_is_told_how_to_get_it(graph):
         (lambda g, t: channels.density(g, None), TypeError, "system must be a FrameletSystem, got NoneType"),
         (lambda g, t: channels.Channel("c", None, g.features).apply("w"), TypeError, "weights must be an array"),
         (lambda g, t: channels.FeatureScale.of(g.features).apply(np.ones((2, 3))), ValueError, r"shape \(any, 6\)"),
-        (lambda g, t: layouts.nested_boxes(g), TypeError, r"tree must be a Hierarchy, got pegfan\.Graph"),
-        (lambda g, t: layouts.spiral(10**12), ValueError, "n must be at most"),
         (lambda g, t: measures.purity([0, 1], [0]), ValueError, "as many clusters as classes"),
         (lambda g, t: measures.leaking_share(g, [99], [0]), ValueError, "train holds 99"),
         (lambda g, t: pf.Hierarchy.equivalent(t, 3), TypeError, "other must be a Hierarchy, got int"),

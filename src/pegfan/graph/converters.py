@@ -75,8 +75,8 @@ def _learnable(cls: type[Graph], value: Any, truth: str) -> Graph | None:
     if isinstance(value, tuple):
         if len(value) not in (2, 3):
             raise ValueError(f"a tuple must be (adjacency, X) or (adjacency, X, y), got {len(value)} entries")
-        known: dict[str, Any] = {truth: value[2]} if len(value) == 3 else {}
-        return cls(value[0], features=value[1], **known)
+        predicted: dict[str, Any] = {truth: value[2]} if len(value) == 3 else {}
+        return cls(value[0], features=value[1], **predicted)
     if getattr(value, "edge_index", None) is not None:
         graph = from_pyg(cls, value)
         if truth == "targets" and graph.labels is not None:  # numbers all of which happen to be whole
