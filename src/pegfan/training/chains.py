@@ -6,7 +6,6 @@ Which neighbours in the chain are multiplied out beforehand is decided by counti
 
 from __future__ import annotations
 
-import hashlib
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -15,6 +14,7 @@ import numpy as np
 from scipy.sparse import csr_array, diags_array, eye_array, hstack, issparse, vstack
 
 from pegfan._arrays import IntArray
+from pegfan._hashing import digest_of
 from pegfan.channels import Channel
 from pegfan.measures import equal_rows
 
@@ -41,12 +41,9 @@ class Stored:
         self.data = sparse.data.astype(np.float32)
 
     @cached_property
-    def digest(self) -> bytes:
+    def digest(self) -> str:
         """Equal for equal matrices, so that channels can share them."""
-        digest = hashlib.blake2b(digest_size=16)
-        for part in (np.array([self.dense, *self.shape]), self.pointers, self.indices, self.data):
-            digest.update(part.data)
-        return digest.digest()
+        return digest_of(f"{self.dense} {self.shape}", self.pointers, self.indices, self.data)
 
 
 class Chain:

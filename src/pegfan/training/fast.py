@@ -73,7 +73,7 @@ class Packed:
         pointers: list[Any] = []
         indices: list[Any] = [np.zeros(0, np.int32)]
         data: tuple[list[Any], list[Any]] = ([np.zeros(0, np.float32)], [np.zeros(0, np.float32)])  # sparse, dense
-        entries: dict[bytes, tuple[int, ...]] = {}
+        entries: dict[str, tuple[int, ...]] = {}
         first, ends = 0, [0, 0]
 
         def entry_of(matrix: Stored) -> tuple[int, ...]:
