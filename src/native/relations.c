@@ -2,22 +2,22 @@
 #include "common.h"
 
 void nearest_degrees(const int64_t *order, const int64_t *first, int64_t count, const int64_t *degrees, int64_t around,
-                     int32_t *out, int64_t wanted) {
+                     int32_t *out, int64_t most) {
     for (int64_t c = 0; c < count; c++)
-        for (int64_t place = first[c]; place < first[c + 1]; place++) {
-            const int64_t i = order[place];
-            int64_t low = c - 1, high = c + 1, now = c, found = 0;
+        for (int64_t position = first[c]; position < first[c + 1]; position++) {
+            const int64_t i = order[position];
+            int64_t low = c - 1, high = c + 1, now = c, filled = 0;
             while (1) {
                 const int64_t start = first[now], size = first[now + 1] - first[now];
-                for (int64_t step = 0; step < size && found < wanted; step++) {
+                for (int64_t step = 0; step < size && filled < most; step++) {
                     int64_t at = start + step;
                     if (around && now == c)
-                        at = start + (place - start + 1 + step) % size;
+                        at = start + (position - start + 1 + step) % size;
                     else if (around && now < c)
                         at = start + size - 1 - step;
-                    if (order[at] != i) out[i * wanted + found++] = (int32_t)order[at];
+                    if (order[at] != i) out[i * most + filled++] = (int32_t)order[at];
                 }
-                if (found == wanted || (low < 0 && high == count)) break;
+                if (filled == most || (low < 0 && high == count)) break;
                 if (low < 0 || (high < count && degrees[high] - degrees[c] <= degrees[c] - degrees[low]))
                     now = high++;
                 else
@@ -27,7 +27,7 @@ void nearest_degrees(const int64_t *order, const int64_t *first, int64_t count, 
 }
 
 /* The next ring of a node: its members join the queue, and the classes of their degrees are counted. */
-static int64_t next_ring(const int32_t *indptr, const int32_t *indices, const int64_t *own, int64_t root,
+static int64_t next_ring(const int32_t *indptr, const int32_t *indices, const int64_t *class_of, int64_t root,
                          int64_t head, int64_t ring_end, int64_t reach, int32_t *stamp, int32_t *queue, int32_t *counts,
                          int64_t *low, int64_t *high) {
     int64_t tail = ring_end;
@@ -38,15 +38,15 @@ static int64_t next_ring(const int32_t *indptr, const int32_t *indices, const in
             if (stamp[j] == root) continue;
             stamp[j] = (int32_t)root;
             queue[tail++] = (int32_t)j;
-            counts[own[j]]++;
-            if (own[j] < *low) *low = own[j];
-            if (own[j] > *high) *high = own[j];
+            counts[class_of[j]]++;
+            if (class_of[j] < *low) *low = class_of[j];
+            if (class_of[j] > *high) *high = class_of[j];
         }
     }
     return tail;
 }
 
-int64_t rings(const int32_t *indptr, const int32_t *indices, const int64_t *own, const int64_t *reach, int64_t begin,
+int64_t rings(const int32_t *indptr, const int32_t *indices, const int64_t *class_of, const int64_t *reach, int64_t begin,
               int32_t *stamp, int32_t *queue, int32_t *counts, int64_t classes, int64_t *sizes, int64_t n,
               int64_t layers, int32_t *which, int32_t *many) {
     int64_t end = 0;
@@ -57,7 +57,7 @@ int64_t rings(const int32_t *indptr, const int32_t *indices, const int64_t *own,
         for (int64_t k = 0; k < layers; k++) {
             const int64_t ring_end = tail, before = end;
             int64_t low = classes, high = -1;
-            tail = next_ring(indptr, indices, own, root, head, ring_end, reach[root], stamp, queue, counts, &low, &high);
+            tail = next_ring(indptr, indices, class_of, root, head, ring_end, reach[root], stamp, queue, counts, &low, &high);
             head = ring_end;
             for (int64_t c = low; c <= high; c++) {
                 if (!counts[c]) continue;
@@ -133,17 +133,17 @@ static double time_warp(const double *a, const int32_t *many_a, int64_t n_a, con
     return above[width - 1];
 }
 
-void add_distances(int64_t begin, int64_t end, const int32_t *candidates, int64_t wanted, const int64_t *first,
+void add_distances(int64_t begin, int64_t end, const int32_t *candidates, int64_t most, const int64_t *first,
                    const int32_t *which, const int32_t *many, const double *values, int64_t classes, double *total,
                    double *room) {
     double *a = room, *b = room + classes, *above = room + 2 * classes, *row = room + 3 * classes;
     for (int64_t i = begin; i < end; i++) {
         const int64_t low = first[2 * i], high = first[2 * i + 1];
         for (int64_t e = low; e < high; e++) a[e - low] = values[which[e]];
-        for (int64_t t = 0; t < wanted; t++) {
-            double *sum = total + i * wanted + t;
+        for (int64_t t = 0; t < most; t++) {
+            double *sum = total + i * most + t;
             if (*sum == INFINITY) continue;
-            const int64_t j = candidates[i * wanted + t], start = first[2 * j], stop = first[2 * j + 1];
+            const int64_t j = candidates[i * most + t], start = first[2 * j], stop = first[2 * j + 1];
             if (low == high || start == stop) {
                 *sum = INFINITY;
                 continue;
@@ -169,22 +169,22 @@ void relation_weights(const double *distances, int64_t n, int64_t d, double *out
 }
 
 void nearest_nodes(const int64_t *order, const int64_t *first, int64_t points, const int64_t *near, int64_t d_near,
-                   const double *gaps, int64_t *nodes, int64_t wanted, double *distances) {
+                   const double *gaps, int64_t *nodes, int64_t most, double *distances) {
     for (int64_t p = 0; p < points; p++) {
         const int64_t size = first[p + 1] - first[p];
-        for (int64_t place = 0; place < size; place++) {
-            const int64_t row = order[first[p] + place] * wanted;
-            int64_t found = 0;
-            for (int64_t step = 1; step < size && found < wanted; step++, found++) {
-                nodes[row + found] = order[first[p] + (place + step) % size];
-                distances[row + found] = 0.0;
+        for (int64_t position = 0; position < size; position++) {
+            const int64_t row = order[first[p] + position] * most;
+            int64_t filled = 0;
+            for (int64_t step = 1; step < size && filled < most; step++, filled++) {
+                nodes[row + filled] = order[first[p] + (position + step) % size];
+                distances[row + filled] = 0.0;
             }
             for (int64_t t = 0; t < d_near; t++) {
                 const int64_t q = near[p * d_near + t];
                 if (q == p) continue;
-                for (int64_t at = first[q]; at < first[q + 1] && found < wanted; at++, found++) {
-                    nodes[row + found] = order[at];
-                    distances[row + found] = gaps[p * d_near + t];
+                for (int64_t at = first[q]; at < first[q + 1] && filled < most; at++, filled++) {
+                    nodes[row + filled] = order[at];
+                    distances[row + filled] = gaps[p * d_near + t];
                 }
             }
         }

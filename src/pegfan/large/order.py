@@ -163,7 +163,7 @@ class _Streamed(Refiner):
                 seen |= set(_bits_of(np.array([values.min(), values.max()]), self.largest).tolist())
         return len(seen) == 1
 
-    def gather(self, colours: Colours, total: Colours) -> None:
+    def add_neighbours(self, colours: Colours, total: Colours) -> None:
         """Add what every node sees of its neighbours' colours."""
         for side, factor in self.streams:
             for block in on_disk.blocks(side):

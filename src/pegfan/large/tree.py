@@ -19,7 +19,7 @@ from pegfan.large import arcs as on_disk
 from pegfan.large.arcs import Block, index_of, read_block, save_block, vector
 from pegfan.large.pieces import Stage, Task, Work
 from pegfan.trees import Hierarchy, _kernels, _linear
-from pegfan.trees.build import gather, grow, settings_of, told_of
+from pegfan.trees.build import gather_loose, grow, order_facts, settings_of
 from pegfan.trees.builders.matching import gather_by_neighbour, matching
 from pegfan.trees.level import LevelGraph
 
@@ -208,7 +208,7 @@ def join_pairs(task: Task) -> dict[str, Any]:
             del pairs, keys
         key = stop
     lonely = vector(level, "roots") == 0
-    labels = gather(gather_by_neighbour(parent, first, h), lonely, h)
+    labels = gather_loose(gather_by_neighbour(parent, first, h), lonely, h)
     del parent, first
     lengths = np.concatenate([np.diff(level.load("pointers", block)) for block in range(level.count)])
     count = int(labels.max()) + 1
@@ -266,7 +266,7 @@ def finish_tree(task: Task) -> dict[str, Any]:
     about = rest.result()
     parents = [task.inputs[f"level{i}"].load("labels") for i in range(task.params["levels"])]
     parents += [rest.load(f"labels{i}") for i in range(about["levels"])]
-    info = task.params["info"] | told_of(SimpleNamespace(**order.result()), about["capped"])
+    info = task.params["info"] | order_facts(SimpleNamespace(**order.result()), about["capped"])
     tree = Hierarchy(parents, order.load("order"), info)
     tree.save(task.folder / "tree.npz")
     return {"K": tree.K, "clusters": [int(count) for count in tree.n_clusters], **info}

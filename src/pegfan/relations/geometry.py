@@ -227,16 +227,16 @@ def _read_rows(path: Path, n: int, max_bytes: int) -> tuple[IntArray, IntArray, 
             read += len(line)
             if read > max_bytes:
                 raise BadInput(f"{path} has more than the {max_bytes:,} bytes allowed; pass a larger max_bytes")
-            found = _ROW.fullmatch(line.rstrip(b"\r\n"))
-            if found is None:
+            match = _ROW.fullmatch(line.rstrip(b"\r\n"))
+            if match is None:
                 raise BadInput(f"{path}, line {number}: {_complaint(line)}")
-            one, two = int(found[1]), int(found[2])
+            one, two = int(match[1]), int(match[2])
             if one >= n or two >= n:
                 raise BadInput(
                     f"{path}, line {number}: node {max(one, two)} is outside the nodes 0..{n - 1}; is it the file of "
                     "another graph?"
                 )
-            rows.append((one, two, 4 * (found[3] == b"latent_space") + int(found[4])))
+            rows.append((one, two, 4 * (match[3] == b"latent_space") + int(match[4])))
     columns = np.array(rows, dtype=np.int64).reshape(-1, 3).T
     return columns[0], columns[1], columns[2]
 
@@ -270,30 +270,30 @@ def _plane(edges: csr_array, embedding: str) -> FloatArray:
 
     level = LevelGraph(edges, edges)
     if embedding == "spectral":
-        found = embeddings.spectral_embedding(level)
+        coordinates = embeddings.spectral_embedding(level)
     else:
-        found = embeddings.adjacency_embedding(level, 2)
-    points = np.zeros((len(found), 2))
-    points[:, : found.shape[1]] = found[:, :2]
+        coordinates = embeddings.adjacency_embedding(level, 2)
+    points = np.zeros((len(coordinates), 2))
+    points[:, : coordinates.shape[1]] = coordinates[:, :2]
     return points + 0.0  # no negative zero
 
 
-def _latent_neighbours(points: FloatArray, wanted: int) -> tuple[IntArray, IntArray]:
-    """Pairs of a node and one close to it, about as many as wanted."""
+def _latent_neighbours(points: FloatArray, target: int) -> tuple[IntArray, IntArray]:
+    """Pairs of a node and one close to it, about as many as `target`."""
     from scipy.spatial import cKDTree
 
     n = len(points)
-    cap = min(ceil(_CAP * wanted / n), n - 1)
+    cap = min(ceil(_CAP * target / n), n - 1)
     if cap == 0:
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    places, own = np.unique(points, axis=0, return_inverse=True)
-    own = own.reshape(-1)
-    count = min(cap + 1, len(places))  # its own place is among them
-    gaps, near = cKDTree(places).query(places, k=np.arange(1, count + 1))
-    first = np.concatenate([[0], np.cumsum(np.bincount(own))])
+    distinct, point_of = np.unique(points, axis=0, return_inverse=True)
+    point_of = point_of.reshape(-1)
+    count = min(cap + 1, len(distinct))  # its own point is among them
+    gaps, near = cKDTree(distinct).query(distinct, k=np.arange(1, count + 1))
+    first = np.concatenate([[0], np.cumsum(np.bincount(point_of))])
     nodes, distances = np.empty((n, cap), np.int64), np.empty((n, cap))
-    nearest_nodes(np.argsort(own, kind="stable"), first, near, gaps, nodes, distances)
-    radius = np.partition(distances, wanted - 1, axis=None)[wanted - 1]
+    nearest_nodes(np.argsort(point_of, kind="stable"), first, near, gaps, nodes, distances)
+    radius = np.partition(distances, target - 1, axis=None)[target - 1]
     row, column = np.nonzero(distances <= radius)
     return row, nodes[row, column]
 

@@ -91,9 +91,9 @@ def struc2vec_relations(
     edges = undirected(graph)
     layers = min(layers, graph.n - 1)
     _check_visits(edges, layers)
-    degrees, own = np.unique(np.diff(edges.indptr), return_inverse=True)
-    candidates = _candidates(degrees, own, canonical_order(graph).order, ties == "around")
-    first, which, many = _ring_lists(edges, own, len(degrees), layers)
+    degrees, class_of = np.unique(np.diff(edges.indptr), return_inverse=True)
+    candidates = _candidates(degrees, class_of, canonical_order(graph).order, ties == "around")
+    first, which, many = _ring_lists(edges, class_of, len(degrees), layers)
     distances = np.zeros(candidates.shape)
     relations: list[csr_array] = []
     for k in range(layers + 1):
@@ -138,18 +138,18 @@ def _check_visits(edges: csr_array, layers: int) -> None:
             break
 
 
-def _candidates(degrees: IntArray, own: IntArray, order: IntArray, around: bool) -> NDArray[np.int32]:
+def _candidates(degrees: IntArray, class_of: IntArray, order: IntArray, around: bool) -> NDArray[np.int32]:
     """For every node the others of nearest degree, the nearest first."""
     n = len(order)
-    by_degree = order[np.argsort(own[order], kind="stable")]
-    first = np.concatenate([[0], np.cumsum(np.bincount(own, minlength=len(degrees)))])
-    found = np.empty((n, min(floor(2 * log2(n)) + 1, n - 1)), np.int32)
-    nearest_degrees(by_degree, first, degrees.astype(np.int64), around, found)
-    return found
+    by_degree = order[np.argsort(class_of[order], kind="stable")]
+    first = np.concatenate([[0], np.cumsum(np.bincount(class_of, minlength=len(degrees)))])
+    candidates = np.empty((n, min(floor(2 * log2(n)) + 1, n - 1)), np.int32)
+    nearest_degrees(by_degree, first, degrees.astype(np.int64), around, candidates)
+    return candidates
 
 
 def _ring_lists(
-    edges: csr_array, own: IntArray, classes: int, layers: int
+    edges: csr_array, class_of: IntArray, classes: int, layers: int
 ) -> tuple[IntArray, NDArray[np.int32], NDArray[np.int32]]:
     """The degrees in every ring of every node: ring k of node i is first[i, k]:first[i, k + 1] of the other two."""
     n = edges.shape[0]
@@ -160,26 +160,26 @@ def _ring_lists(
     block = max(1, _ENTRIES // most)
     room = np.empty((2, min(block, n) * most), np.int32)
     sizes = np.zeros((n, layers), np.int64)
-    found: list[NDArray[np.int32]] = []
+    parts: list[NDArray[np.int32]] = []
     for begin in range(0, n, block):
         part = sizes[begin : begin + block]
-        end = rings(edges.indptr, edges.indices, own, reach, begin, stamp, queue, counts, part, room[0], room[1])
-        found.append(room[:, :end].copy())
+        end = rings(edges.indptr, edges.indices, class_of, reach, begin, stamp, queue, counts, part, room[0], room[1])
+        parts.append(room[:, :end].copy())
     # Ring 0 is the node itself; it goes first in the lists of the node.
-    return _with_ring_zero(sizes, np.concatenate(found, axis=1), own)
+    return _with_ring_zero(sizes, np.concatenate(parts, axis=1), class_of)
 
 
 def _with_ring_zero(
-    sizes: IntArray, rings: NDArray[np.int32], own: IntArray
+    sizes: IntArray, rings: NDArray[np.int32], class_of: IntArray
 ) -> tuple[IntArray, NDArray[np.int32], NDArray[np.int32]]:
-    n = len(own)
+    n = len(class_of)
     widths = np.column_stack([np.ones(n, np.int64), sizes])
     ends = np.cumsum(widths).reshape(widths.shape)
     first = np.column_stack([ends[:, 0] - 1, ends])
     lists = np.ones((2, int(ends[-1, -1])), np.int32)
     rest = np.ones(lists.shape[1], bool)
     rest[first[:, 0]] = False
-    lists[0, first[:, 0]] = own
+    lists[0, first[:, 0]] = class_of
     lists[:, rest] = rings
     return first, lists[0], lists[1]
 

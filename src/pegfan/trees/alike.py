@@ -38,8 +38,8 @@ class Signals:
     def of(cls, values: FloatArray, weight: float) -> Signals:
         """Those of single nodes; NaN is no value. Units and offsets do not matter."""
         seen = ~np.isnan(values)
-        known = (column[here] for column, here in zip(values.T, seen.T, strict=True))
-        offset = [float(np.median(column)) if len(column) else 0.0 for column in known]
+        columns = (column[here] for column, here in zip(values.T, seen.T, strict=True))
+        offset = [float(np.median(column)) if len(column) else 0.0 for column in columns]
         moved = np.where(seen, values - np.array(offset), 0.0)
         largest = np.abs(moved).max(axis=0, initial=0.0)
         return cls(moved / np.where(largest > 0, largest, 1.0), seen.astype(np.float64), weight)
@@ -74,18 +74,18 @@ class Signals:
         first, second, means = self.counts[left], self.counts[right], self.means
         size = first * second / np.maximum(first + second, 1.0) * (means[left] - means[right]) ** 2
         total = np.zeros(len(pairs))
-        for column, known in zip(size.T, ((first > 0) & (second > 0)).T, strict=True):
-            seen = column[known]
+        for column, both in zip(size.T, ((first > 0) & (second > 0)).T, strict=True):
+            seen = column[both]
             unit = max(float(np.median(seen)), 0.01 * float(np.mean(seen))) if len(seen) else 0.0
             if unit > 0:
-                total += np.where(known, np.maximum(column / (_JUMP * unit) - 1.0, 0.0), 0.0)
+                total += np.where(both, np.maximum(column / (_JUMP * unit) - 1.0, 0.0), 0.0)
         return np.asarray(1.0 / (1.0 + self.weight * total / size.shape[1]))
 
     def points(self) -> FloatArray:
         """Coordinates beside those of an embedding in unit rows, of mean squared length weight²; 0 is for no value."""
-        means, known = self.means, self.counts > 0
-        count = np.maximum(known.sum(axis=0), 1)
-        centred = np.where(known, means - (means * known).sum(axis=0) / count, 0.0)
+        means, has_value = self.means, self.counts > 0
+        count = np.maximum(has_value.sum(axis=0), 1)
+        centred = np.where(has_value, means - (means * has_value).sum(axis=0) / count, 0.0)
         width = np.sqrt((centred**2).sum(axis=0) / count)
         return np.asarray(self.weight * len(width) ** -0.5 * centred / np.where(width > 0, width, 1.0))
 
@@ -105,6 +105,6 @@ def check_signals(signals: Any, n: int) -> FloatArray:
 
 def codes_of(values: FloatArray) -> IntArray | None:
     """A number for every row, the same for equal ones and for no others; None where all are equal."""
-    known = np.where(np.isnan(values), np.inf, values + 0.0)  # −0 is 0
-    codes = np.unique(known, axis=0, return_inverse=True)[1].ravel().astype(np.int64)
+    comparable = np.where(np.isnan(values), np.inf, values + 0.0)  # −0 is 0
+    codes = np.unique(comparable, axis=0, return_inverse=True)[1].ravel().astype(np.int64)
     return codes if codes.any() else None

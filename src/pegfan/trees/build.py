@@ -137,7 +137,7 @@ def build_tree(
         first_level(graph, colouring.order, direction, seed, signals), chosen, h, max_levels, [], report
     )
     settings = settings_of(chosen.name, h, max_levels, direction if graph.directed else "symmetric")
-    info = settings | told_of(colouring, level.n > h)
+    info = settings | order_facts(colouring, level.n > h)
     if seed:
         info["seed"] = seed
     if values is not None:
@@ -157,8 +157,8 @@ def settings_of(name: str, h: int, max_levels: int | None, direction: str) -> di
     }
 
 
-def told_of(colouring: Any, capped: bool) -> dict[str, Any]:
-    """What it says of how nodes were told apart, and whether the tree was cut short."""
+def order_facts(colouring: Any, capped: bool) -> dict[str, Any]:
+    """What it says of the nodes that look alike, and whether the tree was cut short."""
     counts = {name: int(getattr(colouring, name)) for name in ("tied", "symmetric", "arbitrary")}
     return counts | {"capped": bool(capped)}
 
@@ -180,7 +180,7 @@ def grow(
         text = f"level {len(parents) + 1}: {level.n:,} clusters, {level.edges.nnz // 2:,} edges"
         report(Step(len(parents), 0, text))
         lonely = np.diff(level.edges.indptr) == 0
-        labels = gather(_labels_of(cluster(level, h), level.n, cluster.name), lonely, h)
+        labels = gather_loose(_labels_of(cluster(level, h), level.n, cluster.name), lonely, h)
         parents.append(labels)
         level = coarsen(level, labels)
     if level.n > 1 or parents:
@@ -188,7 +188,7 @@ def grow(
     return parents, level
 
 
-def gather(labels: NDArray[Any], lonely: NDArray[np.bool_], h: int) -> NDArray[Any]:
+def gather_loose(labels: NDArray[Any], lonely: NDArray[np.bool_], h: int) -> NDArray[Any]:
     """Labels by first appearance, with what the builder left alone gathered h at a time where that is needed.
 
     Nodes that are `lonely` have no edges to others.
@@ -207,12 +207,12 @@ def gather(labels: NDArray[Any], lonely: NDArray[np.bool_], h: int) -> NDArray[A
 
 def _labels_of(labels: Any, n: int, name: str) -> NDArray[Any]:
     """Check what a builder returned, which may be the user's own."""
-    found = np.asarray(labels)
-    if found.shape != (n,) or found.dtype.kind not in "iu":
+    array = np.asarray(labels)
+    if array.shape != (n,) or array.dtype.kind not in "iu":
         raise ValueError(
-            f"builder {shown(name)} must return {n} integers, one label per node; got {found.dtype} {found.shape}"
+            f"builder {shown(name)} must return {n} integers, one label per node; got {array.dtype} {array.shape}"
         )
-    return found.astype(np.int64) if found.dtype != np.int32 else found
+    return array.astype(np.int64) if array.dtype != np.int32 else array
 
 
 def _find_builder(method: str | Clustering, n: int) -> Builder:

@@ -108,16 +108,18 @@ def colouring_of(refiner: Refiner, stable: Colours) -> Colouring:
         apart, symmetric, arbitrary = _break_ties(refiner, stable, np.sort(nodes))
         # The stable colours come first, so that ties are broken inside their class.
         order[shared] = nodes[np.lexsort((apart[nodes], number[shared]))]
-    found = order.astype(np.int64)
-    for array in (found, classes):
+    in_order = order.astype(np.int64)
+    for array in (in_order, classes):
         array.setflags(write=False)
-    return Colouring(found, classes, tied, symmetric, arbitrary)
+    return Colouring(in_order, classes, tied, symmetric, arbitrary)
 
 
 def _all_weights(graph: Graph) -> csr_array:
     """Bits that tell edges apart by their weights, all of them where the graph has several matrices."""
-    given = graph.adjacency
-    weights = csr_of(_leading_bits(given.data, given.data), given.indices, given.indptr, given.shape)
+    adjacency = graph.adjacency
+    weights = csr_of(
+        _leading_bits(adjacency.data, adjacency.data), adjacency.indices, adjacency.indptr, adjacency.shape
+    )
     others = [matrix for _, matrix in sorted(graph.edge_matrices.items())]
     if not others:
         return weights
@@ -174,14 +176,14 @@ class Refiner:
     def step(self, colours: Colours, out: Colours | None = None) -> Colours:
         """The colours after one round."""
         total = np.multiply(colours, np.uint64(3), out=out)
-        self.gather(colours, total)
+        self.add_neighbours(colours, total)
         mix_all(total, total)
         self.visited += self.arcs
         if self.visited > self.budget:
             raise SpentError
         return total
 
-    def gather(self, colours: Colours, total: Colours) -> None:
+    def add_neighbours(self, colours: Colours, total: Colours) -> None:
         """Add what every node sees of its neighbours' colours."""
         for indptr, indices, weights, factor in self.sides:
             gather_colours(indptr, indices, weights, colours, factor, total)
@@ -210,15 +212,15 @@ class Refiner:
         """Step until no class splits any more; or, where that is enough, until the budget is spent."""
         room = np.empty((2, len(colours)), np.uint64)  # here and below memory is used again: fresh memory is slow
         count = count or _count(colours, room)
-        given, spare = colours, None
+        original, spare = colours, None
         try:
             while count < len(colours):
                 refined = self.step(colours, spare)
-                found = _count(refined, room)
-                if found <= count:
+                refined_count = _count(refined, room)
+                if refined_count <= count:
                     break
-                spare = None if colours is given else colours
-                colours, count = refined, found
+                spare = None if colours is original else colours
+                colours, count = refined, refined_count
         except SpentError:
             if not or_what_is_affordable:
                 raise
@@ -293,7 +295,7 @@ def _components_with_ties(
 
 def _individualise(refiner: Refiner, colours: Colours) -> tuple[Colours, int, int]:
     """Single nodes out, one at a time, until all colours differ; by node number once the budget is spent."""
-    given = colours
+    stable = colours
     symmetric = arbitrary = 0
     try:
         while (nodes := _smallest_tied_class(colours)) is not None:
@@ -305,7 +307,7 @@ def _individualise(refiner: Refiner, colours: Colours) -> tuple[Colours, int, in
                 apart = colours.copy()
                 apart[nodes] = _scramble(colours[nodes] ^ ahead)
             else:
-                if any(_one_orbit(refiner, given, colours, nodes, at_once) for at_once in (True, False)):
+                if any(_one_orbit(refiner, stable, colours, nodes, at_once) for at_once in (True, False)):
                     symmetric += 1
                 else:
                     arbitrary += len(nodes)
@@ -320,7 +322,7 @@ def _individualise(refiner: Refiner, colours: Colours) -> tuple[Colours, int, in
     return colours, symmetric, arbitrary
 
 
-def _one_orbit(refiner: Refiner, given: Colours, colours: Colours, nodes: IntArray, at_once: bool) -> bool:
+def _one_orbit(refiner: Refiner, stable: Colours, colours: Colours, nodes: IntArray, at_once: bool) -> bool:
     """Whether automorphisms that keep all colours take the first of these nodes to each of the others.
 
     Each node is singled out in turn, and the ties that remain are broken arbitrarily. If two of these orders give the
@@ -329,12 +331,12 @@ def _one_orbit(refiner: Refiner, given: Colours, colours: Colours, nodes: IntArr
     """
     orbit = np.arange(len(colours))
     form = _finish(refiner, colours, nodes[0], at_once)
-    weights, before = moved(refiner.weights, form), given[form]
+    weights, before = moved(refiner.weights, form), stable[form]
     for node in nodes[1:]:
         if orbit[node] == orbit[nodes[0]]:
             continue
         other = _finish(refiner, colours, node, at_once)
-        if not (np.array_equal(given[other], before) and _equal(moved(refiner.weights, other), weights)):
+        if not (np.array_equal(stable[other], before) and _equal(moved(refiner.weights, other), weights)):
             return False
         for i, j in zip(form, other, strict=True):
             if orbit[i] != orbit[j]:

@@ -116,9 +116,9 @@ class Hierarchy:
         for i, level in enumerate(levels):
             _check_parents(level, i, len(levels[i + 1]) if i + 1 < len(levels) else 1)
         leaves = np.arange(n) if order is None else _permutation(order, n, "order")
-        levels, places = _sort_slots(levels)
+        levels, leaf_order = _sort_slots(levels)
         self.parents = tuple(_frozen(level, parents) for level in levels)
-        self.order = _frozen(leaves if places is None else leaves[places], [order])
+        self.order = _frozen(leaves if leaf_order is None else leaves[leaf_order], [order])
         self.info = {} if info is None else dict(check_mapping(info, "info"))
 
     # ------------------------------------------------------------------ makers
@@ -141,22 +141,22 @@ class Hierarchy:
         >>> Hierarchy.from_labels([[0, 0, 1, 1, 2, 2], [0, 0, 0, 0, 1, 1]])
         Hierarchy(n=6, K=4, clusters=1-2-3-6, h=2)
         """
-        given = [_codes(level, i) for i, level in enumerate(levels)]
-        if not given:
+        level_codes = [_codes(level, i) for i, level in enumerate(levels)]
+        if not level_codes:
             raise ValueError("no levels given; pass at least one array of node labels")
-        n = len(given[0])
-        for i, code in enumerate(given):
+        n = len(level_codes[0])
+        for i, code in enumerate(level_codes):
             if len(code) != n:
                 raise ValueError(f"level {i} has {len(code)} labels, level 0 has {n}; each must label every node")
-        counts = [int(code.max()) + 1 for code in given]
-        fine_to_coarse = list(range(len(given)))
+        counts = [int(code.max()) + 1 for code in level_codes]
+        fine_to_coarse = list(range(len(level_codes)))
         if counts == sorted(counts):
             fine_to_coarse.reverse()
         elif counts != sorted(counts, reverse=True):
             raise ValueError(f"the levels have {counts} clusters: order them from fine to coarse or back")
         for fine, coarse in pairwise(fine_to_coarse):
-            _check_refinement(given[fine], given[coarse], levels[fine], fine, coarse)
-        codes = [given[i] for i in fine_to_coarse]
+            _check_refinement(level_codes[fine], level_codes[coarse], levels[fine], fine, coarse)
+        codes = [level_codes[i] for i in fine_to_coarse]
         if codes[0].max() + 1 < n:
             codes.insert(0, np.arange(n))
         if codes[-1].max() > 0:
@@ -297,8 +297,8 @@ class Hierarchy:
 
     def cluster(self, index: Index) -> Cluster:
         """The cluster s_Λ of an index vector, e.g. ``tree.cluster((1, 2, 1))``; entries count from 1."""
-        given = check_list(index, "index", object)
-        entries = tuple(check_integer(entry, "an entry of an index vector") for entry in given)
+        parts = check_list(index, "index", object)
+        entries = tuple(check_integer(entry, "an entry of an index vector") for entry in parts)
         if not 1 <= len(entries) <= self.K or entries[0] != 1:
             raise ValueError(f"an index vector has 1 to {self.K} entries, the first of them 1; got {entries}")
         slot = 0
@@ -504,9 +504,9 @@ class Hierarchy:
         return rank
 
 
-def _frozen(array: IntArray, given: Sequence[Any]) -> IntArray:
+def _frozen(array: IntArray, inputs: Sequence[Any]) -> IntArray:
     """A read-only array, which no other reference can change: a copy unless it was made here."""
-    if array.base is not None or any(array is one for one in given):
+    if array.base is not None or any(array is one for one in inputs):
         array = array.copy()
     array.flags.writeable = False
     return array
@@ -521,8 +521,8 @@ def _inverse(perm: IntArray) -> IntArray:
 def by_appearance(labels: IntArray) -> IntArray:
     """Renumber labels in the order in which they first appear, so that equal partitions look equal."""
     if len(labels) and labels.min() >= 0 and labels.max() < 4 * len(labels):  # few places for many labels
-        place, codes = np.empty(int(labels.max()) + 1, labels.dtype), np.empty_like(labels)
-        number_by_appearance(labels, place, codes)
+        first_seen, codes = np.empty(int(labels.max()) + 1, labels.dtype), np.empty_like(labels)
+        number_by_appearance(labels, first_seen, codes)
         return codes
     _, first, codes = np.unique(labels, return_index=True, return_inverse=True)
     return _inverse(np.argsort(first))[codes]
@@ -530,11 +530,11 @@ def by_appearance(labels: IntArray) -> IntArray:
 
 def offsets_within(*columns: NDArray[Any]) -> IntArray:
     """For rows in sorted order, given as columns, how many equal rows stand before each."""
-    places = np.arange(len(columns[0]))
-    new = np.zeros(len(places), bool)
+    positions = np.arange(len(columns[0]))
+    new = np.zeros(len(positions), bool)
     for column in columns:
         new[1:] |= column[1:] != column[:-1]
-    return places - np.maximum.accumulate(np.where(new, places, 0))
+    return positions - np.maximum.accumulate(np.where(new, positions, 0))
 
 
 def cut_linkage(linkage: ArrayLike, size: int) -> IntArray:
@@ -557,17 +557,17 @@ def _cut(merges: IntArray, counts: IntArray, size: int) -> IntArray:
 
 def _sort_slots(levels: list[IntArray]) -> tuple[list[IntArray], IntArray | None]:
     """Renumber slots, from the root down, so that parents ascend; also the old slot on each new leaf."""
-    place: IntArray | None = None  # new slot of every old slot, one level up; None if nothing moved
+    new_slot: IntArray | None = None  # new slot of every old slot, one level up; None if nothing moved
     slots: IntArray | None = None
     result: list[IntArray] = []
     for level in reversed(levels):
-        key = level if place is None else place[level]
+        key = level if new_slot is None else new_slot[level]
         if (key[1:] >= key[:-1]).all():
-            place = slots = None
+            new_slot = slots = None
         else:
             small = np.int32 if len(key) < np.iinfo(np.int32).max else np.int64
             slots, first = by_label(key.astype(small), int(key.max()) + 1)
-            key, place = np.repeat(np.arange(len(first) - 1), np.diff(first)), _inverse(slots)
+            key, new_slot = np.repeat(np.arange(len(first) - 1), np.diff(first)), _inverse(slots)
         result.insert(0, key)
     return result, slots
 
@@ -605,8 +605,8 @@ def _permutation(values: ArrayLike, n: int, what: str) -> IntArray:
         return perm
     outside = (perm < 0) | (perm >= n)
     if len(perm) != n or outside.any():
-        found = f"has {len(perm)} entries" if len(perm) != n else f"holds {perm[outside][0]}"
-        raise ValueError(f"{what} {found}; it must hold each of 0, ..., {n - 1} once")
+        problem = f"has {len(perm)} entries" if len(perm) != n else f"holds {perm[outside][0]}"
+        raise ValueError(f"{what} {problem}; it must hold each of 0, ..., {n - 1} once")
     counts = np.bincount(perm, minlength=n)
     if (counts > 1).any():
         raise ValueError(f"{what} holds {np.argmax(counts > 1)} more than once")
@@ -666,8 +666,8 @@ def _check_linkage(linkage: ArrayLike) -> tuple[IntArray, IntArray]:
     array = array.astype(np.float64)
     n = len(array) + 1
     pairs = array[:, :2]
-    made = n + np.arange(n - 1)[:, None]
-    bad = ~((pairs >= 0) & (pairs < made) & (pairs == np.floor(pairs))).all(axis=1)
+    earlier_ids = n + np.arange(n - 1)[:, None]
+    bad = ~((pairs >= 0) & (pairs < earlier_ids) & (pairs == np.floor(pairs))).all(axis=1)
     if bad.any():
         raise ValueError(
             f"row {np.argmax(bad)} of the linkage merges {pairs[np.argmax(bad)]}, which are not earlier ids"

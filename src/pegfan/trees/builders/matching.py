@@ -64,6 +64,6 @@ def gather_by_neighbour(parent: NDArray[Any], first: NDArray[Any], h: int) -> ND
     settle_clusters(parent, first)
     nodes = np.flatnonzero(first >= 0)
     nodes = nodes[np.argsort(first[nodes], kind="stable")]
-    place = offsets_within(first[nodes])
-    parent[nodes] = nodes[np.arange(len(nodes)) - place % h]
+    rank = offsets_within(first[nodes])
+    parent[nodes] = nodes[np.arange(len(nodes)) - rank % h]
     return parent
