@@ -117,8 +117,6 @@ class Trained:
         """The channels that the second stage sees of a graph, from those of the first."""
         if self.parts is None or known is None:
             raise ValueError("the model has one stage only, or what is known of training nodes is not given")
-        check_kind(known, "known", Known)
-        check_kind(channels, "channels", Channels)
         outputs = []
         for part, model in enumerate(self.inner):
             own = self.recipe.relabelled(channels, graph, without_part(known, self.parts, part))
@@ -160,8 +158,7 @@ class TrainedNetwork:
         """Logarithms of the classes' probabilities, per node of a graph."""
         from pegfan.training.networks import predict
 
-        check_graph(graph, needs="features")
-        codes = check_kind(known, "known", Known).labels_of(graph) if known is not None else None
+        codes = known.labels_of(graph) if known is not None else None
         return predict(self.recipe, self.run.state, network_inputs(self.recipe, graph, scale), self.classes, codes)
 
 
@@ -449,7 +446,6 @@ class Fitted:
 
     def held_out(self, graph: Graph) -> IntArray | None:
         """The fold that every node of a graph is a test node of, -1 for none; None where there are no folds."""
-        check_graph(graph)
         return None if self.known is None or self.known.folds is None else self.known.held_out(graph)
 
     def prepared(self, graph: Graph | None) -> Graph:
@@ -460,7 +456,6 @@ class Fitted:
 
     def channels_on(self, known: Graph) -> Iterator[Channels]:
         """The channels of each member that has channels, on a `prepared` graph; made one after the other."""
-        check_graph(known, needs="features")
         same = self.is_fitted_to(known)
         trees: dict[Any, Hierarchy | None] = {}
         for member in self.members:
@@ -478,12 +473,10 @@ class Fitted:
 
     def known_to(self, member: Trained) -> Known | None:
         """What a member knows of training nodes."""
-        check_kind(member, "member", Trained)
         return None if self.known is None else self.known.of_fold(member.fold)
 
     def is_fitted_to(self, graph: Graph) -> bool:
         """Whether a graph, with features, is the one that was fitted, so that its trees are those that are kept."""
-        check_graph(graph)
         return graph is self.graph or graph.digest == self.fingerprint
 
     def score(self, graph: Graph | None, split: Any) -> float:

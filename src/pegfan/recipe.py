@@ -25,11 +25,8 @@ from pegfan._checks import (
     check_flag,
     check_integer,
     check_kind,
-    check_list,
     check_mapping,
-    check_numbers,
     check_path,
-    check_places,
     kind_of,
     shown,
 )
@@ -50,7 +47,7 @@ from pegfan.channels.labels import Beliefs, belief_channels, label_channels, tar
 from pegfan.channels.presets import KINDS, REGIMES, WAYS, edge_kind_channels, find_regime
 from pegfan.channels.scaling import SCALINGS
 from pegfan.framelets import FrameletSystem
-from pegfan.graph import Graph, Split, as_split, check_graph
+from pegfan.graph import Graph, Split, check_graph
 from pegfan.training.rows import Units
 from pegfan.training.settings import Settings
 from pegfan.trees import Hierarchy, build_tree, canonical_order
@@ -59,7 +56,7 @@ from pegfan.trees.build import DIRECTIONS
 if TYPE_CHECKING:
     import os
 
-__all__ = ["BOOSTING", "CHOICES", "FIELDS", "OWN", "Known", "Recipe", "TreeFile", "pad_levels"]
+__all__ = ["BOOSTING", "CHOICES", "FIELDS", "OWN", "Recipe", "TreeFile", "pad_levels"]
 
 CHOICES: dict[str, tuple[str, ...]] = {
     "method": ("auto", "none", *default.BUILDERS),
@@ -602,8 +599,6 @@ class Known:
     @classmethod
     def of(cls, graph: Graph, train: IntArray) -> Self:
         """What is known in training on a split."""
-        check_graph(graph, needs="truth")
-        train = check_places(train, "train", graph.n)
         told, classes, values = np.zeros(graph.n, np.bool_), graph.n_classes, None
         told[train] = True
         if graph.targets is not None:
@@ -618,10 +613,6 @@ class Known:
     @classmethod
     def of_folds(cls, graph: Graph, splits: Sequence[Split]) -> Self:
         """What is known in training on several splits."""
-        check_graph(graph)
-        splits = [
-            as_split(split, graph.n, f"splits[{k}]") for k, split in enumerate(check_list(splits, "splits", tuple))
-        ]
         folds = np.zeros((len(splits), graph.n), np.int8)
         for fold, split in zip(folds, splits, strict=True):
             for part, nodes in enumerate(split, start=1):
@@ -632,7 +623,6 @@ class Known:
         """What is known in one of several trainings."""
         if self.folds is None:  # it is of one already
             return self
-        check_integer(fold, "fold", least=0, most=len(self.folds) - 1)
         own = self.folds[fold] == 1
         values = None if self.values is None else np.where(own, self.values, np.nan)
         return replace(self, codes=np.where(own, self.codes, -1), folds=None, values=values)
@@ -656,7 +646,6 @@ class Known:
 
         Nodes without names are called 0, 1, ..., n - 1: a table with such ids in another order has names.
         """
-        check_graph(graph)
         if self.names is None and graph.node_names is None:
             nodes = np.arange(graph.n)
             return np.where(nodes < self.n, nodes, -1)
@@ -668,7 +657,6 @@ class Known:
 
     def doubt(self, graph: Graph) -> str | None:
         """Say why nodes of a graph may be others than those that they are taken for; None if their names tell."""
-        check_graph(graph)
         if self.names is None and graph.node_names is None and graph.n != self.n:
             return (
                 f"the model was fitted to {self.n:,} nodes without names, and the graph has {graph.n:,}: node i is "
@@ -701,8 +689,6 @@ class Known:
 
     def extended(self, graph: Graph, places: IntArray) -> Self:
         """The same of a graph that has grown: `places` are those of its nodes in the fitted one, -1 for new ones."""
-        check_graph(graph)
-        places = check_places(check_numbers(places, "places", graph.n, whole=True), "places", self.n, least=-1)
         at = np.maximum(places, 0)
         return replace(
             self,

@@ -21,9 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pegfan._arrays import Float32Array, FloatArray, IntArray
-from pegfan._checks import check_integer, check_kind, check_numbers, check_seed
 from pegfan.channels.labels import Beliefs
-from pegfan.graph import Graph, check_graph
+from pegfan.graph import Graph
 from pegfan.recipe import Known
 from pegfan.trees import canonical_order
 
@@ -62,9 +61,6 @@ def deal(graph: Graph, codes: IntArray, seed: int) -> NDArray[np.int8]:
     >>> sorted(parts.tolist())
     [-1, 0, 1, 2, 3]
     """
-    check_graph(graph)
-    codes = check_numbers(codes, "codes", graph.n, whole=True)
-    check_seed(seed)
     colouring = canonical_order(graph)
     if colouring.tied:
         colouring = canonical_order(graph, labels=codes)
@@ -85,9 +81,6 @@ def deal(graph: Graph, codes: IntArray, seed: int) -> NDArray[np.int8]:
 
 def without_part(known: Known, parts: NDArray[np.int8], part: int) -> Known:
     """What is known of training nodes where one part of them is not known."""
-    check_kind(known, "known", Known)
-    parts = check_numbers(parts, "parts", known.n, whole=True)
-    check_integer(part, "part")
     return replace(known, codes=np.where(parts == part, -1, known.codes))
 
 
@@ -105,12 +98,6 @@ def believe(graph: Graph, known: Known, parts: NDArray[np.int8], outputs: Sequen
     outputs
         Per part, the logarithms of the probabilities that the first stage gives to the nodes of the graph.
     """
-    check_kind(known, "known", Known)
-    check_graph(graph)
-    parts = check_numbers(parts, "parts", known.n, whole=True)
-    outputs = [check_numbers(output, "outputs", graph.n, known.classes) for output in outputs]
-    if not outputs:
-        raise ValueError("outputs must not be empty")
     places, codes = known.places(graph), known.labels_of(graph)
     own = np.where(places >= 0, parts[np.maximum(places, 0)], -1)
     told = np.asarray(codes[:, None] == np.arange(known.classes), np.float64)

@@ -17,7 +17,6 @@ from pegfan import (
     measures,
     networks,
     plots,
-    recipe,
     relations,
     results,
     splits,
@@ -63,8 +62,6 @@ OF_A_GRAPH = [
     *(pf.build_tree, pf.trees.canonical_order, plots.ccns, relations.geom_relations, relations.struc2vec_relations),
     *(splits.draw_folds, pf.datasets.stand_in_features, results.data, channels.Hop),
     lambda given: plots.signal(given, np.ones(6)),
-    lambda given: stages.deal(given, np.zeros(6, int), 0),
-    lambda given: recipe.Known.of(given, np.arange(2)),
 ]
 
 
