@@ -20,7 +20,6 @@ from pegfan import (
     relations,
     results,
     splits,
-    stages,
 )
 from pegfan._checks import check_integer, check_number, shown
 from pegfan.graph import check_graph
