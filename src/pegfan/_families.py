@@ -7,7 +7,7 @@ from pegfan.channels import hops
 from pegfan.comparison import CONTENDERS
 from pegfan.datasets import registry
 from pegfan.experiments import search
-from pegfan.framelets import _levels
+from pegfan.framelets.filters import FAMILIES
 from pegfan.metrics import METRICS
 from pegfan.recipe import CHOICES
 from pegfan.training import engine
@@ -30,7 +30,7 @@ def families() -> dict[str, tuple[str, ...]]:
     return {
         **CHOICES,
         "hop": tuple(hops.HOPS),
-        "filters": tuple(_levels.FAMILIES),
+        "filters": tuple(FAMILIES),
         "rules": _defaults.RULES,
         "metric": tuple(METRICS),
         "engine": engine.ENGINES,

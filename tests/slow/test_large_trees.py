@@ -6,7 +6,7 @@ import pytest
 import pegfan as pf
 from support.strategies import random_tree, signal
 
-FAMILIES = [("binary-haar", "equal"), ("binary-haar", "size"), ("haar-basis", "equal"), ("haar-basis", "size")]
+FAMILIES = [(name, weights) for name in pf.framelets.FAMILIES for weights in ("equal", "size")]
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -19,7 +19,7 @@ from pegfan.framelets.filters import Filters
 from support import plain
 from support.strategies import admissible, random_tree, signal, trees, unit
 
-FAMILIES = [("binary-haar", "equal"), ("binary-haar", "size"), ("haar-basis", "equal"), ("haar-basis", "size")]
+FAMILIES = [(name, weights) for name in pf.framelets.FAMILIES for weights in ("equal", "size")]
 seeds = st.integers(0, 2**32 - 1)
 
 

@@ -18,7 +18,7 @@ from pegfan.framelets._transforms import CompiledTransforms, Transforms
 from support.strategies import admissible, random_tree, signal, trees
 from support.twins import same_as_twin
 
-FAMILIES = [("binary-haar", "equal"), ("binary-haar", "size"), ("haar-basis", "equal"), ("haar-basis", "size")]
+FAMILIES = [(name, weights) for name in pf.framelets.FAMILIES for weights in ("equal", "size")]
 families = st.sampled_from(FAMILIES)
 seeds = st.integers(0, 2**32 - 1)
 

@@ -2,6 +2,8 @@
 
 from pegfan.framelets.coefficients import Coefficients
 from pegfan.framelets.filters import (
+    FAMILIES,
+    Family,
     FilterCheck,
     Filters,
     binary_haar,
@@ -19,7 +21,9 @@ from pegfan.framelets.system import FrameletSystem
 from pegfan.framelets.time import TimeSystem, time_tree
 
 __all__ = [
+    "FAMILIES",
     "Coefficients",
+    "Family",
     "FilterCheck",
     "Filters",
     "FrameletFrame",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,10 +12,9 @@ from scipy.sparse import csr_array
 
 from pegfan._arrays import FloatArray, IntArray
 from pegfan._checks import check_choice, shown
-from pegfan.framelets.filters import Filters, binary_haar, haar_basis, halves_values, tight_filters
+from pegfan.framelets.filters import FAMILIES, Family, Filters, tight_filters
 from pegfan.trees import Hierarchy
 
-FAMILIES: Mapping[str, Callable[[int], Filters]] = {"binary-haar": binary_haar, "haar-basis": haar_basis}
 SINGLE = Filters(np.ones(1), csr_array((0, 1)))
 """A cluster with one child hands its scaling vector down and has no framelet."""
 
@@ -28,7 +27,7 @@ class Level:
     p: FloatArray  # the weight of every child in its parent's scaling vector
     bank: Sequence[Filters] = ()  # the distinct filters; none for the binary Haar family, where p says everything
     chosen: IntArray | None = None  # which of them each cluster has
-    own_values: bool = False  # whether every cluster has Haar rows for its own p
+    family: Family | None = None  # whose B every cluster has for its own p
 
     @property
     def pairs(self) -> bool:
@@ -89,17 +88,18 @@ class Level:
         lengths = np.concatenate([np.diff(block.indptr) for block in blocks])
         rows = _ranges(starts([block.shape[0] for block in blocks])[self.chosen], self.n_framelets)
         indptr = np.concatenate([[0], np.cumsum(lengths[rows])])
-        values = self._own_values(entries) if self.own_values else np.concatenate([b.data for b in blocks])[take]
+        values = np.concatenate([b.data for b in blocks])[take] if self.family is None else self._values(entries)
         return csr_array((values, columns, indptr), shape=(len(rows), len(self.p)))
 
-    def _own_values(self, entries: IntArray) -> FloatArray:
-        """The values of Haar rows where every cluster has its own p: all clusters of one L at a time."""
+    def _values(self, entries: IntArray) -> FloatArray:
+        """The values of B where every cluster has its own p: all clusters of one L at a time."""
+        assert self.family is not None
         values = np.empty(entries.sum())
         start = np.cumsum(entries) - entries
         for children in np.unique(self.n_children):
             at = np.flatnonzero(self.n_children == children)
             p = self.p[self.first[at][:, None] + np.arange(children)]
-            block = halves_values(p)
+            block = self.family.entries(p)
             values[start[at][:, None] + np.arange(block.shape[1])] = block
         return values
 
@@ -137,7 +137,7 @@ def make_levels(tree: Hierarchy, filters: Any, weights: str) -> list[Level]:
                 "a function of L or a table of (p, B)"
             )
     elif weights == "size":
-        raise ValueError("weights='size' is for 'binary-haar' and 'haar-basis'; your own filters have their own p")
+        raise ValueError(f"weights='size' is for {', '.join(map(repr, FAMILIES))}; your own filters have their own p")
     elif not callable(filters) and not isinstance(filters, Mapping):
         raise TypeError(f"filters must be a name, a function of L or a table of (p, B), got {type(filters).__name__}")
     table = _FilterTable(tree, filters) if not isinstance(filters, str) else None
@@ -156,10 +156,12 @@ def _make_level(tree: Hierarchy, j: int, filters: Any, weights: str, table: _Fil
         p = np.sqrt(tree.sizes(j + 1) / np.repeat(tree.sizes(j), children))
     else:
         p = np.repeat(1.0 / np.sqrt(children), children)
-    if filters == "binary-haar":
+    family = FAMILIES[filters]
+    if family.pairs:
         return Level(first, p)
     distinct, chosen = np.unique(children, return_inverse=True)
-    return Level(first, p, [FAMILIES[filters](int(c)) for c in distinct], chosen, own_values=weights == "size")
+    bank = [family.filters(int(count)) for count in distinct]
+    return Level(first, p, bank, chosen, family if weights == "size" else None)
 
 
 class _FilterTable:

@@ -7,7 +7,7 @@ Proposition 1: that is the same as BᵀB = I − p pᵀ.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import factorial, prod
 from typing import Any, NamedTuple
@@ -279,6 +279,43 @@ def halves_values(p: FloatArray) -> FloatArray:
     root = np.sqrt(a + b)
     scale = np.stack([np.sqrt(b) / (np.sqrt(a) * root), -np.sqrt(a) / (np.sqrt(b) * root)], axis=2).reshape(len(p), -1)
     return np.asarray(np.repeat(scale, lengths, axis=1) * p[:, columns])
+
+
+@dataclass(frozen=True)
+class Family:
+    """Filters for every number of children, which have a name.
+
+    Attributes
+    ----------
+    filters
+        The function from a number of children L, or from p itself, to p and B. Where B has its entries depends on L
+        alone. The first line of its docstring is the family's description.
+    values
+        The entries of B for many clusters of L children, row after row: p is (clusters, L). Without it `filters` is
+        called for one cluster after the other, which takes its time with ``weights="size"``.
+    pairs
+        Whether B is that of `binary_haar`, for which loops need p alone.
+    """
+
+    filters: Callable[[int | ArrayLike], Filters]
+    values: Callable[[FloatArray], FloatArray] | None = None
+    pairs: bool = False
+
+    @property
+    def summary(self) -> str:
+        """What it is."""
+        return (self.filters.__doc__ or "").strip().partition("\n")[0]
+
+    def entries(self, p: FloatArray) -> FloatArray:
+        """The entries of B, row after row, for every row of p."""
+        return self.values(p) if self.values else np.array([self.filters(row).B.data for row in p])
+
+
+FAMILIES: Mapping[str, Family] = {
+    "binary-haar": Family(binary_haar, pairs=True),
+    "haar-basis": Family(haar_basis, halves_values),
+}
+"""The families by name: what `FrameletSystem` takes for ``filters=``."""
 
 
 # ---------------------------------------------------------------- the boundary

@@ -18,7 +18,7 @@ from pegfan.framelets._levels import Level, make_levels
 from pegfan.framelets._signals import ClassMeans, as_signal, check_out, class_means, is_tensor, stack_rows
 from pegfan.framelets._transforms import Transforms, transforms_for
 from pegfan.framelets.coefficients import Coefficients
-from pegfan.framelets.filters import Filters
+from pegfan.framelets.filters import FAMILIES, Filters
 from pegfan.framelets.operators import Operator
 from pegfan.trees import Hierarchy
 
@@ -39,9 +39,11 @@ class FrameletSystem:
     hierarchy
         The tree.
     filters
-        ``"binary-haar"`` (the paper's: every pair of children), ``"haar-basis"`` (orthonormal, fewest
-        coefficients); a function from the number of children L to (p, B); or a table of (p, B) keyed by L
-        or, for single clusters, by index vector Λ. Your own filters are checked against Theorem 1.
+        The name of a family; a function from the number of children L to (p, B); or a table of (p, B) keyed by L
+        or, for single clusters, by index vector Λ. Your own filters are checked against Theorem 1. The families, the
+        first of which is the paper's and the second has the fewest coefficients:
+
+        FAMILIES_AND_WHAT_THEY_ARE
     weights
         p of the named families: ``"equal"`` weighs children equally, as the paper does; ``"size"`` takes
         ``√(|child|/|cluster|)``, so that φ is constant on its cluster and every framelet has mean zero.
@@ -488,6 +490,12 @@ class FrameletSystem:
         name = self.filters if isinstance(self.filters, str) else "your filters"
         weights = "" if self.weights == "equal" else f", weights={self.weights!r}"
         return f"FrameletSystem({self.hierarchy}, {name}{weights}, {self.count()} framelets)"
+
+
+FrameletSystem.__doc__ = (FrameletSystem.__doc__ or "").replace(
+    "FAMILIES_AND_WHAT_THEY_ARE",
+    "\n        ".join(f'* ``"{name}"``: {family.summary}' for name, family in FAMILIES.items()),
+)
 
 
 def _sorted(matrix: csr_array) -> csr_array:
