@@ -313,8 +313,8 @@ pegfan/metrics.py test_metrics.py::test_numbers_that_are_nearer_gain_more
 metrics: ties of ROC AUC
 Equal scores count half in ROC AUC.
 pegfan/metrics.py test_training.py::test_roc_auc_is_the_share_of_pairs_in_order
--(ends - (counts - 1) / 2.0)[ties]
-+ends[ties].astype(float)
+-(hits * (below + misses / 2)).sum(
++(hits * (below + misses)).sum(
 
 metrics: quantiles of intervals
 Intervals are those of 95%.
