@@ -44,7 +44,7 @@ FORMAT = "pegfan classifier"
 FORMAT_VERSION = 3
 MODEL = "model.json"
 _DTYPE = re.compile(r"[<>=|]?([biuf]\d{1,2}|U\d{1,9}|O)")
-_PACKAGES = ("numpy", "scipy", "numba", "safetensors")
+_PACKAGES = ("numpy", "scipy", "safetensors")
 _WEIGHTS, _HISTORY, _INPUTS, _NODES = "weights.safetensors", "history.npz", "inputs.npz", "nodes.json"
 _LISTED = 100
 """Bytes that a number of a history takes in lists of lists."""

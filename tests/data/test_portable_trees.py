@@ -13,7 +13,7 @@ def test_this_machine_builds_the_committed_trees(data, name):
     assert len(committed([name])) == 6
 
 
-@pytest.mark.parametrize("machine", ["Prescott", "generic"])
+@pytest.mark.parametrize("machine", ["Prescott", "two threads"])
 def test_so_do_other_machines(data, machine):
     """A sample; tests/slow has all of them."""
     assert digests_on(machine, data, SMALL) == committed(SMALL)

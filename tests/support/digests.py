@@ -13,10 +13,8 @@ COMMITTED = Path(__file__).parent / "tree_digests.json"
 
 OTHER_MACHINES = {
     **{core: {"OPENBLAS_CORETYPE": core} for core in ("Haswell", "Sandybridge", "Nehalem", "Prescott")},
-    "generic": {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""},
-    "without the extension": {"PEGFAN_NATIVE": "0"},
-    "one thread": {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"},
-    "two threads": {"OMP_NUM_THREADS": "2", "OPENBLAS_NUM_THREADS": "2", "NUMBA_NUM_THREADS": "2"},
+    "one thread": {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+    "two threads": {"OMP_NUM_THREADS": "2", "OPENBLAS_NUM_THREADS": "2"},
 }
 
 

@@ -81,7 +81,7 @@ def test_help_lists_the_commands_under_headings():
 
 @pytest.mark.long
 def test_help_and_import_stay_light():
-    heavy = ("torch", "pandas", "matplotlib", "numba", "optuna", "distributed", "sklearn")
+    heavy = ("torch", "pandas", "matplotlib", "optuna", "distributed", "sklearn")
     code = f"import sys, pegfan.cli; print([name for name in {heavy!r} if name in sys.modules])"
     found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
     assert found.strip() == "[]"

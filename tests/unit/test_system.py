@@ -775,7 +775,7 @@ def test_the_import_is_light():
     import subprocess
     import sys
 
-    heavy = ["numba", "torch", "matplotlib", "networkx", "pandas", "typer", "rich"]
+    heavy = ["torch", "matplotlib", "networkx", "pandas", "typer", "rich"]
     code = f"import sys, pegfan; print([m for m in {heavy} if m in sys.modules])"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"

@@ -406,7 +406,7 @@ _LESS = "Close other programs, use fewer --workers or smaller settings, or work 
 
 
 def _is_of_memory(error: BaseException) -> bool:
-    """Whether memory ran out: NumPy, Arrow and numba say so by type, torch, threads and the system in words."""
+    """Whether memory ran out: NumPy and Arrow say so by type, torch, threads and the system in words."""
     if isinstance(error, OSError):
         return error.errno == errno.ENOMEM
     words = (

@@ -53,7 +53,7 @@ def bench(
     """
     scale = _QUICK if quick else 1
     rows: list[Row] = []
-    load_packages("numba", "pegfan.training.fast", "pegfan.trees")
+    load_packages("pegfan.training.fast", "pegfan.trees")
     with _one_core() as cores, errors.status("measuring") as status:
         for stage in (_machine, _hops, _transforms, _tree, _training):
             status.update(f"measuring: {stage.__name__.strip('_')}")
@@ -62,7 +62,7 @@ def bench(
     if as_json:
         from pegfan._plain import versions
 
-        about = {**versions("numpy", "numba"), "python": platform.python_version()}
+        about = {**versions("numpy"), "python": platform.python_version()}
         print_json(facts | {"versions": about})
         return
     table = make_table("Speed on one core", "what", "time", "rate", "times the limit", "limit<")
@@ -80,17 +80,10 @@ def bench(
 @contextlib.contextmanager
 def _one_core() -> Iterator[int]:
     """Keep every library to one thread, and say how many cores there are."""
-    import numba
-
     from pegfan.running import cores, one_thread
 
-    before = numba.get_num_threads()
-    numba.set_num_threads(1)
-    try:
-        with one_thread():
-            yield cores()
-    finally:
-        numba.set_num_threads(before)
+    with one_thread():
+        yield cores()
 
 
 def _seconds(*rivals: Callable[[], object], repeats: int = 5) -> list[float]:

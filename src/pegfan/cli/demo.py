@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pegfan.demo import Comparison, Numbers
 
 _PACKAGES = (
-    *("loky", "numba", "matplotlib.figure", "pegfan.demo", "pegfan.plots", "pegfan.trees"),
+    *("loky", "matplotlib.figure", "pegfan.demo", "pegfan.plots", "pegfan.trees"),
     *("pegfan.training.fast", "pegfan.report"),
 )
 

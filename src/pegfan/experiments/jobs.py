@@ -215,7 +215,7 @@ def _run_channels(job: Job, recipe: Recipe, trees: str | os.PathLike[str] | None
         "stand_in": ready.stand_in,
         "tree": None if ready.tree is None else _about(ready.tree),
         "channels_digest": _channels_digest(ready.channels),
-        "versions": versions("numba", "numpy", "scipy"),
+        "versions": versions("numpy", "scipy"),
     }
 
 
@@ -233,7 +233,7 @@ def _run_network(job: Job, recipe: NetworkRecipe, relations: str | os.PathLike[s
         "stand_in": stand_in,
         "tree": None,
         "channels_digest": hashlib.sha256(mark.encode()).hexdigest()[:16],
-        "versions": versions("numba", "numpy", "scipy", "torch"),
+        "versions": versions("numpy", "scipy", "torch"),
     }
 
 

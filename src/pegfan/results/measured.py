@@ -357,7 +357,7 @@ def tree(hierarchy: Hierarchy, member: str = "") -> TreeFacts:
 
 def stamp() -> dict[str, Any]:
     """When a result was made, and with which packages."""
-    packages = versions("numpy", "scipy", "numba", "torch", "safetensors")
+    packages = versions("numpy", "scipy", "torch", "safetensors")
     return {"when": datetime.now(UTC).isoformat(timespec="seconds"), "versions": packages}
 
 
