@@ -33,7 +33,6 @@ ROWS: dict[str, tuple[str, ...]] = {
         "_arrays",
         "_declarations",
         "_loops",
-        "_compiled",
         "_hashing",
         "_matrices",
         "_products",

@@ -39,7 +39,7 @@ if SANITIZED:
     FLAGS = [*FLAGS, "-O1", "-g1", "-fno-omit-frame-pointer", *SANITIZERS]
 
 builder = FFI()
-builder.cdef((HERE / "native.h").read_text(encoding="utf-8") + write_prototypes())
+builder.cdef(write_prototypes())
 builder.set_source(
     "pegfan._native",
     '#include "common.h"',

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "native.h"
 #include "loops.h" /* made from the declarations in src/pegfan, see build.py */
 
 #if defined(_MSC_VER)
