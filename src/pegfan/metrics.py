@@ -60,7 +60,7 @@ class Metric:
     numbers
         Whether it is for numeric targets: outputs are predicted values, labels the true ones.
     double
-        Whether it is measured in double precision; values of stored runs are of outputs as they come.
+        Whether it is measured in double precision; those of stored runs are of outputs as they come.
     """
 
     name: str
@@ -350,9 +350,12 @@ def _ranks(value: Callable[[Any, Any], FloatArray]) -> Callable[[FloatArray, Int
     """
 
     def cells(output: FloatArray, labels: IntArray) -> Cells:
-        values, index = np.unique(output[:, 0] - output[:, 1], return_inverse=True)
-        hits = np.bincount(index, labels == 1, minlength=len(values))
-        misses = np.bincount(index, labels != 1, minlength=len(values))
+        gaps = output[:, 0] - output[:, 1]
+        order = np.argsort(gaps, kind="stable")
+        ranked, positive = gaps[order], (labels[order] == 1).astype(np.float64)
+        first = np.flatnonzero(np.append(True, (ranked[1:] != ranked[:-1]) & ~np.isnan(ranked[:-1])))
+        hits = np.add.reduceat(positive, first)
+        misses = np.diff(first, append=len(order)) - hits
         alone = hits == 0
         starts = np.flatnonzero(~(alone & np.concatenate([[False], alone[:-1]])))
         counts = np.concatenate([np.add.reduceat(part, starts) for part in (hits, misses)])
@@ -433,6 +436,7 @@ METRICS: dict[str, Metric] = {
             "the share of nodes in the right class",
             Confusion(_accuracies),
             likeliest=True,
+            double=False,
         ),
         Metric(
             "roc_auc",
