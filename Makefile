@@ -75,12 +75,15 @@ test-browser: $(INSTALLED)  ## The report in a real browser, the system's Chromi
 # The package is built anew beside the installed one, which stays as it is. torch throws exceptions of C++, which the
 # sanitizer only finds where their library is loaded with it.
 SANITIZED := build/sanitized
-NATIVE_TESTS := batches boosting channels coded compiled frames hierarchy label_channels large_tree leading matrices \
-  models_networks nn numbers readers relations system training training_loops trees weights
+NATIVE_TESTS := arrays batches boosting channels coded extend frames hierarchy label_channels large_tree leading loops \
+  matrices matrix_loops measures models_networks nn numbers project readers relations system training training_loops \
+  tree_loops trees weights
 test-native: $(INSTALLED)  ## The C extension under the address and undefined-behaviour sanitizers; Linux with gcc
+	rm -rf $(SANITIZED)
 	PEGFAN_SANITIZE=1 $(BIN)/python setup.py -q build --build-base build/native --build-lib $(SANITIZED)
-	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so)" ASAN_OPTIONS=detect_leaks=0 \
-	  PYTHONPATH=$(abspath $(SANITIZED)) $(BIN)/pytest -p no:cacheprovider -m 'not long' $(NATIVE_TESTS:%=tests/unit/test_%.py)
+	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libstdc++.so)" \
+	  ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 PYTHONPATH=$(abspath $(SANITIZED)) \
+	  $(BIN)/pytest -n 2 --dist loadfile -p no:cacheprovider -m 'not long' $(NATIVE_TESTS:%=tests/unit/test_%.py)
 
 check: $(INSTALLED)  ## Lint, formatting and types
 	$(BIN)/ruff check .
