@@ -72,6 +72,9 @@ LEFT_OUT = {
         "what parts of the package ask each other, with what they have checked",
     ),
     "large.LargeGraph": "made by large.open",
+    "trees.Builder": "made by trees.builder, and called by build_tree with what it has checked",
+    "trees.LevelGraph": "made by build_tree",
+    "framelets.Family": "a row of a table, made where it stands",
     "running.Progress": "a type",
 }
 WITHIN = ("by_rows", "listed", "matrices", "nonzeros", "permute", "shares")

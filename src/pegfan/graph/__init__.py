@@ -4,23 +4,16 @@ Whatever the caller has (SciPy, NumPy, an edge list, NetworkX, PyG, PyGSP) becom
 what it is made of, `converters` reads the graphs of other libraries, and `changes` makes graphs of graphs.
 """
 
-from pegfan.graph.attributes import metric_problem
-from pegfan.graph.converters import labels_or_targets, single_column
-from pegfan.graph.edges import Joined, join_edges, merge_pairs
-from pegfan.graph.graph import Graph, check_graph
-from pegfan.graph.splits import Split, are_known, as_split, mask_splits
+from pegfan.graph.attributes import metric_problem as metric_problem
+from pegfan.graph.converters import labels_or_targets as labels_or_targets
+from pegfan.graph.converters import single_column as single_column
+from pegfan.graph.edges import Joined as Joined
+from pegfan.graph.edges import join_edges as join_edges
+from pegfan.graph.edges import merge_pairs as merge_pairs
+from pegfan.graph.graph import Graph
+from pegfan.graph.graph import check_graph as check_graph
+from pegfan.graph.splits import Split, as_split
+from pegfan.graph.splits import are_known as are_known
+from pegfan.graph.splits import mask_splits as mask_splits
 
-__all__ = [
-    "Graph",
-    "Joined",
-    "Split",
-    "are_known",
-    "as_split",
-    "check_graph",
-    "join_edges",
-    "labels_or_targets",
-    "mask_splits",
-    "merge_pairs",
-    "metric_problem",
-    "single_column",
-]
+__all__ = ["Graph", "Split", "as_split"]  # for users; the other names are for the rooms that follow
