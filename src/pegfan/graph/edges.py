@@ -14,7 +14,7 @@ from pegfan._checks import as_array, check_choice, check_integer, check_numbers
 
 _MERGE_RULES = {"max": np.maximum, "min": np.minimum, "sum": np.add, "mean": np.add, "count": np.add}
 _LARGEST_N = 3_037_000_499
-"""Nodes that a graph may have: pairs are sorted by the single key i * n + j, which has to fit in an int64."""
+"""Nodes that a graph may have: their square fits in an int64."""
 
 
 class Joined(NamedTuple):
