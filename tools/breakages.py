@@ -529,8 +529,8 @@ pegfan/importance.py test_ranking.py::test_importances_do_not_depend_on_the_numb
 importance: only the features themselves are shuffled
 A shuffled column is shuffled before channels are made.
 pegfan/importance.py test_ranking.py::test_a_shuffled_column_is_a_column_shuffled_before_channels
--for factor in reversed(channel.factors):
-+for factor in ():
+-dense(channel.operator @ x if channel.factors else x)
++dense(x)
 
 files: written in their place
 A file appears whole or not at all.

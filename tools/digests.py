@@ -117,7 +117,7 @@ def lines_of(name: str, graph: pf.Graph, small: bool) -> Iterator[str]:
             if small and filters == "binary-haar":
                 for kind in ("a", "b", "c", "as"):
                     channels = pf.make_channels(graph, system, kind, "heterophily", direction="both")
-                    yield f"{name}: channels {kind} {what} {digest(*(c.materialize() for c in channels))}"
+                    yield f"{name}: channels {kind} {what} {digest(*channels.materialize())}"
     if graph.n <= 12_000:
         for what, value in models_of(graph, 10 if small else 5):
             yield f"{name}: {what} {value}"

@@ -24,7 +24,6 @@ __all__ = [
     "drop_loops",
     "enough",
     "holds_each_once",
-    "listed",
     "merged",
     "moved",
     "number_by_appearance",
@@ -54,12 +53,6 @@ move_rows = Loop(
     "const W data[_m], I out_ptr[n + 1], I out_indices[_room], W out_data[_room])"
 )
 """Rows in the order given, column j in place[j]; columns whose place is negative are left out."""
-
-list_rows = Loop(
-    "int64 list_rows(const I place[_columns], const I indptr[n + 1], const I indices[m], const W data[m], "
-    "I out_indices[m], W out_data[m])"
-)
-"""The entries of every row in the order of their columns' places."""
 
 transpose = Loop(
     "void transpose(const I indptr[n + 1], const I indices[m], const W data[m], I out_ptr[columns + 1], "
@@ -126,16 +119,6 @@ def moved(matrix: csr_array, order: Any) -> csr_array:
     given = (rows, place, matrix.indptr, matrix.indices, _bits(matrix.data))
     end = enough(move_rows(*given, pointers, columns, _bits(values)))
     return csr_of(values[:end], columns[:end], pointers, (len(rows), len(rows)), matrix.has_canonical_format)
-
-
-def listed(matrix: csr_array, places: Any) -> csr_array:
-    """The same matrix, with the entries of every row in the order of their columns' places."""
-    if matrix.dtype.itemsize not in _BITS:
-        return _numbered(matrix, lambda numbers: listed(numbers, places))
-    columns, values = np.empty_like(matrix.indices), np.empty_like(matrix.data)
-    given = (places.astype(matrix.indices.dtype), matrix.indptr, matrix.indices, _bits(matrix.data))
-    enough(list_rows(*given, columns, _bits(values)))
-    return csr_array((values, columns, matrix.indptr), shape=matrix.shape)
 
 
 def transposed(matrix: csr_array) -> csr_array:

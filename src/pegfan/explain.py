@@ -43,8 +43,9 @@ from pegfan._arrays import FloatArray, IntArray
 from pegfan._checks import as_array, check_integer, check_kind, check_list, shown
 from pegfan._limits import is_large
 from pegfan.channels import Channel, Channels, hop_matrix
-from pegfan.channels.channels import node_indices
+from pegfan.channels.channels import as_input, node_indices
 from pegfan.channels.names import describe
+from pegfan.channels.order import NodeOrder
 from pegfan.fitted import Fitted, Trained, TrainedNetwork
 from pegfan.graph import Graph, check_graph
 from pegfan.running import one_thread
@@ -424,10 +425,11 @@ class Explainer:
         shares = np.zeros((self.graph.n, len(nodes)))
         rest: dict[str, FloatArray] = {}
         channels: list[list[ChannelShare]] = [[] for _ in nodes]
-        units = np.zeros((self.graph.n, len(nodes)))
-        units[nodes, np.arange(len(nodes))] = 1.0
         members = zip(self.networks, done.rows, done.passes, done.ways, done.left, strict=True)
         for network, values, through, ways, left in members:
+            places, order = _places(network.channels, nodes), network.channels.nodes.order
+            units = np.zeros((self.graph.n, len(nodes)))
+            units[places, np.arange(len(nodes))] = 1.0
             for k, channel in enumerate(network.channels):
                 g, u = ways[k], ways[k] @ network.weights[k]
                 more = np.zeros((len(nodes), channel.shape[1])) if left is None else left[k]
@@ -440,10 +442,11 @@ class Explainer:
                 by_column = (dense(values[k]) - network.means[k]) * u + more
                 if network.is_features(channel):
                     columns.add(network.columns, by_column)
-                    entries = units if not channel.factors else _entries(channel, nodes, units)
+                    entries = units if not channel.factors else _entries(channel, places, units)
                     near = np.flatnonzero(entries.any(axis=1))
-                    shares[near] += entries[near] * (dense(channel.input[near] @ u.T) - network.usual @ u.T)
-                    own = entries[nodes, np.arange(len(nodes))][:, None] * u
+                    there = near if order is None else order[near]
+                    shares[there] += entries[near] * (dense(channel.signal[near] @ u.T) - network.usual @ u.T)
+                    own = entries[places, np.arange(len(nodes))][:, None] * u
                     columns.add_own(network.columns, own * (network.features[nodes] - network.usual))
                     links = network.row_sums(k)[nodes] * (u @ network.usual) - u @ network.means[k]
                     rest[LINKS] = rest.get(LINKS, 0.0) + links
@@ -723,13 +726,13 @@ class Linked(ABC):
         """Whether a channel is a linear map of the nodes' features."""
         n = self.channels.n
         square = all(factor.shape == (n, n) for factor in channel.factors)
-        return channel.input_name == "X" and channel.input.shape[0] == n and square
+        return channel.input_name == "X" and channel.signal.shape[0] == n and square
 
     @cached_property
     def features(self) -> Any:
         """The scaled features X of all nodes, whose rows are asked for as dense arrays."""
-        x = next((channel.input for channel in self.channels if self.is_features(channel)), None)
-        return _Rows(np.zeros((self.channels.n, 0)) if x is None else x)
+        x = next((channel.signal for channel in self.channels if self.is_features(channel)), None)
+        return _Rows(np.zeros((self.channels.n, 0)) if x is None else x, self.channels.nodes)
 
     @cached_property
     def usual(self) -> FloatArray:
@@ -763,6 +766,7 @@ class Linked(ABC):
             self._factors[k] = _two_factors(channel)
         if self._factors[k] is None:
             return None
+        rows, columns = _places(channel, rows), _places(channel, columns)
         left, right = self._factors[k]
         if right is None:
             return np.asarray(left[rows, columns]).ravel()
@@ -834,10 +838,10 @@ class LinkedNetwork(Linked):
 
     def inputs_of(self, nodes: IntArray) -> list[FloatArray]:
         """P_k (X W_k) + b_k."""
-        found = []
+        found, places = [], _places(self._trained_on, nodes)
         for channel, weight, bias in zip(self._trained_on, self._own_weights, self.biases, strict=True):
-            product = np.asarray(channel.input @ weight.T, np.float64)
-            found.append((channel.operator @ product if channel.factors else product)[nodes] + bias)
+            product = np.asarray(channel.signal @ weight.T, np.float64)
+            found.append((channel.product @ product if channel.factors else product)[places] + bias)
         return found
 
     def forward(self, inputs: list[FloatArray]) -> _Pass:
@@ -953,13 +957,13 @@ class LinkedTrees(Linked):
 
 
 class _Rows:
-    """A matrix whose rows are dense float64 arrays."""
+    """A matrix whose rows are in an order, and asked for by node, as dense float64 arrays."""
 
-    def __init__(self, matrix: Any) -> None:
-        self.matrix = matrix
+    def __init__(self, matrix: Any, nodes: NodeOrder) -> None:
+        self.matrix, self.nodes = matrix, nodes
 
     def __getitem__(self, nodes: IntArray) -> FloatArray:
-        return dense(self.matrix[nodes])
+        return dense(self.matrix[_places(self, nodes)])
 
 
 def dense(matrix: Any) -> FloatArray:
@@ -969,30 +973,29 @@ def dense(matrix: Any) -> FloatArray:
 
 def _unmixed(channels: Channels, mixtures: Sequence[Any], features: Any) -> Channels:
     """Channels whose principal columns are replaced by the features that they are mixtures of."""
-    x = Channel("X", None, features, "X")
-    pairs = zip(channels, mixtures, strict=True)
-    changed = [c if mixed is None else Channel(c.name, c.factors, x, "X", c.what) for c, mixed in pairs]
-    return channels._with(changed, channels._added)
+    x, pairs = channels.nodes.enter(as_input(features, "X")), zip(channels, mixtures, strict=True)
+    changed = [c if v is None else Channel.inside(c.factors, x, c.nodes, c.name, c.what, c.apart) for c, v in pairs]
+    return Channels(changed, channels.info)
 
 
 def _mean_row(channel: Channel) -> FloatArray:
     """x̄ = (Pᵀ 1 / n)ᵀ X."""
     weights = np.full((channel.n, 1), 1 / channel.n)
     if channel.factors:
-        weights = np.asarray(channel.operator.T @ weights)
-    if is_large(channel.n) and not issparse(channel.input):
+        weights = np.asarray(channel.product.T @ weights)
+    if is_large(channel.n) and not issparse(channel.signal):
         blocks = [slice(start, start + _MEAN_BLOCK) for start in range(0, channel.n, _MEAN_BLOCK)]
-        parts = [weights[block, 0] @ channel.input[block].astype(np.float64) for block in blocks]
+        parts = [weights[block, 0] @ channel.signal[block].astype(np.float64) for block in blocks]
         return np.asarray(np.sum(parts, axis=0), np.float64)
-    return np.asarray(channel.input.T.astype(np.float64) @ weights).ravel()
+    return np.asarray(channel.signal.T.astype(np.float64) @ weights).ravel()
 
 
-def _entries(channel: Channel, nodes: IntArray, units: FloatArray) -> FloatArray:
-    """Rows of a channel's operator as columns, from those of the identity; on large graphs by what is near alone."""
+def _entries(channel: Channel, places: IntArray, units: FloatArray) -> FloatArray:
+    """Rows of a channel's product as columns, from those of the identity; on large graphs by what is near alone."""
     matrices: list[Any] = [getattr(factor, "matrix", None) for factor in channel.factors]
     if not is_large(channel.n) or not all(map(issparse, matrices)):
-        return np.asarray(channel.operator.T @ units)
-    rows = matrices[0][nodes]
+        return np.asarray(channel.product.T @ units)
+    rows = matrices[0][places]
     for matrix in matrices[1:]:
         rows = rows @ matrix
     return np.asarray(rows.T.toarray())
@@ -1000,21 +1003,28 @@ def _entries(channel: Channel, nodes: IntArray, units: FloatArray) -> FloatArray
 
 def _rows_of(channel: Channel, nodes: IntArray) -> FloatArray:
     """Rows of a channel, in blocks: of few nodes by rows of its operator, of many by products with all its columns."""
+    nodes = _places(channel, nodes)
     if not channel.factors:
-        return dense(channel.input[nodes])
+        return dense(channel.signal[nodes])
     step, width = max(1, _CELLS // channel.n), channel.shape[1]
     out = np.empty((len(nodes), width))
     if len(nodes) > width:
         for start in range(0, width, step):
             columns = slice(start, start + step)
-            out[:, columns] = np.asarray(channel.operator @ dense(channel.input[:, columns]))[nodes]
+            out[:, columns] = np.asarray(channel.product @ dense(channel.signal[:, columns]))[nodes]
         return out
     for start in range(0, len(nodes), step):
         some = nodes[start : start + step]
         units = np.zeros((channel.n, len(some)))
         units[some, np.arange(len(some))] = 1.0
-        out[start : start + step] = dense(channel.input.T @ _entries(channel, some, units)).T
+        out[start : start + step] = dense(channel.signal.T @ _entries(channel, some, units)).T
     return out
+
+
+def _places(channels: Channel | Channels | _Rows, nodes: IntArray) -> IntArray:
+    """The places of nodes in the order of channels."""
+    position = channels.nodes.position
+    return nodes if position is None else position[nodes]
 
 
 def _two_factors(channel: Channel) -> tuple[csr_array, csr_array | None] | None:

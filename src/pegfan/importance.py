@@ -150,7 +150,7 @@ class _Scored:
 
     def shuffled(self, columns: IntArray, repeats: int, seed: int) -> Iterator[tuple[float, float]]:
         """How much the metric drops and the loss grows, shuffle by shuffle."""
-        order = self.explainer.networks[0].channels.order
+        order = self.explainer.networks[0].channels.nodes.order
         n = self.explainer.graph.n
         order = np.arange(n) if order is None else order
         random = np.random.default_rng([seed, int(columns[0])])
@@ -183,11 +183,9 @@ class _Scored:
             weight = network.weights[k]
             if network.is_features(channel):
                 x: Any = change @ weight[:, places].T if len(places) > weight.shape[0] else change
-                for factor in reversed(channel.factors):
-                    x = factor @ x
-                step = dense(x)[self.nodes]
+                step = dense(channel.operator @ x if channel.factors else x)[self.nodes]
                 moved.append(before + (step if len(places) > weight.shape[0] else step @ weight[:, places].T))
-            elif (make := channel.kept.get("of features")) is not None:
+            elif (make := channel.of_features) is not None:
                 mixed = next((vectors for vectors in network.mixtures if vectors is not None), None)
                 if mixed is None:
                     whole = np.zeros((channel.n, network.features.matrix.shape[1]))
@@ -205,13 +203,14 @@ class _Scored:
             network.member.recipe.scaling != "l1"
         ):  # columns are scaled one by one, or not at all: values move with the raw ones
             places = np.flatnonzero(np.isin(network.columns, columns))
-            x = network.features.matrix[:, places]
+            x = network.channels.nodes.leave(network.features.matrix[:, places], apart=True)
             return places, dense(x[taken]) - dense(x)
         features: Any = self.explainer.graph.features
+        before = network.channels.nodes.leave(network.features.matrix, apart=True)
         if issparse(features):  # rows are divided by their sums: all of a row changes with one of its values
             chosen = csr_array((np.ones(len(columns)), (columns, columns)), shape=(features.shape[1],) * 2)
             own = csr_array(features, dtype=np.float64) @ chosen
-            return network.columns, scale(features - own + own[taken], "l1") - network.features.matrix
+            return network.columns, scale(features - own + own[taken], "l1") - before
         values = dense(features).copy()
         values[:, columns] = values[taken][:, columns]
-        return network.columns, dense(scale(values, "l1")) - dense(network.features.matrix)
+        return network.columns, dense(scale(values, "l1")) - dense(before)

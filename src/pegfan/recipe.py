@@ -554,7 +554,7 @@ def pad_levels(tree: Hierarchy, levels: int) -> Hierarchy:
 
 def _features_of(channels: Channels) -> Channel:
     """X, which the first channel holds: the features themselves, or hops or projections of them."""
-    return Channel("X", None, channels[0].input, "X")
+    return Channel.inside((), channels[0].signal, channels.nodes)
 
 
 # --------------------------------------------------------- what training nodes tell

@@ -11,6 +11,7 @@ from scipy.sparse import csr_array, issparse, random_array
 
 from pegfan._checks import check_kind, check_number, check_numbers, check_seed
 from pegfan.channels import Channel
+from pegfan.channels.factors import renumbered
 from pegfan.framelets import Operator, adjoint_test
 
 __all__ = ["check_operator"]
@@ -143,7 +144,7 @@ def _check_answers(check: _Check, operator: Operator, dense: Any, rng: np.random
     orders = rng.permutation(rows), rng.permutation(columns)
     for chosen in (orders, (orders[0], None), (None, orders[1]), (orders[0], orders[0]) if rows == columns else orders):
         i, j = (np.arange(size) if order is None else order for size, order in zip(dense.shape, chosen, strict=True))
-        moved = operator.permute(chosen[0], chosen[1], {})
+        moved = renumbered(operator, chosen[0], chosen[1])
         check.close(moved @ np.eye(columns), dense[i][:, j], "the renumbered operator")
         check.close(moved.T @ np.eye(rows), dense[i][:, j].T, "the transpose of the renumbered operator")
         if (matrices := moved.matrices()) is not None:

@@ -77,7 +77,7 @@ LEFT_OUT = {
     "framelets.Family": "a row of a table, made where it stands",
     "running.Progress": "a type",
 }
-WITHIN = ("by_rows", "listed", "matrices", "nonzeros", "permute", "shares")
+WITHIN = ("by_rows", "matrices", "nonzeros", "shares")
 """What operators answer to the channels that hold them, which ask with what they have checked."""
 RARE = (
     "plots.",

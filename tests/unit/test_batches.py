@@ -79,7 +79,7 @@ def test_a_step_is_that_of_autograd(sparse_features, normalize):
     for _ in range(4):
         chunk = next(order)
         weights = torch.tensor(steps.weights[chunk] * len(rows.labels) / len(chunk)).float()
-        output = model(to_tensors(channels.canonical.rows(rows.places[chunk], np.dtype(np.float32))))
+        output = model(to_tensors(channels.rows_at(rows.places[chunk], np.dtype(np.float32))))
         loss = -(weights * output[torch.arange(len(chunk)), torch.tensor(rows.labels[chunk])]).sum()
         optimizer.zero_grad()
         loss.backward()
@@ -379,12 +379,9 @@ def test_channels_of_a_large_graph_share_what_they_are_made_of(small_is_large):
     one = pf.make_channels(graph, system, regime="heterophily", scaling=scale)
     other = pf.make_fsgnn_channels(graph, 2, "heterophily", scaling=scale)
     assert one["S X"].factors[0] is other["S X"].factors[0]
-    assert one["X"].input is other["X"].input
+    assert one["X"].signal is other["X"].signal
     first, second = one.rows([5, 7]), other.rows([5, 7])
-    assert (
-        one.canonical._listed._prepared[np.dtype(np.float32)][0][1]
-        is (other.canonical._listed._prepared[np.dtype(np.float32)][0][1])
-    )
+    assert one._prepared[np.dtype(np.float32)][0][1] is (other._prepared[np.dtype(np.float32)][0][1])
     assert np.array_equal(first[1], second[1])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("pegfan._limits.LARGE_NODES", 10**9)

@@ -144,4 +144,4 @@ def test_reasons_add_up_and_columns_are_shuffled_in_between(graph, head):
     shuffled[:, 2] = shuffled[::-1, 2]
     again = TOLD.channels(graph.replace(features=shuffled), None)[BETWEEN]
     change = shuffled.astype(np.float64) - graph.features
-    np.testing.assert_allclose(channel.input + channel.kept["of features"](change), again.input, atol=1e-9)
+    np.testing.assert_allclose(channel.input + channel.of_features(change), again.input, atol=1e-9)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import pegfan as pf
-from pegfan._matrices import by_label, csr_of, listed, merged, moved, sorted_hashes, transposed
+from pegfan._matrices import by_label, csr_of, merged, moved, sorted_hashes, transposed
 from pegfan.trees.builders.matching import matching
 from pegfan.trees.hierarchy import by_appearance
 from pegfan.trees.level import coarsen, first_level
@@ -39,11 +39,6 @@ def test_rows_and_columns_move_as_scipy_moves_them(seed, n, dtype, density):
     nodes = rng.permutation(n)[: rng.integers(1, n + 1)]
     same_matrix(moved(A, nodes), A[nodes][:, nodes])
     same_matrix(transposed(A), A.T)
-    places = rng.permutation(n)
-    found = listed(A, places)
-    assert (found != A).nnz == 0
-    for i in range(n):
-        assert (np.diff(places[found.indices[found.indptr[i] : found.indptr[i + 1]]]) > 0).all()
 
 
 @given(seeds, st.integers(1, 40), st.integers(1, 40))
@@ -125,10 +120,6 @@ def test_entries_that_stand_twice_are_moved_both():
     twice = sparse.csr_array((np.arange(1.0, 61.0), columns, pointers), shape=(3, 3))
     order = [2, 0, 1]
     np.testing.assert_array_equal(moved(twice, order).toarray(), twice.toarray()[order][:, order])
-    found = listed(twice, np.array([1, 2, 0]))
-    np.testing.assert_array_equal(found.toarray(), twice.toarray())
-    assert found.indices[:6].tolist() == [2, 2, 0, 0, 1, 1]
-    assert found.data[:6].tolist() == [1.0, 3.0, 2.0, 4.0, 5.0, 6.0]
 
 
 def test_nodes_that_are_not_there_are_refused():

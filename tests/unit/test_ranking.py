@@ -160,7 +160,6 @@ def test_a_shuffled_column_is_a_column_shuffled_before_channels(recipe, monkeypa
         member.tree,
         known=model.fitted_.known,
         scale=model.fitted_.scale if member.recipe.scaling == "columns" else None,
-        average=False,
     )
     for row, weight, bias, got in zip(
         channels.rows(test, np.float64), explainer.networks[0].weights, explainer.networks[0].biases, moved, strict=True

@@ -420,4 +420,4 @@ def test_reasons_add_up_and_columns_are_shuffled(graph, model):
     assert (len(rows), left) == (5, 0)
     for name in (JOINT, BETWEEN):  # beliefs stay as they are
         channel = explainer.networks[0].channels[name]
-        np.testing.assert_allclose(channel.kept["of features"](graph.features), channel.input, atol=1e-9)
+        np.testing.assert_allclose(channel.of_features(graph.features), channel.input, atol=1e-9)

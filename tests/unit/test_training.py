@@ -18,7 +18,6 @@ from scipy.sparse.linalg import aslinearoperator
 import pegfan as pf
 from pegfan._products import sparse_product
 from pegfan.channels import Channel, Channels, hop_matrix
-from pegfan.channels._canonical import Canonical
 from pegfan.channels.presets import KINDS
 from pegfan.framelets import Operator
 from pegfan.graph import Split
@@ -46,7 +45,7 @@ def both(channels, graph, settings=RATES, by_class=False, truth=None, seed=1):
     """A plain network in float64, and steps of the fast path from its weights."""
     truth = graph.labels if truth is None else truth
     classes = 1 if truth.dtype.kind == "f" else graph.n_classes
-    part = Split(*(nodes[np.argsort(channels.canonical.places[nodes])] for nodes in graph.splits[0]))
+    part = Split(*(nodes[np.argsort(channels.places[nodes])] for nodes in graph.splits[0]))
     model = ChannelNetwork(
         channels.widths, classes, settings.hidden, dropout=0.0, hop_normalize=settings.hop_normalize
     ).double()
@@ -263,10 +262,11 @@ def test_chains_are_the_channels(seed):
     extra = [Channel("rows", A, "I"), Channel("mine", aslinearoperator(A.toarray()), np.eye(graph.n)[:, :5])]
     rng = np.random.default_rng(seed)
     rows = rng.permutation(graph.n)[:40]
-    for channel in Channels([*channels, *extra]):
+    channels = Channels([*channels, *extra])
+    for channel in channels:
         chain = chains.Chain.of(channel)
         assert chains.Chain.of(channel) is chain
-        forward, back = chain.links(rows, 25)
+        forward, back = chain.links(channels.places[rows], 25)
         dense = channel.materialize(np.float64, "dense")[rows]
         assert not np.delete(dense, chain.used, axis=1).any()
         W, G = rng.standard_normal((len(chain.used), 16)), rng.standard_normal((25, 16))
@@ -704,13 +704,13 @@ def test_batches_of_rows_bound_what_is_formed(monkeypatch):
     one_batch = train(channels, graph.labels, part, options, batch=500).runs[0]
     assert one_batch.val_loss == pytest.approx(whole.val_loss, rel=1e-4)
     asked = []
-    rows = Canonical.rows
+    rows = Channels.rows_at
 
     def counted(self, nodes, *args):
         asked.append(len(nodes))
         return rows(self, nodes, *args)
 
-    monkeypatch.setattr(Canonical, "rows", counted)
+    monkeypatch.setattr(Channels, "rows_at", counted)
     run = train(channels, graph.labels, part, options, batch=16, history=True).runs[0]
     assert max(asked) == 16
     assert run.history["train_loss"][-1] < run.history["train_loss"][0]

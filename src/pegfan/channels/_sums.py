@@ -9,13 +9,12 @@ from scipy.sparse import csr_array
 
 from pegfan._arrays import FloatArray
 from pegfan._loops import Loop
-from pegfan._matrices import enough
+from pegfan._matrices import csr_of, enough
 
 _product = Loop(
     "int64 order_free_product(const I indptr[n + 1], const I indices[_m], const float64 data[_m], "
     "const float64 x[_columns, width], float64 out[n, width])"
 )
-_sums = Loop("void sums(const I indptr[n + 1], const float64 data[_m], float64 out[n])")
 
 
 def order_free_product(matrix: Any, x: Any) -> FloatArray:
@@ -41,6 +40,6 @@ def order_free_product(matrix: Any, x: Any) -> FloatArray:
 
 def order_free_sums(matrix: Any) -> FloatArray:
     """The sums of the rows of a sparse matrix; integers are added exactly."""
-    rows, out = csr_array(matrix), np.empty(matrix.shape[0])
-    _sums(rows.indptr, rows.data.astype(np.float64, copy=False), out)
-    return out
+    rows = csr_array(matrix)
+    parts = (rows.data, np.zeros_like(rows.indices), rows.indptr)
+    return order_free_product(csr_of(*parts, (rows.shape[0], 1), canonical=False), np.ones(1))

@@ -79,7 +79,7 @@ class Trie:
         self.copies: dict[int, int] = {}
         for i, channel in enumerate(channels):
             head, factors = split(channel.factors)
-            stem = self._stem(channel.input, factors)
+            stem = self._stem(channel.signal, factors)
             if head is not None:
                 stem.projections.setdefault((id(head.system), id(head.means)), []).append((i, head))
                 projected = head.nonzeros(stem.spread, stem.columns)
@@ -117,8 +117,13 @@ class Trie:
             yield stem, value
             del value
 
-    def materialize(self, dtype: Any, sparse: Sequence[bool], finish: Callable[[int, Any], Any]) -> list[Any]:
-        """The value of every channel, sparse or dense as asked, and finished as soon as it is there."""
+    def materialize(
+        self, dtype: Any, sparse: Sequence[bool], order: IntArray | None, leave: Callable[[int, Any], Any]
+    ) -> list[Any]:
+        """The value of every channel, sparse or dense as asked.
+
+        They leave the order of the nodes as soon as they are there; dense projections are written where they belong.
+        """
         results: list[Any] = [None] * self.count
 
         def format_of(stem: Stem) -> bool:
@@ -126,10 +131,10 @@ class Trie:
 
         for stem, value in self.walk(dtype, format_of):
             if stem.channel is not None:
-                results[stem.channel] = finish(stem.channel, value)
+                results[stem.channel] = leave(stem.channel, value)
             for group in stem.projections.values():
-                for (i, _), part in zip(group, _projections(value, group, sparse), strict=True):
-                    results[i] = finish(i, part)
+                for (i, _), part in zip(group, _projections(value, group, sparse, order, leave), strict=True):
+                    results[i] = part
                     del part
             del value  # the walk decides how long it is needed
         for i, original in self.copies.items():
@@ -222,22 +227,36 @@ def _value(stem: Stem, above: Any, dtype: Any, sparse: bool) -> Any:
     return convert(stem.factor @ above, dtype, sparse)
 
 
-def _projections(value: Any, group: list[tuple[int, Projection]], sparse: Sequence[bool]) -> Iterator[Any]:
+def _projections(
+    value: Any,
+    group: list[tuple[int, Projection]],
+    sparse: Sequence[bool],
+    order: IntArray | None,
+    leave: Callable[[int, Any], Any],
+) -> Iterator[Any]:
     system, scales = group[0][1].system, [head.scale for _, head in group]
     wanted = [sparse[i] for i, _ in group]
     together = sorted(scales) == list(range(system.K)) and all(form == issparse(value) for form in wanted)
     if together:
-        parts, means = system.projections(value), group[0][1].means
-        for j in scales:
-            part, parts[j] = parts[j], None
-            yield _clean(part if means is None else means(part, own=True))
+        means = group[0][1].means
+        numbered = None if order is None or issparse(value) else system._projections_out(value, order)
+        parts = system.projections(value) if numbered is None else numbered
+        for i, head in group:
+            part, parts[head.scale] = parts[head.scale], None
+            if numbered is None or order is None:
+                yield leave(i, _clean(part if means is None else means(part, own=True)))
+                continue
+            if means is not None:
+                members = order[means.nodes]
+                part[members] = means.of_members(part[members])[means.code[means.nodes]]
+            yield part
         return
     by_rows = Scales(group[0][1], value)
-    for form, (_, head) in zip(wanted, group, strict=True):
+    for form, (i, head) in zip(wanted, group, strict=True):
         if issparse(value) and not form:
-            yield _fill(value.shape, value.dtype, lambda block, j=head.scale: by_rows.rows(block, j))  # type: ignore[misc]
+            yield leave(i, _fill(value.shape, value.dtype, lambda block, j=head.scale: by_rows.rows(block, j)))  # type: ignore[misc]
         else:
-            yield convert(head @ value, value.dtype, form)
+            yield leave(i, convert(head @ value, value.dtype, form))
 
 
 def convert(array: Any, dtype: Any, sparse: bool) -> Any:

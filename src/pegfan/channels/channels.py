@@ -7,10 +7,11 @@ P(X W) = (P X) W.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from functools import cached_property, reduce
 from itertools import groupby
-from typing import Any, Literal, cast, overload
+from typing import Any, Literal, Self, cast, overload
 
 import numpy as np
 from scipy.sparse import csr_array, eye_array, issparse
@@ -26,12 +27,13 @@ from pegfan._checks import (
     check_sparse,
     shown,
 )
-from pegfan.channels._canonical import Canonical
 from pegfan.channels._kept import KEEPING
 from pegfan.channels._trie import SPARSE_BELOW, Scales, Stem, Trie, dense_bytes, sparse_bytes
-from pegfan.channels.factors import Matrix, all_finite, as_factor
-from pegfan.framelets import Operator
+from pegfan.channels.factors import Matrix, all_finite, as_factor, renumbered
+from pegfan.channels.order import AS_NUMBERED, NodeOrder
+from pegfan.framelets import FrameletSystem, Operator
 from pegfan.framelets._signals import is_tensor
+from pegfan.measures import equal_rows
 
 Format = Literal["auto", "dense", "sparse"]
 
@@ -60,11 +62,20 @@ class Channel:
     name, input_name : str
     factors : tuple of Operator
         The factors of the operator, the last one acting first: `Matrix` (with its ``matrix``), `Projection`
-        (with its ``system`` and ``scale``) or any other.
+        (with its ``system`` and ``scale``) or any other. Their nodes are in the order `nodes`.
     input : array or csr_array
         What it acts on.
+    signal : array or csr_array
+        The same in the order `nodes`.
+    nodes : NodeOrder
+        The order in which it is computed: that of the numbers, or for channels of a set, that of the set. What
+        `materialize`, `apply` and `operator` give is numbered as the nodes are.
+    apart : bool
+        Whether its rows may tell nodes apart that look alike.
     shape : tuple of int
         Rows and columns.
+    of_features : callable or None
+        How it is made of other features, all nodes' as they are numbered, where it is linear in them and no product.
     kept : dict
         What other code derived from the channel, for reuse; it lives as long as the channel and is not pickled.
 
@@ -89,9 +100,12 @@ class Channel:
 
     name: str
     factors: tuple[Operator, ...]
-    input: Any
+    signal: Any
     input_name: str
     shape: tuple[int, int]
+    nodes: NodeOrder = AS_NUMBERED
+    apart: bool = False
+    of_features: Callable[[Any], Any] | None = None
 
     def __init__(
         self,
@@ -111,13 +125,15 @@ class Channel:
         if input_name is not None:
             check_kind(input_name, "input_name", str)
         if isinstance(input, Channel):
-            self.factors += input.factors
-            self.input, self.input_name = input.input, input_name or input.input_name
+            self.nodes, self.apart = input.nodes, input.apart or bool(self.factors)
+            order = self.nodes.order
+            self.factors = (*(_renumbered(factor, order, input.n) for factor in self.factors), *input.factors)
+            self.signal, self.input_name = input.signal, input_name or input.input_name
         elif isinstance(input, str):
-            self.input, self.input_name = self._identity(input), input_name or "I"
+            self.signal, self.input_name = self._identity(input), input_name or "I"
         else:
-            self.input, self.input_name = _as_input(input, name), input_name or "input"
-        rows = self.input.shape[0]
+            self.signal, self.input_name = as_input(input, name), input_name or "input"
+        rows = self.signal.shape[0]
         for factor in reversed(self.factors):
             if factor.shape[1] != rows:
                 raise ValueError(
@@ -125,7 +141,41 @@ class Channel:
                     f"and what it acts on has {rows} rows"
                 )
             rows = factor.shape[0]
-        self.shape = (int(rows), int(self.input.shape[1]))
+        self.shape = (int(rows), int(self.signal.shape[1]))
+
+    @property
+    def input(self) -> Any:
+        """What it acts on, a row per node as they are numbered."""
+        return self.nodes.leave(self.signal, apart=True) if self.signal.shape[0] == self.n else self.signal
+
+    @classmethod
+    def inside(
+        cls,
+        factors: Sequence[Operator],
+        signal: Any,
+        nodes: NodeOrder,
+        name: str | None = None,
+        what: str | None = None,
+        apart: bool = False,
+    ) -> Self:
+        """A channel of features, of operators and features that are in an order already; by default named after them.
+
+        Nothing is checked.
+        """
+        channel = cls.__new__(cls)
+        channel.name, channel.what = f"{product_name(factors)} X" if factors and name is None else name or "X", what
+        channel.factors, channel.signal, channel.input_name, channel.kept = tuple(factors), signal, "X", {}
+        channel.nodes, channel.apart, channel.shape = nodes, apart, (signal.shape[0], signal.shape[1])
+        return channel
+
+    def entered(self, nodes: NodeOrder, systems: dict[int, FrameletSystem]) -> Channel:
+        """The same channel in another order of the nodes; see `renumbered` for `systems`."""
+        order, inside = nodes.places_in(self.nodes), copy(self)
+        inside.nodes, inside.apart, inside.of_features = nodes, True, self.of_features
+        inside.factors = tuple(_renumbered(factor, order, self.n, systems) for factor in self.factors)
+        if order is not None and self.signal.shape[0] == self.n:
+            inside.signal = self.signal[order]
+        return inside
 
     @property
     def n(self) -> int:
@@ -139,10 +189,14 @@ class Channel:
 
     @cached_property
     def operator(self) -> Operator:
-        """The product of the factors, as one linear operator that is never formed."""
+        """The product of the factors, as one linear operator that is never formed, of nodes as they are numbered."""
+        return _renumbered(self.product, self.nodes.position, self.n)
+
+    @cached_property
+    def product(self) -> Operator:
+        """The same of nodes in the order `nodes`."""
         if not self.factors:
             return Matrix("1", eye_array(self.n, format="csr"))
-
         return Operator(
             product_name(self.factors),
             (self.n, self.factors[-1].shape[1]),
@@ -179,7 +233,7 @@ class Channel:
             )
         for factor in (self._input_factor, *reversed(self.factors)):
             weights = factor @ weights
-        return weights
+        return self.nodes.leave(weights, self.apart)
 
     def materialize(self, dtype: Any = np.float32, format: Format = "auto") -> Any:  # noqa: A002
         """The channel as a matrix; see `Channels.materialize`."""
@@ -199,10 +253,10 @@ class Channel:
 
     @cached_property
     def _input_factor(self) -> Matrix:
-        return Matrix(self.input_name, self.input)
+        return Matrix(self.input_name, self.signal)
 
     def __getstate__(self) -> dict[str, Any]:
-        made = ("operator", "nnz", "_input_factor")  # when they are asked for
+        made = ("operator", "product", "nnz", "_input_factor", "of_features")  # when they are asked for
         return {name: value for name, value in self.__dict__.items() if name not in made} | {"kept": {}}
 
     def __repr__(self) -> str:
@@ -218,17 +272,15 @@ class Channels(Sequence[Channel]):
         Channels with distinct names and the same number of rows.
     info
         How they were chosen (kind, regime, hop matrix); anything that JSON can hold.
-    order
-        The nodes in an order that does not depend on how they are numbered, such as that of a tree's leaves: everything
-        is computed in that order, and then numbered back. By default, that of the numbers.
-    alike
-        A class number for every node: nodes of one class have equal rows, up to rounding, and get equal bits.
 
     Attributes
     ----------
     info : dict
-    order, alike : array or None
-        As given. With channels added to them, nodes are alike where the rows of these are equal too.
+    nodes : NodeOrder
+        The order in which everything is computed: that of the channels that were made together. Others are put into it.
+    alike : bool
+        Whether nodes that look alike have equal rows, up to rounding, in the channels that were made together: they get
+        equal bits. Inputs of others may tell such nodes apart; of operators of others, nothing is known.
 
     Examples
     --------
@@ -254,17 +306,9 @@ class Channels(Sequence[Channel]):
     ('X', 'S X', 'degree')
     """
 
-    def __init__(
-        self,
-        channels: Iterable[Channel],
-        info: Mapping[str, Any] | None = None,
-        order: IntArray | None = None,
-        alike: IntArray | None = None,
-    ) -> None:
+    def __init__(self, channels: Iterable[Channel], info: Mapping[str, Any] | None = None) -> None:
         self._channels = tuple(check_list(channels, "channels", Channel))
         self.info = {} if info is None else dict(check_mapping(info, "info"))
-        self.order, self.alike = order, alike
-        self._added = (False,) * len(self._channels)  # which came later, and may tell nodes apart that are alike
         if not self._channels:
             raise ValueError("no channels given; a network needs at least one")
         for channel in self._channels:
@@ -276,6 +320,11 @@ class Channels(Sequence[Channel]):
         if len(set(self.names)) < len(self.names):
             twice = next(name for i, name in enumerate(self.names) if name in self.names[:i])
             raise ValueError(f"two channels are named {shown(twice)}; give one of them another name")
+        self.nodes = next((c.nodes for c in self._channels if c.nodes is not AS_NUMBERED), AS_NUMBERED)
+        systems: dict[int, FrameletSystem] = {}
+        self._channels = tuple(c if c.nodes is self.nodes else c.entered(self.nodes, systems) for c in self._channels)
+        self.alike = self.nodes.first is not None and not any(c.apart and c.factors for c in self._channels)
+        self.kept: dict[str, Any] = {}
         self._prepared: dict[Any, tuple[dict[int, Any], dict[int, Scales]]] = {}
 
     @overload
@@ -286,7 +335,7 @@ class Channels(Sequence[Channel]):
 
     def __getitem__(self, which: int | str | slice) -> Channel | Channels:
         if isinstance(which, slice):
-            return self._with(self._channels[which], self._added[which])
+            return Channels(self._channels[which], self.info)
         if isinstance(which, str):
             if which not in self.names:
                 raise KeyError(f"no channel is named {shown(which)}; there are {', '.join(self.names)}")
@@ -300,16 +349,7 @@ class Channels(Sequence[Channel]):
         return iter(self._channels)
 
     def __add__(self, others: Iterable[Channel]) -> Channels:
-        more = tuple(others)
-        return self._with([*self._channels, *more], [*self._added, *[True] * len(more)])
-
-    def _with(self, channels: Iterable[Channel], added: Iterable[bool]) -> Channels:
-        """Other channels of the same nodes."""
-        made = Channels(channels, self.info, self.order, self.alike)
-        made._added = tuple(added)
-        if any(later and channel.factors for channel, later in zip(made, made._added, strict=True)):
-            made.alike = None  # nothing is known of what it does to nodes that are alike
-        return made
+        return Channels([*self._channels, *others], self.info)
 
     @property
     def n(self) -> int:
@@ -396,7 +436,7 @@ class Channels(Sequence[Channel]):
                 "fewer channels, or another format"
             )
         try:
-            return self.canonical.materialize(dtype, formats)
+            return self._trie.materialize(dtype, formats, self.nodes.order, self._leave)
         except MemoryError as error:
             raise MemoryError(
                 f"the channels need up to {_bytes(needed)}, more than there is; use apply, rows or fewer channels"
@@ -453,12 +493,43 @@ class Channels(Sequence[Channel]):
         """
         index = node_indices(nodes, self.n)
         dtype = _as_dtype(dtype)
-        return self.canonical.rows(self.canonical.places[index], dtype)
+        return self.rows_at(self.places[index], dtype)
 
     @cached_property
-    def canonical(self) -> Canonical:
-        """The channels in their `order`, where everything is computed; made once."""
-        return Canonical(self)
+    def places(self) -> IntArray:
+        """The place of every node's row; nodes whose rows are equal in all channels share one.
+
+        Where channels tell nodes apart that look alike, rows are sorted by class, and then by those channels.
+        """
+        first, position = self.nodes.first, self.nodes.position
+        if self._sorted is not None:
+            keys, ranked = np.column_stack(self._keys), self._sorted
+            new = np.concatenate([[True], (keys[ranked][1:] != keys[ranked][:-1]).any(axis=1)])
+            first = np.empty_like(ranked)
+            first[ranked] = np.maximum.accumulate(np.where(new, np.arange(self.n), 0))
+        elif not self.alike or first is None:
+            first = np.arange(self.n)
+        return first if position is None else first[position]
+
+    def at(self, channel: Channel, places: Any) -> Any:
+        """Which rows a channel has at some places."""
+        if self._sorted is None or self.nodes.first is None:
+            return places
+        return self._sorted[places] if channel.apart else self.nodes.first[self._sorted[places]]
+
+    def rows_at(self, places: Any, dtype: Any) -> list[Any]:
+        """Rows of every channel at some places, which nothing checks; dtypes are those of `rows`."""
+        if dtype not in self._prepared:
+            with KEEPING:  # in several threads, once
+                if dtype not in self._prepared:
+                    self._prepared[dtype] = self._prepare(dtype)
+        values, scales = self._prepared[dtype]
+        at = {channel.apart: self.at(channel, places) for channel in self}
+        lifted: dict[Any, Any] = {}
+        return [
+            values[i][at[c.apart]] if i in values else scales[i].rows(at[c.apart], cast(int, c.scale), lifted)
+            for i, c in enumerate(self)
+        ]
 
     # -------------------------------------------------------------------- inside
 
@@ -476,18 +547,20 @@ class Channels(Sequence[Channel]):
             for channel, bound in zip(self, self._trie.bounds, strict=True)
         ]
 
-    def _gather(self, rows: Sequence[IntArray], dtype: Any) -> list[Any]:
-        """Some rows of every channel, for each channel its own."""
-        if dtype not in self._prepared:
-            with KEEPING:  # in several threads, once
-                if dtype not in self._prepared:
-                    self._prepared[dtype] = self._prepare(dtype)
-        values, scales = self._prepared[dtype]
-        lifted: dict[Any, Any] = {}
-        return [
-            values[i][rows[i]] if i in values else scales[i].rows(rows[i], cast(int, channel.scale), lifted)
-            for i, channel in enumerate(self)
-        ]
+    def _leave(self, i: int, value: Any) -> Any:
+        return self.nodes.leave(value, self[i].apart or not self.alike)
+
+    @cached_property
+    def _keys(self) -> list[Any]:
+        """What tells rows apart: the class of a place, and hashes of the rows of channels that do not go by class."""
+        return [self.nodes.first, *(equal_rows(channel.signal) for channel in self if channel.apart)]
+
+    @cached_property
+    def _sorted(self) -> IntArray | None:
+        """The places sorted by what tells rows apart; None where that is the place, or the class alone."""
+        if not self.alike or not any(channel.apart for channel in self):
+            return None
+        return np.lexsort((*self._keys[1:], self._keys[0]))
 
     def _prepare(self, dtype: Any) -> tuple[dict[int, Any], dict[int, Scales]]:
         values: dict[int, Any] = {}
@@ -501,11 +574,6 @@ class Channels(Sequence[Channel]):
                 scales.update((i, shared) for i, _ in group)
         values.update((i, values[original]) for i, original in self._trie.copies.items())
         return values, scales
-
-    @property
-    def _in_order(self) -> bool:
-        """Whether nodes are numbered in canonical order already."""
-        return self.alike is None and (self.order is None or np.array_equal(self.order, np.arange(self.n)))
 
     def _rows_memory(self, dtype: Any) -> int:
         total = 0
@@ -553,7 +621,16 @@ class Channels(Sequence[Channel]):
         )
 
 
-def _as_input(values: Any, name: str) -> Any:
+def _renumbered(
+    operator: Operator, order: IntArray | None, n: int, systems: dict[int, FrameletSystem] | None = None
+) -> Operator:
+    """An operator in an order of n nodes, on the sides that have so many rows."""
+    rows, columns = (order if size == n else None for size in operator.shape)
+    return renumbered(operator, rows, columns, systems)
+
+
+def as_input(values: Any, name: str) -> Any:
+    """What a channel acts on, checked: a dense matrix, or a CSR matrix in its canonical form."""
     if issparse(values):
         check_sparse(values, f"the input of channel {name!r}")
         array: Any = values  # kept as it is where possible: channels that share an input share products

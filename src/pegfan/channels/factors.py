@@ -7,6 +7,7 @@ gradients, on any device.
 from __future__ import annotations
 
 from collections.abc import Hashable
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,11 @@ from scipy.sparse.linalg import LinearOperator
 from pegfan._arrays import FloatArray, IntArray
 from pegfan._checks import check_choice, check_kind, check_sparse, shown
 from pegfan._loops import Loop
-from pegfan._matrices import as_matrix, listed, moved
+from pegfan._matrices import as_matrix, moved
 from pegfan._products import multipliable, product
 from pegfan.channels._sums import order_free_sums
 from pegfan.channels.hops import HOPS, SUFFIXES, hop_matrix, hop_name
+from pegfan.channels.order import inverse
 from pegfan.framelets import FrameletSystem, Operator
 from pegfan.framelets._signals import ClassMeans, is_tensor
 from pegfan.graph import Graph, check_graph
@@ -86,17 +88,6 @@ class Matrix(Operator):
         shares = csr_array(columns.multiply(self.matrix[nodes]))
         return order_free_sums(shares), order_free_sums(abs(shares))
 
-    def permute(self, rows: IntArray | None, columns: IntArray | None, memo: dict[Any, Any]) -> Operator:
-        """The matrix with rows and columns in another order."""
-        if rows is not None and rows is columns and issparse(self.matrix):
-            return Matrix(self.name, moved(self.matrix, rows))
-        there = self.matrix if rows is None else self.matrix[rows]
-        return Matrix(self.name, there if columns is None else there[:, columns])
-
-    def listed(self, order: IntArray, places: IntArray) -> Operator:
-        """The same sparse matrix, with the entries of each row in an order of the columns."""
-        return _Listed(self, order, places)
-
     def _forward(self, x: Any) -> Any:
         matrix = self._like(x)
         return product(matrix, x) if multipliable(matrix, x) else matrix @ x
@@ -122,41 +113,6 @@ class Matrix(Operator):
             else:
                 self._converted[key] = torch.tensor(np.ascontiguousarray(matrix), dtype=x.dtype, device=x.device)
         return self._converted[key]
-
-
-class _Listed(Matrix):
-    """A sparse matrix whose rows hold their entries, and so the terms of their sums, in an order of one's own.
-
-    It is made for a dtype when that is asked for: of a large matrix, one of them is enough.
-    """
-
-    def __init__(self, source: Matrix, order: IntArray, places: IntArray) -> None:
-        self._given, self._source, self._places = source.matrix, source, places
-        self._order = order  # held, so that no other array gets its id
-        self._converted: dict[Any, Any] = {}
-        Operator.__init__(self, source.name, source.shape)
-
-    @property
-    def key(self) -> Hashable:
-        """The object: one matrix may be listed in several orders."""
-        return id(self)
-
-    @property
-    def matrix(self) -> Any:
-        """The matrix, in the dtype that it was given in."""
-        return self._made(self._source.matrix.dtype)
-
-    def _made(self, dtype: Any) -> Any:
-        if dtype not in self._converted:
-            given = self._source.matrix
-            self._converted[dtype] = listed(given.astype(dtype, copy=False), self._places)
-        return self._converted[dtype]
-
-    def _like(self, x: Any, transposed: bool = False) -> Any:
-        if is_tensor(x):
-            return super()._like(x, transposed)
-        made = self._made(x.dtype)
-        return made.T if transposed else made
 
 
 class Hop(Matrix):
@@ -291,24 +247,6 @@ class Projection(Operator):
         inside = csr_array((phi, slots, np.arange(len(phi) + 1)), shape=(len(phi), int(slots.max()) + 1))
         return np.asarray((spread @ (mean @ inside))[i, slots[v]]).ravel() * phi[v]
 
-    def permute(self, rows: IntArray | None, columns: IntArray | None, memo: dict[Any, Any]) -> Operator:
-        """The projection on a renumbered tree, which all scales share."""
-        if rows is None or rows is not columns:
-            return super().permute(rows, columns, memo)
-        if id(self.system) not in memo:
-            memo[id(self.system)] = self.system.permute(rows)
-        if self.means is not None and id(self.means) not in memo:
-            memo[id(self.means)] = self.means.permute(rows)
-        return Projection(memo[id(self.system)], self.scale, memo.get(id(self.means)))
-
-    def listed(self, order: IntArray, memo: dict[Any, Any]) -> Projection:
-        """The same projection, with means over classes taken in an order of the nodes."""
-        if self.means is None:
-            return self
-        if ("listed", id(self.means)) not in memo:
-            memo["listed", id(self.means)] = self.means.listed(order)
-        return Projection(self.system, self.scale, memo["listed", id(self.means)])
-
 
 class Foreign(Operator):
     """Somebody's `LinearOperator`, which knows NumPy arrays only."""
@@ -321,6 +259,68 @@ class Foreign(Operator):
     def key(self) -> Hashable:
         """The operator that was given."""
         return id(self.inner)
+
+
+class Renumbered(Operator):
+    """An operator on renumbered spaces, by its products: new row i is old row ``rows[i]``, and likewise for columns."""
+
+    def __init__(self, inner: Operator, rows: IntArray | None, columns: IntArray | None) -> None:
+        back = [None if order is None else inverse(order) for order in (rows, columns)]
+        self.inner, self.hop, self.side = inner, inner.hop, inner.side
+        super().__init__(
+            inner.name,
+            inner.shape,
+            lambda x: _taken(inner._forward(_taken(x, back[1])), rows),
+            lambda x: _taken(inner._transposed(_taken(x, back[0])), columns),
+        )
+
+    @property
+    def key(self) -> Hashable:
+        """That of the operator: products are of channels in one order."""
+        return self.inner.key
+
+
+def renumbered(
+    operator: Operator,
+    rows: IntArray | None,
+    columns: IntArray | None,
+    systems: dict[int, FrameletSystem] | None = None,
+) -> Operator:
+    """Somebody's operator on renumbered spaces: new row i is old row ``rows[i]``, and likewise for columns.
+
+    Matrices and projections are made anew, so that their sums are taken in the new order; of others, only products are
+    known.
+
+    Parameters
+    ----------
+    operator
+        Of nodes as they are numbered.
+    rows, columns
+        The orders; None leaves the numbers as they are.
+    systems
+        Framelet systems that were renumbered so, by the id of the one that they come from.
+    """
+    if rows is None and columns is None:
+        return operator
+    if isinstance(operator, Matrix):
+        matrix, inside = operator.matrix, copy(operator)
+        if rows is columns and issparse(matrix):
+            inside.matrix = moved(matrix, rows)
+        else:
+            inside.matrix = _taken(_taken(matrix, rows).T, columns).T
+        inside._converted = {}
+        return inside
+    if isinstance(operator, Projection) and rows is not None and rows is columns:
+        known = {} if systems is None else systems
+        if id(operator.system) not in known:
+            known[id(operator.system)] = operator.system.permute(rows)
+        means = None if operator.means is None else ClassMeans(operator.means.classes[rows], len(rows))
+        return Projection(known[id(operator.system)], operator.scale, means)
+    return Renumbered(operator, rows, columns)
+
+
+def _taken(x: Any, order: IntArray | None) -> Any:
+    return x if order is None else x[order]
 
 
 def _as_floats(matrix: Any) -> Any:

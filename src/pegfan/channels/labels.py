@@ -160,8 +160,7 @@ def belief_channels(graph: Graph, x: Any, beliefs: Beliefs, between: bool = Fals
 
 def without_labels(channels: Channels) -> Channels:
     """The channels but those of labels."""
-    pairs = [pair for pair in zip(channels, channels._added, strict=True) if pair[0].name not in _NAMES]
-    return channels._with(*zip(*pairs, strict=True))
+    return Channels([channel for channel in channels if channel.name not in _NAMES], channels.info)
 
 
 def labels_between(graph: Graph, x: Any, shares: Any) -> FloatArray:
@@ -245,7 +244,7 @@ def _between(graph: Graph, x: Any, shares: FloatArray, words: str) -> list[Chann
 def _of_features(name: str, x: Any, make: Callable[[Any], FloatArray], words: str) -> Channel:
     """A channel that is linear in the features; how it is made of others is kept, see `pegfan.importance`."""
     channel = Channel(name, None, make(x), name, what=words)
-    channel.kept["of features"] = make
+    channel.of_features = make
     return channel
 
 

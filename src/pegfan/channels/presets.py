@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from copy import copy
+from functools import cache
 from itertools import product
 from typing import Any, Literal, NamedTuple
 
@@ -14,16 +16,17 @@ from pegfan._arrays import IntArray
 from pegfan._checks import check_choice, check_flag, check_integer, shown
 from pegfan._limits import is_large
 from pegfan.channels._kept import part_of
-from pegfan.channels.channels import Channel, Channels, product_name
-from pegfan.channels.factors import Hop, Projection, as_factor
+from pegfan.channels.channels import Channel, Channels, as_input
+from pegfan.channels.factors import Hop, Projection, as_factor, renumbered
 from pegfan.channels.inputs import training_nodes
 from pegfan.channels.names import SIDES
+from pegfan.channels.order import NodeOrder
 from pegfan.channels.scaling import FeatureScale, PrincipalColumns, scale
 from pegfan.framelets import FrameletSystem, Operator
 from pegfan.framelets._signals import ClassMeans
 from pegfan.graph import Graph, Split, check_graph
 from pegfan.measures import adjusted_homophily, edge_homophily
-from pegfan.trees import canonical_order
+from pegfan.trees import Hierarchy, canonical_order
 from pegfan.trees.build import DIRECTIONS
 
 HOMOPHILY_FROM = 0.5
@@ -160,27 +163,29 @@ def make_channels(
         raise TypeError(f"system must be a FrameletSystem, got {type(system).__name__}")
     if system.n != graph.n:
         raise ValueError(f"the system is of a tree with {system.n} nodes, and the graph has {graph.n}")
-    x, steps, against, letters, info = _parts(
-        graph, regime, hops, hop, direction, scaling, split, with_hops, bool(projected), weight
-    )
-    powers = info["hops"] * with_hops
-    channels = [x] if check_flag(include_features, "include_features") else []
-    channels += _words(letters, powers, x) if letters else _powers(steps[:1], powers, x)
     own = not (hop is None or isinstance(hop, str))  # it may tell nodes apart that look alike
-    tree = system.hierarchy
-    means = alike = None
+    tree, classes = system.hierarchy, None
     if average is not None:
         check_flag(average, "average")
     if average or (average is None and not own and tree.info.get("tied", 0) > 0):
         colouring = canonical_order(graph)
-        if colouring.tied:
-            means, alike = ClassMeans(colouring.classes, graph.n), None if own else colouring.classes
-            info["averaged"] = colouring.tied
+        classes = colouring.classes if colouring.tied else None
+    nodes = _order_of(graph, tree, None if own else classes)
+    x, steps, against, letters, info = _parts(
+        graph, nodes, regime, hops, hop, direction, scaling, split, with_hops, bool(projected), weight
+    )
+    powers = info["hops"] * with_hops
+    means = None
+    if classes is not None:
+        means, info["averaged"] = ClassMeans(nodes.enter(classes), graph.n), colouring.tied
     if tree.info.get("arbitrary", 0) > 0:
         info["arbitrary"] = int(tree.info["arbitrary"])
-    channels += [_channel([Projection(system, j, means), *steps[:1] * projected], x) for j in range(system.K)]
+    channels = [x] if check_flag(include_features, "include_features") else []
+    channels += _words(letters, powers, x) if letters else _powers(steps[:1], powers, x)
+    inside = system if nodes.order is None else system.permute(nodes.order)
+    channels += [_channel([Projection(inside, j, means), *steps[:1] * projected], x) for j in range(system.K)]
     channels += _powers([] if letters else steps[1:], powers, x) + _powers(against, info["hops"], x)
-    return Channels(channels, {"kind": kind, **info}, _order_of(graph, tree), alike)
+    return Channels(channels, {"kind": kind, **info})
 
 
 def make_fsgnn_channels(
@@ -226,26 +231,31 @@ def make_fsgnn_channels(
     Channels(X, Q X, Q_in X, Q^2 X, Q Q_in X, Q_in Q X, Q_in^2 X)
     """
     check_graph(graph)
-    x, steps, against, letters, info = _parts(graph, regime, hops, hop, direction, scaling, split, True, False, weight)
+    colouring = canonical_order(graph)
+    own = not (hop is None or isinstance(hop, str))
+    nodes = _order_of(graph, None, None if own or not colouring.tied else colouring.classes)
+    x, steps, against, letters, info = _parts(
+        graph, nodes, regime, hops, hop, direction, scaling, split, True, False, weight
+    )
     channels = [x] if check_flag(include_features, "include_features") else []
     channels += _words(letters, info["hops"], x) + _powers(steps, info["hops"], x) + _powers(against, info["hops"], x)
-    colouring = canonical_order(graph)
     if colouring.arbitrary:
         info["arbitrary"] = colouring.arbitrary
-    known = colouring.tied and (hop is None or isinstance(hop, str))
-    return Channels(channels, info, colouring.order, colouring.classes if known else None)
+    return Channels(channels, info)
 
 
-def _order_of(graph: Graph, tree: Any) -> IntArray:
-    """The order in which terms are added up: that of the leaves.
+def _order_of(graph: Graph, tree: Hierarchy | None, classes: IntArray | None) -> NodeOrder:
+    """The order in which channels are computed: that of the leaves, or without a tree the canonical one.
 
     Large graphs, all of whose nodes differ, have one order whatever the tree is, so that all channels share their hops.
     """
-    order: IntArray = tree.order
-    if not is_large(graph.n):
-        return order
+    if tree is not None and not is_large(graph.n):
+        return NodeOrder(tree.order, classes)
     colouring = canonical_order(graph)
-    return order if colouring.tied or colouring.arbitrary else colouring.order
+    order = tree.order if tree is not None and (colouring.tied or colouring.arbitrary) else colouring.order
+    key = ("order", hashlib.sha256(order.tobytes()).digest(), classes is None)
+    nodes: NodeOrder = part_of(graph, key, lambda: NodeOrder(order, classes))
+    return nodes
 
 
 class _Parts(NamedTuple):
@@ -260,6 +270,7 @@ class _Parts(NamedTuple):
 
 def _parts(
     graph: Graph,
+    nodes: NodeOrder,
     regime: str,
     hops: int,
     hop: Any,
@@ -281,8 +292,8 @@ def _parts(
     named = {FeatureScale: "columns", PrincipalColumns: "principal"}.get(type(scaling), scaling)
     if isinstance(scaling, str) and scaling == "principal":
         scaling = PrincipalColumns.of_graph(graph)
-    key = scaling if isinstance(scaling, str) else id(scaling)
-    x = Channel("X", None, part_of(graph, ("X", key), lambda: (scaling, scale(graph.features, scaling)))[1], "X")
+    make = lambda: nodes.enter(as_input(scale(graph.features, scaling), "X"))  # noqa: E731
+    x = Channel.inside((), part_of(graph, (nodes, "X", scaling), make), nodes)
     several = graph.directed and hops > 0 and (hop is None or isinstance(hop, str))
     both, words = several and direction == "both", several and direction == "words" and with_hops
     if words and hops > WORDS_MOST:
@@ -296,7 +307,16 @@ def _parts(
     if not (info["hops"] or projected):
         return _Parts(x, [], [], [], info)
     side = direction if direction in DIRECTIONS else "out"
-    letters = [_hop_factor(graph, hop or "Q", way, weight) for way in ("out", "in")] if words else []
+    edges = cache(lambda: nodes.edges(graph))
+
+    def hop_of(kind: Any, way: str) -> Operator:
+        if not isinstance(kind, str):
+            return _hop_of_ones_own(graph, kind, nodes)
+        key = (nodes, "hop", kind, way, weight)
+        found: Operator = part_of(graph, key, lambda: Hop(edges().weighted(weight), kind, way))
+        return found
+
+    letters = [hop_of(hop or "Q", way) for way in ("out", "in")] if words else []
     if words and not projected:
         wanted: Sequence[Any] = []
     elif hop is None:
@@ -305,8 +325,8 @@ def _parts(
         wanted = REGIMES[info["regime"]]
     else:
         wanted = [hop]
-    steps = [_hop_factor(graph, one, side, weight) for one in wanted]
-    against = [_hop_factor(graph, one, "in", weight) for one in wanted] if both else []
+    steps = [hop_of(one, side) for one in wanted]
+    against = [hop_of(one, "in") for one in wanted] if both else []
     if weight is not None:
         info["weight"] = weight
     names = dict.fromkeys(step.name for step in (*letters, *steps, *against))
@@ -325,7 +345,7 @@ def _words(letters: Sequence[Operator], hops: int, x: Channel) -> list[Channel]:
 
 def _channel(factors: Sequence[Operator], x: Channel) -> Channel:
     """P X, named after its factors."""
-    return Channel(f"{product_name(factors)} X", factors, x)
+    return Channel.inside(factors, x.signal, x.nodes)
 
 
 def edge_kind_channels(graph: Graph, x: Channel, hop: str, direction: str) -> list[Channel]:
@@ -348,14 +368,14 @@ def edge_kind_channels(graph: Graph, x: Channel, hop: str, direction: str) -> li
         raise ValueError("the graph has one kind of edges; read several tables of edges for hops along each")
     one = direction if direction in DIRECTIONS else "out"
     sides = ("out", "in") if direction not in DIRECTIONS and graph.directed else (one,)
-    found = []
+    found, edges = [], x.nodes.edges(graph)
     for kind in graph.edge_kinds:
         for side in sides:
-            step = Hop(graph, hop, side, kind)
+            step = Hop(edges, hop, side, kind)
             words = f"along {kind!r} alone" + SIDES.get(side, "") * graph.directed
             for power, number in ((1, "one hop"), (2, "two hops")):
                 factors = [step] * power
-                found.append(Channel(f"{product_name(factors)} X", factors, x, what=f"{number} {words}"))
+                found.append(Channel.inside(factors, x.signal, x.nodes, what=f"{number} {words}", apart=True))
     return found
 
 
@@ -377,16 +397,11 @@ def find_regime(graph: Graph, regime: str, split: Split | int | None) -> tuple[s
     return regime, {"adjusted_homophily" if numeric else "edge_homophily": homophily, **decided_by}
 
 
-def _hop_factor(graph: Graph, hop: Any, direction: str, weight: str | None) -> Operator:
-    if isinstance(hop, str):
-        found: Operator = part_of(
-            graph, ("hop", hop, direction, weight), lambda: Hop(graph.weighted(weight), hop, direction)
-        )
-        return found
+def _hop_of_ones_own(graph: Graph, hop: Any, nodes: NodeOrder) -> Operator:
     factor = copy(as_factor(hop, "hop"))  # the user's own may be something other than a hop elsewhere
     if factor.shape != (graph.n, graph.n):
         raise ValueError(
             f"hop is {factor.shape[0]}×{factor.shape[1]}; a graph of {graph.n} nodes needs {graph.n}×{graph.n}"
         )
     factor.hop = factor.hop or factor.name
-    return factor
+    return renumbered(factor, nodes.order, nodes.order)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from copy import copy
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, diags_array, issparse, vstack
 
-from pegfan._arrays import IntArray
 from pegfan._checks import as_array, check_sparse
 
 
@@ -100,6 +98,8 @@ class ClassMeans:
 
     Attributes
     ----------
+    classes
+        As given: a class number for every node.
     nodes
         The nodes that share their class with another: no other rows are touched.
     code
@@ -112,23 +112,11 @@ class ClassMeans:
         numbers = np.asarray(classes)
         if numbers.shape != (n,) or numbers.dtype.kind not in "iu" or (numbers.size and numbers.min() < 0):
             raise ValueError(f"classes must hold {n} class numbers, not negative; got {numbers.dtype} {numbers.shape}")
+        self.classes = numbers
         _, inverse, sizes = np.unique(numbers, return_inverse=True, return_counts=True)
         shared = sizes > 1
         self.code = np.where(shared, np.cumsum(shared) - 1, -1)[inverse]
         self.nodes, self.sizes = np.flatnonzero(self.code >= 0), sizes[shared]
-
-    def permute(self, order: IntArray) -> ClassMeans:
-        """The same for renumbered nodes: new node i is old node ``order[i]``."""
-        numbers = np.arange(len(self.code)) + len(self.sizes)
-        numbers[self.nodes] = self.code[self.nodes]
-        return ClassMeans(numbers[order], len(order))
-
-    def listed(self, order: IntArray) -> ClassMeans:
-        """The same means, with sums taken in an order of the nodes."""
-        made = copy(self)
-        made.nodes = order[self.code[order] >= 0]
-        made.__dict__.pop("members", None)
-        return made
 
     @cached_property
     def members(self) -> csr_array:

@@ -156,7 +156,11 @@ class CompiledTransforms(Transforms):
         _kernels.lift(leaf, weight, np.ascontiguousarray(x), out, self._rows, self._streams(out))
         return out
 
-    def projections(self, x: Any, scales: Sequence[int], out: Sequence[Any] | None = None) -> list[Any]:
+    def projections(
+        self, x: Any, scales: Sequence[int], out: Sequence[Any] | None = None, order: IntArray | None = None
+    ) -> list[Any]:
+        """As above; where rows of x are those of nodes in an order, results are numbered as the nodes are."""
+        rows = self._rows if order is None else order[self.order]
         results = list(out) if out is not None else [aligned(x.shape, self.dtype) for _ in scales]
         targets = {j: as_columns(result) for j, result in zip(scales, results, strict=True)}
         lowest = max(min(scales), 1)
@@ -168,11 +172,11 @@ class CompiledTransforms(Transforms):
             if j in targets:
                 target = targets[j]
                 parents = (first, p, leaf, weight, fine, rows_of_fine, averages[j])
-                _kernels.detail(*parents, target, self._rows, self._streams(target))
+                _kernels.detail(*parents, target, rows, streams(target, scattered=len(rows) > 0))
             weight, leaf = self._climb(weight, leaf, j)
             fine, rows_of_fine = averages[j], self._slots
         if 0 in targets:
-            _kernels.lift(leaf, weight, fine, targets[0], self._rows, self._streams(targets[0]))
+            _kernels.lift(leaf, weight, fine, targets[0], rows, streams(targets[0], scattered=len(rows) > 0))
         return results
 
     @cached_property

@@ -114,18 +114,6 @@ class Operator(LinearOperator):  # type: ignore[misc]
         """
         return None
 
-    def permute(self, rows: IntArray | None, columns: IntArray | None, memo: dict[Any, Any]) -> Operator:
-        """The operator on renumbered spaces: new row i is old row ``rows[i]``, and likewise for columns.
-
-        Parameters
-        ----------
-        rows, columns
-            The orders; None leaves the numbers as they are.
-        memo
-            What was made in this renumbering, for operators that have parts in common.
-        """
-        return _Permuted(self, rows, columns)
-
     def __matmul__(self, other: Any) -> Any:
         if isinstance(other, LinearOperator):
             return super().__matmul__(other)
@@ -153,37 +141,6 @@ class Operator(LinearOperator):  # type: ignore[misc]
 
     def __repr__(self) -> str:
         return f"<{self.shape[0]}×{self.shape[1]} operator {self.name}>"
-
-
-class _Permuted(Operator):
-    """An operator of any kind on renumbered spaces."""
-
-    def __init__(self, inner: Operator, rows: IntArray | None, columns: IntArray | None) -> None:
-        self.inner, self.rows, self.columns = inner, rows, columns
-        back = self._back = [None if order is None else np.argsort(order) for order in (rows, columns)]
-        super().__init__(
-            inner.name,
-            inner.shape,
-            lambda x: _taken(inner._forward(_taken(x, back[1])), rows),
-            lambda x: _taken(inner._transposed(_taken(x, back[0])), columns),
-        )
-
-    def matrices(self) -> list[Any] | None:
-        """Those of the operator, the first and the last one renumbered."""
-        found = self.inner.matrices()
-        if not found:
-            return found
-        found = [_taken(found[0], self.rows), *found[1:]]
-        return found if self.columns is None else [*found[:-1], found[-1][:, self.columns]]
-
-    def nonzeros(self, rows: IntArray | None, columns: int) -> IntArray | None:
-        """Those of the operator, renumbered."""
-        found = self.inner.nonzeros(None if rows is None else _taken(rows, self._back[1]), columns)
-        return None if found is None else np.asarray(_taken(found, self.rows))
-
-
-def _taken(x: Any, order: IntArray | None) -> Any:
-    return x if order is None else x[order]
 
 
 def adjoint_test(operator: LinearOperator, tolerance: float = 1e-10, seed: int = 0) -> float:

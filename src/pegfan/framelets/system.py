@@ -12,11 +12,12 @@ from scipy import sparse
 from scipy.sparse import csr_array, issparse
 
 from pegfan import _defaults as default
+from pegfan._arrays import IntArray
 from pegfan._checks import check_list, check_numbers, shown
 from pegfan.framelets import shrinkage
 from pegfan.framelets._levels import Level, make_levels
 from pegfan.framelets._signals import ClassMeans, as_signal, check_out, class_means, is_tensor, stack_rows
-from pegfan.framelets._transforms import Transforms, transforms_for
+from pegfan.framelets._transforms import CompiledTransforms, Transforms, transforms_for
 from pegfan.framelets.coefficients import Coefficients
 from pegfan.framelets.filters import FAMILIES, Filters
 from pegfan.framelets.operators import Operator
@@ -284,6 +285,11 @@ class FrameletSystem:
         if is_tensor(f) or (f.ndim == 1 and issparse(f)):
             return [self.project(f, j) for j in range(self.K)]
         return self._transforms(f).projections(f, range(self.K), out)
+
+    def _projections_out(self, f: Any, order: IntArray) -> list[Any] | None:
+        """`projections` of a signal in an order of the nodes, numbered as these are; None if that is not in C."""
+        in_c = self._transforms(f)
+        return in_c.projections(f, range(self.K), order=order) if isinstance(in_c, CompiledTransforms) else None
 
     def operator(self, kind: Literal["analysis", "scaling", "framelets", "projection"], j: int = 1) -> Operator:
         """A part of the system as a linear operator that never forms its matrix.

@@ -93,7 +93,7 @@ class RowsInMemory:
     """Rows of channels in memory, those of every pass in an order of its own that is drawn from the seed."""
 
     def __init__(self, channels: Channels, train: IntArray, val: IntArray, seed: int, batch: int = ROWS) -> None:
-        self.canonical, self.widths, self.seed = channels.canonical, channels.widths, seed
+        self.channels, self.widths, self.seed = channels, channels.widths, seed
         self.train, self.val, self.largest = train, val, min(batch, max(len(train), 1))
         self.per_pass = -(-len(train) // self.largest)
 
@@ -108,11 +108,11 @@ class RowsInMemory:
 
     def train_rows(self, chunk: IntArray) -> list[Any]:
         """Rows of a batch."""
-        return self.canonical.rows(self.train[chunk], np.dtype(np.float32))
+        return self.channels.rows_at(self.train[chunk], np.dtype(np.float32))
 
     def val_rows(self, block: slice) -> list[Any]:
         """Some validation rows."""
-        return self.canonical.rows(self.val[block], np.dtype(np.float32))
+        return self.channels.rows_at(self.val[block], np.dtype(np.float32))
 
 
 class BatchSteps:

@@ -183,7 +183,7 @@ class Boosted:
         if channels.widths != self.widths:
             raise ValueError(f"the trees are for channels of {self.widths} columns, these have {channels.widths}")
         wanted = np.arange(channels.n) if nodes is None else node_indices(nodes, channels.n)
-        rows, back = np.unique(channels.canonical.places[wanted], return_inverse=True)
+        rows, back = np.unique(channels.places[wanted], return_inverse=True)
         out = np.empty((len(rows), self.classes), np.float32 if self.units is None else np.float64)
         for start in range(0, len(rows), _BLOCK):
             block = slice(start, start + _BLOCK)
@@ -245,8 +245,8 @@ def channel_shares(gains: FloatArray, widths: tuple[int, ...]) -> Float32Array:
 
 
 def dense_rows(channels: Channels, rows: IntArray) -> Float32Array:
-    """Rows of ``channels.canonical``, those of all channels side by side."""
-    parts = channels.canonical.rows(rows, np.float32)
+    """Rows of channels at some places, those of all channels side by side."""
+    parts = channels.rows_at(rows, np.dtype(np.float32))
     return np.ascontiguousarray(np.hstack([part.toarray() if issparse(part) else part for part in parts]))
 
 

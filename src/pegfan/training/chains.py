@@ -187,7 +187,7 @@ def _product(channel: Channel) -> list[Any]:
     An operator that knows only its product acts on what stands to its right, once: its n² entries are never formed.
     """
     left: list[Any] = []
-    right = channel.input
+    right = channel.signal
     for factor in reversed(channel.factors):
         matrices = factor.matrices()
         if matrices is not None:

@@ -15,7 +15,6 @@ import numpy as np
 from pegfan._arrays import IntArray, aligned
 from pegfan._loops import Loop, Struct
 from pegfan.channels import Channels
-from pegfan.channels._canonical import Canonical
 from pegfan.training.chains import Chain, Stored
 from pegfan.training.head import LANES, Layout, drawing
 from pegfan.training.rows import Labelled, loss_weights
@@ -66,8 +65,8 @@ class Packed:
         Fields of the struct.
     """
 
-    def __init__(self, canonical: Canonical, train: IntArray, val: IntArray) -> None:
-        rows, channels = np.concatenate([train, val]), canonical.channels
+    def __init__(self, channels: Channels, train: IntArray, val: IntArray) -> None:
+        rows = np.concatenate([train, val])
         chains = [Chain.of(channel) for channel in channels]
         self.columns = [chain.used for chain in chains]
         pointers: list[Any] = []
@@ -90,8 +89,8 @@ class Packed:
 
         tables: tuple[list[Any], list[Any]] = ([], [])
         starts: tuple[list[int], list[int]] = ([0], [0])
-        for i, chain in enumerate(chains):
-            ways = chain.links(canonical.at(i, rows), len(train))
+        for channel, chain in zip(channels, chains, strict=True):
+            ways = chain.links(channels.at(channel, rows), len(train))
             for table, start, matrices in zip(tables, starts, ways, strict=True):
                 table.extend(map(entry_of, matrices))
                 start.append(len(table))
@@ -104,13 +103,13 @@ class Packed:
         }
 
     @classmethod
-    def of(cls, canonical: Canonical, train: IntArray, val: IntArray) -> Packed:
+    def of(cls, channels: Channels, train: IntArray, val: IntArray) -> Packed:
         """Those for a split; the newest are kept, for a search trains on the same ones again and again."""
         key = (train.tobytes(), val.tobytes())
-        if canonical.packed is None or canonical.packed[0] != key:
-            canonical.packed = None  # frees the memory of the old ones first
-            canonical.packed = key, cls(canonical, train, val)
-        packed: Packed = canonical.packed[1]
+        if channels.kept.get("packed", (None,))[0] != key:
+            channels.kept.pop("packed", None)  # frees the memory of the old ones first
+            channels.kept["packed"] = key, cls(channels, train, val)
+        packed: Packed = channels.kept["packed"][1]
         return packed
 
 
@@ -131,7 +130,7 @@ class ChainSteps:
         settings: Settings,
         seed: int,
     ) -> None:
-        self.packed = packed = Packed.of(channels.canonical, train.places, val.places)
+        self.packed = packed = Packed.of(channels, train.places, val.places)
         self.layout = layout = Layout(state, packed.columns)
         count, classes, rows = layout.count, layout.classes, len(train.places) + len(val.places)
         self.w, self.m, self.v, self.kept = (_zeros(int(layout.starts[-1])) for _ in range(4))

@@ -123,7 +123,7 @@ def fit_linear(
 
 def _side_by_side(channels: Channels, rows: Any) -> Any:
     """Rows of all channels, those of wide sparse ones as a sparse matrix."""
-    parts = channels.canonical.rows(rows, np.dtype(np.float32))
+    parts = channels.rows_at(rows, np.dtype(np.float32))
     if any(issparse(part) for part in parts):
         return csr_array(hstack([csr_array(part) for part in parts]))
     return np.hstack(parts)

@@ -158,15 +158,14 @@ class Network:
         first, *later = self._names
         if not len(asked):
             return np.empty((0, self.classes), np.float32 if self.units is None else np.float64)
-        canonical = channels.canonical
-        rows, back = np.unique(canonical.places[asked], return_inverse=True)
+        rows, back = np.unique(channels.places[asked], return_inverse=True)
         with one_thread():
             sums = np.zeros((len(rows), len(self.state[f"{first}.bias"])), np.float32)
             if suits(channels, channels.n):
-                self._sum_parts(sums, lambda part: canonical.rows(rows[part], np.dtype(np.float32)), first)
+                self._sum_parts(sums, lambda part: channels.rows_at(rows[part], np.dtype(np.float32)), first)
             else:
-                for i, channel in enumerate(canonical.channels):
-                    self._add(sums, i, channel, canonical.at(i, rows), self.state[f"{first}.weight"])
+                for i, channel in enumerate(channels):
+                    self._add(sums, i, channel, channels.at(channel, rows), self.state[f"{first}.weight"])
                 sums += self.state[f"{first}.bias"]
             return self._outputs(sums, later)[back]
 
@@ -228,13 +227,13 @@ class Network:
         hidden, columns = weight.shape
         V, alpha = following[:, i * hidden : (i + 1) * hidden].T, self.attention[i]
         narrow = columns <= hidden
-        x: Any = channel.input
+        x: Any = channel.signal
         if narrow:
             x = x.astype(np.float32, copy=False)
         else:
             x = np.empty((x.shape[0], hidden), np.float32)
             for block in _blocks(len(x)):
-                x[block] = channel.input[block].astype(np.float32, copy=False) @ weight.T
+                x[block] = channel.signal[block].astype(np.float32, copy=False) @ weight.T
         for factor in reversed(channel.factors):
             x = factor @ x
         for block in _blocks(len(rows)):

@@ -28,7 +28,7 @@ class PlainSteps:
 
     def __init__(self, task: TrainingTask, train: Labelled, val: Labelled, weights: Any, seed: int) -> None:
         settings, self.batch, self.device = task.settings, task.batch, task.device
-        self.canonical, self.train, self.val = task.channels.canonical, train, val
+        self.channels, self.train, self.val = task.channels, train, val
         network = (settings.hidden, settings.layers, settings.dropout, settings.hop_normalize)
         self.model = ChannelNetwork(task.channels.widths, task.classes, *network).to(self.device or "cpu")
         self.weights = torch.tensor(weights, device=self.device).float()
@@ -50,7 +50,7 @@ class PlainSteps:
         return self.kept[part]
 
     def _tensors(self, rows: IntArray) -> Any:
-        return to_tensors(self.canonical.rows(rows, np.dtype(np.float32)), device=self.device)
+        return to_tensors(self.channels.rows_at(rows, np.dtype(np.float32)), device=self.device)
 
     def step(self, epoch: int) -> tuple[float, float, Any]:
         """An epoch: the training loss, the validation loss and the outputs of validation nodes."""

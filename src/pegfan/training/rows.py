@@ -44,7 +44,7 @@ class Units(NamedTuple):
 
 
 class Labelled(NamedTuple):
-    """Rows of ``channels.canonical``, the labels or targets that belong to them, and their weights if they differ.
+    """Rows of channels by their places, the labels or targets that belong to them, and their weights if they differ.
 
     Nodes with equal rows share a place and may have different labels. They are sorted by place, then by label, then by
     weight: nodes that come in one place with one label and one weight make no difference to training.
@@ -57,7 +57,7 @@ class Labelled(NamedTuple):
     @classmethod
     def of(cls, channels: Channels, nodes: IntArray, labels: Any, weights: FloatArray | None = None) -> Self:
         """Those of some nodes; `labels`, or targets, and `weights` are those of all nodes."""
-        places, own = channels.canonical.places[nodes], labels[nodes]
+        places, own = channels.places[nodes], labels[nodes]
         if weights is None:
             order = np.lexsort((own, places))
             return cls(places[order], own[order])

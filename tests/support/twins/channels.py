@@ -24,11 +24,6 @@ def order_free_product(indptr, indices, data, x, out):
     return 0
 
 
-def sums(indptr, data, out):
-    for i, (begin, end) in enumerate(itertools.pairwise(indptr)):
-        (out[i],) = _sums_of_integers(data[begin:end, None])
-
-
 def divide_rows(indptr, indices, data, degree, both, out):
     ours = np.repeat(degree, np.diff(indptr))
     out[:] = data / (ours * degree[indices] if both else ours)

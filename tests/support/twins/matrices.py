@@ -22,12 +22,6 @@ def move_rows(order, place, indptr, indices, data, out_ptr, out_indices, out_dat
     return end
 
 
-def list_rows(place, indptr, indices, data, out_indices, out_data):
-    order = np.lexsort((place[indices], _rows_of(indptr)))
-    out_indices[:], out_data[:] = indices[order], data[order]
-    return 0
-
-
 def transpose(indptr, indices, data, out_ptr, out_indices, out_data):
     order = np.argsort(indices, kind="stable")
     out_indices[:], out_data[:] = _rows_of(indptr)[order], data[order]
