@@ -116,7 +116,7 @@ WIDE int64_t boost_grow(const uint8_t *bins, int64_t columns, int64_t n, const i
             } else
                 spare[b++] = r;
         }
-        memcpy(order + a, spare, (size_t)b * sizeof *order);
+        if (b) memcpy(order + a, spare, (size_t)b * sizeof *order);
         left[START] = parent[START], left[STOP] = right[START] = a, right[STOP] = a + b;
         left[ROWS] = a - parent[START];
         for (int what = G; what <= ROWS; what++) right[what] = parent[what] - left[what];

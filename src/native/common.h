@@ -12,7 +12,7 @@
 #if defined(_MSC_VER)
 #define restrict __restrict
 #define ALWAYS_INLINE static __forceinline
-#define PREFETCH(address)
+#define PREFETCH(address) ((void)(address))
 #else
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 #define PREFETCH(address) __builtin_prefetch(address)

@@ -60,7 +60,7 @@ ALWAYS_INLINE void sort_entries(uint64_t *keys, uint64_t *other, int64_t n) {
         before += place;
     }
     if (before == n * (n - 1) / 2) return; /* of every two entries one comes first, but where a column stands twice */
-    memcpy(keys, other, (size_t)n * sizeof(uint64_t));
+    if (n) memcpy(keys, other, (size_t)n * sizeof(uint64_t));
     sort_keys(keys, other, n);
 }
 

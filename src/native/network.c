@@ -15,8 +15,9 @@ static const network_loops *loops_for(int64_t kind) {
 static const network_loops *current = 0;
 
 static const network_loops *loops(void) {
-    for (int64_t kind = 2; !current; kind--) current = loops_for(kind);
-    return current;
+    const network_loops *best = current; /* other threads may look at the same time */
+    for (int64_t kind = 2; !best; kind--) best = loops_for(kind);
+    return current = best;
 }
 
 int64_t network_processor(void) {

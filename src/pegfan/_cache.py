@@ -37,18 +37,39 @@ class Cache:
             self._entries.move_to_end(key)
         with entry.lock:
             if not entry.made:
-                entry.value, entry.made = make(), True
+                try:
+                    entry.value = make()
+                except BaseException:
+                    with self._lock:
+                        if self._entries.get(key) is entry:
+                            del self._entries[key]
+                    raise
                 self._count(key, entry, bytes_of(entry.value) if size is None else size)
         return entry.value  # type: ignore[no-any-return]
 
     def _count(self, key: Hashable, entry: _Entry, size: int) -> None:
         with self._lock:
-            if self._entries.get(key) is not entry:
-                return  # it had to go while it was made
-            entry.size = size
+            entry.made, entry.size = True, size
             self.size += size
-            while self.size > self.limit and len(self._entries) > 1:
-                self.size -= self._entries.popitem(last=False)[1].size
+            self._entries.move_to_end(key)
+            # What is being made stays: it takes no memory yet, and others wait for it.
+            for old in [name for name, one in self._entries.items() if one.made and one is not entry]:
+                if self.size <= self.limit:
+                    break
+                self.size -= self._entries.pop(old).size
+
+
+class Same:
+    """An object as a key: equal to itself alone, and held, so that no other object gets its id while the key lives."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and other.value is self.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
 
 
 class _Entry:

@@ -6,7 +6,8 @@ A module that calls a loop declares it::
 
 and src/native holds the function ``fold_words``; `pegfan._declarations` has the language. A call passes arrays and
 numbers in the order of the declaration; dtypes, shapes, contiguity and writability are checked, so that C cannot be
-called wrongly. A loop does not hold the interpreter's lock while it runs.
+called wrongly. An array that is only read may be strided: C gets a copy. A loop does not hold the interpreter's lock
+while it runs.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 import ast
 import importlib
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -84,7 +85,8 @@ class _Argument:
             raise TypeError(f"{self.name} must be an array {self.text}, not {type(value).__name__}")
         dtype = _BYTE if value.dtype == _BOOL else value.dtype
         wanted = self.dtype or letters.setdefault(self.type, dtype)
-        if dtype != wanted or (self.dtype is None and dtype.name not in LETTERS[self.type]):
+        swapped = not dtype.isnative  # its name is that of the ordinary dtype
+        if dtype != wanted or swapped or (self.dtype is None and dtype.name not in LETTERS[self.type]):
             raise TypeError(f"{self.name} must be {self.text}, not of dtype {value.dtype} (letters are {letters})")
         if self.may_be_empty and not value.size:
             for name in self.new_names:
@@ -95,8 +97,15 @@ class _Argument:
             size.agrees(length, sizes) for size, length in zip(self.sizes, value.shape, strict=True)
         ):
             raise ValueError(f"{self.name} must be {self.text}, not of shape {value.shape} (with {sizes})")
-        if not (value.flags.c_contiguous and value.flags.aligned and (value.flags.writeable or not self.written)):
-            raise ValueError(f"{self.name} must be contiguous{' and writable' * self.written}")
+        if self.written and not (value.flags.c_contiguous and value.flags.aligned and value.flags.writeable):
+            raise ValueError(f"{self.name} must be contiguous, aligned and writable")
+
+
+class _Passing(NamedTuple):
+    """The sizes that C gets behind an array, and whether it gets a copy of the array."""
+
+    sizes: tuple[int, ...]
+    copied: bool
 
 
 class Loop:
@@ -120,7 +129,7 @@ class Loop:
         self._arguments = [_Argument(parameter) for parameter in self._declaration.parameters]
         in_shapes = {name for argument in self._arguments for size in argument.sizes or () for name in size.names}
         self._shaping = [argument.sizes is None and argument.name in in_shapes for argument in self._arguments]
-        self._checked: dict[Any, tuple[Callable[..., Any], list[tuple[int, ...] | None]]] = {}
+        self._checked: dict[Any, tuple[Callable[..., Any], list[_Passing | None]]] = {}
 
     def __call__(self, *values: Any) -> Any:
         # Arrays of shapes and dtypes that came before need no second check: loops are called for small levels, too.
@@ -134,36 +143,38 @@ class Loop:
             if len(self._checked) >= _CHECKED_MOST:
                 self._checked.clear()
             self._checked[len(values), kinds] = checked
-        function, sizes = checked
+        function, passings = checked
         passed: list[Any] = []
-        for value, behind in zip(values, sizes, strict=True):
-            if behind is None:
+        for value, passing in zip(values, passings, strict=True):
+            if passing is None:
                 passed.append(value.pointer if isinstance(value, Fields) else value)
-            else:
-                passed.append(_from_buffer("void *", value) if value.size else _NULL)
-                passed += behind
+                continue
+            array = np.require(value, requirements=["C", "A"]) if passing.copied else value
+            passed.append(_from_buffer("void *", array) if array.size else _NULL)
+            passed += passing.sizes
         return function(*passed)
 
-    def _check(self, values: tuple[Any, ...]) -> tuple[Callable[..., Any], list[tuple[int, ...] | None]]:
-        """The C function for these values, and the sizes that it takes behind each array (None for a number)."""
+    def _check(self, values: tuple[Any, ...]) -> tuple[Callable[..., Any], list[_Passing | None]]:
+        """The C function for these values, and how each array is passed (None for a number)."""
         if len(values) != len(self._arguments):
             raise TypeError(f"{self.__name__} takes {len(self._arguments)} arguments, not {len(values)}")
         sizes: dict[str, int] = {}
         letters: dict[str, np.dtype[Any]] = {}
-        behind: list[tuple[int, ...] | None] = []
+        passings: list[_Passing | None] = []
         for argument, value in zip(self._arguments, values, strict=True):
             if argument.sizes is None:
-                behind.append(None)
+                passings.append(None)
                 sizes[argument.name] = value
                 continue
             try:
                 argument.check(value, sizes, letters)
             except (TypeError, ValueError) as error:
                 raise type(error)(f"{self.__name__}: {error}") from None
-            behind.append(tuple(sizes[name] for name in argument.new_names))
+            lies_well = value.flags.c_contiguous and value.flags.aligned
+            passings.append(_Passing(tuple(sizes[name] for name in argument.new_names), not lies_well))
         dtypes = {letter: dtype.name for letter, dtype in letters.items()}
         name = next(name for name, variant in self._declaration.variants() if dict(variant) == dtypes)
-        return getattr(native.lib, name), behind
+        return getattr(native.lib, name), passings
 
     def __repr__(self) -> str:
         return f"<loop {self.__name__} in C>"
@@ -211,5 +222,6 @@ class Fields:
             raise type(error)(f"{self._struct.declaration.name}: {error}") from None
         for size in argument.new_names:
             setattr(self.pointer, size, self._sizes[size])
-        self._addresses[name] = address = _from_buffer("void *", value) if value.size else _NULL  # keeps it alive
+        array = np.require(value, requirements=["C", "A"]) if not argument.written else value
+        self._addresses[name] = address = _from_buffer("void *", array) if array.size else _NULL  # keeps it alive
         setattr(self.pointer, name, native.ffi.cast(self._types[name], address))

@@ -41,7 +41,7 @@ __all__ = ["load_fitted", "read_classes", "read_description", "save_fitted", "wr
 _log = logging.getLogger(__name__)
 
 FORMAT = "pegfan classifier"
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 MODEL = "model.json"
 _DTYPE = re.compile(r"[<>=|]?([biuf]\d{1,2}|U\d{1,9}|O)")
 _PACKAGES = ("numpy", "scipy", "safetensors")
@@ -254,6 +254,8 @@ def load_fitted(source: Path, about: Mapping[str, Any], max_bytes: str | float |
     history = _read_history(source / _HISTORY, max_bytes)
     trees: dict[Any, Hierarchy] = {}
     for i in {entry["tree"] for entry in about["members"]} - {None}:
+        if type(i) is not int or i < 0:
+            raise ValueError(f"{MODEL} names a tree {shown(i)}: trees of models are numbered")
         _read_file(source, f"tree_{i}.npz", about)
         trees[i] = Hierarchy.load(source / f"tree_{i}.npz", max_bytes)
     members = tuple(

@@ -77,7 +77,7 @@ def permutation_importance(
     most, seconds
         At most so many columns, those with the largest weights; and no new one after so long, but for the first.
     seed
-        Of the shuffles, which follow the canonical order of nodes.
+        Of the shuffles, which follow the order of the nodes in the first network's channels.
 
     Examples
     --------

@@ -302,7 +302,7 @@ class Recipe:
         """16 hex digits that tell recipes apart, in any process and on any machine; runs are stored by them.
 
         An option or a setting that is not in `_CORE` counts only where it is not at its default: keys last when others
-        come and go. A default in `_CORE` may change, and recipes of before then keep their keys.
+        come and go. Who changes a default in `_CORE` rewrites the stored runs, whose jobs leave defaults out.
         """
         every = {**self.to_dict(), **asdict(self.settings)}
         whole = {name: every[name] for name in _CORE} | self.changes()

@@ -11,6 +11,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import pegfan as pf
+from pegfan._saved import FORMAT_VERSION
 from pegfan.auto import AutoClassifier, search
 from pegfan.auto.classifier import GRACE
 from pegfan.auto.outcome import SEARCH, Plan, carry_out, finalists, plan_words, reserve, with_splits
@@ -434,7 +435,7 @@ def test_a_model_that_was_tampered_with_is_refused(model, tmp_path, name):
 def test_a_model_of_another_version_or_with_an_edited_description_is_refused(model, tmp_path):
     folder = model.save(tmp_path / "model")
     text = (folder / "model.json").read_text()
-    (folder / "model.json").write_text(text.replace('"version": 3', '"version": 99', 1))
+    (folder / "model.json").write_text(text.replace(f'"version": {FORMAT_VERSION}', '"version": 99', 1))
     with pytest.raises(ValueError, match="version 99, and this pegfan reads 3: train again"):
         AutoClassifier.load(folder)
     (folder / "model.json").write_text(text.replace('"columns": 6', '"columns": 7'))

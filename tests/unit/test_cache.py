@@ -10,7 +10,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import pegfan as pf
-from pegfan._cache import Cache, bytes_of
+from pegfan._cache import Cache, Same, bytes_of
 from pegfan.measures import class_edges
 
 
@@ -128,3 +128,44 @@ def test_a_digest_tells_edges_and_features_and_nothing_else():
     assert {one.digest for one in same} == {graph.digest}
     assert len({one.digest for one in [graph, *other]}) == 1 + len(other)
     assert all(len(one.digest) == 32 for one in other)
+
+
+def test_the_value_that_was_just_made_stays_and_what_is_being_made_too():
+    """A slow large value is not thrown away for a quick one that was asked for later."""
+    cache, order = Cache(1000), []
+
+    def slow():
+        cache.get("quick", lambda: order.append("quick") or np.zeros(60))
+        return order.append("slow") or np.zeros(100)
+
+    cache.get("slow", slow)
+    cache.get("slow", never)
+    assert order == ["quick", "slow"]
+
+
+def test_a_value_that_could_not_be_made_leaves_nothing():
+    cache = Cache(1000)
+    for _ in range(3):
+        with pytest.raises(ZeroDivisionError):
+            cache.get("a", lambda: 1 // 0)
+    assert cache.size == 0
+    assert cache.get("a", lambda: 7) == 7
+
+
+def test_an_object_as_a_key_is_held():
+    import gc
+    import weakref
+
+    class Thing:
+        pass
+
+    thing = Thing()
+    alive, key = weakref.ref(thing), Same(thing)
+    assert key == Same(thing)
+    assert key != Same(Thing())
+    del thing
+    gc.collect()
+    assert alive() is not None  # its id cannot come again while the key lives
+    del key
+    gc.collect()
+    assert alive() is None

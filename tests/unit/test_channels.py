@@ -1043,3 +1043,49 @@ def test_bad_channels(small):
 
 def test_large_numbers_are_not_taken_for_infinite():
     Channel("large", None, np.full((3, 2), 1e308))
+
+
+# --------------------------------------------------------- what large channels share
+
+
+def test_a_large_product_is_never_that_of_an_array_that_is_gone():
+    """An id comes again as soon as its object is gone; what is shared goes by the object."""
+    n, results = 40_000, []
+    step = sparse.eye_array(n, format="csr")
+    for value in range(1, 7):
+        channel = Channel("SX", step, np.full((n, 1), float(value)))
+        results.append(Channels([channel]).materialize()[0])
+        del channel
+        assert (results[-1] == value).all()
+
+
+def test_what_large_channels_give_is_the_callers_own():
+    channel = Channel("X", None, np.ones((40_000, 1)))
+    channels = Channels([channel])
+    first = channels.materialize(np.float64)[0]
+    first *= 0
+    assert (channels.materialize(np.float64)[0] == 1).all()
+    assert (channels.rows([0], np.float64)[0] == 1).all()
+
+
+def test_large_products_of_other_orders_are_other_products():
+    n = 40_000
+    rng = np.random.default_rng(0)
+    pool, y = sparse.random_array((n, 5), density=0.2, rng=rng, format="csr"), rng.random((5, 2))
+    alone = Channel("B Y", pool, y)
+    held = Channels([alone]).materialize(np.float64)[0]
+    graph = pf.Graph.from_edges(rng.integers(0, n, (n, 2)), n=n, features=rng.random((n, 1)))
+    made = pf.make_fsgnn_channels(graph, 0, "heterophily") + [alone]  # noqa: RUF005
+    np.testing.assert_allclose(made.materialize(np.float64)[-1], pool @ y)
+    np.testing.assert_allclose(held, pool @ y)
+
+
+@pytest.mark.parametrize("rows", [3, 8])
+def test_an_operator_to_other_rows_takes_nodes_as_they_are_numbered(rows):
+    graph = pf.Graph.from_edges([[0, 4], [4, 2], [2, 1], [1, 3]], features=np.arange(10.0).reshape(5, 2) ** 2)
+    made = pf.make_fsgnn_channels(graph, 1, "heterophily")
+    pool = np.random.default_rng(0).random((rows, 5))
+    channel = Channel("pool", pool, made["S X"])
+    expected = pool @ made["S X"].materialize(np.float64)
+    np.testing.assert_allclose(channel.materialize(np.float64), expected)
+    np.testing.assert_allclose(channel.apply(np.eye(2)), expected)

@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 import pegfan as pf
 from pegfan import comparison
+from pegfan._saved import FORMAT_VERSION
 from pegfan.cli import app
 from pegfan.cli import train as cli_train
 
@@ -564,7 +565,7 @@ def test_models_that_are_none_are_refused(files, out, tmp_path):
     copy = Path(shutil.copytree(out, tmp_path / "copy"))
     about = copy / "model" / "model.json"
     text = about.read_text()
-    about.write_text(text.replace('"version": 3', '"version": 7', 1))
+    about.write_text(text.replace(f'"version": {FORMAT_VERSION}', '"version": 7', 1))
     assert "train again" in refused("predict", copy, *files, *target)
     about.write_text(text)
     weights = copy / "model" / "weights.safetensors"

@@ -211,9 +211,14 @@ def test_added_channels_tell_nodes_apart_that_look_alike():
 def test_training_with_added_channels_is_the_same(graph, seed):
     moved, perm = renumbered(graph, seed)
     extra = np.random.default_rng(seed).integers(0, 2, (graph.n, 2)) / 3
+    for given in (np.asarray, csr_array):
+        check_added(graph, moved, perm, extra, given)
+
+
+def check_added(graph, moved, perm, extra, given):
     runs, outputs = [], []
     for g, x in ((graph, extra), (moved, extra[perm])):
-        channels = channels_of(g) + [Channel("extra", None, x), Channel("first", None, x[:, 0])]  # noqa: RUF005
+        channels = channels_of(g) + [Channel("extra", None, given(x)), Channel("first", None, x[:, 0])]  # noqa: RUF005
         runs += pf.train(channels, g.labels, g.splits, SMALL, history=True).runs
         outputs.append(pf.training.Network(runs[-1].state, SMALL).predict(channels))
     assert_same_run(*runs)
@@ -299,6 +304,25 @@ def test_a_star_is_fitted_the_same_with_all_that_recipes_know():
 def test_recipes_are_fitted_the_same(name, graph, seed):
     recipe = pf.Recipe.of({"regime": "heterophily", "hops": 1, **RECIPES[name], **SMALL})
     check_classifier(pf.RecipeClassifier(recipe), pf.RecipeClassifier(recipe), graph, seed)
+
+
+def test_hops_along_each_kind_of_edges_are_the_same_where_nodes_look_alike():
+    spokes, ring = np.zeros((2, 15, 15))
+    spokes[0, 1:] = spokes[1:, 0] = 1
+    for i in range(1, 15):
+        ring[i, 1 + i % 14] = ring[1 + i % 14, i] = 1
+    graph = pf.Graph(
+        spokes + ring,
+        edge_matrices={"spokes": csr_array(spokes), "ring": csr_array(ring)},
+        edge_kinds=["spokes", "ring"],
+        features=np.ones((15, 1)),
+        labels=np.arange(15) % 2,
+        splits=[(np.arange(5), np.arange(5, 10), np.arange(10, 15))],
+    )
+    assert pf.trees.canonical_order(graph).tied == 14
+    recipe = pf.Recipe.of({"method": "none", "regime": "heterophily", "hops": 1, "kinds": True, **SMALL})
+    for seed in range(4):
+        check_classifier(pf.RecipeClassifier(recipe), pf.RecipeClassifier(recipe), graph, seed)
 
 
 @pytest.mark.long

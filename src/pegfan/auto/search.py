@@ -16,6 +16,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from pegfan._arrays import Float32Array, FloatArray
+from pegfan._cache import Same
 from pegfan.auto.ensemble import FEWEST, Judge, noise, select
 from pegfan.auto.recipes import Space, baseline_recipes, difference, first_recipes, large_recipes, memory, work
 from pegfan.channels import Channels, FeatureScale
@@ -213,7 +214,7 @@ class Kept:
         own = {name: getattr(task.recipe, name) for name in OWN if name not in ("head", "leaves", "stages")}
         key = (
             tuple(sorted(own.items(), key=str)),
-            id(task.tree),
+            Same(task.tree),
             task.split.train.tobytes() if own["labels"] else None,
         )
         with self.lock:

@@ -11,6 +11,7 @@ from threading import RLock
 from typing import Any
 from weakref import WeakValueDictionary
 
+from pegfan._cache import Same
 from pegfan._limits import is_large
 from pegfan.graph import Graph
 
@@ -31,7 +32,16 @@ def value_of(rows: int, key: Hashable, make: Callable[[], Any]) -> Any:
     if not is_large(rows):
         return make()
     with KEEPING:
-        found = _VALUES.get(key)
-        if found is None:
-            found = _VALUES[key] = make()
-        return found
+        value = _VALUES.get(key)
+        if value is None:
+            value = make()
+            if not _is_part(value, key):  # which the key would keep alive for ever
+                _VALUES[key] = value
+        return value
+
+
+def _is_part(value: Any, key: Hashable) -> bool:
+    """Whether a value is one of the objects that its key holds, such as an input that needed no conversion."""
+    if isinstance(key, Same):
+        return key.value is value
+    return isinstance(key, tuple) and any(_is_part(value, part) for part in key)

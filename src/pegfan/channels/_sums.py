@@ -34,7 +34,9 @@ def order_free_product(matrix: Any, x: Any) -> FloatArray:
     rows, values = csr_array(matrix), np.asarray(x, np.float64)
     columns = np.ascontiguousarray(values.reshape(len(values), -1))
     out = np.empty((rows.shape[0], columns.shape[1]))
-    enough(_product(rows.indptr, rows.indices, rows.data.astype(np.float64, copy=False), columns, out))
+    index = np.promote_types(rows.indptr.dtype, rows.indices.dtype)
+    pointers, indices = (part.astype(index, copy=False) for part in (rows.indptr, rows.indices))
+    enough(_product(pointers, indices, rows.data.astype(np.float64, copy=False), columns, out))
     return out.reshape(rows.shape[0], *values.shape[1:])
 
 

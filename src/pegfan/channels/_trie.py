@@ -17,6 +17,8 @@ import numpy as np
 from scipy.sparse import csr_array, diags_array, issparse
 
 from pegfan._arrays import IntArray
+from pegfan._cache import Same
+from pegfan._limits import is_large
 from pegfan.channels._kept import value_of
 from pegfan.channels.factors import Projection, scaling_vectors
 from pegfan.framelets import Operator
@@ -72,7 +74,7 @@ class Trie:
     """The trie of stems of some channels, and bounds on their nonzeros."""
 
     def __init__(self, channels: Sequence[Channel]) -> None:
-        self.n, self.count = channels[0].n, len(channels)
+        self.n, self.count, self.nodes = channels[0].n, len(channels), channels[0].nodes
         self.roots: list[Stem] = []
         self.bounds: list[int] = []
         self._stems: dict[Hashable, Stem] = {}
@@ -92,7 +94,7 @@ class Trie:
             self.bounds.append(stem.bound)
 
     def _stem(self, source: Any, factors: tuple[Operator, ...]) -> Stem:
-        place = (id(source), tuple(factor.key for factor in factors))
+        place = (Same(source), tuple(factor.key for factor in factors))
         if place not in self._stems:
             if not factors:
                 self._stems[place] = Stem(place, source, None, source.shape[0], _row_counts(source))
@@ -110,7 +112,7 @@ class Trie:
         waiting: list[tuple[Stem, Any]] = [(root, None) for root in self.roots]
         while waiting:
             stem, above = waiting.pop()
-            key = (stem.place, np.dtype(dtype), sparse(stem))
+            key = (self.nodes, stem.place, np.dtype(dtype), sparse(stem))
             value = value_of(stem.rows, key, partial(_value, stem, above, dtype, sparse(stem)))
             waiting.extend((below, value) for below in stem.below)
             del above
@@ -131,7 +133,9 @@ class Trie:
 
         for stem, value in self.walk(dtype, format_of):
             if stem.channel is not None:
-                results[stem.channel] = leave(stem.channel, value)
+                result = leave(stem.channel, value)
+                # What others may be given, too, is not to be written to.
+                results[stem.channel] = result.copy() if result is value and is_large(stem.rows) else result
             for group in stem.projections.values():
                 for (i, _), part in zip(group, _projections(value, group, sparse, order, leave), strict=True):
                     results[i] = part

@@ -125,6 +125,8 @@ class Channel:
         if input_name is not None:
             check_kind(input_name, "input_name", str)
         if isinstance(input, Channel):
+            if self.factors and self.factors[0].shape[0] != input.n:
+                input = input.entered(AS_NUMBERED, {})  # noqa: A001 - the order is that of other rows
             self.nodes, self.apart = input.nodes, input.apart or bool(self.factors)
             order = self.nodes.order
             self.factors = (*(_renumbered(factor, order, input.n) for factor in self.factors), *input.factors)
@@ -516,6 +518,17 @@ class Channels(Sequence[Channel]):
         if self._sorted is None or self.nodes.first is None:
             return places
         return self._sorted[places] if channel.apart else self.nodes.first[self._sorted[places]]
+
+    def at_places(self, channel: Channel) -> Channel:
+        """An added input with its rows at their places, where these are sorted; else the channel itself, see `at`."""
+        if self._sorted is None or not channel.apart:
+            return channel
+        key = f"at places: {channel.name}"
+        if key not in self.kept:
+            signal = channel.signal[self._sorted]
+            self.kept[key] = Channel.inside((), signal, channel.nodes, channel.name, apart=True)
+        found: Channel = self.kept[key]
+        return found
 
     def rows_at(self, places: Any, dtype: Any) -> list[Any]:
         """Rows of every channel at some places, which nothing checks; dtypes are those of `rows`."""

@@ -15,6 +15,7 @@ from scipy.sparse import csr_array, eye_array, issparse
 from scipy.sparse.linalg import LinearOperator
 
 from pegfan._arrays import FloatArray, IntArray
+from pegfan._cache import Same
 from pegfan._checks import check_choice, check_kind, check_sparse, shown
 from pegfan._loops import Loop
 from pegfan._matrices import as_matrix, moved
@@ -51,7 +52,7 @@ class Matrix(Operator):
     """
 
     def __init__(self, name: str, matrix: Any) -> None:
-        self._given = matrix  # keeps its id from being used again, see `key`
+        self._given = matrix  # see `key`
         matrix = as_matrix(matrix, "matrix")
         self.matrix: Any = _as_floats(csr_array(matrix) if issparse(matrix) else matrix)
         self._converted: dict[Any, Any] = {}
@@ -60,7 +61,7 @@ class Matrix(Operator):
     @property
     def key(self) -> Hashable:
         """The matrix that was given, however often it was."""
-        return id(self._given)
+        return Same(self._given)
 
     def matrices(self) -> list[Any]:
         """The matrix."""
@@ -197,7 +198,7 @@ class Projection(Operator):
     @property
     def key(self) -> Hashable:
         """The system, the scale and the classes."""
-        return id(self.system), self.scale, id(self.means)
+        return Same(self.system), self.scale, Same(self.means)
 
     def matrices(self) -> list[Any]:
         """F_j = Φ_(j+1)ᵀ (I − PᵀP) · Φ_(j+1) with P = Φ_j Φ_(j+1)ᵀ, the weights of children, and F_0 = Φ_1ᵀ · Φ_1."""
@@ -258,7 +259,7 @@ class Foreign(Operator):
     @property
     def key(self) -> Hashable:
         """The operator that was given."""
-        return id(self.inner)
+        return Same(self.inner)
 
 
 class Renumbered(Operator):

@@ -375,7 +375,7 @@ def edge_kind_channels(graph: Graph, x: Channel, hop: str, direction: str) -> li
             words = f"along {kind!r} alone" + SIDES.get(side, "") * graph.directed
             for power, number in ((1, "one hop"), (2, "two hops")):
                 factors = [step] * power
-                found.append(Channel.inside(factors, x.signal, x.nodes, what=f"{number} {words}", apart=True))
+                found.append(Channel.inside(factors, x.signal, x.nodes, what=f"{number} {words}"))
     return found
 
 

@@ -20,7 +20,7 @@ from pegfan.signals.inpainting import as_values
 
 __all__ = ["Compressed", "compress"]
 
-_FORMAT = "pegfan compressed signal 1"
+_FORMAT = "pegfan compressed signal 2"
 _NEAR = 1e-6
 
 

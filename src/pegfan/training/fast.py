@@ -67,7 +67,9 @@ class Packed:
 
     def __init__(self, channels: Channels, train: IntArray, val: IntArray) -> None:
         rows = np.concatenate([train, val])
-        chains = [Chain.of(channel) for channel in channels]
+        # How a chain takes its matrix apart goes by the order of its rows, which nodes that look alike do not settle.
+        inputs = [channels.at_places(channel) for channel in channels]
+        chains = [Chain.of(channel) for channel in inputs]
         self.columns = [chain.used for chain in chains]
         pointers: list[Any] = []
         indices: list[Any] = [np.zeros(0, np.int32)]
@@ -89,8 +91,8 @@ class Packed:
 
         tables: tuple[list[Any], list[Any]] = ([], [])
         starts: tuple[list[int], list[int]] = ([0], [0])
-        for channel, chain in zip(channels, chains, strict=True):
-            ways = chain.links(channels.at(channel, rows), len(train))
+        for channel, given, chain in zip(channels, inputs, chains, strict=True):
+            ways = chain.links(channels.at(channel, rows) if given is channel else rows, len(train))
             for table, start, matrices in zip(tables, starts, ways, strict=True):
                 table.extend(map(entry_of, matrices))
                 start.append(len(table))
@@ -106,10 +108,12 @@ class Packed:
     def of(cls, channels: Channels, train: IntArray, val: IntArray) -> Packed:
         """Those for a split; the newest are kept, for a search trains on the same ones again and again."""
         key = (train.tobytes(), val.tobytes())
-        if channels.kept.get("packed", (None,))[0] != key:
-            channels.kept.pop("packed", None)  # frees the memory of the old ones first
-            channels.kept["packed"] = key, cls(channels, train, val)
-        packed: Packed = channels.kept["packed"][1]
+        newest = channels.kept.get("packed")
+        if newest is None or newest[0] != key:
+            del newest  # which frees the memory of the old ones first
+            channels.kept.pop("packed", None)
+            newest = channels.kept["packed"] = key, cls(channels, train, val)
+        packed: Packed = newest[1]  # other threads may have put theirs there
         return packed
 
 
