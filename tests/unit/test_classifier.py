@@ -439,6 +439,8 @@ def test_foreign_and_tampered_folders(fitted, tmp_path):
     assert "whose channels" in spoiled(member(attention=[1.0]))
     assert "do not agree on a tree" in spoiled(member(tree=None))
     assert "not a usable model" in spoiled(member(tree=7))
+    for elsewhere in ("/../../evil", -1, True):  # a file of another folder, and no number of a tree
+        assert "trees of models are numbered" in spoiled(member(tree=elsewhere))
     assert "do not fit" in spoiled(edit(True, classes={"dtype": "<i8", "names": [0, 1]}))
     assert "do not fit" in spoiled(edit(True, members=[]))
     assert "this version knows" in spoiled(edit(True, **{"class": "Other"}))

@@ -211,14 +211,14 @@ def test_added_channels_tell_nodes_apart_that_look_alike():
 def test_training_with_added_channels_is_the_same(graph, seed):
     moved, perm = renumbered(graph, seed)
     extra = np.random.default_rng(seed).integers(0, 2, (graph.n, 2)) / 3
-    for given in (np.asarray, csr_array):
-        check_added(graph, moved, perm, extra, given)
+    for convert in (np.asarray, csr_array):
+        check_added(graph, moved, perm, extra, convert)
 
 
-def check_added(graph, moved, perm, extra, given):
+def check_added(graph, moved, perm, extra, convert):
     runs, outputs = [], []
     for g, x in ((graph, extra), (moved, extra[perm])):
-        channels = channels_of(g) + [Channel("extra", None, given(x)), Channel("first", None, x[:, 0])]  # noqa: RUF005
+        channels = channels_of(g) + [Channel("extra", None, convert(x)), Channel("first", None, x[:, 0])]  # noqa: RUF005
         runs += pf.train(channels, g.labels, g.splits, SMALL, history=True).runs
         outputs.append(pf.training.Network(runs[-1].state, SMALL).predict(channels))
     assert_same_run(*runs)
