@@ -68,6 +68,8 @@ LEFT_OUT = {
             *("fitted.Fitted.channels_on", "fitted.Fitted.held_out", "fitted.Fitted.is_fitted_to"),
             *("fitted.Fitted.known_to", "fitted.Trained.second_channels", "fitted.TrainedNetwork.predict"),
             "fitted.ChannelFacts.of",
+            *("channels.Channel.inside", "channels.Channel.entered"),
+            *("channels.Channels.at", "channels.Channels.at_places", "channels.Channels.rows_at"),
         ),
         "what parts of the package ask each other, with what they have checked",
     ),

@@ -152,7 +152,7 @@ def _saved(place: Path, models: bool) -> list[Specimen]:
         summary = Result(title="t", data=results.data(graph), test=results.Spread.of([0.5, 1.0]))
         (part / "result.json").write_text(summary.to_json())
         (part / "settings.toml").write_text(
-            'format = "pegfan settings"\nversion = 3\nseed = 3\nbudget = 2.5\nsplit = 0\n'
+            'format = "pegfan settings"\nversion = 4\nseed = 3\nbudget = 2.5\nsplit = 0\n'
             '[source]\nwhere = ["synthetic"]\n[source.options]\nn = 60\n[[recipes]]\nmethod = "ward"\nh = 4\n'
         )
         (part / "e.csv").write_text("source,target\n1,2\n2,3\n")
