@@ -301,8 +301,8 @@ class Recipe:
     def key(self) -> str:
         """16 hex digits that tell recipes apart, in any process and on any machine; runs are stored by them.
 
-        An option or a setting that is not in ``_CORE`` counts only where it is not at its default: keys last when others
-        come and go. Who changes a default in ``_CORE`` rewrites the stored runs, whose jobs leave defaults out.
+        An option or a setting that is not in ``_CORE`` counts only where it is not at its default: keys last when
+        others come and go. Who changes a default in ``_CORE`` rewrites the stored runs, whose jobs leave defaults out.
         """
         every = {**self.to_dict(), **asdict(self.settings)}
         whole = {name: every[name] for name in _CORE} | self.changes()
