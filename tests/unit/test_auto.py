@@ -436,7 +436,7 @@ def test_a_model_of_another_version_or_with_an_edited_description_is_refused(mod
     folder = model.save(tmp_path / "model")
     text = (folder / "model.json").read_text()
     (folder / "model.json").write_text(text.replace(f'"version": {FORMAT_VERSION}', '"version": 99', 1))
-    with pytest.raises(ValueError, match="version 99, and this pegfan reads 3: train again"):
+    with pytest.raises(ValueError, match=f"version 99, and this pegfan reads {FORMAT_VERSION}: train again"):
         AutoClassifier.load(folder)
     (folder / "model.json").write_text(text.replace('"columns": 6', '"columns": 7'))
     with pytest.raises(ValueError, match="was changed"):
